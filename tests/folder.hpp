@@ -1,0 +1,58 @@
+#pragma once
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <string>
+#include <vector>
+
+#include <doctest/doctest.h>
+#include <stdlib.h>
+
+namespace heed::test {
+
+/// A new folder for one test, gone with its content at the end.
+class Folder {
+ public:
+  Folder() {
+    auto name = (std::filesystem::temp_directory_path() / "heed-XXXXXX").string();
+    REQUIRE(::mkdtemp(name.data()) != nullptr);
+    path_ = name;
+  }
+  Folder(Folder const&) = delete;
+  Folder& operator=(Folder const&) = delete;
+  ~Folder() {
+    std::error_code ignored;
+    std::filesystem::remove_all(path_, ignored);
+  }
+
+  std::filesystem::path const& path() const { return path_; }
+  std::filesystem::path operator/(std::string const& name) const { return path_ / name; }
+  /// The names of what the folder holds, sorted.
+  std::vector<std::string> names() const {
+    std::vector<std::string> result;
+    for (auto const& entry : std::filesystem::directory_iterator(path_)) result.push_back(entry.path().filename().string());
+    std::sort(result.begin(), result.end());
+    return result;
+  }
+
+ private:
+  std::filesystem::path path_;
+};
+
+/// Writes a file in place.
+inline void put(std::filesystem::path const& path, std::string const& bytes) {
+  std::ofstream file(path, std::ios::binary);
+  file << bytes;
+  REQUIRE(file.flush());
+}
+
+/// The content of a file.
+inline std::string get(std::filesystem::path const& path) {
+  std::ifstream file(path, std::ios::binary);
+  REQUIRE(file);
+  return {std::istreambuf_iterator<char>(file), {}};
+}
+
+}  // namespace heed::test

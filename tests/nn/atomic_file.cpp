@@ -1,0 +1,211 @@
+#include "nn/atomic_file.hpp"
+
+#include <csignal>
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include <doctest/doctest.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "autograd/error.hpp"
+#include "nn/safetensors.hpp"
+#include "tests/folder.hpp"
+
+using namespace heed;
+using test::Folder, test::get, test::put;
+namespace fs = std::filesystem;
+using Names = std::vector<std::string>;
+
+namespace {
+
+template <class Action>
+std::string refusal(Action action) {
+  try {
+    action();
+  } catch (FileError const& error) {
+    return error.what();
+  }
+  return "";
+}
+
+// While it lives, a file may not grow beyond `bytes`: write() then fails as it does on a full disk, after a short write.
+class FullDisk {
+ public:
+  explicit FullDisk(rlim_t bytes) : handler_(std::signal(SIGXFSZ, SIG_IGN)) {
+    REQUIRE(::getrlimit(RLIMIT_FSIZE, &before_) == 0);
+    rlimit const limit{bytes, before_.rlim_max};
+    REQUIRE(::setrlimit(RLIMIT_FSIZE, &limit) == 0);
+  }
+  ~FullDisk() {
+    ::setrlimit(RLIMIT_FSIZE, &before_);
+    std::signal(SIGXFSZ, handler_);
+  }
+
+ private:
+  void (*handler_)(int);
+  rlimit before_;
+};
+
+// Runs `action`, which must end by killing itself, in a process of its own.
+template <class Action>
+void in_killed_process(Action action) {
+  pid_t const child = ::fork();
+  REQUIRE(child >= 0);
+  if (child == 0) {
+    try {
+      action();
+    } catch (...) {
+      ::_exit(1);
+    }
+    ::_exit(0);
+  }
+  int status;
+  REQUIRE(::waitpid(child, &status, 0) == child);
+  REQUIRE(WIFSIGNALED(status));
+}
+
+}  // namespace
+
+TEST_SUITE("atomic_file") {
+  TEST_CASE("the old content stays until commit, then the new is there, and nothing else") {
+    Folder const folder;
+    auto const path = folder / "f";
+    write_atomically(path, "old");
+    CHECK(get(path) == "old");
+    {
+      AtomicFile file(path);
+      file.write("new ");
+      file.write("content");
+      CHECK(get(path) == "old");
+      file.commit();
+      CHECK(get(path) == "new content");
+    }
+    CHECK(get(path) == "new content");
+    write_atomically(path, "");
+    CHECK(get(path) == "");
+    CHECK(folder.names() == Names{"f"});
+  }
+
+  TEST_CASE("without a commit nothing has happened") {
+    Folder const folder;
+    auto const path = folder / "f";
+    put(path, "old");
+    { AtomicFile(path).write("half"); }
+    CHECK(get(path) == "old");
+    CHECK(folder.names() == Names{"f"});
+  }
+
+  TEST_CASE("a full disk: an error that says so, the old file whole, no temporary left") {
+    Folder const folder;
+    auto const path = folder / "f.safetensors";
+    auto const small = Tensor::arange(3, DType::float64);
+    save_safetensors(path, {{"x", small}});
+    auto const before = get(path);
+    auto const large = Tensor::zeros({1 << 16}, DType::float64);
+    for (auto const limit : std::vector<rlim_t>{0, 1, 8, 100, 4096, 100'000, 1 << 19}) {
+      CAPTURE(limit);
+      std::string message;
+      {
+        FullDisk const full(limit);
+        message = refusal([&] { save_safetensors(path, {{"x", large}}); });
+      }
+      CHECK(message == path.string() + ": cannot be written: File too large");
+      CHECK(get(path) == before);
+      CHECK(folder.names() == Names{"f.safetensors"});
+    }
+    save_safetensors(path, {{"x", large}});
+    CHECK(SafetensorsFile(path).shape("x") == large.shape());
+  }
+
+  TEST_CASE("targets that cannot be written") {
+    Folder const folder;
+    auto const write = [](fs::path const& path) { return refusal([&] { write_atomically(path, "x"); }); };
+    auto const says = [](fs::path const& path, std::string const& why) { return path.string() + ": cannot be written: " + why; };
+    CHECK(write(folder / "no/f") == says(folder / "no/f", "No such file or directory"));
+    put(folder / "file", "");
+    CHECK(write(folder / "file/f") == says(folder / "file/f", "Not a directory"));
+    fs::create_directory(folder / "folder");
+    CHECK(write(folder / "folder") == says(folder / "folder", "Is a directory"));
+    auto const long_name = folder / std::string(300, 'n');
+    CHECK(write(long_name) == says(long_name, "File name too long"));
+    fs::create_symlink(folder / "victim", folder / ".g.part");
+    CHECK(write(folder / "g").starts_with((folder / "g").string() + ": cannot be written: "));  // never through a link
+    fs::remove(folder / ".g.part");
+    CHECK(folder.names() == Names{"file", "folder"});
+
+    auto const locked = folder / "folder/f";
+    put(locked, "old");
+    fs::permissions(folder.path(), fs::perms::all);
+    fs::permissions(folder / "folder", fs::perms::owner_read | fs::perms::owner_exec | fs::perms::others_read | fs::perms::others_exec);
+    bool const root = ::geteuid() == 0;
+    if (root) REQUIRE(::seteuid(65534) == 0);  // nobody: root may write everywhere
+    auto const message = write(locked);
+    if (root) REQUIRE(::seteuid(0) == 0);
+    fs::permissions(folder / "folder", fs::perms::all);
+    CHECK(message == says(locked, "Permission denied"));
+    CHECK(get(locked) == "old");
+  }
+
+  TEST_CASE("a process killed on the way leaves the old file and a part, which the next write takes over") {
+    Folder const folder;
+    auto const path = folder / "f";
+    put(path, "old");
+    in_killed_process([&] {
+      AtomicFile file(path);
+      file.write("longer than what will be written next");
+      ::raise(SIGKILL);
+    });
+    CHECK(get(path) == "old");
+    CHECK(folder.names() == Names{".f.part", "f"});
+    write_atomically(path, "new");
+    CHECK(get(path) == "new");
+    CHECK(folder.names() == Names{"f"});
+  }
+
+  TEST_CASE("two writers of one target: the second is told, the first is not disturbed") {
+    Folder const folder;
+    auto const path = folder / "f";
+    AtomicFile first(path);
+    first.write("first");
+    CHECK(refusal([&] { AtomicFile second(path); }) == path.string() + ": cannot be written: another process is writing it");
+    first.commit();
+    CHECK(get(path) == "first");
+    write_atomically(path, "second");
+    CHECK(get(path) == "second");
+  }
+
+  TEST_CASE("a reader sees the old content or the new, whatever the moment") {
+    Folder const folder;
+    auto const path = folder / "f";
+    std::string const a(200'000, 'a'), b(100'000, 'b');
+    write_atomically(path, a);
+    pid_t const writer = ::fork();
+    REQUIRE(writer >= 0);
+    if (writer == 0) {
+      for (int i = 0; i < 100; ++i) write_atomically(path, i % 2 ? a : b);
+      ::_exit(0);
+    }
+    int status = 0, reads = 0;
+    while (::waitpid(writer, &status, WNOHANG) == 0) {
+      auto const seen = get(path);
+      REQUIRE((seen == a || seen == b));
+      ++reads;
+    }
+    CHECK(WIFEXITED(status));
+    CHECK(reads > 0);
+  }
+
+  TEST_CASE("a name without a folder is in the current one") {
+    Folder const folder;
+    auto const before = fs::current_path();
+    fs::current_path(folder.path());
+    auto const message = refusal([] { write_atomically("f", "x"); });
+    fs::current_path(before);
+    CHECK(message == "");
+    CHECK(get(folder / "f") == "x");
+  }
+}
