@@ -1,0 +1,23 @@
+#include "experiments/utf8.hpp"
+
+namespace heed {
+
+std::optional<char32_t> decode_utf8(std::string_view text, std::size_t& i) {
+  auto const byte = [&](std::size_t at) { return static_cast<char32_t>(static_cast<unsigned char>(text[at])); };
+  char32_t const lead = byte(i);
+  std::size_t const start = i++;
+  if (lead < 0x80) return lead;
+  std::size_t const length = lead < 0xC2 ? 0 : lead < 0xE0 ? 2 : lead < 0xF0 ? 3 : lead < 0xF5 ? 4 : 0;
+  if (length == 0 || start + length > text.size()) return std::nullopt;
+  char32_t code = lead & (0x7Fu >> length);
+  for (std::size_t k = 1; k < length; ++k) {
+    if ((byte(start + k) & 0xC0) != 0x80) return std::nullopt;
+    code = code << 6 | (byte(start + k) & 0x3F);
+  }
+  char32_t const least = length == 2 ? 0x80 : length == 3 ? 0x800 : 0x10000;
+  if (code < least || code > 0x10FFFF || (code >= 0xD800 && code < 0xE000)) return std::nullopt;
+  i = start + length;
+  return code;
+}
+
+}  // namespace heed

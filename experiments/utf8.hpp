@@ -1,0 +1,13 @@
+#pragma once
+
+#include <cstddef>
+#include <optional>
+#include <string_view>
+
+namespace heed {
+
+/// The code point that begins at byte `i`, which moves behind it; nothing if the bytes there are not UTF-8 (overlong forms, surrogates
+/// and what lies beyond U+10FFFF included), and `i` moves by one byte.
+std::optional<char32_t> decode_utf8(std::string_view text, std::size_t& i);
+
+}  // namespace heed

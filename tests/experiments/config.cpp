@@ -1,0 +1,345 @@
+#include "experiments/config.hpp"
+
+#include <bit>
+#include <cmath>
+#include <cstdint>
+#include <random>
+#include <string>
+#include <type_traits>
+#include <variant>
+#include <vector>
+
+#include <doctest/doctest.h>
+
+#include "experiments/nearest.hpp"
+#include "experiments/scalar.hpp"
+#include "tests/experiments/config_sample.hpp"
+#include "tests/folder.hpp"
+
+namespace {
+
+using namespace heed;
+using sample::Experiment;
+
+using Random = std::mt19937_64;
+
+std::size_t below(Random& random, std::size_t n) { return static_cast<std::size_t>(random() % n); }
+
+/// Any text, with a liking for what YAML gives a meaning.
+std::string any_text(Random& random) {
+  static std::vector<std::string> const pieces = {
+      "a", "no",   "null", "~",  "1",    "1e3", ".5", ": ", ":", " #", "#",  "- ", "{",    "}",      "[",      "]",     ",",
+      "&", "*",    "!",    "|",  ">",    "'",   "\"", "%",  "@", "`",  "\n", "\t", " ",    "\\",     "é",      "日",    "😀",
+      "?", "true", "---",  "..", "0x1F", "=",   "<<", "_",  "/", "-",  ".",  "\r", "\x01", "\u0085", "\u2028", "\uFEFF"};
+  std::string text;
+  for (std::size_t n = below(random, 6); n > 0; --n) text += pieces[below(random, pieces.size())];
+  return text;
+}
+
+double any_real(Random& random) {
+  switch (below(random, 4)) {
+    case 0:
+      return static_cast<double>(below(random, 2000)) - 1000;
+    case 1:
+      return std::ldexp(static_cast<double>(random() >> 11), -53);
+    case 2:
+      return std::pow(10, static_cast<double>(below(random, 40)) - 20);
+    default:
+      break;
+  }
+  while (true) {
+    double const value = std::bit_cast<double>(random());
+    if (std::isfinite(value)) return value;
+  }
+}
+
+double any_real(Random& random, Field const& field) {
+  while (true) {
+    double const value = std::abs(any_real(random));
+    bool const inside = field.open ? value > field.least && value < field.greatest : value >= field.least && value <= field.greatest;
+    if (inside) return value;
+  }
+}
+
+void set_any(Random& random, Settings& settings);
+
+void set_any(Random& random, Field const& field) {
+  auto const integer = [&] { return static_cast<std::int64_t>(1 + below(random, 900)); };
+  auto const text = [&] { return field.words.empty() ? any_text(random) : field.words[below(random, field.words.size())]; };
+  bool const some = below(random, 2) == 0;
+  std::visit(
+      [&](auto* target) {
+        using T = std::remove_pointer_t<decltype(target)>;
+        if constexpr (std::is_same_v<T, Settings>)
+          set_any(random, *target);
+        else if constexpr (std::is_same_v<T, Choice>) {
+          std::size_t const i = below(random, target->options.size() + (target->kind.empty() && !field.required ? 1 : 0));
+          if (i == target->options.size()) return;
+          target->kind = target->options[i].name;
+          target->settings = target->options[i].make();
+          set_any(random, *target->settings);
+        } else if constexpr (std::is_same_v<T, bool>)
+          *target = some;
+        else if constexpr (std::is_same_v<T, std::int64_t>)
+          *target = integer();
+        else if constexpr (std::is_same_v<T, double>)
+          *target = any_real(random, field);
+        else if constexpr (std::is_same_v<T, std::string>)
+          *target = text();
+        else if constexpr (std::is_same_v<T, std::vector<double>>)
+          target->assign(below(random, 4), any_real(random, field));
+        else if constexpr (std::is_same_v<T, std::vector<std::string>>)
+          target->assign(below(random, 4), text());
+        else if constexpr (std::is_same_v<T, std::optional<double>>)
+          *target = some ? std::optional(any_real(random, field)) : std::nullopt;
+        else if constexpr (std::is_same_v<T, std::optional<std::int64_t>>)
+          *target = some ? std::optional(integer()) : std::nullopt;
+        else
+          *target = some ? std::optional(text()) : std::nullopt;
+      },
+      field.target);
+}
+
+void set_any(Random& random, Settings& settings) {
+  for (auto const& field : settings.fields()) set_any(random, field);
+  if (auto* const gpt = dynamic_cast<sample::Gpt*>(&settings)) gpt->width = gpt->heads * 4;
+}
+
+Experiment any_experiment(std::uint64_t seed) {
+  Random random(seed);
+  Experiment experiment;
+  set_any(random, experiment);
+  return experiment;
+}
+
+Experiment filled(Document const& document) {
+  Experiment experiment;
+  fill(document, experiment);
+  return experiment;
+}
+
+std::string const small = "model: gpt\ndata: {path: a.txt}\n";
+
+/// The resolved configuration of the small one, changed by arguments.
+Experiment with(std::vector<std::string> const& arguments, std::string const& text = small) {
+  Document document = parse(text);
+  for (auto const& argument : arguments) assign(document, argument);
+  return filled(document);
+}
+
+}  // namespace
+
+TEST_SUITE("config") {
+  TEST_CASE("what is not said keeps its default") {
+    auto experiment = filled(parse(small));
+    CHECK(emit(experiment) ==
+          "name: run\n"
+          "seed: 1\n"
+          "note: null\n"
+          "data: {path: a.txt, tokenizer: char}\n"
+          "model:\n"
+          "  kind: gpt\n"
+          "  layers: 4\n"
+          "  heads: 4\n"
+          "  width: 128\n"
+          "  position: learned\n"
+          "  attention: {score: scaled_dot, align: softmax, temperature: 1.0}\n"
+          "  dropout: 0.0\n"
+          "  bias: true\n"
+          "  key_width: null\n"
+          "train:\n"
+          "  steps: 2000\n"
+          "  optimizer: {kind: adamw, lr: 0.001, betas: [0.9, 0.999]}\n"
+          "  schedule: null\n"
+          "  clip: 1.0\n"
+          "probes: []\n");
+  }
+
+  TEST_CASE("the resolved configuration reads back as equal settings and the same text") {
+    for (std::uint64_t seed = 0; seed < 300; ++seed) {
+      auto settings = any_experiment(seed);
+      std::string const text = emit(settings);
+      INFO(text);
+      auto again = filled(parse(text));
+      CHECK(emit(again) == text);
+      CHECK(differing_keys(parse(text).root, tree(settings)).empty());
+      CHECK(again.name == settings.name);
+      CHECK(again.note == settings.note);
+      CHECK(again.train.clip == settings.train.clip);
+      CHECK(again.model.kind == settings.model.kind);
+    }
+  }
+
+  TEST_CASE("assigning every key of one configuration to another makes them equal") {
+    for (std::uint64_t seed = 0; seed < 60; ++seed) {
+      auto from = any_experiment(2 * seed), to = any_experiment(2 * seed + 1);
+      Document document = parse(emit(from));
+      for (auto const* const section : {"model", "train.optimizer", "train.schedule"}) assign(document, std::string(section) + "=");
+      for (auto const& [key, value] : flatten(tree(to))) assign(document, key + "=" + value);
+      auto result = filled(document);
+      CHECK(emit(result) == emit(to));
+    }
+  }
+
+  TEST_CASE("any string survives being written and read") {
+    Random random(7);
+    for (int i = 0; i < 5000; ++i) {
+      std::string const text = any_text(random);
+      std::string const line = emit_line(Yaml::scalar(text, true));
+      INFO(line);
+      auto const list = parse_yaml("[" + line + "]", "list");
+      REQUIRE(list.items.size() == 1);
+      CHECK(list.items[0].kind == Yaml::Kind::scalar);
+      CHECK(list.items[0].text == text);
+    }
+  }
+
+  TEST_CASE("reals read back bit for bit, and as reals in YAML 1.1") {
+    Random random(11);
+    for (int i = 0; i < 5000; ++i) {
+      double const value = any_real(random);
+      std::string const text = print_real(value);
+      INFO(text);
+      // PyYAML takes 1e-05 and 1.0e5 for text: a real has a point, and its exponent a sign.
+      auto const exponent = text.find('e');
+      CHECK(text.find('.') < exponent);
+      CHECK((exponent == text.npos || text[exponent + 1] == '-' || text[exponent + 1] == '+'));
+      auto const again = parse_real(text);
+      REQUIRE(again);
+      CHECK(std::bit_cast<std::uint64_t>(*again) == std::bit_cast<std::uint64_t>(value));
+    }
+    CHECK(print_real(1e-5) == "1.0e-05");
+    CHECK(print_real(-0.0) == "-0.0");
+    CHECK(print_real(3) == "3.0");
+  }
+
+  TEST_CASE("numbers and truth values, as they may be written") {
+    for (auto const* const text : {"1", "+1", "1.0", "1.", "1e0", "1.0e-0", "10e-1"}) CHECK(parse_real(text) == 1.0);
+    CHECK(parse_real(".5") == 0.5);
+    CHECK(parse_real("-.5e1") == -5);
+    for (auto const* const text :
+         {"", "+", ".", "e3", "1e", "1 ", " 1", "0x10", "1_000", "inf", ".inf", "nan", ".nan", "1e999", "--1", "+-1", "1,5"}) {
+      CHECK_MESSAGE(!parse_real(text), text);
+    }
+    CHECK(parse_integer("-9223372036854775808") == std::numeric_limits<std::int64_t>::min());
+    CHECK(parse_integer("+7") == 7);
+    for (auto const* const text : {"", "-", "1.0", "1e3", "010", "0x10", "1_000", "9223372036854775808", "7 "}) {
+      CHECK_MESSAGE(!parse_integer(text), text);
+    }
+    for (auto const* const text : {"true", "True", "yes", "on", "ON"}) CHECK(parse_truth(text) == true);
+    for (auto const* const text : {"false", "FALSE", "no", "off"}) CHECK(parse_truth(text) == false);
+    for (auto const* const text : {"", "y", "1", "0", "tRue"}) CHECK_MESSAGE(!parse_truth(text), text);
+  }
+
+  TEST_CASE("a string is what was typed; a switch knows no and off") {
+    auto const experiment = with({"name=no", "note=1e3", "model.bias=no"});
+    CHECK(experiment.name == "no");
+    CHECK(experiment.note == "1e3");
+    CHECK(with({"note='~'"}).note == "~");
+    CHECK(with({"note=~"}).note == std::nullopt);
+    auto const model = std::dynamic_pointer_cast<sample::Gpt>(experiment.model.settings);
+    REQUIRE(model);
+    CHECK(!model->bias);
+    CHECK(with({"train.clip=none"}).train.clip == std::nullopt);
+    CHECK(with({"train.clip=null"}).train.clip == std::nullopt);
+  }
+
+  TEST_CASE("sections in one word") {
+    auto const attention = [](Experiment const& e) { return std::dynamic_pointer_cast<sample::Gpt>(e.model.settings)->attention; };
+    auto const local = with({"model.attention=local-p"});
+    CHECK(attention(local).score == "general");
+    CHECK(attention(local).align == "local_p");
+    auto const changed = with({"model.attention=local-p", "model.attention.score=dot"});
+    CHECK(attention(changed).score == "dot");
+    CHECK(attention(changed).align == "local_p");
+    auto const replaced = with({"model.attention=dot"}, "model: {kind: gpt, attention: {align: local_p}}\ndata: {path: a.txt}\n");
+    CHECK(attention(replaced).score == "dot");
+    CHECK(attention(replaced).align == "softmax");
+    CHECK(with({"train.schedule=cosine"}).train.schedule.kind == "cosine");
+    CHECK(with({"train.schedule=cosine", "train.schedule=null"}).train.schedule.kind.empty());
+    CHECK(std::dynamic_pointer_cast<sample::Cosine>(with({"train.schedule=cosine", "train.schedule.warmup=7"}).train.schedule.settings)
+              ->warmup == 7);
+    CHECK(with({"train.optimizer=sgd"}).train.optimizer.kind == "sgd");
+    CHECK(with({"train.optimizer={lr: 2}"}).train.optimizer.kind == "adamw");
+  }
+
+  TEST_CASE("keys in a name") {
+    CHECK(with({"name='${model.kind}-${model.width}-seed${seed}'", "seed=-3"}).name == "gpt-128-seed-3");
+    CHECK(with({"name=${train.optimizer.lr}"}).name == "0.001");
+    CHECK(with({"note=${seed}"}).note == "${seed}");
+  }
+
+  TEST_CASE("aliases are copies") {
+    auto const experiment = with({}, "data: {path: &word no, tokenizer: byte}\nmodel: gpt\nname: *word\n");
+    CHECK(experiment.name == "no");
+    auto const shared = with({}, "model: {kind: gpt, attention: &a {score: dot}}\ndata: {path: a}\nprobes: &p [entropy, entropy]\n");
+    CHECK(shared.probes.size() == 2);
+  }
+
+  TEST_CASE("what a file may look like") {
+    CHECK(with({}, "\xEF\xBB\xBF" + small).data.path == "a.txt");
+    CHECK(with({}, "%YAML 1.2\n---\n" + small + "...\n").data.path == "a.txt");
+    CHECK(with({}, "model: gpt\r\ndata:\r\n  path: a.txt\r\n").data.path == "a.txt");
+    CHECK(with({}, "model: gpt # the usual\n\ndata: {path: a.txt,\n       tokenizer: byte}\n").data.tokenizer == "byte");
+    CHECK(with({}, small + "note: |\n  two\n  lines\n").note == "two\nlines\n");
+    CHECK(with({}, small + "train:\n").train.steps == 2000);
+  }
+
+  TEST_CASE("places survive") {
+    Document document = parse("model:\n  kind: gpt\n  width: 64\n", "c.yaml");
+    assign(document, "seed=3");
+    CHECK(to_string(place_of(document, "model.width")) == "c.yaml:3:10");
+    CHECK(to_string(place_of(document, "model.heads")) == "c.yaml:2:3");
+    CHECK(to_string(place_of(document, "seed")) == "argument 'seed=3'");
+  }
+
+  TEST_CASE("keys that differ") {
+    auto const keys = differing_keys(parse("a: 1\nb: {c: 2, d: [1, 2]}\ne: x\n").root, parse("a: 1\nb: {c: 3, d: [1, 2]}\nf: {}\n").root);
+    CHECK(keys == std::vector<std::string>{"b.c", "e", "f"});
+    Experiment one, two;
+    two.train.steps = 5;
+    CHECK(differing_keys(tree(one), tree(two)) == std::vector<std::string>{"train.steps"});
+    CHECK(flatten(parse("a: {b: no, c: [x, 'no']}").root)[1] == std::pair<std::string, std::string>{"a.c", "[x, \"no\"]"});
+  }
+
+  TEST_CASE("the nearest word") {
+    CHECK(nearest("layrs", {"heads", "layers", "width"}) == "layers");
+    CHECK(nearest("local-p", {"local_m", "local_p"}) == "local_p");
+    CHECK(nearest("Char", {"byte", "char"}) == "char");
+    CHECK(nearest("widht", {"width"}) == "width");
+    CHECK(nearest("optim", {"model", "optimizer"}) == "optimizer");
+    CHECK(nearest("gtp", {"gpt", "bert"}) == "gpt");
+    CHECK(nearest("x", {"y"}).empty());
+    CHECK(nearest("banana", {"heads", "layers", "width"}).empty());
+    CHECK(nearest("", {"heads"}).empty());
+    CHECK(nearest("heads", {}).empty());
+    CHECK(nearest(std::string(1 << 20, 'a'), {"heads", ""}).empty());
+  }
+
+  TEST_CASE("a page of help names every key once, with type, range, default and meaning") {
+    Experiment experiment;
+    std::string const page = describe(experiment);
+    std::string const line = "train.clip                   a number > 0 or null              1.0           largest gradient norm\n";
+    CHECK(page.find(line) != page.npos);
+    CHECK(page.find("model.kind: recurrent_lm") != page.npos);
+    CHECK(page.find("a section or one of dot, local-p") != page.npos);
+    CHECK(page.find("required") != page.npos);
+    for (auto const& pair : flatten(tree(experiment))) CHECK_MESSAGE(("\n" + page).find("\n" + pair.first + " ") != page.npos, pair.first);
+  }
+
+  TEST_CASE("a path is beside the file, else in the data folder") {
+    test::Folder const config, data;
+    test::put(config / "both.txt", "");
+    test::put(data / "both.txt", "");
+    test::put(data / "only.txt", "");
+    CHECK(resolve_path("both.txt", config.path(), data.path()) == config / "both.txt");
+    CHECK(resolve_path("./only.txt", config.path(), data.path()) == data / "only.txt");
+    CHECK(resolve_path((data / "only.txt").string(), config.path(), data.path()) == data / "only.txt");
+    CHECK_THROWS_WITH_AS(resolve_path("no.txt", config.path(), data.path()),
+                         ("no.txt: no such file, neither as " + (config / "no.txt").string() + " (beside the configuration) nor as " +
+                          (data / "no.txt").string() + " (in the data folder)")
+                             .c_str(),
+                         ConfigError);
+    CHECK_THROWS_WITH_AS(resolve_path("/no/such.txt", config.path(), data.path()), "/no/such.txt: no such file", ConfigError);
+  }
+}
