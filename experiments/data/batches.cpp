@@ -1,0 +1,118 @@
+#include <algorithm>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "autograd/error.hpp"
+#include "experiments/data/files.hpp"
+#include "experiments/data/open.hpp"
+#include "nn/safetensors.hpp"
+#include "nn/sha256.hpp"
+
+namespace heed {
+namespace {
+
+/// `data: {kind: batches, path: F.safetensors, vocabulary: 31}`
+struct BatchesSettings : Settings {
+  std::string path;
+  std::int64_t vocabulary = 0;
+
+  std::vector<Field> fields() override {
+    return {{.name = "path",
+             .target = &path,
+             .help = "safetensors file with inputs and targets, int64 [steps, accumulate·batch, T]",
+             .required = true},
+            {.name = "vocabulary", .target = &vocabulary, .help = "number of token ids", .least = 1, .required = true}};
+  }
+};
+
+/// Fixed batches, so that a trajectory can be compared with another framework's, step by step. Micro-batch `index` of `batch` rows is
+/// rows k·batch … of step `index / accumulate`, where accumulate = rows in the file / batch and k = index mod accumulate.
+class BatchesDataset : public Dataset {
+ public:
+  BatchesDataset(BatchesSettings const& settings, DataContext const& context)
+      : file_(locate(settings.path, context)), vocabulary_(settings.vocabulary) {
+    inputs_ = read("inputs", 3, 0, vocabulary_ - 1);
+    targets_ = read("targets", 3, -1, vocabulary_ - 1);
+    if (targets_.shape() != inputs_.shape())
+      fail(fmt::format("targets {} and inputs {} differ in shape", to_string(targets_.shape()), to_string(inputs_.shape())));
+    if (file_.contains("source") != file_.contains("source_lengths")) fail("source and source_lengths belong together, but one is missing");
+    if (!file_.contains("source")) return;
+    source_ = read("source", 3, 0, vocabulary_ - 1);
+    source_lengths_ = read("source_lengths", 2, 1, source_.size(2));
+    for (auto const* tensor : {&source_, &source_lengths_})
+      if (tensor->size(0) != inputs_.size(0) || tensor->size(1) != inputs_.size(1))
+        fail(fmt::format("{} {} and inputs {} differ in steps or rows", tensor == &source_ ? "source" : "source_lengths",
+                         to_string(tensor->shape()), to_string(inputs_.shape())));
+  }
+
+  std::int64_t vocabulary() const override { return vocabulary_; }
+
+  Batch training(std::int64_t index, std::int64_t batch, std::int64_t context) const override {
+    auto const steps = inputs_.size(0), rows = inputs_.size(1);
+    if (batch < 1 || rows % batch != 0) fail(fmt::format("a step has {} rows, which is not a multiple of train.batch = {}", rows, batch));
+    if (inputs_.size(2) > context) fail(fmt::format("its rows are {} tokens long, but the context is {}", inputs_.size(2), context));
+    auto const accumulate = rows / batch, step = index / accumulate, first = index % accumulate * batch;
+    if (index < 0 || step >= steps) fail(fmt::format("step {} does not exist: the file holds {} steps", step, steps));
+    auto const part = [&](Tensor const& all) { return all.defined() ? rows_of(all, step).rows(first, batch) : Tensor(); };
+    return {part(inputs_), part(targets_), part(source_), part(source_lengths_)};
+  }
+
+  std::int64_t validation_batches(std::int64_t, std::int64_t) const override { return 0; }
+  Batch validation(std::int64_t, std::int64_t, std::int64_t) const override {
+    throw Error("data of kind batches have no validation split");
+  }
+  std::optional<std::vector<std::int64_t>> encode(std::string const&) const override { return std::nullopt; }
+  std::optional<std::string> decode(std::vector<std::int64_t> const&) const override { return std::nullopt; }
+  nlohmann::json describe() const override {
+    return {
+        {"file", file_.path().string()}, {"sha256", sha256_of_file(file_.path())}, {"vocabulary", vocabulary_}, {"steps", inputs_.size(0)}};
+  }
+
+ private:
+  [[noreturn]] void fail(std::string const& message) const { throw FileError(file_.path().string() + ": " + message); }
+
+  /// [steps, rows, …] → [rows, …] of one step.
+  static Tensor rows_of(Tensor const& all, std::int64_t step) {
+    Shape rest;
+    for (std::int64_t axis = 1; axis < static_cast<std::int64_t>(all.rank()); ++axis) rest.append(all.size(axis));
+    return all.rows(step, 1).viewed(rest);
+  }
+
+  Tensor read(std::string const& name, std::size_t rank, std::int64_t least, std::int64_t greatest) const {
+    if (!file_.contains(name)) fail("there is no tensor '" + name + "'");
+    if (file_.dtype(name) != DType::int64) fail(fmt::format("'{}' is {}, not int64", name, to_string(file_.dtype(name))));
+    auto const& shape = file_.shape(name);
+    if (shape.rank() != rank || std::count(shape.begin(), shape.end(), 0) > 0)
+      fail(fmt::format("'{}' has shape {} instead of {}", name, to_string(shape), rank == 3 ? "[steps, rows, T]" : "[steps, rows]"));
+    auto tensor = file_.tensor(name);
+    auto const values = tensor.data<std::int64_t>();
+    auto const wrong = std::find_if(values.begin(), values.end(), [&](auto value) { return value < least || value > greatest; });
+    if (wrong != values.end())
+      fail(fmt::format("'{}'{} is {}, outside {} … {}", name, place(wrong - values.begin(), shape), *wrong, least, greatest));
+    return tensor;
+  }
+
+  /// A row-major position as "[3, 0, 17]".
+  static std::string place(std::int64_t position, Shape shape) {
+    for (auto axis = static_cast<std::int64_t>(shape.rank()) - 1; axis >= 0; --axis) {
+      auto const extent = shape[axis];
+      shape.set(axis, position % extent);
+      position /= extent;
+    }
+    return to_string(shape);
+  }
+
+  SafetensorsFile file_;
+  std::int64_t vocabulary_;
+  Tensor inputs_, targets_, source_, source_lengths_;
+};
+
+std::unique_ptr<Dataset> open_batches(BatchesSettings const& settings, DataContext const& context) {
+  return std::make_unique<BatchesDataset>(settings, context);
+}
+
+bool const registered = register_data("batches", "fixed batches from a safetensors file, to compare with another framework", open_batches);
+
+}  // namespace
+}  // namespace heed

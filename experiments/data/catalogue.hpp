@@ -1,0 +1,43 @@
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "experiments/data/open.hpp"
+
+namespace heed {
+
+/// One file of a data set, as the catalogue describes it.
+struct CatalogueFile {
+  std::string part;  ///< "text" (to be split), or "train", "validation", "test"
+  std::string path;  ///< inside the data folder and the cache
+  std::string url;
+  std::string sha256;
+  std::int64_t bytes = 0;
+};
+
+/// A data set known by name: `data: {kind: text, name: …}`.
+struct CatalogueEntry {
+  std::string name;
+  std::string about;
+  std::string licence;
+  std::vector<CatalogueFile> files;
+
+  CatalogueFile const* part(std::string_view name) const;
+};
+
+/// Reads a catalogue (configs/data/catalogue.yaml shows and explains the format). Throws FileError with file, line and column.
+std::vector<CatalogueEntry> read_catalogue(std::string_view text, std::string const& path);
+/// The catalogue that comes with heed.
+std::vector<CatalogueEntry> const& catalogue();
+/// Throws Error with the nearest name if there is no such entry.
+CatalogueEntry const& catalogue_entry(std::vector<CatalogueEntry> const& entries, std::string const& name);
+
+/// The file on this machine: in the data folder, where another content is an error, else in the cache, where it is fetched to if it is
+/// not there or is not what it should be. Throws FileError that says where to put it by hand.
+std::filesystem::path obtain(CatalogueFile const& file, DataContext const& context);
+
+}  // namespace heed

@@ -1,0 +1,51 @@
+#include "experiments/data/files.hpp"
+
+#include <cstdlib>
+
+#include <fmt/format.h>
+
+#include "autograd/error.hpp"
+#include "experiments/config.hpp"
+#include "experiments/data/catalogue.hpp"
+#include "nn/mapped_file.hpp"
+
+namespace heed {
+namespace fs = std::filesystem;
+
+fs::path cache_folder() {
+  if (auto const* cache = std::getenv("XDG_CACHE_HOME"); cache && *cache) return fs::path(cache) / "heed";
+  if (auto const* home = std::getenv("HOME"); home && *home) return fs::path(home) / ".cache" / "heed";
+  throw Error("neither XDG_CACHE_HOME nor HOME is set: no folder to keep fetched data in (--data DIR names one)");
+}
+
+fs::path data_folder(DataContext const& context) {
+  if (!context.data_folder.empty()) return context.data_folder;
+  if (auto const* folder = std::getenv("HEED_DATA"); folder && *folder) return folder;
+  return cache_folder();
+}
+
+fs::path locate(std::string const& path, DataContext const& context) try {
+  return resolve_path(path, context.config_folder, data_folder(context));
+} catch (ConfigError const& error) {
+  for (auto const& entry : catalogue())
+    for (auto const& file : entry.files)
+      if (file.path == path) throw FileError(fmt::format("{}; the catalogue has it: data.name: {} fetches it", error.what(), entry.name));
+  throw FileError(error.what());
+}
+
+std::string read_text(fs::path const& path) {
+  MappedFile const file(path);
+  file.check_unchanged();
+  std::string text(reinterpret_cast<char const*>(file.bytes().data()), file.bytes().size());
+  file.check_unchanged();
+  if (text.empty()) throw FileError(path.string() + ": the file is empty");
+  return text;
+}
+
+fs::path shipped(std::string const& name) {
+  // The program is built inside its checkout, so where this source file is tells where the rest is.
+  static auto const root = fs::path(__FILE__).parent_path().parent_path().parent_path();
+  return root / "configs" / "data" / name;
+}
+
+}  // namespace heed

@@ -1,0 +1,25 @@
+#pragma once
+
+#include <filesystem>
+#include <string>
+
+#include "experiments/data/open.hpp"
+
+namespace heed {
+
+/// Where fetched data are kept: $XDG_CACHE_HOME/heed, else ~/.cache/heed.
+std::filesystem::path cache_folder();
+
+/// The context's data folder, else $HEED_DATA, else cache_folder().
+std::filesystem::path data_folder(DataContext const& context);
+
+/// A path as written in a configuration: relative to that file, then to the data folder. Throws FileError saying where it looked.
+std::filesystem::path locate(std::string const& path, DataContext const& context);
+
+/// A file's whole content. Throws FileError if it is missing, no regular file, unreadable or empty.
+std::string read_text(std::filesystem::path const& path);
+
+/// A YAML file that comes with heed: configs/data/NAME.
+std::filesystem::path shipped(std::string const& name);
+
+}  // namespace heed

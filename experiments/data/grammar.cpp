@@ -1,0 +1,277 @@
+#include "experiments/data/grammar.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+
+#include <fmt/format.h>
+
+#include "autograd/error.hpp"
+
+namespace heed {
+namespace {
+
+std::size_t index(std::int32_t symbol) { return static_cast<std::size_t>(symbol); }
+
+/// Solves A X = B in place, B [n, columns]; by elimination with the largest pivot of each column.
+void solve(std::vector<double>& a, std::vector<double>& b, std::size_t n, std::size_t columns) {
+  for (std::size_t k = 0; k < n; ++k) {
+    auto pivot = k;
+    for (std::size_t i = k + 1; i < n; ++i)
+      if (std::abs(a[i * n + k]) > std::abs(a[pivot * n + k])) pivot = i;
+    if (a[pivot * n + k] == 0) a[pivot * n + k] = std::numeric_limits<double>::min();  // singular: the solution becomes huge
+    std::swap_ranges(&a[k * n], &a[k * n] + n, &a[pivot * n]);
+    std::swap_ranges(&b[k * columns], &b[k * columns] + columns, &b[pivot * columns]);
+    for (std::size_t i = 0; i < n; ++i) {
+      auto const factor = i == k ? 0 : a[i * n + k] / a[k * n + k];
+      if (factor == 0) continue;
+      for (std::size_t j = k; j < n; ++j) a[i * n + j] -= factor * a[k * n + j];
+      for (std::size_t j = 0; j < columns; ++j) b[i * columns + j] -= factor * b[k * columns + j];
+    }
+  }
+  for (std::size_t k = 0; k < n; ++k)
+    for (std::size_t j = 0; j < columns; ++j) b[k * columns + j] /= a[k * n + k];
+}
+
+}  // namespace
+
+void Grammar::fail(std::int32_t symbol, std::string const& message) const {
+  throw FileError(fmt::format("{}: {} {}", places_[index(symbol)], names_[index(symbol)], message));
+}
+
+void Grammar::check_and_order() {
+  first_rule_.assign(names_.size() + 1, 0);
+  for (auto const& rule : rules_) ++first_rule_[index(rule.left) + 1];
+  for (std::size_t i = 0; i < names_.size(); ++i) first_rule_[i + 1] += first_rule_[i];
+  check_productive();
+  check_reachable();
+  normalise();
+  order_unary();
+  solve_expectations();
+}
+
+/// Every nonterminal derives some string of words.
+void Grammar::check_productive() const {
+  std::vector<bool> ends(names_.size());
+  for (bool changed = true; changed;) {
+    changed = false;
+    for (auto const& rule : rules_) {
+      if (ends[index(rule.left)]) continue;
+      changed |= ends[index(rule.left)] =
+          std::all_of(rule.right.begin(), rule.right.end(), [&](auto s) { return s < 0 || ends[index(s)]; });
+    }
+  }
+  for (std::int32_t symbol = 0; index(symbol) < names_.size(); ++symbol)
+    if (!ends[index(symbol)]) fail(symbol, "never ends: each of its alternatives leads back to a nonterminal without an end");
+}
+
+/// Every nonterminal occurs in some derivation from the start.
+void Grammar::check_reachable() const {
+  std::vector<bool> reached(names_.size());
+  std::vector<std::int32_t> open{0};
+  reached[0] = true;
+  while (!open.empty()) {
+    auto const symbol = index(open.back());
+    open.pop_back();
+    for (auto r = first_rule_[symbol]; r < first_rule_[symbol + 1]; ++r)
+      for (auto next : rules_[r].right)
+        if (next >= 0 && !reached[index(next)]) {
+          reached[index(next)] = true;
+          open.push_back(next);
+        }
+  }
+  for (std::int32_t symbol = 0; index(symbol) < names_.size(); ++symbol)
+    if (!reached[index(symbol)]) fail(symbol, fmt::format("is never used: {} does not lead to it", names_[0]));
+}
+
+/// Rules of three and more symbols become chains of two, A → X Y Z: A → (X Y) Z; rules that begin alike share their chains.
+void Grammar::normalise() {
+  normal_.symbols = static_cast<std::int32_t>(names_.size());
+  normal_.words.resize(words_.size());
+  std::map<std::int32_t, std::int32_t> word_symbols;
+  std::map<std::pair<std::int32_t, std::int32_t>, std::int32_t> pairs;
+  auto const add_binary = [&](std::int32_t left, std::int32_t first, std::int32_t second, double p) {
+    normal_.binary.resize(index(normal_.symbols));
+    normal_.binary[index(first)].push_back({left, second, p});
+  };
+  auto const as_symbol = [&](std::int32_t symbol) {
+    if (symbol >= 0) return symbol;
+    auto const [found, added] = word_symbols.emplace(symbol, normal_.symbols);
+    if (added) normal_.words[index(~symbol)].push_back({normal_.symbols++, symbol, 1});
+    return found->second;
+  };
+  for (auto const& rule : rules_) {
+    if (rule.right.size() == 1) {
+      auto const only = rule.right[0];
+      (only < 0 ? normal_.words[index(~only)] : normal_.unary).push_back({rule.left, only, rule.probability});
+      continue;
+    }
+    auto begun = as_symbol(rule.right[0]);
+    for (std::size_t i = 1; i + 1 < rule.right.size(); ++i) {
+      auto const next = as_symbol(rule.right[i]);
+      auto const [found, added] = pairs.emplace(std::pair(begun, next), normal_.symbols);
+      if (added) add_binary(normal_.symbols++, begun, next, 1);
+      begun = found->second;
+    }
+    auto const last = as_symbol(rule.right.back());
+    add_binary(rule.left, begun, last, rule.probability);
+  }
+  normal_.binary.resize(index(normal_.symbols));
+}
+
+/// Orders A → B by B's distance from the words, so that one pass completes a span; a cycle would make sentences infinitely ambiguous.
+void Grammar::order_unary() {
+  std::vector<int> depth(names_.size());
+  for (std::size_t pass = 0;; ++pass) {
+    std::int32_t changed = -1;
+    for (auto const& [left, right, p] : normal_.unary)
+      if (depth[index(left)] <= depth[index(right)]) {
+        depth[index(left)] = depth[index(right)] + 1;
+        changed = left;
+      }
+    if (changed < 0) break;
+    if (pass > names_.size()) fail(changed, "derives itself, so that every sentence with it has infinitely many derivations");
+  }
+  std::stable_sort(normal_.unary.begin(), normal_.unary.end(),
+                   [&](auto const& a, auto const& b) { return depth[index(a.left)] < depth[index(b.left)]; });
+}
+
+/// With M[A, B] = expected number of B's in one step from A: solves (I − M) x = b for b = 1, entropies and lengths of the single steps.
+/// The expected size of a derivation is finite if and only if the solution for b = 1 is positive (I − M is then an M-matrix).
+void Grammar::solve_expectations() {
+  auto const n = names_.size();
+  std::vector<double> a(n * n), b(n * 3);
+  for (std::size_t i = 0; i < n; ++i) a[i * n + i] = b[i * 3] = 1;
+  for (auto const& [left, right, p] : rules_) {
+    auto const row = index(left);
+    b[row * 3 + 1] -= p * std::log(p);
+    for (auto symbol : right) {
+      if (symbol < 0)
+        b[row * 3 + 2] += p;
+      else
+        a[row * n + index(symbol)] -= p;
+    }
+  }
+  solve(a, b, n, 3);
+  for (std::int32_t symbol = 0; index(symbol) < n; ++symbol)
+    if (!(b[index(symbol) * 3] > 0 && b[index(symbol) * 3] < 1e12))
+      fail(symbol, "has no finite expected length: its rules bring forth more than they end");
+  entropy_ = b[1];
+  expected_length_ = b[2];
+}
+
+Grammar::Sentence Grammar::sample(Stream const& stream, std::int64_t longest) const {
+  Sentence sentence;
+  std::vector<std::int32_t> open;  // what is still to be expanded, the leftmost last
+  for (std::uint64_t draw = 0;;) {
+    sentence = {};
+    open.assign(1, 0);
+    // No rule is empty, so every open symbol becomes at least one word.
+    while (!open.empty() && static_cast<std::int64_t>(sentence.words.size() + open.size()) <= longest) {
+      auto const symbol = open.back();
+      open.pop_back();
+      if (symbol < 0) {
+        sentence.words.push_back(~symbol);
+        continue;
+      }
+      auto chosen = first_rule_[index(symbol)];
+      auto const last = first_rule_[index(symbol) + 1] - 1;
+      for (double left = stream.uniform(draw++); chosen < last && left >= rules_[chosen].probability; ++chosen)
+        left -= rules_[chosen].probability;
+      sentence.log_probability += std::log(rules_[chosen].probability);
+      open.insert(open.end(), rules_[chosen].right.rbegin(), rules_[chosen].right.rend());
+    }
+    if (open.empty()) return sentence;
+  }
+}
+
+/// Σ over derivations of the product of their rules' probabilities times scale for each word (so that long sentences stay within the
+/// range of a double), or the number of derivations.
+double Grammar::inside(std::span<std::int32_t const> sentence, bool count, double scale) const {
+  auto const n = sentence.size();
+  if (n == 0) return 0;
+  auto const symbols = index(normal_.symbols);
+  std::vector<double> span(symbols);  // the values of the span at hand
+  struct Value {
+    std::int32_t symbol;
+    double value;
+  };
+  // Of the finished spans [from, to): the symbols with a value, and for lookups by symbol the dense values of one split point.
+  std::vector<std::vector<Value>> chart((n + 1) * (n + 1));
+  auto const at = [&](std::size_t from, std::size_t to) -> std::vector<Value>& { return chart[from * (n + 1) + to]; };
+  std::vector<double> second(symbols);
+  for (std::size_t length = 1; length <= n; ++length) {
+    for (std::size_t from = 0; from + length <= n; ++from) {
+      auto const to = from + length;
+      std::fill(span.begin(), span.end(), 0.0);
+      if (length == 1)
+        for (auto const& part : normal_.words[index(sentence[from])]) span[index(part.left)] += count ? 1 : part.probability * scale;
+      for (auto middle = from + 1; middle < to; ++middle) {
+        if (at(from, middle).empty() || at(middle, to).empty()) continue;
+        for (auto const& [symbol, value] : at(middle, to)) second[index(symbol)] = value;
+        for (auto const& [symbol, value] : at(from, middle))
+          for (auto const& part : normal_.binary[index(symbol)])
+            span[index(part.left)] += (count ? 1 : part.probability) * value * second[index(part.right)];
+        for (auto const& [symbol, value] : at(middle, to)) second[index(symbol)] = 0;
+      }
+      for (auto const& part : normal_.unary) span[index(part.left)] += (count ? 1 : part.probability) * span[index(part.right)];
+      for (std::int32_t symbol = 0; symbol < normal_.symbols; ++symbol)
+        if (span[index(symbol)] > 0) at(from, to).push_back({symbol, span[index(symbol)]});
+    }
+  }
+  return span[0];
+}
+
+double Grammar::log_probability(std::span<std::int32_t const> sentence) const {
+  double const nats_per_word = entropy_ / expected_length_;  // the scale that keeps a typical span near 1
+  return std::log(inside(sentence, false, std::exp(nats_per_word))) - static_cast<double>(sentence.size()) * nats_per_word;
+}
+
+double Grammar::derivations(std::span<std::int32_t const> sentence) const { return inside(sentence, true, 1); }
+
+Grammar::UpTo Grammar::up_to(std::int64_t longest) const {
+  // For each symbol and length: P(length), and Σ P(d) (−log P(d)) over the derivations d of that length.
+  auto const symbols = index(normal_.symbols);
+  auto const lengths = static_cast<std::size_t>(std::max<std::int64_t>(longest, 0)) + 1;
+  std::vector<double> probability(symbols * lengths), surprise(symbols * lengths);
+  auto const add = [&](std::int32_t left, std::size_t length, double p, double product, double weighted) {
+    probability[index(left) * lengths + length] += p * product;
+    surprise[index(left) * lengths + length] += p * (weighted - std::log(p) * product);
+  };
+  for (std::size_t length = 1; length < lengths; ++length) {
+    if (length == 1)
+      for (auto const& parts : normal_.words)
+        for (auto const& part : parts) add(part.left, 1, part.probability, 1, 0);
+    for (std::size_t first = 0; first < symbols; ++first) {
+      for (auto const& part : normal_.binary[first]) {
+        double product = 0, weighted = 0;
+        auto const* f = &probability[first * lengths];
+        auto const* g = &surprise[first * lengths];
+        auto const* f2 = &probability[index(part.right) * lengths];
+        auto const* g2 = &surprise[index(part.right) * lengths];
+        for (std::size_t i = 1; i < length; ++i) {
+          product += f[i] * f2[length - i];
+          weighted += g[i] * f2[length - i] + f[i] * g2[length - i];
+        }
+        add(part.left, length, part.probability, product, weighted);
+      }
+    }
+    for (auto const& part : normal_.unary) {
+      auto const right = index(part.right) * lengths + length;
+      add(part.left, length, part.probability, probability[right], surprise[right]);
+    }
+  }
+  UpTo result;
+  for (std::size_t length = 1; length < lengths; ++length) {
+    result.probability += probability[length];
+    result.entropy += surprise[length];
+    result.expected_length += static_cast<double>(length) * probability[length];
+  }
+  if (result.probability > 0) {
+    result.entropy = result.entropy / result.probability + std::log(result.probability);
+    result.expected_length /= result.probability;
+  }
+  return result;
+}
+
+}  // namespace heed

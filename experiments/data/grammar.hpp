@@ -1,0 +1,112 @@
+#pragma once
+
+#include <cstdint>
+#include <limits>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "autograd/random.hpp"
+
+namespace heed {
+
+/// A probabilistic context-free grammar over words, without empty rules: sampling, exact probabilities of sentences, exact entropy.
+///
+/// It is read from YAML. A symbol with a capital first letter is a nonterminal, everything else is a word. Each nonterminal has
+/// alternatives with weights (made to sum to one); a list gives its members equal weights; a single alternative needs none:
+///
+///     start: Sentence
+///     features:
+///       number: [one, many]
+///     rules:
+///       Sentence:
+///         Subject[number] Verb[number]: 3      # number agrees; both of its values are equally likely
+///         say Sentence: 1
+///       Subject[number]: the Noun[number]
+///       Noun[one]: [dog, cat]
+///       Noun[many]: [dogs, cats]
+///       …
+///
+/// A rule with features stands for one rule for each of their values. A feature of the left side is the same on the right; one that
+/// occurs only on the right is summed over, each value with an equal share of the weight.
+class Grammar {
+ public:
+  static constexpr std::int64_t any_length = std::numeric_limits<std::int64_t>::max();
+
+  /// Throws FileError "PATH:LINE:COLUMN: …" for anything that is not such a grammar: unknown keys, nonterminals without rules,
+  /// unreachable or endless ones, an alternative written twice, a symbol that derives itself, infinite expected length.
+  static Grammar read(std::string_view text, std::string const& path);
+
+  /// The words, sorted; a sentence is a list of indices into them.
+  std::vector<std::string> const& words() const { return words_; }
+  std::size_t nonterminals() const { return names_.size(); }
+  std::size_t rules() const { return rules_.size(); }
+
+  struct Sentence {
+    std::vector<std::int32_t> words;
+    double log_probability = 0;  ///< of the derivation: log P of the sentence if that is its only one
+  };
+  /// A sentence of at most `longest` words, by drawing until one is short enough (see up_to() for how likely that is).
+  Sentence sample(Stream const& stream, std::int64_t longest = any_length) const;
+
+  /// log P(sentence), the sum over all of its derivations (inside algorithm); −∞ if it is not in the language.
+  double log_probability(std::span<std::int32_t const> sentence) const;
+  /// How many derivations a sentence has: 1 for every sentence of an unambiguous grammar.
+  double derivations(std::span<std::int32_t const> sentence) const;
+
+  /// Entropy of a derivation in nats: of a sentence, if the grammar is unambiguous. Solves H_A = Σ_r p_r (−log p_r + Σ_B H_B).
+  double entropy() const { return entropy_; }
+  /// Expected number of words of a sentence.
+  double expected_length() const { return expected_length_; }
+
+  /// The distribution of sentences given that they have at most so many words.
+  struct UpTo {
+    double probability = 0;      ///< of having so few words
+    double entropy = 0;          ///< of the conditional distribution, in nats per sentence
+    double expected_length = 0;  ///< in words
+  };
+  /// Exact, by a recursion over lengths.
+  UpTo up_to(std::int64_t longest) const;
+
+ private:
+  friend struct GrammarReader;
+
+  // Symbols are numbers: nonterminals 0, 1, … with 0 the start; word w is ~w.
+  struct Rule {
+    std::int32_t left;
+    std::vector<std::int32_t> right;
+    double probability;
+  };
+  /// The same language with right sides of one word, one symbol or two symbols, for the recursions over spans and lengths.
+  struct NormalForm {
+    struct Part {
+      std::int32_t left, right;  ///< left ← right (words, unary), left ← B right (binary)
+      double probability;
+    };
+    std::int32_t symbols = 0;
+    std::vector<std::vector<Part>> words;   ///< by word: {left ← word}
+    std::vector<Part> unary;                ///< left ← right, ordered so that right is complete before left asks for it
+    std::vector<std::vector<Part>> binary;  ///< by first symbol B: {left ← B right}
+  };
+
+  void check_and_order();
+  void check_reachable() const;
+  void check_productive() const;
+  void normalise();
+  void order_unary();
+  void solve_expectations();
+  double inside(std::span<std::int32_t const> sentence, bool count, double scale) const;
+  [[noreturn]] void fail(std::int32_t symbol, std::string const& message) const;
+
+  std::vector<std::string> words_;
+  std::vector<std::string> names_;   // of the nonterminals
+  std::vector<std::string> places_;  // where each is defined
+  std::vector<Rule> rules_;
+  std::vector<std::size_t> first_rule_;  // rules_[first_rule_[A]] … rules_[first_rule_[A + 1]] are A's
+  NormalForm normal_;
+  double entropy_ = 0;
+  double expected_length_ = 0;
+};
+
+}  // namespace heed

@@ -1,0 +1,164 @@
+#include "experiments/data/grammar_data.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "autograd/error.hpp"
+#include "experiments/data/files.hpp"
+#include "experiments/data/ngram.hpp"
+#include "nn/sha256.hpp"
+
+namespace heed {
+namespace {
+
+constexpr std::int32_t eos = 0;
+
+std::unique_ptr<Dataset> open_grammar(GrammarSettings const& settings, DataContext const& context) {
+  auto const path = settings.path ? locate(*settings.path, context) : shipped("english.yaml");
+  auto const text = read_text(path);
+  return std::make_unique<GrammarDataset>(Grammar::read(text, path.string()), path.string(), sha256(std::as_bytes(std::span(text))),
+                                          settings, context.seed);
+}
+
+bool const registered =
+    register_data("grammar", "sentences of a probabilistic context-free grammar, whose entropy is known exactly", open_grammar);
+
+}  // namespace
+
+std::vector<Field> GrammarSettings::fields() {
+  return {{.name = "path", .target = &path, .help = "grammar file (without: the one that comes with heed, configs/data/english.yaml)"},
+          {.name = "longest",
+           .target = &longest,
+           .help = "sentences of more words are left out; model.context must be larger",
+           .least = 1,
+           .greatest = 1000},
+          {.name = "validation",
+           .target = &validation,
+           .help = "number of held-out sentences, the same for every seed",
+           .least = 1,
+           .greatest = 1e6},
+          {.name = "ngram_sentences",
+           .target = &ngram_sentences,
+           .help = "number of sentences on which the n-gram yardsticks are counted",
+           .least = 1,
+           .greatest = 1e7}};
+}
+
+GrammarDataset::GrammarDataset(Grammar grammar, std::string origin, std::string sha256, GrammarSettings const& settings, std::uint64_t seed)
+    : grammar_(std::move(grammar)),
+      tokenizer_(Tokenizer::sentences(grammar_.words())),
+      origin_(std::move(origin)),
+      sha256_(std::move(sha256)),
+      settings_(settings),
+      seed_(seed) {
+  up_to_ = grammar_.up_to(settings_.longest);
+  if (up_to_.probability < 0.01)
+    throw FileError(fmt::format("{}: only {:.2g} % of its sentences have at most {} words (data.longest)", origin_,
+                                100 * up_to_.probability, settings_.longest));
+  double log_probability = 0;
+  for (std::int64_t i = 0; i < settings_.validation; ++i) {
+    auto const sentence = held_out(i);
+    log_probability += sentence.log_probability - std::log(up_to_.probability);
+    held_out_tokens_ += static_cast<std::int64_t>(sentence.words.size()) + 1;
+    // Sums of a few hundred logarithms agree to far better than this; a second derivation of equal weight would make a difference of 0.7.
+    if (i < 2'000 && std::abs(grammar_.log_probability(sentence.words) - sentence.log_probability) > 1e-6) {
+      std::string words;
+      for (auto word : sentence.words) words += (words.empty() ? "" : " ") + grammar_.words()[static_cast<std::size_t>(word)];
+      throw FileError(fmt::format("{}: the grammar is ambiguous, so that its entropy is not known: '{}' has {} derivations", origin_, words,
+                                  grammar_.derivations(sentence.words)));
+    }
+  }
+  exact_ = -log_probability / static_cast<double>(held_out_tokens_);
+}
+
+Grammar::Sentence GrammarDataset::held_out(std::int64_t number) const {
+  return grammar_.sample(Stream(0, "grammar.held_out").child(static_cast<std::uint64_t>(number)), settings_.longest);
+}
+
+void GrammarDataset::check_context(std::int64_t context) const {
+  if (context > settings_.longest) return;
+  throw Error(fmt::format("model.context: {} is too short for sentences of up to {} words and <eos>; make it {} or set data.longest: {}",
+                          context, settings_.longest, settings_.longest + 1, context - 1));
+}
+
+void GrammarDataset::fill_row(Batch& batch, std::int64_t row, std::vector<std::int32_t> const& words) const {
+  auto const context = batch.inputs.size(1);
+  auto const inputs = batch.inputs.mutable_data<std::int64_t>().subspan(static_cast<std::size_t>(row * context));
+  auto const targets = batch.targets.mutable_data<std::int64_t>().subspan(static_cast<std::size_t>(row * context));
+  for (std::size_t i = 0; i < words.size(); ++i) inputs[i + 1] = targets[i] = words[i] + 1;
+  targets[words.size()] = eos;
+}
+
+Batch GrammarDataset::training(std::int64_t index, std::int64_t batch, std::int64_t context) const {
+  check_context(context);
+  Batch result{Tensor::full({batch, context}, eos, DType::int64), Tensor::full({batch, context}, -1, DType::int64), {}, {}};
+  Stream const stream(seed_, "data");
+  for (std::int64_t row = 0; row < batch; ++row)
+    fill_row(result, row, grammar_.sample(stream.child(static_cast<std::uint64_t>(index * batch + row)), settings_.longest).words);
+  return result;
+}
+
+std::int64_t GrammarDataset::validation_batches(std::int64_t batch, std::int64_t) const {
+  return (settings_.validation + batch - 1) / batch;
+}
+
+Batch GrammarDataset::validation(std::int64_t index, std::int64_t batch, std::int64_t context) const {
+  check_context(context);
+  auto const first = index * batch, rows = std::min(batch, settings_.validation - first);
+  if (index < 0 || rows <= 0)
+    throw Error(fmt::format("validation batch {} of {} does not exist", index, validation_batches(batch, context)));
+  Batch result{Tensor::full({rows, context}, eos, DType::int64), Tensor::full({rows, context}, -1, DType::int64), {}, {}};
+  for (std::int64_t row = 0; row < rows; ++row) fill_row(result, row, held_out(first + row).words);
+  return result;
+}
+
+std::optional<std::vector<std::int64_t>> GrammarDataset::encode(std::string const& text) const {
+  auto const tokens = tokenizer_.encode(text);
+  return std::vector<std::int64_t>(tokens.begin(), tokens.end());
+}
+
+std::vector<double> const& GrammarDataset::ngram_losses() const {
+  std::call_once(counted_, [&] {
+    std::vector<std::int32_t> train{eos}, asked{eos};
+    auto const append = [](std::vector<std::int32_t>& tokens, Grammar::Sentence const& sentence) {
+      for (auto word : sentence.words) tokens.push_back(word + 1);
+      tokens.push_back(eos);
+    };
+    Stream const stream(0, "grammar.ngram");
+    for (std::int64_t i = 0; i < settings_.ngram_sentences; ++i)
+      append(train, grammar_.sample(stream.child(static_cast<std::uint64_t>(i)), settings_.longest));
+    for (std::int64_t i = 0; i < settings_.validation; ++i) append(asked, held_out(i));
+    ngram_losses_ = witten_bell(train, asked, vocabulary(), 6, eos);
+  });
+  return ngram_losses_;
+}
+
+std::vector<std::pair<std::string, double>> GrammarDataset::yardsticks() const {
+  std::vector<std::pair<std::string, double>> result;
+  for (auto loss : ngram_losses()) result.emplace_back(fmt::format("{}-gram", result.size() + 1), loss);
+  result.emplace_back("exact", exact_);
+  result.emplace_back("entropy", up_to_.entropy / (up_to_.expected_length + 1));
+  return result;
+}
+
+nlohmann::json GrammarDataset::describe() const {
+  nlohmann::json result{{"file", origin_},
+                        {"sha256", sha256_},
+                        {"vocabulary", vocabulary()},
+                        {"nonterminals", grammar_.nonterminals()},
+                        {"rules", grammar_.rules()},
+                        {"longest", settings_.longest},
+                        {"share_of_sentences", up_to_.probability},
+                        {"tokens_per_sentence", up_to_.expected_length + 1},
+                        {"tokens", {{"validation", held_out_tokens_}}},
+                        {"entropy", up_to_.entropy / (up_to_.expected_length + 1)},
+                        {"exact", exact_}};
+  auto const& losses = ngram_losses();
+  for (std::size_t order = 0; order < losses.size(); ++order) result["ngram"][std::to_string(order + 1)] = losses[order];
+  return result;
+}
+
+}  // namespace heed

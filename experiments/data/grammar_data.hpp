@@ -1,0 +1,67 @@
+#pragma once
+
+#include <cstdint>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "experiments/data/grammar.hpp"
+#include "experiments/data/open.hpp"
+#include "experiments/data/tokenizer.hpp"
+
+namespace heed {
+
+/// `data: {kind: grammar}`: sentences of a grammar, by default of configs/data/english.yaml.
+struct GrammarSettings : Settings {
+  std::optional<std::string> path;
+  std::int64_t longest = 31;
+  std::int64_t validation = 2'000;
+  std::int64_t ngram_sentences = 100'000;
+
+  std::vector<Field> fields() override;
+};
+
+/// Sentences of at most `longest` words, drawn from a grammar and given that they are so short. One sentence a row: the inputs are <eos>
+/// and its words, the targets its words and <eos>, so that a row's loss is −log P of the whole sentence; the rest is padded with
+/// inputs <eos> and targets −1. Token 0 is <eos>, token w + 1 is word w of the grammar. Training sentences come without end; the held-out
+/// ones are the same for every seed.
+class GrammarDataset : public Dataset {
+ public:
+  /// `origin` names the grammar in messages. Throws FileError if hardly any sentence is so short or a sentence is ambiguous.
+  GrammarDataset(Grammar grammar, std::string origin, std::string sha256, GrammarSettings const& settings, std::uint64_t seed);
+
+  std::int64_t vocabulary() const override { return tokenizer_.vocabulary(); }
+  /// Row r is the sentence drawn from Stream(seed, "data").child(index · batch + r).
+  Batch training(std::int64_t index, std::int64_t batch, std::int64_t context) const override;
+  std::int64_t validation_batches(std::int64_t batch, std::int64_t context) const override;
+  Batch validation(std::int64_t index, std::int64_t batch, std::int64_t context) const override;
+  /// Words parted by blanks, a sentence a line; begins with <eos>, as rows do. Throws Error naming an unknown word and the nearest.
+  std::optional<std::vector<std::int64_t>> encode(std::string const& text) const override;
+  std::optional<std::string> decode(std::vector<std::int64_t> const& tokens) const override { return tokenizer_.decode(tokens); }
+  std::string tokenizer() const override { return tokenizer_.json(); }
+  nlohmann::json describe() const override;
+  /// {"1-gram", …} … {"6-gram", …}, counted on `ngram_sentences` other sentences; {"exact", mean −log P of the held-out sentences},
+  /// what the best model of all would reach on them; {"entropy", its expectation}. All in nats per token, <eos> included.
+  std::vector<std::pair<std::string, double>> yardsticks() const override;
+
+ private:
+  void fill_row(Batch& batch, std::int64_t row, std::vector<std::int32_t> const& words) const;
+  void check_context(std::int64_t context) const;
+  Grammar::Sentence held_out(std::int64_t number) const;
+  std::vector<double> const& ngram_losses() const;
+
+  Grammar grammar_;
+  Tokenizer tokenizer_;
+  std::string origin_, sha256_;
+  GrammarSettings settings_;
+  std::uint64_t seed_;
+  Grammar::UpTo up_to_;
+  double exact_ = 0;  // mean −log P per token of the held-out sentences
+  std::int64_t held_out_tokens_ = 0;
+  mutable std::once_flag counted_;  // the n-grams take a moment and not every command asks for them
+  mutable std::vector<double> ngram_losses_;
+};
+
+}  // namespace heed

@@ -1,0 +1,212 @@
+#include <algorithm>
+#include <map>
+#include <set>
+#include <sstream>
+
+#include <fmt/format.h>
+
+#include "autograd/error.hpp"
+#include "experiments/data/grammar.hpp"
+#include "experiments/data/reading.hpp"
+#include "experiments/nearest.hpp"
+
+namespace heed {
+namespace {
+
+constexpr std::size_t most_nonterminals = 2'000, most_rules = 100'000;
+
+std::vector<std::string> split(std::string const& text, char separator) {
+  std::vector<std::string> parts;
+  std::istringstream stream(text);
+  for (std::string part; std::getline(stream, part, separator);) parts.push_back(part);
+  return parts;
+}
+
+bool is_nonterminal(std::string const& symbol) { return !symbol.empty() && symbol[0] >= 'A' && symbol[0] <= 'Z'; }
+
+using Assignment = std::map<std::string, std::string>;  // feature → value
+
+}  // namespace
+
+/// From YAML to a Grammar: takes rules with features apart into plain rules and numbers the symbols.
+struct GrammarReader {
+  GrammarReader(std::string_view text, std::string const& path) {
+    auto const yaml = parse_data(text, path);
+    entries_of(yaml, "the grammar", {"about", "start", "features", "rules"});
+    for (auto const* key : {"start", "rules"})
+      if (!yaml.entry(key)) refuse(yaml.place, fmt::format("'{}' is missing", key));
+    if (auto const* entry = yaml.entry("features")) read_features(entry->value);
+
+    // Left sides first, because a right side may come before what it refers to.
+    auto const& rules = entries_of(yaml.entry("rules")->value, "rules");
+    for (auto const& rule : rules) define(rule);
+    auto const& start = yaml.entry("start")->value;
+    if (!is_nonterminal(text_of(start, "start")))
+      refuse(start.place, fmt::format("start: {} is a word; it must be a nonterminal", shown(start.text)));
+    make_first(symbol_number(start.text, start.place));
+    for (auto const& rule : rules) read_alternatives(rule);
+    number_words();
+    sort_rules();
+  }
+
+  void read_features(Yaml const& node) {
+    for (auto const& [feature, place, values] : entries_of(node, "features")) {
+      if (values.kind != Yaml::Kind::list || values.items.empty()) refuse(values.place, "a feature needs a list of values");
+      for (auto const& item : values.items) {
+        auto const& value = text_of(item, "a feature's value");
+        if (!all_values.insert(value).second) refuse(item.place, fmt::format("'{}' is a value already", value));
+        features[feature].push_back(value);
+      }
+    }
+    for (auto const& [feature, place, values] : node.entries)
+      if (all_values.count(feature)) refuse(place, fmt::format("'{}' is both a feature and a value", feature));
+  }
+
+  /// "NP[number,man]" → NP, {number, man}. Every argument is a feature or a value of one.
+  struct Symbol {
+    std::string name;
+    std::vector<std::string> arguments;
+  };
+  Symbol parse_symbol(std::string const& text, Place const& place) const {
+    auto const bracket = text.find('[');
+    if (bracket == std::string::npos) return {text, {}};
+    if (text.back() != ']')
+      refuse(place, fmt::format("{} has no closing bracket (write features without blanks: NP[number,class])", shown(text)));
+    Symbol symbol{text.substr(0, bracket), split(text.substr(bracket + 1, text.size() - bracket - 2), ',')};
+    if (symbol.arguments.empty()) refuse(place, fmt::format("{} has no features between its brackets", shown(text)));
+    for (auto const& argument : symbol.arguments) {
+      if (features.count(argument) || all_values.count(argument)) continue;
+      std::vector<std::string> known(all_values.begin(), all_values.end());
+      for (auto const& [name, values] : features) known.push_back(name);
+      refuse(place,
+             fmt::format("{} in {} is neither a feature nor a value of one{}", shown(argument), text, did_you_mean(argument, known)));
+    }
+    return symbol;
+  }
+
+  static std::string plain_name(Symbol const& symbol, Assignment const& values) {
+    if (symbol.arguments.empty()) return symbol.name;
+    std::string name = symbol.name + "[";
+    for (auto const& argument : symbol.arguments) {
+      auto const value = values.find(argument);
+      name += (name.back() == '[' ? "" : ",") + (value == values.end() ? argument : value->second);
+    }
+    return name + "]";
+  }
+
+  /// Calls f for every assignment of values to the features among the symbols' arguments that `given` leaves open, with its share.
+  template <class F>
+  void for_each_assignment(std::vector<Symbol> const& symbols, Assignment const& given, Place const& place, F f) const {
+    std::vector<Assignment> assignments{given};
+    for (auto const& symbol : symbols) {
+      for (auto const& argument : symbol.arguments) {
+        auto const feature = features.find(argument);
+        if (feature == features.end() || assignments.front().count(argument)) continue;
+        if (assignments.size() * feature->second.size() > most_rules)
+          refuse(place, fmt::format("its features make more than {} rules", most_rules));
+        std::vector<Assignment> longer;
+        for (auto const& assignment : assignments)
+          for (auto const& value : feature->second) {
+            longer.push_back(assignment);
+            longer.back()[argument] = value;
+          }
+        assignments = std::move(longer);
+      }
+    }
+    for (auto const& assignment : assignments) f(assignment, 1.0 / static_cast<double>(assignments.size()));
+  }
+
+  void define(Yaml::Entry const& rule) {
+    if (!is_nonterminal(rule.key) || rule.key.find(' ') != std::string::npos)
+      refuse(rule.place, fmt::format("{} cannot have rules: a nonterminal is one word that begins with a capital letter", shown(rule.key)));
+    auto const left = parse_symbol(rule.key, rule.place);
+    for_each_assignment({left}, {}, rule.place, [&](Assignment const& values, double) {
+      auto const name = plain_name(left, values);
+      if (!numbers.emplace(name, static_cast<std::int32_t>(grammar.names_.size())).second) refuse(rule.place, name + " is defined twice");
+      if (grammar.names_.size() == most_nonterminals) refuse(rule.place, fmt::format("more than {} nonterminals", most_nonterminals));
+      grammar.names_.push_back(name);
+      grammar.places_.push_back(to_string(rule.place));
+    });
+  }
+
+  /// Gives the start symbol number 0.
+  void make_first(std::int32_t symbol) {
+    auto const at = static_cast<std::size_t>(symbol);
+    std::swap(numbers[grammar.names_[0]], numbers[grammar.names_[at]]);
+    std::swap(grammar.names_[0], grammar.names_[at]);
+    std::swap(grammar.places_[0], grammar.places_[at]);
+  }
+
+  void read_alternatives(Yaml::Entry const& rule) {
+    auto const add = [&](std::string const& text, Place const& place, double weight) { add_alternative(rule, text, place, weight); };
+    if (rule.value.kind == Yaml::Kind::scalar) {
+      add(rule.value.text, rule.value.place, 1);
+    } else if (rule.value.kind == Yaml::Kind::list && !rule.value.items.empty()) {
+      for (auto const& item : rule.value.items) add(text_of(item, "an alternative"), item.place, 1);
+    } else {
+      for (auto const& [text, place, weight] : entries_of(rule.value, rule.key)) add(text, place, number_of(weight, "a weight", 1e-9, 1e9));
+    }
+  }
+
+  void add_alternative(Yaml::Entry const& rule, std::string const& text, Place const& place, double weight) {
+    std::vector<Symbol> right;
+    std::istringstream stream(text);
+    for (std::string symbol; stream >> symbol;) right.push_back(is_nonterminal(symbol) ? parse_symbol(symbol, place) : Symbol{symbol, {}});
+    if (right.empty()) refuse(place, rule.key + " has an empty alternative");
+
+    auto const left = parse_symbol(rule.key, rule.place);
+    for_each_assignment({left}, {}, place, [&](Assignment const& outer, double) {
+      auto const number = numbers.at(plain_name(left, outer));
+      for_each_assignment(right, outer, place, [&](Assignment const& values, double share) {
+        Grammar::Rule plain{number, {}, weight * share};
+        for (auto const& symbol : right) plain.right.push_back(symbol_number(plain_name(symbol, values), place));
+        if (!written.insert({number, plain.right}).second)
+          refuse(place, fmt::format("{} has the alternative {} twice", grammar.names_[static_cast<std::size_t>(number)], shown(text)));
+        if (grammar.rules_.size() == most_rules) refuse(place, fmt::format("more than {} rules", most_rules));
+        grammar.rules_.push_back(std::move(plain));
+      });
+    });
+  }
+
+  std::int32_t symbol_number(std::string const& name, Place const& place) {
+    if (!is_nonterminal(name)) return ~word_numbers.emplace(name, static_cast<std::int32_t>(word_numbers.size())).first->second;
+    auto const found = numbers.find(name);
+    if (found == numbers.end()) refuse(place, fmt::format("{} has no rules{}", shown(name), did_you_mean(name, grammar.names_)));
+    return found->second;
+  }
+
+  /// Numbers the words in sorted order, which does not depend on the order of the rules.
+  void number_words() {
+    std::vector<std::int32_t> sorted(word_numbers.size());
+    for (auto const& [word, number] : word_numbers) {
+      sorted[static_cast<std::size_t>(number)] = static_cast<std::int32_t>(grammar.words_.size());
+      grammar.words_.push_back(word);
+    }
+    for (auto& rule : grammar.rules_)
+      for (auto& symbol : rule.right)
+        if (symbol < 0) symbol = ~sorted[static_cast<std::size_t>(~symbol)];
+  }
+
+  /// Puts each nonterminal's rules together and makes its weights sum to one.
+  void sort_rules() {
+    auto& rules = grammar.rules_;
+    std::stable_sort(rules.begin(), rules.end(), [](auto const& a, auto const& b) { return a.left < b.left; });
+    std::vector<double> sums(grammar.names_.size());
+    for (auto const& rule : rules) sums[static_cast<std::size_t>(rule.left)] += rule.probability;
+    for (auto& rule : rules) rule.probability /= sums[static_cast<std::size_t>(rule.left)];
+  }
+
+  std::map<std::string, std::vector<std::string>> features;
+  std::set<std::string> all_values;  // of all features
+  std::map<std::string, std::int32_t> numbers, word_numbers;
+  std::set<std::pair<std::int32_t, std::vector<std::int32_t>>> written;
+  Grammar grammar;
+};
+
+Grammar Grammar::read(std::string_view text, std::string const& path) {
+  Grammar grammar = std::move(GrammarReader(text, path).grammar);
+  grammar.check_and_order();
+  return grammar;
+}
+
+}  // namespace heed

@@ -1,0 +1,113 @@
+#include "experiments/data/ngram.hpp"
+
+#include <bit>
+#include <cmath>
+
+#include <fmt/format.h>
+
+#include "autograd/error.hpp"
+
+namespace heed {
+namespace {
+
+/// Numbers the different pairs (context, token) in the order of their first appearance: an exact hash table with linear probing.
+class PairNumbers {
+ public:
+  PairNumbers(std::size_t most, std::int64_t vocabulary)
+      : vocabulary_(static_cast<std::uint64_t>(vocabulary)),
+        slots_(std::bit_ceil(2 * most + 2)),
+        shift_(64 - std::countr_zero(slots_.size())) {}
+
+  std::int32_t add(std::int32_t context, std::int32_t token) {
+    auto& slot = find_slot(context, token);
+    if (slot.number < 0) slot = {key(context, token), size_++};
+    return slot.number;
+  }
+  /// −1 if the pair was never added.
+  std::int32_t find(std::int32_t context, std::int32_t token) { return find_slot(context, token).number; }
+  std::int32_t size() const { return size_; }
+
+ private:
+  struct Slot {
+    std::uint64_t key = 0;
+    std::int32_t number = -1;
+  };
+  std::uint64_t key(std::int32_t context, std::int32_t token) const {
+    return static_cast<std::uint64_t>(context) * vocabulary_ + static_cast<std::uint64_t>(token);
+  }
+  Slot& find_slot(std::int32_t context, std::int32_t token) {
+    auto const wanted = key(context, token);
+    auto place = static_cast<std::size_t>((wanted * 0x9e3779b97f4a7c15u) >> shift_);  // Fibonacci hashing
+    while (slots_[place].number >= 0 && slots_[place].key != wanted) place = (place + 1) & (slots_.size() - 1);
+    return slots_[place];
+  }
+
+  std::uint64_t vocabulary_;
+  std::vector<Slot> slots_;
+  int shift_;
+  std::int32_t size_ = 0;
+};
+
+constexpr std::int32_t none = -1;
+
+/// From the number of the k-gram that ends at each token to the number of the k tokens before each token.
+void shift_by_one(std::vector<std::int32_t>& numbers, std::span<std::int32_t const> tokens, int order,
+                  std::optional<std::int32_t> boundary) {
+  for (std::size_t i = numbers.size(); i-- > 1;) numbers[i] = boundary == tokens[i - 1] && order > 1 ? none : numbers[i - 1];
+  if (!numbers.empty()) numbers[0] = none;
+}
+
+void check_tokens(std::span<std::int32_t const> tokens, std::int64_t vocabulary) {
+  for (auto token : tokens)
+    if (token < 0 || token >= vocabulary)
+      throw Error(fmt::format("witten_bell: token {} is outside the vocabulary of {}", token, vocabulary));
+}
+
+}  // namespace
+
+std::vector<double> witten_bell(std::span<std::int32_t const> train, std::span<std::int32_t const> held_out, std::int64_t vocabulary,
+                                int highest, std::optional<std::int32_t> boundary) {
+  check_tokens(train, vocabulary);
+  check_tokens(held_out, vocabulary);
+  std::size_t const first = boundary ? 1 : 0;  // the first token to be predicted
+  // For each token the number of the context before it; order 1 has one context, the empty one.
+  std::vector<std::int32_t> seen(train.size(), 0), asked(held_out.size(), 0);
+  std::int32_t contexts = 1;
+  std::vector<double> probability(held_out.size(), 1.0 / static_cast<double>(vocabulary));
+  std::vector<double> losses;
+
+  for (int order = 1; order <= highest; ++order) {
+    PairNumbers grams(train.size(), vocabulary);
+    std::vector<std::int32_t> count, total(static_cast<std::size_t>(contexts)), types(static_cast<std::size_t>(contexts));
+    for (std::size_t i = 0; i < train.size(); ++i) {
+      if (seen[i] == none) continue;
+      auto const context = static_cast<std::size_t>(seen[i]);
+      auto const gram = grams.add(seen[i], train[i]);
+      seen[i] = gram;
+      count.resize(static_cast<std::size_t>(grams.size()));
+      if (i < first) continue;
+      ++total[context];
+      types[context] += count[static_cast<std::size_t>(gram)]++ == 0;
+    }
+
+    double loss = 0;
+    for (std::size_t i = 0; i < held_out.size(); ++i) {
+      if (asked[i] != none) {
+        auto const context = static_cast<std::size_t>(asked[i]);
+        auto const gram = grams.find(asked[i], held_out[i]);
+        double const c = gram == none ? 0 : count[static_cast<std::size_t>(gram)];
+        double const t = types[context], n = total[context];
+        if (n > 0) probability[i] = (c + t * probability[i]) / (n + t);
+        asked[i] = gram;
+      }
+      if (i >= first) loss -= std::log(probability[i]);
+    }
+    losses.push_back(loss / static_cast<double>(held_out.size() - first));
+    contexts = grams.size();
+    shift_by_one(seen, train, order, boundary);
+    shift_by_one(asked, held_out, order, boundary);
+  }
+  return losses;
+}
+
+}  // namespace heed

@@ -1,0 +1,36 @@
+#include "experiments/data/open.hpp"
+
+#include <map>
+
+#include "autograd/error.hpp"
+
+namespace heed {
+namespace {
+
+// By name, because the order in which files register themselves is not defined.
+std::map<std::string, DataKind>& kinds() {
+  static std::map<std::string, DataKind> all;
+  return all;
+}
+
+}  // namespace
+
+bool register_data(DataKind kind) {
+  auto const name = kind.name;
+  if (!kinds().emplace(name, std::move(kind)).second) throw Error("data kind " + name + " is registered twice");
+  return true;
+}
+
+Choice data_choice() {
+  Choice choice;
+  for (auto const& [name, kind] : kinds()) choice.options.push_back({name, kind.help, kind.make});
+  return choice;
+}
+
+std::unique_ptr<Dataset> open_dataset(Choice const& data, DataContext const& context) {
+  auto const found = kinds().find(data.kind);
+  if (found == kinds().end() || !data.settings) throw Error("data.kind: '" + data.kind + "' is not a kind of data");
+  return found->second.open(*data.settings, context);
+}
+
+}  // namespace heed

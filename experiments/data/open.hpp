@@ -1,0 +1,44 @@
+#pragma once
+
+#include <filesystem>
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "experiments/data/dataset.hpp"
+#include "nn/settings.hpp"
+
+namespace heed {
+
+/// What opening data needs to know beside its settings.
+struct DataContext {
+  std::filesystem::path config_folder = ".";  ///< of the file that names the data
+  std::filesystem::path data_folder;          ///< `--data DIR`; empty: $HEED_DATA, and without that the cache folder
+  std::uint64_t seed = 1;
+  bool quiet = false;
+};
+
+/// All kinds of data, for the section `data: {kind: …}`.
+Choice data_choice();
+
+/// Opens what a filled-in data_choice() describes. Throws FileError for data that are wrong, Error for settings that are.
+std::unique_ptr<Dataset> open_dataset(Choice const& data, DataContext const& context);
+
+/// A kind of data: its name and help, fresh settings, and how to open it. A file that adds one says
+/// `bool const registered = register_data("text", "…", open_text);` and nothing else needs to know.
+struct DataKind {
+  std::string name;
+  std::string help;
+  std::function<std::shared_ptr<Settings>()> make;
+  std::function<std::unique_ptr<Dataset>(Settings const&, DataContext const&)> open;
+};
+bool register_data(DataKind kind);
+
+template <class S>
+bool register_data(std::string name, std::string help, std::unique_ptr<Dataset> (*open)(S const&, DataContext const&)) {
+  return register_data(
+      {std::move(name), std::move(help), [] { return std::make_shared<S>(); },
+       [open](Settings const& settings, DataContext const& context) { return open(dynamic_cast<S const&>(settings), context); }});
+}
+
+}  // namespace heed

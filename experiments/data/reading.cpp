@@ -1,0 +1,44 @@
+#include "experiments/data/reading.hpp"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "autograd/error.hpp"
+#include "experiments/nearest.hpp"
+#include "experiments/scalar.hpp"
+
+namespace heed {
+
+Yaml parse_data(std::string_view text, std::string const& path) try { return parse_yaml(text, path); } catch (ConfigError const& error) {
+  throw FileError(error.what());
+}
+
+void refuse(Place const& place, std::string const& message) { throw FileError(to_string(place) + ": " + message); }
+
+std::vector<Yaml::Entry> const& entries_of(Yaml const& node, std::string const& what) {
+  if (node.kind != Yaml::Kind::map || node.entries.empty())
+    refuse(node.place, fmt::format("{} must be keys with values, not {}", what, found(node)));
+  return node.entries;
+}
+
+std::vector<Yaml::Entry> const& entries_of(Yaml const& node, std::string const& what, std::vector<std::string> const& known) {
+  for (auto const& entry : entries_of(node, what))
+    if (std::find(known.begin(), known.end(), entry.key) == known.end())
+      refuse(entry.place, fmt::format("unknown key {} in {}{}", shown(entry.key), what, did_you_mean(entry.key, known)));
+  return node.entries;
+}
+
+std::string const& text_of(Yaml const& node, std::string const& what) {
+  if (node.kind != Yaml::Kind::scalar) refuse(node.place, fmt::format("{} must be a text, not {}", what, found(node)));
+  return node.text;
+}
+
+double number_of(Yaml const& node, std::string const& what, double least, double greatest) {
+  auto const number = node.kind == Yaml::Kind::scalar ? parse_real(node.text) : std::nullopt;
+  if (!number || *number < least || *number > greatest)
+    refuse(node.place, fmt::format("{} must be a number from {} to {}, not {}", what, least, greatest, found(node)));
+  return *number;
+}
+
+}  // namespace heed

@@ -1,0 +1,26 @@
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "experiments/yaml.hpp"
+
+namespace heed {
+
+// Reading the YAML of data (grammars, the catalogue): as configurations are read, but a mistake is a FileError.
+
+/// parse_yaml of a data file's text. Throws FileError "PATH:LINE:COLUMN: …".
+Yaml parse_data(std::string_view text, std::string const& path);
+/// Throws FileError "PATH:LINE:COLUMN: message".
+[[noreturn]] void refuse(Place const& place, std::string const& message);
+/// The entries of a map that is not empty; `what` names it in messages.
+std::vector<Yaml::Entry> const& entries_of(Yaml const& node, std::string const& what);
+/// The same, if every key is one of `known`.
+std::vector<Yaml::Entry> const& entries_of(Yaml const& node, std::string const& what, std::vector<std::string> const& known);
+/// A scalar's text.
+std::string const& text_of(Yaml const& node, std::string const& what);
+/// A real number, least ≤ number ≤ greatest.
+double number_of(Yaml const& node, std::string const& what, double least, double greatest);
+
+}  // namespace heed

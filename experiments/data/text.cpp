@@ -1,0 +1,154 @@
+#include "experiments/data/text.hpp"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "autograd/error.hpp"
+#include "autograd/random.hpp"
+#include "experiments/data/catalogue.hpp"
+#include "experiments/data/files.hpp"
+#include "experiments/data/ngram.hpp"
+#include "nn/sha256.hpp"
+
+namespace heed {
+namespace {
+
+Tokenizer make_tokenizer(std::string const& kind, std::string_view text) {
+  return kind == "byte" ? Tokenizer::bytes() : Tokenizer::characters(text);
+}
+
+/// Calls f; what it has to say about the text is about the file.
+template <class F>
+auto about_file(std::string const& origin, F f) {
+  try {
+    return f();
+  } catch (Error const& error) {
+    throw FileError(origin + ": " + error.what());
+  }
+}
+
+std::unique_ptr<Dataset> open_text(TextSettings const& settings, DataContext const& context) {
+  if (!settings.name) {
+    auto const path = locate(settings.path.value(), context);
+    return std::make_unique<TextDataset>(read_text(path), path.string(), settings.tokenizer, settings.validation, std::nullopt,
+                                         context.seed);
+  }
+  auto const& entry = catalogue_entry(catalogue(), *settings.name);
+  auto const* whole = entry.part("text");
+  auto const path = obtain(*(whole ? whole : entry.part("train")), context);
+  if (whole)
+    return std::make_unique<TextDataset>(read_text(path), path.string(), settings.tokenizer, settings.validation, std::nullopt,
+                                         context.seed);
+  auto const held_out = read_text(obtain(*entry.part("validation"), context));
+  return std::make_unique<TextDataset>(read_text(path), path.string(), settings.tokenizer, settings.validation, held_out, context.seed);
+}
+
+bool const registered = register_data("text", "a text file, by characters or bytes", open_text);
+
+}  // namespace
+
+std::vector<Field> TextSettings::fields() {
+  return {{.name = "path", .target = &path, .help = "text file, relative to the configuration, then to the data folder"},
+          {.name = "name", .target = &name, .help = "instead of path: a data set of the catalogue, fetched if needed"},
+          {.name = "tokenizer", .target = &tokenizer, .help = "char: UTF-8 code points; byte: 256 bytes", .words = {"char", "byte"}},
+          {.name = "validation",
+           .target = &validation,
+           .help = "fraction at the end that is held out (unless the data set has a validation file)",
+           .least = 0,
+           .greatest = 0.9}};
+}
+
+std::optional<std::string> TextSettings::contradiction() {
+  if (path && name) return "name: give either path or name, not both";
+  if (!path && !name) return "path: give a path, or the name of a data set of the catalogue";
+  return std::nullopt;
+}
+
+TextDataset::TextDataset(std::string_view text, std::string origin, std::string const& tokenizer, double fraction,
+                         std::optional<std::string_view> held_out, std::uint64_t seed)
+    : origin_(std::move(origin)), seed_(seed) {
+  auto const everything = held_out ? std::string(text).append(*held_out) : std::string(text);
+  tokenizer_ = about_file(origin_, [&] { return make_tokenizer(tokenizer, everything); });
+  train_ = about_file(origin_, [&] { return tokenizer_.encode(text); });
+  if (held_out) {
+    held_out_ = about_file(origin_, [&] { return tokenizer_.encode(*held_out); });
+  } else {
+    auto const kept = static_cast<std::ptrdiff_t>(static_cast<double>(train_.size()) * (1 - fraction));
+    held_out_.assign(train_.begin() + kept, train_.end());
+    train_.resize(static_cast<std::size_t>(kept));
+  }
+  if (train_.size() < 2 || held_out_.size() == 1 || (fraction > 0 && held_out_.empty()))
+    throw FileError(fmt::format("{}: too short: {} tokens for training and {} for validation (each needs 2)", origin_, train_.size(),
+                                held_out_.size()));
+  sha256_ = sha256(std::as_bytes(std::span(everything)));
+}
+
+Batch TextDataset::training(std::int64_t index, std::int64_t batch, std::int64_t context) const {
+  auto const tokens = static_cast<std::int64_t>(train_.size());
+  if (tokens <= context)
+    throw FileError(
+        fmt::format("{}: its {} training tokens are too few for a context of {} (which needs {})", origin_, tokens, context, context + 1));
+  Batch result{Tensor({batch, context}, DType::int64), Tensor({batch, context}, DType::int64), {}, {}};
+  auto input = result.inputs.mutable_data<std::int64_t>().begin(), target = result.targets.mutable_data<std::int64_t>().begin();
+  Stream const offsets(seed_, "data");
+  for (std::int64_t row = 0; row < batch; ++row) {
+    auto const offset = offsets.below(static_cast<std::uint64_t>(index * batch + row), static_cast<std::uint64_t>(tokens - context));
+    auto const first = train_.begin() + static_cast<std::ptrdiff_t>(offset);
+    input = std::copy_n(first, context, input);
+    target = std::copy_n(first + 1, context, target);
+  }
+  return result;
+}
+
+std::int64_t TextDataset::windows(std::int64_t context) const {
+  auto const predictions = std::max<std::int64_t>(static_cast<std::int64_t>(held_out_.size()) - 1, 0);
+  return (predictions + context - 1) / context;
+}
+
+std::int64_t TextDataset::validation_batches(std::int64_t batch, std::int64_t context) const {
+  return (windows(context) + batch - 1) / batch;
+}
+
+Batch TextDataset::validation(std::int64_t index, std::int64_t batch, std::int64_t context) const {
+  auto const first = index * batch, rows = std::min(batch, windows(context) - first);
+  if (index < 0 || rows <= 0)
+    throw Error(fmt::format("validation batch {} of {} does not exist", index, validation_batches(batch, context)));
+  Batch result{Tensor::full({rows, context}, 0, DType::int64), Tensor::full({rows, context}, -1, DType::int64), {}, {}};
+  auto const begin = held_out_.begin() + first * context;  // the rows follow each other, so all are one stretch
+  auto const predictions = std::min<std::ptrdiff_t>(rows * context, held_out_.end() - begin - 1);
+  std::copy_n(begin, predictions, result.inputs.mutable_data<std::int64_t>().begin());
+  std::copy_n(begin + 1, predictions, result.targets.mutable_data<std::int64_t>().begin());
+  return result;
+}
+
+std::optional<std::vector<std::int64_t>> TextDataset::encode(std::string const& text) const {
+  auto const tokens = tokenizer_.encode(text);
+  return std::vector<std::int64_t>(tokens.begin(), tokens.end());
+}
+
+std::vector<double> const& TextDataset::ngram_losses() const {
+  std::call_once(counted_, [&] {
+    if (!held_out_.empty()) ngram_losses_ = witten_bell(train_, held_out_, vocabulary());
+  });
+  return ngram_losses_;
+}
+
+std::vector<std::pair<std::string, double>> TextDataset::yardsticks() const {
+  std::vector<std::pair<std::string, double>> result;
+  for (auto loss : ngram_losses()) result.emplace_back(fmt::format("{}-gram", result.size() + 1), loss);
+  return result;
+}
+
+nlohmann::json TextDataset::describe() const {
+  nlohmann::json result{{"file", origin_},
+                        {"sha256", sha256_},
+                        {"vocabulary", vocabulary()},
+                        {"tokens", {{"training", train_.size()}, {"validation", held_out_.size()}}}};
+  auto const& losses = ngram_losses();
+  for (std::size_t order = 0; order < losses.size(); ++order) result["ngram"][std::to_string(order + 1)] = losses[order];
+  return result;
+}
+
+}  // namespace heed

@@ -1,0 +1,63 @@
+#pragma once
+
+#include <cstdint>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "experiments/data/open.hpp"
+#include "experiments/data/tokenizer.hpp"
+
+namespace heed {
+
+/// `data: {kind: text, path: tinyshakespeare/input.txt, tokenizer: char, validation: 0.1}`
+struct TextSettings : Settings {
+  std::optional<std::string> path;
+  std::optional<std::string> name;
+  std::string tokenizer = "char";
+  double validation = 0.1;
+
+  std::vector<Field> fields() override;
+  std::optional<std::string> contradiction() override;
+};
+
+/// A text of n tokens, of which the first ⌊n (1 − validation)⌋ are for training and the rest for validation.
+class TextDataset : public Dataset {
+ public:
+  /// `origin` names the file in messages. `held_out` is the validation text if it is a file of its own; else `fraction` of `text` is
+  /// split off. Throws FileError for text that is not UTF-8 (tokenizer "char") or too short to be split.
+  TextDataset(std::string_view text, std::string origin, std::string const& tokenizer, double fraction,
+              std::optional<std::string_view> held_out, std::uint64_t seed);
+
+  std::int64_t vocabulary() const override { return tokenizer_.vocabulary(); }
+  /// Row r is the window of `context` tokens at Stream(seed, "data").below(index · batch + r, N − context); the target of a token is
+  /// the one after it.
+  Batch training(std::int64_t index, std::int64_t batch, std::int64_t context) const override;
+  std::int64_t validation_batches(std::int64_t batch, std::int64_t context) const override;
+  /// The windows at 0, context, 2·context, …: every validation token but the first is predicted once. The last window is padded with
+  /// inputs 0 and targets −1; the last batch has only the rows that are left.
+  Batch validation(std::int64_t index, std::int64_t batch, std::int64_t context) const override;
+  std::optional<std::vector<std::int64_t>> encode(std::string const& text) const override;
+  std::optional<std::string> decode(std::vector<std::int64_t> const& tokens) const override { return tokenizer_.decode(tokens); }
+  std::string tokenizer() const override { return tokenizer_.json(); }
+  nlohmann::json describe() const override;
+  /// The n-gram models (see witten_bell), counted on the training split: {"1-gram", …} … {"6-gram", …}; none without validation data.
+  std::vector<std::pair<std::string, double>> yardsticks() const override;
+
+ private:
+  std::int64_t windows(std::int64_t context) const;
+  std::vector<double> const& ngram_losses() const;
+
+  std::string origin_;
+  Tokenizer tokenizer_;
+  std::vector<std::int32_t> train_, held_out_;
+  std::string sha256_;
+  std::uint64_t seed_;
+  mutable std::once_flag counted_;  // the n-grams take a moment and not every command asks for them
+  mutable std::vector<double> ngram_losses_;
+};
+
+}  // namespace heed

@@ -1,0 +1,168 @@
+#include "experiments/data/tokenizer.hpp"
+
+#include <algorithm>
+#include <sstream>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "autograd/error.hpp"
+#include "experiments/nearest.hpp"
+#include "experiments/utf8.hpp"
+
+namespace heed {
+
+std::u32string from_utf8(std::string_view text) {
+  std::u32string characters;
+  characters.reserve(text.size());
+  for (std::size_t i = 0; i < text.size();) {
+    auto const start = i;
+    auto const character = decode_utf8(text, i);
+    if (!character) throw Error(fmt::format("not UTF-8 at byte {} (0x{:02X})", start, static_cast<unsigned char>(text[start])));
+    characters.push_back(*character);
+  }
+  return characters;
+}
+
+std::string to_utf8(char32_t c) {
+  auto const byte = [](char32_t bits) { return static_cast<char>(static_cast<unsigned char>(bits)); };
+  auto const tail = [&](int shift) { return byte(0x80 | ((c >> shift) & 0x3f)); };
+  if (c < 0x80) return {byte(c)};
+  if (c < 0x800) return {byte(0xc0 | (c >> 6)), tail(0)};
+  if (c < 0x10000) return {byte(0xe0 | (c >> 12)), tail(6), tail(0)};
+  return {byte(0xf0 | (c >> 18)), tail(12), tail(6), tail(0)};
+}
+
+Tokenizer Tokenizer::characters(std::string_view text) {
+  Tokenizer tokenizer;
+  std::vector<bool> present(0x110000);
+  for (auto c : from_utf8(text)) present[c] = true;
+  for (char32_t c = 0; c < present.size(); ++c) {
+    if (!present[c]) continue;
+    tokenizer.numbers_[c] = static_cast<std::int32_t>(tokenizer.characters_.size());
+    tokenizer.characters_.push_back(c);
+  }
+  return tokenizer;
+}
+
+Tokenizer Tokenizer::bytes() {
+  Tokenizer tokenizer;
+  tokenizer.kind_ = Kind::bytes;
+  return tokenizer;
+}
+
+Tokenizer Tokenizer::sentences(std::vector<std::string> words) {
+  Tokenizer tokenizer;
+  tokenizer.kind_ = Kind::sentences;
+  tokenizer.words_ = std::move(words);
+  return tokenizer;
+}
+
+std::int64_t Tokenizer::vocabulary() const {
+  switch (kind_) {
+    case Kind::bytes:
+      return 256;
+    case Kind::sentences:
+      return static_cast<std::int64_t>(words_.size()) + 1;
+    case Kind::characters:
+      break;
+  }
+  return static_cast<std::int64_t>(characters_.size());
+}
+
+namespace {
+
+std::vector<std::int32_t> encode_sentences(std::string_view text, std::vector<std::string> const& words) {
+  std::vector<std::int32_t> tokens;
+  std::istringstream lines(std::string(text) + "\n");
+  for (std::string line; std::getline(lines, line);) {
+    tokens.push_back(0);
+    std::istringstream stream(line);
+    for (std::string word; stream >> word;) {
+      auto const found = std::lower_bound(words.begin(), words.end(), word);
+      if (found == words.end() || *found != word)
+        throw Error(fmt::format("'{}' is not one of the grammar's {} words{}", word, words.size(), did_you_mean(word, words)));
+      tokens.push_back(static_cast<std::int32_t>(found - words.begin()) + 1);
+    }
+  }
+  return tokens;
+}
+
+std::string decode_sentences(std::vector<std::int64_t> const& tokens, std::vector<std::string> const& words) {
+  std::string text;
+  for (std::size_t i = 0; i < tokens.size(); ++i) {
+    if (tokens[i] == 0) {
+      if (i > 0) text += '\n';
+      continue;
+    }
+    if (!text.empty() && text.back() != '\n') text += ' ';
+    text += words[static_cast<std::size_t>(tokens[i] - 1)];
+  }
+  return text;
+}
+
+}  // namespace
+
+std::vector<std::int32_t> Tokenizer::encode(std::string_view text) const {
+  if (kind_ == Kind::sentences) return encode_sentences(text, words_);
+  std::vector<std::int32_t> tokens;
+  tokens.reserve(text.size());
+  if (kind_ == Kind::bytes) {
+    for (char c : text) tokens.push_back(static_cast<unsigned char>(c));
+    return tokens;
+  }
+  for (auto c : from_utf8(text)) {
+    auto const found = numbers_.find(c);
+    if (found == numbers_.end()) {
+      auto const shown = c < 0x20 ? std::string() : fmt::format("'{}' ", to_utf8(c));
+      throw Error(
+          fmt::format("character {}(U+{:04X}) is not in the vocabulary of {} characters", shown, static_cast<unsigned>(c), vocabulary()));
+    }
+    tokens.push_back(found->second);
+  }
+  return tokens;
+}
+
+std::string Tokenizer::decode(std::vector<std::int64_t> const& tokens) const {
+  for (auto token : tokens)
+    if (token < 0 || token >= vocabulary()) throw Error(fmt::format("token {} is outside the vocabulary of {}", token, vocabulary()));
+  if (kind_ == Kind::sentences) return decode_sentences(tokens, words_);
+  std::string text;
+  for (auto token : tokens) {
+    auto const id = static_cast<std::size_t>(token);
+    if (kind_ == Kind::bytes)
+      text.push_back(static_cast<char>(static_cast<unsigned char>(id)));
+    else
+      text += to_utf8(characters_[id]);
+  }
+  return text;
+}
+
+std::string Tokenizer::json() const {
+  if (kind_ == Kind::bytes) return R"({"kind":"byte"})";
+  if (kind_ == Kind::sentences) return nlohmann::json{{"kind", "sentences"}, {"words", words_}}.dump();
+  std::string all;
+  for (auto c : characters_) all += to_utf8(c);
+  return nlohmann::json{{"kind", "char"}, {"characters", all}}.dump();
+}
+
+Tokenizer restore_tokenizer(std::string const& json) {
+  try {
+    auto const saved = nlohmann::json::parse(json);
+    auto const& kind = saved.at("kind").get_ref<std::string const&>();
+    if (kind == "char") return Tokenizer::characters(saved.at("characters").get_ref<std::string const&>());
+    if (kind == "byte") return Tokenizer::bytes();
+    if (kind == "sentences") {
+      auto words = saved.at("words").get<std::vector<std::string>>();
+      if (!std::is_sorted(words.begin(), words.end())) throw Error("its words are not sorted");
+      return Tokenizer::sentences(std::move(words));
+    }
+    throw Error(fmt::format("there is no kind '{}'", kind));
+  } catch (nlohmann::json::exception const& error) {
+    throw Error(fmt::format("not a tokenizer: {}", error.what()));
+  } catch (Error const& error) {
+    throw Error(fmt::format("not a tokenizer: {}", error.what()));
+  }
+}
+
+}  // namespace heed

@@ -1,0 +1,121 @@
+#include <functional>
+#include <limits>
+
+#include <doctest/doctest.h>
+#include <nlohmann/json.hpp>
+
+#include "autograd/error.hpp"
+#include "experiments/data/open.hpp"
+#include "nn/safetensors.hpp"
+#include "tests/folder.hpp"
+
+using namespace heed;
+
+namespace {
+
+Tensor counting(Shape const& shape, std::int64_t modulus) {
+  std::vector<std::int64_t> values;
+  for (std::int64_t i = 0; i < shape.elements(); ++i) values.push_back(i % modulus);
+  return Tensor::of(values, shape);
+}
+
+std::unique_ptr<Dataset> open(std::filesystem::path const& path, std::int64_t vocabulary) {
+  auto choice = data_choice();
+  choice.kind = "batches";
+  for (auto const& option : choice.options)
+    if (option.name == choice.kind) choice.settings = option.make();
+  for (auto const& field : choice.settings->fields()) {
+    if (field.name == "path") *std::get<std::string*>(field.target) = path.string();
+    if (field.name == "vocabulary") *std::get<std::int64_t*>(field.target) = vocabulary;
+  }
+  return open_dataset(choice, {".", ".", 1, true});
+}
+
+std::vector<double> of(Tensor const& tensor) { return tensor.to_vector(); }
+
+}  // namespace
+
+TEST_SUITE("batches") {
+  TEST_CASE("micro-batch k of a step is its rows k·batch …") {
+    test::Folder const folder;
+    auto const inputs = counting({3, 4, 5}, 60);
+    auto targets = counting({3, 4, 5}, 60);
+    targets.mutable_data<std::int64_t>()[7] = -1;
+    save_safetensors(folder / "b.safetensors", {{"inputs", inputs}, {"targets", targets}});
+    auto const data = open(folder / "b.safetensors", 60);
+    CHECK(data->vocabulary() == 60);
+    CHECK(data->validation_batches(2, 5) == 0);
+    CHECK(!data->encode("a"));
+    CHECK(data->describe()["steps"] == 3);
+    for (std::int64_t batch : {1, 2, 4}) {  // accumulate = 4, 2, 1
+      for (std::int64_t index = 0; index < 12 / batch; ++index) {
+        auto const part = data->training(index, batch, 8);
+        CHECK(part.inputs.shape() == Shape{batch, 5});
+        CHECK(of(part.inputs) == of(inputs.viewed({12, 5}).rows(index * batch, batch)));
+        CHECK(of(part.targets) == of(targets.viewed({12, 5}).rows(index * batch, batch)));
+        CHECK(!part.source.defined());
+      }
+      CHECK_THROWS_WITH_AS(data->training(12 / batch, batch, 5), doctest::Contains("step 3 does not exist: the file holds 3 steps"),
+                           FileError);
+    }
+    CHECK_THROWS_WITH_AS(data->training(0, 3, 5), doctest::Contains("4 rows, which is not a multiple of train.batch = 3"), FileError);
+    CHECK_THROWS_WITH_AS(data->training(0, 2, 4), doctest::Contains("rows are 5 tokens long, but the context is 4"), FileError);
+  }
+
+  TEST_CASE("sources come along") {
+    test::Folder const folder;
+    auto const source = counting({2, 4, 3}, 9);
+    auto const lengths = Tensor::of(std::vector<std::int64_t>{1, 2, 3, 3, 2, 1, 1, 1}, {2, 4});
+    save_safetensors(
+        folder / "b.safetensors",
+        {{"inputs", counting({2, 4, 5}, 9)}, {"targets", counting({2, 4, 5}, 9)}, {"source", source}, {"source_lengths", lengths}});
+    auto const part = open(folder / "b.safetensors", 9)->training(3, 2, 5);
+    CHECK(of(part.source) == of(source.viewed({8, 3}).rows(6, 2)));
+    CHECK(of(part.source_lengths) == std::vector<double>{1, 1});
+  }
+
+  TEST_CASE("files that are no batches end in one line with file and place") {
+    test::Folder const folder;
+    auto const path = folder / "b.safetensors";
+    auto const x = counting({2, 4, 3}, 9);
+    auto const with = [](Tensor tensor, std::size_t at, std::int64_t value) {
+      tensor = tensor.clone();
+      tensor.mutable_data<std::int64_t>()[at] = value;
+      return tensor;
+    };
+    auto const lengths = Tensor::of(std::vector<std::int64_t>(8, 3), {2, 4});
+    using Tensors = std::vector<std::pair<std::string, Tensor>>;
+    std::vector<std::pair<Tensors, std::string>> const cases = {
+        {{{"inputs", x}}, "there is no tensor 'targets'"},
+        {{{"targets", x}}, "there is no tensor 'inputs'"},
+        {{{"inputs", x.to(DType::float32)}, {"targets", x}}, "'inputs' is float32, not int64"},
+        {{{"inputs", x}, {"targets", x.to(DType::float64)}}, "'targets' is float64, not int64"},
+        {{{"inputs", x.viewed({8, 3})}, {"targets", x}}, "'inputs' has shape [8, 3] instead of [steps, rows, T]"},
+        {{{"inputs", x}, {"targets", x.viewed({2, 3, 4})}}, "targets [2, 3, 4] and inputs [2, 4, 3] differ in shape"},
+        {{{"inputs", Tensor({0, 4, 3}, DType::int64)}, {"targets", x}}, "'inputs' has shape [0, 4, 3]"},
+        {{{"inputs", with(x, 17, 9)}, {"targets", x}}, "'inputs'[1, 1, 2] is 9, outside 0 … 8"},
+        {{{"inputs", with(x, 0, -1)}, {"targets", x}}, "'inputs'[0, 0, 0] is -1, outside 0 … 8"},
+        {{{"inputs", x}, {"targets", with(x, 23, -2)}}, "'targets'[1, 3, 2] is -2, outside -1 … 8"},
+        {{{"inputs", x}, {"targets", with(x, 1, std::numeric_limits<std::int64_t>::max())}}, "'targets'[0, 0, 1] is 9223372036854775807"},
+        {{{"inputs", x}, {"targets", x}, {"source", x}}, "source and source_lengths belong together"},
+        {{{"inputs", x}, {"targets", x}, {"source_lengths", lengths}}, "source and source_lengths belong together"},
+        {{{"inputs", x}, {"targets", x}, {"source", x}, {"source_lengths", with(lengths, 5, 4)}},
+         "'source_lengths'[1, 1] is 4, outside 1 … 3"},
+        {{{"inputs", x}, {"targets", x}, {"source", x}, {"source_lengths", with(lengths, 5, 0)}},
+         "'source_lengths'[1, 1] is 0, outside 1 … 3"},
+        {{{"inputs", x}, {"targets", x}, {"source", counting({1, 4, 3}, 9)}, {"source_lengths", lengths}},
+         "source [1, 4, 3] and inputs [2, 4, 3] differ"},
+        {{{"inputs", x}, {"targets", x}, {"source", x}, {"source_lengths", x}},
+         "'source_lengths' has shape [2, 4, 3] instead of [steps, rows]"},
+    };
+    for (auto const& [tensors, message] : cases) {
+      CAPTURE(message);
+      save_safetensors(path, tensors);
+      CHECK_THROWS_WITH_AS(open(path, 9), doctest::Contains((path.string() + ": " + message).c_str()), FileError);
+    }
+    CHECK_THROWS_AS(open(folder / "missing.safetensors", 9), FileError);
+    CHECK_THROWS_AS(open(folder.path(), 9), FileError);
+    test::put(path, "not a safetensors file");
+    CHECK_THROWS_AS(open(path, 9), FileError);
+  }
+}

@@ -1,0 +1,154 @@
+#include "experiments/data/catalogue.hpp"
+
+#include <cstdlib>
+
+#include <doctest/doctest.h>
+
+#include "autograd/error.hpp"
+#include "experiments/data/download.hpp"
+#include "experiments/data/files.hpp"
+#include "nn/sha256.hpp"
+#include "tests/folder.hpp"
+
+using namespace heed;
+
+namespace {
+
+/// Sets an environment variable for as long as it lives.
+struct Environment {
+  Environment(char const* name_, std::string const& value) : name(name_) {
+    if (auto const* now = std::getenv(name)) before = now;
+    ::setenv(name, value.c_str(), 1);
+  }
+  ~Environment() { before ? ::setenv(name, before->c_str(), 1) : ::unsetenv(name); }
+  char const* name;
+  std::optional<std::string> before;
+};
+
+std::string hash(std::string const& text) { return sha256(std::as_bytes(std::span(text))); }
+
+CatalogueFile file_of(test::Folder const& folder, std::string const& content) {
+  std::filesystem::create_directories(folder / "server");
+  test::put(folder / "server/words.txt", content);
+  return {"text", "set/words.txt", "file://" + (folder / "server/words.txt").string(), hash(content),
+          static_cast<std::int64_t>(content.size())};
+}
+
+}  // namespace
+
+TEST_SUITE("catalogue") {
+  TEST_CASE("the catalogue that comes with heed") {
+    auto const& entries = catalogue();
+    for (auto const* name : {"tinyshakespeare", "wikitext-2", "names"}) CHECK(catalogue_entry(entries, name).name == name);
+    CHECK(catalogue_entry(entries, "tinyshakespeare").part("text")->bytes == 1'115'394);
+    CHECK(catalogue_entry(entries, "wikitext-2").part("validation")->path == "wikitext-2/valid.txt");
+    CHECK_THROWS_WITH_AS(catalogue_entry(entries, "tinyshakespear"),
+                         "data.name: 'tinyshakespear' is not in the catalogue; did you mean 'tinyshakespeare'?", Error);
+    if (auto const* folder = std::getenv("HEED_DATA")) {
+      for (auto const& entry : entries)
+        for (auto const& file : entry.files)
+          if (auto const path = std::filesystem::path(folder) / file.path; std::filesystem::exists(path)) {
+            CHECK(sha256_of_file(path) == file.sha256);
+            CHECK(static_cast<std::int64_t>(std::filesystem::file_size(path)) == file.bytes);
+          }
+    }
+  }
+
+  TEST_CASE("a file is taken from the data folder, else from the cache, else fetched into it") {
+    test::Folder const folder;
+    Environment const cache("XDG_CACHE_HOME", (folder / "cache").string());
+    auto const file = file_of(folder, "words and words");
+    DataContext const context{".", folder / "data", 1, true};
+    auto const cached = folder / "cache/heed/set/words.txt", given = folder / "data/set/words.txt";
+
+    CHECK(obtain(file, context) == cached);
+    CHECK(test::get(cached) == "words and words");
+    std::filesystem::remove(folder / "server/words.txt");
+    CHECK(obtain(file, context) == cached);  // now without the server
+
+    std::filesystem::create_directories(given.parent_path());
+    test::put(given, "words and words");
+    CHECK(obtain(file, context) == given);
+    test::put(given, "other words");
+    CHECK_THROWS_WITH_AS(obtain(file, context), doctest::Contains((given.string() + ": has SHA-256 ").c_str()), FileError);
+  }
+
+  TEST_CASE("what is in the cache but wrong is fetched again") {
+    test::Folder const folder;
+    Environment const cache("XDG_CACHE_HOME", (folder / "cache").string());
+    auto const file = file_of(folder, "words and words");
+    DataContext const context{".", folder / "data", 1, true};
+    auto const cached = obtain(file, context);
+    test::put(cached, "words and wor");
+    CHECK(obtain(file, context) == cached);
+    CHECK(test::get(cached) == "words and words");
+  }
+
+  TEST_CASE("what arrives must be what was promised, and nothing else is left behind") {
+    test::Folder const folder;
+    auto const file = file_of(folder, "words and words");
+    auto const target = folder / "target/words.txt";
+    auto const refused = [&](std::string const& url, std::string const& sha256, std::int64_t bytes, std::string const& message) {
+      CHECK_THROWS_WITH_AS(download(url, target, sha256, bytes, true), doctest::Contains(message.c_str()), FileError);
+      CHECK_THROWS_WITH_AS(download(url, target, sha256, bytes, true),
+                           doctest::Contains((target.string() + ": cannot be fetched from ").c_str()), FileError);
+      CHECK(std::filesystem::is_empty(target.parent_path()));
+    };
+    refused(file.url, hash("other"), file.bytes,
+            "15 bytes with SHA-256 " + file.sha256 + " arrived instead of 15 bytes with " + hash("other"));
+    refused(file.url, file.sha256, 10, "more than the 10 bytes that it should have");
+    refused(file.url + "x", file.sha256, file.bytes, "");
+    refused("http://127.0.0.1:1/words.txt", file.sha256, file.bytes, "http://127.0.0.1:1/words.txt");
+    refused("gopher://127.0.0.1/words.txt", file.sha256, file.bytes, "gopher");
+    refused("no url", file.sha256, file.bytes, "");
+    test::put(folder / "target/words.txt", "the old file");
+    CHECK_THROWS_AS(download(file.url, target, hash("other"), file.bytes, true), FileError);
+    CHECK(test::get(target) == "the old file");
+    CHECK_THROWS_WITH_AS(download(file.url, folder / "server/words.txt/below", file.sha256, file.bytes, true),
+                         doctest::Contains("Not a directory"), FileError);
+  }
+
+  TEST_CASE("without a network it says where to put the file") {
+    test::Folder const folder;
+    Environment const cache("XDG_CACHE_HOME", (folder / "cache").string());
+    auto file = file_of(folder, "words");
+    file.url = "http://127.0.0.1:1/words.txt";
+    for (auto const& part : {std::string("heed/set/words.txt: cannot be fetched from http://127.0.0.1:1/words.txt: "),
+                             std::string("put the file there by hand, or at set/words.txt below a folder that --data or HEED_DATA names")})
+      CHECK_THROWS_WITH_AS(obtain(file, {".", folder / "data", 1, true}), doctest::Contains(part.c_str()), FileError);
+  }
+
+  TEST_CASE("a missing file that the catalogue has is pointed out") {
+    test::Folder const folder;
+    CHECK_THROWS_WITH_AS(locate("tinyshakespeare/input.txt", {folder.path(), folder.path(), 1, true}),
+                         doctest::Contains("the catalogue has it: data.name: tinyshakespeare fetches it"), FileError);
+  }
+
+  TEST_CASE("malformed catalogues are refused with file, line and column") {
+    std::string const head = "a:\n  about: x\n  licence: y\n";
+    std::string const good = "  text: {path: p, url: u, bytes: 3, sha256: " + std::string(64, '0') + "}\n";
+    CHECK(read_catalogue(head + good, "c.yaml").size() == 1);
+    std::vector<std::pair<std::string, std::string>> const cases = {
+        {"", "c.yaml:1:1: the catalogue must be keys with values"},
+        {"[a, b]", "c.yaml:1:1: the catalogue must be keys with values"},
+        {"a: {", "c.yaml:"},
+        {"a: 3", "c.yaml:1:4: 'a' must be keys with values"},
+        {head, "c.yaml:1:1: 'a' needs either the file text, or train and validation"},
+        {"a:\n  about: x\n" + good, "c.yaml:1:1: 'a' needs about and licence"},
+        {head + good + "  licenze: z\n", "c.yaml:5:3: unknown key 'licenze' in 'a'; did you mean 'licence'?"},
+        {head + good + "a: 3\n", "c.yaml:5:1: duplicate key 'a'"},
+        {head + good + "  train: {path: p}\n", "c.yaml:5:3: 'train' needs path, url, sha256 and bytes"},
+        {head + "  text: {path: ../p}\n", "c.yaml:4:16: path must stay inside the data folder"},
+        {head + "  text: {path: /p}\n", "c.yaml:4:16: path must stay inside the data folder"},
+        {head + "  text: {sha256: 12}\n", "c.yaml:4:18: sha256 must be 64 hexadecimal digits"},
+        {head + "  text: {bytes: many}\n", "c.yaml:4:17: bytes must be a number from 1 to"},
+        {head + "  text: {bytes: -1}\n", "c.yaml:4:17: bytes must be a number from 1 to"},
+        {head + "  text: {url: [u]}\n", "c.yaml:4:15: url must be a text"},
+        {"a: \xff", "c.yaml:1:4: byte 0xff is not UTF-8"},
+    };
+    for (auto const& [text, message] : cases) {
+      CAPTURE(text);
+      CHECK_THROWS_WITH_AS(read_catalogue(text, "c.yaml"), doctest::Contains(message.c_str()), FileError);
+    }
+  }
+}

@@ -1,0 +1,355 @@
+#include "experiments/data/grammar.hpp"
+
+#include <cmath>
+#include <functional>
+#include <map>
+#include <set>
+
+#include <doctest/doctest.h>
+#include <nlohmann/json.hpp>
+
+#include "autograd/error.hpp"
+#include "experiments/data/files.hpp"
+#include "experiments/data/grammar_data.hpp"
+#include "tests/folder.hpp"
+
+using namespace heed;
+
+namespace {
+
+Grammar grammar(std::string const& text) { return Grammar::read(text, "g.yaml"); }
+
+Grammar const& english() {
+  static auto const result = Grammar::read(read_text(shipped("english.yaml")), "english.yaml");
+  return result;
+}
+
+// Balanced brackets of two kinds: a S-list with a geometric number of members, unambiguous.
+std::string const brackets = R"(
+start: List
+rules:
+  List: {Item: 3, Item List: 1}
+  Item: {x: 2, ( List ): 1, "[ List ]": 1}
+)";
+
+std::vector<std::int32_t> words_of(Grammar const& g, std::string const& text) {
+  std::vector<std::int32_t> sentence;
+  std::istringstream stream(text);
+  for (std::string word; stream >> word;)
+    sentence.push_back(static_cast<std::int32_t>(std::lower_bound(g.words().begin(), g.words().end(), word) - g.words().begin()));
+  return sentence;
+}
+
+/// Calls f with every string of exactly `length` words.
+void for_each_string(Grammar const& g, std::size_t length, std::function<void(std::vector<std::int32_t> const&)> const& f) {
+  std::vector<std::int32_t> string(length);
+  auto const last = static_cast<std::int32_t>(g.words().size()) - 1;
+  for (;;) {
+    f(string);
+    std::size_t i = 0;
+    while (i < length && string[i] == last) string[i++] = 0;
+    if (i == length) return;
+    ++string[i];
+  }
+}
+
+GrammarDataset dataset(GrammarSettings const& settings = {}, std::uint64_t seed = 1) {
+  return {english(), "english.yaml", "", settings, seed};
+}
+
+std::vector<std::int64_t> values(Tensor const& tensor) {
+  auto const data = tensor.data<std::int64_t>();
+  return {data.begin(), data.end()};
+}
+
+}  // namespace
+
+TEST_SUITE("grammar") {
+  TEST_CASE("a derivation's probability is the sentence's, and it is the only one") {
+    auto const small = grammar(brackets);
+    for (auto const* g : {&small, &english()}) {
+      for (std::uint64_t i = 0; i < 1000; ++i) {
+        auto const sentence = g->sample(Stream(11, "test").child(i), 60);
+        CHECK(g->log_probability(sentence.words) == doctest::Approx(sentence.log_probability).epsilon(1e-11));
+        CHECK(g->derivations(sentence.words) == 1);
+      }
+    }
+  }
+
+  TEST_CASE("very long sentences neither overflow nor underflow") {
+    auto const g = grammar("start: S\nrules:\n  S: {a S: 999, a: 1}\n");
+    CHECK(g.expected_length() == doctest::Approx(1000));
+    std::vector<std::int32_t> const sentence(300, 0);
+    CHECK(g.log_probability(sentence) == doctest::Approx(299 * std::log(0.999) + std::log(0.001)));
+    auto const wide = grammar("start: S\nrules:\n  S: {W S: 99, W: 1}\n  W: [a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p]\n");
+    CHECK(wide.log_probability(std::vector<std::int32_t>(400, 3)) ==
+          doctest::Approx(399 * std::log(0.99) + std::log(0.01) - 400 * std::log(16)));
+  }
+
+  TEST_CASE("sentences come as often as they are probable") {
+    auto const g = grammar(brackets);
+    std::map<std::vector<std::int32_t>, int> seen;
+    constexpr int samples = 20'000;
+    for (std::uint64_t i = 0; i < samples; ++i) ++seen[g.sample(Stream(5, "test").child(i)).words];
+    int compared = 0;
+    for (auto const& [words, times] : seen) {
+      double const p = std::exp(g.log_probability(words));
+      if (p * samples < 20) continue;
+      ++compared;
+      CHECK(std::abs(times - p * samples) < 5 * std::sqrt(p * (1 - p) * samples));
+    }
+    CHECK(compared > 15);
+  }
+
+  TEST_CASE("probabilities of all strings sum to the probability of their length") {
+    auto const g = grammar(brackets);
+    double total = 0, surprise = 0, length_sum = 0;
+    for (std::size_t length = 1; length <= 6; ++length) {
+      for_each_string(g, length, [&](auto const& string) {
+        double const log_p = g.log_probability(string);
+        CHECK((log_p == -std::numeric_limits<double>::infinity()) == (g.derivations(string) == 0));
+        if (std::isinf(log_p)) return;
+        total += std::exp(log_p);
+        surprise -= std::exp(log_p) * log_p;
+        length_sum += std::exp(log_p) * static_cast<double>(length);
+      });
+      auto const up_to = g.up_to(static_cast<std::int64_t>(length));
+      CHECK(up_to.probability == doctest::Approx(total).epsilon(1e-12));
+      CHECK(up_to.expected_length == doctest::Approx(length_sum / total).epsilon(1e-12));
+      CHECK(up_to.entropy == doctest::Approx(surprise / total + std::log(total)).epsilon(1e-12));
+    }
+    CHECK(g.log_probability(words_of(g, "( x [ x ] )")) == doctest::Approx(std::log(0.75 * 0.25 * 0.25 * 0.5 * 0.75 * 0.25 * 0.75 * 0.5)));
+    CHECK(std::isinf(g.log_probability(words_of(g, "( x ]"))));
+    CHECK(std::isinf(g.log_probability({})));
+    CHECK(g.up_to(0).probability == 0);
+  }
+
+  TEST_CASE("the recursion over lengths tends to the expectation equations") {
+    for (auto const& g : {grammar(brackets), english()}) {
+      auto const all = g.up_to(400);
+      CHECK(all.probability == doctest::Approx(1).epsilon(1e-9));
+      CHECK(all.entropy == doctest::Approx(g.entropy()).epsilon(1e-6));
+      CHECK(all.expected_length == doctest::Approx(g.expected_length()).epsilon(1e-6));
+    }
+  }
+
+  TEST_CASE("entropy is the mean of −log P, given that sentences are short or not") {
+    for (std::int64_t longest : {Grammar::any_length, std::int64_t{31}, std::int64_t{12}}) {
+      constexpr int samples = 20'000;
+      double sum = 0, squares = 0, lengths = 0;
+      auto const up_to = english().up_to(std::min<std::int64_t>(longest, 200));
+      for (std::uint64_t i = 0; i < samples; ++i) {
+        auto const sentence = english().sample(Stream(3, "test").child(i), longest);
+        CHECK(static_cast<std::int64_t>(sentence.words.size()) <= longest);
+        double const surprise = -sentence.log_probability + std::log(up_to.probability);
+        sum += surprise;
+        squares += surprise * surprise;
+        lengths += static_cast<double>(sentence.words.size());
+      }
+      double const mean = sum / samples, error = std::sqrt((squares / samples - mean * mean) / samples);
+      CHECK(std::abs(mean - up_to.entropy) < 4 * error);
+      CHECK(lengths / samples == doctest::Approx(up_to.expected_length).epsilon(0.02));
+    }
+  }
+
+  TEST_CASE("features agree, and one that is only on the right is summed over") {
+    auto const g = grammar(R"(
+start: S
+features: {number: [one, many], class: [cat, dog]}
+rules:
+  S: N[number,class] V[number]
+  N[one,class]: a C[class]
+  N[many,class]: the C[class] s
+  C[cat]: cat
+  C[dog]: dog
+  V[one]: [sleeps]
+  V[many]: {sleep: 1.5, doze: .5}
+)");
+    CHECK(g.words() == std::vector<std::string>{"a", "cat", "dog", "doze", "s", "sleep", "sleeps", "the"});
+    auto const p = [&](std::string const& text) { return std::exp(g.log_probability(words_of(g, text))); };
+    CHECK(p("a cat sleeps") == doctest::Approx(0.25));
+    CHECK(p("a cat sleep") == 0);
+    CHECK(p("the dog s sleep") == doctest::Approx(0.25 * 0.75));
+    CHECK(p("the dog s doze") == doctest::Approx(0.25 * 0.25));
+    CHECK(g.expected_length() == doctest::Approx(3.5));
+    CHECK(g.entropy() == doctest::Approx(std::log(4) + 0.5 * -(0.75 * std::log(0.75) + 0.25 * std::log(0.25))));
+  }
+
+  TEST_CASE("ambiguity is counted, summed over, and refused as data") {
+    auto const g = grammar("start: S\nrules:\n  S: {S S: 1, a: 2}\n");
+    CHECK(g.derivations(std::vector<std::int32_t>(5, 0)) == 14);  // Catalan
+    CHECK(g.log_probability(std::vector<std::int32_t>(3, 0)) == doctest::Approx(std::log(2 * 8.0 / 243)));
+    GrammarSettings settings;
+    settings.validation = 100;
+    CHECK_THROWS_WITH_AS(GrammarDataset(g, "g.yaml", "", settings, 1),
+                         doctest::Contains("g.yaml: the grammar is ambiguous, so that its entropy is not known: 'a a a"), FileError);
+  }
+
+  TEST_CASE("malformed grammars are refused with file, line and column") {
+    std::string const head = "start: S\nfeatures: {n: [one, many]}\nrules:\n  S: A[n]\n  A[one]: a\n";
+    CHECK(grammar(head + "  A[many]: b\n").words().size() == 2);
+    std::vector<std::pair<std::string, std::string>> const cases = {
+        {"", "g.yaml:1:1: the grammar must be keys with values, not nothing"},
+        {"- S", "g.yaml:1:1: the grammar must be keys with values, not a list"},
+        {"start: S\nrules: {S: [a", "g.yaml:"},
+        {"start: S\n\trules: 3", "g.yaml:2:1: a tab in the indentation"},
+        {"start: S\nrules:\n  S: \xc3(", "g.yaml:3:6: byte 0xc3 is not UTF-8"},
+        {"start: S", "g.yaml:1:1: 'rules' is missing"},
+        {"rules: {S: a}", "g.yaml:1:1: 'start' is missing"},
+        {"start: S\nrules: {S: a}\nrule: 3", "g.yaml:3:1: unknown key 'rule' in the grammar; did you mean 'rules'?"},
+        {"start: S\nrules: {S: a}\nstart: S", "g.yaml:3:1: duplicate key 'start'"},
+        {"start: [S]\nrules: {S: a}", "g.yaml:1:8: start must be a text, not a list"},
+        {"start: s\nrules: {S: a}", "g.yaml:1:8: start: 's' is a word"},
+        {"start: Sentenze\nrules: {Sentence: a}", "g.yaml:1:8: 'Sentenze' has no rules; did you mean 'Sentence'?"},
+        {"start: S\nrules: [a]", "g.yaml:2:8: rules must be keys with values"},
+        {"start: S\nrules:\n  S: A\n  a: b", "g.yaml:4:3: 'a' cannot have rules"},
+        {"start: S\nrules:\n  S: {}", "g.yaml:3:6: S must be keys with values"},
+        {"start: S\nrules:\n  S: []", "g.yaml:3:6: S must be keys with values"},
+        {"start: S\nrules:\n  S:", "g.yaml:3:"},
+        {"start: S\nrules:\n  S: ''", "g.yaml:3:6: S has an empty alternative"},
+        {"start: S\nrules:\n  S: [a, [b]]", "g.yaml:3:10: an alternative must be a text, not a list"},
+        {"start: S\nrules:\n  S: {a: 1, a: 2}", "g.yaml:3:13: duplicate key"},
+        {"start: S\nrules:\n  S: [a, b, a]", "g.yaml:3:13: S has the alternative 'a' twice"},
+        {"start: S\nrules:\n  S: {a: 0}", "g.yaml:3:10: a weight must be a number"},
+        {"start: S\nrules:\n  S: {a: -1}", "g.yaml:3:10: a weight must be a number"},
+        {"start: S\nrules:\n  S: {a: .nan}", "g.yaml:3:10: a weight must be a number"},
+        {"start: S\nrules:\n  S: {a: 1e300}", "g.yaml:3:10: a weight must be a number"},
+        {"start: S\nrules:\n  S: {a: much}", "g.yaml:3:10: a weight must be a number"},
+        {"start: S\nrules:\n  S: {a: [1]}", "g.yaml:3:10: a weight must be a number"},
+        {"start: S\nrules:\n  S: {a: 1, a Verb: 2}\n  Vreb: b", "g.yaml:3:13: 'Verb' has no rules; did you mean 'Vreb'?"},
+        {"start: S\nrules:\n  S: a\n  T: b", "g.yaml:4:3: T is never used: S does not lead to it"},
+        {"start: S\nrules:\n  S: {a: 1, T: 1}\n  T: b T", "g.yaml:4:3: T never ends"},
+        {"start: S\nrules:\n  S: {a: 1, T: 1}\n  T: {S: 1, b: 1}",
+         "derives itself, so that every sentence with it has infinitely many derivations"},
+        {"start: S\nrules:\n  S: {S S: 1, a: 1}", "g.yaml:3:3: S has no finite expected length"},
+        {"start: S\nrules:\n  S: {S S S: 2, a: 3}", "g.yaml:3:3: S has no finite expected length"},
+        {head + "  A[many]: b\n  A[one]: c\n", "duplicate key 'rules.A[one]'"},
+        {head + "  A[n]: c\n", "g.yaml:6:3: A[one] is defined twice"},
+        {head, "g.yaml:4:6: 'A[many]' has no rules"},
+        {head + "  A[meny]: c\n", "g.yaml:6:3: 'meny' in A[meny] is neither a feature nor a value of one; did you mean 'many'?"},
+        {head + "  A[many: c\n", "g.yaml:6:3: 'A[many' has no closing bracket"},
+        {head + "  A[]: c\n", "g.yaml:6:3: 'A[]' has no features"},
+        {head + "  A[many]: {A[n: 1}\n", "g.yaml:"},
+        {"start: S\nfeatures: {n: one}\nrules: {S: a}", "g.yaml:2:15: a feature needs a list of values"},
+        {"start: S\nfeatures: {n: [a, b], m: [b]}\nrules: {S: a}", "g.yaml:2:27: 'b' is a value already"},
+        {"start: S\nfeatures: {n: [a, m], m: [b]}\nrules: {S: a}", "g.yaml:2:23: 'm' is both a feature and a value"},
+        {"start: S\nfeatures: 3\nrules: {S: a}", "g.yaml:2:11: features must be keys with values"},
+    };
+    for (auto const& [text, message] : cases) {
+      CAPTURE(text);
+      CHECK_THROWS_WITH_AS(grammar(text), doctest::Contains(message.c_str()), FileError);
+    }
+  }
+
+  TEST_CASE("features that multiply without end are refused") {
+    std::string values = "[a0", features, arguments;
+    for (int i = 1; i < 30; ++i) values += ", a" + std::to_string(i);
+    for (int f = 0; f < 6; ++f) {
+      std::string list = values + "]";
+      for (auto& c : list)
+        if (c == 'a') c = static_cast<char>('a' + f);
+      features += (f ? ", " : "") + std::string("feature") + std::to_string(f) + ": " + list;
+      arguments += (f ? "," : "") + std::string("feature") + std::to_string(f);
+    }
+    CHECK_THROWS_WITH_AS(grammar("start: S\nfeatures: {" + features + "}\nrules:\n  S: a\n  T[" + arguments + "]: b\n"),
+                         doctest::Contains("g.yaml:5:3: its features make more than"), FileError);
+  }
+
+  TEST_CASE("a row is one whole sentence, its loss −log P") {
+    auto const data = dataset();
+    CHECK(data.vocabulary() == static_cast<std::int64_t>(english().words().size()) + 1);
+    auto const batch = data.training(0, 64, 40);
+    auto const inputs = values(batch.inputs), targets = values(batch.targets);
+    for (std::size_t row = 0; row < 64; ++row) {
+      auto const* x = &inputs[row * 40];
+      auto const* y = &targets[row * 40];
+      std::vector<std::int32_t> sentence;
+      std::size_t i = 0;
+      CHECK(x[0] == 0);
+      for (; y[i] > 0; ++i) {
+        CHECK(x[i + 1] == y[i]);
+        sentence.push_back(static_cast<std::int32_t>(y[i] - 1));
+      }
+      CHECK((y[i] == 0 && i <= 31));
+      while (++i < 40) CHECK((y[i] == -1 && x[i] == 0));
+      CHECK(english().derivations(sentence) == 1);
+    }
+  }
+
+  TEST_CASE("a training batch is a function of seed and number, the held-out sentences of neither") {
+    GrammarSettings settings;
+    settings.validation = 50;
+    auto const data = dataset(settings, 1), other = dataset(settings, 2);
+    auto const whole = data.training(0, 12, 32);
+    CHECK(values(whole.inputs) == values(dataset(settings, 1).training(0, 12, 32).inputs));
+    CHECK(values(whole.inputs) != values(other.training(0, 12, 32).inputs));
+    CHECK(values(data.training(2, 4, 32).targets) == values(whole.targets.rows(8, 4).clone()));
+    CHECK(data.validation_batches(16, 32) == 4);
+    std::vector<std::int64_t> by_sixteen, by_fifty = values(other.validation(0, 50, 32).targets);
+    for (std::int64_t index = 0; index < 4; ++index)
+      for (auto target : values(data.validation(index, 16, 32).targets)) by_sixteen.push_back(target);
+    CHECK(by_sixteen == by_fifty);
+    CHECK_THROWS_AS(data.validation(4, 16, 32), Error);
+    CHECK_THROWS_WITH_AS(data.training(0, 1, 31), doctest::Contains("model.context: 31 is too short for sentences of up to 31 words"),
+                         Error);
+  }
+
+  TEST_CASE("the exact loss is that of the held-out rows") {
+    GrammarSettings settings;
+    settings.validation = 300;
+    settings.longest = 15;
+    settings.ngram_sentences = 1000;
+    auto const data = dataset(settings);
+    auto const targets = values(data.validation(0, 300, 16).targets);
+    double surprise = 0, tokens = 0;
+    for (std::size_t row = 0; row < 300; ++row) {
+      std::vector<std::int32_t> sentence;
+      for (auto i = row * 16; targets[i] > 0; ++i) sentence.push_back(static_cast<std::int32_t>(targets[i] - 1));
+      surprise -= english().log_probability(sentence) - std::log(english().up_to(15).probability);
+      tokens += static_cast<double>(sentence.size()) + 1;
+    }
+    auto const described = data.describe();
+    CHECK(described["exact"].get<double>() == doctest::Approx(surprise / tokens).epsilon(1e-10));
+    CHECK(described["tokens"]["validation"].get<double>() == tokens);
+    settings.longest = 2;
+    CHECK_THROWS_WITH_AS(dataset(settings), "english.yaml: only 0 % of its sentences have at most 2 words (data.longest)", FileError);
+  }
+
+  TEST_CASE("sentences to tokens and back") {
+    auto const data = dataset();
+    std::string const text = "the old king sings .\ndo the dogs near a tree howl ?";
+    auto const tokens = *data.encode(text);
+    CHECK(tokens.front() == 0);
+    CHECK(*data.decode(tokens) == text);
+    CHECK(*data.encode("") == std::vector<std::int64_t>{0});
+    CHECK_THROWS_WITH_AS(data.encode("the kinq sings"), doctest::Contains("'kinq' is not one of the grammar's"), Error);
+    CHECK_THROWS_AS(data.decode({data.vocabulary()}), Error);
+  }
+
+  TEST_CASE("the best n-gram stays well above the entropy, and knows nothing that is not there") {
+    auto const yardsticks = dataset().yardsticks();
+    REQUIRE(yardsticks.size() == 8);
+    auto const entropy = yardsticks.back().second, exact = yardsticks[6].second;
+    CHECK(yardsticks.back().first == "entropy");
+    CHECK(yardsticks[6].first == "exact");
+    CHECK(std::abs(exact - entropy) < 0.02);
+    for (std::size_t order = 0; order < 6; ++order) CHECK(yardsticks[order].second > exact + 0.15);
+  }
+
+  TEST_CASE("the grammar in a file of one's own") {
+    test::Folder const folder;
+    test::put(folder / "mine.yaml", brackets);
+    auto choice = data_choice();
+    choice.kind = "grammar";
+    auto settings = std::make_shared<GrammarSettings>();
+    settings->path = "mine.yaml";
+    settings->validation = 10;
+    choice.settings = settings;
+    CHECK(open_dataset(choice, {folder.path(), folder.path(), 1, true})->vocabulary() == 6);
+    settings->path.reset();
+    CHECK(open_dataset(choice, {folder.path(), folder.path(), 1, true})->vocabulary() == dataset().vocabulary());
+    settings->path = "missing.yaml";
+    CHECK_THROWS_WITH_AS(open_dataset(choice, {folder.path(), folder.path(), 1, true}), doctest::Contains("missing.yaml: no such file"),
+                         FileError);
+  }
+}

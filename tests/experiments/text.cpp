@@ -1,0 +1,229 @@
+#include "experiments/data/text.hpp"
+
+#include <cstdlib>
+#include <fstream>
+#include <set>
+
+#include <doctest/doctest.h>
+#include <nlohmann/json.hpp>
+
+#include "autograd/error.hpp"
+#include "autograd/random.hpp"
+#include "experiments/data/files.hpp"
+#include "tests/folder.hpp"
+
+using namespace heed;
+
+namespace {
+
+std::vector<std::int64_t> values(Tensor const& tensor) {
+  auto const data = tensor.data<std::int64_t>();
+  return {data.begin(), data.end()};
+}
+
+/// A text in which no 3 characters in a row occur twice, so that a window tells where it is.
+std::string numbered(int n) {
+  std::string text;
+  for (int i = 0; i < n; ++i) text += to_utf8(static_cast<char32_t>(0x100 + i));
+  return text;
+}
+
+TextDataset dataset(std::string const& text, double validation, std::uint64_t seed = 1) {
+  return {text, "words.txt", "char", validation, std::nullopt, seed};
+}
+
+std::unique_ptr<Dataset> open(test::Folder const& folder, std::string const& path, std::string const& tokenizer = "char") {
+  auto choice = data_choice();
+  choice.kind = "text";
+  auto settings = std::make_shared<TextSettings>();
+  settings->path = path;
+  settings->tokenizer = tokenizer;
+  choice.settings = settings;
+  return open_dataset(choice, {folder.path(), folder / "data", 1, true});
+}
+
+}  // namespace
+
+TEST_SUITE("text") {
+  TEST_CASE("tokenizers give back what they were given") {
+    std::string const text = "Ein Wörterbuch – 字典 – \U0001F4D6\r\n\tend\n";
+    auto const characters = Tokenizer::characters(text), bytes = Tokenizer::bytes();
+    for (auto const& tokenizer : {characters, bytes}) {
+      auto const tokens = tokenizer.encode(text);
+      CHECK(tokenizer.decode({tokens.begin(), tokens.end()}) == text);
+      for (auto token : tokens) CHECK((token >= 0 && token < tokenizer.vocabulary()));
+    }
+    std::string everything;
+    for (int i = 0; i < 256; ++i) everything.push_back(static_cast<char>(i));
+    auto const tokens = bytes.encode(everything);
+    CHECK(bytes.decode({tokens.begin(), tokens.end()}) == everything);
+    CHECK(bytes.vocabulary() == 256);
+  }
+
+  TEST_CASE("the characters are sorted by code point, not by byte or appearance") {
+    auto const tokenizer = Tokenizer::characters("b\U0001F4D6aéz");
+    CHECK(tokenizer.vocabulary() == 5);
+    CHECK(tokenizer.decode({0, 1, 2, 3, 4}) == "abzé\U0001F4D6");
+  }
+
+  TEST_CASE("what is not known or not UTF-8 is refused by name and place") {
+    auto const tokenizer = Tokenizer::characters("abc");
+    CHECK_THROWS_WITH_AS(tokenizer.encode("aé"), "character 'é' (U+00E9) is not in the vocabulary of 3 characters", Error);
+    CHECK_THROWS_WITH_AS(tokenizer.encode("a\n"), "character (U+000A) is not in the vocabulary of 3 characters", Error);
+    CHECK_THROWS_WITH_AS(tokenizer.decode({0, 3}), "token 3 is outside the vocabulary of 3", Error);
+    CHECK_THROWS_AS(tokenizer.decode({-1}), Error);
+    for (std::string bad : {"ab\xf0", "ab\xc0\x80", "ab\xed\xa0\x80", "ab\xf4\x90\x80\x80", "ab\x80"})
+      CHECK_THROWS_WITH_AS(from_utf8(bad), doctest::Contains("not UTF-8 at byte 2"), Error);
+  }
+
+  TEST_CASE("every validation token but the first is predicted exactly once, in order") {
+    for (int n : {20, 40, 41, 47, 200}) {
+      auto const text = numbered(n);
+      auto const data = dataset(text, 0.5);
+      auto const all = *data.encode(text);
+      std::vector<std::int64_t> const held_out(all.begin() + n / 2, all.end());
+      for (std::int64_t batch : {1, 3, 4}) {
+        for (std::int64_t context : {1, 5, 7, 300}) {
+          std::vector<std::int64_t> inputs, targets;
+          auto const batches = data.validation_batches(batch, context);
+          for (std::int64_t index = 0; index < batches; ++index) {
+            auto const [x, y, source, lengths] = data.validation(index, batch, context);
+            CHECK((x.shape() == y.shape() && x.size(0) <= batch && x.size(1) == context));
+            CHECK((x.size(0) == batch || index == batches - 1));
+            auto const xs = values(x), ys = values(y);
+            for (std::size_t i = 0; i < ys.size(); ++i) {
+              if (ys[i] == -1) CHECK(xs[i] == 0);
+              if (ys[i] == -1) continue;
+              inputs.push_back(xs[i]);
+              targets.push_back(ys[i]);
+            }
+          }
+          CHECK(inputs == std::vector<std::int64_t>(held_out.begin(), held_out.end() - 1));
+          CHECK(targets == std::vector<std::int64_t>(held_out.begin() + 1, held_out.end()));
+          CHECK_THROWS_AS(data.validation(batches, batch, context), Error);
+        }
+      }
+    }
+  }
+
+  TEST_CASE("a training batch is a function of seed and number, whatever the batch size") {
+    auto const text = numbered(500);
+    auto const data = dataset(text, 0.1), again = dataset(text, 0.1), other = dataset(text, 0.1, 2);
+    auto const whole = data.training(0, 12, 16);
+    CHECK(values(whole.inputs) == values(again.training(0, 12, 16).inputs));
+    CHECK(values(whole.inputs) != values(other.training(0, 12, 16).inputs));
+    CHECK(values(whole.inputs) != values(data.training(1, 12, 16).inputs));
+    auto const third = data.training(2, 4, 16);  // rows 8 … 11
+    CHECK(values(third.inputs) == values(whole.inputs.rows(8, 4).clone()));
+    CHECK(values(third.targets) == values(whole.targets.rows(8, 4).clone()));
+    Stream const offsets(1, "data");
+    for (std::uint64_t row = 0; row < 12; ++row)
+      CHECK(whole.inputs.data<std::int64_t>()[row * 16] == static_cast<std::int64_t>(offsets.below(row, 450 - 16)));
+  }
+
+  TEST_CASE("training windows are runs of the training text, targets one further; all of it is reached") {
+    auto const data = dataset(numbered(60), 0.5);  // character i has number i
+    std::set<std::int64_t> first;
+    for (std::int64_t index = 0; index < 200; ++index) {
+      auto const batch = data.training(index, 4, 8);
+      auto const xs = values(batch.inputs), ys = values(batch.targets);
+      for (std::size_t i = 0; i < xs.size(); ++i) {
+        CHECK(ys[i] == xs[i] + 1);
+        if (i % 8) CHECK(xs[i] == xs[i - 1] + 1);
+        CHECK(ys[i] < 30);
+      }
+      for (std::size_t row = 0; row < 4; ++row) first.insert(xs[row * 8]);
+    }
+    CHECK(first.size() == 30 - 8);
+    CHECK(*first.rbegin() == 21);  // its last target is the last token
+    CHECK(data.training(0, 1, 29).inputs.size(1) == 29);
+    CHECK_THROWS_WITH_AS(data.training(0, 1, 30), "words.txt: its 30 training tokens are too few for a context of 30 (which needs 31)",
+                         FileError);
+  }
+
+  TEST_CASE("no validation split, and one of its own") {
+    auto const none = dataset("abcdef", 0);
+    CHECK(none.validation_batches(4, 2) == 0);
+    CHECK(none.yardsticks().empty());
+    CHECK(!none.describe().contains("ngram"));
+    TextDataset const two("abcabc", "words.txt", "char", 0.1, "xyz", 1);
+    CHECK(two.vocabulary() == 6);
+    CHECK(two.describe()["tokens"]["training"] == 6);
+    CHECK(values(two.validation(0, 1, 2).inputs) == std::vector<std::int64_t>{3, 4});
+  }
+
+  TEST_CASE("a path is relative to the configuration, then to the data folder") {
+    test::Folder const folder;
+    std::filesystem::create_directories(folder / "data");
+    test::put(folder / "data" / std::string("words.txt"), "there and there and there");
+    CHECK(open(folder, "words.txt")->describe()["file"] == (folder / "data/words.txt").string());
+    test::put(folder / "words.txt", "here and here and here and here");
+    CHECK(open(folder, "words.txt")->describe()["file"] == (folder / "words.txt").string());
+    CHECK(open(folder, (folder / "data/words.txt").string())->vocabulary() == 8);
+  }
+
+  TEST_CASE("files that are no text end in one line that begins with the path") {
+    test::Folder const folder;
+    auto const refused = [&](std::string const& name, std::string const& message, std::string const& tokenizer = "char") {
+      CAPTURE(name);
+      CHECK_THROWS_WITH_AS(open(folder, name, tokenizer), doctest::Contains(message.c_str()), FileError);
+      CHECK_THROWS_WITH_AS(open(folder, name, tokenizer), doctest::Contains(name.c_str()), FileError);
+    };
+    test::put(folder / "empty.txt", "");
+    test::put(folder / "one.txt", "x");
+    test::put(folder / "two.txt", "xy");
+    test::put(folder / "latin1.txt", "caf\xe9 au lait, s'il vous pla\xeet");
+    test::put(folder / "cut.txt", std::string("enough text here, and then half of a character: \xe2\x82"));
+    test::put(folder / "utf16.txt", std::string("\xff\xfeh\0e\0l\0l\0o\0", 12));
+    std::filesystem::create_directories(folder / "folder.txt");
+    std::filesystem::create_symlink("nowhere", folder / "dangling.txt");
+    std::filesystem::create_symlink("loop.txt", folder / "loop.txt");
+    refused("missing.txt", "no such file");
+    refused("empty.txt", "the file is empty");
+    refused("one.txt", "too short");
+    refused("two.txt", "too short");
+    refused("one.txt", "too short", "byte");
+    refused("latin1.txt", "not UTF-8 at byte 3 (0xE9)");
+    refused("cut.txt", "not UTF-8 at byte 48 (0xE2)");
+    refused("utf16.txt", "not UTF-8 at byte 0 (0xFF)");
+    refused("folder.txt", "directory");
+    refused("dangling.txt", "no such file");
+    refused("loop.txt", "no such file");
+    CHECK(open(folder, "latin1.txt", "byte")->vocabulary() == 256);
+  }
+
+  TEST_CASE("settings contradict themselves") {
+    TextSettings settings;
+    CHECK(settings.contradiction().has_value());
+    settings.path = "a";
+    CHECK(!settings.contradiction());
+    settings.name = "b";
+    CHECK(settings.contradiction().has_value());
+  }
+
+  TEST_CASE("Tiny Shakespeare") {
+    auto const* folder = std::getenv("HEED_DATA");
+    if (!folder || !std::ifstream(std::string(folder) + "/tinyshakespeare/input.txt")) {
+      MESSAGE("not found below HEED_DATA: left out");
+      return;
+    }
+    auto choice = data_choice();
+    choice.kind = "text";
+    auto settings = std::make_shared<TextSettings>();
+    settings->name = "tinyshakespeare";
+    choice.settings = settings;
+    auto const data = open_dataset(choice, {".", folder, 1, true});
+    CHECK(data->vocabulary() == 65);
+    auto const described = data->describe();
+    CHECK(described["tokens"]["training"] == 1'003'854);
+    CHECK(described["tokens"]["validation"] == 111'540);
+    CHECK(described["sha256"] == "86c4e6aa9db7c042ec79f339dcb96d42b0075e16b8fc2e86bf0ca57e2dc565ed");
+    double const known[] = {3.3473, 2.4858, 2.0492, 1.7738, 1.6688, 1.6981};
+    auto const yardsticks = data->yardsticks();
+    REQUIRE(yardsticks.size() == 6);
+    for (std::size_t order = 0; order < 6; ++order) {
+      CHECK(yardsticks[order].first == std::to_string(order + 1) + "-gram");
+      CHECK(std::abs(yardsticks[order].second - known[order]) < 6e-5);
+    }
+  }
+}
