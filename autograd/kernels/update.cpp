@@ -1,0 +1,114 @@
+#include "autograd/kernels/update.hpp"
+
+#include <array>
+#include <cmath>
+#include <numeric>
+#include <tuple>
+
+#include "autograd/kernels/dispatch.hpp"
+#include "autograd/kernels/rows.hpp"
+
+// Products that are added to are written as fma, so that the compiler has no choice left in which of two it contracts: whole batches and
+// the rest of a stretch round alike.
+namespace heed::kernels {
+
+namespace {
+
+/// Calls f(x…, v…) batch by batch, x the elements of `read` and v those of `written`, which f changes.
+template <class T, class F, class... W>
+void update_row(F const& f, Stretch at, T const* read, W*... written) {
+  auto const update = [&](std::int64_t i, auto const& load, auto const& store) {
+    std::tuple values{load(written + i)...};
+    std::apply(
+        [&](auto&... v) {
+          f(load(read + i), v...);
+          (store(v, written + i), ...);
+        },
+        values);
+  };
+  std::int64_t i = at.begin;
+  for (; i + lanes<T> <= at.end; i += lanes<T>) {
+    update(
+        i, [](T const* x) { return Lanes<T>::load_unaligned(x); }, [](Lanes<T> const& v, T* x) { v.store_unaligned(x); });
+  }
+  if (std::int64_t const rest = at.end - i; rest > 0) {
+    update(
+        i, [&](T const* x) { return load_some(x, rest, T(0)); }, [&](Lanes<T> const& v, T* x) { store_some(v, x, rest); });
+  }
+}
+
+template <class T>
+T* elements(Tensor& x) {
+  return x.mutable_data<T>().data();
+}
+
+}  // namespace
+
+void sgd_update(Tensor& parameter, Tensor const& gradient, Tensor& velocity, SgdUpdate const& update, Stretch at) {
+  with_real(parameter.dtype(), [&](auto type) {
+    using T = decltype(type);
+    using L = Lanes<T>;
+    L const rate(static_cast<T>(-update.rate)), factor(static_cast<T>(update.gradient_factor)), l2(static_cast<T>(update.l2)),
+        momentum(static_cast<T>(update.momentum));
+    T const* const g = gradient.data<T>().data();
+    if (!velocity.defined()) {
+      return update_row([&](L const& dy, L& p) { p = xsimd::fma(rate, xsimd::fma(l2, p, dy * factor), p); }, at, g, elements<T>(parameter));
+    }
+    update_row(
+        [&](L const& dy, L& p, L& v) {
+          L const total = xsimd::fma(l2, p, dy * factor);
+          v = xsimd::fma(momentum, v, total);
+          p = xsimd::fma(rate, update.nesterov ? xsimd::fma(momentum, v, total) : v, p);
+        },
+        at, g, elements<T>(parameter), elements<T>(velocity));
+  });
+}
+
+void adam_update(Tensor& parameter, Tensor const& gradient, Tensor& first, Tensor& second, AdamUpdate const& update, Stretch at) {
+  with_real(parameter.dtype(), [&](auto type) {
+    using T = decltype(type);
+    using L = Lanes<T>;
+    auto const constant = [](double c) { return L(static_cast<T>(c)); };
+    L const rate = constant(update.rate), factor = constant(update.gradient_factor), l2 = constant(update.l2),
+            shrink = constant(update.shrink);
+    L const beta1 = constant(update.beta1), beta2 = constant(update.beta2), rest1 = constant(1 - update.beta1),
+            rest2 = constant(1 - update.beta2);
+    L const root_factor = constant(update.root_factor), eps = constant(update.eps);
+    update_row(
+        [&](L const& dy, L& p, L& m, L& v) {
+          L const g = xsimd::fma(l2, p, dy * factor);
+          m = xsimd::fma(beta1, m, rest1 * g);
+          v = xsimd::fma(beta2, v, rest2 * g * g);
+          p = xsimd::fma(shrink, p, -(rate * m / xsimd::fma(xsimd::sqrt(v), root_factor, eps)));
+        },
+        at, gradient.data<T>().data(), elements<T>(parameter), elements<T>(first), elements<T>(second));
+  });
+}
+
+void average_update(Tensor& average, Tensor const& x, double weight, Stretch at) {
+  with_real(average.dtype(), [&](auto type) {
+    using T = decltype(type);
+    using L = Lanes<T>;
+    L const old(static_cast<T>(1 - weight)), fresh(static_cast<T>(weight));
+    update_row([&](L const& value, L& mean) { mean = xsimd::fma(old, mean, fresh * value); }, at, x.data<T>().data(), elements<T>(average));
+  });
+}
+
+double sum_of_squares(Tensor const& x, Stretch at) {
+  return with_real(x.dtype(), [&](auto type) {
+    using T = decltype(type);
+    T const* const values = x.data<T>().data();
+    std::array<double, 16> totals{};  // independent sums, which the compiler keeps in registers
+    std::int64_t i = at.begin;
+    for (; i + 16 <= at.end; i += 16) {
+      for (std::size_t k = 0; k < 16; ++k) {
+        double const v = values[i + static_cast<std::int64_t>(k)];
+        totals[k] = std::fma(v, v, totals[k]);
+      }
+    }
+    for (; i < at.end; ++i) totals[0] = std::fma(double{values[i]}, double{values[i]}, totals[0]);
+    return std::accumulate(totals.begin(), totals.end(), 0.0);
+  });
+}
+
+}  // namespace heed::kernels

@@ -1,0 +1,355 @@
+#include "nn/optimizer.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "autograd/error.hpp"
+#include "autograd/kernels/update.hpp"
+#include "autograd/parallel.hpp"
+
+namespace heed {
+
+namespace {
+
+/// Calls body(i, begin, end) for stretches of arrays i of the given lengths, which are taken as one long row and cut among the threads.
+template <class Body>
+void for_stretches(std::vector<std::int64_t> const& lengths, double cost, Body const& body) {
+  std::int64_t total = 0;
+  for (std::int64_t const length : lengths) total += length;
+  parallel_for(
+      total, cost,
+      [&](std::int64_t begin, std::int64_t end) {
+        std::int64_t start = 0;
+        for (std::size_t i = 0; i < lengths.size() && start < end; start += lengths[i++]) {
+          std::int64_t const from = std::max(begin - start, std::int64_t{0});
+          std::int64_t const to = std::min(end - start, lengths[i]);
+          if (from < to) body(i, from, to);
+        }
+      },
+      64);
+}
+
+std::vector<std::int64_t> lengths_of(std::vector<Tensor> const& tensors) {
+  std::vector<std::int64_t> lengths;
+  for (Tensor const& tensor : tensors) lengths.push_back(tensor.elements());
+  return lengths;
+}
+
+void copy_bytes(Tensor const& from, Tensor& to) {
+  if (to.dtype() == DType::float32) {
+    std::ranges::copy(from.data<float>(), to.mutable_data<float>().begin());
+  } else {
+    std::ranges::copy(from.data<double>(), to.mutable_data<double>().begin());
+  }
+}
+
+/// NAME.step and copies of the tensors.
+NamedTensors packed(std::string const& name, std::int64_t steps, NamedTensors const& tensors) {
+  NamedTensors state{{name + ".step", Tensor::of(std::vector<std::int64_t>{steps}, {})}};
+  for (auto const& [key, value] : tensors) state.emplace_back(key, value.clone());
+  return state;
+}
+
+/// The way back: fills `tensors` and returns the number of steps.
+std::int64_t unpack(std::string const& name, NamedTensors const& state, NamedTensors tensors) {
+  std::map<std::string, Tensor> given;
+  for (auto const& [key, value] : state) {
+    if (key.starts_with(name + ".")) given.emplace(key, value);
+  }
+  std::vector<std::string> complaints;
+  auto const take = [&](std::string const& key, Shape const& shape, DType dtype) {
+    auto const found = given.extract(key);
+    if (found.empty()) {
+      complaints.push_back(fmt::format("'{}' is missing", key));
+      return Tensor();
+    }
+    Tensor const& value = found.mapped();
+    if (value.shape() != shape || value.dtype() != dtype) {
+      complaints.push_back(fmt::format("'{}' is {} {}, wants {} {}", key, to_string(value.dtype()), to_string(value.shape()),
+                                       to_string(dtype), to_string(shape)));
+    }
+    return value;
+  };
+  Tensor const steps = take(name + ".step", {}, DType::int64);
+  std::vector<Tensor> values;
+  for (auto const& [key, tensor] : tensors) values.push_back(take(key, tensor.shape(), tensor.dtype()));
+  for (auto const& [key, value] : given)
+    complaints.push_back(fmt::format("'{}' {} belongs to no parameter", key, to_string(value.shape())));
+  if (complaints.empty() && steps.data<std::int64_t>()[0] < 0) complaints.push_back(fmt::format("'{}.step' is negative", name));
+  if (!complaints.empty()) throw Error(fmt::format("state of {}: {}", name, fmt::join(complaints, "; ")));
+  for (std::size_t i = 0; i < tensors.size(); ++i) copy_bytes(values[i], tensors[i].second);
+  return steps.data<std::int64_t>()[0];
+}
+
+}  // namespace
+
+// ---------------------------------------------------------------- the part all optimizers share
+
+Optimizer::Optimizer(Parameters const& parameters, std::string name, std::vector<std::string> slots)
+    : name_(std::move(name)), slot_names_(std::move(slots)) {
+  for (auto const& [key, parameter] : parameters.all()) {
+    Entry entry{key, parameter, {}, parameter.rank() >= 2};
+    for (std::size_t i = 0; i < slot_names_.size(); ++i) entry.slots.push_back(Tensor::zeros(parameter.shape(), parameter.dtype()));
+    entries_.push_back(std::move(entry));
+  }
+}
+
+void Optimizer::step(double lr, double gradient_factor) {
+  std::vector<Tensor> gradients;
+  for (Entry const& entry : entries_) {
+    Tensor gradient = entry.parameter.grad();
+    if (!gradient.defined()) gradient = Tensor::zeros(entry.parameter.shape(), entry.parameter.dtype());
+    if (gradient.shape() != entry.parameter.shape() || gradient.dtype() != entry.parameter.dtype()) {
+      throw Error(fmt::format("{}: the gradient of '{}' is {} {}, the parameter {} {}", name_, entry.name, to_string(gradient.dtype()),
+                              to_string(gradient.shape()), to_string(entry.parameter.dtype()), to_string(entry.parameter.shape())));
+    }
+    gradients.push_back(std::move(gradient));
+  }
+  ++steps_;
+  for_stretches(lengths_of(gradients), 0.3, [&](std::size_t i, std::int64_t begin, std::int64_t end) {
+    update(entries_[i], {gradients[i], lr, gradient_factor, begin, end});
+  });
+}
+
+NamedTensors Optimizer::slots() const {
+  NamedTensors tensors;
+  for (Entry const& entry : entries_) {
+    for (std::size_t i = 0; i < slot_names_.size(); ++i)
+      tensors.emplace_back(fmt::format("{}.{}.{}", name_, slot_names_[i], entry.name), entry.slots[i]);
+  }
+  return tensors;
+}
+
+NamedTensors Optimizer::state() const { return packed(name_, steps_, slots()); }
+
+void Optimizer::load_state(NamedTensors const& state) { steps_ = unpack(name_, state, slots()); }
+
+// ---------------------------------------------------------------- the kinds there are
+
+namespace {
+
+std::vector<Choice::Option>& kinds() {
+  static auto* const options = new std::vector<Choice::Option>;
+  return *options;
+}
+
+Field lr_field(double* lr) {
+  return {.name = "lr", .target = lr, .help = "learning rate, at the schedule's height", .least = 0, .open = true};
+}
+
+Field weight_decay_field(double* decay, std::string help) {
+  return {.name = "weight_decay", .target = decay, .help = std::move(help) + ", on parameters of two or more dimensions", .least = 0};
+}
+
+}  // namespace
+
+RegisteredOptimizer::RegisteredOptimizer(Choice::Option option) {
+  auto const place = std::ranges::lower_bound(kinds(), option.name, {}, &Choice::Option::name);
+  kinds().insert(place, std::move(option));
+}
+
+Choice optimizer_choice() {
+  Choice choice{kinds(), "adamw", {}};
+  choice.settings = std::ranges::find(kinds(), choice.kind, &Choice::Option::name)->make();
+  return choice;
+}
+
+OptimizerSettings const& optimizer_settings(Choice const& choice) {
+  auto const* const settings = dynamic_cast<OptimizerSettings const*>(choice.settings.get());
+  if (settings == nullptr) throw Error("optimizer: no kind is chosen");
+  return *settings;
+}
+
+std::unique_ptr<Optimizer> make_optimizer(Choice const& choice, Parameters const& parameters) {
+  return optimizer_settings(choice).make(parameters);
+}
+
+namespace {
+
+struct SgdSettings : OptimizerSettings {
+  double momentum = 0;
+  bool nesterov = false;
+
+  SgdSettings() { lr = 0.1; }
+  std::vector<Field> fields() override {
+    return {
+        lr_field(&lr),
+        {.name = "momentum", .target = &momentum, .help = "share of the last velocity that is kept", .least = 0, .greatest = 1},
+        {.name = "nesterov", .target = &nesterov, .help = "look ahead along the velocity (Nesterov 1983)"},
+        weight_decay_field(&weight_decay, "added to the gradient, times the parameter"),
+    };
+  }
+  std::optional<std::string> contradiction() override {
+    if (nesterov && momentum == 0) return "nesterov: wants a momentum above 0";
+    return std::nullopt;
+  }
+  std::unique_ptr<Optimizer> make(Parameters const& parameters) const override;
+};
+
+/// Stochastic gradient descent with momentum, in PyTorch's form: v ← momentum·v + g; p ← p − lr·v.
+class Sgd : public Optimizer {
+ public:
+  Sgd(Parameters const& parameters, SgdSettings const& settings)
+      : Optimizer(parameters, "sgd", settings.momentum > 0 ? std::vector<std::string>{"velocity"} : std::vector<std::string>{}),
+        settings_(settings) {}
+
+ private:
+  void update(Entry& entry, Part const& part) const override {
+    Tensor none;
+    kernels::sgd_update(entry.parameter, part.gradient, entry.slots.empty() ? none : entry.slots[0],
+                        {.rate = part.lr,
+                         .gradient_factor = part.gradient_factor,
+                         .l2 = entry.decays ? settings_.weight_decay : 0,
+                         .momentum = settings_.momentum,
+                         .nesterov = settings_.nesterov},
+                        {part.begin, part.end});
+  }
+
+  SgdSettings settings_;
+};
+
+std::unique_ptr<Optimizer> SgdSettings::make(Parameters const& parameters) const { return std::make_unique<Sgd>(parameters, *this); }
+
+RegisteredOptimizer const sgd{{"sgd", "stochastic gradient descent, with momentum", [] { return std::make_shared<SgdSettings>(); }}};
+
+/// Adam, and AdamW (Loshchilov & Hutter 2019): the same but for where the weight decay falls.
+struct AdamSettings : OptimizerSettings {
+  bool decoupled;
+  std::vector<double> betas{0.9, 0.999};
+  double eps = 1e-8;
+
+  explicit AdamSettings(bool is_decoupled) : decoupled(is_decoupled) { weight_decay = decoupled ? 0.01 : 0; }
+  std::vector<Field> fields() override {
+    return {
+        lr_field(&lr),
+        {.name = "betas",
+         .target = &betas,
+         .help = "decay of the running means of gradient and squared gradient",
+         .least = 0,
+         .greatest = 1},
+        weight_decay_field(&weight_decay,
+                           decoupled ? "subtracted, times lr and the parameter" : "added to the gradient, times the parameter"),
+        {.name = "eps", .target = &eps, .help = "added to the root of the squared gradient's mean", .least = 0},
+    };
+  }
+  std::optional<std::string> contradiction() override {
+    if (betas.size() == 2 && betas[0] < 1 && betas[1] < 1) return std::nullopt;
+    return fmt::format("betas: wants two numbers in [0, 1), found [{}]", fmt::join(betas, ", "));
+  }
+  std::unique_ptr<Optimizer> make(Parameters const& parameters) const override;
+};
+
+class Adam : public Optimizer {
+ public:
+  Adam(Parameters const& parameters, AdamSettings const& settings)
+      : Optimizer(parameters, settings.decoupled ? "adamw" : "adam", {"first", "second"}), settings_(settings) {}
+
+ private:
+  void update(Entry& entry, Part const& part) const override {
+    double const decay = entry.decays ? settings_.weight_decay : 0;
+    auto const t = static_cast<double>(steps());
+    double const beta1 = settings_.betas[0], beta2 = settings_.betas[1];
+    kernels::adam_update(entry.parameter, part.gradient, entry.slots[0], entry.slots[1],
+                         {.rate = part.lr / (1 - std::pow(beta1, t)),
+                          .gradient_factor = part.gradient_factor,
+                          .l2 = settings_.decoupled ? 0 : decay,
+                          .shrink = settings_.decoupled ? 1 - part.lr * decay : 1,
+                          .beta1 = beta1,
+                          .beta2 = beta2,
+                          .root_factor = 1 / std::sqrt(1 - std::pow(beta2, t)),
+                          .eps = settings_.eps},
+                         {part.begin, part.end});
+  }
+
+  AdamSettings settings_;
+};
+
+std::unique_ptr<Optimizer> AdamSettings::make(Parameters const& parameters) const { return std::make_unique<Adam>(parameters, *this); }
+
+RegisteredOptimizer const adam{{"adam", "Adam (Kingma & Ba 2015)", [] { return std::make_shared<AdamSettings>(false); }}};
+RegisteredOptimizer const adamw{
+    {"adamw", "Adam with decoupled weight decay (Loshchilov & Hutter 2019)", [] { return std::make_shared<AdamSettings>(true); }}};
+
+}  // namespace
+
+// ---------------------------------------------------------------- clipping
+
+double gradient_norm(Parameters const& parameters) {
+  // Blocks of fixed size, so that the order of the sum is the same for any number of threads.
+  constexpr std::int64_t block = 4096;
+  struct Piece {
+    Tensor gradient;
+    std::int64_t begin, end;
+    double squares;
+  };
+  std::vector<Piece> pieces;
+  for (auto const& [name, parameter] : parameters.all()) {
+    Tensor const gradient = parameter.grad();
+    if (!gradient.defined()) continue;
+    for (std::int64_t at = 0; at < gradient.elements(); at += block)
+      pieces.push_back({gradient, at, std::min(at + block, gradient.elements()), 0});
+  }
+  parallel_for(static_cast<std::int64_t>(pieces.size()), 0.15 * block, [&](std::int64_t begin, std::int64_t end) {
+    for (std::int64_t i = begin; i < end; ++i) {
+      Piece& piece = pieces[static_cast<std::size_t>(i)];
+      piece.squares = kernels::sum_of_squares(piece.gradient, {piece.begin, piece.end});
+    }
+  });
+  double total = 0;
+  for (Piece const& piece : pieces) total += piece.squares;
+  return std::sqrt(total);
+}
+
+double clip_factor(double norm, double limit) { return std::min(1.0, limit / (norm + 1e-6)); }
+
+// ---------------------------------------------------------------- averaged weights
+
+AverageWeights::AverageWeights(Parameters const& parameters, double decay) : parameters_(parameters.all()), decay_(decay) {
+  if (!(decay >= 0 && decay < 1)) throw Error(fmt::format("ema: a decay of {} is not in [0, 1)", decay));
+  for (auto const& [name, parameter] : parameters_) averages_.push_back(parameter.clone());
+}
+
+void AverageWeights::require_unswapped(char const* what) const {
+  if (swapped_) throw Error(fmt::format("ema: {} while the parameters hold their average", what));
+}
+
+void AverageWeights::update() {
+  require_unswapped("update");
+  ++steps_;
+  double const weight = (1 - decay_) / (1 - std::pow(decay_, static_cast<double>(steps_)));
+  for_stretches(lengths_of(averages_), 0.2, [&](std::size_t i, std::int64_t begin, std::int64_t end) {
+    kernels::average_update(averages_[i], parameters_[i].second, weight, {begin, end});
+  });
+}
+
+void AverageWeights::swap() {
+  for (std::size_t i = 0; i < averages_.size(); ++i) {
+    Tensor& parameter = parameters_[i].second;
+    Tensor const kept = parameter.clone();
+    copy_bytes(averages_[i], parameter);
+    copy_bytes(kept, averages_[i]);
+  }
+  swapped_ = !swapped_;
+}
+
+NamedTensors AverageWeights::averages() const {
+  NamedTensors tensors;
+  for (std::size_t i = 0; i < averages_.size(); ++i) tensors.emplace_back("ema.average." + parameters_[i].first, averages_[i]);
+  return tensors;
+}
+
+NamedTensors AverageWeights::state() const {
+  require_unswapped("state");
+  return packed("ema", steps_, averages());
+}
+
+void AverageWeights::load_state(NamedTensors const& state) {
+  require_unswapped("load_state");
+  steps_ = unpack("ema", state, averages());
+}
+
+}  // namespace heed

@@ -1,0 +1,136 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "autograd/tensor.hpp"
+#include "nn/parameters.hpp"
+#include "nn/settings.hpp"
+
+namespace heed {
+
+using NamedTensors = std::vector<std::pair<std::string, Tensor>>;
+
+// ---------------------------------------------------------------- optimizers
+
+/// Changes parameters by their gradients. What it remembers of each (momentum, moments) starts at zero; weight decay falls on parameters
+/// of two or more dimensions alone, whatever the optimizer: biases and norms are not decayed.
+class Optimizer {
+ public:
+  virtual ~Optimizer() = default;
+  Optimizer(Optimizer const&) = delete;
+  Optimizer& operator=(Optimizer const&) = delete;
+
+  /// One update with learning rate `lr` from gradient_factor · parameter.grad(); an undefined gradient counts as zeros. Gradients are
+  /// left as they are. Throws Error for a gradient that has not its parameter's shape and dtype.
+  void step(double lr, double gradient_factor = 1);
+  /// Number of updates so far.
+  std::int64_t steps() const { return steps_; }
+
+  /// Everything that the next update depends on besides parameters and gradients: "adamw.step" and, a parameter, "adamw.first.NAME", ….
+  /// The tensors are copies.
+  NamedTensors state() const;
+  /// Takes over what state() gave, bit by bit; names of others ("ema.…") are passed over. Throws Error naming every tensor that is
+  /// missing, left over, or of another shape or dtype; then nothing has changed.
+  void load_state(NamedTensors const& state);
+
+ protected:
+  struct Entry {
+    std::string name;
+    Tensor parameter;
+    std::vector<Tensor> slots;  ///< what is remembered of it, as its class names them
+    bool decays;
+  };
+  /// Elements [begin, end) of a parameter's arrays; a gradient is defined here.
+  struct Part {
+    Tensor const& gradient;
+    double lr, gradient_factor;
+    std::int64_t begin, end;
+  };
+
+  /// `name` and `slots` name the state: NAME.SLOT.PARAMETER.
+  Optimizer(Parameters const& parameters, std::string name, std::vector<std::string> slots);
+  /// Updates a part of a parameter; steps() is then the number of this update, from 1. Called from several threads.
+  virtual void update(Entry& entry, Part const& part) const = 0;
+
+ private:
+  NamedTensors slots() const;
+
+  std::string name_;
+  std::vector<std::string> slot_names_;
+  std::vector<Entry> entries_;
+  std::int64_t steps_ = 0;
+};
+
+/// The settings of one kind of optimizer; `lr` is what its schedule begins from.
+struct OptimizerSettings : Settings {
+  double lr = 1e-3;
+  double weight_decay = 0;
+  virtual std::unique_ptr<Optimizer> make(Parameters const& parameters) const = 0;
+};
+
+/// `optimizer: {kind: adamw, …}`, all kinds there are; adamw with its defaults is chosen.
+Choice optimizer_choice();
+/// The settings that were chosen, or the optimizer made from them. Throws Error if nothing is chosen.
+OptimizerSettings const& optimizer_settings(Choice const& choice);
+std::unique_ptr<Optimizer> make_optimizer(Choice const& choice, Parameters const& parameters);
+
+/// Makes a kind of optimizer known: a static object beside its definition.
+struct RegisteredOptimizer {
+  explicit RegisteredOptimizer(Choice::Option option);
+};
+
+// ---------------------------------------------------------------- clipping
+
+/// ‖g‖: the root of the sum of squares of all gradients there are, summed in double precision, the same for any number of threads.
+double gradient_norm(Parameters const& parameters);
+/// What gradients are multiplied by so that their norm is at most `limit`: min(1, limit/(norm + 1e-6)).
+double clip_factor(double norm, double limit);
+
+// ---------------------------------------------------------------- averaged weights
+
+/// The exponential moving average of the weights (`train.ema`): after t updates Σ_s decay^(t−s) p_s / Σ_s decay^(t−s), s = 1 … t, p_s the
+/// parameters after update s. The start has no part in it, so that short runs are not held back by it.
+class AverageWeights {
+ public:
+  /// Throws Error for a decay outside [0, 1).
+  AverageWeights(Parameters const& parameters, double decay);
+
+  /// Takes in the parameters as they are now; after every step of the optimizer. Throws Error while swapped.
+  void update();
+  /// Exchanges parameters and averages: once to evaluate with the average, once more to go on training. Before the first update the
+  /// average is the parameters themselves.
+  void swap();
+  bool swapped() const { return swapped_; }
+
+  /// "ema.step" and, a parameter, "ema.average.NAME"; as Optimizer's. Throw Error while swapped.
+  NamedTensors state() const;
+  void load_state(NamedTensors const& state);
+
+ private:
+  void require_unswapped(char const* what) const;
+  NamedTensors averages() const;
+
+  std::vector<std::pair<std::string, Tensor>> parameters_;
+  std::vector<Tensor> averages_;
+  double decay_;
+  std::int64_t steps_ = 0;
+  bool swapped_ = false;
+};
+
+/// While it lives, the parameters hold their average.
+class WithAverage {
+ public:
+  explicit WithAverage(AverageWeights& weights) : weights_(weights) { weights_.swap(); }
+  ~WithAverage() { weights_.swap(); }
+  WithAverage(WithAverage const&) = delete;
+  WithAverage& operator=(WithAverage const&) = delete;
+
+ private:
+  AverageWeights& weights_;
+};
+
+}  // namespace heed

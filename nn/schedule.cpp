@@ -1,0 +1,108 @@
+#include "nn/schedule.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <numbers>
+
+#include "autograd/error.hpp"
+
+namespace heed {
+
+namespace {
+
+std::vector<Choice::Option>& kinds() {
+  static auto* const options = new std::vector<Choice::Option>;
+  return *options;
+}
+
+}  // namespace
+
+RegisteredSchedule::RegisteredSchedule(Choice::Option option) {
+  auto const place = std::ranges::lower_bound(kinds(), option.name, {}, &Choice::Option::name);
+  kinds().insert(place, std::move(option));
+}
+
+Choice schedule_choice() {
+  Choice choice{kinds(), "constant", {}};
+  choice.settings = std::ranges::find(kinds(), choice.kind, &Choice::Option::name)->make();
+  return choice;
+}
+
+double learning_rate(Choice const& choice, std::int64_t step, Training const& training) {
+  auto const* const settings = dynamic_cast<ScheduleSettings const*>(choice.settings.get());
+  if (settings == nullptr) throw Error("schedule: no kind is chosen");
+  return settings->rate(step, training);
+}
+
+namespace {
+
+/// lr·(t + 1)/(warmup + 1) for the steps t < warmup, then lr.
+struct Constant : ScheduleSettings {
+  std::int64_t warmup = 0;
+
+  std::vector<Field> fields() override {
+    return {{.name = "warmup", .target = &warmup, .help = "steps in which the rate climbs to lr, in equal parts", .least = 0}};
+  }
+  double rate(std::int64_t step, Training const& training) const override {
+    if (step >= warmup) return training.lr;
+    return training.lr * static_cast<double>(step + 1) / static_cast<double>(warmup + 1);
+  }
+};
+
+/// After the warm-up from lr at step `warmup` to min_lr at step `steps`, and min_lr from there on.
+struct Decay : Constant {
+  double min_lr = 0;
+
+  std::vector<Field> fields() override {
+    auto all = Constant::fields();
+    all.push_back({.name = "min_lr", .target = &min_lr, .help = "the rate at the last step and after", .least = 0});
+    return all;
+  }
+  double rate(std::int64_t step, Training const& training) const override {
+    if (step < warmup) return Constant::rate(step, training);
+    if (step >= training.steps) return min_lr;
+    return min_lr + left(static_cast<double>(step - warmup) / static_cast<double>(training.steps - warmup)) * (training.lr - min_lr);
+  }
+  /// The share of lr − min_lr that is left when `progress` of the way is gone.
+  virtual double left(double progress) const = 0;
+};
+
+struct Linear : Decay {
+  double left(double progress) const override { return 1 - progress; }
+};
+
+/// Half a cosine (Loshchilov & Hutter 2017).
+struct Cosine : Decay {
+  double left(double progress) const override { return 0.5 * (1 + std::cos(std::numbers::pi * progress)); }
+};
+
+/// factor · width^−½ · min(s^−½, s · warmup^−3/2) at s = t + 1 (Vaswani et al. 2017, section 5.3).
+struct Noam : ScheduleSettings {
+  std::int64_t warmup = 4000;
+  double factor = 1;
+
+  std::vector<Field> fields() override {
+    return {{.name = "warmup", .target = &warmup, .help = "step at which the rate is highest", .least = 1},
+            {.name = "factor",
+             .target = &factor,
+             .help = "on width^-0.5 * min(s^-0.5, s * warmup^-1.5); the optimizer's lr has no say",
+             .least = 0,
+             .open = true}};
+  }
+  double rate(std::int64_t step, Training const& training) const override {
+    if (training.width < 1) throw Error("schedule: noam wants a model that has a width");
+    auto const s = static_cast<double>(step + 1);
+    return factor / std::sqrt(static_cast<double>(training.width)) *
+           std::min(1 / std::sqrt(s), s * std::pow(static_cast<double>(warmup), -1.5));
+  }
+};
+
+RegisteredSchedule const constant{{"constant", "lr throughout, after the warm-up", [] { return std::make_shared<Constant>(); }}};
+RegisteredSchedule const linear{{"linear", "after the warm-up straight down to min_lr", [] { return std::make_shared<Linear>(); }}};
+RegisteredSchedule const cosine{{"cosine", "after the warm-up half a cosine down to min_lr", [] { return std::make_shared<Cosine>(); }}};
+RegisteredSchedule const noam{
+    {"noam", "up in proportion to the step, then down with its square root", [] { return std::make_shared<Noam>(); }}};
+
+}  // namespace
+
+}  // namespace heed

@@ -1,0 +1,34 @@
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include <doctest/doctest.h>
+
+#include "nn/settings.hpp"
+
+namespace heed::test {
+
+using Value = std::variant<bool, std::int64_t, double, std::vector<double>>;
+
+/// The choice of a kind, with some of its fields set: what a section {kind: …, field: value, …} of a file makes.
+inline Choice chosen(Choice choice, std::string const& kind, std::vector<std::pair<std::string, Value>> const& values = {}) {
+  auto const option = std::ranges::find(choice.options, kind, &Choice::Option::name);
+  REQUIRE(option != choice.options.end());
+  choice.kind = kind;
+  choice.settings = option->make();
+  auto const fields = choice.settings->fields();
+  for (auto const& [name, value] : values) {
+    CAPTURE(name);
+    auto const field = std::ranges::find(fields, name, &Field::name);
+    REQUIRE(field != fields.end());
+    std::visit([&](auto const& v) { *std::get<std::decay_t<decltype(v)>*>(field->target) = v; }, value);
+  }
+  return choice;
+}
+
+}  // namespace heed::test

@@ -1,0 +1,426 @@
+#include "nn/optimizer.hpp"
+
+#include <cmath>
+#include <limits>
+
+#include <doctest/doctest.h>
+
+#include "autograd/error.hpp"
+#include "autograd/graph.hpp"
+#include "autograd/operations.hpp"
+#include "autograd/parallel.hpp"
+#include "autograd/random.hpp"
+#include "tests/nn/choice.hpp"
+
+using namespace heed;
+using doctest::Approx;
+
+namespace {
+
+using Values = std::vector<double>;
+
+std::unique_ptr<Optimizer> optimizer(Parameters const& parameters, std::string const& kind,
+                                     std::vector<std::pair<std::string, test::Value>> const& values = {}) {
+  return make_optimizer(test::chosen(optimizer_choice(), kind, values), parameters);
+}
+
+/// Parameters of every length that batches may leave a rest of; some are vectors, some matrices.
+Parameters model(DType dtype = DType::float64) {
+  Parameters parameters(3, dtype);
+  parameters.add("scalar", {}, Initial::normal(1));
+  parameters.add("bias", {7}, Initial::normal(1));
+  parameters.add("weight", {5, 13}, Initial::normal(1));
+  parameters.add("embedding", {2, 3, 16}, Initial::normal(1));
+  return parameters;
+}
+
+/// Gradients that differ from step to step, from 1e-6 to about 1.
+void draw_gradients(Parameters& parameters, std::uint64_t step) {
+  for (auto [name, parameter] : parameters.all()) {
+    Stream const stream = Stream(5, "gradients").child(name).child(step);
+    Tensor const size = exp(Tensor::uniform(parameter.shape(), stream.child("size"), parameter.dtype(), -14, 0));
+    parameter.set_grad(Tensor::normal(parameter.shape(), stream, parameter.dtype()) * size);
+  }
+}
+
+std::vector<Values> values_of(Parameters const& parameters) {
+  std::vector<Values> values;
+  for (auto const& [name, parameter] : parameters.all()) values.push_back(parameter.to_vector());
+  return values;
+}
+
+/// What an element remembers, and its update as the papers write it; `decay` is 0 for parameters of one dimension.
+struct Element {
+  double p, a = 0, b = 0;
+};
+using Rule = std::function<void(Element&, double g, double decay, std::int64_t t)>;
+
+/// Runs an optimizer beside the rule, element by element, and returns the largest relative difference.
+double difference(std::string const& kind, std::vector<std::pair<std::string, test::Value>> const& settings, double decay, Rule const& rule,
+                  DType dtype, double lr, double factor = 1) {
+  Parameters parameters = model(dtype);
+  auto const tested = optimizer(parameters, kind, settings);
+  std::vector<std::vector<Element>> expected;
+  for (auto const& values : values_of(parameters)) {
+    expected.emplace_back();
+    for (double const value : values) expected.back().push_back({value});
+  }
+  double worst = 0;
+  for (std::int64_t t = 0; t < 20; ++t) {
+    draw_gradients(parameters, static_cast<std::uint64_t>(t));
+    for (std::size_t i = 0; i < expected.size(); ++i) {
+      Tensor const& parameter = parameters.all()[i].second;
+      for (std::size_t j = 0; j < expected[i].size(); ++j) {
+        rule(expected[i][j], factor * parameter.grad().at(static_cast<std::int64_t>(j)), parameter.rank() >= 2 ? decay : 0, t);
+      }
+    }
+    tested->step(lr, factor);
+    for (std::size_t i = 0; i < expected.size(); ++i) {
+      for (std::size_t j = 0; j < expected[i].size(); ++j) {
+        double const wanted = expected[i][j].p;
+        worst = std::max(worst,
+                         std::abs(parameters.all()[i].second.at(static_cast<std::int64_t>(j)) - wanted) / std::max(1.0, std::abs(wanted)));
+      }
+    }
+  }
+  CHECK(tested->steps() == 20);
+  return worst;
+}
+
+Rule adam_rule(double lr, double beta1, double beta2, double eps, bool decoupled) {
+  return [=](Element& e, double g, double decay, std::int64_t t) {
+    if (!decoupled) g += decay * e.p;
+    e.a = beta1 * e.a + (1 - beta1) * g;
+    e.b = beta2 * e.b + (1 - beta2) * g * g;
+    if (decoupled) e.p *= 1 - lr * decay;
+    double const m = e.a / (1 - std::pow(beta1, static_cast<double>(t + 1)));
+    double const v = e.b / (1 - std::pow(beta2, static_cast<double>(t + 1)));
+    e.p -= lr * m / (std::sqrt(v) + eps);
+  };
+}
+
+Rule sgd_rule(double lr, double momentum, bool nesterov) {
+  return [=](Element& e, double g, double decay, std::int64_t t) {
+    g += decay * e.p;
+    e.a = t == 0 ? g : momentum * e.a + g;
+    e.p -= lr * (nesterov ? g + momentum * e.a : e.a);
+  };
+}
+
+/// Runs with so many threads, then with as many as before.
+class Threads {
+ public:
+  explicit Threads(int count) : before_(threads()) { set_threads(count); }
+  ~Threads() { set_threads(before_); }
+
+ private:
+  int before_;
+};
+
+std::string refusal(std::function<void()> const& action) {
+  try {
+    action();
+  } catch (Error const& error) {
+    return error.what();
+  }
+  return "";
+}
+
+}  // namespace
+
+TEST_SUITE("optimizer") {
+  TEST_CASE("adamw, adam and sgd follow their formulas; weight decay spares parameters of one dimension") {
+    for (DType const dtype : {DType::float64, DType::float32}) {
+      CAPTURE(to_string(dtype));
+      double const tolerance = dtype == DType::float64 ? 1e-14 : 1e-5;
+      for (bool const decoupled : {true, false}) {
+        std::string const kind = decoupled ? "adamw" : "adam";
+        CAPTURE(kind);
+        for (double const decay : {0.0, 0.1}) {
+          double const worst = difference(kind, {{"betas", Values{0.9, 0.95}}, {"weight_decay", decay}, {"eps", 1e-7}}, decay,
+                                          adam_rule(0.01, 0.9, 0.95, 1e-7, decoupled), dtype, 0.01, 0.37);
+          CHECK(worst < tolerance);
+        }
+      }
+      for (double const momentum : {0.0, 0.9}) {
+        for (bool const nesterov : {false, true}) {
+          if (nesterov && momentum == 0) continue;
+          CAPTURE(momentum);
+          CAPTURE(nesterov);
+          CHECK(difference("sgd", {{"momentum", momentum}, {"nesterov", nesterov}, {"weight_decay", 0.1}}, 0.1,
+                           sgd_rule(0.05, momentum, nesterov), dtype, 0.05, 1.7) < tolerance);
+        }
+      }
+    }
+  }
+
+  TEST_CASE("defaults are PyTorch's") {
+    CHECK(difference("adamw", {}, 0.01, adam_rule(0.02, 0.9, 0.999, 1e-8, true), DType::float64, 0.02) < 1e-13);
+    CHECK(difference("adam", {}, 0, adam_rule(0.02, 0.9, 0.999, 1e-8, false), DType::float64, 0.02) < 1e-13);
+    CHECK(difference("sgd", {}, 0, sgd_rule(0.02, 0, false), DType::float64, 0.02) < 1e-14);
+    CHECK(optimizer_choice().kind == "adamw");
+    CHECK(optimizer_settings(optimizer_choice()).lr == 1e-3);
+  }
+
+  TEST_CASE("no gradient is a gradient of zeros; gradients are left as they are") {
+    for (std::string const kind : {"adamw", "adam", "sgd"}) {
+      CAPTURE(kind);
+      Parameters with = model(), without = model();
+      auto const a = optimizer(with, kind, {{"weight_decay", 0.1}});
+      auto const b = optimizer(without, kind, {{"weight_decay", 0.1}});
+      for (std::uint64_t t = 0; t < 3; ++t) {
+        draw_gradients(with, t);
+        draw_gradients(without, t);
+        Tensor weight = *with.find("weight");
+        Tensor bias = *without.find("weight");
+        weight.set_grad(Tensor::zeros(weight.shape(), weight.dtype()));
+        bias.clear_grad();
+        Values const before = with.find("bias")->grad().to_vector();
+        a->step(0.1, 0.5);
+        b->step(0.1, 0.5);
+        CHECK(with.find("bias")->grad().to_vector() == before);
+        CHECK(!without.find("weight")->grad().defined());
+      }
+      CHECK(values_of(with) == values_of(without));
+    }
+  }
+
+  TEST_CASE("the bits do not depend on the number of threads") {
+    auto const trained = [](int count) {
+      Threads const some(count);
+      Parameters parameters(1, DType::float32);
+      parameters.add("large", {300, 1001}, Initial::weight());
+      parameters.add("small", {17}, Initial::weight());
+      parameters.add("medium", {31, 997}, Initial::weight());
+      auto const tested = optimizer(parameters, "adamw");
+      AverageWeights average(parameters, 0.9);
+      for (std::uint64_t t = 0; t < 3; ++t) {
+        draw_gradients(parameters, t);
+        tested->step(0.01, clip_factor(gradient_norm(parameters), 1));
+        average.update();
+      }
+      auto values = values_of(parameters);
+      average.swap();
+      for (auto const& values_of_average : values_of(parameters)) values.push_back(values_of_average);
+      return values;
+    };
+    auto const one = trained(1);
+    CHECK(trained(2) == one);
+    CHECK(trained(3) == one);
+  }
+
+  TEST_CASE("a state that is saved and loaded continues with the same bits") {
+    for (std::string const kind : {"adamw", "adam", "sgd"}) {
+      CAPTURE(kind);
+      std::vector<std::pair<std::string, test::Value>> settings{{"weight_decay", 0.1}};
+      if (kind == "sgd") settings.emplace_back("momentum", 0.9);
+      for (DType const dtype : {DType::float32, DType::float64}) {
+        Parameters straight = model(dtype), resumed = model(dtype);
+        auto const a = optimizer(straight, kind, settings);
+        for (std::uint64_t t = 0; t < 4; ++t) draw_gradients(straight, t), a->step(0.1);
+        NamedTensors saved = a->state();
+        resumed.assign(straight.all());
+        saved.emplace_back("ema.step", Tensor::scalar(0, DType::int64));  // another's: passed over
+        auto const b = optimizer(resumed, kind, settings);
+        b->load_state(saved);
+        CHECK(b->steps() == 4);
+        for (std::uint64_t t = 4; t < 8; ++t) {
+          draw_gradients(straight, t), a->step(0.1);
+          draw_gradients(resumed, t), b->step(0.1);
+        }
+        CHECK(values_of(straight) == values_of(resumed));
+        NamedTensors const end = a->state();
+        saved.pop_back();
+        REQUIRE(end.size() == saved.size());
+        for (std::size_t i = 0; i < end.size(); ++i) {
+          CHECK(end[i].first == saved[i].first);
+          CHECK(end[i].second.to_vector() == b->state()[i].second.to_vector());
+          CHECK(!end[i].second.shares_array_with(saved[i].second));  // copies: the later steps did not change what was saved
+        }
+      }
+    }
+  }
+
+  TEST_CASE("the names of a state") {
+    Parameters parameters(1, DType::float32);
+    parameters.add("norm.weight", {4}, Initial::constant(1));
+    auto const names = [&](std::string const& kind, std::vector<std::pair<std::string, test::Value>> const& settings) {
+      std::string all;
+      for (auto const& [name, value] : optimizer(parameters, kind, settings)->state()) all += name + " ";
+      return all;
+    };
+    CHECK(names("adamw", {}) == "adamw.step adamw.first.norm.weight adamw.second.norm.weight ");
+    CHECK(names("adam", {}) == "adam.step adam.first.norm.weight adam.second.norm.weight ");
+    CHECK(names("sgd", {}) == "sgd.step ");
+    CHECK(names("sgd", {{"momentum", 0.5}}) == "sgd.step sgd.velocity.norm.weight ");
+  }
+
+  TEST_CASE("a state that does not fit is refused whole, with every complaint") {
+    Parameters parameters(1, DType::float32);
+    Tensor w = parameters.add("w", {2, 2}, Initial::weight());
+    auto const tested = optimizer(parameters, "adamw");
+    Tensor const steps = Tensor::scalar(3, DType::int64);
+    Tensor const good = Tensor::ones({2, 2}, DType::float32);
+    auto const complaint = [&](NamedTensors const& state) { return refusal([&] { tested->load_state(state); }); };
+    CHECK(complaint({}) == "state of adamw: 'adamw.step' is missing; 'adamw.first.w' is missing; 'adamw.second.w' is missing");
+    CHECK(complaint({{"adamw.step", steps}, {"adamw.first.w", good}, {"adamw.second.w", good.to(DType::float64)}}) ==
+          "state of adamw: 'adamw.second.w' is float64 [2, 2], wants float32 [2, 2]");
+    CHECK(complaint({{"adamw.step", steps}, {"adamw.first.w", good}, {"adamw.second.w", good}, {"adamw.first.v", good}}) ==
+          "state of adamw: 'adamw.first.v' [2, 2] belongs to no parameter");
+    CHECK(complaint({{"adamw.step", Tensor::scalar(-1, DType::int64)}, {"adamw.first.w", good}, {"adamw.second.w", good}}) ==
+          "state of adamw: 'adamw.step' is negative");
+    CHECK(complaint({{"adamw.step", good}, {"adamw.first.w", good}, {"adamw.second.w", good}}) ==
+          "state of adamw: 'adamw.step' is float32 [2, 2], wants int64 []");
+    CHECK(tested->steps() == 0);
+    CHECK(tested->state()[1].second.to_vector() == Values(4, 0));
+  }
+
+  TEST_CASE("a gradient of another shape or dtype is refused, naming the parameter") {
+    Parameters parameters(1, DType::float32);
+    Tensor w = parameters.add("w", {2, 2}, Initial::weight());
+    auto const tested = optimizer(parameters, "sgd");
+    w.set_grad(Tensor::ones({4}, DType::float32));
+    CHECK_THROWS_WITH_AS(tested->step(0.1), "sgd: the gradient of 'w' is float32 [4], the parameter float32 [2, 2]", Error);
+    w.set_grad(Tensor::ones({2, 2}, DType::float64));
+    CHECK_THROWS_WITH_AS(tested->step(0.1), "sgd: the gradient of 'w' is float64 [2, 2], the parameter float32 [2, 2]", Error);
+    CHECK(tested->steps() == 0);
+  }
+
+  TEST_CASE("every kind finds the minimum of a least-squares problem") {
+    Tensor const a = Tensor::normal({40, 6}, Stream(1, "a"), DType::float64);
+    Tensor const truth = Tensor::normal({6, 1}, Stream(1, "x"), DType::float64);
+    Tensor const b = matmul(a, truth);
+    for (std::string const kind : {"adamw", "adam", "sgd"}) {
+      CAPTURE(kind);
+      Parameters parameters(1, DType::float64);
+      Tensor const x = parameters.add("x", {6, 1}, Initial::constant(0));
+      auto const tested = optimizer(parameters, kind, {{"weight_decay", 0.0}});
+      for (int t = 0; t < 400; ++t) {
+        parameters.clear_gradients();
+        Tensor const error = matmul(a, x) - b;
+        backward(mean(error * error));
+        tested->step(0.1 * std::pow(0.99, t));
+      }
+      CHECK(sum(abs(x - truth)).item() < 1e-2);
+    }
+  }
+
+  TEST_CASE("settings: kinds, ranges and contradictions") {
+    std::vector<std::string> names;
+    for (auto const& option : optimizer_choice().options) names.push_back(option.name);
+    CHECK(names == std::vector<std::string>{"adam", "adamw", "sgd"});
+    auto const contradiction = [](std::string const& kind, std::vector<std::pair<std::string, test::Value>> const& values) {
+      return test::chosen(optimizer_choice(), kind, values).settings->contradiction().value_or("");
+    };
+    CHECK(contradiction("adamw", {{"betas", Values{0.9, 1}}}) == "betas: wants two numbers in [0, 1), found [0.9, 1]");
+    CHECK(contradiction("adam", {{"betas", Values{0.9}}}) == "betas: wants two numbers in [0, 1), found [0.9]");
+    CHECK(contradiction("adamw", {{"betas", Values{0.9, 0.99}}}) == "");
+    CHECK(contradiction("sgd", {{"nesterov", true}}) == "nesterov: wants a momentum above 0");
+    CHECK(contradiction("sgd", {{"nesterov", true}, {"momentum", 0.9}}) == "");
+    Parameters const parameters(1, DType::float32);
+    CHECK_THROWS_WITH_AS(make_optimizer(Choice(), parameters), "optimizer: no kind is chosen", Error);
+  }
+
+  TEST_CASE("the norm of all gradients, in double precision, for any number of threads") {
+    for (DType const dtype : {DType::float32, DType::float64}) {
+      Parameters parameters(1, dtype);
+      parameters.add("a", {123, 457}, Initial::constant(0));
+      parameters.add("b", {13}, Initial::constant(0));
+      parameters.add("unused", {13}, Initial::constant(0));
+      CHECK(gradient_norm(parameters) == 0);
+      draw_gradients(parameters, 1);
+      Tensor unused = *parameters.find("unused");
+      unused.clear_grad();
+      double squares = 0;
+      for (auto const& [name, parameter] : parameters.all()) {
+        if (!parameter.grad().defined()) continue;
+        for (double const g : parameter.grad().to_vector()) squares += g * g;
+      }
+      double const norm = gradient_norm(parameters);
+      CHECK(norm == Approx(std::sqrt(squares)).epsilon(1e-13));
+      for (int const count : {1, 2, 3}) {
+        Threads const some(count);
+        CHECK(gradient_norm(parameters) == norm);
+      }
+    }
+  }
+
+  TEST_CASE("the norm of huge and of broken gradients") {
+    Parameters parameters(1, DType::float32);
+    Tensor w = parameters.add("w", {100}, Initial::constant(0));
+    w.set_grad(Tensor::full({100}, 1e30, DType::float32));  // its square is not a float
+    CHECK(gradient_norm(parameters) == Approx(1e31));
+    w.set_grad(Tensor::full({100}, std::numeric_limits<double>::quiet_NaN(), DType::float32));
+    CHECK(std::isnan(gradient_norm(parameters)));
+  }
+
+  TEST_CASE("clipping leaves small gradients alone and brings large ones to the limit") {
+    CHECK(clip_factor(0, 1) == 1);
+    CHECK(clip_factor(0.5, 1) == 1);
+    CHECK(clip_factor(4, 1) == 1 / (4 + 1e-6));
+    CHECK(4 * clip_factor(4, 0.25) == Approx(0.25).epsilon(1e-6));
+  }
+
+  TEST_CASE("averaged weights: the weighted mean of the weights after every update") {
+    for (double const decay : {0.0, 0.5, 0.99}) {
+      CAPTURE(decay);
+      Parameters parameters = model();
+      Tensor weight = *parameters.find("weight");
+      AverageWeights average(parameters, decay);
+      Values sums(65, 0);
+      double total = 0;
+      for (std::uint64_t t = 0; t < 10; ++t) {
+        Values const next = Tensor::normal({65}, Stream(2, "w").child(t), DType::float64).to_vector();
+        std::ranges::copy(next, weight.mutable_data<double>().begin());
+        average.update();
+        total = decay * total + 1;
+        for (std::size_t i = 0; i < 65; ++i) sums[i] = decay * sums[i] + next[i];
+      }
+      Values const last = weight.to_vector();
+      {
+        WithAverage const evaluating(average);
+        CHECK(average.swapped());
+        for (std::size_t i = 0; i < 65; ++i) CHECK(weight.at(static_cast<std::int64_t>(i)) == Approx(sums[i] / total).epsilon(1e-13));
+        if (decay == 0) CHECK(weight.to_vector() == last);
+        CHECK_THROWS_WITH_AS(average.update(), "ema: update while the parameters hold their average", Error);
+        CHECK_THROWS_WITH_AS(average.state(), "ema: state while the parameters hold their average", Error);
+      }
+      CHECK(weight.to_vector() == last);
+    }
+  }
+
+  TEST_CASE("averaged weights: before and after the first update they are the weights") {
+    Parameters parameters = model(DType::float32);
+    auto const start = values_of(parameters);
+    AverageWeights average(parameters, 0.999);
+    {
+      WithAverage const evaluating(average);
+      CHECK(values_of(parameters) == start);
+    }
+    draw_gradients(parameters, 1);
+    optimizer(parameters, "sgd")->step(0.1);
+    auto const moved = values_of(parameters);
+    CHECK(moved != start);
+    average.update();
+    WithAverage const evaluating(average);
+    CHECK(values_of(parameters) == moved);
+  }
+
+  TEST_CASE("averaged weights: a state continues with the same bits, or is refused") {
+    Parameters parameters = model(DType::float32);
+    auto const tested = optimizer(parameters, "sgd");
+    AverageWeights straight(parameters, 0.9);
+    auto const advance = [&](std::uint64_t t) { draw_gradients(parameters, t), tested->step(0.1); };
+    for (std::uint64_t t = 0; t < 3; ++t) advance(t), straight.update();
+    AverageWeights resumed(parameters, 0.9);
+    resumed.load_state(straight.state());
+    for (std::uint64_t t = 3; t < 6; ++t) advance(t), straight.update(), resumed.update();
+    NamedTensors const a = straight.state(), b = resumed.state();
+    CHECK(a[0].first == "ema.step");
+    CHECK(a[0].second.item() == 6);
+    CHECK(a[2].first == "ema.average.bias");
+    for (std::size_t i = 0; i < a.size(); ++i) CHECK(a[i].second.to_vector() == b[i].second.to_vector());
+    CHECK(refusal([&] { resumed.load_state({}); }).starts_with("state of ema: 'ema.step' is missing; 'ema.average.scalar' is missing"));
+    CHECK_THROWS_WITH_AS(AverageWeights(parameters, 1), "ema: a decay of 1 is not in [0, 1)", Error);
+  }
+}

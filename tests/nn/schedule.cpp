@@ -1,0 +1,93 @@
+#include "nn/schedule.hpp"
+
+#include <cmath>
+#include <numbers>
+
+#include <doctest/doctest.h>
+
+#include "autograd/error.hpp"
+#include "tests/nn/choice.hpp"
+
+using namespace heed;
+using doctest::Approx;
+
+namespace {
+
+Choice schedule(std::string const& kind, std::vector<std::pair<std::string, test::Value>> const& values = {}) {
+  return test::chosen(schedule_choice(), kind, values);
+}
+
+}  // namespace
+
+TEST_SUITE("schedule") {
+  TEST_CASE("constant: lr at every step, also if nothing was chosen") {
+    for (std::int64_t const t : {0, 1, 99, 1000}) {
+      CHECK(learning_rate(schedule_choice(), t, {100, 0.3}) == 0.3);
+      CHECK(learning_rate(schedule("constant"), t, {100, 0.3}) == 0.3);
+    }
+  }
+
+  TEST_CASE("warm-up: lr (t + 1)/(warmup + 1), by all kinds that end at lr") {
+    for (std::string const kind : {"constant", "linear", "cosine"}) {
+      CAPTURE(kind);
+      Choice const choice = schedule(kind, {{"warmup", 5}});
+      for (std::int64_t t = 0; t < 5; ++t)
+        CHECK(learning_rate(choice, t, {20, 0.002}) == Approx(0.002 * static_cast<double>(t + 1) / 6).epsilon(1e-15));
+      CHECK(learning_rate(choice, 5, {20, 0.002}) == 0.002);
+    }
+    // also beyond the end of a run that is shorter than its warm-up
+    CHECK(learning_rate(schedule("cosine", {{"warmup", 100}}), 50, {20, 1}) == Approx(51.0 / 101));
+  }
+
+  TEST_CASE("cosine: from lr at the warm-up's end to min_lr at the last step, and no further") {
+    Choice const choice = schedule("cosine", {{"warmup", 100}, {"min_lr", 1e-4}});
+    Training const training{2000, 1e-3};
+    CHECK(learning_rate(choice, 100, training) == 1e-3);
+    CHECK(learning_rate(choice, 1050, training) == Approx((1e-3 + 1e-4) / 2).epsilon(1e-14));
+    for (std::int64_t t = 100; t < 2000; t += 37) {
+      double const progress = static_cast<double>(t - 100) / 1900;
+      CHECK(learning_rate(choice, t, training) == Approx(1e-4 + 0.5 * (1 + std::cos(std::numbers::pi * progress)) * 9e-4).epsilon(1e-14));
+      CHECK(learning_rate(choice, t, training) >= learning_rate(choice, t + 1, training));
+    }
+    CHECK(learning_rate(choice, 2000, training) == 1e-4);
+    CHECK(learning_rate(choice, 5000, training) == 1e-4);
+  }
+
+  TEST_CASE("linear: equal steps down to min_lr") {
+    Choice const choice = schedule("linear", {{"warmup", 10}, {"min_lr", 0.1}});
+    Training const training{110, 1.1};
+    for (std::int64_t t = 10; t <= 110; ++t)
+      CHECK(learning_rate(choice, t, training) == Approx(1.1 - 0.01 * static_cast<double>(t - 10)).epsilon(1e-14));
+    CHECK(learning_rate(choice, 111, training) == 0.1);
+  }
+
+  TEST_CASE("noam: the values of Vaswani et al. 2017, d 512 and 4000 steps of warm-up") {
+    Choice const choice = schedule("noam");
+    Training const training{100'000, 1, 512};
+    CHECK(learning_rate(choice, 4000 - 1, training) == Approx(6.98771243e-4).epsilon(1e-8));
+    CHECK(learning_rate(choice, 0, training) == Approx(1.74692811e-7).epsilon(1e-8));
+    CHECK(learning_rate(choice, 100'000 - 1, training) == Approx(1.39754e-4).epsilon(1e-5));
+    for (std::int64_t t = 0; t < 3999; t += 101) CHECK(learning_rate(choice, t, training) < learning_rate(choice, t + 1, training));
+    for (std::int64_t t = 3999; t < 9000; t += 101) CHECK(learning_rate(choice, t, training) > learning_rate(choice, t + 1, training));
+    CHECK(learning_rate(schedule("noam", {{"factor", 2.0}, {"warmup", 400}}), 399, {1, 1, 64}) == Approx(2 / std::sqrt(64.0 * 400)));
+    CHECK_THROWS_WITH_AS(learning_rate(choice, 0, {100, 1}), "schedule: noam wants a model that has a width", Error);
+  }
+
+  TEST_CASE("the kinds there are, each with the keys that mean something to it") {
+    Choice const choice = schedule_choice();
+    CHECK(choice.kind == "constant");
+    std::vector<std::string> names;
+    for (auto const& option : choice.options) names.push_back(option.name);
+    CHECK(names == std::vector<std::string>{"constant", "cosine", "linear", "noam"});
+    auto const keys = [&](std::string const& kind) {
+      std::string all;
+      for (auto const& field : schedule(kind).settings->fields()) all += field.name + " ";
+      return all;
+    };
+    CHECK(keys("constant") == "warmup ");
+    CHECK(keys("linear") == "warmup min_lr ");
+    CHECK(keys("cosine") == "warmup min_lr ");
+    CHECK(keys("noam") == "warmup factor ");
+    CHECK_THROWS_WITH_AS(learning_rate(Choice(), 0, {100, 1}), "schedule: no kind is chosen", Error);
+  }
+}
