@@ -1,0 +1,250 @@
+// The walk: newest node first, so that a node is reached after everything that was made of it.
+
+#include <fmt/format.h>
+
+#include <map>
+#include <unordered_map>
+#include <unordered_set>
+
+#include "autograd/graph.hpp"
+#include "autograd/kernels/accumulate.hpp"
+#include "autograd/node.hpp"
+#include "autograd/operations.hpp"
+
+namespace heed {
+
+namespace {
+
+using NodePointer = std::shared_ptr<Node>;
+
+/// into += addition, in place if nothing else holds the array and nothing is being recorded.
+void accumulate(Tensor& into, Tensor const& addition) {
+  if (!into.defined()) {
+    into = addition;
+  } else if (!recording() && into.sole_owner()) {
+    kernels::add_in_place(into, addition);
+  } else {
+    into = add(into, addition);
+  }
+}
+
+/// The gradient in the shape and dtype of the tensor that it is for: sums what broadcasting repeated.
+Tensor fitted(Tensor gradient, Tensor const& input) {
+  if (gradient.shape() != input.shape()) gradient = sum_to(gradient, input.shape());
+  return gradient.to(input.dtype());
+}
+
+/// What a walk is for: gradients of all leaves (backward), or of chosen nodes (grad).
+struct Goal {
+  bool consume = false;
+  bool into_leaves = false;
+  std::unordered_map<Node const*, Tensor> chosen;                // grad: the nodes asked for, and their gradients
+  std::unordered_set<Node const*> const* leads_to_chosen = nullptr;  // grad: the nodes that have a chosen one behind them
+};
+
+Tensor run_hooks(Node const& node, Tensor gradient) {
+  for (auto const& hook : node.hooks) {
+    if (Tensor replaced = hook(gradient); replaced.defined()) gradient = replaced;
+  }
+  return gradient;
+}
+
+void walk(std::vector<Tensor> const& outputs, std::vector<Tensor> seeds, Goal& goal) {
+  struct Pending {
+    NodePointer node;
+    Tensor gradient;
+  };
+  std::map<std::uint64_t, Pending, std::greater<>> pending;
+  auto const reach = [&](NodePointer const& node, Tensor const& gradient) {
+    Pending& entry = pending[node->sequence];
+    if (!entry.node) entry.node = node;
+    accumulate(entry.gradient, gradient);
+  };
+  for (std::size_t i = 0; i < outputs.size(); ++i) {
+    if (outputs[i].node()) reach(outputs[i].node(), seeds[i]);
+  }
+  seeds.clear();
+
+  std::vector<bool> wanted;
+  while (!pending.empty()) {
+    Pending current = std::move(pending.begin()->second);
+    pending.erase(pending.begin());
+    Node& node = *current.node;
+    if (!node.hooks.empty()) current.gradient = run_hooks(node, std::move(current.gradient));
+    if (auto const found = goal.chosen.find(&node); found != goal.chosen.end()) found->second = current.gradient;
+    if (node.is_leaf()) {
+      if (goal.into_leaves) accumulate(node.gradient, current.gradient);
+      continue;
+    }
+    if (node.consumed) {
+      throw Error(fmt::format("backward: the graph behind {} was freed by an earlier backward(); pass keep_graph, or use grad(), which keeps it", describe(node)));
+    }
+    wanted.clear();
+    bool any = false;
+    for (Tensor const& input : node.inputs) {
+      wanted.push_back(input.node() && (goal.leads_to_chosen == nullptr || goal.leads_to_chosen->contains(input.node().get())));
+      any = any || wanted.back();
+    }
+    if (!any) continue;
+    Tensor output = node.output;
+    if (recording()) output.set_node(current.node);
+    std::vector<Tensor> gradients;
+    {
+      Part const part(node);
+      gradients = node.rule({current.gradient, node.inputs, output, wanted});
+    }
+    if (gradients.size() != node.inputs.size()) throw Error(fmt::format("backward: the rule of {} gave {} gradients for {} inputs", node.operation, gradients.size(), node.inputs.size()));
+    current.gradient = {};
+    output = {};
+    std::vector<Tensor> inputs;
+    if (goal.consume) {
+      inputs = std::move(node.inputs);
+      node.consume();
+    }
+    std::vector<Tensor> const& sources = goal.consume ? inputs : node.inputs;
+    for (std::size_t i = 0; i < gradients.size(); ++i) {
+      if (!wanted[i] || !gradients[i].defined()) continue;
+      if (anomaly_mode()) check_finite(gradients[i], "the gradient of " + describe(node));
+      Tensor gradient = fitted(std::move(gradients[i]), sources[i]);
+      reach(sources[i].node(), gradient);
+    }
+  }
+}
+
+Tensor seed_for(Tensor const& output, Tensor const& given, char const* function) {
+  if (!given.defined()) {
+    if (output.elements() != 1) {
+      throw Error(fmt::format("{}: an output of shape {} needs a seed (only one of a single element does not)", function, to_string(output.shape())));
+    }
+    return Tensor::ones(output.shape(), output.dtype());
+  }
+  if (given.shape() != output.shape() || given.dtype() != output.dtype()) {
+    throw Error(fmt::format("{}: the seed is {} {}, the output {} {}", function, to_string(given.dtype()), to_string(given.shape()), to_string(output.dtype()),
+                            to_string(output.shape())));
+  }
+  return given;
+}
+
+/// All nodes from which a chosen one can be reached, the chosen ones included.
+std::unordered_set<Node const*> leading_to(std::vector<Tensor> const& outputs, std::unordered_map<Node const*, Tensor> const& chosen) {
+  std::map<std::uint64_t, Node const*> reachable;  // oldest first: inputs before what is made of them
+  std::vector<Node const*> stack;
+  for (Tensor const& output : outputs) stack.push_back(output.node().get());
+  while (!stack.empty()) {
+    Node const* const node = stack.back();
+    stack.pop_back();
+    if (node == nullptr || !reachable.emplace(node->sequence, node).second) continue;
+    for (Tensor const& input : node->inputs) stack.push_back(input.node().get());
+  }
+  std::unordered_set<Node const*> leading;
+  for (auto const& [sequence, node] : reachable) {
+    bool leads = chosen.contains(node);
+    for (Tensor const& input : node->inputs) leads = leads || (input.node() && leading.contains(input.node().get()));
+    if (leads) leading.insert(node);
+  }
+  return leading;
+}
+
+}  // namespace
+
+void backward(Tensor const& output, Tensor const& seed, bool keep_graph) {
+  if (!output.node()) throw Error("backward: the tensor was not made from anything that requires a gradient");
+  Goal goal{.consume = !keep_graph, .into_leaves = true, .chosen = {}, .leads_to_chosen = nullptr};
+  NoGrad const no_grad;
+  walk({output}, {seed_for(output, seed, "backward")}, goal);
+}
+
+void Tensor::backward() const { heed::backward(*this); }
+
+std::vector<Tensor> grad(std::vector<Tensor> const& outputs, std::vector<Tensor> const& inputs, std::vector<Tensor> const& seeds, bool create_graph) {
+  if (!seeds.empty() && seeds.size() != outputs.size()) throw Error(fmt::format("grad: {} seeds for {} outputs", seeds.size(), outputs.size()));
+  std::vector<Tensor> starts;
+  for (std::size_t i = 0; i < outputs.size(); ++i) starts.push_back(seed_for(outputs[i], seeds.empty() ? Tensor() : seeds[i], "grad"));
+  Goal goal;
+  for (Tensor const& input : inputs) {
+    if (!input.node()) throw Error("grad: an input does not require a gradient");
+    goal.chosen.emplace(input.node().get(), Tensor());
+  }
+  auto const leading = leading_to(outputs, goal.chosen);
+  goal.leads_to_chosen = &leading;
+  Recording const mode(create_graph);
+  walk(outputs, std::move(starts), goal);
+  std::vector<Tensor> gradients;
+  for (Tensor const& input : inputs) {
+    Tensor const& found = goal.chosen.at(input.node().get());
+    gradients.push_back(found.defined() ? found : Tensor::zeros(input.shape(), input.dtype()));
+  }
+  return gradients;
+}
+
+Tensor grad(Tensor const& output, Tensor const& input, bool create_graph) { return grad({output}, std::vector{input}, {}, create_graph).front(); }
+
+Tensor hessian_vector_product(std::function<Tensor(Tensor const&)> const& f, Tensor const& x, Tensor const& v) {
+  WithGrad const recorded;
+  Tensor point = x.detach();
+  point.set_requires_grad();
+  Tensor const gradient = grad(f(point), point, true);
+  return gradient.requires_grad() ? grad(sum(gradient * v), point) : Tensor::zeros(x.shape(), x.dtype());
+}
+
+Tensor jacobian(std::function<Tensor(Tensor const&)> const& f, Tensor const& x) {
+  WithGrad const recorded;
+  Tensor point = x.detach();
+  point.set_requires_grad();
+  Tensor const y = f(point);
+  Tensor const identity = one_hot(Tensor::arange(y.elements(), DType::int64), y.elements(), y.dtype());
+  std::vector<Tensor> rows;
+  for (std::int64_t i = 0; i < y.elements(); ++i) {
+    Tensor const row = y.requires_grad() ? grad({y}, {point}, {identity.rows(i, 1).viewed(y.shape())}).front() : Tensor::zeros(x.shape(), x.dtype());
+    rows.push_back(row.viewed({x.elements()}));
+  }
+  return stack(rows, 0);
+}
+
+Tensor checkpoint(std::function<Tensor(std::vector<Tensor> const&)> const& f, std::vector<Tensor> const& inputs) {
+  if (!recording()) return f(inputs);
+  auto const aliases_of = [](std::vector<Tensor> const& originals, std::size_t count) {
+    std::vector<Tensor> aliases;
+    for (std::size_t i = 0; i < count; ++i) {
+      aliases.push_back(record("alias", {originals[i]}, originals[i].detach(), keep_nothing, [](Step const& s) { return std::vector{s.dy}; }));
+    }
+    return aliases;
+  };
+  // The first run is recorded to learn which leaves f holds: they become inputs like the others. Then its graph is dropped.
+  std::vector<Tensor> all = inputs;
+  Tensor value;
+  {
+    std::vector<Tensor> const aliases = aliases_of(inputs, inputs.size());
+    Tensor const y = f(aliases);
+    value = y.detach();
+    std::unordered_set<Node const*> seen;
+    for (Tensor const& alias : aliases) seen.insert(alias.node().get());
+    std::vector<Tensor> stack{y};
+    while (!stack.empty()) {
+      Tensor const next = std::move(stack.back());
+      stack.pop_back();
+      if (!next.node() || !seen.insert(next.node().get()).second) continue;
+      if (next.node()->is_leaf()) all.push_back(next);
+      for (Tensor const& input : next.node()->inputs) stack.push_back(input);
+    }
+  }
+  std::size_t const given = inputs.size();
+  return record("checkpoint", std::move(all), std::move(value), keep_inputs, [f, given, aliases_of](Step const& step) {
+    bool const create_graph = recording();
+    WithGrad const recorded;
+    std::vector<Tensor> sources = aliases_of(step.inputs, given);
+    Tensor const y = f(sources);
+    std::vector<Tensor> wanted;
+    for (std::size_t i = 0; i < step.inputs.size(); ++i) {
+      if (step.wants(i)) wanted.push_back(i < given ? sources[i] : step.x(i));
+    }
+    std::vector<Tensor> const found = grad({y}, wanted, {step.dy}, create_graph);
+    std::vector<Tensor> gradients(step.inputs.size());
+    for (std::size_t i = 0, next = 0; i < gradients.size(); ++i) {
+      if (step.wants(i)) gradients[i] = found[next++];
+    }
+    return gradients;
+  });
+}
+
+}  // namespace heed

@@ -1,0 +1,163 @@
+#include "autograd/graph.hpp"
+
+#include <fmt/format.h>
+
+#include <atomic>
+#include <cmath>
+#include <mutex>
+#include <unordered_map>
+#include <unordered_set>
+
+#include "autograd/node.hpp"
+
+namespace heed {
+
+namespace {
+
+thread_local bool recording_now = true;
+thread_local bool anomaly_now = false;
+thread_local std::string const* part_now = nullptr;
+
+std::uint64_t next_sequence() {
+  static std::atomic<std::uint64_t> counter{0};
+  return counter.fetch_add(1, std::memory_order_relaxed);
+}
+
+/// The one copy of a name: nodes point to it.
+std::string const* intern(std::string const& name) {
+  static std::mutex mutex;
+  static auto* const names = new std::unordered_set<std::string>;
+  std::lock_guard const lock(mutex);
+  return &*names->insert(name).first;
+}
+
+bool any_wants_gradient(std::vector<Tensor> const& inputs) {
+  for (Tensor const& input : inputs) {
+    if (input.requires_grad()) return true;
+  }
+  return false;
+}
+
+}  // namespace
+
+bool recording() { return recording_now; }
+Recording::Recording(bool on) : before_(recording_now) { recording_now = on; }
+Recording::~Recording() { recording_now = before_; }
+
+bool anomaly_mode() { return anomaly_now; }
+Anomaly::Anomaly() : before_(anomaly_now) { anomaly_now = true; }
+Anomaly::~Anomaly() { anomaly_now = before_; }
+
+Part::Part(std::string const& name) : before_(part_now) { part_now = intern(name); }
+Part::Part(Node const& node) : before_(part_now) { part_now = node.part; }
+Part::~Part() { part_now = before_; }
+
+Node::Node(char const* name) : sequence(next_sequence()), operation(name), part(part_now) {}
+
+Node::~Node() {
+  // A node that goes may take its inputs' nodes with it, and they theirs: queue them instead of recursing.
+  thread_local std::vector<std::shared_ptr<Node>>* queue = nullptr;
+  if (queue != nullptr) {
+    for (Tensor& input : inputs) {
+      if (input.node()) queue->push_back(input.node());
+    }
+    inputs.clear();
+    return;
+  }
+  std::vector<std::shared_ptr<Node>> own;
+  queue = &own;
+  for (Tensor& input : inputs) {
+    if (input.node()) own.push_back(input.node());
+  }
+  inputs.clear();
+  while (!own.empty()) {
+    std::shared_ptr<Node> const next = std::move(own.back());
+    own.pop_back();
+  }
+  queue = nullptr;
+}
+
+void Node::consume() {
+  rule = nullptr;
+  inputs.clear();
+  output = {};
+  consumed = true;
+}
+
+std::string describe(Node const& node) { return node.part != nullptr ? fmt::format("{} in {}", node.operation, *node.part) : node.operation; }
+
+void check_finite(Tensor const& value, std::string const& what) {
+  if (!anomaly_now || value.dtype() == DType::int64) return;
+  std::int64_t const count = value.elements();
+  for (std::int64_t i = 0; i < count; ++i) {
+    double const element = value.at(i);
+    if (std::isfinite(element)) continue;
+    throw NonFinite(fmt::format("{}: {} at element {} of {}", what, std::isnan(element) ? "NaN" : "infinity", i, to_string(value.shape())));
+  }
+}
+
+Tensor record(char const* operation, std::vector<Tensor> inputs, Tensor value, Keep keep, Rule rule) {
+  if (anomaly_now) check_finite(value, part_now != nullptr ? fmt::format("{} in {}", operation, *part_now) : operation);
+  if (!recording_now || !any_wants_gradient(inputs)) return value;
+  auto node = std::make_shared<Node>(operation);
+  for (std::size_t i = 0; i < inputs.size(); ++i) {
+    if ((keep.inputs >> i & 1U) == 0) inputs[i] = inputs[i].hollow();
+  }
+  node->inputs = std::move(inputs);
+  node->output = keep.output ? value.detach() : value.detach().hollow();
+  node->rule = std::move(rule);
+  node->rule_given = true;
+  value.set_node(std::move(node));
+  return value;
+}
+
+Tensor record_fused(char const* operation, std::vector<Tensor> inputs, Tensor value, Keep keep, Rule kernel,
+                    std::function<Tensor(std::vector<Tensor> const&)> reference) {
+  keep.inputs = ~0U;  // the reference needs them all
+  return record(operation, std::move(inputs), std::move(value), keep,
+                [kernel = std::move(kernel), reference = std::move(reference)](Step const& step) {
+                  if (!recording()) return kernel(step);
+                  // Aliases stand between the reference and the inputs' own history, so that the walk ends at the arguments.
+                  std::vector<Tensor> aliases;
+                  std::vector<Tensor> wanted;
+                  for (std::size_t i = 0; i < step.inputs.size(); ++i) {
+                    Tensor const& input = step.x(i);
+                    aliases.push_back(record("alias", {input}, input.detach(), keep_nothing, [](Step const& s) { return std::vector{s.dy}; }));
+                    if (step.wants(i)) wanted.push_back(aliases.back());
+                  }
+                  std::vector<Tensor> const found = grad({reference(aliases)}, wanted, {step.dy}, true);
+                  std::vector<Tensor> gradients(step.inputs.size());
+                  for (std::size_t i = 0, next = 0; i < gradients.size(); ++i) {
+                    if (step.wants(i)) gradients[i] = found[next++];
+                  }
+                  return gradients;
+                });
+}
+
+std::int64_t critical_path(Tensor const& output) {
+  std::unordered_map<Node const*, std::int64_t> depth;
+  std::vector<Node const*> stack{output.node().get()};
+  while (!stack.empty()) {
+    Node const* const node = stack.back();
+    if (node == nullptr || depth.contains(node)) {
+      stack.pop_back();
+      continue;
+    }
+    std::int64_t longest = node->is_leaf() ? 0 : 1;
+    bool complete = true;
+    for (Tensor const& input : node->inputs) {
+      if (!input.node()) continue;
+      auto const found = depth.find(input.node().get());
+      if (found == depth.end()) {
+        stack.push_back(input.node().get());
+        complete = false;
+      } else {
+        longest = std::max(longest, found->second + 1);
+      }
+    }
+    if (complete) depth[node] = longest;
+  }
+  return output.node() ? depth.at(output.node().get()) : 0;
+}
+
+}  // namespace heed

@@ -1,0 +1,128 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "autograd/error.hpp"
+#include "autograd/tensor.hpp"
+
+namespace heed {
+
+// ---------------------------------------------------------------- for users
+
+/// Accumulates d(output)/d(leaf) in the grad() of every leaf that wants one. `output` has one element unless `seed` (of its shape) is
+/// given. Frees what the graph has saved as it goes, unless `keep_graph`; a second walk over a freed graph throws Error, over a kept one it
+/// accumulates again. Iterative: the length of a chain is bounded by memory alone.
+void backward(Tensor const& output, Tensor const& seed = {}, bool keep_graph = false);
+
+/// Σ_k seeds[k] · d(outputs[k])/d(inputs[i]) for every i; zeros where there is no path. Seeds default to ones for outputs of one element.
+/// Touches no grad() and keeps the graph. With `create_graph` the results are themselves differentiable, to any order.
+std::vector<Tensor> grad(std::vector<Tensor> const& outputs, std::vector<Tensor> const& inputs, std::vector<Tensor> const& seeds = {},
+                         bool create_graph = false);
+Tensor grad(Tensor const& output, Tensor const& input, bool create_graph = false);
+
+/// H·v for the Hessian H of the scalar f(x): the derivative of ∇f(x)·v (Pearlmutter 1994). x is a leaf, v has its shape.
+Tensor hessian_vector_product(std::function<Tensor(Tensor const&)> const& f, Tensor const& x, Tensor const& v);
+
+/// ∂y_i/∂x_j of y = f(x), shape [elements of y, elements of x]; one backward walk a row.
+Tensor jacobian(std::function<Tensor(Tensor const&)> const& f, Tensor const& x);
+
+/// f(inputs), recomputed when its gradient is wanted instead of keeping what is between (Chen et al. 2016). f is a pure function of its
+/// inputs and of leaves (parameters) that it holds; it runs once more in the backward walk.
+Tensor checkpoint(std::function<Tensor(std::vector<Tensor> const&)> const& f, std::vector<Tensor> const& inputs);
+
+/// True if operations on tensors that want gradients are being recorded.
+bool recording();
+
+/// While it lives, nothing is recorded on this thread (NoGrad), or everything is again (WithGrad).
+class Recording {
+ public:
+  explicit Recording(bool on);
+  ~Recording();
+  Recording(Recording const&) = delete;
+  Recording& operator=(Recording const&) = delete;
+
+ private:
+  bool before_;
+};
+struct NoGrad : Recording {
+  NoGrad() : Recording(false) {}
+};
+struct WithGrad : Recording {
+  WithGrad() : Recording(true) {}
+};
+
+/// A NaN or an infinity, found in anomaly mode: the message names the operation, the part of the model and the first element.
+struct NonFinite : Error {
+  using Error::Error;
+};
+
+/// Anomaly mode: while it lives, every operation and every gradient is checked, and the first NaN or infinity throws NonFinite.
+class Anomaly {
+ public:
+  Anomaly();
+  ~Anomaly();
+  Anomaly(Anomaly const&) = delete;
+  Anomaly& operator=(Anomaly const&) = delete;
+
+ private:
+  bool before_;
+};
+
+/// Names the part of a computation ("blocks.0.attention") for messages, while it lives. Parts nest: the inner name replaces the outer.
+class Part {
+ public:
+  explicit Part(std::string const& name);
+  /// The part that a node was made in.
+  explicit Part(Node const& node);
+  ~Part();
+  Part(Part const&) = delete;
+  Part& operator=(Part const&) = delete;
+
+ private:
+  std::string const* before_;
+};
+
+// ---------------------------------------------------------------- for operations
+
+/// What a derivative rule is given. Inputs and output that the operation did not ask to keep have shape and dtype, but no elements.
+struct Step {
+  Tensor const& dy;
+  std::vector<Tensor> const& inputs;
+  Tensor const& y;
+  std::vector<bool> const& wanted;
+
+  Tensor const& x(std::size_t i = 0) const { return inputs[i]; }
+  bool wants(std::size_t i) const { return wanted[i]; }
+};
+
+/// Gradients with respect to the inputs, in order; an undefined one means zero. A gradient of a broadcast shape is summed to its input's
+/// shape by the engine. Rules hold settings and constants, never tensors of the graph; they are made of operations, so that they can be
+/// differentiated themselves when the walk records (recording() is true).
+using Rule = std::function<std::vector<Tensor>(Step const&)>;
+
+/// What a rule needs of its operation: bit i for input i, and the output.
+struct Keep {
+  unsigned inputs = 0;
+  bool output = false;
+};
+inline constexpr Keep keep_nothing{};
+inline constexpr Keep keep_inputs{~0U, false};
+inline constexpr Keep keep_output{0U, true};
+
+/// Ends every operation: `value` as the result of `operation` on `inputs`, with the rule for its derivative if one of them wants it.
+Tensor record(char const* operation, std::vector<Tensor> inputs, Tensor value, Keep keep, Rule rule);
+
+/// An operation with hand-written kernels: like record(), but where the walk records (second derivatives) the derivative is that of
+/// `reference`, the same function composed of simple operations.
+Tensor record_fused(char const* operation, std::vector<Tensor> inputs, Tensor value, Keep keep, Rule kernel,
+                    std::function<Tensor(std::vector<Tensor> const&)> reference);
+
+/// Number of operations on the longest path of the graph behind `output` (0 for a leaf): the sequential depth of a computation.
+std::int64_t critical_path(Tensor const& output);
+
+}  // namespace heed

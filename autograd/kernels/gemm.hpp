@@ -1,0 +1,23 @@
+#pragma once
+
+#include <cstdint>
+
+namespace heed::kernels {
+
+/// One factor of a product: rows × columns elements with a leading dimension, read transposed or not.
+template <class T>
+struct Matrix {
+  T const* data;
+  std::int64_t leading;
+  bool transposed = false;
+};
+
+/// C [n, m] = alpha · A [n, k] · B [k, m] + beta · C, row-major, on the calling thread alone. T is float or double.
+template <class T>
+void gemm(std::int64_t n, std::int64_t m, std::int64_t k, T alpha, Matrix<T> a, Matrix<T> b, T beta, T* c, std::int64_t leading_c);
+
+/// The same, split by rows of C over the pool.
+template <class T>
+void parallel_gemm(std::int64_t n, std::int64_t m, std::int64_t k, T alpha, Matrix<T> a, Matrix<T> b, T beta, T* c, std::int64_t leading_c);
+
+}  // namespace heed::kernels

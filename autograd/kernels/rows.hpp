@@ -1,0 +1,131 @@
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <limits>
+
+#include "autograd/xtensor.hpp"
+
+/// Loops over one contiguous row, in xsimd batches. Sums run in a fixed order (four accumulators, then lanes), so that a row's result
+/// depends on its content and length alone.
+namespace heed::kernels {
+
+template <class T>
+using Lanes = xsimd::batch<T>;
+template <class T>
+inline constexpr std::int64_t lanes = static_cast<std::int64_t>(xsimd::batch<T>::size);
+
+/// The first `count` < lanes elements, the rest `fill`.
+template <class T>
+Lanes<T> load_some(T const* x, std::int64_t count, T fill) {
+  alignas(64) T buffer[xsimd::batch<T>::size];
+  std::fill(std::copy_n(x, count, buffer), buffer + lanes<T>, fill);
+  return Lanes<T>::load_aligned(buffer);
+}
+template <class T>
+void store_some(Lanes<T> const& v, T* out, std::int64_t count) {
+  alignas(64) T buffer[xsimd::batch<T>::size];
+  v.store_aligned(buffer);
+  std::copy_n(buffer, count, out);
+}
+
+/// out[i] = f(x[i]…) for n elements; the sources and `out` may be the same.
+template <class T, class F, class... X>
+void transform_row(T* out, std::int64_t n, F const& f, X const*... x) {
+  std::int64_t i = 0;
+  for (; i + lanes<T> <= n; i += lanes<T>) f(Lanes<T>::load_unaligned(x + i)...).store_unaligned(out + i);
+  if (i < n) store_some<T>(f(load_some<T>(x + i, n - i, T(0))...), out + i, n - i);
+}
+
+/// Σ f(x[i]…). f of the fill value must not be NaN; elements beyond the row are masked out.
+template <class T, class F, class... X>
+T sum_row(std::int64_t n, F const& f, X const*... x) {
+  constexpr std::int64_t step = lanes<T>;
+  Lanes<T> a(T(0)), b(T(0)), c(T(0)), d(T(0));
+  std::int64_t i = 0;
+  for (; i + 4 * step <= n; i += 4 * step) {
+    a += f(Lanes<T>::load_unaligned(x + i)...);
+    b += f(Lanes<T>::load_unaligned(x + i + step)...);
+    c += f(Lanes<T>::load_unaligned(x + i + 2 * step)...);
+    d += f(Lanes<T>::load_unaligned(x + i + 3 * step)...);
+  }
+  for (; i + step <= n; i += step) a += f(Lanes<T>::load_unaligned(x + i)...);
+  T total = xsimd::hadd((a + b) + (c + d));
+  if (i < n) {
+    alignas(64) T buffer[xsimd::batch<T>::size];
+    f(load_some<T>(x + i, n - i, T(0))...).store_aligned(buffer);
+    for (std::int64_t k = 0; k < n - i; ++k) total += buffer[k];
+  }
+  return total;
+}
+
+/// The larger of two, NaN if either is. (xsimd's `a != a` is false for NaN where there is AVX.)
+template <class V>
+V larger(V const& a, V const& b) {
+  return xsimd::select((a > b) | xsimd::isnan(a), a, b);
+}
+
+/// max x[i], NaN if one is; −∞ for an empty row.
+template <class T>
+T max_row(T const* x, std::int64_t n) {
+  Lanes<T> a(-std::numeric_limits<T>::infinity());
+  std::int64_t i = 0;
+  for (; i + lanes<T> <= n; i += lanes<T>) a = larger(Lanes<T>::load_unaligned(x + i), a);
+  if (i < n) a = larger(load_some<T>(x + i, n - i, -std::numeric_limits<T>::infinity()), a);
+  alignas(64) T buffer[xsimd::batch<T>::size];
+  a.store_aligned(buffer);
+  T result = buffer[0];
+  for (T const v : buffer) result = v > result || v != v ? v : result;
+  return result;
+}
+
+/// out[i] = e^(x[i] − m); returns their sum.
+template <class T>
+T exp_row(T const* x, T m, T* out, std::int64_t n) {
+  Lanes<T> const shift(m);
+  Lanes<T> a(T(0)), b(T(0));
+  std::int64_t i = 0;
+  for (; i + 2 * lanes<T> <= n; i += 2 * lanes<T>) {
+    auto const first = xsimd::exp(Lanes<T>::load_unaligned(x + i) - shift);
+    auto const second = xsimd::exp(Lanes<T>::load_unaligned(x + i + lanes<T>) - shift);
+    first.store_unaligned(out + i);
+    second.store_unaligned(out + i + lanes<T>);
+    a += first;
+    b += second;
+  }
+  for (; i + lanes<T> <= n; i += lanes<T>) {
+    auto const value = xsimd::exp(Lanes<T>::load_unaligned(x + i) - shift);
+    value.store_unaligned(out + i);
+    a += value;
+  }
+  T total = xsimd::hadd(a + b);
+  if (i < n) {
+    store_some<T>(xsimd::exp(load_some<T>(x + i, n - i, m) - shift), out + i, n - i);
+    for (; i < n; ++i) total += out[i];
+  }
+  return total;
+}
+
+/// Softmax of one row; a row of no elements is left alone. `out` may be x. Returns log Σ eˣ.
+template <class T>
+T softmax_row(T const* x, T* out, std::int64_t n) {
+  T const m = max_row(x, n);
+  T const total = exp_row(x, m, out, n);
+  Lanes<T> const factor(T(1) / total);
+  transform_row<T>(out, n, [&](auto v) { return v * factor; }, static_cast<T const*>(out));
+  return m + std::log(total);
+}
+
+template <class T>
+T dot_row(T const* a, T const* b, std::int64_t n) {
+  return sum_row<T>(n, [](auto u, auto v) { return u * v; }, a, b);
+}
+
+/// The gradient of softmax_row: dx = y (dy − Σ dy y). dx may be dy.
+template <class T>
+void softmax_row_backward(T const* y, T const* dy, T* dx, std::int64_t n) {
+  Lanes<T> const inner(dot_row(y, dy, n));
+  transform_row<T>(dx, n, [&](auto p, auto g) { return p * (g - inner); }, y, dy);
+}
+
+}  // namespace heed::kernels

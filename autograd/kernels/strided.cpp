@@ -1,0 +1,147 @@
+#include "autograd/kernels/strided.hpp"
+
+#include <algorithm>
+#include <cstring>
+
+#include "autograd/kernels/dispatch.hpp"
+#include "autograd/parallel.hpp"
+
+namespace heed::kernels {
+
+namespace {
+
+/// A loop of the nest: how often, and how far each side advances.
+struct Loop {
+  std::int64_t count, from, to;
+};
+
+/// The loops of a copy, outermost first: at least two, those of one step left out and those that advance together merged.
+struct Nest {
+  std::array<Loop, Shape::max_rank + 1> loops{{{1, 0, 0}}};
+  std::size_t depth = 1;
+
+  void add(Loop const& loop) {
+    if (loop.count == 1) return;
+    Loop& last = loops[depth - 1];
+    if (last.from == loop.from * loop.count && last.to == loop.to * loop.count) {
+      last = {last.count * loop.count, loop.from, loop.to};
+    } else {
+      loops[depth++] = loop;
+    }
+  }
+};
+
+Nest nest_of(Shape const& extents, Layout const& source, Layout const& target) {
+  Nest nest;
+  for (std::size_t axis = 0; axis < extents.rank(); ++axis)
+    nest.add({extents[static_cast<std::int64_t>(axis)], source.strides[axis], target.strides[axis]});
+  if (nest.depth == 1) nest.loops[nest.depth++] = {1, 1, 1};
+  // A transposition: the loop along which the source is contiguous comes next to the innermost, and the two go in blocks.
+  auto const end = nest.loops.begin() + static_cast<std::ptrdiff_t>(nest.depth) - 1;
+  if (end->from != 1) {
+    auto const contiguous = std::find_if(nest.loops.begin(), end, [](Loop const& loop) { return loop.from == 1; });
+    if (contiguous != end) std::rotate(contiguous, contiguous + 1, end);
+  }
+  return nest;
+}
+
+/// to[i·to_stride + j] = from[i + j·from_stride] for i, j < n, by way of the first-level cache: whole rows are read and written.
+template <class T, std::int64_t n>
+void transpose_block(T const* from, std::int64_t from_stride, T* to, std::int64_t to_stride) {
+  alignas(64) T rows[n][n];
+  for (std::int64_t j = 0; j < n; ++j) {
+    for (std::int64_t i = 0; i < n; ++i) rows[i][j] = from[i + j * from_stride];
+  }
+  for (std::int64_t i = 0; i < n; ++i) std::memcpy(to + i * to_stride, rows[i], sizeof rows[i]);
+}
+
+/// The two innermost loops, over `rows` × column.count elements.
+template <class T>
+void copy_tile(T const* from, T* to, std::int64_t rows, Loop const& row, Loop const& column) {
+  if (column.to == 1 && column.from <= 1 && column.from >= 0) {
+    for (std::int64_t r = 0; r < rows; ++r) {
+      T const* const source = from + r * row.from;
+      T* const target = to + r * row.to;
+      if (column.from == 0) {
+        std::fill_n(target, column.count, *source);
+      } else {
+        std::memcpy(target, source, static_cast<std::size_t>(column.count) * sizeof(T));
+      }
+    }
+    return;
+  }
+  constexpr std::int64_t block = 16;
+  for (std::int64_t r = 0; r < rows; r += block) {
+    std::int64_t const r_count = std::min(block, rows - r);
+    for (std::int64_t c = 0; c < column.count; c += block) {
+      std::int64_t const c_count = std::min(block, column.count - c);
+      T const* const source = from + r * row.from + c * column.from;
+      T* const target = to + r * row.to + c * column.to;
+      if (row.from == 1 && column.to == 1 && r_count == block && c_count == block) {
+        transpose_block<T, block>(source, column.from, target, row.to);
+        continue;
+      }
+      for (std::int64_t i = 0; i < r_count; ++i) {
+        for (std::int64_t j = 0; j < c_count; ++j) target[i * row.to + j * column.to] = source[i * row.from + j * column.from];
+      }
+    }
+  }
+}
+
+template <class T>
+void copy_nest(Nest const& nest, T const* from, T* to) {
+  Loop const& row = nest.loops[nest.depth - 2];
+  Loop const& column = nest.loops[nest.depth - 1];
+  double const cost = column.from == 1 && column.to == 1 ? 0.02 * sizeof(T) : 0.1 * sizeof(T);
+  std::int64_t rows = 1;
+  for (std::size_t i = 0; i + 1 < nest.depth; ++i) rows *= nest.loops[i].count;
+  if (rows == 1) {
+    parallel_for(
+        column.count, cost,
+        [&](std::int64_t begin, std::int64_t end) {
+          copy_tile(from + begin * column.from, to + begin * column.to, 1, row, {end - begin, column.from, column.to});
+        },
+        64);
+    return;
+  }
+  parallel_for(rows, cost * static_cast<double>(column.count), [&](std::int64_t begin, std::int64_t end) {
+    while (begin < end) {
+      // Row number `begin` of all the loops but the innermost, as an index of each.
+      std::int64_t const first = begin % row.count;
+      std::int64_t const count = std::min(row.count - first, end - begin);
+      std::int64_t source = first * row.from;
+      std::int64_t target = first * row.to;
+      std::int64_t rest = begin / row.count;
+      for (std::size_t i = nest.depth - 2; i-- > 0;) {
+        source += rest % nest.loops[i].count * nest.loops[i].from;
+        target += rest % nest.loops[i].count * nest.loops[i].to;
+        rest /= nest.loops[i].count;
+      }
+      copy_tile(from + source, to + target, count, row, column);
+      begin += count;
+    }
+  });
+}
+
+}  // namespace
+
+Layout row_major(Shape const& shape) {
+  Layout layout;
+  std::int64_t stride = 1;
+  for (std::size_t axis = shape.rank(); axis-- > 0;) {
+    layout.strides[axis] = stride;
+    stride *= shape[static_cast<std::int64_t>(axis)];
+  }
+  return layout;
+}
+
+void copy_strided(Shape const& extents, Tensor const& from, Layout const& source, Tensor& to, Layout const& target) {
+  if (extents.elements() == 0) return;
+  Nest const nest = nest_of(extents, source, target);
+  with_any(from.dtype(), [&](auto type) {
+    using T = decltype(type);
+    copy_nest(nest, from.data<T>().data() + source.offset, to.mutable_data<T>().data() + target.offset);
+  });
+}
+
+}  // namespace heed::kernels

@@ -1,0 +1,43 @@
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <vector>
+
+#include "autograd/graph.hpp"
+
+namespace heed {
+
+/// A vertex of the graph: a leaf, or the operation that made a tensor. Edges point to what it was made of (never back: no cycles).
+class Node {
+ public:
+  explicit Node(char const* operation);
+  /// Iterative: a chain of any length is freed without recursion.
+  ~Node();
+  Node(Node const&) = delete;
+  Node& operator=(Node const&) = delete;
+
+  bool is_leaf() const { return !rule_given; }
+  /// Forgets rule, inputs and output: what backward() does behind it.
+  void consume();
+
+  std::uint64_t sequence;      ///< order of creation: a node is newer than everything it was made of
+  char const* operation;       ///< a literal: "matmul"
+  std::string const* part;     ///< the model's part that it was made in, or null (interned, never freed)
+  std::vector<Tensor> inputs;  ///< as given, arrays dropped where the rule does not need them
+  Tensor output;               ///< the value without a node, array dropped likewise
+  Rule rule;
+  bool rule_given = false;
+  bool consumed = false;
+  Tensor gradient;  ///< leaves: what backward() has accumulated
+  std::vector<std::function<Tensor(Tensor const&)>> hooks;
+};
+
+/// "tanh in blocks.0.mlp".
+std::string describe(Node const& node);
+
+/// Throws NonFinite if anomaly mode is on and `value` holds a NaN or an infinity. `what`: "tanh", "the gradient of tanh".
+void check_finite(Tensor const& value, std::string const& what);
+bool anomaly_mode();
+
+}  // namespace heed

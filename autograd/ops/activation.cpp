@@ -1,0 +1,75 @@
+// Activations: the functions that layers put between their products.
+
+#include <numbers>
+
+#include "autograd/ops/formula.hpp"
+
+namespace heed {
+
+Tensor tanh(Tensor const& x) {
+  return elementwise<Uses::output>(
+      "tanh", x, [](auto v) { return tanh(v); }, [](auto dy, auto y) { return dy * (1 - y * y); });
+}
+static Registered const tanh_check{unary_check("tanh", "tanh x", tanh)};
+
+Tensor sigmoid(Tensor const& x) {
+  return elementwise<Uses::output>(
+      "sigmoid", x, [](auto v) { return sigmoid(v); }, [](auto dy, auto y) { return dy * (y * (1 - y)); });
+}
+static Registered const sigmoid_check{unary_check("sigmoid", "1/(1 + e⁻ˣ)", sigmoid)};
+
+Tensor softplus(Tensor const& x) {
+  return elementwise<Uses::input>(
+      "softplus", x, [](auto v) { return where(v > 0, v, like(0, v)) + log1p(exp(-abs(v))); }, [](auto dy, auto v) { return dy * sigmoid(v); });
+}
+static Registered const softplus_check{unary_check("softplus", "log(1 + eˣ)", softplus, -3, 3)};
+
+Tensor relu(Tensor const& x) {
+  // Written with <, so that a NaN stays one.
+  return elementwise<Uses::output>(
+      "relu", x, [](auto v) { return where(v < 0, like(0, v), v); }, [](auto dy, auto y) { return where(y > 0, dy, like(0, dy)); }, arithmetic_cost);
+}
+static Registered const relu_check{unary_check("relu", "max(x, 0)", relu, 0.1, 2)};
+static Registered const relu_off_check{unary_check("relu (off)", "max(x, 0)", relu, -2, -0.1)};
+
+Tensor silu(Tensor const& x) {
+  return elementwise<Uses::input>(
+      "silu", x, [](auto v) { return v * sigmoid(v); },
+      [](auto dy, auto v) {
+        auto const s = sigmoid(v);
+        return dy * (s * (1 + v * (1 - s)));
+      });
+}
+static Registered const silu_check{unary_check("silu", "x · sigmoid(x)", silu, -3, 3)};
+
+namespace {
+
+// gelu's 1/2 (1 + tanh u) = sigmoid(2u), 2u = steepness · (x + cubic · x³)
+constexpr double steepness = 2 * 0.7978845608028653559;  // 2 √(2/π)
+constexpr double cubic = 0.044715;
+
+}  // namespace
+
+Tensor gelu(Tensor const& x) {
+  return elementwise<Uses::input>(
+      "gelu", x, [](auto v) { return v * sigmoid(like(steepness, v) * v * (1 + like(cubic, v) * v * v)); },
+      [](auto dy, auto v) {
+        auto const square = like(cubic, v) * v * v;
+        auto const s = sigmoid(like(steepness, v) * v * (1 + square));
+        return dy * (s * (1 + v * (1 - s) * (like(steepness, v) * (1 + 3 * square))));
+      });
+}
+static Registered const gelu_check{unary_check("gelu", "x/2 · (1 + tanh(√(2/π)(x + 0.044715 x³)))", gelu, -3, 3)};
+
+Tensor gelu_exact(Tensor const& x) {
+  return elementwise<Uses::input>(
+      "gelu_exact", x, [](auto v) { return like(0.5, v) * v * (1 + erf(v * like(1 / std::numbers::sqrt2, v))); },
+      [](auto dy, auto v) {
+        auto const below = like(0.5, v) * (1 + erf(v * like(1 / std::numbers::sqrt2, v)));
+        auto const density = like(std::numbers::inv_sqrtpi / std::numbers::sqrt2, v) * exp(v * v / -2);
+        return dy * (below + v * density);
+      });
+}
+static Registered const gelu_exact_check{unary_check("gelu_exact", "x Φ(x)", gelu_exact, -3, 3)};
+
+}  // namespace heed

@@ -1,0 +1,165 @@
+// Convolution as one matrix product over patches (Chellapilla et al. 2006): unfold lays the patch under every output pixel out as a
+// column, fold is its transpose.
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "autograd/check.hpp"
+#include "autograd/graph.hpp"
+#include "autograd/kernels/dispatch.hpp"
+#include "autograd/operations.hpp"
+#include "autograd/parallel.hpp"
+
+namespace heed {
+
+namespace {
+
+/// Images [batch, channels, height, width], their patches [batch, channels · rows · columns, down · across].
+struct Patches {
+  std::int64_t batch, channels, height, width;  ///< of the images
+  std::int64_t rows, columns;                   ///< of a patch
+  std::int64_t stride, padding;
+  std::int64_t down = (height + 2 * padding - rows) / stride + 1;      ///< number of patches in a column of the image
+  std::int64_t across = (width + 2 * padding - columns) / stride + 1;  ///< … and in a row
+
+  Shape images() const { return {batch, channels, height, width}; }
+  Shape patches() const { return {batch, channels * rows * columns, down * across}; }
+};
+
+/// Calls move(image, patch, count) for runs of elements that correspond: `stride` apart in one channel's image, neighbours in its patches.
+template <class Move>
+void for_each_run(Patches const& p, Move const& move) {
+  for (std::int64_t i = 0; i < p.rows * p.columns; ++i) {
+    std::int64_t const top = i / p.columns - p.padding;
+    std::int64_t const left = i % p.columns - p.padding;
+    // The patches whose element i is inside the image: 0 ≤ left + stride · x < width.
+    std::int64_t const first = left < 0 ? (-left + p.stride - 1) / p.stride : 0;
+    std::int64_t const last = left < p.width ? std::min(p.across, (p.width - left - 1) / p.stride + 1) : 0;
+    for (std::int64_t y = 0; y < p.down && first < last; ++y) {
+      std::int64_t const row = top + p.stride * y;
+      if (row >= 0 && row < p.height) move(row * p.width + left + p.stride * first, (i * p.down + y) * p.across + first, last - first);
+    }
+  }
+}
+
+/// body(image, patches) for every channel of every image, in parallel.
+template <class Body>
+void for_each_channel(Patches const& p, Body const& body) {
+  std::int64_t const patch_elements = p.rows * p.columns * p.down * p.across;
+  parallel_for(p.batch * p.channels, 0.5 * static_cast<double>(patch_elements), [&](std::int64_t begin, std::int64_t end) {
+    for (std::int64_t c = begin; c < end; ++c) body(c * p.height * p.width, c * patch_elements);
+  });
+}
+
+Tensor fold(Tensor const& columns, Patches const& p);
+
+Tensor unfold(Tensor const& x, Patches const& p) {
+  Tensor y = Tensor::zeros(p.patches(), x.dtype());
+  kernels::with_real(x.dtype(), [&](auto type) {
+    using T = decltype(type);
+    for_each_channel(p, [&, source = x.data<T>().data(), target = y.mutable_data<T>().data()](std::int64_t image, std::int64_t patches) {
+      for_each_run(p, [&](std::int64_t from, std::int64_t to, std::int64_t count) {
+        for (std::int64_t i = 0; i < count; ++i) target[patches + to + i] = source[image + from + i * p.stride];
+      });
+    });
+  });
+  return record("unfold", {x}, std::move(y), keep_nothing, [p](Step const& s) { return std::vector{fold(s.dy, p)}; });
+}
+
+Tensor fold(Tensor const& columns, Patches const& p) {
+  Tensor y = Tensor::zeros(p.images(), columns.dtype());
+  kernels::with_real(columns.dtype(), [&](auto type) {
+    using T = decltype(type);
+    for_each_channel(p,
+                     [&, source = columns.data<T>().data(), target = y.mutable_data<T>().data()](std::int64_t image, std::int64_t patches) {
+                       for_each_run(p, [&](std::int64_t to, std::int64_t from, std::int64_t count) {
+                         for (std::int64_t i = 0; i < count; ++i) target[image + to + i * p.stride] += source[patches + from + i];
+                       });
+                     });
+  });
+  return record("fold", {columns}, std::move(y), keep_nothing, [p](Step const& s) { return std::vector{unfold(s.dy, p)}; });
+}
+
+}  // namespace
+
+Tensor conv2d(Tensor const& x, Tensor const& weight, Tensor const& bias, std::int64_t stride, std::int64_t padding) {
+  if (x.rank() != 4 || weight.rank() != 4 || x.size(1) != weight.size(1)) {
+    throw Error(
+        fmt::format("conv2d: x {} and weight {} are not [B, C, H, W] and [O, C, h, w]", to_string(x.shape()), to_string(weight.shape())));
+  }
+  if (x.dtype() == DType::int64 || x.dtype() != weight.dtype()) {
+    throw Error(fmt::format("conv2d: wants one real dtype, not {} and {}", to_string(x.dtype()), to_string(weight.dtype())));
+  }
+  std::int64_t const outputs = weight.size(0);
+  if (bias.defined() && bias.shape() != Shape{outputs}) {
+    throw Error(fmt::format("conv2d: the bias {} is not [{}], the outputs of weight {}", to_string(bias.shape()), outputs,
+                            to_string(weight.shape())));
+  }
+  if (stride < 1 || padding < 0) throw Error(fmt::format("conv2d: a stride of {} and a padding of {}: at least 1 and 0", stride, padding));
+  bool const fits = std::min(weight.size(2), weight.size(3)) > 0 && x.size(2) + 2 * padding >= weight.size(2) &&
+                    x.size(3) + 2 * padding >= weight.size(3);
+  if (!fits)
+    throw Error(fmt::format("conv2d: weight {} does not fit into x {} with a padding of {}", to_string(weight.shape()),
+                            to_string(x.shape()), padding));
+  Patches const p{x.size(0), x.size(1), x.size(2), x.size(3), weight.size(2), weight.size(3), stride, padding};
+  Tensor const y = matmul(reshape(weight, {outputs, p.patches()[1]}), unfold(x, p));  // [B, O, down · across]
+  Tensor const pixels = reshape(y, {p.batch, outputs, p.down, p.across});
+  return bias.defined() ? pixels + reshape(bias, {outputs, 1, 1}) : pixels;
+}
+
+namespace {
+
+/// The sum over a patch's places of shifted images.
+Tensor conv2d_by_shifts(Tensor const& x, Tensor const& weight, Tensor const& bias, std::int64_t stride, std::int64_t padding) {
+  Tensor const padded = pad(pad(x, 2, padding, padding), 3, padding, padding);
+  std::int64_t const rows = weight.size(2);
+  std::int64_t const columns = weight.size(3);
+  Tensor y;
+  for (std::int64_t i = 0; i < rows * columns; ++i) {
+    std::int64_t const row = i / columns;
+    std::int64_t const column = i % columns;
+    Tensor const shifted =
+        slice(slice(padded, 2, row, padded.size(2) - rows + row + 1, stride), 3, column, padded.size(3) - columns + column + 1, stride);
+    Tensor const at = slice(slice(weight, 2, row, row + 1), 3, column, column + 1);  // [O, C, 1, 1]
+    Tensor const term = sum(unsqueeze(shifted, 1) * at, {2});
+    y = y.defined() ? y + term : term;
+  }
+  return bias.defined() ? y + reshape(bias, {-1, 1, 1}) : y;
+}
+
+Sample conv2d_sample(Shape const& x, Shape const& weight, bool bias, std::int64_t stride, std::int64_t padding) {
+  auto const with = [=](auto const& f) {
+    return [=](std::vector<Tensor> const& inputs) { return f(inputs[0], inputs[1], bias ? inputs[2] : Tensor(), stride, padding); };
+  };
+  std::vector<SampleInput> inputs{{x}, {weight}};
+  if (bias) inputs.push_back({{weight[0]}});
+  return {inputs, with(conv2d), with(conv2d_by_shifts)};
+}
+
+ErrorCase conv2d_error(Shape const& x, Shape const& weight, Shape const& bias, std::int64_t stride, std::int64_t padding,
+                       char const* message) {
+  return {[=] {
+            conv2d(Tensor::zeros(x, DType::float32), Tensor::zeros(weight, DType::float32), Tensor::zeros(bias, DType::float32), stride,
+                   padding);
+          },
+          message};
+}
+
+}  // namespace
+
+static Registered const conv2d_check{
+    {"conv2d",
+     "Σ weight[o, c, i, j] x[b, c, s·y + i − p, s·x + j − p] + bias[o]",
+     {conv2d_sample({2, 2, 4, 3}, {2, 2, 3, 3}, true, 1, 0), conv2d_sample({1, 2, 5, 4}, {2, 2, 3, 2}, true, 1, 1),
+      conv2d_sample({2, 1, 5, 4}, {2, 1, 3, 3}, false, 2, 1), conv2d_sample({1, 1, 6, 5}, {1, 1, 2, 3}, true, 3, 0),
+      conv2d_sample({1, 1, 2, 2}, {1, 1, 1, 1}, false, 1, 2), conv2d_sample({0, 1, 2, 2}, {1, 1, 1, 1}, true, 1, 0)},
+     {conv2d_error({2, 3, 4, 4}, {5, 2, 3, 3}, {5}, 1, 0,
+                   "conv2d: x [2, 3, 4, 4] and weight [5, 2, 3, 3] are not [B, C, H, W] and [O, C, h, w]"),
+      conv2d_error({3, 4, 4}, {5, 3, 3, 3}, {5}, 1, 0, "conv2d: x [3, 4, 4] and weight [5, 3, 3, 3] are not [B, C, H, W] and [O, C, h, w]"),
+      conv2d_error({2, 3, 4, 4}, {5, 3, 3, 3}, {3}, 1, 0, "conv2d: the bias [3] is not [5], the outputs of weight [5, 3, 3, 3]"),
+      conv2d_error({2, 3, 4, 4}, {5, 3, 3, 3}, {5}, 0, 0, "conv2d: a stride of 0 and a padding of 0: at least 1 and 0"),
+      conv2d_error({2, 3, 2, 4}, {5, 3, 5, 3}, {5}, 1, 1,
+                   "conv2d: weight [5, 3, 5, 3] does not fit into x [2, 3, 2, 4] with a padding of 1")}}};
+
+}  // namespace heed

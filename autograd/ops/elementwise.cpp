@@ -1,0 +1,177 @@
+// Arithmetic and the elementary functions.
+
+#include <cmath>
+#include <numbers>
+
+#include "autograd/kernels/accumulate.hpp"
+#include "autograd/ops/formula.hpp"
+
+namespace heed {
+
+void require_real(char const* operation, Tensor const& x) {
+  if (x.dtype() == DType::int64) throw Error(fmt::format("{}: wants real numbers, not int64 {}", operation, to_string(x.shape())));
+}
+
+void require_same_real(char const* operation, Tensor const& a, Tensor const& b) {
+  if (a.dtype() != b.dtype()) throw Error(fmt::format("{}: dtypes differ: {} and {}", operation, to_string(a.dtype()), to_string(b.dtype())));
+  require_real(operation, a);
+}
+
+// ---------------------------------------------------------------- arithmetic
+
+Tensor add(Tensor const& a, Tensor const& b) {
+  require_same_real("add", a, b);
+  Shape const shape = broadcast(a.shape(), b.shape(), "add");
+  return record("add", {a, b}, kernels::map(shape, [](auto x, auto y) { return x + y; }, arithmetic_cost, a, b), keep_nothing,
+                [](Step const& s) { return std::vector{s.dy, s.dy}; });
+}
+static Registered const add_check{binary_check("add", "a + b", add)};
+
+Tensor subtract(Tensor const& a, Tensor const& b) {
+  require_same_real("subtract", a, b);
+  Shape const shape = broadcast(a.shape(), b.shape(), "subtract");
+  return record("subtract", {a, b}, kernels::map(shape, [](auto x, auto y) { return x - y; }, arithmetic_cost, a, b), keep_nothing,
+                [](Step const& s) { return std::vector{s.dy, s.wants(1) ? negate(s.dy) : Tensor()}; });
+}
+static Registered const subtract_check{binary_check("subtract", "a − b", subtract)};
+
+Tensor multiply(Tensor const& a, Tensor const& b) {
+  return elementwise(
+      "multiply", a, b, [](auto x, auto y) { return x * y; },  //
+      [](auto dy, auto, auto y) { return dy * y; },            //
+      [](auto dy, auto x, auto) { return dy * x; });
+}
+static Registered const multiply_check{binary_check("multiply", "a · b", multiply)};
+
+Tensor divide(Tensor const& a, Tensor const& b) {
+  return elementwise(
+      "divide", a, b, [](auto x, auto y) { return x / y; },  //
+      [](auto dy, auto, auto y) { return dy / y; },          //
+      [](auto dy, auto x, auto y) { return -(dy * x) / (y * y); });
+}
+static Registered const divide_check{binary_check("divide", "a / b", divide, {{}, -2, 2}, {{}, 0.5, 2})};
+
+Tensor scale(Tensor const& x, double factor) {
+  require_real("scale", x);
+  return record("scale", {x}, kernels::map(x.shape(), [factor](auto v) { return v * like(factor, v); }, arithmetic_cost, x), keep_nothing,
+                [factor](Step const& s) { return std::vector{scale(s.dy, factor)}; });
+}
+static Registered const scale_check{unary_check("scale", "c x", [](Tensor const& x) { return scale(x, 1.7); })};
+
+Tensor shift(Tensor const& x, double amount) {
+  require_real("shift", x);
+  return record("shift", {x}, kernels::map(x.shape(), [amount](auto v) { return v + like(amount, v); }, arithmetic_cost, x), keep_nothing,
+                [](Step const& s) { return std::vector{s.dy}; });
+}
+static Registered const shift_check{unary_check("shift", "x + c", [](Tensor const& x) { return shift(x, 1.7); })};
+
+Tensor negate(Tensor const& x) {
+  require_real("negate", x);
+  return record("negate", {x}, kernels::map(x.shape(), [](auto v) { return -v; }, arithmetic_cost, x), keep_nothing,
+                [](Step const& s) { return std::vector{negate(s.dy)}; });
+}
+static Registered const negate_check{unary_check("negate", "−x", negate)};
+
+Tensor reciprocal(Tensor const& x) {
+  return elementwise<Uses::output>(
+      "reciprocal", x, [](auto v) { return 1 / v; }, [](auto dy, auto y) { return -(dy * y * y); });
+}
+static Registered const reciprocal_check{unary_check("reciprocal", "1 / x", reciprocal, 0.5, 2)};
+
+Tensor pow(Tensor const& x, double exponent) {
+  // Whole exponents are products, so that negative bases work and 0⁰ = 1.
+  if (exponent == std::floor(exponent) && std::abs(exponent) <= 64) {
+    auto const power = static_cast<int>(exponent);
+    return elementwise<Uses::input>(
+        "pow", x, [power](auto v) { return xsimd::pow(v, power); },
+        [power](auto dy, auto v) {
+          if (power == 0) return dy * like(0, dy);
+          return dy * (like(power, v) * pow(v, power - 1));
+        });
+  }
+  return elementwise<Uses::input>(
+      "pow", x, [exponent](auto v) { return pow(v, like(exponent, v)); },
+      [exponent](auto dy, auto v) { return dy * (like(exponent, v) * pow(v, like(exponent - 1, v))); });
+}
+static Registered const pow_check{unary_check("pow (number)", "xᶜ", [](Tensor const& x) { return pow(x, 2.5); }, 0.3, 2)};
+static Registered const integer_pow_check{unary_check("pow (whole number)", "xⁿ", [](Tensor const& x) { return pow(x, 3) + pow(x, -2); }, -2, -0.4)};
+
+Tensor pow(Tensor const& x, Tensor const& exponent) {
+  return elementwise(
+      "pow", x, exponent, [](auto a, auto b) { return pow(a, b); },        //
+      [](auto dy, auto a, auto b) { return dy * b * pow(a, b - 1); },      //
+      [](auto dy, auto a, auto b) { return dy * pow(a, b) * log(a); }, transcendental_cost);
+}
+static Registered const tensor_pow_check{binary_check("pow", "aᵇ", pow, {{}, 0.4, 2})};
+
+// ---------------------------------------------------------------- elementary functions
+
+Tensor exp(Tensor const& x) {
+  return elementwise<Uses::output>(
+      "exp", x, [](auto v) { return exp(v); }, [](auto dy, auto y) { return dy * y; });
+}
+static Registered const exp_check{unary_check("exp", "eˣ", exp)};
+
+Tensor expm1(Tensor const& x) {
+  return elementwise<Uses::output>(
+      "expm1", x, [](auto v) { return expm1(v); }, [](auto dy, auto y) { return dy * (y + 1); });
+}
+static Registered const expm1_check{unary_check("expm1", "eˣ − 1", expm1)};
+
+Tensor log(Tensor const& x) {
+  return elementwise<Uses::input>(
+      "log", x, [](auto v) { return log(v); }, [](auto dy, auto v) { return dy / v; });
+}
+static Registered const log_check{unary_check("log", "log x", log, 0.3, 3)};
+
+Tensor log1p(Tensor const& x) {
+  return elementwise<Uses::input>(
+      "log1p", x, [](auto v) { return log1p(v); }, [](auto dy, auto v) { return dy / (v + 1); });
+}
+static Registered const log1p_check{unary_check("log1p", "log(1 + x)", log1p, -0.6, 2)};
+
+Tensor sqrt(Tensor const& x) {
+  return elementwise<Uses::output>(
+      "sqrt", x, [](auto v) { return sqrt(v); }, [](auto dy, auto y) { return dy / (2 * y); });
+}
+static Registered const sqrt_check{unary_check("sqrt", "√x", sqrt, 0.3, 3)};
+
+Tensor rsqrt(Tensor const& x) {
+  return elementwise<Uses::output>(
+      "rsqrt", x, [](auto v) { return 1 / sqrt(v); }, [](auto dy, auto y) { return dy * y * y * y / -2; });
+}
+static Registered const rsqrt_check{unary_check("rsqrt", "1/√x", rsqrt, 0.4, 3)};
+
+Tensor sin(Tensor const& x) {
+  return elementwise<Uses::input>(
+      "sin", x, [](auto v) { return sin(v); }, [](auto dy, auto v) { return dy * cos(v); });
+}
+static Registered const sin_check{unary_check("sin", "sin x", sin, -4, 4)};
+
+Tensor cos(Tensor const& x) {
+  return elementwise<Uses::input>(
+      "cos", x, [](auto v) { return cos(v); }, [](auto dy, auto v) { return -(dy * sin(v)); });
+}
+static Registered const cos_check{unary_check("cos", "cos x", cos, -4, 4)};
+
+Tensor erf(Tensor const& x) {
+  return elementwise<Uses::input>(
+      "erf", x, [](auto v) { return erf(v); },
+      [](auto dy, auto v) { return dy * (like(2 * std::numbers::inv_sqrtpi, v) * exp(-(v * v))); });
+}
+static Registered const erf_check{unary_check("erf", "2/√π ∫₀ˣ e^(−t²) dt", erf)};
+
+namespace kernels {
+
+void add_in_place(Tensor& into, Tensor const& addition) {
+  auto const plus = [](auto x, auto y) { return x + y; };
+  if (into.dtype() == DType::float32) {
+    map_broadcast<float>(plus, into, std::array{static_cast<Tensor const*>(&into), &addition}, arithmetic_cost, std::make_index_sequence<2>());
+  } else {
+    map_broadcast<double>(plus, into, std::array{static_cast<Tensor const*>(&into), &addition}, arithmetic_cost, std::make_index_sequence<2>());
+  }
+}
+
+}  // namespace kernels
+
+}  // namespace heed

@@ -1,0 +1,277 @@
+// Choosing elements by number, and adding back to where they came from. Sums run in the order of the source for every element, whatever
+// the number of threads: threads share out the columns, never the additions.
+
+#include <algorithm>
+
+#include "autograd/check.hpp"
+#include "autograd/graph.hpp"
+#include "autograd/kernels/dispatch.hpp"
+#include "autograd/operations.hpp"
+#include "autograd/ops/axis.hpp"
+#include "autograd/parallel.hpp"
+
+namespace heed {
+
+namespace {
+
+constexpr double element_cost = 0.5;
+
+/// Throws Error unless every index is an int64 in [0, extent): names the first that is not.
+void require_within(char const* operation, Tensor const& index, std::int64_t extent) {
+  if (index.dtype() != DType::int64)
+    throw Error(fmt::format("{}: indices are int64, not {} {}", operation, to_string(index.dtype()), to_string(index.shape())));
+  auto const all = index.data<std::int64_t>();
+  auto const bad = std::ranges::find_if(all, [extent](std::int64_t i) { return i < 0 || i >= extent; });
+  if (bad == all.end()) return;
+  std::vector<std::int64_t> place(index.rank());
+  std::int64_t rest = bad - all.begin();
+  for (std::size_t axis = place.size(); axis-- > 0;) {
+    place[axis] = rest % index.size(static_cast<std::int64_t>(axis));
+    rest /= index.size(static_cast<std::int64_t>(axis));
+  }
+  throw Error(fmt::format("{}: index {} at [{}] is outside [0, {})", operation, *bad, fmt::join(place, ", "), extent));
+}
+
+/// Throws Error unless the two shapes are equal but for `axis`.
+void require_same_beside(char const* operation, std::int64_t axis, Shape const& shape, Shape const& index) {
+  Shape cut = index;
+  if (cut.rank() == shape.rank()) cut.set(axis, shape[axis]);
+  if (cut != shape)
+    throw Error(fmt::format("{}: shapes differ beside axis {}: {} and index {}", operation, axis, to_string(shape), to_string(index)));
+}
+
+}  // namespace
+
+Tensor gather(Tensor const& x, std::int64_t axis, Tensor const& index) {
+  axis = axis_of("gather", x.shape(), axis);
+  require_same_beside("gather", axis, x.shape(), index.shape());
+  require_within("gather", index, x.size(axis));
+  Around const from(x.shape(), axis);
+  Around const to(index.shape(), axis);
+  Tensor y(index.shape(), x.dtype());
+  kernels::with_any(x.dtype(), [&](auto type) {
+    auto const* const source = x.data<decltype(type)>().data();
+    auto* const target = y.mutable_data<decltype(type)>().data();
+    auto const* const at = index.data<std::int64_t>().data();
+    parallel_for(to.outer * to.extent, element_cost * static_cast<double>(to.inner), [&](std::int64_t begin, std::int64_t end) {
+      for (std::int64_t row = begin; row < end; ++row) {
+        auto const* const block = source + row / to.extent * from.extent * from.inner;
+        for (std::int64_t i = 0; i < to.inner; ++i) target[row * to.inner + i] = block[at[row * to.inner + i] * from.inner + i];
+      }
+    });
+  });
+  return record("gather", {x, index}, std::move(y), Keep{.inputs = 2U}, [axis](Step const& s) {
+    return std::vector{scatter_add(s.x(0).shape(), axis, s.x(1), s.dy), Tensor()};
+  });
+}
+static Registered const gather_check{
+    {"gather",
+     "x[index] along an axis",
+     {{{{{3, 4}}},
+       [](std::vector<Tensor> const& x) {
+         return gather(x[0], 1, Tensor::of(std::vector<std::int64_t>{0, 0, 3, 2, 1, 2}, {3, 2}));
+       }},
+      {{{{2, 3, 2}}},
+       [](std::vector<Tensor> const& x) {
+         return gather(x[0], -2, Tensor::of(std::vector<std::int64_t>{2, 0, 1, 1}, {2, 1, 2}));
+       }},
+      {{{{3, 4}}},
+       [](std::vector<Tensor> const& x) {
+         return gather(x[0], 1, Tensor({3, 0}, DType::int64));
+       }}},
+     {{[] {
+         gather(Tensor::zeros({2, 3}, DType::float32), 1, Tensor::of(std::vector<std::int64_t>{0, 3}, {2, 1}));
+       },
+       "gather: index 3 at [1, 0] is outside [0, 3)"},
+      {[] {
+         gather(Tensor::zeros({2, 3}, DType::float32), 1, Tensor::zeros({3, 1}, DType::int64));
+       },
+       "gather: shapes differ beside axis 1: [2, 3] and index [3, 1]"},
+      {[] {
+         gather(Tensor::zeros({2, 3}, DType::float32), 1, Tensor::zeros({2, 1}, DType::float32));
+       },
+       "gather: indices are int64, not float32 [2, 1]"},
+      {[] {
+         gather(Tensor::zeros({2, 3}, DType::float32), 2, Tensor::zeros({2, 1}, DType::int64));
+       },
+       "gather: axis 2 is out of range for the shape [2, 3]"}}}};
+
+Tensor scatter_add(Shape const& shape, std::int64_t axis, Tensor const& index, Tensor const& source) {
+  axis = axis_of("scatter_add", shape, axis);
+  require_same_beside("scatter_add", axis, shape, index.shape());
+  if (source.shape() != index.shape()) {
+    throw Error(fmt::format("scatter_add: the source is {}, the index {}", to_string(source.shape()), to_string(index.shape())));
+  }
+  require_within("scatter_add", index, shape[axis]);
+  Around const from(index.shape(), axis);
+  Around const to(shape, axis);
+  Tensor y = Tensor::zeros(shape, source.dtype());
+  kernels::with_any(y.dtype(), [&](auto type) {
+    auto const* const values = source.data<decltype(type)>().data();
+    auto* const target = y.mutable_data<decltype(type)>().data();
+    auto const* const at = index.data<std::int64_t>().data();
+    parallel_for(to.outer * to.inner, element_cost * static_cast<double>(from.extent), [&](std::int64_t begin, std::int64_t end) {
+      while (begin < end) {  // columns [first, last) of one outer block
+        std::int64_t const outer = begin / to.inner;
+        std::int64_t const first = begin % to.inner;
+        std::int64_t const last = std::min(to.inner, first + end - begin);
+        for (std::int64_t row = outer * from.extent; row < (outer + 1) * from.extent; ++row) {
+          for (std::int64_t i = first; i < last; ++i) {
+            std::int64_t const place = row * from.inner + i;
+            target[(outer * to.extent + at[place]) * to.inner + i] += values[place];
+          }
+        }
+        begin += last - first;
+      }
+    });
+  });
+  return record("scatter_add", {index, source}, std::move(y), Keep{.inputs = 1U}, [axis](Step const& s) {
+    return std::vector{Tensor(), gather(s.dy, axis, s.x(0))};
+  });
+}
+static Registered const scatter_add_check{
+    {"scatter_add",
+     "Σ source where index is here",
+     {{{{{3, 2}}},
+       [](std::vector<Tensor> const& x) {
+         return scatter_add({3, 4}, 1, Tensor::of(std::vector<std::int64_t>{0, 0, 3, 2, 1, 2}, {3, 2}), x[0]);
+       }},
+      {{{{2, 3, 2}}},
+       [](std::vector<Tensor> const& x) {
+         return scatter_add({2, 2, 2}, 1, Tensor::of(std::vector<std::int64_t>{1, 0, 1, 1, 0, 0, 1, 1, 1, 1, 1, 0}, {2, 3, 2}), x[0]);
+       }},
+      {{{{3, 0}}},
+       [](std::vector<Tensor> const& x) {
+         return scatter_add({3, 4}, 1, Tensor({3, 0}, DType::int64), x[0]);
+       }}},
+     {{[] {
+         scatter_add({2, 3}, 1, Tensor::of(std::vector<std::int64_t>{0, -1}, {2, 1}), Tensor::zeros({2, 1}, DType::float32));
+       },
+       "scatter_add: index -1 at [1, 0] is outside [0, 3)"},
+      {[] {
+         scatter_add({2, 3}, 1, Tensor::zeros({2, 1}, DType::int64), Tensor::zeros({2, 2}, DType::float32));
+       },
+       "scatter_add: the source is [2, 2], the index [2, 1]"},
+      {[] {
+         scatter_add({2, 3}, 1, Tensor::zeros({2}, DType::int64), Tensor::zeros({2}, DType::float32));
+       },
+       "scatter_add: shapes differ beside axis 1: [2, 3] and index [2]"}}}};
+
+Tensor embedding(Tensor const& weight, Tensor const& tokens) {
+  if (weight.rank() != 2) throw Error(fmt::format("embedding: the weight is a matrix, not {}", to_string(weight.shape())));
+  std::int64_t const rows = weight.size(0);
+  std::int64_t const width = weight.size(1);
+  require_within("embedding", tokens, rows);
+  Shape shape = tokens.shape();
+  shape.append(width);
+  Tensor y(shape, weight.dtype());
+  kernels::with_any(weight.dtype(), [&](auto type) {
+    auto const* const table = weight.data<decltype(type)>().data();
+    auto* const target = y.mutable_data<decltype(type)>().data();
+    auto const* const token = tokens.data<std::int64_t>().data();
+    parallel_for(tokens.elements(), 0.2 * static_cast<double>(width), [&](std::int64_t begin, std::int64_t end) {
+      for (std::int64_t i = begin; i < end; ++i) std::copy_n(table + token[i] * width, width, target + i * width);
+    });
+  });
+  return record("embedding", {weight, tokens}, std::move(y), Keep{.inputs = 2U}, [rows](Step const& s) {
+    return std::vector{embedding_transposed(s.dy, s.x(1), rows), Tensor()};
+  });
+}
+static Registered const embedding_check{
+    {"embedding",
+     "weight[tokens]",
+     {{{{{5, 3}}},
+       [](std::vector<Tensor> const& x) {
+         return embedding(x[0], Tensor::of(std::vector<std::int64_t>{4, 0, 0, 1, 4, 4}, {2, 3}));
+       }},
+      {{{{5, 1}}}, [](std::vector<Tensor> const& x) { return embedding(x[0], Tensor::of(std::vector<std::int64_t>{2}, {})); }},
+      {{{{5, 3}}},
+       [](std::vector<Tensor> const& x) {
+         return embedding(x[0], Tensor({2, 0}, DType::int64));
+       }}},
+     {{[] {
+         embedding(Tensor::zeros({5, 3}, DType::float32), Tensor::of(std::vector<std::int64_t>{0, 4, 5, 7}, {2, 2}));
+       },
+       "embedding: index 5 at [1, 0] is outside [0, 5)"},
+      {[] { embedding(Tensor::zeros({5}, DType::float32), Tensor::zeros({1}, DType::int64)); },
+       "embedding: the weight is a matrix, not [5]"},
+      {[] {
+         embedding(Tensor::zeros({5, 3}, DType::float32), Tensor::zeros({1}, DType::float32));
+       },
+       "embedding: indices are int64, not float32 [1]"}}}};
+
+Tensor embedding_transposed(Tensor const& source, Tensor const& tokens, std::int64_t rows) {
+  Shape expected = tokens.shape();
+  if (source.rank() > 0) expected.append(source.size(-1));
+  if (source.rank() == 0 || source.shape() != expected) {
+    throw Error(
+        fmt::format("embedding_transposed: {} is not one row for each token of {}", to_string(source.shape()), to_string(tokens.shape())));
+  }
+  require_within("embedding_transposed", tokens, rows);
+  std::int64_t const width = source.size(-1);
+  Tensor y = Tensor::zeros({rows, width}, source.dtype());
+  kernels::with_any(y.dtype(), [&](auto type) {
+    auto const* const values = source.data<decltype(type)>().data();
+    auto* const table = y.mutable_data<decltype(type)>().data();
+    auto const token = tokens.data<std::int64_t>();
+    parallel_for(
+        width, 0.2 * static_cast<double>(token.size()),
+        [&](std::int64_t begin, std::int64_t end) {
+          auto const* row = values;
+          for (std::int64_t const t : token) {
+            auto* const into = table + t * width;
+            for (std::int64_t i = begin; i < end; ++i) into[i] += row[i];
+            row += width;
+          }
+        },
+        16);
+  });
+  return record("embedding_transposed", {source, tokens}, std::move(y), Keep{.inputs = 2U}, [](Step const& s) {
+    return std::vector{embedding(s.dy, s.x(1)), Tensor()};
+  });
+}
+static Registered const embedding_transposed_check{
+    {"embedding_transposed",
+     "Σ source where the token is here",
+     {{{{{2, 3, 2}}},
+       [](std::vector<Tensor> const& x) {
+         return embedding_transposed(x[0], Tensor::of(std::vector<std::int64_t>{3, 0, 0, 1, 3, 3}, {2, 3}), 4);
+       }},
+      {{{{0, 2}}}, [](std::vector<Tensor> const& x) { return embedding_transposed(x[0], Tensor({0}, DType::int64), 4); }}},
+     {{[] {
+         embedding_transposed(Tensor::zeros({2, 3}, DType::float32), Tensor::zeros({3}, DType::int64), 4);
+       },
+       "embedding_transposed: [2, 3] is not one row for each token of [3]"},
+      {[] {
+         embedding_transposed(Tensor::zeros({1, 3}, DType::float32), Tensor::of(std::vector<std::int64_t>{4}, {1}), 4);
+       },
+       "embedding_transposed: index 4 at [0] is outside [0, 4)"}}}};
+
+Tensor one_hot(Tensor const& index, std::int64_t classes, DType dtype) {
+  if (classes < 0) throw Error(fmt::format("one_hot: {} classes", classes));
+  require_within("one_hot", index, classes);
+  Shape shape = index.shape();
+  shape.append(classes);
+  Tensor y = Tensor::zeros(shape, dtype);
+  kernels::with_any(dtype, [&](auto type) {
+    auto* row = y.mutable_data<decltype(type)>().data();
+    for (std::int64_t const i : index.data<std::int64_t>()) {
+      row[i] = 1;
+      row += classes;
+    }
+  });
+  return y;
+}
+static Registered const one_hot_check{{"one_hot",
+                                       "1 at the index",
+                                       {{{},
+                                         [](std::vector<Tensor> const&) {
+                                           return one_hot(Tensor::of(std::vector<std::int64_t>{2, 0, 1, 1}, {2, 2}), 3, DType::float64);
+                                         }}},
+                                       {{[] {
+                                           one_hot(Tensor::of(std::vector<std::int64_t>{0, 3}, {2}), 3, DType::float64);
+                                         },
+                                         "one_hot: index 3 at [1] is outside [0, 3)"}},
+                                       false}};
+
+}  // namespace heed

@@ -1,0 +1,166 @@
+// Products of matrices, batched.
+
+#include "autograd/kernels/dispatch.hpp"
+#include "autograd/kernels/gemm.hpp"
+#include "autograd/ops/formula.hpp"
+
+namespace heed {
+
+namespace {
+
+using kernels::Matrix;
+
+Shape batch_of(Shape const& shape) { return Shape(std::span(shape.begin(), shape.rank() - 2)); }
+
+/// Where the matrix that belongs to position i of the broadcast batch begins in an operand, in matrices.
+std::vector<std::int64_t> matrix_positions(Shape const& own, Shape const& broadcast_batch) {
+  std::vector<std::int64_t> positions{0};
+  std::int64_t stride = own.elements();
+  auto const missing = broadcast_batch.rank() - own.rank();
+  for (std::size_t axis = 0; axis < broadcast_batch.rank(); ++axis) {
+    auto const extent = broadcast_batch[static_cast<std::int64_t>(axis)];
+    std::int64_t const own_extent = axis < missing ? 1 : own[static_cast<std::int64_t>(axis - missing)];
+    stride = own_extent == 0 ? 0 : stride / own_extent;
+    std::vector<std::int64_t> finer;
+    for (std::int64_t const position : positions) {
+      for (std::int64_t i = 0; i < extent; ++i) finer.push_back(position + (own_extent == 1 ? 0 : i * stride));
+    }
+    positions = std::move(finer);
+  }
+  return positions;
+}
+
+/// The product of a [..., n, k] and b [..., k, m] (before transposition), both of at least two axes.
+Tensor product(Tensor const& a, Tensor const& b, bool transpose_a, bool transpose_b) {
+  std::int64_t const n = a.size(transpose_a ? -1 : -2);
+  std::int64_t const k = a.size(transpose_a ? -2 : -1);
+  std::int64_t const m = b.size(transpose_b ? -2 : -1);
+  if (b.size(transpose_b ? -1 : -2) != k) {
+    throw Error(fmt::format("matmul: inner dimensions differ: {}{} x {}{}", to_string(a.shape()), transpose_a ? "ᵀ" : "", to_string(b.shape()), transpose_b ? "ᵀ" : ""));
+  }
+  Shape const batch_a = batch_of(a.shape());
+  Shape const batch_b = batch_of(b.shape());
+  Shape const batch = broadcast(batch_a, batch_b, "matmul");
+  Shape shape = batch;
+  shape.append(n);
+  shape.append(m);
+  Tensor y(shape, a.dtype());
+  kernels::with_real(a.dtype(), [&](auto type) {
+    using T = decltype(type);
+    T const* const pa = a.data<T>().data();
+    T const* const pb = b.data<T>().data();
+    T* const out = y.mutable_data<T>().data();
+    if (batch_b.elements() == 1 && !transpose_a) {  // one right factor: the batch is more rows
+      kernels::parallel_gemm<T>(batch.elements() * n, m, k, 1, {pa, k}, {pb, b.size(-1), transpose_b}, 0, out, m);
+    } else if (batch.elements() == 1) {
+      kernels::parallel_gemm<T>(n, m, k, 1, {pa, a.size(-1), transpose_a}, {pb, b.size(-1), transpose_b}, 0, out, m);
+    } else {
+      auto const at_a = matrix_positions(batch_a, batch);
+      auto const at_b = matrix_positions(batch_b, batch);
+      parallel_for(batch.elements(), 0.02 * static_cast<double>(n * m * k), [&](std::int64_t begin, std::int64_t end) {
+        for (std::int64_t i = begin; i < end; ++i) {
+          auto const place = static_cast<std::size_t>(i);
+          kernels::gemm<T>(n, m, k, 1, {pa + at_a[place] * n * k, a.size(-1), transpose_a}, {pb + at_b[place] * k * m, b.size(-1), transpose_b}, 0, out + i * n * m, m);
+        }
+      });
+    }
+  });
+  return y;
+}
+
+/// All axes but the last as rows.
+Tensor flat(Tensor const& x) { return reshape(x, {-1, x.size(-1)}); }
+
+/// Gradients of y = op(a) op(b), in the broadcast batch shape; where b is shared by a's whole batch, as one product of flat matrices.
+std::vector<Tensor> product_gradients(Step const& s, bool transpose_a, bool transpose_b) {
+  Tensor const& a = s.x(0);
+  Tensor const& b = s.x(1);
+  std::vector<Tensor> gradients(2);
+  if (s.wants(0)) gradients[0] = transpose_a ? matmul(b, s.dy, transpose_b, true) : matmul(s.dy, b, false, !transpose_b);
+  if (s.wants(1)) {
+    bool const shared = b.rank() == 2 && a.rank() > 2 && !transpose_a && a.elements() > 0;
+    Tensor const left = shared ? flat(a) : a;
+    Tensor const dy = shared ? flat(s.dy) : s.dy;
+    gradients[1] = transpose_b ? matmul(dy, left, true, transpose_a) : matmul(left, dy, !transpose_a, false);
+  }
+  return gradients;
+}
+
+}  // namespace
+
+Tensor matmul(Tensor const& a, Tensor const& b, bool transpose_a, bool transpose_b) {
+  require_same_real("matmul", a, b);
+  if (a.rank() == 0 || b.rank() == 0) throw Error(fmt::format("matmul: wants at least one axis: {} x {}", to_string(a.shape()), to_string(b.shape())));
+  if (a.rank() == 1) return squeeze(matmul(unsqueeze(a, 0), b, false, transpose_b), b.rank() == 1 ? 0 : -2);
+  if (b.rank() == 1) return squeeze(matmul(a, unsqueeze(b, 1), transpose_a, false), -1);
+  return record("matmul", {a, b}, product(a, b, transpose_a, transpose_b), keep_inputs,
+                [transpose_a, transpose_b](Step const& s) { return product_gradients(s, transpose_a, transpose_b); });
+}
+
+namespace {
+
+Sample product_sample(Shape a, Shape b, bool transpose_a = false, bool transpose_b = false) {
+  auto const swapped = [](Tensor const& x, bool swap) { return swap ? transpose(x) : x; };
+  return {{{a}, {b}},
+          [=](std::vector<Tensor> const& x) { return matmul(x[0], x[1], transpose_a, transpose_b); },
+          // Σ_k a_ik b_kj, spelt out
+          a.rank() < 2 || b.rank() < 2 ? TensorFunction() : [=](std::vector<Tensor> const& x) {
+            return sum(unsqueeze(swapped(x[0], transpose_a), -1) * unsqueeze(swapped(x[1], transpose_b), -3), {-2});
+          }};
+}
+
+}  // namespace
+
+static Registered const matmul_check{
+    {"matmul",
+     "Σ_k a_ik b_kj",
+     {product_sample({3, 4}, {4, 5}), product_sample({2, 3, 4}, {4, 5}), product_sample({2, 3, 4}, {2, 4, 5}), product_sample({5, 1, 3, 4}, {2, 4, 6}), product_sample({4}, {4, 5}),
+      product_sample({3, 4}, {4}), product_sample({4}, {4}), product_sample({4, 3}, {4, 5}, true), product_sample({3, 4}, {5, 4}, false, true), product_sample({4, 3}, {5, 4}, true, true),
+      product_sample({2, 4, 3}, {4, 5}, true), product_sample({2, 4, 3}, {2, 5, 4}, true, true), product_sample({2, 3, 4}, {5, 4}, false, true), product_sample({3, 4}, {2, 4, 5}),
+      product_sample({1, 1}, {1, 1}), product_sample({2, 0}, {0, 3}), product_sample({0, 2}, {2, 3})},
+     {{[] { matmul(Tensor::zeros({12, 64, 128}, DType::float64), Tensor::zeros({64, 32}, DType::float64)); }, "matmul: inner dimensions differ: [12, 64, 128] x [64, 32]"},
+      {[] { matmul(Tensor::zeros({2, 3, 4}, DType::float64), Tensor::zeros({3, 4, 5}, DType::float64)); }, "matmul: shapes do not broadcast: [2] and [3]"},
+      {[] { matmul(Tensor::zeros({3}, DType::float64), Tensor::zeros({3}, DType::float32)); }, "matmul: dtypes differ: float64 and float32"},
+      {[] { matmul(Tensor::zeros({}, DType::float64), Tensor::zeros({3}, DType::float64)); }, "matmul: wants at least one axis: [] x [3]"}}}};
+
+Tensor linear(Tensor const& x, Tensor const& weight, Tensor const& bias) {
+  require_same_real("linear", x, weight);
+  if (x.rank() == 0 || weight.rank() != 2 || weight.size(1) != x.size(-1) || (bias.defined() && bias.shape() != Shape{weight.size(0)})) {
+    throw Error(fmt::format("linear: x {}, weight {}, bias {}: weight is [out, in], bias [out]", to_string(x.shape()), to_string(weight.shape()),
+                            bias.defined() ? to_string(bias.shape()) : "none"));
+  }
+  std::int64_t const in = weight.size(1);
+  std::int64_t const out = weight.size(0);
+  Shape shape = x.shape();
+  shape.set(-1, out);
+  Tensor y(shape, x.dtype());
+  std::int64_t const rows = in == 0 ? shape.elements() / std::max<std::int64_t>(out, 1) : x.elements() / in;
+  kernels::with_real(x.dtype(), [&](auto type) {
+    using T = decltype(type);
+    T* const target = y.mutable_data<T>().data();
+    if (bias.defined()) {  // the product is added to the bias
+      T const* const b = bias.data<T>().data();
+      for (std::int64_t r = 0; r < rows; ++r) std::copy_n(b, out, target + r * out);
+    }
+    kernels::parallel_gemm<T>(rows, out, in, 1, {x.data<T>().data(), in}, {weight.data<T>().data(), in, true}, bias.defined() ? T(1) : T(0), target, out);
+  });
+  std::vector<Tensor> inputs{x, weight};
+  if (bias.defined()) inputs.push_back(bias);
+  return record("linear", std::move(inputs), std::move(y), Keep{.inputs = 3U}, [](Step const& s) {
+    std::vector<Tensor> gradients(s.inputs.size());
+    if (s.wants(0)) gradients[0] = matmul(s.dy, s.x(1));
+    if (s.wants(1)) gradients[1] = matmul(flat(s.dy), flat(s.x(0)), true, false);
+    if (s.inputs.size() > 2 && s.wants(2)) gradients[2] = sum_to(s.dy, s.x(2).shape());
+    return gradients;
+  });
+}
+static Registered const linear_check{
+    {"linear",
+     "x Wᵀ + b",
+     {{{{{2, 3, 4}}, {{5, 4}}, {{5}}},
+       [](std::vector<Tensor> const& x) { return linear(x[0], x[1], x[2]); },
+       [](std::vector<Tensor> const& x) { return matmul(x[0], transpose(x[1])) + x[2]; }},
+      {{{{4}}, {{5, 4}}}, [](std::vector<Tensor> const& x) { return linear(x[0], x[1], {}); }, [](std::vector<Tensor> const& x) { return matmul(x[0], transpose(x[1])); }}},
+     {{[] { linear(Tensor::zeros({2, 3}, DType::float64), Tensor::zeros({4, 5}, DType::float64), {}); }, "linear: x [2, 3], weight [4, 5], bias none"}}}};
+
+}  // namespace heed

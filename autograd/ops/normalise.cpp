@@ -1,0 +1,155 @@
+// Normalisations over the last axis. The kernels make one pass over a row that stays in the first-level cache.
+
+#include <cmath>
+
+#include "autograd/kernels/dispatch.hpp"
+#include "autograd/kernels/rows.hpp"
+#include "autograd/ops/formula.hpp"
+
+namespace heed {
+
+namespace {
+
+using kernels::Lanes;
+
+void check_shapes(char const* operation, Tensor const& x, Tensor const& weight, Tensor const& bias) {
+  require_same_real(operation, x, weight);
+  if (x.rank() == 0 || weight.shape() != Shape{x.size(-1)} || (bias.defined() && bias.shape() != weight.shape())) {
+    throw Error(fmt::format("{}: x {}, weight {}, bias {}: the last two must be [last extent of x]", operation, to_string(x.shape()), to_string(weight.shape()),
+                            bias.defined() ? to_string(bias.shape()) : "none"));
+  }
+}
+
+/// Row statistics of the normalised x̂ = (x − mean)·scale, kept for the backward pass; rms_norm has no mean.
+struct Statistics {
+  Tensor mean;   ///< [rows] or undefined
+  Tensor scale;  ///< [rows]: 1/√(variance + eps)
+};
+
+/// y = x̂·weight + bias.
+template <class T>
+void forward(Tensor const& x, Tensor const& weight, Tensor const& bias, double eps, Tensor& y, Statistics& s) {
+  std::int64_t const n = x.size(-1);
+  T const* const in = x.data<T>().data();
+  T const* const w = weight.data<T>().data();
+  T const* const b = bias.defined() ? bias.data<T>().data() : nullptr;
+  T* const out = y.mutable_data<T>().data();
+  T* const means = s.mean.defined() ? s.mean.mutable_data<T>().data() : nullptr;
+  T* const scales = s.scale.mutable_data<T>().data();
+  parallel_for(s.scale.elements(), 3 * arithmetic_cost * static_cast<double>(n), [&](std::int64_t begin, std::int64_t end) {
+    for (std::int64_t r = begin; r < end; ++r) {
+      T const* const row = in + r * n;
+      T const mean = means != nullptr ? kernels::sum_row<T>(n, [](auto v) { return v; }, row) / static_cast<T>(n) : T(0);
+      Lanes<T> const center(mean);
+      // Elements beyond the row are taken out of sum_row's tail one by one, so (0 − mean)² does not enter.
+      T const square = kernels::sum_row<T>(n, [&](auto v) { return (v - center) * (v - center); }, row) / static_cast<T>(n);
+      T const factor = T(1) / std::sqrt(square + static_cast<T>(eps));
+      if (means != nullptr) means[r] = mean;
+      scales[r] = factor;
+      Lanes<T> const scale(factor);
+      if (b != nullptr) {
+        kernels::transform_row<T>(out + r * n, n, [&](auto v, auto wv, auto bv) { return (v - center) * scale * wv + bv; }, row, w, b);
+      } else {
+        kernels::transform_row<T>(out + r * n, n, [&](auto v, auto wv) { return (v - center) * scale * wv; }, row, w);
+      }
+    }
+  });
+}
+
+/// With g = dy·weight: dx = scale (g − [mean g] − x̂ mean(g x̂)); dweight = Σ_rows dy x̂. (dbias = Σ_rows dy is a sum.)
+/// Rows are cut into as many stretches whatever the number of threads is, each with its own partial dweight, added in order.
+template <class T>
+void backward(Tensor const& x, Tensor const& weight, Tensor const& dy, Statistics const& s, Tensor& dx, Tensor& dweight) {
+  std::int64_t const n = x.size(-1);
+  std::int64_t const rows = s.scale.elements();
+  constexpr std::int64_t stretches = 16;
+  Tensor partial = Tensor::zeros({stretches, n}, x.dtype());
+  T const* const in = x.data<T>().data();
+  T const* const w = weight.data<T>().data();
+  T const* const gradient = dy.data<T>().data();
+  T const* const means = s.mean.defined() ? s.mean.data<T>().data() : nullptr;
+  T const* const scales = s.scale.data<T>().data();
+  T* const out = dx.mutable_data<T>().data();
+  T* const partials = partial.mutable_data<T>().data();
+  parallel_for(stretches, 6 * arithmetic_cost * static_cast<double>(n * rows / stretches), [&](std::int64_t begin, std::int64_t end) {
+    for (std::int64_t k = begin; k < end; ++k) {
+      T* const dw = partials + k * n;
+      for (std::int64_t r = rows * k / stretches; r < rows * (k + 1) / stretches; ++r) {
+        T const* const row = in + r * n;
+        T const* const g = gradient + r * n;
+        Lanes<T> const center(means != nullptr ? means[r] : T(0));
+        Lanes<T> const scale(scales[r]);
+        auto const weighted = [](auto gv, auto wv) { return gv * wv; };
+        Lanes<T> const mean_g(means != nullptr ? kernels::sum_row<T>(n, weighted, g, w) / static_cast<T>(n) : T(0));
+        Lanes<T> const mean_gx(kernels::sum_row<T>(n, [&](auto gv, auto wv, auto v) { return gv * wv * ((v - center) * scale); }, g, w, row) / static_cast<T>(n));
+        kernels::transform_row<T>(
+            out + r * n, n, [&](auto gv, auto wv, auto v) { return scale * (gv * wv - mean_g - (v - center) * scale * mean_gx); }, g, w, row);
+        kernels::transform_row<T>(dw, n, [&](auto sum, auto gv, auto v) { return sum + gv * ((v - center) * scale); }, static_cast<T const*>(dw), g, row);
+      }
+    }
+  });
+  dweight = sum(partial, {0});
+}
+
+Tensor normalise(char const* operation, Tensor const& x, Tensor const& weight, Tensor const& bias, double eps, bool centred,
+                 std::function<Tensor(std::vector<Tensor> const&)> reference) {
+  check_shapes(operation, x, weight, bias);
+  std::int64_t const n = x.size(-1);
+  std::int64_t const rows = n == 0 ? 0 : x.elements() / n;
+  Statistics statistics{centred ? Tensor({rows}, x.dtype()) : Tensor(), Tensor({rows}, x.dtype())};
+  Tensor y(x.shape(), x.dtype());
+  kernels::with_real(x.dtype(), [&](auto type) { forward<decltype(type)>(x, weight, bias, eps, y, statistics); });
+  std::vector<Tensor> inputs{x, weight};
+  if (bias.defined()) inputs.push_back(bias);
+  return record_fused(
+      operation, std::move(inputs), std::move(y), keep_inputs,
+      [statistics](Step const& s) {
+        Tensor dx(s.x(0).shape(), s.dy.dtype());
+        Tensor dweight;
+        kernels::with_real(s.dy.dtype(), [&](auto type) { backward<decltype(type)>(s.x(0), s.x(1), s.dy, statistics, dx, dweight); });
+        std::vector<Tensor> gradients{dx, dweight};
+        if (s.inputs.size() > 2) gradients.push_back(s.wants(2) ? sum_to(s.dy, s.x(2).shape()) : Tensor());
+        return gradients;
+      },
+      std::move(reference));
+}
+
+Tensor layer_norm_reference(std::vector<Tensor> const& in, double eps) {
+  Tensor const deviation = in[0] - mean(in[0], {-1}, true);
+  Tensor const y = deviation * rsqrt(mean(deviation * deviation, {-1}, true) + eps) * in[1];
+  return in.size() > 2 ? y + in[2] : y;
+}
+
+Tensor rms_norm_reference(std::vector<Tensor> const& in, double eps) { return in[0] * rsqrt(mean(in[0] * in[0], {-1}, true) + eps) * in[1]; }
+
+}  // namespace
+
+Tensor layer_norm(Tensor const& x, Tensor const& weight, Tensor const& bias, double eps) {
+  return normalise("layer_norm", x, weight, bias, eps, true, [eps](std::vector<Tensor> const& in) { return layer_norm_reference(in, eps); });
+}
+static Registered const layer_norm_check{
+    {"layer_norm",
+     "(x − mean)/√(variance + eps) · weight + bias",
+     {{{{{4, 5, 6}}, {{6}}, {{6}}},
+       [](std::vector<Tensor> const& x) { return layer_norm(x[0], x[1], x[2]); },
+       [](std::vector<Tensor> const& x) { return layer_norm_reference(x, 1e-5); }},
+      {{{{3, 37}}, {{37}}},
+       [](std::vector<Tensor> const& x) { return layer_norm(x[0], x[1], {}); },
+       [](std::vector<Tensor> const& x) { return layer_norm_reference(x, 1e-5); }},
+      {{{{0, 3}}, {{3}}, {{3}}}, [](std::vector<Tensor> const& x) { return layer_norm(x[0], x[1], x[2]); }}},
+     {{[] { layer_norm(Tensor::zeros({2, 3}, DType::float64), Tensor::zeros({4}, DType::float64), {}); }, "layer_norm: x [2, 3], weight [4], bias none"}}}};
+
+Tensor rms_norm(Tensor const& x, Tensor const& weight, double eps) {
+  return normalise("rms_norm", x, weight, {}, eps, false, [eps](std::vector<Tensor> const& in) { return rms_norm_reference(in, eps); });
+}
+static Registered const rms_norm_check{{"rms_norm",
+                                        "x/√(mean x² + eps) · weight",
+                                        {{{{{4, 5, 6}}, {{6}}},
+                                          [](std::vector<Tensor> const& x) { return rms_norm(x[0], x[1]); },
+                                          [](std::vector<Tensor> const& x) { return rms_norm_reference(x, 1e-5); }},
+                                         {{{{3, 37}}, {{37}}},
+                                          [](std::vector<Tensor> const& x) { return rms_norm(x[0], x[1]); },
+                                          [](std::vector<Tensor> const& x) { return rms_norm_reference(x, 1e-5); }}},
+                                        {{[] { rms_norm(Tensor::zeros({2, 3}, DType::float64), Tensor::zeros({3, 1}, DType::float64)); }, "rms_norm: x [2, 3], weight [3, 1]"}}}};
+
+}  // namespace heed

@@ -1,0 +1,31 @@
+// Operations that draw. What is drawn is a pure function of the stream and of an element's place.
+
+#include "autograd/kernels/dispatch.hpp"
+#include "autograd/ops/formula.hpp"
+
+namespace heed {
+
+Tensor dropout(Tensor const& x, double rate, Stream const& stream) {
+  require_real("dropout", x);
+  if (!(rate >= 0 && rate < 1)) throw Error(fmt::format("dropout: the rate {} is not in [0, 1)", rate));
+  if (rate == 0) return x;
+  Tensor y(x.shape(), x.dtype());
+  kernels::with_real(x.dtype(), [&](auto type) {
+    using T = decltype(type);
+    T const* const from = x.data<T>().data();
+    T* const out = y.mutable_data<T>().data();
+    T const factor = static_cast<T>(1 / (1 - rate));
+    parallel_for(x.elements(), 10, [&](std::int64_t begin, std::int64_t end) {
+      for (std::int64_t i = begin; i < end; ++i) out[i] = stream.uniform(static_cast<std::uint64_t>(i)) < rate ? T(0) : from[i] * factor;
+    });
+  });
+  // Linear and its own transpose: what fell out is drawn again, not kept.
+  return record("dropout", {x}, std::move(y), keep_nothing, [rate, stream](Step const& s) { return std::vector{dropout(s.dy, rate, stream)}; });
+}
+static Registered const dropout_check{{"dropout",
+                                       "x/(1 − rate), or 0 with probability rate",
+                                       {{{{{3, 14}}}, [](std::vector<Tensor> const& x) { return dropout(x[0], 0.4, Stream(1, "dropout")); }},
+                                        {{{{3, 4}}}, [](std::vector<Tensor> const& x) { return dropout(x[0], 0, Stream(1, "dropout")); }}},
+                                       {{[] { dropout(Tensor::zeros({2}, DType::float64), 1, Stream(1, "dropout")); }, "dropout: the rate 1 is not in [0, 1)"}}}};
+
+}  // namespace heed

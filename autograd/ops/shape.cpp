@@ -1,0 +1,222 @@
+// Reshaping, moving axes, repeating. Whatever leaves the elements in their order shares the array; the rest is one strided copy. Any dtype;
+// integers have no gradient. (slice.cpp cuts and joins.)
+
+#include <algorithm>
+#include <numeric>
+
+#include "autograd/check.hpp"
+#include "autograd/graph.hpp"
+#include "autograd/kernels/strided.hpp"
+#include "autograd/operations.hpp"
+#include "autograd/ops/axis.hpp"
+
+namespace heed {
+
+namespace {
+
+using Extents = std::vector<std::int64_t>;
+
+std::string to_text(Extents const& numbers) { return fmt::format("[{}]", fmt::join(numbers, ", ")); }
+
+/// The same elements under another shape; a constant of as many elements is all the rule needs.
+Tensor reshaped(char const* operation, Tensor const& x, Shape const& shape) {
+  if (shape == x.shape()) return x;
+  return record(operation, {x}, x.viewed(shape), keep_nothing,
+                [operation](Step const& s) { return std::vector{reshaped(operation, s.dy, s.x().shape())}; });
+}
+
+}  // namespace
+
+Tensor reshape(Tensor const& x, Extents const& extents) {
+  Extents resolved = extents;
+  auto const open = std::ranges::find(resolved, -1);
+  if (open != resolved.end()) {
+    std::int64_t const others = std::accumulate(resolved.begin(), resolved.end(), std::int64_t{-1}, std::multiplies<>());
+    *open = others > 0 ? x.elements() / others : -1;
+  }
+  bool const valid = std::ranges::all_of(resolved, [](std::int64_t extent) { return extent >= 0; });
+  std::int64_t const elements = valid ? std::accumulate(resolved.begin(), resolved.end(), std::int64_t{1}, std::multiplies<>()) : -1;
+  if (elements != x.elements()) throw Error(fmt::format("reshape: {} does not become {}", to_string(x.shape()), to_text(extents)));
+  return reshaped("reshape", x, Shape(resolved));
+}
+static Registered const reshape_check{{"reshape",
+                                       "the same elements, in another shape",
+                                       {{{{{3, 4}}},
+                                         [](std::vector<Tensor> const& x) {
+                                           return reshape(x[0], {2, -1, 3}) * reshape(x[0], {2, 2, 3});
+                                         }},
+                                        {{{{1}}}, [](std::vector<Tensor> const& x) { return reshape(x[0], {}); }},
+                                        {{{{3, 0}}},
+                                         [](std::vector<Tensor> const& x) {
+                                           return reshape(x[0], {0, 7});
+                                         }}},
+                                       {{[] {
+                                           reshape(Tensor::zeros({2, 3}, DType::float32), {4, -1});
+                                         },
+                                         "reshape: [2, 3] does not become [4, -1]"},
+                                        {[] {
+                                           reshape(Tensor::zeros({2, 3}, DType::float32), {-1, -1});
+                                         },
+                                         "reshape: [2, 3] does not become [-1, -1]"},
+                                        {[] {
+                                           reshape(Tensor::zeros({2, 3}, DType::float32), {5});
+                                         },
+                                         "reshape: [2, 3] does not become [5]"}}}};
+
+Tensor squeeze(Tensor const& x, std::int64_t axis) {
+  std::int64_t const gone = axis_of("squeeze", x.shape(), axis);
+  if (x.size(gone) != 1) throw Error(fmt::format("squeeze: axis {} of {} is not 1", axis, to_string(x.shape())));
+  Shape shape;
+  for (std::int64_t i = 0; i < static_cast<std::int64_t>(x.rank()); ++i) {
+    if (i != gone) shape.append(x.size(i));
+  }
+  return reshaped("squeeze", x, shape);
+}
+static Registered const squeeze_check{
+    {"squeeze",
+     "without an axis of 1",
+     {{{{{3, 1, 4}}}, [](std::vector<Tensor> const& x) { return squeeze(x[0], 1); }},
+      {{{{1}}}, [](std::vector<Tensor> const& x) { return squeeze(x[0], -1); }}},
+     {{[] {
+         squeeze(Tensor::zeros({2, 3}, DType::float32), 1);
+       },
+       "squeeze: axis 1 of [2, 3] is not 1"},
+      {[] { squeeze(Tensor::zeros({1}, DType::float32), 1); }, "squeeze: axis 1 is out of range for the shape [1]"}}}};
+
+Tensor unsqueeze(Tensor const& x, std::int64_t axis) {
+  auto const rank = static_cast<std::int64_t>(x.rank());
+  if (axis < -rank - 1 || axis > rank) throw Error(fmt::format("unsqueeze: no place for an axis {} in {}", axis, to_string(x.shape())));
+  Extents extents(x.shape().begin(), x.shape().end());
+  extents.insert(extents.begin() + (axis < 0 ? axis + rank + 1 : axis), 1);
+  return reshaped("unsqueeze", x, Shape(extents));
+}
+static Registered const unsqueeze_check{
+    {"unsqueeze",
+     "with a new axis of 1",
+     {{{{{3, 4}}}, [](std::vector<Tensor> const& x) { return unsqueeze(x[0], 1) * unsqueeze(x[0], 0); }},
+      {{{{}}}, [](std::vector<Tensor> const& x) { return unsqueeze(x[0], -1); }}},
+     {{[] {
+         unsqueeze(Tensor::zeros({2, 3}, DType::float32), 3);
+       },
+       "unsqueeze: no place for an axis 3 in [2, 3]"}}}};
+
+Tensor permute(Tensor const& x, Extents const& axes) {
+  Extents order;
+  for (std::int64_t const axis : axes) order.push_back(axis_of("permute", x.shape(), axis));
+  Extents inverse(x.rank(), -1);
+  for (std::size_t i = 0; i < order.size(); ++i) inverse[static_cast<std::size_t>(order[i])] = static_cast<std::int64_t>(i);
+  if (order.size() != x.rank() || std::ranges::count(inverse, -1) > 0) {
+    throw Error(fmt::format("permute: {} does not name every axis of {} once", to_text(axes), to_string(x.shape())));
+  }
+  kernels::Layout const from = kernels::row_major(x.shape());
+  kernels::Layout moved;
+  Shape shape;
+  std::int64_t last = -1;
+  bool in_order = true;  // but for axes of 1, which may stand anywhere
+  for (std::size_t i = 0; i < order.size(); ++i) {
+    moved.strides[i] = from.strides[static_cast<std::size_t>(order[i])];
+    shape.append(x.size(order[i]));
+    if (x.size(order[i]) == 1) continue;
+    in_order = in_order && order[i] > last;
+    last = order[i];
+  }
+  Tensor y = in_order ? x.viewed(shape) : Tensor(shape, x.dtype());
+  if (!in_order) kernels::copy_strided(shape, x, moved, y, kernels::row_major(shape));
+  return record("permute", {x}, std::move(y), keep_nothing, [inverse](Step const& s) { return std::vector{permute(s.dy, inverse)}; });
+}
+static Registered const permute_check{{"permute",
+                                       "axes in another order",
+                                       {{{{{2, 3, 4, 2}}},
+                                         [](std::vector<Tensor> const& x) {
+                                           return permute(x[0], {0, 2, 1, 3});
+                                         }},
+                                        {{{{2, 3, 4}}},
+                                         [](std::vector<Tensor> const& x) {
+                                           return permute(x[0], {2, 0, -2});
+                                         }},
+                                        {{{{17, 19}}},
+                                         [](std::vector<Tensor> const& x) {
+                                           return permute(x[0], {1, 0});
+                                         }},
+                                        {{{{2, 1, 3}}},
+                                         [](std::vector<Tensor> const& x) {
+                                           return permute(x[0], {1, 0, 2});
+                                         }},
+                                        {{{{3, 0, 2}}},
+                                         [](std::vector<Tensor> const& x) {
+                                           return permute(x[0], {2, 1, 0});
+                                         }},
+                                        {{{{}}}, [](std::vector<Tensor> const& x) { return permute(x[0], {}); }}},
+                                       {{[] {
+                                           permute(Tensor::zeros({2, 3}, DType::float32), {0});
+                                         },
+                                         "permute: [0] does not name every axis of [2, 3] once"},
+                                        {[] {
+                                           permute(Tensor::zeros({2, 3}, DType::float32), {1, 1});
+                                         },
+                                         "permute: [1, 1] does not name every axis of [2, 3] once"},
+                                        {[] {
+                                           permute(Tensor::zeros({2, 3}, DType::float32), {0, 2});
+                                         },
+                                         "permute: axis 2 is out of range for the shape [2, 3]"}}}};
+
+Tensor transpose(Tensor const& x, std::int64_t axis1, std::int64_t axis2) {
+  Extents axes(x.rank());
+  std::iota(axes.begin(), axes.end(), 0);
+  std::swap(axes[static_cast<std::size_t>(axis_of("transpose", x.shape(), axis1))],
+            axes[static_cast<std::size_t>(axis_of("transpose", x.shape(), axis2))]);
+  return permute(x, axes);
+}
+static Registered const transpose_check{
+    {"transpose",
+     "two axes exchanged",
+     {{{{{2, 3, 4}}}, [](std::vector<Tensor> const& x) { return transpose(x[0]); }},
+      {{{{2, 3, 4}}}, [](std::vector<Tensor> const& x) { return transpose(x[0], 0, -1); }}},
+     {{[] { transpose(Tensor::zeros({3}, DType::float32)); }, "transpose: axis -2 is out of range for the shape [3]"}}}};
+
+Tensor expand(Tensor const& x, Shape const& shape) {
+  if (shape == x.shape()) return x;
+  std::size_t const missing = shape.rank() - std::min(shape.rank(), x.rank());
+  bool fits = shape.rank() >= x.rank();
+  kernels::Layout repeated;
+  kernels::Layout const from = kernels::row_major(x.shape());
+  for (std::size_t i = 0; fits && i < x.rank(); ++i) {
+    auto const axis = static_cast<std::int64_t>(i);
+    std::int64_t const wide = shape[axis + static_cast<std::int64_t>(missing)];
+    repeated.strides[i + missing] = x.size(axis) == 1 ? 0 : from.strides[i];
+    fits = x.size(axis) == wide || x.size(axis) == 1;
+  }
+  if (!fits) throw Error(fmt::format("expand: {} does not expand to {}", to_string(x.shape()), to_string(shape)));
+  Tensor y(shape, x.dtype());
+  kernels::copy_strided(shape, x, repeated, y, kernels::row_major(shape));
+  return record("expand", {x}, std::move(y), keep_nothing,
+                [](Step const& s) { return std::vector{s.dy}; });  // the engine sums what was repeated
+}
+static Registered const expand_check{{"expand",
+                                      "repeated to a shape",
+                                      {{{{{3, 1}}},
+                                        [](std::vector<Tensor> const& x) {
+                                          return expand(x[0], {2, 3, 4});
+                                        }},
+                                       {{{{2, 1, 3}}},
+                                        [](std::vector<Tensor> const& x) {
+                                          return expand(x[0], {2, 4, 3});
+                                        }},
+                                       {{{{}}},
+                                        [](std::vector<Tensor> const& x) {
+                                          return expand(x[0], {2, 3});
+                                        }},
+                                       {{{{1, 3}}},
+                                        [](std::vector<Tensor> const& x) {
+                                          return expand(x[0], {0, 3});
+                                        }}},
+                                      {{[] {
+                                          expand(Tensor::zeros({2, 3}, DType::float32), {4, 3});
+                                        },
+                                        "expand: [2, 3] does not expand to [4, 3]"},
+                                       {[] {
+                                          expand(Tensor::zeros({2, 3}, DType::float32), {3});
+                                        },
+                                        "expand: [2, 3] does not expand to [3]"}}}};
+
+}  // namespace heed

@@ -1,0 +1,252 @@
+// Cutting and joining along an axis, and filling around. The transpose of a slice is itself an operation here, so that each is the other's
+// rule. Any dtype; integers have no gradient.
+
+#include <algorithm>
+#include <numeric>
+
+#include "autograd/check.hpp"
+#include "autograd/graph.hpp"
+#include "autograd/kernels/dispatch.hpp"
+#include "autograd/kernels/strided.hpp"
+#include "autograd/operations.hpp"
+#include "autograd/ops/axis.hpp"
+#include "autograd/parallel.hpp"
+
+namespace heed {
+
+namespace {
+
+/// Elements start, start + step, … of an axis, `count` of them.
+struct Range {
+  std::int64_t axis, start, count, step;
+};
+
+Tensor unslice(Tensor const& piece, Shape const& shape, Range const& range);
+
+/// x's elements in `range`, which is within x.
+Tensor sliced(Tensor const& x, Range const& range) {
+  auto const [axis, start, count, step] = range;
+  if (start == 0 && count == x.size(axis) && step == 1) return x;
+  Shape shape = x.shape();
+  shape.set(axis, count);
+  Around const around(x.shape(), axis);
+  Tensor y;
+  if (around.outer == 1 && step == 1) {
+    y = x.viewed({around.extent, around.inner}).rows(start, count).viewed(shape);
+  } else {
+    y = Tensor(shape, x.dtype());
+    kernels::Layout from = kernels::row_major(x.shape());
+    auto& stride = from.strides[static_cast<std::size_t>(axis)];
+    from.offset = start * stride;
+    stride *= step;
+    kernels::copy_strided(shape, x, from, y, kernels::row_major(shape));
+  }
+  return record("slice", {x}, std::move(y), keep_nothing,
+                [range](Step const& s) { return std::vector{unslice(s.dy, s.x().shape(), range)}; });
+}
+
+/// Zeros of `shape` with `piece` in `range`: the transpose of a slice.
+Tensor unslice(Tensor const& piece, Shape const& shape, Range const& range) {
+  Tensor y = Tensor::zeros(shape, piece.dtype());
+  kernels::Layout to = kernels::row_major(shape);
+  auto& stride = to.strides[static_cast<std::size_t>(range.axis)];
+  to.offset = range.start * stride;
+  stride *= range.step;
+  kernels::copy_strided(piece.shape(), piece, kernels::row_major(piece.shape()), y, to);
+  return record("unslice", {piece}, std::move(y), keep_nothing, [range](Step const& s) { return std::vector{sliced(s.dy, range)}; });
+}
+
+}  // namespace
+
+Tensor slice(Tensor const& x, std::int64_t axis, std::int64_t start, std::int64_t stop, std::int64_t step) {
+  std::int64_t const position = axis_of("slice", x.shape(), axis);
+  if (step == 0) throw Error(fmt::format("slice: a step of 0 along axis {} of {}", axis, to_string(x.shape())));
+  // Positions beyond either end are cut to it, as in Python.
+  std::int64_t const extent = x.size(position);
+  std::int64_t const lowest = step > 0 ? 0 : -1;
+  auto const within = [&](std::int64_t i) { return std::clamp(i < 0 ? i + extent : i, lowest, extent + lowest); };
+  std::int64_t const first = within(start);
+  std::int64_t const distance = step > 0 ? within(stop) - first : first - within(stop);
+  std::int64_t const stride = std::abs(step);
+  std::int64_t const count = distance > 0 ? (distance - 1) / stride + 1 : 0;
+  return sliced(x, {position, count > 0 ? first : 0, count, step});
+}
+static Registered const slice_check{{"slice",
+                                     "x[start : stop : step]",
+                                     {{{{{5, 3}}}, [](std::vector<Tensor> const& x) { return slice(x[0], 0, 1, 3); }},
+                                      {{{{2, 5, 3}}}, [](std::vector<Tensor> const& x) { return slice(x[0], 1, -4, 100); }},
+                                      {{{{2, 7}}}, [](std::vector<Tensor> const& x) { return slice(x[0], -1, 1, 7, 3); }},
+                                      {{{{2, 5, 3}}}, [](std::vector<Tensor> const& x) { return slice(x[0], 1, -1, -100, -1); }},
+                                      {{{{6, 2}}}, [](std::vector<Tensor> const& x) { return slice(x[0], 0, 4, 0, -2); }},
+                                      {{{{1, 4, 2}}}, [](std::vector<Tensor> const& x) { return slice(x[0], 1, 1, 3); }},
+                                      {{{{4, 2}}}, [](std::vector<Tensor> const& x) { return slice(x[0], 0, 3, 1); }},
+                                      {{{{0, 2}}}, [](std::vector<Tensor> const& x) { return slice(x[0], 0, 0, 5, 2); }}},
+                                     {{[] {
+                                         slice(Tensor::zeros({2, 3}, DType::float32), 2, 0, 1);
+                                       },
+                                       "slice: axis 2 is out of range for the shape [2, 3]"},
+                                      {[] {
+                                         slice(Tensor::zeros({2, 3}, DType::float32), 1, 0, 1, 0);
+                                       },
+                                       "slice: a step of 0 along axis 1 of [2, 3]"}}}};
+
+std::vector<Tensor> split(Tensor const& x, std::vector<std::int64_t> const& sizes, std::int64_t axis) {
+  std::int64_t const position = axis_of("split", x.shape(), axis);
+  bool const negative = std::ranges::any_of(sizes, [](std::int64_t size) { return size < 0; });
+  if (negative || std::accumulate(sizes.begin(), sizes.end(), std::int64_t{0}) != x.size(position)) {
+    throw Error(fmt::format("split: the sizes [{}] do not make up axis {} of {}", fmt::join(sizes, ", "), axis, to_string(x.shape())));
+  }
+  std::vector<Tensor> pieces;
+  std::int64_t start = 0;
+  for (std::int64_t const size : sizes) {
+    pieces.push_back(sliced(x, {position, start, size, 1}));
+    start += size;
+  }
+  return pieces;
+}
+static Registered const split_check{{"split",
+                                     "consecutive pieces",
+                                     {{{{{2, 6}}},
+                                       [](std::vector<Tensor> const& x) {
+                                         auto const parts = split(x[0], {2, 0, 1, 3}, -1);
+                                         return concatenate({parts[3], parts[1], parts[0] * 2, parts[2] * parts[2]}, 1);
+                                       }}},
+                                     {{[] {
+                                         split(Tensor::zeros({2, 3}, DType::float32), {1, 1}, 1);
+                                       },
+                                       "split: the sizes [1, 1] do not make up axis 1 of [2, 3]"},
+                                      {[] {
+                                         split(Tensor::zeros({2, 3}, DType::float32), {4, -1}, 1);
+                                       },
+                                       "split: the sizes [4, -1] do not make up axis 1 of [2, 3]"}}}};
+
+Tensor concatenate(std::vector<Tensor> const& parts, std::int64_t axis) {
+  if (parts.empty()) throw Error("concatenate: no tensors");
+  Tensor const& first = parts.front();
+  std::int64_t const position = axis_of("concatenate", first.shape(), axis);
+  Shape shape = first.shape();
+  shape.set(position, 0);
+  for (Tensor const& part : parts) {
+    if (part.dtype() != first.dtype())
+      throw Error(fmt::format("concatenate: dtypes differ: {} and {}", to_string(first.dtype()), to_string(part.dtype())));
+    Shape rest = part.shape();
+    if (rest.rank() == shape.rank()) rest.set(position, shape[position]);
+    if (rest != shape)
+      throw Error(
+          fmt::format("concatenate: shapes differ beside axis {}: {} and {}", axis, to_string(first.shape()), to_string(part.shape())));
+    shape.set(position, shape[position] + part.size(position));
+  }
+  Tensor y(shape, first.dtype());
+  kernels::Layout place = kernels::row_major(shape);
+  for (Tensor const& part : parts) {
+    kernels::copy_strided(part.shape(), part, kernels::row_major(part.shape()), y, place);
+    place.offset += part.size(position) * place.strides[static_cast<std::size_t>(position)];
+  }
+  return record("concatenate", parts, std::move(y), keep_nothing, [position](Step const& s) {
+    std::vector<Tensor> gradients;
+    std::int64_t start = 0;
+    for (std::size_t i = 0; i < s.inputs.size(); ++i) {
+      std::int64_t const size = s.x(i).size(position);
+      gradients.push_back(s.wants(i) ? sliced(s.dy, {position, start, size, 1}) : Tensor());
+      start += size;
+    }
+    return gradients;
+  });
+}
+static Registered const concatenate_check{
+    {"concatenate",
+     "one after another",
+     {{{{{2, 3}}, {{2, 1}}, {{2, 0}}}, [](std::vector<Tensor> const& x) { return concatenate(x, -1); }},
+      {{{{2, 3}}, {{1, 3}}},
+       [](std::vector<Tensor> const& x) {
+         return concatenate({x[0], x[1], x[0] * x[0]}, 0);
+       }},
+      {{{{2, 3, 2}}, {{2, 2, 2}}}, [](std::vector<Tensor> const& x) { return concatenate(x, 1); }},
+      {{{{2}}}, [](std::vector<Tensor> const& x) { return concatenate(std::vector<Tensor>(40, x[0]), 0); }}},
+     {{[] { concatenate({}, 0); }, "concatenate: no tensors"},
+      {[] {
+         concatenate({Tensor::zeros({2, 3}, DType::float32), Tensor::zeros({2}, DType::float32)}, 0);
+       },
+       "concatenate: shapes differ beside axis 0: [2, 3] and [2]"},
+      {[] {
+         concatenate({Tensor::zeros({2, 3}, DType::float32), Tensor::zeros({3, 4}, DType::float32)}, 1);
+       },
+       "concatenate: shapes differ beside axis 1: [2, 3] and [3, 4]"},
+      {[] {
+         concatenate({Tensor::zeros({2}, DType::float32), Tensor::zeros({2}, DType::float64)}, 0);
+       },
+       "concatenate: dtypes differ: float32 and float64"}}}};
+
+Tensor stack(std::vector<Tensor> const& parts, std::int64_t axis) {
+  if (parts.empty()) throw Error("stack: no tensors");
+  std::vector<Tensor> layers;
+  for (Tensor const& part : parts) {
+    if (part.shape() != parts.front().shape())
+      throw Error(fmt::format("stack: shapes differ: {} and {}", to_string(parts.front().shape()), to_string(part.shape())));
+    layers.push_back(unsqueeze(part, axis));
+  }
+  return concatenate(layers, axis);
+}
+static Registered const stack_check{{"stack",
+                                     "one after another along a new axis",
+                                     {{{{{2, 3}}, {{2, 3}}}, [](std::vector<Tensor> const& x) { return stack(x, 0); }},
+                                      {{{{2, 3}}, {{2, 3}}},
+                                       [](std::vector<Tensor> const& x) {
+                                         return stack({x[0], x[1], x[0] * x[1]}, -1);
+                                       }},
+                                      {{{{}}, {{}}}, [](std::vector<Tensor> const& x) { return stack(x, 0); }}},
+                                     {{[] { stack({}, 0); }, "stack: no tensors"},
+                                      {[] {
+                                         stack({Tensor::zeros({2}, DType::float32), Tensor::zeros({3}, DType::float32)}, 0);
+                                       },
+                                       "stack: shapes differ: [2] and [3]"}}}};
+
+Tensor pad(Tensor const& x, std::int64_t axis, std::int64_t before, std::int64_t after, double value) {
+  std::int64_t const position = axis_of("pad", x.shape(), axis);
+  if (before < 0 || after < 0)
+    throw Error(
+        fmt::format("pad: {} before and {} after axis {} of {}: neither can be negative", before, after, axis, to_string(x.shape())));
+  Shape shape = x.shape();
+  shape.set(position, before + x.size(position) + after);
+  Tensor y = Tensor::full(shape, value, x.dtype());
+  kernels::Layout place = kernels::row_major(shape);
+  place.offset = before * place.strides[static_cast<std::size_t>(position)];
+  kernels::copy_strided(x.shape(), x, kernels::row_major(x.shape()), y, place);
+  Range const inside{position, before, x.size(position), 1};
+  return record("pad", {x}, std::move(y), keep_nothing, [inside](Step const& s) { return std::vector{sliced(s.dy, inside)}; });
+}
+static Registered const pad_check{{"pad",
+                                   "a value before and after",
+                                   {{{{{2, 3}}}, [](std::vector<Tensor> const& x) { return pad(x[0], -1, 2, 1, 0.5); }},
+                                    {{{{2, 3}}}, [](std::vector<Tensor> const& x) { return pad(x[0], 0, 0, 1); }},
+                                    {{{{2, 0}}}, [](std::vector<Tensor> const& x) { return pad(x[0], 1, 1, 1); }}},
+                                   {{[] {
+                                       pad(Tensor::zeros({2, 3}, DType::float32), 1, 0, -1);
+                                     },
+                                     "pad: 0 before and -1 after axis 1 of [2, 3]: neither can be negative"}}}};
+
+Tensor tril(Tensor const& x, std::int64_t diagonal) {
+  if (x.rank() < 2) throw Error(fmt::format("tril: wants a matrix, not {}", to_string(x.shape())));
+  Tensor y = Tensor::zeros(x.shape(), x.dtype());
+  std::int64_t const rows = x.size(-2);
+  std::int64_t const columns = x.size(-1);
+  kernels::with_any(x.dtype(), [&](auto type) {
+    auto const* const from = x.data<decltype(type)>().data();
+    auto* const to = y.mutable_data<decltype(type)>().data();
+    std::int64_t const all = columns == 0 ? 0 : x.elements() / columns;
+    parallel_for(all, 0.1 * static_cast<double>(columns), [&](std::int64_t begin, std::int64_t end) {
+      for (std::int64_t row = begin; row < end; ++row) {
+        std::copy_n(from + row * columns, std::clamp<std::int64_t>(row % rows + diagonal + 1, 0, columns), to + row * columns);
+      }
+    });
+  });
+  return record("tril", {x}, std::move(y), keep_nothing, [diagonal](Step const& s) { return std::vector{tril(s.dy, diagonal)}; });
+}
+static Registered const tril_check{{"tril",
+                                    "x where column ≤ row + diagonal",
+                                    {{{{{4, 4}}}, [](std::vector<Tensor> const& x) { return tril(x[0]); }},
+                                     {{{{2, 3, 5}}}, [](std::vector<Tensor> const& x) { return tril(x[0], 1); }},
+                                     {{{{5, 3}}}, [](std::vector<Tensor> const& x) { return tril(x[0], -2); }}},
+                                    {{[] { tril(Tensor::zeros({3}, DType::float32)); }, "tril: wants a matrix, not [3]"}}}};
+
+}  // namespace heed

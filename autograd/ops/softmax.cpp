@@ -1,0 +1,137 @@
+// Softmax and its relatives: row kernels, with rules that are made of operations where they must be differentiated again.
+
+#include <cmath>
+
+#include "autograd/kernels/dispatch.hpp"
+#include "autograd/kernels/rows.hpp"
+#include "autograd/ops/formula.hpp"
+
+namespace heed {
+
+namespace {
+
+/// Calls row(index) for each of the rows of x's last axis, on the pool.
+template <class Row>
+void for_rows(Tensor const& x, double cost, Row const& row) {
+  std::int64_t const n = x.size(-1);
+  if (n == 0) return;
+  parallel_for(x.elements() / n, cost * static_cast<double>(n), [&](std::int64_t begin, std::int64_t end) {
+    for (std::int64_t r = begin; r < end; ++r) row(r * n);
+  });
+}
+
+/// dx = y (dy − Σ dy y) over the last axis; a row of zeros (nothing visible) has the gradient zero by the same formula.
+Tensor softmax_gradient(Tensor const& y, Tensor const& dy) {
+  if (recording()) return y * (dy - sum(dy * y, {-1}, true));
+  Tensor dx(y.shape(), y.dtype());
+  kernels::with_real(y.dtype(), [&](auto type) {
+    using T = decltype(type);
+    T const* const p = y.data<T>().data();
+    T const* const g = dy.data<T>().data();
+    T* const out = dx.mutable_data<T>().data();
+    for_rows(y, arithmetic_cost, [&](std::int64_t at) { kernels::softmax_row_backward(p + at, g + at, out + at, y.size(-1)); });
+  });
+  return dx;
+}
+
+/// f along the last axis, or between two transpositions.
+template <class F>
+Tensor along(char const* operation, Tensor const& x, std::int64_t axis, F const& f) {
+  require_real(operation, x);
+  if (x.rank() == 0) throw Error(fmt::format("{}: wants at least one axis, not a scalar", operation));
+  if (x.shape().position(axis) + 1 == x.rank()) return f(x);
+  return transpose(f(transpose(x, axis, -1)), axis, -1);
+}
+
+Tensor softmax_last(Tensor const& x) {
+  Tensor y(x.shape(), x.dtype());
+  kernels::with_real(x.dtype(), [&](auto type) {
+    using T = decltype(type);
+    T const* const from = x.data<T>().data();
+    T* const out = y.mutable_data<T>().data();
+    for_rows(x, transcendental_cost, [&](std::int64_t at) { kernels::softmax_row(from + at, out + at, x.size(-1)); });
+  });
+  return record("softmax", {x}, std::move(y), keep_output, [](Step const& s) { return std::vector{softmax_gradient(s.y, s.dy)}; });
+}
+
+Tensor log_softmax_last(Tensor const& x) {
+  Tensor y(x.shape(), x.dtype());
+  kernels::with_real(x.dtype(), [&](auto type) {
+    using T = decltype(type);
+    T const* const from = x.data<T>().data();
+    T* const out = y.mutable_data<T>().data();
+    std::int64_t const n = x.rank() == 0 ? 0 : x.size(-1);
+    for_rows(x, transcendental_cost, [&](std::int64_t at) {
+      T const m = kernels::max_row(from + at, n);
+      kernels::Lanes<T> const shift(m + std::log(kernels::exp_row(from + at, m, out + at, n)));
+      kernels::transform_row<T>(out + at, n, [&](auto v) { return v - shift; }, from + at);
+    });
+  });
+  return record("log_softmax", {x}, std::move(y), keep_output, [](Step const& s) { return std::vector{s.dy - exp(s.y) * sum(s.dy, {-1}, true)}; });
+}
+
+TensorFunction along_axis(Tensor (*f)(Tensor const&, std::int64_t), std::int64_t axis) {
+  return [f, axis](std::vector<Tensor> const& x) { return f(x[0], axis); };
+}
+
+std::vector<Sample> softmax_samples(Tensor (*f)(Tensor const&, std::int64_t), Tensor (*reference)(Tensor const&, std::int64_t)) {
+  std::vector<Sample> samples;
+  for (std::int64_t const axis : {0, 1, -1}) samples.push_back({{{{3, 4, 5}}}, along_axis(f, axis), along_axis(reference, axis)});
+  samples.push_back({{{{2, 1}}}, along_axis(f, -1), along_axis(reference, -1)});
+  samples.push_back({{{{2, 77}, -30, 30}}, along_axis(f, -1), along_axis(reference, -1)});
+  samples.push_back({{{{0, 3}}}, along_axis(f, -1), along_axis(reference, -1)});
+  return samples;
+}
+
+std::vector<ErrorCase> softmax_errors(Tensor (*f)(Tensor const&, std::int64_t)) {
+  return {{[f] { f(Tensor::zeros({2, 3}, DType::float64), 2); }, "axis 2 is out of range for the shape [2, 3]"},
+          {[f] { f(Tensor::zeros({}, DType::float64), -1); }, "wants at least one axis, not a scalar"}};
+}
+
+}  // namespace
+
+Tensor softmax(Tensor const& x, std::int64_t axis) { return along("softmax", x, axis, softmax_last); }
+static Registered const softmax_check{
+    {"softmax", "eˣ / Σ eˣ",
+     softmax_samples(softmax,
+                     [](Tensor const& x, std::int64_t axis) {
+                       Tensor const e = exp(x - max(x.detach(), {axis}, true));
+                       return e / sum(e, {axis}, true);
+                     }),
+     softmax_errors(softmax)}};
+
+Tensor log_softmax(Tensor const& x, std::int64_t axis) { return along("log_softmax", x, axis, log_softmax_last); }
+static Registered const log_softmax_check{
+    {"log_softmax", "x − log Σ eˣ", softmax_samples(log_softmax, [](Tensor const& x, std::int64_t axis) { return x - logsumexp(x, {axis}, true); }),
+     softmax_errors(log_softmax)}};
+
+Tensor masked_softmax(Tensor const& x, Tensor const& visible) {
+  require_same_real("masked_softmax", x, visible);
+  if (broadcast(x.shape(), visible.shape(), "masked_softmax") != x.shape() || x.rank() == 0) {
+    throw Error(fmt::format("masked_softmax: the mask {} does not broadcast to {}", to_string(visible.shape()), to_string(x.shape())));
+  }
+  // Hidden places become −∞ in the output's own array, and e^(−∞ − m) = 0 exactly.
+  Tensor y = kernels::map(
+      x.shape(), [](auto v, auto seen) { return where(seen != 0, v, like(-std::numeric_limits<double>::infinity(), v)); }, arithmetic_cost, x, visible);
+  kernels::with_real(x.dtype(), [&](auto type) {
+    using T = decltype(type);
+    T* const out = y.mutable_data<T>().data();
+    std::int64_t const n = x.size(-1);
+    for_rows(x, transcendental_cost, [&](std::int64_t at) {
+      if (kernels::max_row(out + at, n) == -std::numeric_limits<T>::infinity()) {
+        std::fill_n(out + at, n, T(0));
+      } else {
+        kernels::softmax_row(out + at, out + at, n);
+      }
+    });
+  });
+  return record("masked_softmax", {x}, std::move(y), keep_output, [](Step const& s) { return std::vector{softmax_gradient(s.y, s.dy)}; });
+}
+static Registered const masked_softmax_check{{"masked_softmax",
+                                              "softmax over what is visible; zeros where nothing is",
+                                              {{{{{2, 3, 4}}}, [](std::vector<Tensor> const& x) { return masked_softmax(x[0], tril(Tensor::ones({3, 4}, x[0].dtype()))); }},
+                                               {{{{2, 3, 4}}}, [](std::vector<Tensor> const& x) { return masked_softmax(x[0], tril(Tensor::ones({3, 4}, x[0].dtype()), -1)); }}},
+                                              {{[] { masked_softmax(Tensor::zeros({2, 3}, DType::float64), Tensor::zeros({4, 2, 3}, DType::float64)); },
+                                                "masked_softmax: the mask [4, 2, 3] does not broadcast to [2, 3]"}}}};
+
+}  // namespace heed

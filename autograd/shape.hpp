@@ -1,0 +1,48 @@
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <initializer_list>
+#include <span>
+#include <string>
+
+namespace heed {
+
+/// The extents of an array, outermost first; up to eight axes, held inline so that a Tensor costs no allocation for it.
+/// The empty shape [] is a scalar's.
+class Shape {
+ public:
+  static constexpr std::size_t max_rank = 8;
+
+  Shape() = default;
+  Shape(std::initializer_list<std::int64_t> extents) : Shape(std::span(extents.begin(), extents.size())) {}
+  /// Throws Error for more than eight axes or a negative extent.
+  explicit Shape(std::span<std::int64_t const> extents);
+
+  std::size_t rank() const { return rank_; }
+  /// Number of elements: the product of the extents, 1 for a scalar.
+  std::int64_t elements() const;
+  /// The extent of an axis; negative axes count from the end. Throws Error out of range.
+  std::int64_t operator[](std::int64_t axis) const { return extents_[position(axis)]; }
+  /// The axis as a position from the front: axis(-1) is rank − 1. Throws Error out of range.
+  std::size_t position(std::int64_t axis) const;
+  void set(std::int64_t axis, std::int64_t extent) { extents_[position(axis)] = extent; }
+  void append(std::int64_t extent);
+
+  std::int64_t const* begin() const { return extents_.data(); }
+  std::int64_t const* end() const { return extents_.data() + rank_; }
+  operator std::span<std::int64_t const>() const { return {extents_.data(), rank_}; }
+  friend bool operator==(Shape const& a, Shape const& b);
+
+ private:
+  std::array<std::int64_t, max_rank> extents_{};
+  std::size_t rank_ = 0;
+};
+
+/// "[12, 64, 128]".
+std::string to_string(Shape const& shape);
+
+/// The shape to which both broadcast (NumPy's rule: aligned at the end, extents equal or 1). Throws Error naming `operation`.
+Shape broadcast(Shape const& a, Shape const& b, char const* operation);
+
+}  // namespace heed

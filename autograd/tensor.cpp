@@ -1,0 +1,221 @@
+#include "autograd/tensor.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <numeric>
+
+#include "autograd/error.hpp"
+#include "autograd/graph.hpp"
+#include "autograd/node.hpp"
+#include "autograd/parallel.hpp"
+#include "autograd/random.hpp"
+
+namespace heed {
+
+namespace {
+
+template <class T>
+constexpr DType dtype_of = DType::float32;
+template <>
+constexpr DType dtype_of<double> = DType::float64;
+template <>
+constexpr DType dtype_of<std::int64_t> = DType::int64;
+
+/// Calls f with a value of the C++ type of `dtype`.
+template <class F>
+void with_type(DType dtype, F&& f) {
+  switch (dtype) {
+    case DType::float32: return f(float{});
+    case DType::float64: return f(double{});
+    case DType::int64: return f(std::int64_t{});
+  }
+}
+
+/// A tensor whose element i is f(i), made in double precision.
+template <class F>
+Tensor generated(Shape const& shape, DType dtype, double cost, F const& f) {
+  Tensor result(shape, dtype);
+  with_type(dtype, [&](auto type) {
+    using T = decltype(type);
+    T* const out = result.mutable_data<T>().data();
+    parallel_for(result.elements(), cost, [&](std::int64_t begin, std::int64_t end) {
+      for (std::int64_t i = begin; i < end; ++i) out[i] = static_cast<T>(f(i));
+    });
+  });
+  return result;
+}
+
+void check_count(std::size_t values, Shape const& shape) {
+  if (static_cast<std::int64_t>(values) != shape.elements()) throw Error(fmt::format("tensor: {} values do not fill the shape {}", values, to_string(shape)));
+}
+
+Tensor converted(Tensor const& from, DType dtype) {
+  Tensor result(from.shape(), dtype);
+  with_type(from.dtype(), [&](auto source_type) {
+    with_type(dtype, [&](auto target_type) {
+      auto const source = from.data<decltype(source_type)>();
+      std::ranges::transform(source, result.mutable_data<decltype(target_type)>().begin(), [](auto x) { return static_cast<decltype(target_type)>(x); });
+    });
+  });
+  return result;
+}
+
+}  // namespace
+
+std::size_t bytes_of(DType dtype) { return dtype == DType::float32 ? 4 : 8; }
+
+char const* to_string(DType dtype) {
+  switch (dtype) {
+    case DType::float32: return "float32";
+    case DType::float64: return "float64";
+    case DType::int64: return "int64";
+  }
+  return "unknown";
+}
+
+Tensor::Tensor(Shape const& shape, DType dtype)
+    : shape_(shape), dtype_(dtype), buffer_(static_cast<std::size_t>(shape.elements()) * bytes_of(dtype)), data_(buffer_.data()) {}
+
+Tensor Tensor::of_shape(Shape const& shape, DType dtype) {
+  Tensor result;
+  result.shape_ = shape;
+  result.dtype_ = dtype;
+  return result;
+}
+
+Tensor Tensor::full(Shape const& shape, double value, DType dtype) {
+  Tensor result(shape, dtype);
+  with_type(dtype, [&](auto type) { std::ranges::fill(result.mutable_data<decltype(type)>(), static_cast<decltype(type)>(value)); });
+  return result;
+}
+
+Tensor Tensor::arange(std::int64_t n, DType dtype) {
+  return generated({n}, dtype, 1, [](std::int64_t i) { return i; });
+}
+
+Tensor Tensor::of(std::vector<double> const& values, Shape const& shape, DType dtype) {
+  check_count(values.size(), shape);
+  return generated(shape, dtype, 1, [&](std::int64_t i) { return values[static_cast<std::size_t>(i)]; });
+}
+
+Tensor Tensor::of(std::vector<std::int64_t> const& values, Shape const& shape) {
+  check_count(values.size(), shape);
+  Tensor result(shape, DType::int64);
+  std::ranges::copy(values, result.mutable_data<std::int64_t>().begin());
+  return result;
+}
+
+Tensor Tensor::normal(Shape const& shape, Stream const& stream, DType dtype) {
+  return generated(shape, dtype, 30, [&](std::int64_t i) { return stream.normal(static_cast<std::uint64_t>(i)); });
+}
+
+Tensor Tensor::uniform(Shape const& shape, Stream const& stream, DType dtype, double low, double high) {
+  return generated(shape, dtype, 15, [&](std::int64_t i) { return low + (high - low) * stream.uniform(static_cast<std::uint64_t>(i)); });
+}
+
+template <class T>
+std::span<T const> Tensor::data() const {
+  if (data_ == nullptr) throw Error(fmt::format("tensor: the elements of {} are not there (undefined, or freed by backward)", to_string(shape_)));
+  if (dtype_ != dtype_of<T>) throw Error(fmt::format("tensor: {} elements asked of a {} tensor {}", to_string(dtype_of<T>), to_string(dtype_), to_string(shape_)));
+  return {reinterpret_cast<T const*>(data_), static_cast<std::size_t>(elements())};
+}
+
+template <class T>
+std::span<T> Tensor::mutable_data() {
+  auto const elements = data<T>();
+  return {const_cast<T*>(elements.data()), elements.size()};
+}
+
+template std::span<float const> Tensor::data() const;
+template std::span<double const> Tensor::data() const;
+template std::span<std::int64_t const> Tensor::data() const;
+template std::span<float> Tensor::mutable_data();
+template std::span<double> Tensor::mutable_data();
+template std::span<std::int64_t> Tensor::mutable_data();
+
+double Tensor::at(std::int64_t index) const {
+  if (index < 0 || index >= elements()) throw Error(fmt::format("tensor: element {} of a tensor {}", index, to_string(shape_)));
+  double result = 0;
+  with_type(dtype_, [&](auto type) { result = static_cast<double>(data<decltype(type)>()[static_cast<std::size_t>(index)]); });
+  return result;
+}
+
+double Tensor::item() const {
+  if (elements() != 1) throw Error(fmt::format("item: a tensor {} is not a single element", to_string(shape_)));
+  return at(0);
+}
+
+std::vector<double> Tensor::to_vector() const {
+  std::vector<double> values;
+  with_type(dtype_, [&](auto type) {
+    for (auto const element : data<decltype(type)>()) values.push_back(static_cast<double>(element));
+  });
+  return values;
+}
+
+Tensor Tensor::to(DType dtype) const {
+  if (dtype == dtype_) return *this;
+  return record("to", {*this}, converted(*this, dtype), keep_nothing, [](Step const& s) { return std::vector{s.dy.to(s.x().dtype())}; });
+}
+
+Tensor Tensor::detach() const {
+  Tensor result = *this;
+  result.node_ = nullptr;
+  return result;
+}
+
+Tensor Tensor::clone() const {
+  Tensor result(shape_, dtype_);
+  with_type(dtype_, [&](auto type) { std::ranges::copy(data<decltype(type)>(), result.mutable_data<decltype(type)>().begin()); });
+  return result;
+}
+
+Tensor Tensor::viewed(Shape const& shape) const {
+  if (shape.elements() != elements()) throw Error(fmt::format("reshape: {} elements do not fit {}", to_string(shape_), to_string(shape)));
+  Tensor result = detach();
+  result.shape_ = shape;
+  return result;
+}
+
+Tensor Tensor::rows(std::int64_t first, std::int64_t count) const {
+  if (rank() == 0 || first < 0 || count < 0 || first + count > size(0)) {
+    throw Error(fmt::format("rows: {} rows from {} of a tensor {}", count, first, to_string(shape_)));
+  }
+  Tensor result = detach();
+  result.shape_.set(0, count);
+  std::int64_t const row = count == 0 ? 0 : result.elements() / count;
+  result.data_ += static_cast<std::size_t>(first * row) * bytes_of(dtype_);
+  return result;
+}
+
+Tensor Tensor::hollow() const {
+  Tensor result = *this;
+  result.buffer_ = {};
+  result.data_ = nullptr;
+  return result;
+}
+
+Tensor& Tensor::set_requires_grad(bool wanted) {
+  if (wanted && dtype_ == DType::int64) throw Error("requires_grad: integers have no gradient");
+  if (!wanted) {
+    node_ = nullptr;
+  } else if (node_ == nullptr || !node_->is_leaf()) {
+    node_ = std::make_shared<Node>("leaf");
+  }
+  return *this;
+}
+
+Tensor Tensor::grad() const { return node_ ? node_->gradient : Tensor(); }
+
+void Tensor::set_grad(Tensor const& gradient) {
+  if (!node_) throw Error("set_grad: the tensor does not require a gradient");
+  node_->gradient = gradient;
+}
+
+void Tensor::on_gradient(std::function<Tensor(Tensor const&)> hook) {
+  if (!node_) throw Error("on_gradient: the tensor does not require a gradient");
+  node_->hooks.push_back(std::move(hook));
+}
+
+}  // namespace heed

@@ -1,0 +1,111 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <initializer_list>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "autograd/memory.hpp"
+#include "autograd/shape.hpp"
+
+namespace heed {
+
+/// Element types, chosen at run time: real numbers in either precision, and integers for tokens and indices.
+enum class DType : std::uint8_t { float32, float64, int64 };
+
+std::size_t bytes_of(DType dtype);
+/// "float32", "float64", "int64".
+char const* to_string(DType dtype);
+
+class Node;
+class Stream;
+
+/// A handle to a contiguous row-major array and, if a gradient is wanted of it, to its node in the graph. Copying a Tensor copies
+/// the handle; operations (autograd/ops) never change their inputs. Not a template: the element type is the dtype().
+class Tensor {
+ public:
+  /// Undefined: no array. defined() is false and everything else throws.
+  Tensor() = default;
+  /// A new array of unspecified content.
+  Tensor(Shape const& shape, DType dtype);
+
+  static Tensor full(Shape const& shape, double value, DType dtype);
+  static Tensor zeros(Shape const& shape, DType dtype) { return full(shape, 0, dtype); }
+  static Tensor ones(Shape const& shape, DType dtype) { return full(shape, 1, dtype); }
+  /// A shape and a dtype without elements: for counting what will be needed.
+  static Tensor of_shape(Shape const& shape, DType dtype);
+  /// A scalar [].
+  static Tensor scalar(double value, DType dtype) { return full({}, value, dtype); }
+  /// 0, 1, … n−1.
+  static Tensor arange(std::int64_t n, DType dtype);
+  /// Values in row-major order. Throws Error if their number is not the shape's.
+  static Tensor of(std::vector<double> const& values, Shape const& shape, DType dtype = DType::float64);
+  static Tensor of(std::vector<std::int64_t> const& values, Shape const& shape);
+  /// Element i is draw i of the stream: standard normal, or uniform in [low, high). The same numbers in either precision.
+  static Tensor normal(Shape const& shape, Stream const& stream, DType dtype);
+  static Tensor uniform(Shape const& shape, Stream const& stream, DType dtype, double low = 0, double high = 1);
+
+  bool defined() const { return data_ != nullptr; }
+  Shape const& shape() const { return shape_; }
+  DType dtype() const { return dtype_; }
+  std::size_t rank() const { return shape_.rank(); }
+  std::int64_t size(std::int64_t axis) const { return shape_[axis]; }
+  std::int64_t elements() const { return shape_.elements(); }
+
+  /// The elements; T is float, double or std::int64_t. Throws Error if that is not the dtype.
+  template <class T>
+  std::span<T const> data() const;
+  /// Writable elements, for code that makes or updates an array outside the graph (initialisation, optimizers, kernels).
+  template <class T>
+  std::span<T> mutable_data();
+  /// The single element of a tensor of one, as a double. Throws Error for any other size.
+  double item() const;
+  /// Element at a row-major position, as a double.
+  double at(std::int64_t index) const;
+  std::vector<double> to_vector() const;
+
+  /// A copy in the other precision (or to integers, truncating); itself if it is that already. Gradients pass through.
+  Tensor to(DType dtype) const;
+  /// The same array without its node: a constant to the graph.
+  Tensor detach() const;
+  /// A new array of the same content, without a node.
+  Tensor clone() const;
+  /// The same array under another shape of as many elements, without a node (see reshape() for the operation).
+  Tensor viewed(Shape const& shape) const;
+  /// Rows [first, first + count) of the outermost axis; shares the array, without a node (see slice() for the operation).
+  Tensor rows(std::int64_t first, std::int64_t count) const;
+
+  bool requires_grad() const { return node_ != nullptr; }
+  /// Makes this a leaf of the graph (a parameter) or a constant. Throws Error for integers.
+  Tensor& set_requires_grad(bool wanted = true);
+  /// The gradient that backward() has accumulated in this leaf; undefined before.
+  Tensor grad() const;
+  /// Replaces the accumulated gradient; an undefined tensor clears it.
+  void set_grad(Tensor const& gradient);
+  void clear_grad() { set_grad({}); }
+  /// Calls `hook` with the gradient of this tensor when a walk has summed it; what it returns (if defined) takes its place.
+  void on_gradient(std::function<Tensor(Tensor const&)> hook);
+
+  /// Accumulates d(this)/d(leaf) in the grad() of every leaf. See backward() in autograd/graph.hpp.
+  void backward() const;
+
+  // For the engine.
+  /// Shape, dtype and node without the array: what a rule keeps of an input whose elements it does not need.
+  Tensor hollow() const;
+  std::shared_ptr<Node> const& node() const { return node_; }
+  void set_node(std::shared_ptr<Node> node) { node_ = std::move(node); }
+  bool sole_owner() const { return buffer_.sole_owner(); }
+  bool shares_array_with(Tensor const& other) const { return data_ == other.data_; }
+
+ private:
+  Shape shape_;
+  DType dtype_ = DType::float32;
+  Buffer buffer_;
+  std::byte* data_ = nullptr;
+  std::shared_ptr<Node> node_;
+};
+
+}  // namespace heed

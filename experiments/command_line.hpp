@@ -1,0 +1,27 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "experiments/run.hpp"
+#include "experiments/sample.hpp"
+
+namespace heed {
+
+/// What was asked for on the command line.
+struct CommandLine {
+  std::string page;     ///< --help and --version: all there is to do is to print it
+  std::string command;  ///< run, check, sample, list
+  RunOptions run;       ///< for run and check
+  SampleOptions sample;
+  std::string topic;    ///< for list; empty: which topics there are
+  std::optional<std::int64_t> threads;
+};
+
+/// Reads the arguments after the program's name. Throws ConfigError that names the argument, and the nearest command or option for one
+/// that does not exist.
+CommandLine parse_command_line(std::vector<std::string> arguments);
+
+}  // namespace heed

@@ -1,0 +1,43 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <nlohmann/json_fwd.hpp>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "nn/batch.hpp"
+
+namespace heed {
+
+/// Where batches come from. A batch is a pure function of the seed and its number, so that resuming needs no state, arms of an
+/// ablation see the same data, and evaluation is the same for every seed and arm.
+class Dataset {
+ public:
+  virtual ~Dataset() = default;
+
+  /// Number of token ids, at least 1.
+  virtual std::int64_t vocabulary() const = 0;
+  /// Micro-batch number `index` of training: `batch` rows of `context` tokens. Throws FileError if there is no such batch.
+  virtual Batch training(std::int64_t index, std::int64_t batch, std::int64_t context) const = 0;
+  /// How many validation batches there are (0: none).
+  virtual std::int64_t validation_batches(std::int64_t batch, std::int64_t context) const = 0;
+  /// Validation batch number `index`: windows without overlap, in order; the last may be shorter (padded with targets −1).
+  virtual Batch validation(std::int64_t index, std::int64_t batch, std::int64_t context) const = 0;
+
+  /// Text to token ids and back; nothing for data without a tokenizer. encode throws Error naming a character it does not know.
+  virtual std::optional<std::vector<std::int64_t>> encode(std::string const& text) const = 0;
+  virtual std::optional<std::string> decode(std::vector<std::int64_t> const& tokens) const = 0;
+
+  /// What decode and encode need, as JSON text, to be kept with a trained model (see restore_tokenizer); empty: no tokenizer.
+  virtual std::string tokenizer() const { return {}; }
+
+  /// For summary.json: the hashes of the files and what is known of the data ("sha256", "tokens", "ngram": {"1": nats, …},
+  /// "entropy": nats per token), all in nats per token of the validation split.
+  virtual nlohmann::json describe() const = 0;
+  /// Reference losses in nats per token to show beside a model's validation loss: {"5-gram", 1.669}, {"entropy", 1.234}.
+  virtual std::vector<std::pair<std::string, double>> yardsticks() const { return {}; }
+};
+
+}  // namespace heed

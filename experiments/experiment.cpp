@@ -1,0 +1,108 @@
+#include "experiments/experiment.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+
+#include "nn/checkpoint.hpp"
+
+namespace heed {
+
+namespace fs = std::filesystem;
+
+namespace {
+
+constexpr double many = 1e12;  // more steps, rows or tokens than anyone has
+
+std::optional<std::int64_t> positive_number(std::string const& text) {
+  std::int64_t number = 0;
+  auto const [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (error != std::errc() || end != text.data() + text.size() || number < 1) return std::nullopt;
+  return number;
+}
+
+}  // namespace
+
+std::vector<Field> EvaluateSettings::fields() {
+  return {
+      {.name = "every", .target = &every, .help = "steps between evaluations; one is always made at the end", .least = 1, .greatest = many},
+      {.name = "batches", .target = &batches, .help = "all validation data, or how many of the first batches"},
+      {.name = "batch", .target = &batch, .help = "rows at once; default: the training batch", .least = 1, .greatest = many},
+  };
+}
+
+std::optional<std::string> EvaluateSettings::contradiction() {
+  if (batches == "all" || positive_number(batches)) return std::nullopt;
+  return fmt::format("batches: '{}' is neither 'all' nor a number from 1 on", batches);
+}
+
+std::int64_t EvaluateSettings::count(std::int64_t available) const { return batches == "all" ? available : std::min(available, positive_number(batches).value_or(available)); }
+
+std::vector<Field> EverySettings::fields() { return {{.name = "every", .target = &every, .help = help, .least = 1, .greatest = many}}; }
+
+std::vector<Field> TrainSettings::fields() {
+  return {
+      {.name = "steps", .target = &steps, .help = "updates of the weights", .least = 0, .greatest = many},
+      {.name = "batch", .target = &batch, .help = "rows of a micro-batch", .least = 1, .greatest = many},
+      {.name = "accumulate", .target = &accumulate, .help = "micro-batches of one update", .least = 1, .greatest = many},
+      {.name = "optimizer", .target = &optimizer, .help = "how gradients become updates"},
+      {.name = "schedule", .target = &schedule, .help = "the learning rate over the steps"},
+      {.name = "clip", .target = &clip, .help = "largest global norm of the gradient; none: no clipping", .least = 0, .open = true},
+      {.name = "label_smoothing", .target = &label_smoothing, .help = "share of the target spread over the vocabulary", .least = 0, .greatest = 0.999},
+      {.name = "evaluate", .target = &evaluate, .help = "when, and on how much validation data"},
+      {.name = "checkpoint", .target = &checkpoint, .help = "when to save"},
+      {.name = "log", .target = &log, .help = "when to write a row of metrics"},
+      {.name = "ema", .target = &ema, .help = "decay of a running average of the weights, which is evaluated too; none: no average", .least = 0, .greatest = 0.9999999},
+      {.name = "recompute", .target = &recompute, .help = "run each block again for its gradient instead of keeping what is inside: less memory, more time"},
+  };
+}
+
+std::vector<Field> Experiment::fields() {
+  return {
+      {.name = "name", .target = &name, .help = "of the run's folder; ${seed} and other keys may stand in it"},
+      {.name = "seed", .target = &seed, .help = "of everything random", .least = 0, .greatest = 9e15},
+      {.name = "dtype", .target = &dtype, .help = "of all real numbers", .words = {"float32", "float64"}},
+      {.name = "data", .target = &data, .help = "what to learn from", .required = true},
+      {.name = "model", .target = &model, .help = "what learns", .required = true},
+      {.name = "init", .target = &init, .help = "how the weights start"},
+      {.name = "train", .target = &train, .help = "how it learns"},
+  };
+}
+
+LoadedExperiment load_experiment(fs::path const& file, std::vector<std::string> const& overrides, Places places) {
+  LoadedExperiment loaded{load(file), {}, std::move(places)};
+  for (std::string const& override : overrides) assign(loaded.document, override);
+  fill(loaded.document, loaded.settings);
+  std::string const& name = loaded.settings.name;
+  bool const inside = !name.empty() && name.front() != '/' && name.find("..") == std::string::npos;
+  if (!inside) throw ConfigError(place_of(loaded.document, "name"), fmt::format("name: '{}' is not the name of a folder inside the output folder", name));
+  loaded.places.config_folder = fs::absolute(file).parent_path();
+  return loaded;
+}
+
+TrainedModel open_run(fs::path const& folder) {
+  fs::path const directory = fs::is_directory(folder) ? folder : folder.parent_path();
+  if (!fs::exists(folder)) throw FileError(fmt::format("{}: there is no such run", folder.string()));
+  if (!has_checkpoint(directory)) throw FileError(fmt::format("{}: holds no checkpoint.safetensors; has the run been started?", directory.string()));
+  TrainedModel run;
+  fill(load(directory / "config.yaml"), run.settings);
+  Checkpoint const checkpoint = load_checkpoint(directory, false);
+  auto const vocabulary = checkpoint.metadata.find("vocabulary");
+  auto const size = vocabulary == checkpoint.metadata.end() ? std::nullopt : positive_number(vocabulary->second);
+  std::string const path = (directory / "checkpoint.safetensors").string();
+  if (!size) throw FileError(fmt::format("{}: its metadata do not say how large the vocabulary is", path));
+  run.parameters = std::make_unique<Parameters>(static_cast<std::uint64_t>(run.settings.seed), run.settings.precision());
+  run.model = make_model(run.settings.model, *run.parameters, *size);
+  try {
+    run.parameters->assign(checkpoint.parameters);
+  } catch (Error const& error) {
+    throw FileError(fmt::format("{}: {}", path, error.what()));
+  }
+  auto const tokenizer = checkpoint.metadata.find("tokenizer");
+  if (tokenizer != checkpoint.metadata.end()) run.tokenizer = tokenizer->second;
+  run.step = checkpoint.step;
+  return run;
+}
+
+}  // namespace heed

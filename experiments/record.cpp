@@ -1,0 +1,115 @@
+#include "experiments/record.hpp"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cmath>
+#include <cstring>
+#include <nlohmann/json.hpp>
+
+#include "autograd/error.hpp"
+#include "autograd/parallel.hpp"
+#include "experiments/build_info.hpp"
+
+namespace heed {
+
+nlohmann::ordered_json number(double value) {
+  if (std::isnan(value)) return "NaN";
+  if (std::isinf(value)) return value > 0 ? "Infinity" : "-Infinity";
+  return value;
+}
+
+std::string to_json(Row const& row) {
+  nlohmann::ordered_json object{{"step", row.step}};
+  for (auto const& [name, value] : row.values) object[name] = number(value);
+  return object.dump();
+}
+
+namespace {
+
+/// Where the rows before `step` end: the length that the file is cut to.
+std::int64_t length_before(std::filesystem::path const& path, std::int64_t step) {
+  std::ifstream file(path, std::ios::binary);
+  std::int64_t length = 0;
+  std::int64_t line_number = 0;
+  for (std::string line; std::getline(file, line);) {
+    ++line_number;
+    if (file.eof()) break;  // no line end: torn
+    auto const row = nlohmann::json::parse(line, nullptr, false);
+    if (!row.is_object() || !row.contains("step") || !row["step"].is_number_integer()) {
+      throw FileError(fmt::format("{}:{}: is not a row of metrics (an object with a step)", path.string(), line_number));
+    }
+    if (row["step"].get<std::int64_t>() >= step) break;
+    length += static_cast<std::int64_t>(line.size()) + 1;
+  }
+  return length;
+}
+
+}  // namespace
+
+Metrics::Metrics(std::filesystem::path path, std::int64_t step) : path_(std::move(path)) {
+  std::int64_t const length = length_before(path_, step);
+  descriptor_ = ::open(path_.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0644);
+  if (descriptor_ < 0) throw FileError(fmt::format("{}: {}", path_.string(), std::strerror(errno)));
+  if (::ftruncate(descriptor_, length) != 0 || ::lseek(descriptor_, length, SEEK_SET) != length) fail();
+}
+
+Metrics::~Metrics() {
+  if (descriptor_ >= 0) ::close(descriptor_);
+}
+
+void Metrics::write(Row const& row) {
+  std::string const line = to_json(row) + "\n";
+  for (std::size_t done = 0; done < line.size();) {
+    ssize_t const written = ::write(descriptor_, line.data() + done, line.size() - done);
+    if (written < 0 && errno == EINTR) continue;
+    if (written <= 0) fail();
+    done += static_cast<std::size_t>(written);
+  }
+}
+
+void Metrics::sync() {
+  if (::fdatasync(descriptor_) != 0 && errno != EINVAL) fail();
+}
+
+void Metrics::fail() const { throw Error(fmt::format("{}: {}; the last checkpoint is whole: make room and run again", path_.string(), std::strerror(errno))); }
+
+namespace {
+
+/// The first value after `key` in a file of lines "key : value", or "".
+std::string field_of(char const* file, std::string const& key) {
+  std::ifstream lines(file);
+  for (std::string line; std::getline(lines, line);) {
+    if (!line.starts_with(key)) continue;
+    auto const begin = line.find_first_not_of(" \t", line.find(':') + 1);
+    return begin == std::string::npos ? "" : line.substr(begin);
+  }
+  return "";
+}
+
+std::string processor() { return field_of("/proc/cpuinfo", "model name"); }
+
+}  // namespace
+
+nlohmann::ordered_json environment() {
+  BuildInfo const& build = build_info();
+  return {{"revision", build.revision},   {"dirty", build.dirty},      {"compiler", build.compiler}, {"build_type", build.build_type}, {"flags", build.flags},
+          {"processor", processor()},     {"blas", matrix_library()}, {"blas_path", build.blas},    {"threads", threads()}};
+}
+
+std::string numeric_environment() { return fmt::format("processor {}, {} threads, {}, {}", processor(), threads(), matrix_library(), build_info().compiler); }
+
+double available_memory() {
+  double const kilobytes = std::strtod(field_of("/proc/meminfo", "MemAvailable").c_str(), nullptr);
+  double available = kilobytes > 0 ? 1024 * kilobytes : std::numeric_limits<double>::infinity();
+  std::ifstream limit("/sys/fs/cgroup/memory.max");
+  std::ifstream used("/sys/fs/cgroup/memory.current");
+  double most = 0;
+  double now = 0;
+  if (limit >> most && used >> now) available = std::min(available, most - now);
+  return available;
+}
+
+}  // namespace heed

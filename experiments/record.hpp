@@ -1,0 +1,54 @@
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <fstream>
+#include <nlohmann/json_fwd.hpp>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace heed {
+
+/// A row of metrics: named numbers of one step. NaN and infinities are written as strings.
+struct Row {
+  std::int64_t step = 0;
+  std::vector<std::pair<std::string, double>> values;
+
+  void set(std::string name, double value) { values.emplace_back(std::move(name), value); }
+};
+
+/// One line of JSON without its line end; reals are printed so that they read back exactly.
+std::string to_json(Row const& row);
+/// A number as JSON: NaN, infinity and −infinity as the strings "NaN", "Infinity", "-Infinity".
+nlohmann::ordered_json number(double value);
+
+/// metrics.jsonl of a run: one object a line, in order of the steps.
+class Metrics {
+ public:
+  /// Opens the file to append, keeping the rows before `step`: what a run that was cut off wrote after its checkpoint is dropped, and
+  /// so is a torn last line. Throws FileError if the file cannot be written or a row in its middle is not one.
+  Metrics(std::filesystem::path path, std::int64_t step);
+  ~Metrics();
+  Metrics(Metrics const&) = delete;
+  Metrics& operator=(Metrics const&) = delete;
+
+  /// Throws Error if the disk is full.
+  void write(Row const& row);
+  /// Waits until all rows are on the disk.
+  void sync();
+
+ private:
+  [[noreturn]] void fail() const;
+  std::filesystem::path path_;
+  int descriptor_ = -1;
+};
+
+/// Facts of the machine and the program for summary.json: revision, compiler, processor, matrix library, threads.
+nlohmann::ordered_json environment();
+/// What must be equal for a run to be resumed with the same bits: processor, threads, matrix library; as one line of text.
+std::string numeric_environment();
+/// Bytes of memory that can still be had on this machine (and within a control group's limit).
+double available_memory();
+
+}  // namespace heed

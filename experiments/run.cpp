@@ -1,0 +1,229 @@
+#include "experiments/run.hpp"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/file.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <chrono>
+#include <cmath>
+#include <cstdio>
+#include <cstring>
+#include <nlohmann/json.hpp>
+
+#include "autograd/memory.hpp"
+#include "experiments/progress.hpp"
+#include "experiments/record.hpp"
+#include "experiments/signals.hpp"
+#include "experiments/train.hpp"
+#include "nn/atomic_file.hpp"
+
+namespace heed {
+
+namespace fs = std::filesystem;
+
+namespace {
+
+using Clock = std::chrono::steady_clock;
+double seconds_since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
+
+/// A run's folder, held by this process alone while it lives.
+class RunFolder {
+ public:
+  /// Makes the folder if need be. Throws FolderError if another process is at work in it.
+  explicit RunFolder(fs::path path) : path_(std::move(path)) {
+    std::error_code error;
+    fs::create_directories(path_, error);
+    if (error) throw Error(fmt::format("{}: {}", path_.string(), error.message()));
+    lock_ = ::open((path_ / ".lock").c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644);
+    if (lock_ < 0) throw Error(fmt::format("{}: {}", path_.string(), std::strerror(errno)));
+    if (::flock(lock_, LOCK_EX | LOCK_NB) != 0) {
+      ::close(lock_);
+      throw FolderError(fmt::format("{}: another process is training in this folder", path_.string()));
+    }
+  }
+  ~RunFolder() { ::close(lock_); }
+  RunFolder(RunFolder const&) = delete;
+  RunFolder& operator=(RunFolder const&) = delete;
+
+  fs::path operator/(char const* name) const { return path_ / name; }
+  fs::path const& path() const { return path_; }
+
+  /// Writes the resolved configuration, or checks that the folder holds this one already; only train.steps may have grown.
+  void claim(Experiment& settings) const {
+    fs::path const file = path_ / "config.yaml";
+    if (fs::exists(file)) {
+      Yaml const before = load_yaml(file.string());
+      Yaml const now = tree(settings);
+      std::vector<std::string> differing = differing_keys(before, now);
+      Yaml const* const steps = before.find("train.steps");
+      if (steps != nullptr && std::strtoll(steps->text.c_str(), nullptr, 10) <= settings.train.steps) std::erase(differing, "train.steps");
+      if (!differing.empty()) {
+        throw FolderError(fmt::format("{}: holds another configuration; what differs: {} (give another name or --output, or --fresh to put the old folder aside)", path_.string(),
+                                      fmt::join(differing, ", ")));
+      }
+    }
+    write_atomically(file, emit(settings));
+  }
+
+ private:
+  fs::path path_;
+  int lock_ = -1;
+};
+
+/// Renames a folder to NAME.old-1, NAME.old-2, …
+void put_aside(fs::path const& folder) {
+  if (!fs::exists(folder)) return;
+  for (int i = 1;; ++i) {
+    fs::path const target = fmt::format("{}.old-{}", folder.string(), i);
+    if (fs::exists(target)) continue;
+    fs::rename(folder, target);
+    return;
+  }
+}
+
+double value_of(Row const& row, std::string const& name) {
+  for (auto const& [key, value] : row.values) {
+    if (key == name) return value;
+  }
+  return std::nan("");
+}
+
+/// The loop from where the trainer stands to the last step, with everything that it leaves on disk.
+class Session {
+ public:
+  Session(Trainer& trainer, Experiment& settings, RunFolder const& folder, bool quiet)
+      : trainer_(trainer),
+        settings_(settings),
+        folder_(folder),
+        quiet_(quiet),
+        metrics_(folder / "metrics.jsonl", trainer.step()),
+        progress_(settings.name, settings.train.steps, trainer.step(), quiet) {}
+
+  Exit run() {
+    Clock::time_point const began = Clock::now();
+    std::int64_t const first = trainer_.step();
+    bool saved = false;  // the checkpoint on disk is of this step
+    while (true) {
+      std::int64_t const step = trainer_.step();
+      if (step > first && !saved && (step % settings_.train.checkpoint.every == 0 || interrupted() || trainer_.finished())) save(), saved = true;
+      if (interrupted() && !trainer_.finished()) return Exit::interrupted;
+      Row row{step, {}};
+      if (step % settings_.train.evaluate.every == 0 || trainer_.finished()) evaluate(row);
+      if (trainer_.finished()) {
+        if (!row.values.empty()) metrics_.write(row);
+        metrics_.sync();
+        if (step == first && !has_checkpoint(folder_.path())) save();  // steps: 0
+        progress_.finish();
+        summarise(row, seconds_since(began), step - first);
+        return Exit::done;
+      }
+      train(row, began, first);
+      saved = false;
+    }
+  }
+
+ private:
+  void evaluate(Row& row) {
+    trainer_.evaluate(row);
+    double const loss = value_of(row, "validation.loss");
+    if (!row.values.empty()) progress_.message(fmt::format("step {:>7}  validation loss {:.4f}", row.step, loss));
+  }
+
+  void train(Row& row, Clock::time_point began, std::int64_t first) {
+    Clock::time_point const start = Clock::now();
+    trainer_.train_step(row);
+    double const seconds = seconds_since(start);
+    double const rate = static_cast<double>(trainer_.tokens_per_step()) / seconds;
+    double const loss = value_of(row, "loss");
+    if (row.step % settings_.train.log.every == 0 || row.values.front().first.starts_with("validation")) {
+      row.set("time.seconds", seconds_since(began));
+      row.set("time.tokens_per_second", rate);
+      row.set("memory.peak", static_cast<double>(memory_use().peak));
+      metrics_.write(row);
+    }
+    double const mean_rate = static_cast<double>(trainer_.tokens_per_step() * (trainer_.step() - first)) / seconds_since(began);
+    progress_.update(trainer_.step(), fmt::format("loss {:.4f}  {:.0f} tokens/s", loss, mean_rate));
+  }
+
+  /// Rows first, so that a checkpoint never stands for rows that are not there.
+  void save() {
+    metrics_.sync();
+    try {
+      save_checkpoint(folder_.path(), trainer_.checkpoint());
+    } catch (FileError const& error) {
+      throw Error(fmt::format("{}; the checkpoint before is whole: make room and run again", error.what()));
+    }
+  }
+
+  void summarise(Row const& last, double seconds, std::int64_t steps) const {
+    nlohmann::ordered_json summary{{"name", settings_.name}, {"finished", true}, {"steps", trainer_.step()}, {"parameters", trainer_.parameters().elements()}};
+    for (auto const& [name, value] : last.values) summary[name] = number(value);
+    auto const yardsticks = trainer_.data().yardsticks();
+    for (auto const& [name, loss] : yardsticks) summary["yardsticks"][name] = loss;
+    summary["time.seconds"] = seconds;
+    summary["time.tokens_per_second"] = steps > 0 ? static_cast<double>(trainer_.tokens_per_step() * steps) / seconds : 0;
+    summary["memory.peak"] = memory_use().peak;
+    summary["data"] = trainer_.data().describe();
+    summary["environment"] = environment();
+    summary["configuration"] = emit(settings_);
+    write_atomically(folder_ / "summary.json", summary.dump(2) + "\n");
+    if (quiet_) return;
+    fmt::print("{}: {} steps in {:.1f} s\n", folder_.path().string(), steps, seconds);
+    double const loss = value_of(last, "validation.loss");
+    if (!last.values.empty()) fmt::print("  validation loss {:.4f} nat per token\n", loss);
+    for (auto const& [name, value] : last.values) {
+      if (name == "validation.ema.loss") fmt::print("  with averaged weights {:.4f}\n", value);
+    }
+    for (auto const& [name, yardstick] : yardsticks) fmt::print("  {:<10} {:.4f} ({:+.4f})\n", name, yardstick, loss - yardstick);
+  }
+
+  Trainer& trainer_;
+  Experiment& settings_;
+  RunFolder const& folder_;
+  bool quiet_;
+  Metrics metrics_;
+  Progress progress_;
+};
+
+/// A run that has its summary, and as many steps as are asked for, is done.
+bool is_finished(RunFolder const& folder, Experiment const& settings) {
+  std::ifstream file(folder / "summary.json");
+  auto const summary = nlohmann::json::parse(file, nullptr, false);
+  return summary.is_object() && summary.value("finished", false) && summary.value("steps", std::int64_t{-1}) == settings.train.steps;
+}
+
+}  // namespace
+
+Exit run(RunOptions const& options) {
+  LoadedExperiment experiment = load_experiment(options.config, options.overrides, options.places);
+  fs::path const path = experiment.places.output / experiment.settings.name;
+  if (options.fresh) put_aside(path);
+  Trainer trainer(experiment, options.quiet);
+  RunFolder const folder(path);
+  folder.claim(experiment.settings);
+  if (is_finished(folder, experiment.settings)) {
+    if (!options.quiet) fmt::print("{}: finished already, {} steps (--fresh begins anew)\n", path.string(), experiment.settings.train.steps);
+    return Exit::done;
+  }
+  if (has_checkpoint(path)) trainer.resume(load_checkpoint(path), path);
+  if (!options.quiet) {
+    fmt::print("{}: {} parameters, {} tokens a step{}\n", path.string(), trainer.parameters().elements(), trainer.tokens_per_step(),
+               trainer.step() > 0 ? fmt::format(", going on from step {}", trainer.step()) : "");
+    std::fflush(stdout);
+  }
+  note_signals();
+  return Session(trainer, experiment.settings, folder, options.quiet).run();
+}
+
+Exit check(RunOptions const& options) {
+  LoadedExperiment experiment = load_experiment(options.config, options.overrides, options.places);
+  Trainer const trainer(experiment, true);
+  if (options.quiet) return Exit::done;
+  fmt::print("{}", emit(experiment.settings));
+  fmt::print("# {} parameters, vocabulary {}, {} tokens a step\n", trainer.parameters().elements(), trainer.model().vocabulary(), trainer.tokens_per_step());
+  return Exit::done;
+}
+
+}  // namespace heed

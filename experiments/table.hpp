@@ -1,0 +1,19 @@
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace heed {
+
+/// How many columns a UTF-8 text takes on a terminal: its code points, but for those that combine with the one before.
+std::size_t columns(std::string_view text);
+
+/// The beginning of a UTF-8 text that fits so many columns, with "…" at its end if something is missing.
+std::string cut(std::string_view text, std::size_t width);
+
+/// Rows as lines with aligned columns, two blanks between them and before the first; a column that is empty everywhere is left out.
+std::string table(std::vector<std::vector<std::string>> const& rows);
+
+}  // namespace heed

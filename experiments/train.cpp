@@ -1,0 +1,177 @@
+#include "experiments/train.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "autograd/graph.hpp"
+#include "autograd/operations.hpp"
+#include "experiments/run.hpp"
+#include "nn/safetensors.hpp"
+
+namespace heed {
+
+namespace {
+
+/// How many targets count.
+double counted(Batch const& batch) {
+  auto const targets = batch.targets.data<std::int64_t>();
+  return static_cast<double>(targets.size() - static_cast<std::size_t>(std::ranges::count(targets, -1)));
+}
+
+void start_from(Parameters& parameters, std::string const& path) {
+  SafetensorsFile const file(path);
+  NamedTensors values;
+  for (std::string const& name : file.names()) values.emplace_back(name, file.tensor(name));
+  try {
+    parameters.assign(values);
+  } catch (Error const& error) {
+    throw FileError(fmt::format("{}: {}", path, error.what()));
+  }
+}
+
+DataContext data_context(LoadedExperiment const& experiment, bool quiet) {
+  return {experiment.places.config_folder, experiment.places.data, static_cast<std::uint64_t>(experiment.settings.seed), quiet};
+}
+
+}  // namespace
+
+Trainer::Trainer(LoadedExperiment const& experiment, bool quiet)
+    : settings_(experiment.settings),
+      data_(open_dataset(settings_.data, data_context(experiment, quiet))),
+      parameters_(static_cast<std::uint64_t>(settings_.seed), settings_.precision(), settings_.init),
+      noise_(static_cast<std::uint64_t>(settings_.seed), "dropout") {
+  check_memory(experiment, data_->vocabulary());
+  model_ = make_model(settings_.model, parameters_, data_->vocabulary());
+  if (!settings_.init.from.empty()) start_from(parameters_, resolve_path(settings_.init.from, experiment.places.config_folder, experiment.places.data));
+  optimizer_ = make_optimizer(settings_.train.optimizer, parameters_);
+  if (settings_.train.ema) average_.emplace(parameters_, *settings_.train.ema);
+}
+
+Pass Trainer::pass_for(std::int64_t micro_batch) const {
+  Pass pass;
+  pass.noise = noise_.child(static_cast<std::uint64_t>(micro_batch));
+  pass.recompute = settings_.train.recompute;
+  return pass;
+}
+
+double Trainer::accumulate_gradients(std::vector<Batch> const& batches) const {
+  double targets = 0;
+  for (Batch const& batch : batches) targets += counted(batch);
+  double loss = 0;
+  for (std::size_t k = 0; k < batches.size(); ++k) {
+    Pass const pass = pass_for(step_ * settings_.train.accumulate + static_cast<std::int64_t>(k));
+    Tensor const part = cross_entropy(model_->logits(batches[k], pass), batches[k].targets, settings_.train.label_smoothing, -1, targets);
+    part.backward();
+    loss += part.item();
+  }
+  return loss;
+}
+
+void Trainer::train_step(Row& row) {
+  std::vector<Batch> batches;
+  for (std::int64_t k = 0; k < settings_.train.accumulate; ++k) {
+    batches.push_back(data_->training(step_ * settings_.train.accumulate + k, settings_.train.batch, model_->context()));
+  }
+  parameters_.clear_gradients();
+  double const loss = accumulate_gradients(batches);
+  double const norm = gradient_norm(parameters_);
+  if (!std::isfinite(loss)) diagnose(batches, fmt::format("the loss is {}", loss));
+  if (!std::isfinite(norm)) diagnose(batches, fmt::format("the gradient's norm is {}", norm));
+  double const lr = learning_rate(settings_.train.schedule, step_, {settings_.train.steps, optimizer_settings(settings_.train.optimizer).lr, model_->width()});
+  optimizer_->step(lr, settings_.train.clip ? clip_factor(norm, *settings_.train.clip) : 1);
+  if (average_) average_->update();
+  ++step_;
+  row.set("loss", loss);
+  row.set("grad_norm", norm);
+  row.set("lr", lr);
+}
+
+void Trainer::diagnose(std::vector<Batch> const& batches, std::string const& what) {
+  // The step is a pure function of its number, so it can be repeated, now with every operation looked at.
+  std::string place = "no operation shows it alone: numbers too large for their type";
+  try {
+    Anomaly const anomaly;
+    parameters_.clear_gradients();
+    for (auto const& [name, parameter] : parameters_.all()) {
+      for (double const element : parameter.to_vector()) {
+        if (!std::isfinite(element)) throw NonFinite(fmt::format("the parameter {} holds {}: the update before was too large", name, element));
+      }
+    }
+    accumulate_gradients(batches);
+  } catch (NonFinite const& found) {
+    place = found.what();
+  }
+  throw TrainingError(fmt::format("step {}: {} ({}); a smaller learning rate, clipping or warm-up may help", step_, what, place));
+}
+
+double Trainer::validation_loss() const {
+  NoGrad const no_grad;
+  std::int64_t const rows = settings_.train.evaluate.batch.value_or(settings_.train.batch);
+  std::int64_t const count = settings_.train.evaluate.count(data_->validation_batches(rows, model_->context()));
+  double loss = 0;
+  double targets = 0;
+  for (std::int64_t i = 0; i < count; ++i) {
+    Batch const batch = data_->validation(i, rows, model_->context());
+    loss += cross_entropy(model_->logits(batch, {}), batch.targets, 0, -1, 1.0).item();
+    targets += counted(batch);
+  }
+  return loss / targets;
+}
+
+void Trainer::evaluate(Row& row) {
+  if (data_->validation_batches(settings_.train.batch, model_->context()) == 0) return;
+  row.set("validation.loss", validation_loss());
+  if (average_) {
+    WithAverage const averaged(*average_);
+    row.set("validation.ema.loss", validation_loss());
+  }
+}
+
+Checkpoint Trainer::checkpoint() const {
+  Checkpoint made;
+  made.step = step_;
+  made.parameters = parameters_.all();
+  made.state = optimizer_->state();
+  if (average_) std::ranges::copy(average_->state(), std::back_inserter(made.state));
+  made.metadata = {{"vocabulary", std::to_string(data_->vocabulary())}};
+  if (std::string const tokenizer = data_->tokenizer(); !tokenizer.empty()) made.metadata["tokenizer"] = tokenizer;
+  made.state_metadata = {{"environment", numeric_environment()}};
+  return made;
+}
+
+void Trainer::resume(Checkpoint const& checkpoint, std::filesystem::path const& folder) {
+  auto const environment = checkpoint.state_metadata.find("environment");
+  std::string const before = environment == checkpoint.state_metadata.end() ? "an unknown environment" : environment->second;
+  if (before != numeric_environment()) {
+    throw FolderError(fmt::format("{}: the run was begun with {}; here it is {}: it could not go on with the same bits (--fresh begins anew)", folder.string(), before,
+                                  numeric_environment()));
+  }
+  try {
+    parameters_.assign(checkpoint.parameters);
+    optimizer_->load_state(checkpoint.state);
+    if (average_) average_->load_state(checkpoint.state);
+  } catch (Error const& error) {
+    throw FileError(fmt::format("{}: its checkpoint does not fit: {}", folder.string(), error.what()));
+  }
+  step_ = checkpoint.step;
+}
+
+void check_memory(LoadedExperiment const& experiment, std::int64_t vocabulary) {
+  Experiment const& settings = experiment.settings;
+  Parameters counted_parameters = Parameters::counted(settings.precision());
+  auto const model = make_model(settings.model, counted_parameters, vocabulary);
+  // Weights, gradients, two moments, perhaps an average; a forward pass, and a quarter of it again for what backward holds at once.
+  double const copies = settings.train.ema ? 5 : 4;
+  double const kept = model->kept_elements(settings.train.batch, model->context()) * (settings.train.recompute ? 0.3 : 1.25);
+  double const bytes = static_cast<double>(bytes_of(settings.precision())) * (copies * static_cast<double>(counted_parameters.elements()) + kept);
+  double const available = available_memory();
+  if (bytes <= available) return;
+  throw ConfigError(place_of(experiment.document, "model"),
+                    fmt::format("the model and a batch need about {:.1f} GB, of which {:.1f} for a batch of {} × {} tokens; {:.1f} GB are free "
+                                "(a smaller train.batch with train.accumulate, or train.recompute: true, needs less)",
+                                bytes / 1e9, kept * static_cast<double>(bytes_of(settings.precision())) / 1e9, settings.train.batch, model->context(), available / 1e9));
+}
+
+}  // namespace heed

@@ -1,0 +1,58 @@
+#pragma once
+
+#include <memory>
+#include <optional>
+
+#include "experiments/experiment.hpp"
+#include "experiments/record.hpp"
+#include "nn/checkpoint.hpp"
+
+namespace heed {
+
+/// A model in training: data, parameters, optimizer, and how many updates have been made.
+class Trainer {
+ public:
+  /// Makes everything at step 0. Throws FileError for data and checkpoints that are wrong, Error for what does not fit together.
+  explicit Trainer(LoadedExperiment const& experiment, bool quiet);
+
+  /// Updates made so far.
+  std::int64_t step() const { return step_; }
+  bool finished() const { return step_ >= settings_.train.steps; }
+  Dataset const& data() const { return *data_; }
+  Model const& model() const { return *model_; }
+  Parameters const& parameters() const { return parameters_; }
+  /// Tokens read in one update.
+  std::int64_t tokens_per_step() const { return settings_.train.batch * settings_.train.accumulate * model_->context(); }
+
+  /// One update; sets `loss`, `grad_norm` and `lr` in the row: those of batch `step()` before the update. Throws TrainingError for
+  /// a loss or gradient that is not finite, naming step, operation and layer.
+  void train_step(Row& row);
+  /// Mean loss per token of the validation data, with the weights as they are after step() updates: sets `validation.loss` and, with
+  /// averaged weights, `validation.ema.loss`. Sets nothing if there is no validation data.
+  void evaluate(Row& row);
+
+  Checkpoint checkpoint() const;
+  /// Goes on from a checkpoint. Throws FileError if it does not belong to this experiment, FolderError if it was made on another
+  /// machine, thread count or matrix library (its bits could not be continued).
+  void resume(Checkpoint const& checkpoint, std::filesystem::path const& folder);
+
+ private:
+  Pass pass_for(std::int64_t micro_batch) const;
+  double accumulate_gradients(std::vector<Batch> const& batches) const;
+  [[noreturn]] void diagnose(std::vector<Batch> const& batches, std::string const& what);
+  double validation_loss() const;
+
+  Experiment const& settings_;
+  std::unique_ptr<Dataset> data_;
+  Parameters parameters_;
+  std::unique_ptr<Model> model_;
+  std::unique_ptr<Optimizer> optimizer_;
+  std::optional<AverageWeights> average_;
+  Stream noise_;
+  std::int64_t step_ = 0;
+};
+
+/// Refuses what cannot fit into memory before anything is made: throws ConfigError with what is needed and what there is.
+void check_memory(LoadedExperiment const& experiment, std::int64_t vocabulary);
+
+}  // namespace heed

@@ -1,0 +1,21 @@
+// a_i = softmax(e_i) over the visible keys: global attention
+
+#include "nn/attention/steps.hpp"
+
+namespace heed {
+
+namespace {
+
+struct Softmax : Align {
+  Tensor operator()(Tensor const& scores, Visibility const& visibility) const override {
+    return masked_softmax(scores, visibility.mask(scores.size(-2), scores.size(-1), scores.dtype()));
+  }
+  bool is_softmax() const override { return true; }
+};
+
+Declared<Align> const declared{
+    {"softmax", "e^{e_ij} / Σ_j e^{e_ij}", "Bahdanau et al. 2015", "n m", [](Scope const&, AttentionSettings const&, HeadShape const&) { return std::make_unique<Softmax>(); }}};
+
+}  // namespace
+
+}  // namespace heed

@@ -1,0 +1,59 @@
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "nn/attention/steps.hpp"
+#include "nn/layers.hpp"
+
+namespace heed {
+
+/// The three steps in a row, for all heads at once.
+class Attention {
+ public:
+  /// Throws Error for a step that is not declared.
+  Attention(Scope const& scope, AttentionSettings const& settings, HeadShape const& shape, double dropout);
+
+  /// query [B, n, H·d], key [B, m, H·d], value [B, m, H·d_v] → [B, n, H·d_v]. By the fused kernel where there is one for the
+  /// combination, else by reference().
+  Tensor operator()(Tensor const& query, Tensor const& key, Tensor const& value, Visibility const& visibility, Pass const& pass) const;
+
+  /// The same as a composition of the steps, whatever the combination; differentiable to any order.
+  Tensor reference(Tensor const& query, Tensor const& key, Tensor const& value, Visibility const& visibility, Pass const& pass) const;
+
+  /// The weights a_ij alone, [B, H, n, m].
+  Tensor weights(Tensor const& query, Tensor const& key, Visibility const& visibility) const;
+
+ private:
+  std::string part_;
+  std::int64_t heads_;
+  double dropout_;
+  std::unique_ptr<Score> score_;
+  std::unique_ptr<Align> align_;
+  std::unique_ptr<Read> read_;
+};
+
+/// Projections, attention, and the projection of the heads' contexts (Vaswani et al. 2017, section 3.2.2).
+class MultiHead {
+ public:
+  struct Shape {
+    std::int64_t width;        ///< of the model
+    std::int64_t heads;
+    std::int64_t key_width;    ///< d_k, per head
+    std::int64_t value_width;  ///< d_v, per head
+    std::int64_t context;
+  };
+  /// `residual`: the factor on the output projection's initial spread.
+  MultiHead(Scope const& scope, AttentionSettings const& settings, Shape const& shape, bool bias, double dropout, double residual);
+
+  /// x [B, n, width] attends to memory [B, m, width] → [B, n, width]. With a cache, `layer` says whose keys and values to continue;
+  /// visibility.offset is then the position of the first query.
+  Tensor operator()(Tensor const& x, Tensor const& memory, Visibility const& visibility, Pass const& pass, std::size_t layer) const;
+
+ private:
+  std::string part_;
+  Linear query_, key_, value_, output_;
+  Attention attention_;
+};
+
+}  // namespace heed

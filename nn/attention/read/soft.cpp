@@ -1,0 +1,19 @@
+// c_i = Σ_j a_ij v_j: the expectation
+
+#include "nn/attention/steps.hpp"
+
+namespace heed {
+
+namespace {
+
+struct Soft : Read {
+  Tensor operator()(Tensor const& weights, Tensor const& value) const override { return matmul(weights, value); }
+  bool is_expectation() const override { return true; }
+};
+
+Declared<Read> const declared{
+    {"soft", "Σ_j a_ij v_j", "Bahdanau et al. 2015", "n m d_v", [](Scope const&, AttentionSettings const&, HeadShape const&) { return std::make_unique<Soft>(); }}};
+
+}  // namespace
+
+}  // namespace heed

@@ -1,0 +1,41 @@
+// e_ij = s · q_i · k_j
+
+#include <cmath>
+#include <cstdlib>
+
+#include "nn/attention/steps.hpp"
+
+namespace heed {
+
+namespace {
+
+struct ScaledDot : Score {
+  explicit ScaledDot(double s) : factor(s) {}
+  Tensor operator()(Tensor const& query, Tensor const& key) const override { return matmul(scale(query, factor), key, false, true); }
+  std::optional<double> constant_dot() const override { return factor; }
+
+  double factor;
+};
+
+/// s is a parameter, one a head.
+struct LearnedScale : Score {
+  LearnedScale(Scope const& scope, HeadShape const& shape)
+      : scale(scope.parameter("scale", {shape.heads}, Initial::constant(1 / std::sqrt(static_cast<double>(shape.width))))) {}
+  Tensor operator()(Tensor const& query, Tensor const& key) const override { return matmul(query * reshape(scale, {-1, 1, 1}), key, false, true); }
+
+  Tensor scale;  // [H]
+};
+
+std::unique_ptr<Score> make(Scope const& scope, AttentionSettings const& settings, HeadShape const& shape) {
+  if (settings.scale == "learned") return std::make_unique<LearnedScale>(scope, shape);
+  auto const width = static_cast<double>(shape.width);
+  if (settings.scale == "rsqrt") return std::make_unique<ScaledDot>(1 / std::sqrt(width));
+  if (settings.scale == "inverse") return std::make_unique<ScaledDot>(1 / width);
+  return std::make_unique<ScaledDot>(settings.scale == "none" ? 1 : std::strtod(settings.scale.c_str(), nullptr));
+}
+
+Declared<Score> const declared{{"scaled_dot", "s · q_i · k_j, s = 1/√d", "Vaswani et al. 2017", "n m d", make}};
+
+}  // namespace
+
+}  // namespace heed

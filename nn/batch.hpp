@@ -1,0 +1,15 @@
+#pragma once
+
+#include "autograd/tensor.hpp"
+
+namespace heed {
+
+/// What one step of training or evaluation sees. Targets of −1 do not count.
+struct Batch {
+  Tensor inputs;          ///< int64 [B, T]
+  Tensor targets;         ///< int64 [B, T]
+  Tensor source;          ///< int64 [B, S], encoder–decoders only
+  Tensor source_lengths;  ///< int64 [B], encoder–decoders only
+};
+
+}  // namespace heed

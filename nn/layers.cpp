@@ -1,0 +1,56 @@
+#include "nn/layers.hpp"
+
+#include <map>
+
+#include "autograd/error.hpp"
+#include "autograd/graph.hpp"
+
+namespace heed {
+
+Linear::Linear(Scope const& scope, std::int64_t in, std::int64_t out, bool with_bias, Initial const& initial)
+    : weight(scope.parameter("weight", {out, in}, initial)), bias(with_bias ? scope.parameter("bias", {out}, Initial::constant(0)) : Tensor()) {}
+
+std::vector<Field> NormSettings::fields() {
+  return {
+      {.name = "kind", .target = &kind, .help = "layer norm, or RMS norm without mean and bias", .words = {"layer", "rms"}},
+      {.name = "place", .target = &place, .help = "pre: x + f(norm x), and a last norm; post: norm(x + f x)", .words = {"pre", "post"}},
+  };
+}
+
+Norm::Norm(Scope const& scope, std::int64_t width, std::string const& kind)
+    : rms(kind == "rms"), weight(scope.parameter("weight", {width}, Initial::constant(1))), bias(rms ? Tensor() : scope.parameter("bias", {width}, Initial::constant(0))) {}
+
+namespace {
+
+using Activation = Tensor (*)(Tensor const&);
+std::map<std::string, Activation> const& activations() {
+  static std::map<std::string, Activation> const table{{"gelu", gelu}, {"gelu_exact", gelu_exact}, {"relu", relu}, {"silu", silu}};
+  return table;
+}
+
+}  // namespace
+
+std::vector<std::string> const& activation_names() {
+  static std::vector<std::string> const names{"gelu", "gelu_exact", "relu", "silu", "swiglu"};
+  return names;
+}
+
+Tensor activate(std::string const& name, Tensor const& x) {
+  auto const found = activations().find(name);
+  if (found == activations().end()) throw Error("activation: '" + name + "' is not known");
+  return found->second(x);
+}
+
+Mlp::Mlp(Scope const& scope, std::int64_t width, std::int64_t hidden, std::string activation_name, bool with_bias, double residual)
+    : part(scope.path()),
+      activation(std::move(activation_name)),
+      gate(activation == "swiglu" ? std::optional<Linear>(std::in_place, scope.at("gate"), width, hidden, with_bias) : std::nullopt),
+      up(scope.at("up"), width, hidden, with_bias),
+      down(scope.at("down"), hidden, width, with_bias, Initial::weight(residual)) {}
+
+Tensor Mlp::operator()(Tensor const& x) const {
+  Part const here(part);
+  return down(gate ? silu((*gate)(x)) * up(x) : activate(activation, up(x)));
+}
+
+}  // namespace heed

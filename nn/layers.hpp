@@ -1,0 +1,55 @@
+#pragma once
+
+#include <string>
+
+#include "nn/parameters.hpp"
+#include "nn/pass.hpp"
+
+namespace heed {
+
+/// y = x Wᵀ + b, weight [out, in], bias [out].
+struct Linear {
+  Linear(Scope const& scope, std::int64_t in, std::int64_t out, bool with_bias, Initial const& initial = Initial::weight());
+  Tensor operator()(Tensor const& x) const { return linear(x, weight, bias); }
+
+  Tensor weight, bias;
+};
+
+/// Rows of weight [count, width] by index.
+struct Embedding {
+  Embedding(Scope const& scope, std::int64_t count, std::int64_t width) : weight(scope.parameter("weight", {count, width}, Initial::weight())) {}
+  Tensor operator()(Tensor const& tokens) const { return embedding(weight, tokens); }
+
+  Tensor weight;
+};
+
+struct NormSettings : Settings {
+  std::string kind = "layer";  ///< layer (Ba et al. 2016) or rms (Zhang & Sennrich 2019)
+  std::string place = "pre";   ///< pre: x + f(norm x), and a last norm; post: norm(x + f x) (Vaswani et al. 2017)
+  std::vector<Field> fields() override;
+};
+
+/// Layer norm or RMS norm over the last axis, eps 1e-5; RMS norm has no bias.
+struct Norm {
+  Norm(Scope const& scope, std::int64_t width, std::string const& kind);
+  Tensor operator()(Tensor const& x) const { return rms ? rms_norm(x, weight) : layer_norm(x, weight, bias); }
+
+  bool rms;
+  Tensor weight, bias;
+};
+
+/// The names of the activations, and the function of one ("swiglu" is a gate, not a function of one argument).
+std::vector<std::string> const& activation_names();
+Tensor activate(std::string const& name, Tensor const& x);
+
+/// down(f(up x)), or swiglu's down(silu(gate x) · up x) (Shazeer 2020). `residual`: the factor on down's initial spread.
+struct Mlp {
+  Mlp(Scope const& scope, std::int64_t width, std::int64_t hidden, std::string activation_name, bool with_bias, double residual);
+  Tensor operator()(Tensor const& x) const;
+
+  std::string part, activation;
+  std::optional<Linear> gate;
+  Linear up, down;
+};
+
+}  // namespace heed

@@ -1,0 +1,52 @@
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "nn/batch.hpp"
+#include "nn/parameters.hpp"
+#include "nn/pass.hpp"
+#include "nn/settings.hpp"
+
+namespace heed {
+
+/// What can be trained: parameters, and logits for a batch.
+class Model {
+ public:
+  virtual ~Model() = default;
+
+  /// Scores of the next token at every place: [B, T, V].
+  virtual Tensor logits(Batch const& batch, Pass const& pass) const = 0;
+  /// The longest row of tokens that it was made for.
+  virtual std::int64_t context() const = 0;
+  virtual std::int64_t vocabulary() const = 0;
+  /// Of the residual stream or the state: what the noam schedule divides by.
+  virtual std::int64_t width() const = 0;
+  /// The longest row that it can read at all; nothing: any.
+  virtual std::optional<std::int64_t> limit() const { return std::nullopt; }
+  /// Layers that keep keys and values while decoding; 0: the model does not generate text step by step.
+  virtual std::size_t cache_layers() const { return 0; }
+  /// Elements that a recorded forward pass keeps for a batch of B rows of T tokens, about: what a memory estimate needs.
+  virtual double kept_elements(std::int64_t batch, std::int64_t tokens) const = 0;
+  /// Floating-point operations of one forward pass over a token, about.
+  virtual double flops_per_token() const = 0;
+};
+
+/// A kind of model, declared beside its definition: `model: {kind: gpt, …}`.
+struct ModelKind {
+  std::string name, help;
+  std::function<std::shared_ptr<Settings>()> settings;
+  std::function<std::unique_ptr<Model>(Parameters& parameters, Settings const& settings, std::int64_t vocabulary)> make;
+};
+struct DeclaredModel {
+  explicit DeclaredModel(ModelKind kind);
+};
+std::vector<ModelKind> const& model_kinds();
+/// `model:` in YAML.
+Choice model_choice();
+/// Throws Error for a kind that is not declared.
+std::unique_ptr<Model> make_model(Choice const& choice, Parameters& parameters, std::int64_t vocabulary);
+
+}  // namespace heed

@@ -1,0 +1,99 @@
+#include "nn/parameters.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+
+#include "autograd/error.hpp"
+#include "autograd/random.hpp"
+
+namespace heed {
+
+std::vector<Field> InitSettings::fields() {
+  return {
+      {.name = "from", .target = &from, .help = "a checkpoint to start from; empty: draw"},
+      {.name = "scheme", .target = &scheme, .help = "how weights are drawn", .words = {"normal", "xavier", "uniform"}},
+      {.name = "std", .target = &std, .help = "spread of the weights (not for xavier)", .least = 0},
+  };
+}
+
+namespace {
+
+Tensor drawn(Shape const& shape, Initial const& initial, InitSettings const& init, Stream const& stream, DType dtype) {
+  auto const scaled = [&](Tensor values, double factor) {
+    if (dtype == DType::float32) {
+      for (float& v : values.mutable_data<float>()) v *= static_cast<float>(factor);
+    } else {
+      for (double& v : values.mutable_data<double>()) v *= factor;
+    }
+    return values;
+  };
+  switch (initial.kind) {
+    case Initial::Kind::constant: return Tensor::full(shape, initial.value, dtype);
+    case Initial::Kind::normal: return scaled(Tensor::normal(shape, stream, dtype), initial.value);
+    case Initial::Kind::weight: break;
+  }
+  if (init.scheme == "normal") return scaled(Tensor::normal(shape, stream, dtype), init.std * initial.value);
+  double spread = init.std;
+  if (init.scheme == "xavier") {
+    auto const outputs = static_cast<double>(shape.rank() > 0 ? shape[0] : 1);
+    spread = std::sqrt(6 / (outputs + static_cast<double>(shape.elements()) / std::max(outputs, 1.0)));
+  }
+  spread *= initial.value;
+  return Tensor::uniform(shape, stream, dtype, -spread, spread);
+}
+
+}  // namespace
+
+Tensor Parameters::add(std::string const& name, Shape const& shape, Initial const& initial) {
+  if (find(name) != nullptr) throw Error(fmt::format("parameters: the name '{}' is taken", name));
+  if (counting_) return all_.emplace_back(name, Tensor::of_shape(shape, dtype_)).second;
+  Tensor value = drawn(shape, initial, init_, Stream(seed_, "initial").child(name), dtype_);
+  value.set_requires_grad();
+  all_.emplace_back(name, value);
+  return value;
+}
+
+Tensor const* Parameters::find(std::string const& name) const {
+  auto const found = std::ranges::find(all_, name, &std::pair<std::string, Tensor>::first);
+  return found == all_.end() ? nullptr : &found->second;
+}
+
+std::int64_t Parameters::elements() const {
+  std::int64_t total = 0;
+  for (auto const& [name, value] : all_) total += value.elements();
+  return total;
+}
+
+void Parameters::clear_gradients() {
+  for (auto& [name, value] : all_) value.clear_grad();
+}
+
+void Parameters::assign(std::vector<std::pair<std::string, Tensor>> const& values) {
+  std::map<std::string, Tensor> given(values.begin(), values.end());
+  std::vector<std::string> complaints;
+  for (auto const& [name, parameter] : all_) {
+    auto const found = given.find(name);
+    if (found == given.end()) {
+      complaints.push_back(fmt::format("'{}' {} is missing", name, to_string(parameter.shape())));
+    } else if (found->second.shape() != parameter.shape()) {
+      complaints.push_back(fmt::format("'{}' is {}, the model's is {}", name, to_string(found->second.shape()), to_string(parameter.shape())));
+    }
+  }
+  for (auto const& [name, value] : given) {
+    if (find(name) == nullptr) complaints.push_back(fmt::format("'{}' {} is not the model's", name, to_string(value.shape())));
+  }
+  if (!complaints.empty()) throw Error(fmt::format("{}", fmt::join(complaints, "; ")));
+  for (auto& [name, parameter] : all_) {
+    Tensor const source = given.at(name).detach().to(dtype_);
+    if (dtype_ == DType::float32) {
+      std::ranges::copy(source.data<float>(), parameter.mutable_data<float>().begin());
+    } else {
+      std::ranges::copy(source.data<double>(), parameter.mutable_data<double>().begin());
+    }
+  }
+}
+
+}  // namespace heed

@@ -1,0 +1,79 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "autograd/tensor.hpp"
+#include "nn/settings.hpp"
+
+namespace heed {
+
+/// `init:` how weights start, and a checkpoint to start from.
+struct InitSettings : Settings {
+  std::string from;               ///< a checkpoint; empty: draw
+  std::string scheme = "normal";  ///< normal: N(0, std²); xavier: uniform ±√(6/(in + out)) (Glorot & Bengio 2010); uniform: uniform ±std
+  double std = 0.02;
+  std::vector<Field> fields() override;
+};
+
+/// How one parameter starts.
+struct Initial {
+  enum class Kind { weight, normal, constant } kind;
+  double value = 1;  ///< weight: factor on the scheme's spread; normal: standard deviation; constant: the value
+
+  static Initial weight(double factor = 1) { return {Kind::weight, factor}; }
+  static Initial normal(double deviation) { return {Kind::normal, deviation}; }
+  static Initial constant(double value) { return {Kind::constant, value}; }
+};
+
+/// The parameters of a model: leaves of the graph with names, in the order of creation. The names are the checkpoint's keys. A parameter
+/// draws its initial values from a stream keyed by its name, so that what two models share starts equal.
+class Parameters {
+ public:
+  Parameters(std::uint64_t seed, DType dtype, InitSettings init = {}) : seed_(seed), dtype_(dtype), init_(std::move(init)) {}
+
+  /// Parameters that are counted and have shapes, but no elements: what a model will need, before it is made.
+  static Parameters counted(DType dtype) {
+    Parameters parameters(0, dtype);
+    parameters.counting_ = true;
+    return parameters;
+  }
+
+  /// Throws Error for a name that is taken.
+  Tensor add(std::string const& name, Shape const& shape, Initial const& initial);
+  std::vector<std::pair<std::string, Tensor>> const& all() const { return all_; }
+  Tensor const* find(std::string const& name) const;
+  DType dtype() const { return dtype_; }
+  /// Number of numbers in all of them.
+  std::int64_t elements() const;
+  void clear_gradients();
+
+  /// Copies values into the parameters, converting the dtype. Throws Error naming every missing, left-over and misshapen tensor.
+  void assign(std::vector<std::pair<std::string, Tensor>> const& values);
+
+ private:
+  std::uint64_t seed_;
+  DType dtype_;
+  InitSettings init_;
+  bool counting_ = false;
+  std::vector<std::pair<std::string, Tensor>> all_;
+};
+
+/// A place in a model's tree of names: Scope(p).at("blocks.0").at("mlp") makes parameters "blocks.0.mlp.…".
+class Scope {
+ public:
+  explicit Scope(Parameters& parameters) : parameters_(&parameters) {}
+  Scope at(std::string const& name) const { return {*parameters_, path_.empty() ? name : path_ + "." + name}; }
+  Tensor parameter(std::string const& name, Shape const& shape, Initial const& initial) const { return parameters_->add(path_.empty() ? name : path_ + "." + name, shape, initial); }
+  std::string const& path() const { return path_; }
+  DType dtype() const { return parameters_->dtype(); }
+
+ private:
+  Scope(Parameters& parameters, std::string path) : parameters_(&parameters), path_(std::move(path)) {}
+  Parameters* parameters_;
+  std::string path_;
+};
+
+}  // namespace heed

@@ -1,0 +1,32 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "autograd/operations.hpp"
+#include "autograd/random.hpp"
+
+namespace heed {
+
+/// Keys and values of the tokens already read, one entry a layer, so that a decoder reads each token once.
+struct KeyValueCache {
+  struct Layer {
+    Tensor key, value;  ///< [B, past, H·d]; undefined before the first token
+  };
+  std::vector<Layer> layers;
+  std::int64_t past = 0;  ///< tokens read: the position of the next one
+};
+
+/// What a forward pass carries through a model beside its input.
+struct Pass {
+  std::optional<Stream> noise;     ///< while training: where dropout draws from; a stream of its own for every step and micro-batch
+  KeyValueCache* cache = nullptr;  ///< while decoding step by step
+  bool recompute = false;          ///< keep only what enters each block, and run it again for its gradient (Chen et al. 2016)
+
+  /// Dropout while training, keyed by the place that asks ("blocks.0.attention.weights"); x itself otherwise.
+  Tensor dropout(Tensor const& x, double rate, std::string const& place) const { return noise && rate > 0 ? heed::dropout(x, rate, noise->child(place)) : x; }
+};
+
+}  // namespace heed

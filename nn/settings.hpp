@@ -1,0 +1,59 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <limits>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+namespace heed {
+
+struct Settings;
+
+/// A section whose `kind:` key chooses which settings it holds (`data: {kind: text, …}`, `schedule: {kind: cosine, …}`).
+struct Choice {
+  struct Option {
+    std::string name;
+    std::string help;
+    std::function<std::shared_ptr<Settings>()> make;
+  };
+  std::vector<Option> options;
+  std::string kind;                    ///< the chosen option's name; empty until chosen
+  std::shared_ptr<Settings> settings;  ///< the chosen option's settings
+};
+
+/// A field of a settings struct: where its value lives, and what a reader, a writer, a checker or a page of help must know of it.
+/// The default is what the struct holds before anything is read.
+struct Field {
+  using Target = std::variant<bool*, std::int64_t*, double*, std::string*, std::vector<double>*, std::vector<std::string>*, std::optional<double>*,
+                              std::optional<std::int64_t>*, std::optional<std::string>*, Settings*, Choice*>;
+  std::string name;
+  Target target;
+  std::string help{};
+  double least = -std::numeric_limits<double>::infinity();    ///< allowed range of numbers, ends included unless `open`
+  double greatest = std::numeric_limits<double>::infinity();
+  bool open = false;                                          ///< the ends of the range are not allowed
+  std::vector<std::string> words{};                           ///< if not empty: the strings that are allowed
+  bool required = false;
+};
+
+/// Settings are plain structs that describe their own fields, once: parsing, defaults, range checks, did-you-mean, `heed check`,
+/// `heed list` and the resolved configuration all follow from that. `experiments` fills them from YAML; nothing here knows of YAML.
+struct Settings {
+  virtual ~Settings() = default;
+  virtual std::vector<Field> fields() = 0;
+  /// Checks across fields (width divisible by heads, …): a message that begins with the field's name and ": ", or nothing.
+  virtual std::optional<std::string> contradiction() { return std::nullopt; }
+  /// A section that may also be written as one word or a number (`attention: local-p`, `clip: 1.0`): turns it into fields.
+  /// False if this section has no such short form or does not know the word.
+  virtual bool from_word(std::string_view) { return false; }
+  /// The words that from_word knows, for messages.
+  virtual std::vector<std::string> short_words() { return {}; }
+};
+
+}  // namespace heed
