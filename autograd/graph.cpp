@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cmath>
 #include <mutex>
@@ -101,7 +102,7 @@ Tensor record(char const* operation, std::vector<Tensor> inputs, Tensor value, K
   if (!recording_now || !any_wants_gradient(inputs)) return value;
   auto node = std::make_shared<Node>(operation);
   for (std::size_t i = 0; i < inputs.size(); ++i) {
-    if ((keep.inputs >> i & 1U) == 0) inputs[i] = inputs[i].hollow();
+    if ((keep.inputs >> std::min<std::size_t>(i, 31) & 1U) == 0) inputs[i] = inputs[i].hollow();  // the last bit is all further inputs'
   }
   node->inputs = std::move(inputs);
   node->output = keep.output ? value.detach() : value.detach().hollow();

@@ -99,9 +99,10 @@ Tensor conv2d(Tensor const& x, Tensor const& weight, Tensor const& bias, std::in
   if (stride < 1 || padding < 0) throw Error(fmt::format("conv2d: a stride of {} and a padding of {}: at least 1 and 0", stride, padding));
   bool const fits = std::min(weight.size(2), weight.size(3)) > 0 && x.size(2) + 2 * padding >= weight.size(2) &&
                     x.size(3) + 2 * padding >= weight.size(3);
-  if (!fits)
+  if (!fits) {
     throw Error(fmt::format("conv2d: weight {} does not fit into x {} with a padding of {}", to_string(weight.shape()),
                             to_string(x.shape()), padding));
+  }
   Patches const p{x.size(0), x.size(1), x.size(2), x.size(3), weight.size(2), weight.size(3), stride, padding};
   Tensor const y = matmul(reshape(weight, {outputs, p.patches()[1]}), unfold(x, p));  // [B, O, down · across]
   Tensor const pixels = reshape(y, {p.batch, outputs, p.down, p.across});

@@ -130,8 +130,9 @@ Tensor contracted(Lettered const& a, Lettered const& b, std::string const& outpu
 
 Tensor einsum(std::string const& formula, std::vector<Tensor> const& operands) {
   auto const [letters, output] = parsed(formula);
-  if (operands.size() != letters.size())
+  if (operands.size() != letters.size()) {
     throw Error(fmt::format("einsum: '{}' has {} operands; {} given", formula, letters.size(), operands.size()));
+  }
   if (operands.size() > 2) throw Error(fmt::format("einsum: '{}': one or two operands, not {}", formula, operands.size()));
   std::vector<Lettered> given;
   for (std::size_t i = 0; i < operands.size(); ++i) {

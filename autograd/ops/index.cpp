@@ -18,8 +18,9 @@ constexpr double element_cost = 0.5;
 
 /// Throws Error unless every index is an int64 in [0, extent): names the first that is not.
 void require_within(char const* operation, Tensor const& index, std::int64_t extent) {
-  if (index.dtype() != DType::int64)
+  if (index.dtype() != DType::int64) {
     throw Error(fmt::format("{}: indices are int64, not {} {}", operation, to_string(index.dtype()), to_string(index.shape())));
+  }
   auto const all = index.data<std::int64_t>();
   auto const bad = std::ranges::find_if(all, [extent](std::int64_t i) { return i < 0 || i >= extent; });
   if (bad == all.end()) return;
@@ -36,9 +37,13 @@ void require_within(char const* operation, Tensor const& index, std::int64_t ext
 void require_same_beside(char const* operation, std::int64_t axis, Shape const& shape, Shape const& index) {
   Shape cut = index;
   if (cut.rank() == shape.rank()) cut.set(axis, shape[axis]);
-  if (cut != shape)
+  if (cut != shape) {
     throw Error(fmt::format("{}: shapes differ beside axis {}: {} and index {}", operation, axis, to_string(shape), to_string(index)));
+  }
 }
+
+/// What the wrong calls below are made on.
+Tensor matrix() { return Tensor::zeros({2, 3}, DType::float32); }
 
 }  // namespace
 
@@ -64,37 +69,36 @@ Tensor gather(Tensor const& x, std::int64_t axis, Tensor const& index) {
     return std::vector{scatter_add(s.x(0).shape(), axis, s.x(1), s.dy), Tensor()};
   });
 }
-static Registered const gather_check{
-    {"gather",
-     "x[index] along an axis",
-     {{{{{3, 4}}},
-       [](std::vector<Tensor> const& x) {
-         return gather(x[0], 1, Tensor::of(std::vector<std::int64_t>{0, 0, 3, 2, 1, 2}, {3, 2}));
-       }},
-      {{{{2, 3, 2}}},
-       [](std::vector<Tensor> const& x) {
-         return gather(x[0], -2, Tensor::of(std::vector<std::int64_t>{2, 0, 1, 1}, {2, 1, 2}));
-       }},
-      {{{{3, 4}}},
-       [](std::vector<Tensor> const& x) {
-         return gather(x[0], 1, Tensor({3, 0}, DType::int64));
-       }}},
-     {{[] {
-         gather(Tensor::zeros({2, 3}, DType::float32), 1, Tensor::of(std::vector<std::int64_t>{0, 3}, {2, 1}));
-       },
-       "gather: index 3 at [1, 0] is outside [0, 3)"},
-      {[] {
-         gather(Tensor::zeros({2, 3}, DType::float32), 1, Tensor::zeros({3, 1}, DType::int64));
-       },
-       "gather: shapes differ beside axis 1: [2, 3] and index [3, 1]"},
-      {[] {
-         gather(Tensor::zeros({2, 3}, DType::float32), 1, Tensor::zeros({2, 1}, DType::float32));
-       },
-       "gather: indices are int64, not float32 [2, 1]"},
-      {[] {
-         gather(Tensor::zeros({2, 3}, DType::float32), 2, Tensor::zeros({2, 1}, DType::int64));
-       },
-       "gather: axis 2 is out of range for the shape [2, 3]"}}}};
+static Registered const gather_check{{"gather",
+                                      "x[index] along an axis",
+                                      {{{{{3, 4}}},
+                                        [](std::vector<Tensor> const& x) {
+                                          return gather(x[0], 1, Tensor::of(std::vector<std::int64_t>{0, 0, 3, 2, 1, 2}, {3, 2}));
+                                        }},
+                                       {{{{2, 3, 2}}},
+                                        [](std::vector<Tensor> const& x) {
+                                          return gather(x[0], -2, Tensor::of(std::vector<std::int64_t>{2, 0, 1, 1}, {2, 1, 2}));
+                                        }},
+                                       {{{{3, 4}}},
+                                        [](std::vector<Tensor> const& x) {
+                                          return gather(x[0], 1, Tensor({3, 0}, DType::int64));
+                                        }}},
+                                      {{[] {
+                                          gather(matrix(), 1, Tensor::of(std::vector<std::int64_t>{0, 3}, {2, 1}));
+                                        },
+                                        "gather: index 3 at [1, 0] is outside [0, 3)"},
+                                       {[] {
+                                          gather(matrix(), 1, Tensor::zeros({3, 1}, DType::int64));
+                                        },
+                                        "gather: shapes differ beside axis 1: [2, 3] and index [3, 1]"},
+                                       {[] {
+                                          gather(matrix(), 1, Tensor::zeros({2, 1}, DType::float32));
+                                        },
+                                        "gather: indices are int64, not float32 [2, 1]"},
+                                       {[] {
+                                          gather(matrix(), 2, Tensor::zeros({2, 1}, DType::int64));
+                                        },
+                                        "gather: axis 2 is out of range for the shape [2, 3]"}}}};
 
 Tensor scatter_add(Shape const& shape, std::int64_t axis, Tensor const& index, Tensor const& source) {
   axis = axis_of("scatter_add", shape, axis);
@@ -238,9 +242,7 @@ static Registered const embedding_transposed_check{
          return embedding_transposed(x[0], Tensor::of(std::vector<std::int64_t>{3, 0, 0, 1, 3, 3}, {2, 3}), 4);
        }},
       {{{{0, 2}}}, [](std::vector<Tensor> const& x) { return embedding_transposed(x[0], Tensor({0}, DType::int64), 4); }}},
-     {{[] {
-         embedding_transposed(Tensor::zeros({2, 3}, DType::float32), Tensor::zeros({3}, DType::int64), 4);
-       },
+     {{[] { embedding_transposed(matrix(), Tensor::zeros({3}, DType::int64), 4); },
        "embedding_transposed: [2, 3] is not one row for each token of [3]"},
       {[] {
          embedding_transposed(Tensor::zeros({1, 3}, DType::float32), Tensor::of(std::vector<std::int64_t>{4}, {1}), 4);

@@ -25,6 +25,9 @@ Tensor reshaped(char const* operation, Tensor const& x, Shape const& shape) {
                 [operation](Step const& s) { return std::vector{reshaped(operation, s.dy, s.x().shape())}; });
 }
 
+/// What the wrong calls below are made on.
+Tensor matrix() { return Tensor::zeros({2, 3}, DType::float32); }
+
 }  // namespace
 
 Tensor reshape(Tensor const& x, Extents const& extents) {
@@ -51,17 +54,14 @@ static Registered const reshape_check{{"reshape",
                                            return reshape(x[0], {0, 7});
                                          }}},
                                        {{[] {
-                                           reshape(Tensor::zeros({2, 3}, DType::float32), {4, -1});
+                                           reshape(matrix(), {4, -1});
                                          },
                                          "reshape: [2, 3] does not become [4, -1]"},
                                         {[] {
-                                           reshape(Tensor::zeros({2, 3}, DType::float32), {-1, -1});
+                                           reshape(matrix(), {-1, -1});
                                          },
                                          "reshape: [2, 3] does not become [-1, -1]"},
-                                        {[] {
-                                           reshape(Tensor::zeros({2, 3}, DType::float32), {5});
-                                         },
-                                         "reshape: [2, 3] does not become [5]"}}}};
+                                        {[] { reshape(matrix(), {5}); }, "reshape: [2, 3] does not become [5]"}}}};
 
 Tensor squeeze(Tensor const& x, std::int64_t axis) {
   std::int64_t const gone = axis_of("squeeze", x.shape(), axis);
@@ -77,10 +77,7 @@ static Registered const squeeze_check{
      "without an axis of 1",
      {{{{{3, 1, 4}}}, [](std::vector<Tensor> const& x) { return squeeze(x[0], 1); }},
       {{{{1}}}, [](std::vector<Tensor> const& x) { return squeeze(x[0], -1); }}},
-     {{[] {
-         squeeze(Tensor::zeros({2, 3}, DType::float32), 1);
-       },
-       "squeeze: axis 1 of [2, 3] is not 1"},
+     {{[] { squeeze(matrix(), 1); }, "squeeze: axis 1 of [2, 3] is not 1"},
       {[] { squeeze(Tensor::zeros({1}, DType::float32), 1); }, "squeeze: axis 1 is out of range for the shape [1]"}}}};
 
 Tensor unsqueeze(Tensor const& x, std::int64_t axis) {
@@ -95,10 +92,7 @@ static Registered const unsqueeze_check{
      "with a new axis of 1",
      {{{{{3, 4}}}, [](std::vector<Tensor> const& x) { return unsqueeze(x[0], 1) * unsqueeze(x[0], 0); }},
       {{{{}}}, [](std::vector<Tensor> const& x) { return unsqueeze(x[0], -1); }}},
-     {{[] {
-         unsqueeze(Tensor::zeros({2, 3}, DType::float32), 3);
-       },
-       "unsqueeze: no place for an axis 3 in [2, 3]"}}}};
+     {{[] { unsqueeze(matrix(), 3); }, "unsqueeze: no place for an axis 3 in [2, 3]"}}}};
 
 Tensor permute(Tensor const& x, Extents const& axes) {
   Extents order;
@@ -147,16 +141,13 @@ static Registered const permute_check{{"permute",
                                            return permute(x[0], {2, 1, 0});
                                          }},
                                         {{{{}}}, [](std::vector<Tensor> const& x) { return permute(x[0], {}); }}},
-                                       {{[] {
-                                           permute(Tensor::zeros({2, 3}, DType::float32), {0});
-                                         },
-                                         "permute: [0] does not name every axis of [2, 3] once"},
+                                       {{[] { permute(matrix(), {0}); }, "permute: [0] does not name every axis of [2, 3] once"},
                                         {[] {
-                                           permute(Tensor::zeros({2, 3}, DType::float32), {1, 1});
+                                           permute(matrix(), {1, 1});
                                          },
                                          "permute: [1, 1] does not name every axis of [2, 3] once"},
                                         {[] {
-                                           permute(Tensor::zeros({2, 3}, DType::float32), {0, 2});
+                                           permute(matrix(), {0, 2});
                                          },
                                          "permute: axis 2 is out of range for the shape [2, 3]"}}}};
 
@@ -211,12 +202,9 @@ static Registered const expand_check{{"expand",
                                           return expand(x[0], {0, 3});
                                         }}},
                                       {{[] {
-                                          expand(Tensor::zeros({2, 3}, DType::float32), {4, 3});
+                                          expand(matrix(), {4, 3});
                                         },
                                         "expand: [2, 3] does not expand to [4, 3]"},
-                                       {[] {
-                                          expand(Tensor::zeros({2, 3}, DType::float32), {3});
-                                        },
-                                        "expand: [2, 3] does not expand to [3]"}}}};
+                                       {[] { expand(matrix(), {3}); }, "expand: [2, 3] does not expand to [3]"}}}};
 
 }  // namespace heed

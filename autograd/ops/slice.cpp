@@ -56,6 +56,9 @@ Tensor unslice(Tensor const& piece, Shape const& shape, Range const& range) {
   return record("unslice", {piece}, std::move(y), keep_nothing, [range](Step const& s) { return std::vector{sliced(s.dy, range)}; });
 }
 
+/// What the wrong calls below are made on.
+Tensor matrix() { return Tensor::zeros({2, 3}, DType::float32); }
+
 }  // namespace
 
 Tensor slice(Tensor const& x, std::int64_t axis, std::int64_t start, std::int64_t stop, std::int64_t step) {
@@ -81,14 +84,8 @@ static Registered const slice_check{{"slice",
                                       {{{{1, 4, 2}}}, [](std::vector<Tensor> const& x) { return slice(x[0], 1, 1, 3); }},
                                       {{{{4, 2}}}, [](std::vector<Tensor> const& x) { return slice(x[0], 0, 3, 1); }},
                                       {{{{0, 2}}}, [](std::vector<Tensor> const& x) { return slice(x[0], 0, 0, 5, 2); }}},
-                                     {{[] {
-                                         slice(Tensor::zeros({2, 3}, DType::float32), 2, 0, 1);
-                                       },
-                                       "slice: axis 2 is out of range for the shape [2, 3]"},
-                                      {[] {
-                                         slice(Tensor::zeros({2, 3}, DType::float32), 1, 0, 1, 0);
-                                       },
-                                       "slice: a step of 0 along axis 1 of [2, 3]"}}}};
+                                     {{[] { slice(matrix(), 2, 0, 1); }, "slice: axis 2 is out of range for the shape [2, 3]"},
+                                      {[] { slice(matrix(), 1, 0, 1, 0); }, "slice: a step of 0 along axis 1 of [2, 3]"}}}};
 
 std::vector<Tensor> split(Tensor const& x, std::vector<std::int64_t> const& sizes, std::int64_t axis) {
   std::int64_t const position = axis_of("split", x.shape(), axis);
@@ -112,11 +109,11 @@ static Registered const split_check{{"split",
                                          return concatenate({parts[3], parts[1], parts[0] * 2, parts[2] * parts[2]}, 1);
                                        }}},
                                      {{[] {
-                                         split(Tensor::zeros({2, 3}, DType::float32), {1, 1}, 1);
+                                         split(matrix(), {1, 1}, 1);
                                        },
                                        "split: the sizes [1, 1] do not make up axis 1 of [2, 3]"},
                                       {[] {
-                                         split(Tensor::zeros({2, 3}, DType::float32), {4, -1}, 1);
+                                         split(matrix(), {4, -1}, 1);
                                        },
                                        "split: the sizes [4, -1] do not make up axis 1 of [2, 3]"}}}};
 
@@ -127,13 +124,15 @@ Tensor concatenate(std::vector<Tensor> const& parts, std::int64_t axis) {
   Shape shape = first.shape();
   shape.set(position, 0);
   for (Tensor const& part : parts) {
-    if (part.dtype() != first.dtype())
+    if (part.dtype() != first.dtype()) {
       throw Error(fmt::format("concatenate: dtypes differ: {} and {}", to_string(first.dtype()), to_string(part.dtype())));
+    }
     Shape rest = part.shape();
     if (rest.rank() == shape.rank()) rest.set(position, shape[position]);
-    if (rest != shape)
+    if (rest != shape) {
       throw Error(
           fmt::format("concatenate: shapes differ beside axis {}: {} and {}", axis, to_string(first.shape()), to_string(part.shape())));
+    }
     shape.set(position, shape[position] + part.size(position));
   }
   Tensor y(shape, first.dtype());
@@ -165,11 +164,11 @@ static Registered const concatenate_check{
       {{{{2}}}, [](std::vector<Tensor> const& x) { return concatenate(std::vector<Tensor>(40, x[0]), 0); }}},
      {{[] { concatenate({}, 0); }, "concatenate: no tensors"},
       {[] {
-         concatenate({Tensor::zeros({2, 3}, DType::float32), Tensor::zeros({2}, DType::float32)}, 0);
+         concatenate({matrix(), Tensor::zeros({2}, DType::float32)}, 0);
        },
        "concatenate: shapes differ beside axis 0: [2, 3] and [2]"},
       {[] {
-         concatenate({Tensor::zeros({2, 3}, DType::float32), Tensor::zeros({3, 4}, DType::float32)}, 1);
+         concatenate({matrix(), Tensor::zeros({3, 4}, DType::float32)}, 1);
        },
        "concatenate: shapes differ beside axis 1: [2, 3] and [3, 4]"},
       {[] {
@@ -181,8 +180,9 @@ Tensor stack(std::vector<Tensor> const& parts, std::int64_t axis) {
   if (parts.empty()) throw Error("stack: no tensors");
   std::vector<Tensor> layers;
   for (Tensor const& part : parts) {
-    if (part.shape() != parts.front().shape())
+    if (part.shape() != parts.front().shape()) {
       throw Error(fmt::format("stack: shapes differ: {} and {}", to_string(parts.front().shape()), to_string(part.shape())));
+    }
     layers.push_back(unsqueeze(part, axis));
   }
   return concatenate(layers, axis);
@@ -203,9 +203,10 @@ static Registered const stack_check{{"stack",
 
 Tensor pad(Tensor const& x, std::int64_t axis, std::int64_t before, std::int64_t after, double value) {
   std::int64_t const position = axis_of("pad", x.shape(), axis);
-  if (before < 0 || after < 0)
+  if (before < 0 || after < 0) {
     throw Error(
         fmt::format("pad: {} before and {} after axis {} of {}: neither can be negative", before, after, axis, to_string(x.shape())));
+  }
   Shape shape = x.shape();
   shape.set(position, before + x.size(position) + after);
   Tensor y = Tensor::full(shape, value, x.dtype());
@@ -215,15 +216,13 @@ Tensor pad(Tensor const& x, std::int64_t axis, std::int64_t before, std::int64_t
   Range const inside{position, before, x.size(position), 1};
   return record("pad", {x}, std::move(y), keep_nothing, [inside](Step const& s) { return std::vector{sliced(s.dy, inside)}; });
 }
-static Registered const pad_check{{"pad",
-                                   "a value before and after",
-                                   {{{{{2, 3}}}, [](std::vector<Tensor> const& x) { return pad(x[0], -1, 2, 1, 0.5); }},
-                                    {{{{2, 3}}}, [](std::vector<Tensor> const& x) { return pad(x[0], 0, 0, 1); }},
-                                    {{{{2, 0}}}, [](std::vector<Tensor> const& x) { return pad(x[0], 1, 1, 1); }}},
-                                   {{[] {
-                                       pad(Tensor::zeros({2, 3}, DType::float32), 1, 0, -1);
-                                     },
-                                     "pad: 0 before and -1 after axis 1 of [2, 3]: neither can be negative"}}}};
+static Registered const pad_check{
+    {"pad",
+     "a value before and after",
+     {{{{{2, 3}}}, [](std::vector<Tensor> const& x) { return pad(x[0], -1, 2, 1, 0.5); }},
+      {{{{2, 3}}}, [](std::vector<Tensor> const& x) { return pad(x[0], 0, 0, 1); }},
+      {{{{2, 0}}}, [](std::vector<Tensor> const& x) { return pad(x[0], 1, 1, 1); }}},
+     {{[] { pad(matrix(), 1, 0, -1); }, "pad: 0 before and -1 after axis 1 of [2, 3]: neither can be negative"}}}};
 
 Tensor tril(Tensor const& x, std::int64_t diagonal) {
   if (x.rank() < 2) throw Error(fmt::format("tril: wants a matrix, not {}", to_string(x.shape())));
