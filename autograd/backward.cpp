@@ -1,10 +1,10 @@
 // The walk: newest node first, so that a node is reached after everything that was made of it.
 
-#include <fmt/format.h>
-
 #include <map>
 #include <unordered_map>
 #include <unordered_set>
+
+#include <fmt/format.h>
 
 #include "autograd/graph.hpp"
 #include "autograd/kernels/accumulate.hpp"
@@ -38,7 +38,8 @@ Tensor fitted(Tensor gradient, Tensor const& input) {
 struct Goal {
   bool consume = false;
   bool into_leaves = false;
-  std::unordered_map<Node const*, Tensor> chosen;                // grad: the nodes asked for, and their gradients
+  bool ends_at_chosen = false;                                       // grad_within: nothing behind a chosen node, nor its hooks
+  std::unordered_map<Node const*, Tensor> chosen{};                  // grad: the nodes asked for, and their gradients
   std::unordered_set<Node const*> const* leads_to_chosen = nullptr;  // grad: the nodes that have a chosen one behind them
 };
 
@@ -70,14 +71,19 @@ void walk(std::vector<Tensor> const& outputs, std::vector<Tensor> seeds, Goal& g
     Pending current = std::move(pending.begin()->second);
     pending.erase(pending.begin());
     Node& node = *current.node;
-    if (!node.hooks.empty()) current.gradient = run_hooks(node, std::move(current.gradient));
-    if (auto const found = goal.chosen.find(&node); found != goal.chosen.end()) found->second = current.gradient;
+    auto const found = goal.chosen.find(&node);
+    bool const ends = goal.ends_at_chosen && found != goal.chosen.end();
+    if (!node.hooks.empty() && !ends) current.gradient = run_hooks(node, std::move(current.gradient));
+    if (found != goal.chosen.end()) found->second = current.gradient;
+    if (ends) continue;
     if (node.is_leaf()) {
       if (goal.into_leaves) accumulate(node.gradient, current.gradient);
       continue;
     }
     if (node.consumed) {
-      throw Error(fmt::format("backward: the graph behind {} was freed by an earlier backward(); pass keep_graph, or use grad(), which keeps it", describe(node)));
+      throw Error(
+          fmt::format("backward: the graph behind {} was freed by an earlier backward(); pass keep_graph, or use grad(), which keeps it",
+                      describe(node)));
     }
     wanted.clear();
     bool any = false;
@@ -93,7 +99,9 @@ void walk(std::vector<Tensor> const& outputs, std::vector<Tensor> seeds, Goal& g
       Part const part(node);
       gradients = node.rule({current.gradient, node.inputs, output, wanted});
     }
-    if (gradients.size() != node.inputs.size()) throw Error(fmt::format("backward: the rule of {} gave {} gradients for {} inputs", node.operation, gradients.size(), node.inputs.size()));
+    if (gradients.size() != node.inputs.size())
+      throw Error(
+          fmt::format("backward: the rule of {} gave {} gradients for {} inputs", node.operation, gradients.size(), node.inputs.size()));
     current.gradient = {};
     output = {};
     std::vector<Tensor> inputs;
@@ -114,19 +122,20 @@ void walk(std::vector<Tensor> const& outputs, std::vector<Tensor> seeds, Goal& g
 Tensor seed_for(Tensor const& output, Tensor const& given, char const* function) {
   if (!given.defined()) {
     if (output.elements() != 1) {
-      throw Error(fmt::format("{}: an output of shape {} needs a seed (only one of a single element does not)", function, to_string(output.shape())));
+      throw Error(fmt::format("{}: an output of shape {} needs a seed (only one of a single element does not)", function,
+                              to_string(output.shape())));
     }
     return Tensor::ones(output.shape(), output.dtype());
   }
   if (given.shape() != output.shape() || given.dtype() != output.dtype()) {
-    throw Error(fmt::format("{}: the seed is {} {}, the output {} {}", function, to_string(given.dtype()), to_string(given.shape()), to_string(output.dtype()),
-                            to_string(output.shape())));
+    throw Error(fmt::format("{}: the seed is {} {}, the output {} {}", function, to_string(given.dtype()), to_string(given.shape()),
+                            to_string(output.dtype()), to_string(output.shape())));
   }
   return given;
 }
 
 /// All nodes from which a chosen one can be reached, the chosen ones included.
-std::unordered_set<Node const*> leading_to(std::vector<Tensor> const& outputs, std::unordered_map<Node const*, Tensor> const& chosen) {
+std::unordered_set<Node const*> leading_to(std::vector<Tensor> const& outputs, Goal const& goal) {
   std::map<std::uint64_t, Node const*> reachable;  // oldest first: inputs before what is made of them
   std::vector<Node const*> stack;
   for (Tensor const& output : outputs) stack.push_back(output.node().get());
@@ -134,41 +143,25 @@ std::unordered_set<Node const*> leading_to(std::vector<Tensor> const& outputs, s
     Node const* const node = stack.back();
     stack.pop_back();
     if (node == nullptr || !reachable.emplace(node->sequence, node).second) continue;
+    if (goal.ends_at_chosen && goal.chosen.contains(node)) continue;
     for (Tensor const& input : node->inputs) stack.push_back(input.node().get());
   }
   std::unordered_set<Node const*> leading;
   for (auto const& [sequence, node] : reachable) {
-    bool leads = chosen.contains(node);
+    bool leads = goal.chosen.contains(node);
     for (Tensor const& input : node->inputs) leads = leads || (input.node() && leading.contains(input.node().get()));
     if (leads) leading.insert(node);
   }
   return leading;
 }
 
-}  // namespace
-
-void backward(Tensor const& output, Tensor const& seed, bool keep_graph) {
-  if (!output.node()) throw Error("backward: the tensor was not made from anything that requires a gradient");
-  Goal goal{.consume = !keep_graph, .into_leaves = true, .chosen = {}, .leads_to_chosen = nullptr};
-  NoGrad const no_grad;
-  walk({output}, {seed_for(output, seed, "backward")}, goal);
-}
-
-void Tensor::backward() const { heed::backward(*this); }
-
-std::vector<Tensor> grad(std::vector<Tensor> const& outputs, std::vector<Tensor> const& inputs, std::vector<Tensor> const& seeds, bool create_graph) {
-  if (!seeds.empty() && seeds.size() != outputs.size()) throw Error(fmt::format("grad: {} seeds for {} outputs", seeds.size(), outputs.size()));
-  std::vector<Tensor> starts;
-  for (std::size_t i = 0; i < outputs.size(); ++i) starts.push_back(seed_for(outputs[i], seeds.empty() ? Tensor() : seeds[i], "grad"));
-  Goal goal;
-  for (Tensor const& input : inputs) {
-    if (!input.node()) throw Error("grad: an input does not require a gradient");
-    goal.chosen.emplace(input.node().get(), Tensor());
-  }
-  auto const leading = leading_to(outputs, goal.chosen);
+std::vector<Tensor> gradients_of(std::vector<Tensor> const& inputs, std::vector<Tensor> const& outputs, std::vector<Tensor> seeds,
+                                 Goal& goal, bool create_graph) {
+  for (Tensor const& input : inputs) goal.chosen.emplace(input.node().get(), Tensor());
+  auto const leading = leading_to(outputs, goal);
   goal.leads_to_chosen = &leading;
   Recording const mode(create_graph);
-  walk(outputs, std::move(starts), goal);
+  walk(outputs, std::move(seeds), goal);
   std::vector<Tensor> gradients;
   for (Tensor const& input : inputs) {
     Tensor const& found = goal.chosen.at(input.node().get());
@@ -177,7 +170,39 @@ std::vector<Tensor> grad(std::vector<Tensor> const& outputs, std::vector<Tensor>
   return gradients;
 }
 
-Tensor grad(Tensor const& output, Tensor const& input, bool create_graph) { return grad({output}, std::vector{input}, {}, create_graph).front(); }
+}  // namespace
+
+void backward(Tensor const& output, Tensor const& seed, bool keep_graph) {
+  if (!output.node()) throw Error("backward: the tensor was not made from anything that requires a gradient");
+  Goal goal{.consume = !keep_graph, .into_leaves = true};
+  NoGrad const no_grad;
+  walk({output}, {seed_for(output, seed, "backward")}, goal);
+}
+
+void Tensor::backward() const { heed::backward(*this); }
+
+std::vector<Tensor> grad(std::vector<Tensor> const& outputs, std::vector<Tensor> const& inputs, std::vector<Tensor> const& seeds,
+                         bool create_graph) {
+  if (!seeds.empty() && seeds.size() != outputs.size())
+    throw Error(fmt::format("grad: {} seeds for {} outputs", seeds.size(), outputs.size()));
+  std::vector<Tensor> starts;
+  for (std::size_t i = 0; i < outputs.size(); ++i) starts.push_back(seed_for(outputs[i], seeds.empty() ? Tensor() : seeds[i], "grad"));
+  for (Tensor const& input : inputs) {
+    if (!input.node()) throw Error("grad: an input does not require a gradient");
+  }
+  Goal goal;
+  return gradients_of(inputs, outputs, std::move(starts), goal, create_graph);
+}
+
+Tensor grad(Tensor const& output, Tensor const& input, bool create_graph) {
+  return grad({output}, std::vector{input}, {}, create_graph).front();
+}
+
+std::vector<Tensor> grad_within(Tensor const& output, std::vector<Tensor> const& inputs, Tensor const& seed, bool create_graph) {
+  Goal goal;
+  goal.ends_at_chosen = true;
+  return gradients_of(inputs, {output}, {seed}, goal, create_graph);
+}
 
 Tensor hessian_vector_product(std::function<Tensor(Tensor const&)> const& f, Tensor const& x, Tensor const& v) {
   WithGrad const recorded;
@@ -195,7 +220,8 @@ Tensor jacobian(std::function<Tensor(Tensor const&)> const& f, Tensor const& x) 
   Tensor const identity = one_hot(Tensor::arange(y.elements(), DType::int64), y.elements(), y.dtype());
   std::vector<Tensor> rows;
   for (std::int64_t i = 0; i < y.elements(); ++i) {
-    Tensor const row = y.requires_grad() ? grad({y}, {point}, {identity.rows(i, 1).viewed(y.shape())}).front() : Tensor::zeros(x.shape(), x.dtype());
+    Tensor const row =
+        y.requires_grad() ? grad({y}, {point}, {identity.rows(i, 1).viewed(y.shape())}).front() : Tensor::zeros(x.shape(), x.dtype());
     rows.push_back(row.viewed({x.elements()}));
   }
   return stack(rows, 0);
@@ -205,9 +231,7 @@ Tensor checkpoint(std::function<Tensor(std::vector<Tensor> const&)> const& f, st
   if (!recording()) return f(inputs);
   auto const aliases_of = [](std::vector<Tensor> const& originals, std::size_t count) {
     std::vector<Tensor> aliases;
-    for (std::size_t i = 0; i < count; ++i) {
-      aliases.push_back(record("alias", {originals[i]}, originals[i].detach(), keep_nothing, [](Step const& s) { return std::vector{s.dy}; }));
-    }
+    for (std::size_t i = 0; i < count; ++i) aliases.push_back(alias(originals[i]));
     return aliases;
   };
   // The first run is recorded to learn which leaves f holds: they become inputs like the others. Then its graph is dropped.
@@ -238,7 +262,7 @@ Tensor checkpoint(std::function<Tensor(std::vector<Tensor> const&)> const& f, st
     for (std::size_t i = 0; i < step.inputs.size(); ++i) {
       if (step.wants(i)) wanted.push_back(i < given ? sources[i] : step.x(i));
     }
-    std::vector<Tensor> const found = grad({y}, wanted, {step.dy}, create_graph);
+    std::vector<Tensor> const found = grad_within(y, wanted, step.dy, create_graph);
     std::vector<Tensor> gradients(step.inputs.size());
     for (std::size_t i = 0, next = 0; i < gradients.size(); ++i) {
       if (step.wants(i)) gradients[i] = found[next++];

@@ -1,13 +1,13 @@
 #include "autograd/graph.hpp"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <atomic>
 #include <cmath>
 #include <mutex>
 #include <unordered_map>
 #include <unordered_set>
+
+#include <fmt/format.h>
 
 #include "autograd/node.hpp"
 
@@ -85,7 +85,9 @@ void Node::consume() {
   consumed = true;
 }
 
-std::string describe(Node const& node) { return node.part != nullptr ? fmt::format("{} in {}", node.operation, *node.part) : node.operation; }
+std::string describe(Node const& node) {
+  return node.part != nullptr ? fmt::format("{} in {}", node.operation, *node.part) : node.operation;
+}
 
 void check_finite(Tensor const& value, std::string const& what) {
   if (!anomaly_now || value.dtype() == DType::int64) return;
@@ -112,6 +114,10 @@ Tensor record(char const* operation, std::vector<Tensor> inputs, Tensor value, K
   return value;
 }
 
+Tensor alias(Tensor const& x) {
+  return record("alias", {x}, x.detach(), keep_nothing, [](Step const& s) { return std::vector{s.dy}; });
+}
+
 Tensor record_fused(char const* operation, std::vector<Tensor> inputs, Tensor value, Keep keep, Rule kernel,
                     std::function<Tensor(std::vector<Tensor> const&)> reference) {
   keep.inputs = ~0U;  // the reference needs them all
@@ -122,11 +128,10 @@ Tensor record_fused(char const* operation, std::vector<Tensor> inputs, Tensor va
                   std::vector<Tensor> aliases;
                   std::vector<Tensor> wanted;
                   for (std::size_t i = 0; i < step.inputs.size(); ++i) {
-                    Tensor const& input = step.x(i);
-                    aliases.push_back(record("alias", {input}, input.detach(), keep_nothing, [](Step const& s) { return std::vector{s.dy}; }));
+                    aliases.push_back(alias(step.x(i)));
                     if (step.wants(i)) wanted.push_back(aliases.back());
                   }
-                  std::vector<Tensor> const found = grad({reference(aliases)}, wanted, {step.dy}, true);
+                  std::vector<Tensor> const found = grad_within(reference(aliases), wanted, step.dy, true);
                   std::vector<Tensor> gradients(step.inputs.size());
                   for (std::size_t i = 0, next = 0; i < gradients.size(); ++i) {
                     if (step.wants(i)) gradients[i] = found[next++];

@@ -1,13 +1,13 @@
 #include "autograd/memory.hpp"
 
-#include <fmt/format.h>
-
 #include <atomic>
 #include <bit>
 #include <cstdlib>
 #include <mutex>
 #include <unordered_map>
 #include <vector>
+
+#include <fmt/format.h>
 
 #include "autograd/error.hpp"
 
@@ -46,7 +46,8 @@ struct Pool {
     auto& blocks = idle[capacity];
     Block* block = nullptr;
     if (blocks.empty()) {
-      void* const memory = std::aligned_alloc(64, sizeof(Block) + capacity);
+      constexpr std::size_t address_space = std::size_t{1} << 47;
+      void* const memory = capacity < address_space ? std::aligned_alloc(64, sizeof(Block) + capacity) : nullptr;
       if (memory == nullptr) throw Error(fmt::format("out of memory: {} bytes asked for, {} in use", bytes, use.live));
       block = new (memory) Block{0, capacity};
       ++use.system_allocations;

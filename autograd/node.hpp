@@ -36,6 +36,13 @@ class Node {
 /// "tanh in blocks.0.mlp".
 std::string describe(Node const& node);
 
+/// x as the output of an operation of its own: where a walk inside a rule ends.
+Tensor alias(Tensor const& x);
+
+/// grad() for rules that walk a graph of their own: the walk ends at `inputs`, even where one of them was made from another, and leaves
+/// their hooks to the walk that it is a part of. Costs no more than what lies between, however much lies behind.
+std::vector<Tensor> grad_within(Tensor const& output, std::vector<Tensor> const& inputs, Tensor const& seed, bool create_graph);
+
 /// Throws NonFinite if anomaly mode is on and `value` holds a NaN or an infinity. `what`: "tanh", "the gradient of tanh".
 void check_finite(Tensor const& value, std::string const& what);
 bool anomaly_mode();

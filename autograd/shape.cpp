@@ -1,8 +1,8 @@
 #include "autograd/shape.hpp"
 
-#include <fmt/format.h>
-
 #include <algorithm>
+
+#include <fmt/format.h>
 
 #include "autograd/error.hpp"
 
@@ -13,9 +13,11 @@ Shape::Shape(std::span<std::int64_t const> extents) {
 }
 
 std::int64_t Shape::elements() const {
+  constexpr std::int64_t most = std::int64_t{1} << 60;  // its bytes can still be counted
   std::int64_t product = 1;
   for (std::int64_t const extent : *this) {
-    if (__builtin_mul_overflow(product, extent, &product)) throw Error(fmt::format("the shape {} has too many elements to count", to_string(*this)));
+    if (__builtin_mul_overflow(product, extent, &product) || product > most)
+      throw Error(fmt::format("the shape {} has too many elements to count", to_string(*this)));
   }
   return product;
 }

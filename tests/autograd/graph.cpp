@@ -1,0 +1,605 @@
+#include "autograd/graph.hpp"
+
+#include <cmath>
+#include <functional>
+#include <limits>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include <doctest/doctest.h>
+#include <pthread.h>
+
+#include "autograd/memory.hpp"
+#include "autograd/operations.hpp"
+#include "autograd/random.hpp"
+
+using namespace heed;
+using doctest::Approx;
+using Values = std::vector<double>;
+
+namespace {
+
+Tensor leaf(Values const& values, Shape const& shape, DType dtype = DType::float64) {
+  Tensor x = Tensor::of(values, shape, dtype);
+  x.set_requires_grad();
+  return x;
+}
+Tensor leaf(Values const& values) { return leaf(values, {static_cast<std::int64_t>(values.size())}); }
+Tensor leaf(double value) { return leaf({value}, {}); }
+
+Tensor drawn_leaf(Shape const& shape, std::string const& name, DType dtype = DType::float64) {
+  Tensor x = Tensor::normal(shape, Stream(1, name), dtype);
+  x.set_requires_grad();
+  return x;
+}
+
+template <class E = Error>
+std::string refusal(std::function<void()> const& action) {
+  try {
+    action();
+  } catch (E const& error) {
+    return error.what();
+  }
+  return "";
+}
+
+/// x², with a rule that throws when it is asked.
+Tensor broken_square(Tensor const& x) {
+  return record("broken_square", {x}, (x * x).detach(), keep_nothing,
+                [](Step const&) -> std::vector<Tensor> { throw Error("broken_square: no derivative"); });
+}
+
+Tensor long_chain(Tensor const& x, int length) {
+  Tensor y = x;
+  for (int i = 0; i < length; ++i) y = y + 1;
+  return y;
+}
+
+/// Runs `action` on a thread whose stack holds so many bytes.
+void on_small_stack(std::size_t bytes, std::function<void()> const& action) {
+  pthread_attr_t attributes;
+  REQUIRE(pthread_attr_init(&attributes) == 0);
+  REQUIRE(pthread_attr_setstacksize(&attributes, bytes) == 0);
+  pthread_t thread;
+  auto const run = [](void* argument) -> void* {
+    (*static_cast<std::function<void()> const*>(argument))();
+    return nullptr;
+  };
+  REQUIRE(pthread_create(&thread, &attributes, run, const_cast<std::function<void()>*>(&action)) == 0);
+  pthread_join(thread, nullptr);
+  pthread_attr_destroy(&attributes);
+}
+
+}  // namespace
+
+TEST_SUITE("graph") {
+  // -------------------------------------------------------------- backward
+
+  TEST_CASE("backward: gradients arrive in the leaves, and add up over walks") {
+    Tensor const x = leaf({1, 2, 3});
+    Tensor const y = leaf({4, 5, 6});
+    CHECK(!x.grad().defined());
+    sum(x * y).backward();
+    CHECK(x.grad().to_vector() == Values{4, 5, 6});
+    CHECK(y.grad().to_vector() == Values{1, 2, 3});
+    sum(x * x).backward();
+    CHECK(x.grad().to_vector() == Values{6, 9, 12});
+    CHECK(y.grad().to_vector() == Values{1, 2, 3});
+    CHECK(!x.grad().requires_grad());
+  }
+
+  TEST_CASE("backward: leaves that share a gradient's array do not share what is added to it") {
+    Tensor a = leaf({1, 2}), b = leaf({3, 4});
+    sum(a + b).backward();  // both gradients are the same ones
+    Tensor const kept = a.grad();
+    sum(scale(a, 10)).backward();
+    CHECK(a.grad().to_vector() == Values{11, 11});
+    CHECK(b.grad().to_vector() == Values{1, 1});
+    CHECK(kept.to_vector() == Values{1, 1});
+  }
+
+  TEST_CASE("backward: a seed weighs the outputs, and is not changed") {
+    Tensor const x = leaf({1, 2, 3});
+    Tensor const seed = Tensor::of(Values{1, 10, 100}, {3});
+    backward(x * x, seed);
+    backward(x + x, seed);
+    CHECK(x.grad().to_vector() == Values{2 + 2, 40 + 20, 600 + 200});
+    CHECK(seed.to_vector() == Values{1, 10, 100});
+  }
+
+  TEST_CASE("backward: of a leaf itself, and of what wants no gradient") {
+    Tensor const x = leaf(3);
+    x.backward();
+    CHECK(x.grad().item() == 1);
+    CHECK(refusal([] { backward(Tensor::scalar(1, DType::float64)); }) ==
+          "backward: the tensor was not made from anything that requires a gradient");
+    CHECK(refusal([&] {
+            backward(leaf({1, 2}) * 2);
+          }) == "backward: an output of shape [2] needs a seed (only one of a single element does not)");
+    CHECK(refusal([&] {
+            backward(leaf({1, 2}) * 2, Tensor::ones({3}, DType::float64));
+          }) == "backward: the seed is float64 [3], the output float64 [2]");
+    CHECK(refusal([&] {
+            backward(leaf({1, 2}) * 2, Tensor::ones({2}, DType::float32));
+          }) == "backward: the seed is float32 [2], the output float64 [2]");
+  }
+
+  TEST_CASE("backward: twice is an error that says what to do, with keep_graph it accumulates") {
+    Tensor const x = leaf(2);
+    Tensor const y = tanh(x);
+    double const once = 1 - std::tanh(2) * std::tanh(2);
+    backward(y, {}, true);
+    backward(y, {}, true);
+    CHECK(x.grad().item() == Approx(2 * once).epsilon(1e-14));
+    backward(y);
+    CHECK(x.grad().item() == Approx(3 * once).epsilon(1e-14));
+    CHECK(refusal([&] { backward(y); }) ==
+          "backward: the graph behind tanh was freed by an earlier backward(); pass keep_graph, or use grad(), which keeps it");
+    CHECK(refusal([&] { grad(y, x); }) ==
+          "backward: the graph behind tanh was freed by an earlier backward(); pass keep_graph, or use grad(), which keeps it");
+    CHECK(x.grad().item() == Approx(3 * once).epsilon(1e-14));
+    CHECK(y.item() == std::tanh(2));  // the value stays
+  }
+
+  TEST_CASE("backward: through a part that another walk has freed is an error that names it") {
+    Tensor const x = leaf({0.5, 1});
+    Tensor hidden;
+    {
+      Part const part("encoder");
+      hidden = exp(x);
+    }
+    backward(sum(hidden));
+    CHECK(refusal([&] { backward(sum(hidden * hidden)); }) ==
+          "backward: the graph behind exp in encoder was freed by an earlier backward(); pass keep_graph, or use grad(), which keeps it");
+  }
+
+  TEST_CASE("shared sub-expressions and diamonds: every path counts, every operation's rule runs once") {
+    int calls = 0;
+    Tensor x = leaf({0.3, -0.7});
+    Tensor const shared = record("doubled", {x}, scale(x, 2).detach(), keep_nothing, [&calls](Step const& s) {
+      ++calls;
+      return std::vector{scale(s.dy, 2)};
+    });
+    backward(sum(shared * shared + sin(shared) - shared));
+    CHECK(calls == 1);
+    for (std::int64_t i = 0; i < 2; ++i) {
+      double const u = 2 * x.at(i);
+      CHECK(x.grad().at(i) == Approx(2 * (2 * u + std::cos(u) - 1)).epsilon(1e-14));
+    }
+
+    // 60 diamonds in a row have 2^60 paths
+    Tensor const start = leaf(1);
+    Tensor y = start;
+    for (int i = 0; i < 60; ++i) y = scale(y, 0.5) + scale(y, 0.5);
+    y.backward();
+    CHECK(start.grad().item() == 1);
+  }
+
+  TEST_CASE("broadcasting is undone: a gradient has its leaf's shape") {
+    Tensor const matrix = drawn_leaf({2, 3, 4}, "matrix");
+    std::vector<Shape> const shapes{{4}, {3, 1}, {2, 1, 1}, {1, 1, 4}, {}, {1}, {1, 3, 4}, {1, 1, 1}};
+    for (Shape const& shape : shapes) {
+      CAPTURE(to_string(shape));
+      Tensor const small = drawn_leaf(shape, "small");
+      sum(matrix * small).backward();
+      REQUIRE(small.grad().shape() == shape);
+      Tensor const wanted = sum_to(matrix.detach(), shape);
+      for (std::int64_t i = 0; i < wanted.elements(); ++i) CHECK(small.grad().at(i) == Approx(wanted.at(i)).epsilon(1e-14));
+    }
+    CHECK(matrix.grad().shape() == matrix.shape());
+  }
+
+  TEST_CASE("gradients pass through conversions in the input's own precision") {
+    Tensor const x = leaf({1.5, -2}, {2}, DType::float32);
+    Tensor const y = x.to(DType::float64);
+    CHECK(y.dtype() == DType::float64);
+    sum(y * y).backward();
+    CHECK(x.grad().dtype() == DType::float32);
+    CHECK(x.grad().to_vector() == Values{3, -4});
+    Tensor const wide = leaf({1.0 / 3}, {1});
+    sum(exp(wide.to(DType::float32))).backward();
+    CHECK(wide.grad().dtype() == DType::float64);
+    CHECK(wide.grad().item() == Approx(std::exp(1.0 / 3)).epsilon(1e-6));
+    CHECK(!x.to(DType::int64).detach().requires_grad());
+  }
+
+  TEST_CASE("no path is no gradient: stop_gradient, detach, comparisons, constants") {
+    Tensor const x = leaf({1, 2});
+    sum(stop_gradient(x) * x + x.detach() * x + (x > 1.5)).backward();
+    CHECK(x.grad().to_vector() == Values{2, 4});
+  }
+
+  // -------------------------------------------------------------- grad
+
+  TEST_CASE("grad: returns gradients and touches nothing else") {
+    Tensor const x = leaf({1, 2}), unused = leaf({5, 5, 5});
+    Tensor const hidden = x * x;
+    Tensor const y = sum(hidden * x);
+    auto const found = grad({y}, {x, hidden, unused, y});
+    CHECK(found[0].to_vector() == Values{3, 12});
+    CHECK(found[1].to_vector() == Values{1, 2});
+    CHECK(found[2].to_vector() == Values{0, 0, 0});
+    CHECK(found[3].item() == 1);
+    CHECK(!x.grad().defined());
+    CHECK(!found[0].requires_grad());
+    CHECK(grad(y, x).to_vector() == Values{3, 12});  // the graph is still there
+    y.backward();
+    CHECK(x.grad().to_vector() == Values{3, 12});
+  }
+
+  TEST_CASE("grad: several outputs with seeds, and only the rules on the way to what is asked") {
+    Tensor const x = leaf({1, 2}), other = leaf({1, 2});
+    Tensor const a = x * x, b = scale(x, 3);
+    auto const seed = [](double value) { return Tensor::full({2}, value, DType::float64); };
+    CHECK(grad({a, b}, {x}, {seed(1), seed(10)})[0].to_vector() == Values{32, 34});
+    CHECK(grad({a, a}, {x}, {seed(1), seed(2)})[0].to_vector() == Values{6, 12});
+    CHECK(grad(sum(a + broken_square(other)), x).to_vector() == Values{2, 4});
+    CHECK(refusal([&] { grad({a, b}, {x}, {seed(1)}); }) == "grad: 1 seeds for 2 outputs");
+    CHECK(refusal([&] { grad({a}, {x}); }) == "grad: an output of shape [2] needs a seed (only one of a single element does not)");
+    CHECK(refusal([&] { grad(sum(a), seed(1)); }) == "grad: an input does not require a gradient");
+    CHECK(grad({seed(1)}, {x}, {seed(1)})[0].to_vector() == Values{0, 0});  // a constant has no derivative
+  }
+
+  TEST_CASE("create_graph: derivatives of every order") {
+    Tensor const x = leaf(1.7);
+    Tensor const cube = x * x * x;
+    Tensor const first = grad(cube, x, true);
+    Tensor const second = grad(first, x, true);
+    Tensor const third = grad(second, x, true);
+    CHECK(first.item() == Approx(3 * 1.7 * 1.7).epsilon(1e-14));
+    CHECK(second.item() == Approx(6 * 1.7).epsilon(1e-14));
+    CHECK(third.item() == Approx(6).epsilon(1e-14));
+    CHECK(!x.grad().defined());
+
+    Tensor wave = sin(x);
+    for (int order = 1; order <= 8; ++order) {
+      CAPTURE(order);
+      wave = grad(wave, x, true);
+      double const shifted = std::sin(1.7 + order * std::acos(-1) / 2);
+      CHECK(wave.item() == Approx(shifted).epsilon(1e-12));
+    }
+  }
+
+  TEST_CASE("create_graph: a gradient may be a part of what is walked next") {
+    // the gradient penalty of Gulrajani et al. 2017: p = Σ (d/dx Σ w x²)² = Σ 4 w² x², dp/dw = 8 w x²
+    Tensor const x = leaf({1, 2}), w = leaf({3, 5});
+    Tensor const slope = grad(sum(w * x * x), x, true);
+    sum(slope * slope).backward();
+    CHECK(w.grad().to_vector() == Values{24, 160});
+    CHECK(x.grad().to_vector() == Values{72, 400});
+  }
+
+  TEST_CASE("hessian_vector_product: of a quadratic form, a product and a linear function") {
+    Tensor const a = Tensor::normal({5, 5}, Stream(1, "a"), DType::float64);
+    Tensor const x = Tensor::normal({5}, Stream(1, "x"), DType::float64);
+    Tensor const v = Tensor::normal({5}, Stream(1, "v"), DType::float64);
+    Tensor const product = hessian_vector_product([&](Tensor const& p) { return sum(p * matmul(a, p)); }, x, v);
+    Tensor const wanted = matmul(a + transpose(a), v);
+    for (std::int64_t i = 0; i < 5; ++i) CHECK(product.at(i) == Approx(wanted.at(i)).epsilon(1e-13));
+
+    // f = exp(x₀ x₁): H = f·[[x₁², 1 + x₀x₁], [1 + x₀x₁, x₀²]]
+    auto const f = [](Tensor const& p) { return exp(reshape(slice(p, 0, 0, 1) * slice(p, 0, 1, 2), {})); };
+    Values const row = hessian_vector_product(f, Tensor::of(Values{0.3, 0.8}, {2}), Tensor::of(Values{1, 2}, {2})).to_vector();
+    double const value = std::exp(0.24);
+    CHECK(row[0] == Approx(value * (0.64 + 2 * 1.24)).epsilon(1e-13));
+    CHECK(row[1] == Approx(value * (1.24 + 2 * 0.09)).epsilon(1e-13));
+    CHECK(hessian_vector_product([](Tensor const& p) { return sum(scale(p, 3)); }, x, v).to_vector() == Values(5, 0));
+    NoGrad const off;  // says what it needs itself
+    CHECK(hessian_vector_product([](Tensor const& p) { return sum(p * p); }, x, v).at(0) == Approx(2 * v.at(0)));
+  }
+
+  TEST_CASE("jacobian: of a linear map, a softmax and a constant") {
+    Tensor const a = Tensor::normal({3, 4}, Stream(1, "a"), DType::float64);
+    Tensor const x = Tensor::normal({4}, Stream(1, "x"), DType::float64);
+    CHECK(jacobian([&](Tensor const& p) { return matmul(a, p); }, x).to_vector() == a.to_vector());
+
+    Tensor const y = softmax(x);
+    Tensor const rows = jacobian([](Tensor const& p) { return softmax(p); }, x);
+    REQUIRE(rows.shape() == Shape{4, 4});
+    for (std::int64_t i = 0; i < 4; ++i) {
+      for (std::int64_t j = 0; j < 4; ++j) CHECK(rows.at(4 * i + j) == Approx(y.at(i) * ((i == j) - y.at(j))).epsilon(1e-13));
+    }
+    CHECK(jacobian([](Tensor const& p) { return reshape(p, {2, 2}); }, reshape(x, {2, 2})).shape() == Shape{4, 4});
+    CHECK(jacobian([&](Tensor const&) { return a; }, x).to_vector() == Values(48, 0));
+  }
+
+  // -------------------------------------------------------------- modes
+
+  TEST_CASE("NoGrad: nothing is recorded while it lives; WithGrad inside records again") {
+    Tensor const x = leaf(2);
+    CHECK(recording());
+    {
+      NoGrad const off;
+      CHECK(!recording());
+      CHECK(!(x * x).requires_grad());
+      {
+        WithGrad const on;
+        CHECK((x * x).requires_grad());
+      }
+      CHECK(!(x * x).requires_grad());
+    }
+    CHECK((x * x).requires_grad());
+    CHECK(refusal([&] {
+            NoGrad const off;
+            throw Error("out of it");
+          }) == "out of it");
+    CHECK(recording());
+  }
+
+  TEST_CASE("hooks: see the whole gradient, in the order they were set, and may replace it") {
+    Tensor x = leaf({1, 2});
+    Tensor hidden = x * x;
+    std::vector<std::string> seen;
+    hidden.on_gradient([&](Tensor const& g) {
+      seen.push_back("hidden " + std::to_string(static_cast<int>(g.at(0))));
+      return Tensor();
+    });
+    hidden.on_gradient([&](Tensor const& g) {
+      seen.push_back("doubled");
+      return scale(g, 2);
+    });
+    x.on_gradient([&](Tensor const& g) {
+      seen.push_back("leaf " + std::to_string(static_cast<int>(g.at(0))));
+      return scale(g, 0.5);
+    });
+    Tensor const y = sum(hidden + scale(hidden, 3) + x);
+    CHECK(grad(y, x).to_vector() == Values{8.5, 16.5});  // ½ (2·4·2x + 1)
+    CHECK(seen == std::vector<std::string>{"hidden 4", "doubled", "leaf 17"});
+    y.backward();
+    CHECK(x.grad().to_vector() == Values{8.5, 16.5});
+    CHECK(seen.size() == 6);
+    CHECK(refusal([] { Tensor::scalar(1, DType::float32).on_gradient([](Tensor const& g) { return g; }); }) ==
+          "on_gradient: the tensor does not require a gradient");
+  }
+
+  TEST_CASE("anomaly mode: names the operation and the part, forward") {
+    Anomaly const watching;
+    CHECK(refusal<NonFinite>([] { log(Tensor::of(Values{1, 0}, {2})); }) == "log: infinity at element 1 of [2]");
+    Part const part("blocks.0.mlp");
+    CHECK(refusal<NonFinite>([] { log(leaf({1, 2, -1})); }) == "log in blocks.0.mlp: NaN at element 2 of [3]");
+    {
+      Part const inner("blocks.0.mlp.up");
+      CHECK(refusal<NonFinite>([] { exp(leaf(1000)); }) == "exp in blocks.0.mlp.up: infinity at element 0 of []");
+    }
+    CHECK(refusal<NonFinite>([] { exp(leaf(1000)); }) == "exp in blocks.0.mlp: infinity at element 0 of []");
+    CHECK(exp(leaf(1)).requires_grad());
+  }
+
+  TEST_CASE("anomaly mode: names the operation and the part, backward") {
+    Tensor const x = leaf({4, 0, 1});
+    Tensor y;
+    {
+      Part const part("encoder");
+      y = sqrt(x);
+    }
+    auto const walk = [&] { backward(sum(y), {}, true); };
+    walk();  // silent without
+    CHECK(std::isinf(x.grad().at(1)));
+    Anomaly const watching;
+    CHECK(refusal<NonFinite>(walk) == "the gradient of sqrt in encoder: infinity at element 1 of [3]");
+    auto const nan = std::numeric_limits<double>::quiet_NaN();
+    CHECK(refusal<NonFinite>([&] { backward(sum(scale(leaf({1, 2}), nan))); }).starts_with("scale: NaN"));
+    Tensor const z = leaf(1);
+    { Anomaly const again; }
+    CHECK(refusal<NonFinite>([&] { exp(leaf(1000)); }) != "");  // still on: modes nest
+    CHECK(refusal<NonFinite>([&] { backward(z * z); }) == "");
+  }
+
+  TEST_CASE("an exception inside a rule leaves the engine as it was") {
+    Tensor const x = leaf(2);
+    for (int round = 0; round < 3; ++round) {
+      CHECK(refusal([&] { backward(broken_square(x * x)); }) == "broken_square: no derivative");
+      CHECK(refusal([&] { grad(broken_square(x), x, true); }) == "broken_square: no derivative");
+      CHECK(recording());
+    }
+    CHECK(!x.grad().defined());
+    backward(x * x);
+    CHECK(x.grad().item() == 4);
+
+    Tensor hooked = leaf(1);
+    hooked.on_gradient([](Tensor const&) -> Tensor { throw Error("a hook's own"); });
+    CHECK(refusal([&] { backward(hooked * hooked); }) == "a hook's own");
+    CHECK(recording());
+  }
+
+  TEST_CASE("a rule that gives the wrong number of gradients is an error that names it") {
+    Tensor const x = leaf(2);
+    Tensor const y = record("careless", {x, x}, x.detach(), keep_nothing, [](Step const& s) { return std::vector{s.dy}; });
+    CHECK(refusal([&] { backward(y); }) == "backward: the rule of careless gave 1 gradients for 2 inputs");
+  }
+
+  TEST_CASE("rules see what they asked to keep, and no more") {
+    Tensor const x = leaf({1, 2});
+    auto const elements_are_there = [&](Keep keep) {
+      std::string there;
+      auto const look = [](Tensor const& t) { return refusal([&] { t.at(0); }).empty(); };
+      Tensor const y = record("probe", {x, x}, x.clone(), keep, [&](Step const& s) {
+        there = std::string(look(s.x(0)) ? "a" : "") + (look(s.x(1)) ? "b" : "") + (look(s.y) ? "y" : "");
+        CHECK(s.x(0).shape() == x.shape());
+        CHECK(s.y.shape() == x.shape());
+        return std::vector{s.dy, s.dy};
+      });
+      backward(sum(y));
+      return there;
+    };
+    CHECK(elements_are_there(keep_nothing) == "");
+    CHECK(elements_are_there(keep_output) == "y");
+    CHECK(elements_are_there({1U, false}) == "a");
+    CHECK(elements_are_there({2U, true}) == "by");
+    CHECK(elements_are_there(keep_inputs) == "ab");
+  }
+
+  // -------------------------------------------------------------- checkpoint
+
+  TEST_CASE("checkpoint: the same bits as without it, for inputs and for parameters it holds") {
+    Tensor const weight = drawn_leaf({6, 6}, "weight", DType::float32), bias = drawn_leaf({6}, "bias", DType::float32);
+    auto const block = [&](std::vector<Tensor> const& in) { return gelu(linear(in[0], weight, bias)) + in[1]; };
+    auto const run = [&](bool recompute) {
+      Tensor const x = drawn_leaf({4, 6}, "x", DType::float32), z = drawn_leaf({4, 6}, "z", DType::float32);
+      Tensor const first = recompute ? checkpoint(block, {x, z}) : block({x, z});
+      Tensor const y = recompute ? checkpoint(block, {first, x}) : block({first, x});  // one after the other, the weights shared
+      Tensor const loss = sum(y * y);
+      std::vector<Values> all{y.to_vector()};
+      for (Tensor const& g : grad({loss}, {x, z, weight, bias, first})) all.push_back(g.to_vector());
+      CHECK(!weight.grad().defined());
+      loss.backward();
+      for (Tensor leaf : {x, z, weight, bias}) {
+        all.push_back(leaf.grad().to_vector());
+        leaf.clear_grad();
+      }
+      return all;
+    };
+    CHECK(run(true) == run(false));
+  }
+
+  TEST_CASE("checkpoint: a leaf that is an input, is held, and is behind an input counts once for each") {
+    Tensor const p = leaf(3);
+    auto const f = [&](std::vector<Tensor> const& in) { return in[0] * p; };
+    CHECK(grad(checkpoint(f, {p}), p).item() == 6);       // p²
+    CHECK(grad(checkpoint(f, {p * p}), p).item() == 27);  // p³
+    CHECK(grad(checkpoint(f, {checkpoint(f, {p})}), p).item() == 27);
+    Tensor const slope = grad(checkpoint(f, {checkpoint(f, {p})}), p, true);
+    CHECK(slope.item() == 27);
+    CHECK(grad(slope, p, true).item() == 18);
+    CHECK(grad(grad(slope, p, true), p).item() == 6);
+    backward(checkpoint(f, {p * p}));
+    CHECK(p.grad().item() == 27);
+  }
+
+  TEST_CASE("checkpoint: hooks run once, with the whole gradient") {
+    Tensor held = leaf(3), given = leaf(5);
+    int calls = 0;
+    auto const halve = [&](Tensor const& g) { return ++calls, scale(g, 0.5); };
+    held.on_gradient(halve);
+    given.on_gradient(halve);
+    auto const f = [&](std::vector<Tensor> const& in) { return in[0] * held; };
+    backward(checkpoint(f, {given}) + scale(held, 10));
+    CHECK(given.grad().item() == 1.5);
+    CHECK(held.grad().item() == 7.5);
+    CHECK(calls == 2);
+  }
+
+  TEST_CASE("checkpoint: inside checkpoint, under create_graph, with constants, with tokens, with nothing to derive") {
+    Tensor const x = leaf({0.2, -0.4, 0.9});
+    auto const inner = [](std::vector<Tensor> const& in) { return tanh(in[0]) * in[0]; };
+    auto const outer = [&](std::vector<Tensor> const& in) { return sin(checkpoint(inner, in)); };
+    auto const plain = [&](std::vector<Tensor> const& in) { return sin(inner(in)); };
+    Tensor const a = grad(sum(checkpoint(outer, {x})), x, true), b = grad(sum(plain({x})), x, true);
+    CHECK(a.to_vector() == b.to_vector());
+    Tensor const second_a = grad(sum(a * a), x), second_b = grad(sum(b * b), x);
+    for (std::int64_t i = 0; i < 3; ++i) CHECK(second_a.at(i) == Approx(second_b.at(i)).epsilon(1e-13));
+
+    Tensor const table = drawn_leaf({5, 2}, "table");
+    Tensor const tokens = Tensor::of(std::vector<std::int64_t>{4, 0, 4}, {3});
+    backward(sum(checkpoint([&](std::vector<Tensor> const& in) { return embedding(table, in[0]); }, {tokens})));
+    CHECK(table.grad().to_vector() == Values{1, 1, 0, 0, 0, 0, 0, 0, 2, 2});
+    Tensor const constant = Tensor::ones({3}, DType::float64);
+    CHECK(!checkpoint(inner, {constant}).requires_grad());
+    CHECK(grad(sum(checkpoint([](std::vector<Tensor> const& in) { return in[0] * in[1]; }, {constant, x})), x).to_vector() ==
+          Values{1, 1, 1});
+    NoGrad const off;
+    CHECK(!checkpoint(inner, {x}).requires_grad());
+  }
+
+  TEST_CASE("checkpoint: keeps the input of a segment instead of all that is in it") {
+    auto const deep = [](std::vector<Tensor> const& in) {
+      Tensor y = in[0];
+      for (int i = 0; i < 16; ++i) y = sin(y);
+      return y;
+    };
+    auto const peak = [&](bool recompute) {
+      Tensor const x = drawn_leaf({1 << 14}, "x");
+      reset_memory_peak();
+      std::int64_t const before = memory_use().live;
+      Tensor y = x;
+      for (int segment = 0; segment < 16; ++segment) y = recompute ? checkpoint(deep, {y}) : deep({y});
+      sum(y).backward();
+      return memory_use().peak - before;
+    };
+    std::int64_t const array = std::int64_t{8} << 14;
+    CHECK(peak(false) > 250 * array);
+    CHECK(peak(true) < 45 * array);  // 16 inputs, one segment of 16, and what flows
+  }
+
+  // -------------------------------------------------------------- long and deep graphs
+
+  TEST_CASE("a chain of 200,000 operations: forward, backward, and freed, on a stack of 256 KB") {
+    double slope = 0, value = 0, unwalked = 0;
+    on_small_stack(256 << 10, [&] {
+      Tensor const x = leaf(1);
+      Tensor const y = long_chain(x, 200'000);
+      value = y.item();
+      y.backward();
+      slope = x.grad().item();
+      unwalked = long_chain(x, 200'000).item();  // freed without a walk
+      Tensor const kept = long_chain(x, 200'000);
+      backward(kept, {}, true);
+      slope += grad(kept, x).item();
+    });
+    CHECK(value == 200'001);
+    CHECK(unwalked == 200'001);
+    CHECK(slope == 2);  // 1 by backward, 1 by grad
+  }
+
+  TEST_CASE("a chain of 20,000 operations differentiated twice, on a stack of 256 KB") {
+    double first = 0, second = 0;
+    on_small_stack(256 << 10, [&] {
+      Tensor const x = leaf(1);
+      Tensor y = x;
+      for (int i = 0; i < 20'000; ++i) y = y * Tensor::scalar(1, DType::float64) + 0.0;
+      Tensor const slope = grad(y * y, x, true);
+      first = slope.item();
+      second = grad(slope, x).item();
+    });
+    CHECK(first == 2);
+    CHECK(second == 2);
+  }
+
+  TEST_CASE("a wide graph: 100,000 uses of one tensor") {
+    Tensor const x = leaf(2);
+    std::vector<Tensor> parts;
+    for (int i = 0; i < 100'000; ++i) parts.push_back(reshape(x, {1}));
+    backward(sum(concatenate(parts, 0)));
+    CHECK(x.grad().item() == 100'000);
+  }
+
+  TEST_CASE("critical_path: operations on the longest path") {
+    Tensor const x = leaf({1, 2});
+    CHECK(critical_path(Tensor::scalar(1, DType::float64)) == 0);
+    CHECK(critical_path(x) == 0);
+    CHECK(critical_path(exp(x)) == 1);
+    CHECK(critical_path(exp(sin(x)) + x) == 3);
+    CHECK(critical_path(long_chain(x, 50'000)) == 50'000);
+    Tensor recurrent = x, parallel = x;
+    std::vector<Tensor> together;
+    for (int t = 0; t < 10; ++t) recurrent = tanh(recurrent), together.push_back(tanh(x));
+    CHECK(critical_path(recurrent) == 10);
+    CHECK(critical_path(concatenate(together, 0)) == 2);
+  }
+
+  TEST_CASE("threads: each records, walks and switches modes for itself") {
+    std::vector<std::thread> workers;
+    std::vector<double> slopes(4, 0);
+    std::vector<int> modes(4, 0);
+    Tensor const shared = Tensor::full({64}, 0.5, DType::float64);
+    for (std::size_t k = 0; k < 4; ++k) {
+      workers.emplace_back([&, k] {
+        for (int round = 0; round < 200; ++round) {
+          if (k == 3) {
+            NoGrad const off;
+            modes[k] += !recording() && !tanh(leaf(1)).requires_grad();
+            continue;
+          }
+          Tensor const x = leaf(static_cast<double>(k + 1));
+          backward(sum(x * x * shared));
+          slopes[k] = x.grad().item();
+          modes[k] += recording();
+        }
+      });
+    }
+    for (std::thread& worker : workers) worker.join();
+    CHECK(slopes == std::vector<double>{64, 128, 192, 0});
+    CHECK(modes == std::vector<int>(4, 200));
+  }
+}

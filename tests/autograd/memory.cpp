@@ -1,0 +1,217 @@
+#include "autograd/memory.hpp"
+
+#include <cstdint>
+#include <cstring>
+#include <thread>
+#include <vector>
+
+#include <doctest/doctest.h>
+
+#include "autograd/graph.hpp"
+#include "autograd/operations.hpp"
+#include "autograd/random.hpp"
+#include "nn/optimizer.hpp"
+
+using namespace heed;
+
+namespace {
+
+/// Two layers with everything that training does at every step.
+class SmallNetwork {
+ public:
+  SmallNetwork() : parameters_(1, DType::float32) {
+    embedding_ = parameters_.add("embedding", {20, 32}, Initial::normal(1));
+    up_ = parameters_.add("up", {64, 32}, Initial::normal(0.2));
+    up_bias_ = parameters_.add("up_bias", {64}, Initial::constant(0));
+    norm_ = parameters_.add("norm", {64}, Initial::constant(1));
+    norm_bias_ = parameters_.add("norm_bias", {64}, Initial::constant(0));
+    down_ = parameters_.add("down", {20, 64}, Initial::normal(0.2));
+    optimizer_ = make_optimizer(optimizer_choice(), parameters_);
+  }
+
+  Parameters& parameters() { return parameters_; }
+
+  Tensor loss() const {
+    std::vector<std::int64_t> tokens, targets;
+    for (std::int64_t i = 0; i < 50; ++i) tokens.push_back(i % 20), targets.push_back(i * i % 20);
+    Tensor const x = embedding(embedding_, Tensor::of(tokens, {5, 10}));
+    Tensor const hidden = layer_norm(gelu(linear(x, up_, up_bias_)), norm_, norm_bias_);
+    return cross_entropy(matmul(hidden, down_, false, true), Tensor::of(targets, {5, 10}));
+  }
+
+  double step() {
+    parameters_.clear_gradients();
+    Tensor const value = loss();
+    value.backward();
+    optimizer_->step(1e-2, clip_factor(gradient_norm(parameters_), 1));
+    return value.item();
+  }
+
+ private:
+  Parameters parameters_;
+  Tensor embedding_, up_, up_bias_, norm_, norm_bias_, down_;
+  std::unique_ptr<Optimizer> optimizer_;
+};
+
+}  // namespace
+
+TEST_SUITE("memory") {
+  TEST_CASE("after the first step training asks the system for nothing") {
+    SmallNetwork network;
+    double const first = network.step();
+    MemoryUse const before = memory_use();
+    double last = 0;
+    for (int i = 0; i < 10; ++i) last = network.step();
+    MemoryUse const after = memory_use();
+    CHECK(after.system_allocations == before.system_allocations);
+    CHECK(after.reserved == before.reserved);
+    CHECK(after.live == before.live);
+    CHECK(last < first);
+  }
+
+  TEST_CASE("backward frees what the graph has kept") {
+    SmallNetwork network;
+    network.step();
+    std::int64_t const with_gradients = memory_use().live;
+    network.parameters().clear_gradients();
+    std::int64_t const before = memory_use().live;
+    std::int64_t const gradients = with_gradients - before;
+    Tensor const loss = network.loss();
+    CHECK(memory_use().live > before + 5 * 10 * 64 * 4 * 2);  // at least the activations before gelu and before the norm
+    backward(loss, {}, true);
+    CHECK(memory_use().live > before + gradients + 5 * 10 * 64 * 4 * 2);  // kept on request
+    backward(loss);
+    CHECK(memory_use().live <= before + gradients + 64);  // and the loss itself
+  }
+
+  TEST_CASE("a graph that is dropped without a walk frees everything") {
+    SmallNetwork const network;
+    std::int64_t const before = memory_use().live;
+    {
+      Tensor const loss = network.loss();
+      CHECK(memory_use().live > before);
+    }
+    CHECK(memory_use().live == before);
+  }
+
+  TEST_CASE("backward lets go of every part as soon as it is behind it") {
+    Tensor x = Tensor::zeros({1 << 14}, DType::float64);
+    x.set_requires_grad();
+    Tensor y = x;
+    for (int i = 0; i < 50; ++i) y = sin(y);
+    y = sum(y);
+    reset_memory_peak();
+    std::int64_t const before = memory_use().live;
+    y.backward();
+    CHECK(memory_use().peak - before < 4 * (8 << 14));
+    CHECK(memory_use().live <= before - 48 * (8 << 14));
+  }
+
+  TEST_CASE("live, peak and reserved bytes") {
+    reset_memory_peak();
+    MemoryUse const start = memory_use();
+    CHECK(start.peak == start.live);
+    {
+      Buffer const a(1 << 20);
+      Buffer const b(1 << 20);
+      CHECK(memory_use().live == start.live + (2 << 20));
+    }
+    MemoryUse const end = memory_use();
+    CHECK(end.live == start.live);
+    CHECK(end.peak == start.live + (2 << 20));
+    CHECK(end.reserved >= end.live);
+    reset_memory_peak();
+    CHECK(memory_use().peak == start.live);
+  }
+
+  TEST_CASE("freed blocks are used again, also for sizes close by, and given back on demand") {
+    std::byte const* where = nullptr;
+    {
+      Buffer const block(1'000'000);
+      where = block.data();
+    }
+    std::int64_t const asked = memory_use().system_allocations;
+    {
+      Buffer const block(1'000'100);
+      CHECK(block.data() == where);
+    }
+    CHECK(memory_use().system_allocations == asked);
+    CHECK(memory_use().reserved > memory_use().live);
+    release_idle_memory();
+    CHECK(memory_use().reserved == memory_use().live);
+    Buffer const block(1'000'000);
+    CHECK(memory_use().system_allocations == asked + 1);
+  }
+
+  TEST_CASE("blocks begin on a cache line and hold what they should") {
+    for (std::size_t const bytes : {0, 1, 63, 64, 65, 1000, 4097, 100'000, 12'345'678}) {
+      CAPTURE(bytes);
+      std::int64_t const before = memory_use().live;
+      Buffer const block(bytes);
+      REQUIRE(block);
+      CHECK(reinterpret_cast<std::uintptr_t>(block.data()) % 64 == 0);
+      std::memset(block.data(), 7, bytes);
+      std::int64_t const taken = memory_use().live - before;
+      CHECK(taken >= static_cast<std::int64_t>(bytes));
+      CHECK(static_cast<double>(taken) <= 1.25 * static_cast<double>(bytes) + 64);
+    }
+  }
+
+  TEST_CASE("copies of a buffer count their owners") {
+    std::int64_t const before = memory_use().live;
+    Buffer a(100);
+    CHECK(a.sole_owner());
+    {
+      Buffer const b = a;
+      CHECK(b.data() == a.data());
+      CHECK(!a.sole_owner());
+    }
+    CHECK(a.sole_owner());
+    Buffer c = std::move(a);
+    CHECK(!a);  // NOLINT: what is left after a move
+    CHECK(c.sole_owner());
+    Buffer const& same = c;
+    c = same;
+    CHECK(c.sole_owner());
+    c = Buffer();
+    CHECK(!c);
+    CHECK(c.data() == nullptr);
+    CHECK(memory_use().live == before);
+  }
+
+  TEST_CASE("tensors without elements take part in everything") {
+    Tensor empty = Tensor::zeros({0, 3}, DType::float32);
+    CHECK(empty.data<float>().empty());
+    empty.set_requires_grad();
+    backward(sum(exp(empty) * empty));
+    CHECK(empty.grad().shape() == Shape{0, 3});
+    CHECK(matmul(empty, Tensor::ones({3, 2}, DType::float32)).shape() == Shape{0, 2});
+  }
+
+  TEST_CASE("more than there is: an error that says how much was asked for") {
+    CHECK_THROWS_WITH_AS(Buffer(std::size_t{1} << 60), doctest::Contains("out of memory: 1152921504606846976 bytes asked for"), Error);
+    CHECK_THROWS_WITH_AS(Tensor(Shape{1LL << 32, 1LL << 32}, DType::float32),
+                         "the shape [4294967296, 4294967296] has too many elements to count", Error);
+    Buffer const still(10);
+    CHECK(still);
+  }
+
+  TEST_CASE("threads share the pool") {
+    std::int64_t const before = memory_use().live;
+    std::vector<std::thread> workers;
+    std::vector<int> intact(4, 0);
+    for (std::size_t k = 0; k < 4; ++k) {
+      workers.emplace_back([&, k] {
+        for (std::size_t round = 0; round < 2000; ++round) {
+          Buffer const mine(100 + round % 7 * 100);
+          *mine.data() = static_cast<std::byte>(k);
+          Buffer const alias = mine;
+          intact[k] += *alias.data() == static_cast<std::byte>(k);
+        }
+      });
+    }
+    for (std::thread& worker : workers) worker.join();
+    CHECK(intact == std::vector<int>(4, 2000));
+    CHECK(memory_use().live == before);
+  }
+}

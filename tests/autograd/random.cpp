@@ -1,0 +1,170 @@
+#include "autograd/random.hpp"
+
+#include <array>
+#include <cmath>
+#include <cstdint>
+#include <functional>
+#include <set>
+#include <vector>
+
+#include <Random123/philox.h>
+#include <doctest/doctest.h>
+
+#include "autograd/error.hpp"
+#include "autograd/operations.hpp"
+#include "autograd/parallel.hpp"
+#include "autograd/tensor.hpp"
+
+using namespace heed;
+using doctest::Approx;
+
+namespace {
+
+constexpr std::uint64_t count = 100'000;
+
+/// Mean of f(i) over the first draws; its standard error is deviation/√count.
+double mean_of(std::function<double(std::uint64_t)> const& f) {
+  double total = 0;
+  for (std::uint64_t i = 0; i < count; ++i) total += f(i);
+  return total / static_cast<double>(count);
+}
+double const five_errors = 5 / std::sqrt(static_cast<double>(count));
+
+}  // namespace
+
+TEST_SUITE("random") {
+  TEST_CASE("Philox4x32-10 gives the answers that Random123 publishes (kat_vectors)") {
+    using Words = std::array<std::uint32_t, 4>;
+    auto const philox = [](Words counter, std::array<std::uint32_t, 2> key) {
+      auto const block = r123::Philox4x32_R<10>()({{counter[0], counter[1], counter[2], counter[3]}}, {{key[0], key[1]}});
+      return Words{block[0], block[1], block[2], block[3]};
+    };
+    CHECK(philox({0, 0, 0, 0}, {0, 0}) == Words{0x6627e8d5, 0xe169c58d, 0xbc57ac4c, 0x9b00dbd8});
+    CHECK(philox({~0U, ~0U, ~0U, ~0U}, {~0U, ~0U}) == Words{0x408f276d, 0x41c83b0e, 0xa20bc7c6, 0x6d5451fd});
+    CHECK(philox({0x243f6a88, 0x85a308d3, 0x13198a2e, 0x03707344}, {0xa4093822, 0x299f31d0}) ==
+          Words{0xd16cfe09, 0x94fdcceb, 0x5001e420, 0x24126ea1});
+  }
+
+  TEST_CASE("the numbers never change: old runs can be resumed and repeated") {
+    CHECK(Stream(1, "data").bits(0) == 0x794509bd6b5c49d0);
+    CHECK(Stream(1, "data").bits(1) == 0xc3b4ce38e1d3eee8);
+    CHECK(Stream(1, "data").child(7).bits(0) == 0x7db8e0c38d2d2ad1);
+    CHECK(Stream(1, "data").child("epoch").bits(0) == 0xf5a21b2eb6ac1525);
+    CHECK(Stream(1, "data").uniform(0) == Approx(0.47370968698975091).epsilon(1e-15));
+    CHECK(Stream(1, "data").normal(0) == Approx(-1.0926252725693819).epsilon(1e-14));
+    CHECK(Stream(1, "data").below(0, 1000) == 473);
+  }
+
+  TEST_CASE("a draw depends on its position alone") {
+    Stream const stream(1, "position"), again(1, "position");
+    std::vector<std::uint64_t> forward;
+    for (std::uint64_t i = 0; i < 100; ++i) forward.push_back(stream.bits(i));
+    for (std::uint64_t i = 100; i-- > 0;) CHECK(again.bits(i) == forward[i]);
+    std::uint64_t const far = std::uint64_t{1} << 40;
+    CHECK(stream.bits(far) != stream.bits(0));  // the upper half of the counter counts
+    CHECK(std::set(forward.begin(), forward.end()).size() == 100);
+  }
+
+  TEST_CASE("seed, purpose and children name different streams") {
+    std::set<std::uint64_t> first;
+    std::uint64_t streams = 0;
+    auto const note = [&](Stream const& stream) { first.insert(stream.bits(0)), ++streams; };
+    for (std::uint64_t seed = 0; seed < 100; ++seed) {
+      for (char const* const purpose : {"", "a", "b", "ab", "ba", "data", "dropout", "initial"}) {
+        Stream const stream(seed, purpose);
+        note(stream);
+        for (std::uint64_t k = 0; k < 5; ++k) note(stream.child(k)), note(stream.child("layer" + std::to_string(k)));
+        note(stream.child("").child(""));
+        note(stream.child("x").child("y"));
+        note(stream.child("xy"));
+        note(stream.child(0).child(1));
+        note(stream.child(1).child(0));
+      }
+    }
+    note(Stream(~std::uint64_t{0}, "a"));
+    note(Stream(std::uint64_t{1} << 63, "a"));
+    CHECK(first.size() == streams);
+  }
+
+  TEST_CASE("uniform: in [0, 1), with the moments of its distribution") {
+    Stream const stream(1, "uniform");
+    bool inside = true;
+    for (std::uint64_t i = 0; i < count; ++i) inside = inside && stream.uniform(i) >= 0 && stream.uniform(i) < 1;
+    CHECK(inside);
+    CHECK(std::abs(mean_of([&](std::uint64_t i) { return stream.uniform(i); }) - 0.5) < five_errors / std::sqrt(12));
+    CHECK(std::abs(mean_of([&](std::uint64_t i) { return std::pow(stream.uniform(i) - 0.5, 2); }) - 1.0 / 12) <
+          five_errors / std::sqrt(180));
+  }
+
+  TEST_CASE("normal: finite, with the moments of its distribution, and its tails") {
+    Stream const stream(1, "normal");
+    bool finite = true;
+    for (std::uint64_t i = 0; i < count; ++i) finite = finite && std::isfinite(stream.normal(i));
+    CHECK(finite);
+    auto const moment = [&](double power) { return mean_of([&](std::uint64_t i) { return std::pow(stream.normal(i), power); }); };
+    CHECK(std::abs(moment(1)) < five_errors);
+    CHECK(std::abs(moment(2) - 1) < five_errors * std::sqrt(2));
+    CHECK(std::abs(moment(3)) < five_errors * std::sqrt(15));
+    CHECK(std::abs(moment(4) - 3) < five_errors * std::sqrt(96));
+    for (auto const [edge, share] :
+         std::vector<std::array<double, 2>>{{-2, 0.0227501}, {-1, 0.1586553}, {0, 0.5}, {1, 0.8413447}, {3, 0.9986501}}) {
+      CHECK(std::abs(mean_of([&](std::uint64_t i) { return stream.normal(i) < edge; }) - share) <
+            five_errors * std::sqrt(share * (1 - share)));
+    }
+  }
+
+  TEST_CASE("neighbours and other streams are not correlated") {
+    Stream const a(1, "a"), b(1, "b"), other(2, "a"), child = a.child(0), next = a.child(1);
+    for (Stream const& stream : {b, other, child, next}) {
+      CHECK(std::abs(mean_of([&](std::uint64_t i) { return a.normal(i) * stream.normal(i); })) < five_errors);
+    }
+    CHECK(std::abs(mean_of([&](std::uint64_t i) { return a.normal(i) * a.normal(i + 1); })) < five_errors);
+    CHECK(std::abs(mean_of([&](std::uint64_t i) { return a.child(i).normal(0) * a.child(i + 1).normal(0); })) < five_errors);
+    CHECK(std::abs(mean_of([&](std::uint64_t i) { return a.normal(i) * (a.uniform(i + 1) - 0.5); })) < five_errors);
+  }
+
+  TEST_CASE("below: every number of the range equally often, none beyond") {
+    Stream const stream(1, "below");
+    for (std::uint64_t const n : {std::uint64_t{1}, std::uint64_t{2}, std::uint64_t{7}, std::uint64_t{100}}) {
+      CAPTURE(n);
+      std::vector<double> seen(n, 0);
+      for (std::uint64_t i = 0; i < count; ++i) {
+        std::uint64_t const k = stream.below(i, n);
+        REQUIRE(k < n);
+        ++seen[k];
+      }
+      double const expected = static_cast<double>(count) / static_cast<double>(n);
+      double chi_square = 0;
+      for (double const s : seen) chi_square += (s - expected) * (s - expected) / expected;
+      double const freedom = static_cast<double>(n - 1);
+      CHECK(chi_square <= freedom + 5 * std::sqrt(2 * freedom));
+    }
+    std::uint64_t const huge = (std::uint64_t{1} << 63) + 12345;
+    double largest = 0;
+    for (std::uint64_t i = 0; i < 1000; ++i) {
+      REQUIRE(stream.below(i, huge) < huge);
+      largest = std::max(largest, static_cast<double>(stream.below(i, huge)));
+    }
+    CHECK(largest > 0.98 * static_cast<double>(huge));
+    CHECK_THROWS_WITH_AS(stream.below(0, 0), "random: a uniform integer below 0 does not exist", Error);
+  }
+
+  TEST_CASE("tensors: element i is draw i, in either precision, on any number of threads") {
+    Stream const stream(3, "tensor");
+    int const before = threads();
+    for (int const some : {1, 2, 3}) {
+      set_threads(some);
+      Tensor const normal = Tensor::normal({100, 37}, stream, DType::float64);
+      Tensor const narrow = Tensor::normal({3700}, stream, DType::float32);
+      Tensor const uniform = Tensor::uniform({3700}, stream, DType::float64, -3, 5);
+      bool same = true;
+      for (std::uint64_t i = 0; i < 3700; ++i) {
+        auto const at = static_cast<std::int64_t>(i);
+        same = same && normal.at(at) == stream.normal(i) && narrow.at(at) == static_cast<float>(stream.normal(i));
+        same = same && uniform.at(at) == -3 + 8 * stream.uniform(i);
+      }
+      CHECK(same);
+    }
+    set_threads(before);
+  }
+}
