@@ -5,7 +5,7 @@
 
 namespace heed {
 
-/// How many threads the engine's one pool uses; set once at the start (`--threads`). The matrix library underneath runs
+/// How many threads the engine's one pool uses, all cores unless set (`--threads`). The matrix library underneath runs
 /// single-threaded: splitting products by rows in this pool beats its own threading on the shapes of attention.
 void set_threads(int count);
 int threads();

@@ -1,0 +1,320 @@
+// The golden data: values, gradients and trajectories that PyTorch computed in float64. From $HEED_GOLDEN, else tests/golden.
+
+#include <doctest/doctest.h>
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdlib>
+#include <filesystem>
+#include <functional>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <set>
+
+#include "autograd/graph.hpp"
+#include "autograd/operations.hpp"
+#include "experiments/run.hpp"
+#include "nn/attention/attention.hpp"
+#include "nn/position.hpp"
+#include "nn/safetensors.hpp"
+#include "tests/folder.hpp"
+
+namespace {
+
+namespace fs = std::filesystem;
+using namespace heed;
+using nlohmann::json;
+
+fs::path golden_folder() {
+  char const* const given = std::getenv("HEED_GOLDEN");
+  return given != nullptr && *given != '\0' ? fs::path(given) : fs::path("tests/golden");
+}
+
+std::vector<fs::path> sorted_entries(fs::path const& folder) {
+  std::vector<fs::path> paths;
+  for (auto const& entry : fs::directory_iterator(folder)) paths.push_back(entry.path());
+  std::ranges::sort(paths);
+  return paths;
+}
+
+/// What the whole suite comes to: printed as its last line.
+struct Tally {
+  int compared = 0;
+  double worst = 0;
+  std::vector<std::string> skipped;
+
+  ~Tally() {
+    for (std::string const& name : skipped) fmt::print("golden: skipped {}\n", name);
+    fmt::print("golden: {} compared, {} skipped, worst {:.2g}\n", compared, skipped.size(), worst);
+    std::fflush(stdout);
+  }
+};
+Tally& tally() {
+  static Tally instance;
+  return instance;
+}
+
+// ---------------------------------------------------------------- operations
+
+/// A case's tensors by name, each marked when it is used: one that nobody asks for is an error.
+class Case {
+ public:
+  explicit Case(fs::path const& path) : file_(path) {
+    attributes = json::parse(file_.metadata().at("attributes"));
+    for (std::string const& name : file_.names()) unused_.insert(name);
+  }
+  std::string op() const { return file_.metadata().at("op"); }
+  bool has(std::string const& name) const { return file_.contains(name); }
+  Tensor read(std::string const& name) {
+    unused_.erase(name);
+    return file_.tensor(name);
+  }
+  /// An input or parameter as a leaf of the graph.
+  Tensor leaf(std::string const& name) {
+    Tensor value = read(name);
+    if (value.dtype() != DType::int64) {
+      value.set_requires_grad();
+      leaves.emplace_back(name, value);
+    }
+    return value;
+  }
+  template <class T>
+  T attribute(std::string const& name) {
+    T const value = attributes.at(name).get<T>();
+    attributes.erase(name);
+    return value;
+  }
+  std::vector<std::string> names() const { return file_.names(); }
+  std::set<std::string> const& unused() const { return unused_; }
+
+  json attributes;
+  std::vector<std::pair<std::string, Tensor>> leaves;
+
+ private:
+  SafetensorsFile file_;
+  std::set<std::string> unused_;
+};
+
+using Outputs = std::vector<std::pair<std::string, Tensor>>;
+using Runner = std::function<Outputs(Case&)>;
+
+/// Largest difference, relative to max(1, largest expected entry).
+double distance(Tensor const& found, Tensor const& expected) {
+  REQUIRE(found.shape() == expected.shape());
+  double largest = 1;
+  double worst = 0;
+  for (std::int64_t i = 0; i < expected.elements(); ++i) {
+    largest = std::max(largest, std::abs(expected.at(i)));
+    double const difference = std::abs(found.at(i) - expected.at(i));
+    if (!(difference <= worst)) worst = difference;
+  }
+  return worst / largest;
+}
+
+void compare(Tensor const& found, Tensor const& expected, std::string const& what) {
+  double const error = distance(found, expected);
+  CHECK_MESSAGE(error <= 1e-12, what << ": off by " << error);
+  if (!(error <= tally().worst)) tally().worst = error;
+}
+
+Runner unary(Tensor (*f)(Tensor const&)) {
+  return [f](Case& c) { return Outputs{{"y", f(c.leaf("input.x"))}}; };
+}
+Runner along_axis(std::function<Tensor(Tensor const&, std::int64_t)> f) {
+  return [f](Case& c) { return Outputs{{"y", f(c.leaf("input.x"), c.attribute<std::int64_t>("axis"))}}; };
+}
+Runner binary(Tensor (*f)(Tensor const&, Tensor const&)) {
+  return [f](Case& c) { return Outputs{{"y", f(c.leaf("input.a"), c.leaf("input.b"))}}; };
+}
+
+Outputs variance_case(Case& c) {
+  auto const axis = c.attribute<std::int64_t>("axis");
+  return {{"y", variance(c.leaf("input.x"), {axis}, false, c.attribute<std::int64_t>("correction"))}};
+}
+Outputs cross_entropy_case(Case& c) {
+  auto const smoothing = c.attribute<double>("label_smoothing");
+  return {{"loss", cross_entropy(c.leaf("input.logits"), c.read("input.targets"), smoothing, c.attribute<std::int64_t>("ignore"))}};
+}
+Outputs conv2d_case(Case& c) {
+  auto const stride = c.attribute<std::int64_t>("stride");
+  return {{"y", conv2d(c.leaf("input.x"), c.leaf("parameter.weight"), c.leaf("parameter.bias"), stride, c.attribute<std::int64_t>("padding"))}};
+}
+Outputs composite_case(Case& c) {
+  REQUIRE(c.attribute<std::string>("formula") == "a / (b * b + 1)");
+  Tensor const b = c.leaf("input.b");
+  return {{"y", c.leaf("input.a") / (b * b + 1)}};
+}
+
+std::map<std::string, Runner> const& runners() {
+  static std::map<std::string, Runner> const table{
+      {"add", binary(add)},
+      {"subtract", binary(subtract)},
+      {"multiply", binary(multiply)},
+      {"maximum", binary(maximum)},
+      {"divide_by_square_plus_one", composite_case},
+      {"matmul", [](Case& c) { return Outputs{{"y", matmul(c.leaf("input.a"), c.leaf("input.b"))}}; }},
+      {"gelu", unary(gelu)},
+      {"gelu_exact", unary(gelu_exact)},
+      {"relu", unary(relu)},
+      {"silu", unary(silu)},
+      {"softmax", along_axis(softmax)},
+      {"log_softmax", along_axis(log_softmax)},
+      {"logsumexp", along_axis([](Tensor const& x, std::int64_t axis) { return logsumexp(x, {axis}); })},
+      {"variance", variance_case},
+      {"layer_norm", [](Case& c) { return Outputs{{"y", layer_norm(c.leaf("input.x"), c.leaf("parameter.weight"), c.leaf("parameter.bias"), c.attribute<double>("eps"))}}; }},
+      {"rms_norm", [](Case& c) { return Outputs{{"y", rms_norm(c.leaf("input.x"), c.leaf("parameter.weight"), c.attribute<double>("eps"))}}; }},
+      {"cross_entropy", cross_entropy_case},
+      {"embedding", [](Case& c) { return Outputs{{"y", embedding(c.leaf("parameter.weight"), c.read("input.tokens"))}}; }},
+      {"conv2d", conv2d_case},
+  };
+  return table;
+}
+
+// ---------------------------------------------------------------- attention
+
+template <class Step>
+bool known(std::string const& name) {
+  return std::ranges::find(step_kinds<Step>(), name, &StepKind<Step>::name) != step_kinds<Step>().end();
+}
+bool known_position(std::string const& name) {
+  auto const names = position_names();
+  return std::ranges::find(names, name) != names.end();
+}
+
+/// What is not there yet, or "".
+std::string missing_part(std::string const& score, std::string const& align, std::string const& position) {
+  if (!known<Score>(score)) return "score " + score;
+  if (!known<Align>(align)) return "align " + align;
+  return known_position(position) ? "" : "position " + position;
+}
+
+/// Context by the kernel or by the reference; weights beside it.
+Outputs attention_case(Case& c, bool by_kernel) {
+  AttentionSettings settings;
+  settings.score = c.attribute<std::string>("score");
+  settings.align = c.attribute<std::string>("align");
+  if (c.attributes.contains("scale")) settings.scale = c.attribute<std::string>("scale");
+  REQUIRE(c.attribute<std::string>("position") == "none");
+  Tensor const query = c.leaf("input.query");
+  Tensor const key = c.leaf("input.key");
+  Tensor const value = c.leaf("input.value");
+  Visibility const visibility{.causal = c.attribute<bool>("causal"), .lengths = c.has("input.lengths") ? c.read("input.lengths") : Tensor(), .offset = 0};
+
+  Parameters parameters(1, DType::float64);
+  Attention const attention(Scope(parameters), settings, {query.size(1), query.size(3), key.size(2) + 2}, 0);
+  NamedTensors values;
+  for (auto const& [name, parameter] : parameters.all()) values.emplace_back(name, c.read("parameter." + name));
+  parameters.assign(values);
+  for (auto const& [name, parameter] : parameters.all()) c.leaves.emplace_back("parameter." + name, parameter);
+
+  Tensor const q = merge_heads(query);
+  Tensor const k = merge_heads(key);
+  Tensor const context = by_kernel ? attention(q, k, merge_heads(value), visibility, {}) : attention.reference(q, k, merge_heads(value), visibility, {});
+  return {{"context", split_heads(context, query.size(1))}, {"weights", attention.weights(q, k, visibility)}};
+}
+
+/// Runs a case and compares all that it holds.
+void run_case(fs::path const& path, Runner const& runner) {
+  Case c(path);
+  Outputs const outputs = runner(c);
+  CHECK_MESSAGE(c.attributes.empty(), "unknown attributes: " << c.attributes.dump());
+  for (auto const& [name, value] : outputs) compare(value, c.read("output." + name), name);
+  auto const& [first, y] = outputs.front();
+  std::vector<Tensor> inputs;
+  for (auto const& [name, leaf] : c.leaves) inputs.push_back(leaf);
+  std::vector<Tensor> const gradients = grad({y}, inputs, {c.read("grad_output." + first)});
+  for (std::size_t i = 0; i < gradients.size(); ++i) compare(gradients[i], c.read("grad_" + c.leaves[i].first), "grad_" + c.leaves[i].first);
+  for (std::string const& name : c.unused()) FAIL_CHECK("unknown tensor: " << name);
+}
+
+// ---------------------------------------------------------------- trajectories
+
+/// What a trajectory's configuration asks for that is not there yet, or "".
+std::string missing_in(Yaml const& config) {
+  auto const text = [&](char const* key, char const* otherwise) {
+    Yaml const* const found = config.find(key);
+    return found != nullptr ? found->text : otherwise;
+  };
+  std::string const kind = text("model.kind", "");
+  if (std::ranges::find(model_kinds(), kind, &ModelKind::name) == model_kinds().end()) return "model " + kind;
+  return missing_part(text("model.attention.score", "scaled_dot"), text("model.attention.align", "softmax"), text("model.position", "learned"));
+}
+
+std::vector<json> rows_of(fs::path const& path) {
+  std::ifstream file(path);
+  REQUIRE(file);
+  std::vector<json> rows;
+  for (std::string line; std::getline(file, line);) rows.push_back(json::parse(line));
+  return rows;
+}
+
+void compare_trajectory(fs::path const& folder, std::string const& dtype, double loss_bound, double norm_bound) {
+  CAPTURE(dtype);
+  test::Folder const output;
+  RunOptions options;
+  options.config = folder / "config.yaml";
+  options.overrides = {"dtype=" + dtype, "name=golden"};
+  options.places.output = output.path();
+  options.quiet = true;
+  REQUIRE(run(options) == Exit::done);
+  auto const expected = rows_of(folder / "expected.jsonl");
+  auto const found = rows_of(output / "golden/metrics.jsonl");
+  REQUIRE(found.size() == expected.size());
+  for (std::size_t i = 0; i < expected.size(); ++i) {
+    CHECK(found[i]["step"] == expected[i]["step"]);
+    for (auto const& [key, bound] : std::map<std::string, double>{{"loss", loss_bound}, {"grad_norm", norm_bound}, {"lr", 1e-12}}) {
+      double const error = std::abs(found[i][key].get<double>() / expected[i][key].get<double>() - 1);
+      CHECK_MESSAGE(error <= bound, "step " << i << ", " << key << ": off by " << error);
+      if (dtype == "float64" && !(error <= tally().worst)) tally().worst = error;
+    }
+  }
+}
+
+}  // namespace
+
+TEST_SUITE("golden") {
+  TEST_CASE("operations") {
+    tally();
+    fs::path const folder = golden_folder() / "ops";
+    REQUIRE_MESSAGE(fs::is_directory(folder), folder.string() << " is not there");
+    for (fs::path const& path : sorted_entries(folder)) {
+      std::string const name = path.stem().string();
+      CAPTURE(name);
+      Case const description(path);
+      if (description.op() == "attention") {
+        auto const& given = description.attributes;
+        std::string const missing = missing_part(given.at("score"), given.at("align"), given.at("position"));
+        if (!missing.empty()) {
+          tally().skipped.push_back(fmt::format("{} (no {} yet)", name, missing));
+          continue;
+        }
+        run_case(path, [](Case& c) { return attention_case(c, true); });
+        run_case(path, [](Case& c) { return attention_case(c, false); });
+      } else if (auto const runner = runners().find(description.op()); runner != runners().end()) {
+        run_case(path, runner->second);
+      } else {
+        tally().skipped.push_back(fmt::format("{} (no operation {} yet)", name, description.op()));
+        continue;
+      }
+      ++tally().compared;
+    }
+  }
+
+  TEST_CASE("trajectories") {
+    fs::path const folder = golden_folder() / "trajectories";
+    REQUIRE_MESSAGE(fs::is_directory(folder), folder.string() << " is not there");
+    for (fs::path const& path : sorted_entries(folder)) {
+      std::string const name = path.filename().string();
+      CAPTURE(name);
+      std::string const missing = missing_in(load_yaml((path / "config.yaml").string()));
+      if (!missing.empty()) {
+        tally().skipped.push_back(fmt::format("{} (no {} yet)", name, missing));
+        continue;
+      }
+      compare_trajectory(path, "float64", 1e-10, 1e-10);
+      compare_trajectory(path, "float32", 1e-5, 1e-4);
+      ++tally().compared;
+    }
+  }
+}
