@@ -144,7 +144,7 @@ TEST_SUITE("memory") {
   }
 
   TEST_CASE("blocks begin on a cache line and hold what they should") {
-    for (std::size_t const bytes : {0, 1, 63, 64, 65, 1000, 4097, 100'000, 12'345'678}) {
+    for (std::size_t const bytes : std::vector<std::size_t>{0, 1, 63, 64, 65, 1000, 4097, 100'000, 12'345'678}) {
       CAPTURE(bytes);
       std::int64_t const before = memory_use().live;
       Buffer const block(bytes);

@@ -22,11 +22,11 @@ inline Choice chosen(Choice choice, std::string const& kind, std::vector<std::pa
   choice.kind = kind;
   choice.settings = option->make();
   auto const fields = choice.settings->fields();
-  for (auto const& [name, value] : values) {
-    CAPTURE(name);
-    auto const field = std::ranges::find(fields, name, &Field::name);
+  for (auto const& entry : values) {
+    CAPTURE(entry.first);
+    auto const field = std::ranges::find(fields, entry.first, &Field::name);
     REQUIRE(field != fields.end());
-    std::visit([&](auto const& v) { *std::get<std::decay_t<decltype(v)>*>(field->target) = v; }, value);
+    std::visit([&](auto const& v) { *std::get<std::decay_t<decltype(v)>*>(field->target) = v; }, entry.second);
   }
   return choice;
 }
