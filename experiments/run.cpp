@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <charconv>
 #include <chrono>
 #include <cmath>
 #include <cstdio>
@@ -27,6 +28,13 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 double seconds_since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
+
+/// Whether a run of `steps` steps may go on to `more`.
+bool may_grow(std::string const& steps, std::int64_t more) {
+  std::int64_t before = 0;
+  auto const [end, error] = std::from_chars(steps.data(), steps.data() + steps.size(), before);
+  return error == std::errc() && end == steps.data() + steps.size() && before <= more;
+}
 
 /// A run's folder, held by this process alone while it lives.
 class RunFolder {
@@ -50,21 +58,33 @@ class RunFolder {
   fs::path operator/(char const* name) const { return path_ / name; }
   fs::path const& path() const { return path_; }
 
-  /// Writes the resolved configuration, or checks that the folder holds this one already; only train.steps may have grown.
-  void claim(Experiment& settings) const {
+  /// Throws FolderError, naming the keys that differ, if the folder holds another configuration; only train.steps may have grown.
+  void compare(Experiment& settings) const {
     fs::path const file = path_ / "config.yaml";
-    if (fs::exists(file)) {
-      Yaml const before = load_yaml(file.string());
-      Yaml const now = tree(settings);
-      std::vector<std::string> differing = differing_keys(before, now);
-      Yaml const* const steps = before.find("train.steps");
-      if (steps != nullptr && std::strtoll(steps->text.c_str(), nullptr, 10) <= settings.train.steps) std::erase(differing, "train.steps");
-      if (!differing.empty()) {
-        throw FolderError(fmt::format("{}: holds another configuration; what differs: {} (give another name or --output, or --fresh to put the old folder aside)", path_.string(),
-                                      fmt::join(differing, ", ")));
-      }
+    if (!fs::exists(file)) {
+      if (has_checkpoint(path_)) throw FolderError(fmt::format("{}: holds a checkpoint but not its config.yaml (--fresh puts it aside)", path_.string()));
+      return;
     }
-    write_atomically(file, emit(settings));
+    Yaml const before = load_yaml(file.string());
+    std::vector<std::string> differing = differing_keys(before, tree(settings));
+    if (Yaml const* const steps = before.find("train.steps"); steps != nullptr && may_grow(steps->text, settings.train.steps)) {
+      std::erase(differing, "train.steps");
+    }
+    if (differing.empty()) return;
+    throw FolderError(
+        fmt::format("{}: holds another configuration; what differs: {} (give another name or --output, or --fresh to put the old folder aside)",
+                    path_.string(), fmt::join(differing, ", ")));
+  }
+
+  /// Writes the resolved configuration; a summary of fewer steps is no longer true. Throws Error if the disk is full.
+  void claim(Experiment& settings) const {
+    try {
+      write_atomically(path_ / "config.yaml", emit(settings));
+    } catch (FileError const& error) {
+      throw Error(error.what());
+    }
+    std::error_code ignored;
+    fs::remove(path_ / "summary.json", ignored);
   }
 
  private:
@@ -72,9 +92,10 @@ class RunFolder {
   int lock_ = -1;
 };
 
-/// Renames a folder to NAME.old-1, NAME.old-2, …
+/// Renames a run's folder to NAME.old-1, NAME.old-2, … Throws FolderError while another process is at work in it.
 void put_aside(fs::path const& folder) {
   if (!fs::exists(folder)) return;
+  RunFolder const held(folder);
   for (int i = 1;; ++i) {
     fs::path const target = fmt::format("{}.old-{}", folder.string(), i);
     if (fs::exists(target)) continue;
@@ -99,36 +120,44 @@ class Session {
         folder_(folder),
         quiet_(quiet),
         metrics_(folder / "metrics.jsonl", trainer.step()),
-        progress_(settings.name, settings.train.steps, trainer.step(), quiet) {}
+        progress_(settings.name, settings.train.steps, trainer.step(), quiet),
+        saved_(has_checkpoint(folder.path()) ? trainer.step() : -1) {
+    std::int64_t const every = settings.train.log.every;
+    if (trainer.step() > 0 && metrics_.last_step() < (trainer.step() - 1) / every * every) {
+      throw FileError(fmt::format("{}: ends at step {}, but the checkpoint is of step {}", (folder / "metrics.jsonl").string(), metrics_.last_step(),
+                                  trainer.step()));
+    }
+  }
 
   Exit run() {
     Clock::time_point const began = Clock::now();
     std::int64_t const first = trainer_.step();
-    bool saved = false;  // the checkpoint on disk is of this step
     while (true) {
       std::int64_t const step = trainer_.step();
-      if (step > first && !saved && (step % settings_.train.checkpoint.every == 0 || interrupted() || trainer_.finished())) save(), saved = true;
-      if (interrupted() && !trainer_.finished()) return Exit::interrupted;
+      bool const stop = interrupted();
+      bool const due = stop || trainer_.finished() || (step > 0 && step % settings_.train.checkpoint.every == 0);
+      if (due && step != saved_) save();
+      if (stop && !trainer_.finished()) {
+        progress_.message(fmt::format("{}: saved at step {}; the same command goes on from there", folder_.path().string(), step));
+        return Exit::interrupted;
+      }
       Row row{step, {}};
       if (step % settings_.train.evaluate.every == 0 || trainer_.finished()) evaluate(row);
       if (trainer_.finished()) {
-        if (!row.values.empty()) metrics_.write(row);
-        metrics_.sync();
-        if (step == first && !has_checkpoint(folder_.path())) save();  // steps: 0
-        progress_.finish();
-        summarise(row, seconds_since(began), step - first);
+        finish(row, seconds_since(began), step - first);
         return Exit::done;
       }
       train(row, began, first);
-      saved = false;
     }
   }
 
  private:
   void evaluate(Row& row) {
     trainer_.evaluate(row);
-    double const loss = value_of(row, "validation.loss");
-    if (!row.values.empty()) progress_.message(fmt::format("step {:>7}  validation loss {:.4f}", row.step, loss));
+    if (row.values.empty()) return;
+    double const excess = value_of(row, "validation.excess");
+    progress_.message(fmt::format("step {:>7}  validation loss {:.4f}{}", row.step, value_of(row, "validation.loss"),
+                                  std::isnan(excess) ? "" : fmt::format(", {:.4f} above the least possible", excess)));
   }
 
   void train(Row& row, Clock::time_point began, std::int64_t first) {
@@ -141,7 +170,7 @@ class Session {
       row.set("time.seconds", seconds_since(began));
       row.set("time.tokens_per_second", rate);
       row.set("memory.peak", static_cast<double>(memory_use().peak));
-      metrics_.write(row);
+      writing([&] { metrics_.write(row); });
     }
     double const mean_rate = static_cast<double>(trainer_.tokens_per_step() * (trainer_.step() - first)) / seconds_since(began);
     progress_.update(trainer_.step(), fmt::format("loss {:.4f}  {:.0f} tokens/s", loss, mean_rate));
@@ -149,12 +178,30 @@ class Session {
 
   /// Rows first, so that a checkpoint never stands for rows that are not there.
   void save() {
-    metrics_.sync();
+    writing([&] { metrics_.sync(); });
+    Checkpoint const checkpoint = trainer_.checkpoint();
+    writing([&] { save_checkpoint(folder_.path(), checkpoint); });
+    saved_ = checkpoint.step;
+  }
+
+  /// Calls f, which writes into the folder. That it cannot is not the data's fault, and what was saved before is still there.
+  template <class F>
+  void writing(F f) const {
     try {
-      save_checkpoint(folder_.path(), trainer_.checkpoint());
-    } catch (FileError const& error) {
-      throw Error(fmt::format("{}; the checkpoint before is whole: make room and run again", error.what()));
+      f();
+    } catch (Error const& error) {
+      char const* const rest = has_checkpoint(folder_.path()) ? "the last checkpoint is whole, and the same command goes on from it" : "no checkpoint has been made yet";
+      throw Error(fmt::format("{}; {}", error.what(), rest));
     }
+  }
+
+  void finish(Row const& row, double seconds, std::int64_t steps) {
+    writing([&] {
+      if (!row.values.empty()) metrics_.write(row);
+      metrics_.sync();
+    });
+    progress_.finish();
+    summarise(row, seconds, steps);
   }
 
   void summarise(Row const& last, double seconds, std::int64_t steps) const {
@@ -168,7 +215,7 @@ class Session {
     summary["data"] = trainer_.data().describe();
     summary["environment"] = environment();
     summary["configuration"] = emit(settings_);
-    write_atomically(folder_ / "summary.json", summary.dump(2) + "\n");
+    writing([&] { write_atomically(folder_ / "summary.json", summary.dump(2) + "\n"); });
     if (quiet_) return;
     fmt::print("{}: {} steps in {:.1f} s\n", folder_.path().string(), steps, seconds);
     double const loss = value_of(last, "validation.loss");
@@ -185,13 +232,15 @@ class Session {
   bool quiet_;
   Metrics metrics_;
   Progress progress_;
+  std::int64_t saved_;  ///< the step of the checkpoint on disk
 };
 
 /// A run that has its summary, and as many steps as are asked for, is done.
 bool is_finished(RunFolder const& folder, Experiment const& settings) {
+  if (!has_checkpoint(folder.path())) return false;
   std::ifstream file(folder / "summary.json");
-  auto const summary = nlohmann::json::parse(file, nullptr, false);
-  return summary.is_object() && summary.value("finished", false) && summary.value("steps", std::int64_t{-1}) == settings.train.steps;
+  auto summary = nlohmann::json::parse(file, nullptr, false);
+  return summary.is_object() && summary["finished"] == true && summary["steps"] == settings.train.steps;
 }
 
 }  // namespace
@@ -199,15 +248,16 @@ bool is_finished(RunFolder const& folder, Experiment const& settings) {
 Exit run(RunOptions const& options) {
   LoadedExperiment experiment = load_experiment(options.config, options.overrides, options.places);
   fs::path const path = experiment.places.output / experiment.settings.name;
-  if (options.fresh) put_aside(path);
   Trainer trainer(experiment, options.quiet);
+  if (options.fresh) put_aside(path);
   RunFolder const folder(path);
-  folder.claim(experiment.settings);
+  folder.compare(experiment.settings);
   if (is_finished(folder, experiment.settings)) {
     if (!options.quiet) fmt::print("{}: finished already, {} steps (--fresh begins anew)\n", path.string(), experiment.settings.train.steps);
     return Exit::done;
   }
   if (has_checkpoint(path)) trainer.resume(load_checkpoint(path), path);
+  folder.claim(experiment.settings);
   if (!options.quiet) {
     fmt::print("{}: {} parameters, {} tokens a step{}\n", path.string(), trainer.parameters().elements(), trainer.tokens_per_step(),
                trainer.step() > 0 ? fmt::format(", going on from step {}", trainer.step()) : "");

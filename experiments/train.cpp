@@ -7,6 +7,7 @@
 
 #include "autograd/graph.hpp"
 #include "autograd/operations.hpp"
+#include "experiments/data/files.hpp"
 #include "experiments/run.hpp"
 #include "nn/safetensors.hpp"
 
@@ -20,10 +21,20 @@ double counted(Batch const& batch) {
   return static_cast<double>(targets.size() - static_cast<std::size_t>(std::ranges::count(targets, -1)));
 }
 
-void start_from(Parameters& parameters, std::string const& path) {
-  SafetensorsFile const file(path);
-  NamedTensors values;
-  for (std::string const& name : file.names()) values.emplace_back(name, file.tensor(name));
+/// The first element that is not a finite number, as "tensor 'norm.weight' holds nan at element 3"; nothing if there is none.
+std::optional<std::string> find_non_finite(NamedTensors const& tensors) {
+  for (auto const& [name, tensor] : tensors) {
+    if (tensor.dtype() == DType::int64) continue;
+    auto const values = tensor.to_vector();
+    auto const found = std::ranges::find_if(values, [](double value) { return !std::isfinite(value); });
+    if (found != values.end()) return fmt::format("tensor '{}' holds {} at element {}", name, *found, found - values.begin());
+  }
+  return std::nullopt;
+}
+
+/// Gives the parameters the values of a file. Throws FileError for values that are not numbers or that are not the model's.
+void assign_from(std::string const& path, NamedTensors const& values, Parameters& parameters) {
+  if (auto const damage = find_non_finite(values)) throw FileError(fmt::format("{}: {}", path, *damage));
   try {
     parameters.assign(values);
   } catch (Error const& error) {
@@ -31,20 +42,59 @@ void start_from(Parameters& parameters, std::string const& path) {
   }
 }
 
+void start_from(Parameters& parameters, std::filesystem::path const& path) {
+  SafetensorsFile const file(path);
+  NamedTensors values;
+  for (std::string const& name : file.names()) values.emplace_back(name, file.tensor(name));
+  assign_from(path.string(), values, parameters);
+}
+
 DataContext data_context(LoadedExperiment const& experiment, bool quiet) {
   return {experiment.places.config_folder, experiment.places.data, static_cast<std::uint64_t>(experiment.settings.seed), quiet};
+}
+
+/// Calls f. What it holds against the settings is told with the place of the key that the message begins with, else of `section`.
+template <class F>
+auto judging(Document const& document, std::string const& section, F f) {
+  try {
+    return f();
+  } catch (ConfigError const&) {
+    throw;
+  } catch (FileError const&) {
+    throw;
+  } catch (Error const& error) {
+    std::string const message = error.what();
+    std::string const key = message.substr(0, message.find(": "));
+    throw ConfigError(place_of(document, document.root.find(key) != nullptr ? key : section), message);
+  }
+}
+
+/// What the data lack is better told now than at the step that asks for it.
+void check_data(LoadedExperiment const& experiment, Dataset const& data, std::int64_t context) {
+  TrainSettings const& train = experiment.settings.train;
+  double const rows = static_cast<double>(train.steps) * static_cast<double>(train.accumulate) * static_cast<double>(train.batch);
+  if (rows > 9e15) throw ConfigError(place_of(experiment.document, "train"), fmt::format("train: {:.0g} rows are more than can be numbered", rows));
+  judging(experiment.document, "data", [&] {
+    if (train.steps > 0) data.training(0, train.batch, context);
+    if (train.steps > 0) data.training(train.steps * train.accumulate - 1, train.batch, context);
+    std::int64_t const held_out = train.evaluate.batch.value_or(train.batch);
+    if (data.validation_batches(held_out, context) > 0) data.validation(0, held_out, context);
+  });
 }
 
 }  // namespace
 
 Trainer::Trainer(LoadedExperiment const& experiment, bool quiet)
     : settings_(experiment.settings),
-      data_(open_dataset(settings_.data, data_context(experiment, quiet))),
+      data_(judging(experiment.document, "data", [&] { return open_dataset(settings_.data, data_context(experiment, quiet)); })),
       parameters_(static_cast<std::uint64_t>(settings_.seed), settings_.precision(), settings_.init),
       noise_(static_cast<std::uint64_t>(settings_.seed), "dropout") {
-  check_memory(experiment, data_->vocabulary());
-  model_ = make_model(settings_.model, parameters_, data_->vocabulary());
-  if (!settings_.init.from.empty()) start_from(parameters_, resolve_path(settings_.init.from, experiment.places.config_folder, experiment.places.data));
+  judging(experiment.document, "model", [&] {
+    check_memory(experiment, data_->vocabulary());
+    model_ = make_model(settings_.model, parameters_, data_->vocabulary());
+  });
+  check_data(experiment, *data_, model_->context());
+  if (!settings_.init.from.empty()) start_from(parameters_, locate(settings_.init.from, data_context(experiment, quiet)));
   optimizer_ = make_optimizer(settings_.train.optimizer, parameters_);
   if (settings_.train.ema) average_.emplace(parameters_, *settings_.train.ema);
 }
@@ -94,11 +144,7 @@ void Trainer::diagnose(std::vector<Batch> const& batches, std::string const& wha
   try {
     Anomaly const anomaly;
     parameters_.clear_gradients();
-    for (auto const& [name, parameter] : parameters_.all()) {
-      for (double const element : parameter.to_vector()) {
-        if (!std::isfinite(element)) throw NonFinite(fmt::format("the parameter {} holds {}: the update before was too large", name, element));
-      }
-    }
+    if (auto const damage = find_non_finite(parameters_.all())) throw NonFinite(*damage + ": the update before was too large");
     accumulate_gradients(batches);
   } catch (NonFinite const& found) {
     place = found.what();
@@ -106,10 +152,8 @@ void Trainer::diagnose(std::vector<Batch> const& batches, std::string const& wha
   throw TrainingError(fmt::format("step {}: {} ({}); a smaller learning rate, clipping or warm-up may help", step_, what, place));
 }
 
-double Trainer::validation_loss() const {
+double Trainer::validation_loss(std::int64_t count, std::int64_t rows) const {
   NoGrad const no_grad;
-  std::int64_t const rows = settings_.train.evaluate.batch.value_or(settings_.train.batch);
-  std::int64_t const count = settings_.train.evaluate.count(data_->validation_batches(rows, model_->context()));
   double loss = 0;
   double targets = 0;
   for (std::int64_t i = 0; i < count; ++i) {
@@ -121,15 +165,22 @@ double Trainer::validation_loss() const {
 }
 
 void Trainer::evaluate(Row& row) {
-  if (data_->validation_batches(settings_.train.batch, model_->context()) == 0) return;
-  row.set("validation.loss", validation_loss());
+  std::int64_t const rows = settings_.train.evaluate.batch.value_or(settings_.train.batch);
+  std::int64_t const count = settings_.train.evaluate.count(data_->validation_batches(rows, model_->context()));
+  if (count == 0) return;
+  double const loss = validation_loss(count, rows);
+  row.set("validation.loss", loss);
+  if (auto const optimum = data_->optimum(count * rows)) row.set("validation.excess", loss - *optimum);
   if (average_) {
     WithAverage const averaged(*average_);
-    row.set("validation.ema.loss", validation_loss());
+    row.set("validation.ema.loss", validation_loss(count, rows));
   }
 }
 
 Checkpoint Trainer::checkpoint() const {
+  if (auto const damage = find_non_finite(parameters_.all())) {
+    throw TrainingError(fmt::format("step {}: after its update {}; a smaller learning rate, clipping or warm-up may help", step_ - 1, *damage));
+  }
   Checkpoint made;
   made.step = step_;
   made.parameters = parameters_.all();
@@ -148,12 +199,15 @@ void Trainer::resume(Checkpoint const& checkpoint, std::filesystem::path const& 
     throw FolderError(fmt::format("{}: the run was begun with {}; here it is {}: it could not go on with the same bits (--fresh begins anew)", folder.string(), before,
                                   numeric_environment()));
   }
+  if (checkpoint.step > settings_.train.steps) {
+    throw FolderError(fmt::format("{}: its checkpoint is of step {}, beyond train.steps: {}", folder.string(), checkpoint.step, settings_.train.steps));
+  }
+  assign_from((folder / "checkpoint.safetensors").string(), checkpoint.parameters, parameters_);
   try {
-    parameters_.assign(checkpoint.parameters);
     optimizer_->load_state(checkpoint.state);
     if (average_) average_->load_state(checkpoint.state);
   } catch (Error const& error) {
-    throw FileError(fmt::format("{}: its checkpoint does not fit: {}", folder.string(), error.what()));
+    throw FileError(fmt::format("{}: {}", (folder / fmt::format("state-{}.safetensors", checkpoint.step)).string(), error.what()));
   }
   step_ = checkpoint.step;
 }
@@ -165,7 +219,9 @@ void check_memory(LoadedExperiment const& experiment, std::int64_t vocabulary) {
   // Weights, gradients, two moments, perhaps an average; a forward pass, and a quarter of it again for what backward holds at once.
   double const copies = settings.train.ema ? 5 : 4;
   double const kept = model->kept_elements(settings.train.batch, model->context()) * (settings.train.recompute ? 0.3 : 1.25);
-  double const bytes = static_cast<double>(bytes_of(settings.precision())) * (copies * static_cast<double>(counted_parameters.elements()) + kept);
+  double const tokens = static_cast<double>(settings.train.batch) * static_cast<double>(settings.train.accumulate) * static_cast<double>(model->context());
+  double const bytes = static_cast<double>(bytes_of(settings.precision())) * (copies * static_cast<double>(counted_parameters.elements()) + kept) +
+                       2 * sizeof(std::int64_t) * tokens;  // inputs and targets of all micro-batches
   double const available = available_memory();
   if (bytes <= available) return;
   throw ConfigError(place_of(experiment.document, "model"),

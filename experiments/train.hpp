@@ -12,7 +12,8 @@ namespace heed {
 /// A model in training: data, parameters, optimizer, and how many updates have been made.
 class Trainer {
  public:
-  /// Makes everything at step 0. Throws FileError for data and checkpoints that are wrong, Error for what does not fit together.
+  /// Makes everything at step 0. Throws FileError for data and checkpoints that are wrong, ConfigError for what does not fit together or
+  /// cannot fit into memory.
   explicit Trainer(LoadedExperiment const& experiment, bool quiet);
 
   /// Updates made so far.
@@ -28,9 +29,10 @@ class Trainer {
   /// a loss or gradient that is not finite, naming step, operation and layer.
   void train_step(Row& row);
   /// Mean loss per token of the validation data, with the weights as they are after step() updates: sets `validation.loss` and, with
-  /// averaged weights, `validation.ema.loss`. Sets nothing if there is no validation data.
+  /// averaged weights, `validation.ema.loss`; where the least possible loss is known, `validation.excess` over it. Sets nothing if there is no validation data.
   void evaluate(Row& row);
 
+  /// All that is needed to go on. Throws TrainingError if a parameter is no longer finite: the last good checkpoint is not replaced.
   Checkpoint checkpoint() const;
   /// Goes on from a checkpoint. Throws FileError if it does not belong to this experiment, FolderError if it was made on another
   /// machine, thread count or matrix library (its bits could not be continued).
@@ -40,7 +42,7 @@ class Trainer {
   Pass pass_for(std::int64_t micro_batch) const;
   double accumulate_gradients(std::vector<Batch> const& batches) const;
   [[noreturn]] void diagnose(std::vector<Batch> const& batches, std::string const& what);
-  double validation_loss() const;
+  double validation_loss(std::int64_t count, std::int64_t rows) const;
 
   Experiment const& settings_;
   std::unique_ptr<Dataset> data_;

@@ -45,6 +45,8 @@ class GrammarDataset : public Dataset {
   /// {"1-gram", …} … {"6-gram", …}, counted on `ngram_sentences` other sentences; {"exact", mean −log P of the held-out sentences},
   /// what the best model of all would reach on them; {"entropy", its expectation}. All in nats per token, <eos> included.
   std::vector<std::pair<std::string, double>> yardsticks() const override;
+  /// Mean −log P per token of the first `rows` held-out sentences.
+  std::optional<double> optimum(std::int64_t rows) const override;
 
  private:
   void fill_row(Batch& batch, std::int64_t row, std::vector<std::int32_t> const& words) const;
@@ -58,8 +60,8 @@ class GrammarDataset : public Dataset {
   GrammarSettings settings_;
   std::uint64_t seed_;
   Grammar::UpTo up_to_;
-  double exact_ = 0;  // mean −log P per token of the held-out sentences
-  std::int64_t held_out_tokens_ = 0;
+  std::vector<double> information_{0};           // −log P of the first so many held-out sentences, in nats
+  std::vector<std::int64_t> held_out_tokens_{0};  // and how many tokens they have
   mutable std::once_flag counted_;  // the n-grams take a moment and not every command asks for them
   mutable std::vector<double> ngram_losses_;
 };
