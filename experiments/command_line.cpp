@@ -10,18 +10,20 @@
 #include "experiments/list.hpp"
 #include "experiments/nearest.hpp"
 #include "experiments/scalar.hpp"
+#include "experiments/table.hpp"
 
 namespace heed {
 
 namespace {
 
-ConfigError refusal(std::string const& argument, std::string const& message) { return {Place{std::make_shared<std::string>(argument)}, message}; }
+ConfigError refusal(std::string const& argument, std::string const& message) {
+  return {Place{std::make_shared<std::string>(argument)}, message};
+}
 
-/// CLI11's pages with usage lines of our own.
-class Pages : public CLI::Formatter {
+/// Pages of help: what the command does, how it is called, its arguments and options in aligned columns, examples.
+class Pages : public CLI::FormatterBase {
  public:
-  Pages() { column_width(26); }
-  std::string make_usage(CLI::App const* app, std::string name) const override {
+  std::string make_help(CLI::App const* app, std::string, CLI::AppFormatMode) const override {
     static std::map<std::string, std::string> const usages{
         {"heed", "heed COMMAND …"},
         {"run", "heed run CONFIG [key.path=value …]"},
@@ -29,34 +31,43 @@ class Pages : public CLI::Formatter {
         {"sample", "heed sample RUN [--prompt TEXT …]"},
         {"list", "heed list [TOPIC]"},
     };
-    auto const found = usages.find(app->get_name());
-    return "\nusage: " + (found == usages.end() ? name : found->second) + "\n";
+    Rows commands, arguments, options, everywhere;
+    for (auto const* command : app->get_subcommands([](CLI::App const*) { return true; }))
+      commands.push_back({command->get_name(), command->get_description()});
+    for (auto const* option : app->get_options()) {
+      auto& rows = option->get_positional() ? arguments : option->get_group() == "everywhere" ? everywhere : options;
+      rows.push_back(
+          {option->get_name() + (option->get_type_name().empty() ? "" : " " + option->get_type_name()), option->get_description()});
+    }
+    return fmt::format("{}\n\nusage: {}\n{}{}{}{}\n{}\n", app->get_description(), usages.at(app->get_name()), section("commands", commands),
+                       section("arguments", arguments), section("options", options), section("everywhere", everywhere), app->get_footer());
   }
-  std::string make_option_opts(CLI::Option const* option) const override { return option->get_type_size() == 0 ? "" : " " + option->get_type_name(); }
-  std::string make_subcommand(CLI::App const* sub) const override {
-    return fmt::format("  {:<{}}{}\n", sub->get_name(), get_column_width() - 2, sub->get_description());
+
+ private:
+  using Rows = std::vector<std::vector<std::string>>;
+  static std::string section(std::string const& title, Rows const& rows) {
+    return rows.empty() ? "" : fmt::format("\n{}:\n{}", title, table(rows));
   }
 };
 
 /// An option with a text, of which the last one given counts.
-CLI::Option* add_text(CLI::App& app, std::string const& flag, std::string const& type, std::string const& help, std::function<void(std::string const&)> take) {
-  return app.add_option_function<std::string>(flag, std::move(take), help)->type_name(type)->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
+CLI::Option* add_text(CLI::App& app, std::string const& flag, std::string const& type, std::string const& help,
+                      std::function<void(std::string const&)> take) {
+  return app.add_option_function<std::string>(flag, std::move(take), help)
+      ->type_name(type)
+      ->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
 }
 
-/// An option with a number, described as the fields of configurations are.
-void add_number(CLI::App& app, std::string const& flag, Field const& field) {
-  add_text(app, flag, "N", field.help, [flag, field](std::string const& text) {
+/// An option with an integer or a real number in [least, greatest].
+template <class Number, class Target>
+CLI::Option* add_number(CLI::App& app, std::string const& flag, Target& target, double least, double greatest, std::string const& help) {
+  return add_text(app, flag, "N", help, [=, &target](std::string const& text) {
+    Number number{};
+    Field const field{.name = flag, .target = &number, .least = least, .greatest = greatest};
     auto const value = Yaml::scalar(text);
-    bool const read = std::visit(
-        [&](auto* target) {
-          using T = std::remove_pointer_t<decltype(target)>;
-          if constexpr (std::is_same_v<T, double> || std::is_same_v<T, std::int64_t> || std::is_same_v<T, std::optional<std::int64_t>>)
-            return !read_value(value, field, *target);
-          else
-            return false;
-        },
-        field.target);
-    if (!read || !in_range(field)) throw refusal(flag, fmt::format("wants {}, but found {}", wanted(field), found(value)));
+    if (read_value(value, field, number) || !in_range(field))
+      throw refusal(flag, fmt::format("wants {}, but found {}", wanted(field), found(value)));
+    target = number;
   });
 }
 
@@ -65,14 +76,16 @@ void add_everywhere(CLI::App& app, CommandLine& line) {
   auto const group = [](CLI::Option* option) { option->group("everywhere"); };
   app.set_help_flag();
   group(app.set_help_flag("-h,--help", "this page"));
-  group(add_text(app, "--output", "DIR", "where runs are kept (default: runs)", [&](std::string const& folder) { line.run.places.output = folder; }));
-  group(add_text(app, "--data", "DIR", "where data are looked for (default: $HEED_DATA, then a cache folder)", [&](std::string const& folder) {
-    std::error_code unreadable;
-    if (!std::filesystem::is_directory(folder, unreadable)) throw refusal("--data", fmt::format("there is no folder '{}'", folder));
-    line.run.places.data = folder;
-  }));
-  add_number(app, "--threads", {.name = "threads", .target = &line.threads, .help = "threads to compute with (default: all cores)", .least = 1, .greatest = 1024});
-  group(app.get_option("--threads"));
+  group(add_text(app, "--output", "DIR", "where runs are kept (default: runs)",
+                 [&](std::string const& folder) { line.run.places.output = folder; }));
+  group(add_text(app, "--data", "DIR", "where data are looked for (default: $HEED_DATA, then a cache folder)",
+                 [&](std::string const& folder) {
+                   std::error_code unreadable;
+                   if (!std::filesystem::is_directory(folder, unreadable))
+                     throw refusal("--data", fmt::format("there is no folder '{}'", folder));
+                   line.run.places.data = folder;
+                 }));
+  group(add_number<std::int64_t>(app, "--threads", line.threads, 1, 1024, "threads to compute with (default: all cores)"));
   group(app.add_flag("--quiet", line.run.quiet, "no progress and no results on the terminal"));
 }
 
@@ -84,18 +97,19 @@ CLI::App& add_command(CLI::App& app, CommandLine& line, std::string const& name,
 }
 
 void add_config(CLI::App& command, CommandLine& line) {
-  command.add_option_function<std::string>(
-             "CONFIG", [&](std::string const& file) { line.run.config = file; }, "a YAML file")
+  command
+      .add_option_function<std::string>(
+          "CONFIG", [&](std::string const& file) { line.run.config = file; }, "a YAML file")
       ->required()
       ->type_name("");
-  command.add_option("key.path=value", line.run.overrides, "replaces what the file says, e.g. train.steps=500")->type_name("")->allow_extra_args(false)->expected(0, 1 << 20);
+  command.add_option("key.path=value", line.run.overrides, "replaces what the file says, e.g. train.steps=500")->type_name("");
 }
 
 void add_commands(CLI::App& app, CommandLine& line) {
   auto& run = add_command(app, line, "run", "train what a file describes, or go on where it was cut off");
   add_config(run, line);
   run.add_flag("--fresh", line.run.fresh, "put an old run of this name aside and begin anew");
-  run.add_flag("--resume", std::string("go on from the last checkpoint (the default)"))->excludes("--fresh");
+  run.add_flag("--resume")->description("go on from the last checkpoint (the default)")->excludes("--fresh");
   run.footer(
       "The run is left in DIR/NAME: config.yaml, metrics.jsonl, checkpoint.safetensors, summary.json.\n"
       "Ctrl-C finishes the step and saves; the same command goes on from there.\n\n"
@@ -110,21 +124,24 @@ void add_commands(CLI::App& app, CommandLine& line) {
 
   auto& sample = add_command(app, line, "sample", "write text with a trained model");
   auto& options = line.sample;
-  sample.add_option_function<std::string>(
-            "RUN", [&](std::string const& folder) { options.run = folder; }, "a run's folder or name, or its checkpoint")
-      ->required()
+  sample
+      .add_option_function<std::string>(
+          "RUN", [&](std::string const& folder) { options.run = folder; }, "a run's folder or name, or its checkpoint")
       ->type_name("");
-  sample.add_option("--prompt", options.prompts, "text to continue; several: one after the other (default: a new line, or the start of a sentence)")
+  sample
+      .add_option("--prompt", options.prompts,
+                  "text to continue; several: one after the other (default: a new line, or the start of a sentence)")
       ->type_name("TEXT …")
+      ->expected(1, 1 << 20)
       ->allow_extra_args(false);  // else CLI11 takes "[a, b]" for a list
-  add_number(sample, "--tokens", {.name = "tokens", .target = &options.tokens, .help = "at most so many after the prompt (default: 500, or a sentence)", .least = 0, .greatest = 1e9});
-  add_number(sample, "--count", {.name = "count", .target = &options.count, .help = "samples of each prompt (default: 1, of sentences 10)", .least = 0, .greatest = 1e9});
-  auto& sampling = options.sampling;
-  add_number(sample, "--temperature",
-             {.name = "temperature", .target = &sampling.temperature, .help = "1: the model's own probabilities (default); below: surer; 0: the most probable token, always", .least = 0, .greatest = 1e6});
-  add_number(sample, "--top-k", {.name = "top_k", .target = &sampling.top_k, .help = "only the N most probable tokens", .least = 1, .greatest = 1e9});
-  add_number(sample, "--top-p", {.name = "top_p", .target = &sampling.top_p, .help = "only the fewest tokens that have this share of the probability", .least = 1e-9, .greatest = 1});
-  add_number(sample, "--seed", {.name = "seed", .target = &options.seed, .help = "the same seed writes the same text (default: 1)", .least = 0, .greatest = 9e15});
+  constexpr double many = 1e9;
+  add_number<std::int64_t>(sample, "--tokens", options.tokens, 0, many, "at most so many after the prompt (default: 500, or a sentence)");
+  add_number<std::int64_t>(sample, "--count", options.count, 0, many, "samples of each prompt (default: 1, of sentences 10)");
+  add_number<double>(sample, "--temperature", options.sampling.temperature, 0, 1e6,
+                     "1: the model's own probabilities (default); below: surer; 0: the most probable token, always");
+  add_number<std::int64_t>(sample, "--top-k", options.sampling.top_k, 1, many, "only the N most probable tokens");
+  add_number<double>(sample, "--top-p", options.sampling.top_p, 1e-9, 1, "only the fewest tokens that have this share of the probability");
+  add_number<std::int64_t>(sample, "--seed", options.seed, 0, 9e15, "the same seed writes the same text (default: 1)");
   sample.footer(
       "examples:\n"
       "  heed sample runs/shakespeare --prompt \"ROMEO:\" \"JULIET:\" --tokens 300 --temperature 0.8\n"
@@ -137,7 +154,8 @@ void add_commands(CLI::App& app, CommandLine& line) {
 
 std::string version() {
   auto const& info = build_info();
-  auto const revision = info.revision.empty() ? "unknown revision" : "revision " + info.revision.substr(0, 12) + (info.dirty ? ", modified" : "");
+  auto const revision =
+      info.revision.empty() ? "unknown revision" : "revision " + info.revision.substr(0, 12) + (info.dirty ? ", modified" : "");
   return fmt::format("heed 0.1 ({}; {}, {})\n", revision, info.compiler, info.build_type);
 }
 
@@ -160,6 +178,22 @@ std::string version() {
   std::vector<std::string> names;
   for (auto const* sub : app.get_subcommands([](CLI::App const*) { return true; })) names.push_back(sub->get_name());
   throw refusal(argument, fmt::format("there is no such command{} (there are {})", did_you_mean(argument, names), fmt::join(names, ", ")));
+}
+
+/// What CLI11 cannot read.
+[[noreturn]] void refuse_parse(CLI::App const& app, CLI::ParseError const& error) {
+  std::string const what = error.what();
+  if (dynamic_cast<CLI::ArgumentMismatch const*>(&error) != nullptr) throw refusal(what.substr(0, what.find(':')), "a value is missing");
+  auto const chosen = app.get_subcommands();
+  throw refusal(chosen.empty() ? "command line" : chosen.front()->get_name(), fmt::format("{} (see heed --help)", what));
+}
+
+/// `heed sample --prompt TEXT RUN`: the run is not a prompt.
+void find_run(SampleOptions& options) {
+  if (!options.run.empty()) return;
+  if (options.prompts.size() < 2) throw refusal("sample", "RUN is required (see heed sample --help)");
+  options.run = options.prompts.back();
+  options.prompts.pop_back();
 }
 
 }  // namespace
@@ -194,9 +228,7 @@ CommandLine parse_command_line(std::vector<std::string> arguments) {
     line.page = app.help();
     return line;
   } catch (CLI::ParseError const& error) {
-    auto const chosen = app.get_subcommands();
-    auto const name = chosen.empty() ? "heed" : "heed " + chosen.front()->get_name();
-    throw refusal(name, fmt::format("{} (see {} --help)", error.what(), name));
+    refuse_parse(app, error);
   }
   auto const chosen = app.get_subcommands();
   auto const* const command = chosen.empty() ? nullptr : chosen.front();
@@ -205,8 +237,9 @@ CommandLine parse_command_line(std::vector<std::string> arguments) {
     line.page = version();
     return line;
   }
-  if (command == nullptr) throw refusal("heed", "a command is missing: run, check, sample or list (see heed --help)");
+  if (command == nullptr) throw refusal("command line", "a command is missing: run, check, sample or list (see heed --help)");
   line.command = command->get_name();
+  if (line.command == "sample") find_run(line.sample);
   line.sample.places = line.run.places;
   return line;
 }

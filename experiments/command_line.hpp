@@ -16,7 +16,7 @@ struct CommandLine {
   std::string command;  ///< run, check, sample, list
   RunOptions run;       ///< for run and check
   SampleOptions sample;
-  std::string topic;    ///< for list; empty: which topics there are
+  std::string topic;  ///< for list; empty: which topics there are
   std::optional<std::int64_t> threads;
 };
 

@@ -9,7 +9,9 @@ namespace heed {
 namespace {
 
 /// Combining marks, joiners and variation selectors: what Latin and Greek formulas may hold.
-bool combines(char32_t c) { return (c >= 0x300 && c < 0x370) || (c >= 0x200B && c < 0x2010) || (c >= 0x20D0 && c < 0x2100) || (c >= 0xFE00 && c < 0xFE10); }
+bool combines(char32_t c) {
+  return (c >= 0x300 && c < 0x370) || (c >= 0x200B && c < 0x2010) || (c >= 0x20D0 && c < 0x2100) || (c >= 0xFE00 && c < 0xFE10);
+}
 
 /// Columns of the code point at byte i, which moves behind it; bytes that are no UTF-8 take one.
 std::size_t step(std::string_view text, std::size_t& i) {

@@ -1,0 +1,55 @@
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+
+namespace heed {
+
+/// How far something is: what a bar or a line shows.
+struct ProgressState {
+  std::string title;  ///< "gpt-tiny"
+  std::string unit;   ///< what is counted: "steps"
+  std::string note;   ///< what to show beside it: "loss 1.92  210k tokens/s"
+  std::int64_t total = 0;
+  std::int64_t start = 0;  ///< what was done before
+  std::int64_t done = 0;
+  double seconds = 0;  ///< since the start
+};
+
+/// "gpt-tiny  42 %  ━━━━━━━━╸──────────  840/2000 steps  43.1/s  0:27 left  loss 1.92", at most `width` columns: the bar shrinks first and
+/// then the note is cut. Empty on terminals narrower than 40 columns.
+std::string progress_bar(ProgressState const& state, std::size_t width);
+
+/// "gpt-tiny: 840/2000 steps, 42 %, 43.1 steps/s, 0:27 left, loss 1.92".
+std::string progress_line(ProgressState const& state);
+
+/// Progress of something that takes longer than two seconds: on a terminal a bar with rate and time left, redrawn at most ten times a
+/// second; elsewhere a plain line every ten seconds, and less often the longer it takes; nothing if quiet. Goes to standard error.
+class Progress {
+ public:
+  /// `unit`: what total and done count ("steps").
+  Progress(std::string title, std::int64_t total, std::int64_t done, bool quiet, std::string unit = "steps");
+  ~Progress();
+  Progress(Progress const&) = delete;
+  Progress& operator=(Progress const&) = delete;
+
+  /// `note`: what to show beside the bar ("loss 1.92, 210k tokens/s").
+  void update(std::int64_t done, std::string const& note);
+  /// A line of its own above the bar: an evaluation's result, a warning.
+  void message(std::string const& line);
+  /// Takes the bar away; what is said next starts on a fresh line.
+  void finish();
+
+ private:
+  using Clock = std::chrono::steady_clock;
+  void draw(Clock::time_point now);
+  void erase();
+
+  ProgressState state_;
+  bool quiet_, terminal_, drawn_ = false;
+  Clock::time_point began_, next_;  ///< next_: not drawn again before
+};
+
+}  // namespace heed

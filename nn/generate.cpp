@@ -1,0 +1,109 @@
+#include "nn/generate.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include <fmt/format.h>
+
+#include "autograd/error.hpp"
+#include "autograd/graph.hpp"
+
+namespace heed {
+
+Decoder::Decoder(Model const& model) : model_(model), slack_(model.context() / 8) {
+  if (model.cache_layers() == 0) throw Error("generate: a model of this kind does not continue a text");
+  if (auto const limit = model.limit()) slack_ = std::clamp<std::int64_t>(*limit - model.context(), 0, slack_);
+}
+
+std::int64_t Decoder::first_seen() const {
+  auto const beyond = static_cast<std::int64_t>(tokens_.size()) - (model_.context() + slack_);
+  if (beyond <= 0) return 0;
+  auto const stride = slack_ + 1;  // the first token moves by so many at once: at least `context` stay
+  return (beyond + stride - 1) / stride * stride;
+}
+
+Tensor Decoder::read(std::span<std::int64_t const> tokens) {
+  if (tokens.empty()) throw Error("generate: there is no token to continue from");
+  auto const known = static_cast<std::int64_t>(tokens_.size());
+  tokens_.insert(tokens_.end(), tokens.begin(), tokens.end());
+  auto const first = first_seen();
+  bool const keeps_cache = known > 0 && first == first_;
+  if (!keeps_cache) {
+    cache_ = {};
+    cache_.layers.resize(model_.cache_layers());
+    first_ = first;
+  }
+
+  NoGrad const quiet;
+  std::vector<std::int64_t> const fresh(tokens_.begin() + (keeps_cache ? known : first), tokens_.end());
+  auto const length = static_cast<std::int64_t>(fresh.size());
+  Pass pass;
+  pass.cache = &cache_;
+  Tensor const scores = model_.logits({Tensor::of(fresh, {1, length}), {}, {}, {}}, pass);  // [1, length, V]
+  return scores.viewed({length, model_.vocabulary()}).rows(length - 1, 1).viewed({model_.vocabulary()});
+}
+
+std::vector<Candidate> candidates(std::span<double const> scores, SamplingSettings const& settings) {
+  if (!(settings.temperature >= 0) || std::isinf(settings.temperature))
+    throw Error(fmt::format("generate: temperature {} is not a finite number ≥ 0", settings.temperature));
+  if (settings.top_k < 0) throw Error(fmt::format("generate: top_k {} is less than 0", settings.top_k));
+  if (!(settings.top_p > 0 && settings.top_p <= 1)) throw Error(fmt::format("generate: top_p {} is not in (0, 1]", settings.top_p));
+
+  double largest = -std::numeric_limits<double>::infinity();
+  for (double const score : scores) {
+    if (std::isnan(score)) throw NonFinite("generate: a score of the model is NaN");
+    largest = std::max(largest, score);
+  }
+  if (!std::isfinite(largest)) throw NonFinite(fmt::format("generate: the largest score of the model is {}", largest));
+
+  std::vector<Candidate> all(scores.size());
+  for (std::size_t i = 0; i < scores.size(); ++i) {
+    double const below = scores[i] - largest;  // first the difference, then the quotient: no overflow however small the temperature
+    double const weight = settings.temperature == 0 ? (below == 0 ? 1 : 0) : std::exp(below == 0 ? 0 : below / settings.temperature);
+    all[i] = {static_cast<std::int64_t>(i), weight};
+  }
+  std::ranges::stable_sort(all, std::ranges::greater(), &Candidate::probability);
+  auto const keep = [&](std::size_t count) { all.resize(std::min(all.size(), std::max<std::size_t>(count, 1))); };
+  if (settings.temperature == 0) keep(1);
+  if (settings.top_k > 0) keep(static_cast<std::size_t>(settings.top_k));
+  while (all.back().probability == 0) all.pop_back();
+
+  auto const total = [&] {
+    double sum = 0;
+    for (auto const& candidate : all) sum += candidate.probability;
+    return sum;
+  };
+  if (settings.top_p < 1) {
+    double const wanted = settings.top_p * total();
+    double sum = 0;
+    std::size_t count = 0;
+    while (count < all.size() && sum < wanted) sum += all[count++].probability;
+    keep(count);
+  }
+  double const sum = total();
+  for (auto& candidate : all) candidate.probability /= sum;
+  return all;
+}
+
+std::int64_t draw(std::vector<Candidate> const& candidates, double u) {
+  double sum = 0;
+  for (auto const& candidate : candidates) {
+    sum += candidate.probability;
+    if (u < sum) return candidate.token;
+  }
+  return candidates.back().token;  // the sum fell short of one by rounding
+}
+
+void generate(Model const& model, std::span<std::int64_t const> prompt, std::int64_t count, SamplingSettings const& settings,
+              Stream const& stream, std::function<bool(std::int64_t)> const& emit) {
+  Decoder decoder(model);
+  Tensor scores = decoder.read(prompt);
+  for (std::int64_t i = 0; i < count; ++i) {
+    auto const token = draw(candidates(scores.to_vector(), settings), stream.uniform(static_cast<std::uint64_t>(i)));
+    if (!emit(token) || i + 1 == count) return;
+    scores = decoder.read({&token, 1});
+  }
+}
+
+}  // namespace heed

@@ -1,0 +1,66 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <span>
+#include <vector>
+
+#include "autograd/random.hpp"
+#include "nn/model.hpp"
+
+namespace heed {
+
+/// Reads tokens one after the other, each once: keys and values of the earlier ones are kept.
+///
+/// Of more tokens than the model's context, only the last are seen. Where positions go on beyond the context (no limit()), they may
+/// do so by an eighth, so that the cache, which must be rebuilt when its first token moves, is rebuilt for one token in so many; with a
+/// limit (learned positions) it is exactly the last `context` tokens, rebuilt for every token. What is seen depends on the number of
+/// tokens read alone, never on how many were read at once.
+class Decoder {
+ public:
+  /// The model must outlive it. Throws Error for a model that does not generate text step by step.
+  explicit Decoder(Model const& model);
+
+  /// Reads at least one token more; the scores of the token after the last, [V]. Throws Error naming a token outside the vocabulary.
+  Tensor read(std::span<std::int64_t const> tokens);
+
+  /// How many tokens back the model looks now: at least `context` if so many were read.
+  std::int64_t seen() const { return cache_.past; }
+
+ private:
+  std::int64_t first_seen() const;
+
+  Model const& model_;
+  std::int64_t slack_;                // positions beyond the context
+  std::vector<std::int64_t> tokens_;  // all that were read
+  std::int64_t first_ = 0;            // of them, the first in the cache
+  KeyValueCache cache_;
+};
+
+/// How a token is drawn from scores.
+struct SamplingSettings {
+  double temperature = 1;  ///< the scores are divided by it; 0: the largest, always
+  std::int64_t top_k = 0;  ///< only the k most probable (Fan et al. 2018); 0: all
+  double top_p = 1;        ///< of those, only the fewest that have this share of their probability (nucleus; Holtzman et al. 2020)
+};
+
+/// A token and its probability.
+struct Candidate {
+  std::int64_t token;
+  double probability;
+};
+
+/// The tokens that can be drawn, most probable first (of equals the lower number), with probabilities that sum to one:
+/// softmax(scores / temperature) in float64, cut by top_k, then by top_p. Throws Error for settings out of range, NonFinite if a score is
+/// NaN or the largest is infinite.
+std::vector<Candidate> candidates(std::span<double const> scores, SamplingSettings const& settings);
+
+/// The candidate at which the running sum of the probabilities exceeds u in [0, 1).
+std::int64_t draw(std::vector<Candidate> const& candidates, double u);
+
+/// Continues a prompt by up to `count` tokens, the i-th drawn with draw i of the stream; calls `emit` with each, and ends when that returns
+/// false. Records nothing. Throws Error for an empty prompt or a token outside the vocabulary.
+void generate(Model const& model, std::span<std::int64_t const> prompt, std::int64_t count, SamplingSettings const& settings,
+              Stream const& stream, std::function<bool(std::int64_t)> const& emit);
+
+}  // namespace heed

@@ -1,0 +1,120 @@
+#include "experiments/command_line.hpp"
+
+#include <doctest/doctest.h>
+
+#include "experiments/yaml.hpp"
+#include "tests/folder.hpp"
+
+TEST_SUITE("command_line") {
+  using namespace heed;
+
+  namespace {
+
+  CommandLine parsed(std::vector<std::string> const& arguments) { return parse_command_line(arguments); }
+
+  std::string refused(std::vector<std::string> const& arguments) {
+    try {
+      parse_command_line(arguments);
+    } catch (ConfigError const& error) {
+      return error.what();
+    }
+    return "not refused";
+  }
+
+  using Words = std::vector<std::string>;
+
+  }  // namespace
+
+  TEST_CASE("a run has a file, keys and switches, in any order") {
+    for (auto const& arguments :
+         {Words{"run", "a.yaml", "seed=2", "x.y=[1, 2]", "--fresh"}, Words{"run", "--fresh", "a.yaml", "seed=2", "x.y=[1, 2]"},
+          Words{"run", "a.yaml", "seed=2", "--fresh", "x.y=[1, 2]"}}) {
+      auto const line = parsed(arguments);
+      CHECK(line.command == "run");
+      CHECK(line.run.config == "a.yaml");
+      CHECK(line.run.overrides == Words{"seed=2", "x.y=[1, 2]"});
+      CHECK(line.run.fresh);
+    }
+    CHECK(!parsed({"run", "a.yaml", "--resume"}).run.fresh);
+    CHECK(parsed({"check", "a.yaml", "name=run"}).run.overrides == Words{"name=run"});
+    CHECK(parsed({"check", "run"}).run.config == "run");
+  }
+
+  TEST_CASE("what holds everywhere may stand before and after the command; the last one counts") {
+    test::Folder const data;
+    auto const folder = data.path().string();
+    for (auto const& arguments : {Words{"--output", "o", "--data", folder, "--threads", "3", "--quiet", "run", "a"},
+                                  Words{"run", "--output", "o", "--data", folder, "--threads=3", "--quiet", "a"},
+                                  Words{"--threads", "7", "--output=o", "run", "a", "--threads", "3", "--data=" + folder, "--quiet"}}) {
+      auto const line = parsed(arguments);
+      CHECK(line.run.places.output == "o");
+      CHECK(line.run.places.data == folder);
+      CHECK(line.threads == 3);
+      CHECK(line.run.quiet);
+    }
+    auto const line = parsed({"sample", "r", "--output", "o"});
+    CHECK(line.sample.places.output == "o");
+    CHECK(line.run.places.data.empty());
+    CHECK(!line.threads);
+    CHECK(parsed({"list"}).run.places.output == "runs");
+  }
+
+  TEST_CASE("samples: numbers, and prompts of any look") {
+    auto const line = parsed({"sample",  "runs/a", "--tokens", "7", "--count",  "2",        "--temperature", "0.5", "--top-k",  "3",
+                              "--top-p", ".9",     "--seed",   "4", "--prompt", "[ a, b ]", "two words",     "",    "--prompt", "-x"});
+    CHECK(line.command == "sample");
+    auto const& options = line.sample;
+    CHECK(options.run == "runs/a");
+    CHECK(options.tokens == 7);
+    CHECK(options.count == 2);
+    CHECK(options.sampling.temperature == 0.5);
+    CHECK(options.sampling.top_k == 3);
+    CHECK(options.sampling.top_p == 0.9);
+    CHECK(options.seed == 4);
+    CHECK(options.prompts == Words{"[ a, b ]", "two words", "", "-x"});
+    CHECK(parsed({"sample", "--prompt", "x", "r"}).sample.run == "r");
+    CHECK(parsed({"sample", "--prompt", "x", "r", "--seed", "2"}).sample.run == "r");
+    CHECK(parsed({"sample", "--prompt", "x", "r", "--seed", "2"}).sample.prompts == Words{"x"});
+    CHECK(!parsed({"sample", "r"}).sample.tokens);
+  }
+
+  TEST_CASE("pages") {
+    auto const help = parsed({}).page;
+    for (char const* part :
+         {"usage: heed COMMAND", "\n  run ", "\n  check ", "\n  sample ", "\n  list ", "--output DIR", "--threads N", "examples:"})
+      CHECK(help.find(part) != std::string::npos);
+    CHECK(parsed({"--help"}).page == help);
+    CHECK(parsed({"help"}).page == help);
+    for (std::string const command : {"run", "check", "sample", "list"}) {
+      auto const page = parsed({command, "--help"}).page;
+      CHECK(page.find("usage: heed " + command) != std::string::npos);
+      CHECK(page.find("--output DIR") != std::string::npos);
+      CHECK(parsed({"help", command}).page == page);
+    }
+    CHECK(parsed({"--version"}).page.starts_with("heed "));
+    CHECK(parsed({"list", "data"}).topic == "data");
+  }
+
+  TEST_CASE("what cannot be meant is refused, with the nearest that can") {
+    CHECK(refused({"sampel", "x"}) == "sampel: there is no such command; did you mean 'sample'? (there are run, check, sample, list)");
+    CHECK(refused({"train", "x"}) == "train: there is no such command (there are run, check, sample, list)");
+    CHECK(refused({"--quiet"}).find("a command is missing") != std::string::npos);
+    CHECK(refused({"run"}) == "run: CONFIG is required (see heed --help)");
+    CHECK(refused({"run", "a", "--fersh"}) == "--fersh: there is no such option; did you mean '--fresh'?");
+    CHECK(refused({"--ouput", "x", "list"}) == "--ouput: there is no such option; did you mean '--output'?");
+    CHECK(refused({"run", "a", "--train.lr=3"}) ==
+          "--train.lr: there is no such option (keys of the configuration are written without dashes: train.lr=value)");
+    CHECK(refused({"run", "a", "--fresh", "--resume"}).find("excludes") != std::string::npos);
+    CHECK(refused({"list", "data", "models"}) == "models: is one argument too many (see heed list --help)");
+    CHECK(refused({"sample"}) == "sample: RUN is required (see heed sample --help)");
+    CHECK(refused({"sample", "--prompt", "x"}) == "sample: RUN is required (see heed sample --help)");
+    CHECK(refused({"sample", "r", "--seed"}) == "--seed: a value is missing");
+    CHECK(refused({"sample", "r", "--tokens", "1e3"}) == "--tokens: wants an integer ≥ 0 and ≤ 1000000000, but found '1e3'");
+    CHECK(refused({"sample", "r", "--temperature", "-1"}).starts_with("--temperature: wants a number ≥ 0"));
+    CHECK(refused({"sample", "r", "--temperature", "nan"}).starts_with("--temperature: wants a number"));
+    CHECK(refused({"sample", "r", "--top-p", "1.1"}).starts_with("--top-p: wants a number"));
+    CHECK(refused({"sample", "r", "--top-k", "0"}).starts_with("--top-k: wants an integer ≥ 1"));
+    CHECK(refused({"list", "--threads", "0"}).starts_with("--threads: wants an integer ≥ 1"));
+    CHECK(refused({"list", "--data", "/no/such/folder"}) == "--data: there is no folder '/no/such/folder'");
+  }
+}

@@ -1,0 +1,85 @@
+#include "experiments/list.hpp"
+
+#include <sstream>
+
+#include <doctest/doctest.h>
+
+#include "autograd/check.hpp"
+#include "experiments/table.hpp"
+#include "experiments/yaml.hpp"
+#include "nn/attention/steps.hpp"
+#include "nn/model.hpp"
+#include "nn/position.hpp"
+
+TEST_SUITE("list") {
+  using namespace heed;
+
+  namespace {
+
+  bool says(std::string const& page, std::string const& text) {
+    INFO("looked for '", text, "' in\n", page);
+    bool const found = page.find(text) != std::string::npos;
+    CHECK(found);
+    return found;
+  }
+
+  }  // namespace
+
+  TEST_CASE("every topic has a page of clean lines, and the list of topics names them all") {
+    auto const overview = list("");
+    for (auto const& topic : list_topics()) {
+      CAPTURE(topic);
+      says(overview, "heed list " + topic + " ");
+      auto const page = list(topic);
+      CHECK(!page.empty());
+      CHECK(page.back() == '\n');
+      std::istringstream lines(page);
+      for (std::string line; std::getline(lines, line);) CHECK((line.empty() || line.back() != ' '));
+    }
+  }
+
+  TEST_CASE("what is declared is listed, with what it says of itself") {
+    auto const attention = list("attention");
+    for (auto const& kind : step_kinds<Score>())
+      says(attention, "\n  " + kind.name + " ") && says(attention, kind.formula) && says(attention, kind.paper);
+    for (auto const& kind : step_kinds<Align>()) says(attention, "\n  " + kind.name + " ") && says(attention, kind.formula);
+    for (auto const& kind : step_kinds<Read>()) says(attention, "\n  " + kind.name + " ") && says(attention, kind.formula);
+    for (auto const& name : attention_names()) says(attention, "\n  " + name.name + " ");
+    for (auto const& kind : position_kinds()) says(list("positions"), "  " + kind.name + " ");
+    for (auto const& kind : model_kinds()) says(list("models"), kind.name + ": " + kind.help + "\n");
+    for (auto const& operation : operation_checks())
+      says(list("operations"), "  " + operation.name.substr(0, operation.name.find(" (")) + " ");
+    for (char const* name : {"text: ", "grammar: ", "batches: ", "tinyshakespeare "}) says(list("data"), name);
+    for (char const* name : {"sgd: ", "adam: ", "adamw: ", "  weight_decay "}) says(list("optimizers"), name);
+    for (char const* name : {"constant: ", "cosine: ", "  warmup "}) says(list("schedules"), name);
+    for (char const* name : {"train.optimizer.lr ", "model.attention.score ", "seed "}) says(list("keys"), name);
+  }
+
+  TEST_CASE("an unknown topic is refused with the nearest") {
+    CHECK_THROWS_WITH_AS(list("atention"), doctest::Contains("there is no topic 'atention'; did you mean 'attention'?"), ConfigError);
+  }
+
+  TEST_CASE("columns of a terminal") {
+    CHECK(columns("") == 0);
+    CHECK(columns("abc") == 3);
+    CHECK(columns("Σ_j α·√d ²⁻ᵀ") == 12);
+    CHECK(columns("e\u0301") == 1);
+    CHECK(columns("\xFF\xFE") == 2);  // no UTF-8
+  }
+
+  TEST_CASE("a text cut to a width") {
+    CHECK(cut("αβγδ", 4) == "αβγδ");
+    CHECK(cut("αβγδε", 4) == "αβγ…");
+    CHECK(cut("αβγ", 1) == "…");
+    CHECK(cut("αβγ", 0).empty());
+    for (std::size_t width = 0; width < 12; ++width) CHECK(columns(cut("naïve Σx\u0302 mean", width)) <= width);
+  }
+
+  TEST_CASE("a table aligns its columns and leaves out what is empty") {
+    CHECK(table({{"a", "Σ", "", "x"}, {"bbb", "", "", "y"}, {"c", "αβγ"}}) ==
+          "  a    Σ    x\n"
+          "  bbb       y\n"
+          "  c    αβγ\n");
+    CHECK(table({}).empty());
+  }
+}

@@ -1,0 +1,175 @@
+#include "experiments/sample.hpp"
+
+#include <limits>
+#include <sstream>
+
+#include <doctest/doctest.h>
+
+#include "experiments/data/tokenizer.hpp"
+#include "nn/checkpoint.hpp"
+#include "tests/folder.hpp"
+
+TEST_SUITE("sample") {
+  using namespace heed;
+
+  namespace {
+
+  /// A run's folder with an untrained model, as training would leave it, without the data.
+  struct Run {
+    explicit Run(std::string const& tokenizer, double weight = 0) {
+      std::filesystem::create_directory(folder / "tiny");
+      test::put(folder / "tiny/config.yaml",
+                "name: tiny\ndata: {kind: text, path: gone.txt}\ninit: {std: 0.5}\nmodel: {kind: gpt, layers: 1, heads: 2, width: 8, "
+                "context: 16}\n");
+      Experiment settings;
+      fill(load(folder / "tiny/config.yaml"), settings);
+      auto const size = tokenizer.empty() ? 5 : restore_tokenizer(tokenizer).vocabulary();
+      Parameters parameters(1, DType::float32, settings.init);
+      auto const model = make_model(settings.model, parameters, size);
+      if (weight != 0) parameters.all().front().second.detach().mutable_data<float>()[0] = static_cast<float>(weight);
+      Checkpoint checkpoint;
+      checkpoint.parameters = parameters.all();
+      checkpoint.metadata = {{"vocabulary", std::to_string(size)}};
+      if (!tokenizer.empty()) checkpoint.metadata["tokenizer"] = tokenizer;
+      save_checkpoint(folder / "tiny", checkpoint);
+    }
+
+    SampleOptions options() const {
+      SampleOptions result;
+      result.run = folder / "tiny";
+      result.tokens = 40;
+      return result;
+    }
+    test::Folder folder;
+  };
+
+  std::string sampled(SampleOptions const& options) {
+    std::ostringstream out;
+    auto const code = sample(options, out);  // outside of CHECK, which would keep exceptions for itself
+    CHECK(code == Exit::done);
+    return out.str();
+  }
+
+  std::vector<std::string> lines_of(std::string const& text) {
+    std::vector<std::string> lines;
+    std::istringstream stream(text);
+    for (std::string line; std::getline(stream, line);) lines.push_back(line);
+    return lines;
+  }
+
+  std::string const letters = Tokenizer::characters("abcdé\n").json();
+  std::string const words = Tokenizer::sentences({"a", "cat", "dog", "sees"}).json();
+
+  }  // namespace
+
+  TEST_CASE("tokenizers come back from what is kept with a model") {
+    for (auto const& tokenizer : {Tokenizer::characters("xyé\n\"\\"), Tokenizer::bytes(), Tokenizer::sentences({"a", "cat"})}) {
+      auto const back = restore_tokenizer(tokenizer.json());
+      CHECK(back.vocabulary() == tokenizer.vocabulary());
+      CHECK(back.json() == tokenizer.json());
+      CHECK(back.end() == tokenizer.end());
+      std::vector<std::int64_t> all(static_cast<std::size_t>(back.vocabulary()));
+      for (std::size_t i = 0; i < all.size(); ++i) all[i] = static_cast<std::int64_t>(i);
+      CHECK(back.decode(all) == tokenizer.decode(all));
+    }
+    for (char const* broken : {"", "{", "[]", "{}", R"({"kind": "word"})", R"({"kind": 1})", R"({"kind": "char"})",
+                               R"({"kind": "char", "characters": 3})", R"({"kind": "sentences", "words": ["b", "a"]})"}) {
+      CAPTURE(broken);
+      CHECK_THROWS_WITH_AS(restore_tokenizer(broken), doctest::Contains("not a tokenizer"), Error);
+    }
+  }
+
+  TEST_CASE("text: the prompt, then so many characters, the same for the same seed") {
+    Run const run(letters);
+    auto options = run.options();
+    auto const plain = sampled(options);
+    CHECK(plain == sampled(options));
+    CHECK(from_utf8(plain).size() - (plain.back() == '\n' ? 1 : 0) <= 40);
+    CHECK(from_utf8(plain).size() >= 40);
+    options.seed = 2;
+    CHECK(plain != sampled(options));
+    options.prompts = {"abé"};
+    CHECK(sampled(options).starts_with("abé"));
+    options.tokens = 0;
+    CHECK(sampled(options) == "abé\n");
+  }
+
+  TEST_CASE("several texts stand below lines of their own, and do not depend on how many there are") {
+    Run const run(letters);
+    auto options = run.options();
+    options.prompts = {"ab", "é"};
+    options.count = 2;
+    auto const four = sampled(options);
+    for (char const* line : {"--- 1 of 4 ---\nab", "\n--- 2 of 4 ---\nab", "\n--- 3 of 4 ---\né", "\n--- 4 of 4 ---\né"})
+      CHECK(four.find(line) != std::string::npos);
+    options.prompts = {"ab"};
+    options.count = 1;
+    CHECK(four.starts_with("--- 1 of 4 ---\n" + sampled(options)));
+  }
+
+  TEST_CASE("sentences are lines that begin with the prompt and end by themselves or with …") {
+    Run const run(words);
+    auto options = run.options();
+    options.tokens = std::nullopt;
+    CHECK(lines_of(sampled(options)).size() == 10);
+    options.prompts = {"a cat", "dog"};
+    options.count = 3;
+    auto const lines = lines_of(sampled(options));
+    REQUIRE(lines.size() == 6);
+    for (std::size_t i = 0; i < 6; ++i) CHECK(lines[i].starts_with(i < 3 ? "a cat" : "dog"));
+    options.tokens = 0;
+    for (auto const& line : lines_of(sampled(options))) CHECK(line.ends_with(" …"));
+  }
+
+  TEST_CASE("a run is found by its folder, its checkpoint or its name") {
+    Run const run(letters);
+    auto options = run.options();
+    auto const text = sampled(options);
+    options.run = run.folder / "tiny/checkpoint.safetensors";
+    CHECK(sampled(options) == text);
+    options.run = "tiny";
+    options.places.output = run.folder.path();
+    CHECK(sampled(options) == text);
+    options.run = "tinny";
+    CHECK_THROWS_WITH_AS(sampled(options), "tinny: there is no such run; did you mean 'tiny'?", ConfigError);
+    options.run = run.folder / "tiny/config.yaml";
+    CHECK_THROWS_WITH_AS(sampled(options), doctest::Contains("is neither a run's folder nor its checkpoint"), ConfigError);
+    options.run = run.folder.path();
+    CHECK_THROWS_AS(sampled(options), FileError);
+  }
+
+  TEST_CASE("what cannot be sampled is said") {
+    Run const text(letters), sentences(words), tokens(""), broken(letters, std::numeric_limits<double>::quiet_NaN());
+    auto options = text.options();
+    options.prompts = {"abx"};
+    CHECK_THROWS_WITH_AS(sampled(options), "--prompt: character 'x' (U+0078) is not in the vocabulary of 6 characters", ConfigError);
+    options = sentences.options();
+    options.prompts = {"a cta"};
+    CHECK_THROWS_WITH_AS(sampled(options), doctest::Contains("'cta' is not one of the grammar's 4 words; did you mean 'cat'?"),
+                         ConfigError);
+    CHECK_THROWS_WITH_AS(sampled(tokens.options()), doctest::Contains("its data are tokens without a text"), ConfigError);
+    CHECK_THROWS_WITH_AS(sampled(broken.options()), doctest::Contains("the weights are damaged"), FileError);
+  }
+
+  TEST_CASE("characters that arrive in pieces come out whole, and bytes that are none as U+FFFD") {
+    std::string const text = "aé→𝄞z";
+    for (std::size_t chunk = 1; chunk <= text.size(); ++chunk) {
+      Utf8Writer writer;
+      std::string shown;
+      for (std::size_t i = 0; i < text.size(); i += chunk) {
+        auto const piece = writer.push(text.substr(i, chunk));
+        CHECK_NOTHROW(from_utf8(piece));
+        shown += piece;
+      }
+      CHECK(shown + writer.finish() == text);
+    }
+    Utf8Writer writer;
+    CHECK(writer.push("a\xE2\x86").append("|") == "a|");  // waits
+    CHECK(writer.push("b") == "\uFFFD\uFFFDb");           // in vain
+    CHECK(writer.push("\xF0\x9D") == "");
+    CHECK(writer.finish() == "\uFFFD\uFFFD");
+    CHECK(writer.push("\xFF\xC0") == "\uFFFD\uFFFD");  // can begin nothing
+    CHECK(Utf8Writer(true).push("\x1B[2J\t\n") == "\uFFFD[2J\t\n");
+    CHECK(Utf8Writer(false).push("\x1B") == "\x1B");
+  }
+}

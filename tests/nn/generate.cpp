@@ -1,0 +1,211 @@
+#include "nn/generate.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <numeric>
+
+#include <doctest/doctest.h>
+
+#include "autograd/graph.hpp"
+#include "nn/models/gpt.hpp"
+
+TEST_SUITE("generate") {
+  using namespace heed;
+
+  namespace {
+
+  constexpr std::int64_t vocabulary = 11;
+
+  struct SmallGpt {
+    explicit SmallGpt(std::string const& position, std::int64_t context = 16) {
+      GptSettings settings;
+      settings.layers = 2;
+      settings.heads = 2;
+      settings.width = 16;
+      settings.context = context;
+      settings.position = position;
+      InitSettings wide;  // far from uniform
+      wide.std = 0.5;
+      parameters = std::make_unique<Parameters>(3, DType::float64, wide);
+      model = std::make_unique<Gpt>(*parameters, settings, vocabulary);
+    }
+    std::unique_ptr<Parameters> parameters;
+    std::unique_ptr<Gpt> model;
+  };
+
+  std::vector<std::int64_t> some_tokens(std::int64_t count) {
+    Stream const stream(5, "tokens");
+    std::vector<std::int64_t> tokens;
+    for (std::int64_t i = 0; i < count; ++i)
+      tokens.push_back(static_cast<std::int64_t>(stream.below(static_cast<std::uint64_t>(i), vocabulary)));
+    return tokens;
+  }
+
+  /// The scores after the last of these tokens, all read at once without a cache.
+  std::vector<double> scores_after(Model const& model, std::span<std::int64_t const> tokens) {
+    auto const length = static_cast<std::int64_t>(tokens.size());
+    Tensor const all = model.logits({Tensor::of(std::vector(tokens.begin(), tokens.end()), {1, length}), {}, {}, {}}, {});
+    auto const values = all.to_vector();
+    return {values.end() - vocabulary, values.end()};
+  }
+
+  double difference(std::vector<double> const& a, std::vector<double> const& b) {
+    REQUIRE(a.size() == b.size());
+    double worst = 0;
+    for (std::size_t i = 0; i < a.size(); ++i) worst = std::max(worst, std::abs(a[i] - b[i]));
+    return worst;
+  }
+
+  std::vector<std::int64_t> continued(Model const& model, std::vector<std::int64_t> const& prompt, std::int64_t count,
+                                      SamplingSettings const& settings, std::uint64_t seed) {
+    std::vector<std::int64_t> result;
+    generate(model, prompt, count, settings, Stream(seed, "sample"), [&](std::int64_t token) { return result.push_back(token), true; });
+    return result;
+  }
+
+  }  // namespace
+
+  TEST_CASE("scores with the cache are those without, at every position and however the tokens are cut") {
+    for (std::string const position : {"learned", "sinusoidal", "none"}) {
+      CAPTURE(position);
+      SmallGpt const gpt(position);
+      auto const tokens = some_tokens(16);
+      std::span const all(tokens);
+      for (std::size_t chunk : {1U, 2U, 3U, 7U, 16U}) {
+        Decoder decoder(*gpt.model);
+        for (std::size_t i = 0; i < tokens.size(); i += chunk) {
+          auto const end = std::min(tokens.size(), i + chunk);
+          auto const scores = decoder.read(all.subspan(i, end - i)).to_vector();
+          CHECK(difference(scores, scores_after(*gpt.model, all.first(end))) <= 1e-12);
+          CHECK(decoder.seen() == static_cast<std::int64_t>(end));
+        }
+      }
+    }
+  }
+
+  TEST_CASE("beyond the context, the last tokens count, and how they were cut does not") {
+    for (std::string const position : {"learned", "sinusoidal", "none"}) {
+      CAPTURE(position);
+      SmallGpt const gpt(position);
+      auto const tokens = some_tokens(70);
+      std::span const all(tokens);
+      Decoder one_by_one(*gpt.model);
+      std::int64_t rebuilt = 0, before = 0;
+      for (std::size_t end = 1; end <= tokens.size(); ++end) {
+        auto const scores = one_by_one.read(all.subspan(end - 1, 1)).to_vector();
+        auto const seen = one_by_one.seen();
+        CHECK(difference(scores, scores_after(*gpt.model,
+                                              all.subspan(end - static_cast<std::size_t>(seen), static_cast<std::size_t>(seen)))) <= 1e-12);
+        CHECK(seen >= std::min<std::int64_t>(static_cast<std::int64_t>(end), 16));
+        CHECK(seen <= (position == "learned" ? 16 : 18));
+        if (end > 18 && seen != before + 1) ++rebuilt;
+        before = seen;
+        Decoder at_once(*gpt.model);
+        CHECK(difference(at_once.read(all.first(end)).to_vector(), scores) <= 1e-12);
+        CHECK(at_once.seen() == seen);
+      }
+      CHECK(rebuilt == (position == "learned" ? 52 : 18));  // for each token, or every third
+    }
+  }
+
+  TEST_CASE("temperature 0 takes the largest score, and so does a very low one") {
+    SmallGpt const gpt("learned");
+    std::vector<std::int64_t> tokens{4};
+    for (int i = 0; i < 15; ++i) {
+      auto const scores = scores_after(*gpt.model, tokens);
+      tokens.push_back(std::ranges::max_element(scores) - scores.begin());
+    }
+    std::vector<std::int64_t> const expected(tokens.begin() + 1, tokens.end());
+    for (double temperature : {0.0, 1e-6, 1e-310}) CHECK(continued(*gpt.model, {4}, 15, {temperature, 0, 1}, 1) == expected);
+  }
+
+  TEST_CASE("the same seed draws the same tokens; a longer text begins with the shorter; another seed differs") {
+    SmallGpt const gpt("sinusoidal");
+    auto const text = continued(*gpt.model, {1, 2}, 60, {}, 7);
+    CHECK(text.size() == 60);
+    CHECK(text == continued(*gpt.model, {1, 2}, 60, {}, 7));
+    CHECK(text != continued(*gpt.model, {1, 2}, 60, {}, 8));
+    CHECK(continued(*gpt.model, {1, 2}, 25, {}, 7) == std::vector(text.begin(), text.begin() + 25));
+    CHECK(continued(*gpt.model, {1, 2}, 0, {}, 7).empty());
+  }
+
+  TEST_CASE("emit ends the text") {
+    SmallGpt const gpt("none");
+    int calls = 0;
+    generate(*gpt.model, std::vector<std::int64_t>{1}, 10, {}, Stream(1, "sample"), [&](std::int64_t) { return ++calls < 4; });
+    CHECK(calls == 4);
+  }
+
+  TEST_CASE("tokens come as often as their probabilities say") {
+    SmallGpt const gpt("learned");
+    auto const scores = scores_after(*gpt.model, std::vector<std::int64_t>{3});
+    for (SamplingSettings const settings : {SamplingSettings{}, {0.7, 0, 1}, {1.3, 6, 1}, {1, 0, 0.8}, {2, 8, 0.9}}) {
+      auto const possible = candidates(scores, settings);
+      constexpr int draws = 20'000;
+      std::vector<int> counts(vocabulary);
+      Stream const stream(11, "draws");
+      for (std::uint64_t i = 0; i < draws; ++i) ++counts[static_cast<std::size_t>(draw(possible, stream.uniform(i)))];
+      double chi_square = 0;
+      int seen = 0;
+      for (auto const& [token, probability] : possible) {
+        double const expected = draws * probability, count = counts[static_cast<std::size_t>(token)];
+        chi_square += (count - expected) * (count - expected) / expected;
+        seen += counts[static_cast<std::size_t>(token)];
+      }
+      CHECK(seen == draws);      // none that was excluded
+      CHECK(chi_square < 29.6);  // 99.9 % of χ² with ten degrees of freedom, the most there are
+    }
+  }
+
+  TEST_CASE("probabilities are the softmax; top_k, then top_p leave the most probable") {
+    std::vector<double> const scores{1, 3, 2, 3, -1};
+    auto const tokens_of = [&](SamplingSettings const& settings) {
+      std::vector<std::int64_t> tokens;
+      double sum = 0;
+      for (auto const& [token, probability] : candidates(scores, settings)) tokens.push_back(token), sum += probability;
+      CHECK(sum == doctest::Approx(1).epsilon(1e-14));
+      return tokens;
+    };
+    using Tokens = std::vector<std::int64_t>;
+    auto const whole = candidates(scores, {0.5, 0, 1});
+    double normaliser = 0;
+    for (double score : scores) normaliser += std::exp(score / 0.5);
+    for (auto const& [token, probability] : whole)
+      CHECK(probability == doctest::Approx(std::exp(scores[static_cast<std::size_t>(token)] / 0.5) / normaliser).epsilon(1e-14));
+    CHECK(tokens_of({1, 0, 1}) == Tokens{1, 3, 2, 0, 4});  // of equals the lower first
+    CHECK(tokens_of({1, 3, 1}) == Tokens{1, 3, 2});
+    CHECK(tokens_of({1, 1, 1}) == Tokens{1});
+    CHECK(tokens_of({1, 100, 1}).size() == 5);
+    CHECK(tokens_of({1, 0, 1e-9}) == Tokens{1});
+    CHECK(tokens_of({1, 0, 0.79}) == Tokens{1, 3});  // shares 0.397, 0.397, 0.146, 0.054, 0.007
+    CHECK(tokens_of({1, 0, 0.8}) == Tokens{1, 3, 2});
+    CHECK(tokens_of({1, 2, 0.5}) == Tokens{1});  // half of what top_k has left
+    CHECK(tokens_of({1, 2, 0.51}) == Tokens{1, 3});
+    CHECK(tokens_of({0, 4, 1}) == Tokens{1});
+    CHECK(candidates(std::vector<double>{0, -std::numeric_limits<double>::infinity()}, {}).size() == 1);
+  }
+
+  TEST_CASE("draw covers the unit interval") {
+    std::vector<Candidate> const possible{{7, 0.5}, {2, 0.25}, {4, 0.25 - 1e-17}};
+    CHECK(draw(possible, 0) == 7);
+    CHECK(draw(possible, 0.4999) == 7);
+    CHECK(draw(possible, 0.5) == 2);
+    CHECK(draw(possible, 0.75) == 4);
+    CHECK(draw(possible, 1 - 0x1p-53) == 4);
+  }
+
+  TEST_CASE("what cannot be continued is refused") {
+    SmallGpt const gpt("learned");
+    CHECK_THROWS_WITH_AS(continued(*gpt.model, {}, 3, {}, 1), "generate: there is no token to continue from", Error);
+    CHECK_THROWS_WITH_AS(continued(*gpt.model, {vocabulary}, 3, {}, 1), doctest::Contains("11"), Error);
+    std::vector<double> const scores{0, 1};
+    CHECK_THROWS_WITH_AS(candidates(scores, {-1, 0, 1}), "generate: temperature -1 is not a finite number ≥ 0", Error);
+    CHECK_THROWS_AS(candidates(scores, {std::nan(""), 0, 1}), Error);
+    CHECK_THROWS_AS(candidates(scores, {1, -1, 1}), Error);
+    CHECK_THROWS_AS(candidates(scores, {1, 0, 0}), Error);
+    CHECK_THROWS_AS(candidates(scores, {1, 0, 1.1}), Error);
+    CHECK_THROWS_AS(candidates(std::vector<double>{0, std::nan("")}, {}), NonFinite);
+    CHECK_THROWS_AS(candidates(std::vector<double>{0, std::numeric_limits<double>::infinity()}, {}), NonFinite);
+  }
+}
