@@ -44,7 +44,8 @@ class Pool {
     announce();
     take_stretches();
     open_ = false;  // who comes now goes away again; who is in is waited for
-    while (inside_ > 0) _mm_pause();
+    // A worker may share this core with its caller: spinning on would keep it from finishing.
+    for (int look = 0; inside_ > 0; ++look) look < 1000 ? _mm_pause() : std::this_thread::yield();
     if (failure_) std::rethrow_exception(failure_);
   }
 
@@ -77,6 +78,7 @@ class Pool {
   }
 
   void work() {
+    openblas_set_num_threads(1);  // its OpenMP flavour keeps this by thread
     std::uint64_t seen = 0;
     while (!stopping_) {
       for (int look = 0; look < 2000 && generation_ == seen; ++look) _mm_pause();  // about 50 µs
