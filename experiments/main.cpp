@@ -33,11 +33,11 @@ Exit dispatch(CommandLine const& line) {
   return Exit::done;
 }
 
-/// One line on standard error, whatever the message holds.
+/// One line on standard error, whatever the message holds. That it cannot be written is no reason to fail otherwise (fmt::print throws).
 Exit fail(Exit code, std::string message) {
   for (auto& c : message)
     if (c == '\n' || c == '\r') c = ' ';
-  fmt::print(stderr, "heed: {}\n", message);
+  std::fputs(fmt::format("heed: {}\n", message).c_str(), stderr);
   return code;
 }
 

@@ -19,6 +19,9 @@ namespace {
 
 using namespace std::chrono_literals;
 
+/// A log that cannot be written (a full disk) is no reason to end a training: no fmt::print here, which throws.
+void show(std::string const& text) { std::fputs(text.c_str(), stderr); }
+
 bool on_terminal() {
   char const* const kind = std::getenv("TERM");
   return ::isatty(STDERR_FILENO) != 0 && kind != nullptr && std::string_view(kind) != "dumb";
@@ -102,7 +105,7 @@ void Progress::message(std::string const& line) {
   if (quiet_) return;
   bool const again = drawn_;
   erase();
-  fmt::print(stderr, "{}\n", line);
+  show(line + "\n");
   if (again) draw(Clock::now());
 }
 
@@ -111,18 +114,18 @@ void Progress::finish() { erase(); }
 void Progress::draw(Clock::time_point now) {
   state_.seconds = std::chrono::duration<double>(now - began_).count();
   if (!terminal_) {
-    fmt::print(stderr, "{}\n", progress_line(state_));
+    show(progress_line(state_) + "\n");
     next_ = now + std::max<Clock::duration>(10s, (now - began_) / 30);  // a long run's log stays short
     return;
   }
   auto const bar = progress_bar(state_, terminal_width() - 1);  // a full line would wrap
-  if (drawn_ || !bar.empty()) fmt::print(stderr, "\r{}\033[K", bar);
+  if (drawn_ || !bar.empty()) show("\r" + bar + "\033[K");
   drawn_ = !bar.empty();
   next_ = now + 100ms;
 }
 
 void Progress::erase() {
-  if (drawn_) fmt::print(stderr, "\r\033[K");
+  if (drawn_) show("\r\033[K");
   drawn_ = false;
 }
 

@@ -1,13 +1,13 @@
 #include "experiments/record.hpp"
 
-#include <fcntl.h>
-#include <fmt/format.h>
-#include <unistd.h>
-
 #include <cerrno>
 #include <cmath>
 #include <cstring>
+
+#include <fcntl.h>
+#include <fmt/format.h>
 #include <nlohmann/json.hpp>
+#include <unistd.h>
 
 #include "autograd/error.hpp"
 #include "autograd/parallel.hpp"
@@ -27,11 +27,21 @@ std::string to_json(Row const& row) {
   return object.dump();
 }
 
-namespace {
+Metrics::Metrics(std::filesystem::path path, std::int64_t step) : path_(std::move(path)) {
+  descriptor_ = ::open(path_.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644);
+  if (descriptor_ < 0) fail();
+  try {
+    std::int64_t const length = keep_before(step);
+    if (::ftruncate(descriptor_, length) != 0 || ::lseek(descriptor_, length, SEEK_SET) != length) fail();
+  } catch (...) {
+    ::close(descriptor_);
+    throw;
+  }
+}
 
 /// Where the rows before `step` end: the length that the file is cut to.
-std::int64_t length_before(std::filesystem::path const& path, std::int64_t step) {
-  std::ifstream file(path, std::ios::binary);
+std::int64_t Metrics::keep_before(std::int64_t step) {
+  std::ifstream file(path_, std::ios::binary);
   std::int64_t length = 0;
   std::int64_t line_number = 0;
   for (std::string line; std::getline(file, line);) {
@@ -39,21 +49,16 @@ std::int64_t length_before(std::filesystem::path const& path, std::int64_t step)
     if (file.eof()) break;  // no line end: torn
     auto const row = nlohmann::json::parse(line, nullptr, false);
     if (!row.is_object() || !row.contains("step") || !row["step"].is_number_integer()) {
-      throw FileError(fmt::format("{}:{}: is not a row of metrics (an object with a step)", path.string(), line_number));
+      throw FileError(fmt::format("{}:{}: is not a row of metrics (an object with a step)", path_.string(), line_number));
     }
-    if (row["step"].get<std::int64_t>() >= step) break;
+    auto const row_step = row["step"].get<std::int64_t>();
+    if (row_step <= last_step_)
+      throw FileError(fmt::format("{}:{}: step {} after step {}", path_.string(), line_number, row_step, last_step_));
+    if (row_step >= step) break;
+    last_step_ = row_step;
     length += static_cast<std::int64_t>(line.size()) + 1;
   }
   return length;
-}
-
-}  // namespace
-
-Metrics::Metrics(std::filesystem::path path, std::int64_t step) : path_(std::move(path)) {
-  std::int64_t const length = length_before(path_, step);
-  descriptor_ = ::open(path_.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0644);
-  if (descriptor_ < 0) throw FileError(fmt::format("{}: {}", path_.string(), std::strerror(errno)));
-  if (::ftruncate(descriptor_, length) != 0 || ::lseek(descriptor_, length, SEEK_SET) != length) fail();
 }
 
 Metrics::~Metrics() {
@@ -68,13 +73,14 @@ void Metrics::write(Row const& row) {
     if (written <= 0) fail();
     done += static_cast<std::size_t>(written);
   }
+  last_step_ = row.step;
 }
 
 void Metrics::sync() {
   if (::fdatasync(descriptor_) != 0 && errno != EINVAL) fail();
 }
 
-void Metrics::fail() const { throw Error(fmt::format("{}: {}; the last checkpoint is whole: make room and run again", path_.string(), std::strerror(errno))); }
+void Metrics::fail() const { throw Error(fmt::format("{}: cannot be written: {}", path_.string(), std::strerror(errno))); }
 
 namespace {
 
@@ -95,11 +101,14 @@ std::string processor() { return field_of("/proc/cpuinfo", "model name"); }
 
 nlohmann::ordered_json environment() {
   BuildInfo const& build = build_info();
-  return {{"revision", build.revision},   {"dirty", build.dirty},      {"compiler", build.compiler}, {"build_type", build.build_type}, {"flags", build.flags},
-          {"processor", processor()},     {"blas", matrix_library()}, {"blas_path", build.blas},    {"threads", threads()}};
+  return {{"revision", build.revision},     {"dirty", build.dirty},    {"compiler", build.compiler},
+          {"build_type", build.build_type}, {"flags", build.flags},    {"processor", processor()},
+          {"blas", matrix_library()},       {"blas_path", build.blas}, {"threads", threads()}};
 }
 
-std::string numeric_environment() { return fmt::format("processor {}, {} threads, {}, {}", processor(), threads(), matrix_library(), build_info().compiler); }
+std::string numeric_environment() {
+  return fmt::format("processor {}, {} threads, {}, {}", processor(), threads(), matrix_library(), build_info().compiler);
+}
 
 double available_memory() {
   double const kilobytes = std::strtod(field_of("/proc/meminfo", "MemAvailable").c_str(), nullptr);

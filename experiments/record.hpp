@@ -3,10 +3,11 @@
 #include <cstdint>
 #include <filesystem>
 #include <fstream>
-#include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <utility>
 #include <vector>
+
+#include <nlohmann/json_fwd.hpp>
 
 namespace heed {
 
@@ -27,21 +28,25 @@ nlohmann::ordered_json number(double value);
 class Metrics {
  public:
   /// Opens the file to append, keeping the rows before `step`: what a run that was cut off wrote after its checkpoint is dropped, and
-  /// so is a torn last line. Throws FileError if the file cannot be written or a row in its middle is not one.
+  /// so is a torn last line. Throws FileError if a row in its middle is not one, Error if the file cannot be written.
   Metrics(std::filesystem::path path, std::int64_t step);
   ~Metrics();
   Metrics(Metrics const&) = delete;
   Metrics& operator=(Metrics const&) = delete;
 
+  /// The step of the last row; −1 without one.
+  std::int64_t last_step() const { return last_step_; }
   /// Throws Error if the disk is full.
   void write(Row const& row);
   /// Waits until all rows are on the disk.
   void sync();
 
  private:
+  std::int64_t keep_before(std::int64_t step);
   [[noreturn]] void fail() const;
   std::filesystem::path path_;
   int descriptor_ = -1;
+  std::int64_t last_step_ = -1;
 };
 
 /// Facts of the machine and the program for summary.json: revision, compiler, processor, matrix library, threads.

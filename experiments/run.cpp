@@ -1,17 +1,17 @@
 #include "experiments/run.hpp"
 
-#include <fcntl.h>
-#include <fmt/format.h>
-#include <sys/file.h>
-#include <unistd.h>
-
 #include <cerrno>
 #include <charconv>
 #include <chrono>
 #include <cmath>
 #include <cstdio>
 #include <cstring>
+
+#include <fcntl.h>
+#include <fmt/format.h>
 #include <nlohmann/json.hpp>
+#include <sys/file.h>
+#include <unistd.h>
 
 #include "autograd/memory.hpp"
 #include "experiments/progress.hpp"
@@ -62,7 +62,8 @@ class RunFolder {
   void compare(Experiment& settings) const {
     fs::path const file = path_ / "config.yaml";
     if (!fs::exists(file)) {
-      if (has_checkpoint(path_)) throw FolderError(fmt::format("{}: holds a checkpoint but not its config.yaml (--fresh puts it aside)", path_.string()));
+      if (has_checkpoint(path_))
+        throw FolderError(fmt::format("{}: holds a checkpoint but not its config.yaml (--fresh puts it aside)", path_.string()));
       return;
     }
     Yaml const before = load_yaml(file.string());
@@ -71,9 +72,9 @@ class RunFolder {
       std::erase(differing, "train.steps");
     }
     if (differing.empty()) return;
-    throw FolderError(
-        fmt::format("{}: holds another configuration; what differs: {} (give another name or --output, or --fresh to put the old folder aside)",
-                    path_.string(), fmt::join(differing, ", ")));
+    throw FolderError(fmt::format(
+        "{}: holds another configuration; what differs: {} (give another name or --output, or --fresh to put the old folder aside)",
+        path_.string(), fmt::join(differing, ", ")));
   }
 
   /// Writes the resolved configuration; a summary of fewer steps is no longer true. Throws Error if the disk is full.
@@ -124,8 +125,8 @@ class Session {
         saved_(has_checkpoint(folder.path()) ? trainer.step() : -1) {
     std::int64_t const every = settings.train.log.every;
     if (trainer.step() > 0 && metrics_.last_step() < (trainer.step() - 1) / every * every) {
-      throw FileError(fmt::format("{}: ends at step {}, but the checkpoint is of step {}", (folder / "metrics.jsonl").string(), metrics_.last_step(),
-                                  trainer.step()));
+      throw FileError(fmt::format("{}: ends at step {}, but the checkpoint is of step {}", (folder / "metrics.jsonl").string(),
+                                  metrics_.last_step(), trainer.step()));
     }
   }
 
@@ -190,7 +191,8 @@ class Session {
     try {
       f();
     } catch (Error const& error) {
-      char const* const rest = has_checkpoint(folder_.path()) ? "the last checkpoint is whole, and the same command goes on from it" : "no checkpoint has been made yet";
+      char const* const rest = has_checkpoint(folder_.path()) ? "the last checkpoint is whole, and the same command goes on from it"
+                                                              : "no checkpoint has been made yet";
       throw Error(fmt::format("{}; {}", error.what(), rest));
     }
   }
@@ -205,7 +207,8 @@ class Session {
   }
 
   void summarise(Row const& last, double seconds, std::int64_t steps) const {
-    nlohmann::ordered_json summary{{"name", settings_.name}, {"finished", true}, {"steps", trainer_.step()}, {"parameters", trainer_.parameters().elements()}};
+    nlohmann::ordered_json summary{
+        {"name", settings_.name}, {"finished", true}, {"steps", trainer_.step()}, {"parameters", trainer_.parameters().elements()}};
     for (auto const& [name, value] : last.values) summary[name] = number(value);
     auto const yardsticks = trainer_.data().yardsticks();
     for (auto const& [name, loss] : yardsticks) summary["yardsticks"][name] = loss;
@@ -253,7 +256,8 @@ Exit run(RunOptions const& options) {
   RunFolder const folder(path);
   folder.compare(experiment.settings);
   if (is_finished(folder, experiment.settings)) {
-    if (!options.quiet) fmt::print("{}: finished already, {} steps (--fresh begins anew)\n", path.string(), experiment.settings.train.steps);
+    if (!options.quiet)
+      fmt::print("{}: finished already, {} steps (--fresh begins anew)\n", path.string(), experiment.settings.train.steps);
     return Exit::done;
   }
   if (has_checkpoint(path)) trainer.resume(load_checkpoint(path), path);
@@ -272,7 +276,8 @@ Exit check(RunOptions const& options) {
   Trainer const trainer(experiment, true);
   if (options.quiet) return Exit::done;
   fmt::print("{}", emit(experiment.settings));
-  fmt::print("# {} parameters, vocabulary {}, {} tokens a step\n", trainer.parameters().elements(), trainer.model().vocabulary(), trainer.tokens_per_step());
+  fmt::print("# {} parameters, vocabulary {}, {} tokens a step\n", trainer.parameters().elements(), trainer.model().vocabulary(),
+             trainer.tokens_per_step());
   return Exit::done;
 }
 

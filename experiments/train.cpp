@@ -1,9 +1,9 @@
 #include "experiments/train.hpp"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <cmath>
+
+#include <fmt/format.h>
 
 #include "autograd/graph.hpp"
 #include "autograd/operations.hpp"
@@ -73,7 +73,8 @@ auto judging(Document const& document, std::string const& section, F f) {
 void check_data(LoadedExperiment const& experiment, Dataset const& data, std::int64_t context) {
   TrainSettings const& train = experiment.settings.train;
   double const rows = static_cast<double>(train.steps) * static_cast<double>(train.accumulate) * static_cast<double>(train.batch);
-  if (rows > 9e15) throw ConfigError(place_of(experiment.document, "train"), fmt::format("train: {:.0g} rows are more than can be numbered", rows));
+  if (rows > 9e15)
+    throw ConfigError(place_of(experiment.document, "train"), fmt::format("train: {:.0g} rows are more than can be numbered", rows));
   judging(experiment.document, "data", [&] {
     if (train.steps > 0) data.training(0, train.batch, context);
     if (train.steps > 0) data.training(train.steps * train.accumulate - 1, train.batch, context);
@@ -129,7 +130,8 @@ void Trainer::train_step(Row& row) {
   double const norm = gradient_norm(parameters_);
   if (!std::isfinite(loss)) diagnose(batches, fmt::format("the loss is {}", loss));
   if (!std::isfinite(norm)) diagnose(batches, fmt::format("the gradient's norm is {}", norm));
-  double const lr = learning_rate(settings_.train.schedule, step_, {settings_.train.steps, optimizer_settings(settings_.train.optimizer).lr, model_->width()});
+  double const lr = learning_rate(settings_.train.schedule, step_,
+                                  {settings_.train.steps, optimizer_settings(settings_.train.optimizer).lr, model_->width()});
   optimizer_->step(lr, settings_.train.clip ? clip_factor(norm, *settings_.train.clip) : 1);
   if (average_) average_->update();
   ++step_;
@@ -179,7 +181,8 @@ void Trainer::evaluate(Row& row) {
 
 Checkpoint Trainer::checkpoint() const {
   if (auto const damage = find_non_finite(parameters_.all())) {
-    throw TrainingError(fmt::format("step {}: after its update {}; a smaller learning rate, clipping or warm-up may help", step_ - 1, *damage));
+    throw TrainingError(
+        fmt::format("step {}: after its update {}; a smaller learning rate, clipping or warm-up may help", step_ - 1, *damage));
   }
   Checkpoint made;
   made.step = step_;
@@ -196,11 +199,13 @@ void Trainer::resume(Checkpoint const& checkpoint, std::filesystem::path const& 
   auto const environment = checkpoint.state_metadata.find("environment");
   std::string const before = environment == checkpoint.state_metadata.end() ? "an unknown environment" : environment->second;
   if (before != numeric_environment()) {
-    throw FolderError(fmt::format("{}: the run was begun with {}; here it is {}: it could not go on with the same bits (--fresh begins anew)", folder.string(), before,
-                                  numeric_environment()));
+    throw FolderError(
+        fmt::format("{}: the run was begun with {}; here it is {}: it could not go on with the same bits (--fresh begins anew)",
+                    folder.string(), before, numeric_environment()));
   }
   if (checkpoint.step > settings_.train.steps) {
-    throw FolderError(fmt::format("{}: its checkpoint is of step {}, beyond train.steps: {}", folder.string(), checkpoint.step, settings_.train.steps));
+    throw FolderError(
+        fmt::format("{}: its checkpoint is of step {}, beyond train.steps: {}", folder.string(), checkpoint.step, settings_.train.steps));
   }
   assign_from((folder / "checkpoint.safetensors").string(), checkpoint.parameters, parameters_);
   try {
@@ -219,15 +224,19 @@ void check_memory(LoadedExperiment const& experiment, std::int64_t vocabulary) {
   // Weights, gradients, two moments, perhaps an average; a forward pass, and a quarter of it again for what backward holds at once.
   double const copies = settings.train.ema ? 5 : 4;
   double const kept = model->kept_elements(settings.train.batch, model->context()) * (settings.train.recompute ? 0.3 : 1.25);
-  double const tokens = static_cast<double>(settings.train.batch) * static_cast<double>(settings.train.accumulate) * static_cast<double>(model->context());
-  double const bytes = static_cast<double>(bytes_of(settings.precision())) * (copies * static_cast<double>(counted_parameters.elements()) + kept) +
-                       2 * sizeof(std::int64_t) * tokens;  // inputs and targets of all micro-batches
+  double const tokens =
+      static_cast<double>(settings.train.batch) * static_cast<double>(settings.train.accumulate) * static_cast<double>(model->context());
+  double const bytes =
+      static_cast<double>(bytes_of(settings.precision())) * (copies * static_cast<double>(counted_parameters.elements()) + kept) +
+      2 * sizeof(std::int64_t) * tokens;  // inputs and targets of all micro-batches
   double const available = available_memory();
   if (bytes <= available) return;
-  throw ConfigError(place_of(experiment.document, "model"),
-                    fmt::format("the model and a batch need about {:.1f} GB, of which {:.1f} for a batch of {} × {} tokens; {:.1f} GB are free "
-                                "(a smaller train.batch with train.accumulate, or train.recompute: true, needs less)",
-                                bytes / 1e9, kept * static_cast<double>(bytes_of(settings.precision())) / 1e9, settings.train.batch, model->context(), available / 1e9));
+  throw ConfigError(
+      place_of(experiment.document, "model"),
+      fmt::format("the model and a batch need about {:.1f} GB, of which {:.1f} for a batch of {} × {} tokens; {:.1f} GB are free "
+                  "(a smaller train.batch with train.accumulate, or train.recompute: true, needs less)",
+                  bytes / 1e9, kept * static_cast<double>(bytes_of(settings.precision())) / 1e9, settings.train.batch, model->context(),
+                  available / 1e9));
 }
 
 }  // namespace heed

@@ -29,7 +29,8 @@ class Trainer {
   /// a loss or gradient that is not finite, naming step, operation and layer.
   void train_step(Row& row);
   /// Mean loss per token of the validation data, with the weights as they are after step() updates: sets `validation.loss` and, with
-  /// averaged weights, `validation.ema.loss`; where the least possible loss is known, `validation.excess` over it. Sets nothing if there is no validation data.
+  /// averaged weights, `validation.ema.loss`; where the least possible loss is known, `validation.excess` over it. Sets nothing if there is
+  /// no validation data.
   void evaluate(Row& row);
 
   /// All that is needed to go on. Throws TrainingError if a parameter is no longer finite: the last good checkpoint is not replaced.

@@ -1,8 +1,8 @@
 #include "nn/checkpoint.hpp"
 
-#include <fmt/format.h>
-
 #include <charconv>
+
+#include <fmt/format.h>
 
 #include "autograd/error.hpp"
 #include "nn/safetensors.hpp"
@@ -26,7 +26,8 @@ Checkpoint::Tensors all_tensors(SafetensorsFile const& file) {
 
 std::string required(SafetensorsFile const& file, std::string const& key) {
   auto const found = file.metadata().find(key);
-  if (found == file.metadata().end()) throw FileError(fmt::format("{}: its metadata lack '{}': not a checkpoint of heed", file.path().string(), key));
+  if (found == file.metadata().end())
+    throw FileError(fmt::format("{}: its metadata lack '{}': not a checkpoint of heed", file.path().string(), key));
   return found->second;
 }
 
@@ -34,15 +35,23 @@ std::int64_t step_of(SafetensorsFile const& file) {
   std::string const text = required(file, "step");
   std::int64_t step = -1;
   auto const [end, error] = std::from_chars(text.data(), text.data() + text.size(), step);
-  if (error != std::errc() || end != text.data() + text.size() || step < 0) throw FileError(fmt::format("{}: the step '{}' is not a number of updates", file.path().string(), text));
+  if (error != std::errc() || end != text.data() + text.size() || step < 0)
+    throw FileError(fmt::format("{}: the step '{}' is not a number of updates", file.path().string(), text));
   return step;
 }
 
+/// Removes older states, and parts of states that a process left which was killed while writing. The checkpoint is whole already: what
+/// cannot be removed now goes with a later one.
 void remove_other_states(fs::path const& folder, std::string const& kept) {
-  for (auto const& entry : fs::directory_iterator(folder)) {
+  std::error_code ignored;
+  std::vector<fs::path> others;
+  for (auto const& entry : fs::directory_iterator(folder, ignored)) {
     std::string const name = entry.path().filename().string();
-    if (name.starts_with("state-") && name.ends_with(".safetensors") && name != kept) fs::remove(entry.path());
+    bool const state = name.starts_with("state-") && name.ends_with(".safetensors") && name != kept;
+    bool const part = name.starts_with(".state-") && name.ends_with(".safetensors.part");
+    if (state || part) others.push_back(entry.path());
   }
+  for (fs::path const& path : others) fs::remove(path, ignored);
 }
 
 }  // namespace
@@ -68,9 +77,11 @@ Checkpoint load_checkpoint(fs::path const& folder, bool with_state) {
   checkpoint.metadata = file.metadata();
   if (!with_state) return checkpoint;
   std::string const name = required(file, "state");
-  if (name != state_name(checkpoint.step)) throw FileError(fmt::format("{}: names the state '{}', which is not of step {}", file.path().string(), name, checkpoint.step));
+  if (name != state_name(checkpoint.step))
+    throw FileError(fmt::format("{}: names the state '{}', which is not of step {}", file.path().string(), name, checkpoint.step));
   fs::path const path = folder / name;
-  if (sha256_of_file(path) != required(file, "state_sha256")) throw FileError(fmt::format("{}: is not the state that {} was written with", path.string(), file.path().string()));
+  if (sha256_of_file(path) != required(file, "state_sha256"))
+    throw FileError(fmt::format("{}: is not the state that {} was written with", path.string(), file.path().string()));
   SafetensorsFile const state(path);
   checkpoint.state = all_tensors(state);
   checkpoint.state_metadata = state.metadata();

@@ -14,7 +14,7 @@ namespace heed {
 /// What is needed to go on: parameters in `checkpoint.safetensors`, everything else in `state-STEP.safetensors`.
 struct Checkpoint {
   using Tensors = std::vector<std::pair<std::string, Tensor>>;
-  std::int64_t step = 0;                              ///< updates made
+  std::int64_t step = 0;  ///< updates made
   Tensors parameters;
   Tensors state;                                      ///< optimizer, averaged weights
   std::map<std::string, std::string> metadata;        ///< of the parameters' file: what a reader of the model needs

@@ -1,0 +1,160 @@
+#include "experiments/record.hpp"
+
+#include <bit>
+#include <cmath>
+#include <cstdint>
+#include <limits>
+#include <random>
+
+#include <doctest/doctest.h>
+#include <nlohmann/json.hpp>
+
+#include "autograd/error.hpp"
+#include "autograd/parallel.hpp"
+#include "tests/folder.hpp"
+
+using namespace heed;
+
+namespace {
+
+constexpr double infinity = std::numeric_limits<double>::infinity();
+
+std::string row(std::int64_t step) { return to_json({step, {{"loss", 1.5}}}) + "\n"; }
+
+std::string rows(std::int64_t count) {
+  std::string all;
+  for (std::int64_t i = 0; i < count; ++i) all += row(i);
+  return all;
+}
+
+}  // namespace
+
+TEST_SUITE("record") {
+  TEST_CASE("a row is one line of JSON: the step, then the values in their order") {
+    Row some{7, {}};
+    some.set("loss", 1.25);
+    some.set("grad_norm", 3);
+    some.set("a", -0.0);
+    CHECK(to_json(some) == R"({"step":7,"loss":1.25,"grad_norm":3.0,"a":-0.0})");
+    CHECK(to_json({0, {}}) == R"({"step":0})");
+  }
+
+  TEST_CASE("NaN and infinities are strings") {
+    CHECK(to_json({1, {{"a", std::nan("")}, {"b", infinity}, {"c", -infinity}}}) ==
+          R"({"step":1,"a":"NaN","b":"Infinity","c":"-Infinity"})");
+    CHECK(number(-std::nan("")) == "NaN");
+    CHECK(number(2) == 2.0);
+  }
+
+  TEST_CASE("every real reads back exactly") {
+    std::mt19937_64 random(1);
+    auto const check = [](double value) {
+      auto const back = nlohmann::json::parse(to_json({0, {{"x", value}}}))["x"].get<double>();
+      CHECK(std::bit_cast<std::uint64_t>(back) == std::bit_cast<std::uint64_t>(value));
+    };
+    for (double const value :
+         {0.1, 1.0 / 3, 1e-300, 5e-324, 1.7976931348623157e308, 2.2250738585072014e-308, 9007199254740993.0, -0.0, 4.25})
+      check(value);
+    for (int i = 0; i < 20'000; ++i) {
+      auto const value = std::bit_cast<double>(random());
+      if (std::isfinite(value)) check(value);
+    }
+  }
+
+  TEST_CASE("rows before the step are kept, and nothing else") {
+    test::Folder const folder;
+    auto const path = folder / "metrics.jsonl";
+    for (auto const& [content, step, kept] : std::vector<std::tuple<std::string, std::int64_t, std::string>>{
+             {"", 0, ""},
+             {rows(5), 0, ""},
+             {rows(5), 3, rows(3)},
+             {rows(5), 5, rows(5)},
+             {rows(5), 9, rows(5)},
+             {rows(5) + R"({"step":5,"lo)", 5, rows(5)},
+             {rows(5) + R"({"step":4})", 9, rows(5)},  // whole, but without its line end: torn all the same
+             {rows(2) + R"({"step":2)", 1, rows(1)},
+             {rows(4) + std::string(100, '\0'), 4, rows(4)},
+             {row(0) + row(10) + row(20), 11, row(0) + row(10)},
+             {R"({"step":2})", 9, ""},
+         }) {
+      CAPTURE(content);
+      CAPTURE(step);
+      test::put(path, content);
+      { Metrics const metrics(path, step); }
+      CHECK(test::get(path) == kept);
+      Metrics metrics(path, step);
+      CHECK(metrics.last_step() == static_cast<std::int64_t>(kept.empty() ? -1
+                                                             : content.starts_with(row(0) + row(10))
+                                                                 ? 10
+                                                                 : std::count(kept.begin(), kept.end(), '\n') - 1));
+      metrics.write({step, {{"loss", 2}}});
+      metrics.sync();
+      CHECK(metrics.last_step() == step);
+      CHECK(test::get(path) == kept + to_json({step, {{"loss", 2}}}) + "\n");
+    }
+  }
+
+  TEST_CASE("a file that is not there is made") {
+    test::Folder const folder;
+    Metrics metrics(folder / "metrics.jsonl", 4);
+    CHECK(metrics.last_step() == -1);
+    metrics.write({4, {}});
+    CHECK(test::get(folder / "metrics.jsonl") == "{\"step\":4}\n");
+  }
+
+  TEST_CASE("damage in the middle is told with file and line, and nothing is thrown away") {
+    test::Folder const folder;
+    auto const path = folder / "metrics.jsonl";
+    for (auto const* const damage : {"", "{\"step\":", "[2]", "null", "{}", "{\"step\": \"2\"}", "{\"step\": 2.5}", "{\"step\": 1}",
+                                     "{\"step\": -1}", "\xff\xfe", "{\"step\": 2} {}", "{\"step\": 1e99999}", "{\"step\": null}"}) {
+      CAPTURE(damage);
+      std::string const content = rows(2) + damage + "\n" + row(3);
+      test::put(path, content);
+      CHECK_THROWS_WITH_AS(Metrics(path, 4), doctest::Contains((path.string() + ":3: ").c_str()), FileError);
+      CHECK(test::get(path) == content);
+    }
+    // What follows the checkpoint is dropped whatever it is.
+    test::put(path, rows(3) + "{\"step\": 3}\nrubbish\n");
+    { Metrics const metrics(path, 3); }
+    CHECK(test::get(path) == rows(3));
+  }
+
+  TEST_CASE("a file that cannot be written is no fault of the data") {
+    test::Folder const folder;
+    std::filesystem::create_directory(folder / "metrics.jsonl");
+    for (auto const& path : {folder / "metrics.jsonl", folder / "no" / "metrics.jsonl"}) {
+      try {
+        Metrics const metrics(path, 0);
+        FAIL("it was written");
+      } catch (FileError const& error) {
+        FAIL("a FileError: " << error.what());
+      } catch (Error const& error) {
+        CHECK(std::string(error.what()).starts_with(path.string() + ": cannot be written: "));
+      }
+    }
+  }
+
+  TEST_CASE("the environment says what a result depends on") {
+    auto const facts = environment();
+    for (auto const* const key : {"revision", "dirty", "compiler", "build_type", "flags", "processor", "blas", "blas_path", "threads"})
+      CHECK_MESSAGE(facts.contains(key), key);
+    CHECK(facts["threads"] == threads());
+    CHECK(facts["blas"].get<std::string>().find("OpenBLAS") != std::string::npos);
+    CHECK(!facts["compiler"].get<std::string>().empty());
+    CHECK(!facts["processor"].get<std::string>().empty());
+
+    int const before = threads();
+    std::string const with_all = numeric_environment();
+    CHECK(with_all.find(std::to_string(before) + " threads") != std::string::npos);
+    CHECK(with_all.find('\n') == std::string::npos);
+    set_threads(before + 1);
+    CHECK(numeric_environment() != with_all);
+    set_threads(before);
+    CHECK(numeric_environment() == with_all);
+  }
+
+  TEST_CASE("there is memory, and less of it than anyone has") {
+    CHECK(available_memory() > 1e6);
+    CHECK(available_memory() < 1e15);
+  }
+}

@@ -1,0 +1,398 @@
+#include <chrono>
+#include <optional>
+#include <random>
+#include <thread>
+
+#include <doctest/doctest.h>
+#include <nlohmann/json.hpp>
+#include <sys/mount.h>
+#include <sys/resource.h>
+
+#include "nn/checkpoint.hpp"
+#include "tests/program.hpp"
+
+// A run that was cut off, however and wherever, and run again leaves what a run leaves that never was: the same rows (but for what
+// may differ, time and memory), the same checkpoint and state, byte for byte, and no other file.
+
+using namespace heed;
+namespace fs = std::filesystem;
+
+namespace {
+
+#if defined(__SANITIZE_ADDRESS__)
+constexpr int kills = 3;
+#else
+constexpr int kills = 10;
+#endif
+
+constexpr char const* config = R"(
+name: tiny
+seed: 3
+data: {kind: grammar, validation: 16, ngram_sentences: 50}
+model: {kind: gpt, layers: 2, heads: 2, width: 32, context: 32, dropout: 0.1}
+train:
+  steps: 60
+  batch: 4
+  accumulate: 2
+  optimizer: {kind: adamw, lr: 1.0e-3, weight_decay: 0.1}
+  schedule: {kind: cosine, warmup: 10, min_lr: 1.0e-4}
+  clip: 1.0
+  ema: 0.9
+  evaluate: {every: 20}
+  checkpoint: {every: 10}
+)";
+
+using Arguments = std::vector<std::string>;
+
+/// A folder with a configuration, and the run that it makes.
+struct Runs {
+  test::Folder folder;
+  fs::path output = folder / "runs";
+  fs::path run = output / "tiny";
+
+  Runs() { test::put(folder / "tiny.yaml", config); }
+  /// The command line of the run, with more behind it.
+  Arguments command(Arguments const& more = {}) const {
+    Arguments all{"run", (folder / "tiny.yaml").string(), "--output", output.string(), "--threads", "2", "--quiet"};
+    all.insert(all.end(), more.begin(), more.end());
+    return all;
+  }
+};
+
+/// The rows of metrics.jsonl without the keys that may differ between equal runs.
+std::vector<std::string> rows_of(fs::path const& run) {
+  std::vector<std::string> rows;
+  std::ifstream file(run / "metrics.jsonl");
+  for (std::string line; std::getline(file, line);) {
+    auto const row = nlohmann::ordered_json::parse(line);
+    auto kept = nlohmann::ordered_json::object();
+    for (auto const& [key, value] : row.items())
+      if (!key.starts_with("time.") && !key.starts_with("memory.")) kept[key] = value;
+    rows.push_back(kept.dump());
+  }
+  return rows;
+}
+
+/// What equal runs have in common.
+struct Trace {
+  std::vector<std::string> rows;
+  std::map<std::string, std::string> files;  ///< by name; the content of those that must be equal
+};
+
+Trace trace_of(fs::path const& run) {
+  Trace trace{rows_of(run), {}};
+  for (auto const& entry : fs::directory_iterator(run)) {
+    auto const name = entry.path().filename().string();
+    bool const equal = name != "metrics.jsonl" && name != "summary.json";
+    trace.files[name] = equal ? test::get(entry.path()) : "";
+  }
+  return trace;
+}
+
+void check_equal(Trace const& found, Trace const& expected) {
+  CHECK(found.rows.size() == expected.rows.size());
+  for (std::size_t i = 0; i < std::min(found.rows.size(), expected.rows.size()); ++i) {
+    CHECK(found.rows[i] == expected.rows[i]);
+    if (found.rows[i] != expected.rows[i]) break;
+  }
+  for (auto const& [name, content] : expected.files) {
+    CAPTURE(name);
+    CHECK(found.files.contains(name));
+    CHECK_MESSAGE((!found.files.contains(name) || found.files.at(name) == content), "differs");
+  }
+  for (auto const& [name, content] : found.files) CHECK_MESSAGE(expected.files.contains(name), name << " is left over");
+}
+
+/// The run that nothing disturbs, and how long it takes.
+struct Undisturbed {
+  Trace trace;
+  double seconds;
+};
+
+Undisturbed measure(Arguments const& more = {}) {
+  Runs const runs;
+  auto const start = std::chrono::steady_clock::now();
+  auto const outcome = test::run_heed(runs.command(more));
+  INFO(outcome.errors);
+  REQUIRE(outcome.code == 0);
+  double const seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  return {trace_of(runs.run), seconds};
+}
+
+Undisturbed const& undisturbed() {
+  static Undisturbed const once = measure();
+  return once;
+}
+
+/// Runs to the end, which must be the undisturbed run's.
+void check_finishes(Runs const& runs, Trace const& expected = undisturbed().trace, Arguments const& more = {}) {
+  auto const outcome = test::run_heed(runs.command(more));
+  CHECK(outcome.code == 0);
+  CHECK(outcome.errors == "");
+  check_equal(trace_of(runs.run), expected);
+}
+
+std::size_t rows_in(fs::path const& run) {
+  std::ifstream file(run / "metrics.jsonl");
+  return static_cast<std::size_t>(std::count(std::istreambuf_iterator<char>(file), {}, '\n'));
+}
+
+/// Begins the run and ends it by a signal when it has made at least 25 steps, but not all.
+test::Outcome begin(Runs const& runs, int signal, Arguments const& more = {}) {
+  for (int attempt = 0; attempt < 20; ++attempt) {
+    fs::remove_all(runs.output);
+    test::Program program(runs.command(more));
+    if (!program.wait_until([&] { return rows_in(runs.run) >= 25; })) continue;
+    program.send(signal);
+    auto outcome = program.wait();
+    if (outcome.code != 0) return outcome;  // 0: it was done before the signal came
+  }
+  FAIL("the run always ends too soon");
+  return {};
+}
+
+/// A run that SIGINT has ended on the way, copied into the folder.
+void begin_by_copy(Runs const& runs) {
+  static Runs const begun;
+  static int const code = begin(begun, SIGINT).code;
+  REQUIRE(code == 130);
+  fs::copy(begun.output, runs.output, fs::copy_options::recursive);
+}
+
+void check_refused(test::Outcome const& outcome, int code, Arguments const& words) {
+  CHECK(outcome.code == code);
+  CHECK(std::count(outcome.errors.begin(), outcome.errors.end(), '\n') == 1);
+  for (auto const& word : words) CHECK_MESSAGE(outcome.errors.find(word) != std::string::npos, outcome.errors << " lacks " << word);
+}
+
+double random_share() {
+  static std::random_device device;
+  return std::uniform_real_distribution<>(0, 1)(device);
+}
+
+void sleep_for(double seconds) { std::this_thread::sleep_for(std::chrono::duration<double>(seconds)); }
+
+/// For a child: files cannot grow beyond so many bytes, and a write that tries to fails.
+std::function<void()> file_limit(rlim_t bytes) {
+  return [bytes] {
+    rlimit const limit{bytes, bytes};
+    ::setrlimit(RLIMIT_FSIZE, &limit);
+    ::signal(SIGXFSZ, SIG_IGN);
+  };
+}
+
+/// Names, contents and times of all files below.
+std::map<std::string, std::pair<std::string, fs::file_time_type>> snapshot(fs::path const& folder) {
+  std::map<std::string, std::pair<std::string, fs::file_time_type>> files;
+  for (auto const& entry : fs::recursive_directory_iterator(folder))
+    if (entry.is_regular_file()) files[entry.path().string()] = {test::get(entry.path()), entry.last_write_time()};
+  return files;
+}
+
+}  // namespace
+
+TEST_SUITE("resume") {
+  TEST_CASE("two undisturbed runs are equal") { check_equal(measure().trace, undisturbed().trace); }
+
+  TEST_CASE("killed at random moments, each time run again to the end") {
+    for (int i = 0; i < kills; ++i) {
+      Runs const runs;
+      double const moment = random_share() * undisturbed().seconds;
+      CAPTURE(moment);
+      test::Program program(runs.command());
+      sleep_for(moment);
+      program.send(SIGKILL);
+      program.wait();
+      check_finishes(runs);
+    }
+  }
+
+  TEST_CASE("killed again and again, then run to the end") {
+    Runs const runs;
+    for (int i = 0; i < kills; ++i) {
+      test::Program program(runs.command());
+      sleep_for((0.1 + 0.5 * random_share()) * undisturbed().seconds);
+      program.send(SIGKILL);
+      program.wait();
+    }
+    check_finishes(runs);
+  }
+
+  TEST_CASE("killed while a file is being written or replaced") {
+    for (std::string const name :
+         {".config.yaml.part", ".state-20.safetensors.part", "state-20.safetensors", ".checkpoint.safetensors.part"}) {
+      CAPTURE(name);
+      Runs const runs;
+      test::Program program(runs.command());
+      if (program.wait_until([&] { return fs::exists(runs.run / name); })) program.send(SIGKILL);
+      program.wait();
+      check_finishes(runs);
+    }
+  }
+
+  TEST_CASE("SIGINT and SIGTERM finish the step, make a checkpoint and exit with 130") {
+    for (int const signal : {SIGINT, SIGTERM}) {
+      Runs const runs;
+      auto const outcome = begin(runs, signal);
+      CHECK(outcome.code == 130);
+      CHECK(outcome.errors == "");
+      auto const checkpoint = load_checkpoint(runs.run);
+      CHECK(checkpoint.step == static_cast<std::int64_t>(rows_in(runs.run)));  // nothing is lost
+      CHECK(!fs::exists(runs.run / "summary.json"));
+      check_finishes(runs);
+    }
+  }
+
+  TEST_CASE("what a kill leaves half done is taken back") {
+    Runs runs;
+    begin_by_copy(runs);
+    auto const step = load_checkpoint(runs.run).step;
+    auto const at = [&](std::int64_t later) { return std::to_string(step + later); };
+    std::string const rows = test::get(runs.run / "metrics.jsonl");
+    SUBCASE("a state whose checkpoint was not written") {
+      test::put(runs.run / ("state-" + at(3) + ".safetensors"), test::get(runs.run / ("state-" + at(0) + ".safetensors")));
+    }
+    SUBCASE("parts of states") {
+      test::put(runs.run / (".state-" + at(2) + ".safetensors.part"), "half");
+      test::put(runs.run / ".checkpoint.safetensors.part", "half");
+      test::put(runs.run / "state-1.safetensors", "an old one");
+    }
+    SUBCASE("a torn line") { test::put(runs.run / "metrics.jsonl", rows + "{\"step\": " + at(0) + ", \"lo"); }
+    SUBCASE("a torn line of zeros") { test::put(runs.run / "metrics.jsonl", rows + std::string(300, '\0')); }
+    SUBCASE("rows after the checkpoint") {
+      test::put(runs.run / "metrics.jsonl", rows + "{\"step\": " + at(0) + ", \"loss\": 1}\n{\"step\": " + at(1) + ", \"loss\": 2}\n{\"st");
+    }
+    SUBCASE("all of it") {
+      test::put(runs.run / ("state-" + at(7) + ".safetensors"), "torn");
+      test::put(runs.run / "metrics.jsonl", rows + "{\"step\": " + at(0) + ", \"loss\": \"NaN\"}\n{\"step\": " + at(1));
+    }
+    SUBCASE("a summary of fewer steps, or half of one") { test::put(runs.run / "summary.json", "{\"finished\": true, \"steps\": "); }
+    check_finishes(runs);
+  }
+
+  TEST_CASE("a finished run says so and is left as it is") {
+    Runs const runs;
+    auto arguments = runs.command();
+    std::erase(arguments, "--quiet");
+    REQUIRE(test::run_heed(arguments).code == 0);
+    auto const before = snapshot(runs.output);
+    auto const outcome = test::run_heed(arguments);
+    CHECK(outcome.code == 0);
+    CHECK(outcome.output.find("finished already, 60 steps") != std::string::npos);
+    CHECK(outcome.errors == "");
+    CHECK((snapshot(runs.output) == before));
+    check_equal(trace_of(runs.run), undisturbed().trace);
+
+    // Without its summary, or with a damaged one, it is only summarised again.
+    for (auto const* const summary : {"", "{}", "[1]", "{\"finished\": \"yes\", \"steps\": [60]}", "\xff\xfe"}) {
+      test::put(runs.run / "summary.json", summary);
+      check_finishes(runs);
+      CHECK(nlohmann::json::parse(test::get(runs.run / "summary.json"))["steps"] == 60);
+    }
+  }
+
+  TEST_CASE("more steps go on from the end; the rows are those of a run that was meant to be as long") {
+    Arguments const steady{"train.schedule=constant", "train.steps=40"};
+    Runs const runs;
+    REQUIRE(test::run_heed(runs.command({"train.schedule=constant", "train.steps=15"})).code == 0);
+    CHECK(load_checkpoint(runs.run).step == 15);
+    check_finishes(runs, measure(steady).trace, steady);
+    check_refused(test::run_heed(runs.command({"train.schedule=constant", "train.steps=15"})), 2, {"another configuration", "train.steps"});
+  }
+
+  TEST_CASE("another configuration, machine or thread count is refused, and nothing is changed") {
+    Runs const runs;
+    begin_by_copy(runs);
+    auto const before = snapshot(runs.output);
+    check_refused(test::run_heed(runs.command({"train.steps=59"})), 2, {runs.run.string(), "what differs: train.steps"});
+    check_refused(test::run_heed(runs.command({"seed=4", "model.dropout=0.2", "train.steps=70"})), 2,
+                  {"what differs: seed, model.dropout ("});
+    check_refused(test::run_heed(runs.command({"--threads", "1"})), 2, {"2 threads", "1 threads", "--fresh"});
+    check_refused(test::run_heed(runs.command({"--threads", "1", "train.steps=70"})), 2, {"2 threads", "1 threads", "--fresh"});
+    auto after = snapshot(runs.output);
+    CHECK((after == before));
+    fs::rename(runs.run / "config.yaml", runs.folder / "aside.yaml");
+    check_refused(test::run_heed(runs.command()), 2, {runs.run.string(), "config.yaml"});
+    fs::rename(runs.folder / "aside.yaml", runs.run / "config.yaml");
+    check_finishes(runs);
+  }
+
+  TEST_CASE("--fresh puts the old folder aside") {
+    Runs const runs;
+    begin_by_copy(runs);
+    auto const before = snapshot(runs.run);
+    check_refused(test::run_heed(runs.command({"--fresh", "data.path=missing.yaml"})), 3, {"missing.yaml"});
+    CHECK((snapshot(runs.run) == before));
+    check_finishes(runs, undisturbed().trace, {"--fresh"});
+    CHECK(snapshot(runs.output / "tiny.old-1").size() == before.size());
+    check_finishes(runs, undisturbed().trace, {"--fresh"});
+    check_equal(trace_of(runs.output / "tiny.old-2"), undisturbed().trace);
+  }
+
+  TEST_CASE("one process at a time works in a folder") {
+    Runs const runs;
+    Arguments const endless{"train.steps=100000"};
+    test::Program program(runs.command(endless));
+    REQUIRE(program.wait_until([&] { return rows_in(runs.run) >= 1; }));
+    check_refused(test::run_heed(runs.command(endless)), 2, {runs.run.string(), "another process"});
+    check_refused(test::run_heed(runs.command({"train.steps=100000", "--fresh"})), 2, {runs.run.string(), "another process"});
+    program.send(SIGTERM);
+    CHECK(program.wait().code == 130);
+  }
+
+  TEST_CASE("a full disk ends in one line, with the last checkpoint whole; with room the run goes on to the same bytes") {
+    Runs const runs;
+    SUBCASE("at the first checkpoint") {
+      check_refused(test::run_heed(runs.command(), file_limit(8'000)), 1, {"state-10.safetensors: cannot be written", "no checkpoint"});
+      CHECK(!has_checkpoint(runs.run));
+    }
+    SUBCASE("at the first row") { check_refused(test::run_heed(runs.command(), file_limit(1'000)), 1, {"cannot be written"}); }
+    SUBCASE("at once") { check_refused(test::run_heed(runs.command(), file_limit(500)), 1, {"config.yaml: cannot be written"}); }
+    SUBCASE("at the state of a later checkpoint") {
+      begin_by_copy(runs);
+      auto const step = load_checkpoint(runs.run).step;
+      check_refused(test::run_heed(runs.command(), file_limit(200'000)), 1,
+                    {"state-", "cannot be written", "the last checkpoint is whole"});
+      CHECK(load_checkpoint(runs.run).step == step);
+    }
+    SUBCASE("at a row") {
+      begin_by_copy(runs);
+      auto const step = load_checkpoint(runs.run).step;
+      auto const room = fs::file_size(runs.run / "metrics.jsonl") + 300;
+      check_refused(test::run_heed(runs.command(), file_limit(room)), 1,
+                    {"metrics.jsonl: cannot be written", "the last checkpoint is whole"});
+      CHECK(load_checkpoint(runs.run).step == step);
+    }
+    SUBCASE("on a file system of 800 KB") {
+      fs::create_directory(runs.output);
+      if (::mount("tmpfs", runs.output.c_str(), "tmpfs", 0, "size=800k") != 0) return;  // only root may, and not everywhere
+      auto const outcome = test::run_heed(runs.command());
+      auto const step = has_checkpoint(runs.run) ? load_checkpoint(runs.run).step : -1;
+      ::mount("tmpfs", runs.output.c_str(), "tmpfs", MS_REMOUNT, "size=8m");
+      auto const again = test::run_heed(runs.command());
+      std::optional<Trace> trace;
+      if (again.code == 0) trace = trace_of(runs.run);
+      REQUIRE(::umount2(runs.output.c_str(), MNT_DETACH) == 0);
+      check_refused(outcome, 1, {"cannot be written: No space left on device", "the last checkpoint is whole"});
+      CHECK(step == 10);
+      CHECK(again.errors == "");
+      REQUIRE(trace);
+      check_equal(*trace, undisturbed().trace);
+      return;
+    }
+    check_finishes(runs);
+  }
+
+  TEST_CASE("one thread, rows now and then, no averages") {
+    Arguments const other{"--threads", "1", "train.log.every=7", "train.ema=none", "train.optimizer={kind: sgd, lr: 0.1}"};
+    Runs const runs;
+    auto const expected = measure(other).trace;
+    for (int i = 0; i < 2; ++i) {
+      test::Program program(runs.command(other));
+      sleep_for((0.2 + 0.5 * random_share()) * undisturbed().seconds);
+      program.send(SIGKILL);
+      program.wait();
+    }
+    check_finishes(runs, expected, other);
+  }
+}

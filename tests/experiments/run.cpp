@@ -1,0 +1,187 @@
+#include "experiments/run.hpp"
+
+#include <cmath>
+#include <fstream>
+
+#include <doctest/doctest.h>
+#include <nlohmann/json.hpp>
+
+#include "experiments/config.hpp"
+#include "experiments/train.hpp"
+#include "nn/checkpoint.hpp"
+#include "nn/safetensors.hpp"
+#include "tests/folder.hpp"
+
+using namespace heed;
+using nlohmann::json;
+
+namespace {
+
+constexpr char const* config = R"(
+name: tiny
+seed: 3
+data: {kind: grammar, validation: 12, ngram_sentences: 50}
+model: {kind: gpt, layers: 1, heads: 2, width: 16, context: 32}
+train:
+  steps: 10
+  batch: 3
+  optimizer: {kind: adamw, lr: 1.0e-3}
+  evaluate: {every: 4}
+  checkpoint: {every: 4}
+)";
+
+/// A folder with a configuration.
+struct Runs {
+  test::Folder folder;
+  Runs() { test::put(folder / "tiny.yaml", config); }
+  RunOptions options(std::vector<std::string> overrides = {}) const {
+    RunOptions options;
+    options.config = folder / "tiny.yaml";
+    options.overrides = std::move(overrides);
+    options.places.output = folder / "runs";
+    options.quiet = true;
+    return options;
+  }
+  Exit operator()(std::vector<std::string> overrides = {}) const { return run(options(std::move(overrides))); }
+};
+
+std::vector<json> rows_of(std::filesystem::path const& run) {
+  std::ifstream file(run / "metrics.jsonl");
+  std::vector<json> rows;
+  for (std::string line; std::getline(file, line);) rows.push_back(json::parse(line));
+  return rows;
+}
+
+std::vector<std::int64_t> steps_with(std::vector<json> const& rows, std::string const& key) {
+  std::vector<std::int64_t> steps;
+  for (auto const& row : rows)
+    if (row.contains(key)) steps.push_back(row["step"]);
+  return steps;
+}
+
+using Steps = std::vector<std::int64_t>;
+
+}  // namespace
+
+TEST_SUITE("run") {
+  TEST_CASE("a run leaves configuration, rows, checkpoint and summary") {
+    Runs const runs;
+    REQUIRE(runs() == Exit::done);
+    auto const folder = runs.folder / "runs" / "tiny";
+    auto const rows = rows_of(folder);
+    CHECK(steps_with(rows, "step") == Steps{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10});
+    for (auto const* const key : {"loss", "grad_norm", "lr", "time.seconds", "time.tokens_per_second", "memory.peak"})
+      CHECK(steps_with(rows, key) == Steps{0, 1, 2, 3, 4, 5, 6, 7, 8, 9});
+    CHECK(steps_with(rows, "validation.loss") == Steps{0, 4, 8, 10});  // and always after the last update
+
+    Experiment settings;
+    fill(load(folder / "config.yaml"), settings);
+    CHECK(emit(settings) == test::get(folder / "config.yaml"));
+    CHECK(load_checkpoint(folder).step == 10);
+    CHECK(open_run(folder).step == 10);
+
+    auto const summary = json::parse(test::get(folder / "summary.json"));
+    CHECK(summary["finished"] == true);
+    CHECK(summary["steps"] == 10);
+    CHECK(summary["validation.loss"] == rows.back()["validation.loss"]);
+    CHECK(summary["configuration"] == test::get(folder / "config.yaml"));
+    CHECK(summary["data"]["sha256"].get<std::string>().size() == 64);
+    for (auto const* const key :
+         {"name", "parameters", "yardsticks", "time.seconds", "time.tokens_per_second", "memory.peak", "environment"})
+      CHECK_MESSAGE(summary.contains(key), key);
+    for (auto const* const key : {"revision", "compiler", "processor", "blas", "threads"})
+      CHECK_MESSAGE(summary["environment"].contains(key), key);
+  }
+
+  TEST_CASE("no steps: the initial weights, evaluated") {
+    Runs const runs;
+    REQUIRE(runs({"train.steps=0"}) == Exit::done);
+    auto const folder = runs.folder / "runs" / "tiny";
+    auto const rows = rows_of(folder);
+    REQUIRE(rows.size() == 1);
+    CHECK(rows[0]["step"] == 0);
+    CHECK(rows[0].contains("validation.loss"));
+    CHECK(load_checkpoint(folder).step == 0);
+    CHECK(json::parse(test::get(folder / "summary.json"))["steps"] == 0);
+    REQUIRE(runs() == Exit::done);  // and on from there
+    CHECK(rows_of(folder).size() == 11);
+    CHECK(rows_of(folder)[0]["validation.loss"] == rows[0]["validation.loss"]);
+  }
+
+  TEST_CASE("rows now and then: those asked for, and those of evaluations") {
+    Runs const runs;
+    REQUIRE(runs({"train.log.every=3"}) == Exit::done);
+    CHECK(steps_with(rows_of(runs.folder / "runs" / "tiny"), "step") == Steps{0, 3, 4, 6, 8, 9, 10});
+  }
+
+  TEST_CASE("averaged weights are evaluated beside the others, which they do not touch") {
+    Runs const runs;
+    REQUIRE(runs({"name=with", "train.ema=0.5"}) == Exit::done);
+    REQUIRE(runs({"name=without"}) == Exit::done);
+    auto const with = rows_of(runs.folder / "runs" / "with"), without = rows_of(runs.folder / "runs" / "without");
+    CHECK(steps_with(with, "validation.ema.loss") == Steps{0, 4, 8, 10});
+    CHECK(with[0]["validation.ema.loss"] == with[0]["validation.loss"]);
+    CHECK(with[10]["validation.ema.loss"] != with[10]["validation.loss"]);
+    for (std::size_t i = 0; i < 10; ++i) CHECK(with[i]["loss"] == without[i]["loss"]);
+    CHECK(with[10]["validation.loss"] == without[10]["validation.loss"]);
+  }
+
+  TEST_CASE("accumulated micro-batches are one batch, and recomputation changes no value") {
+    Runs const runs;
+    REQUIRE(runs({"name=whole", "train.batch=6", "dtype=float64"}) == Exit::done);
+    REQUIRE(runs({"name=parts", "train.accumulate=2", "dtype=float64"}) == Exit::done);
+    REQUIRE(runs({"name=again", "train.accumulate=2", "train.recompute=true", "dtype=float64"}) == Exit::done);
+    auto const whole = rows_of(runs.folder / "runs" / "whole"), parts = rows_of(runs.folder / "runs" / "parts");
+    auto const again = rows_of(runs.folder / "runs" / "again");
+    for (std::size_t i = 0; i < 10; ++i) {
+      for (auto const* const key : {"loss", "grad_norm"}) {
+        CHECK(parts[i][key].get<double>() == doctest::Approx(whole[i][key].get<double>()).epsilon(1e-10));
+        CHECK(again[i][key] == parts[i][key]);
+      }
+    }
+  }
+
+  TEST_CASE("init.from: the weights of another run, whatever their type") {
+    Runs const runs;
+    REQUIRE(runs({"name=first", "dtype=float64"}) == Exit::done);
+    auto const first = runs.folder / "runs" / "first";
+    REQUIRE(runs({"name=second", "init.from=runs/first/checkpoint.safetensors"}) == Exit::done);
+    auto const last = rows_of(first).back()["validation.loss"].get<double>();
+    CHECK(rows_of(runs.folder / "runs" / "second")[0]["validation.loss"].get<double>() == doctest::Approx(last).epsilon(1e-5));
+  }
+
+  TEST_CASE("a training that fails says at which step and where, and leaves the last good checkpoint") {
+    Runs const runs;
+    auto const folder = runs.folder / "runs" / "tiny";
+    std::vector<std::string> const wild{"train.optimizer.lr=1e18", "train.checkpoint.every=1", "train.steps=50"};
+    CHECK_THROWS_WITH_AS(runs(wild), doctest::Contains("step "), TrainingError);
+    if (has_checkpoint(folder)) {
+      auto const checkpoint = load_checkpoint(folder);
+      for (auto const& [name, tensor] : checkpoint.parameters)
+        for (double const value : tensor.to_vector()) REQUIRE(std::isfinite(value));
+    }
+    CHECK(!std::filesystem::exists(folder / "summary.json"));
+    CHECK_THROWS_AS(runs(wild), TrainingError);  // and again
+  }
+
+  TEST_CASE("a last update that ruins the weights is no success") {
+    Runs const runs;
+    CHECK_THROWS_WITH_AS(runs({"train.steps=1", "train.optimizer={kind: sgd, lr: 1e39}", "train.schedule=constant"}),
+                         doctest::Contains("step 0: after its update tensor 'token_embedding.weight' holds"), TrainingError);
+    CHECK(!has_checkpoint(runs.folder / "runs" / "tiny"));
+  }
+
+  TEST_CASE("keys may stand in a name") {
+    Runs const runs;
+    REQUIRE(runs({"name=set/w${model.width}-s${seed}", "train.steps=1"}) == Exit::done);
+    CHECK(std::filesystem::exists(runs.folder / "runs" / "set" / "w16-s3" / "summary.json"));
+  }
+
+  TEST_CASE("check trains nothing and leaves nothing") {
+    Runs const runs;
+    CHECK(check(runs.options()) == Exit::done);
+    CHECK(!std::filesystem::exists(runs.folder / "runs"));
+    CHECK_THROWS_AS(check(runs.options({"model.context=16"})), ConfigError);  // the data need 32
+    CHECK_THROWS_AS(check(runs.options({"data.path=nowhere.yaml"})), FileError);
+  }
+}
