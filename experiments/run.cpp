@@ -45,7 +45,7 @@ class RunFolder {
     fs::create_directories(path_, error);
     if (error) throw Error(fmt::format("{}: {}", path_.string(), error.message()));
     lock_ = ::open((path_ / ".lock").c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644);
-    if (lock_ < 0) throw Error(fmt::format("{}: {}", path_.string(), std::strerror(errno)));
+    if (lock_ < 0) throw Error(fmt::format("{}: {}", (path_ / ".lock").string(), std::strerror(errno)));
     if (::flock(lock_, LOCK_EX | LOCK_NB) != 0) {
       ::close(lock_);
       throw FolderError(fmt::format("{}: another process is training in this folder", path_.string()));
@@ -66,7 +66,7 @@ class RunFolder {
         throw FolderError(fmt::format("{}: holds a checkpoint but not its config.yaml (--fresh puts it aside)", path_.string()));
       return;
     }
-    Yaml const before = load_yaml(file.string());
+    Yaml const before = load(file).root;
     std::vector<std::string> differing = differing_keys(before, tree(settings));
     if (Yaml const* const steps = before.find("train.steps"); steps != nullptr && may_grow(steps->text, settings.train.steps)) {
       std::erase(differing, "train.steps");
@@ -125,8 +125,8 @@ class Session {
         saved_(has_checkpoint(folder.path()) ? trainer.step() : -1) {
     std::int64_t const every = settings.train.log.every;
     if (trainer.step() > 0 && metrics_.last_step() < (trainer.step() - 1) / every * every) {
-      throw FileError(fmt::format("{}: ends at step {}, but the checkpoint is of step {}", (folder / "metrics.jsonl").string(),
-                                  metrics_.last_step(), trainer.step()));
+      std::string const end = metrics_.last_step() < 0 ? "holds no rows" : fmt::format("ends at step {}", metrics_.last_step());
+      throw FileError(fmt::format("{}: {}, but the checkpoint is of step {}", (folder / "metrics.jsonl").string(), end, trainer.step()));
     }
   }
 

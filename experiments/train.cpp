@@ -21,19 +21,25 @@ double counted(Batch const& batch) {
   return static_cast<double>(targets.size() - static_cast<std::size_t>(std::ranges::count(targets, -1)));
 }
 
-/// The first element that is not a finite number, as "tensor 'norm.weight' holds nan at element 3"; nothing if there is none.
+/// A number that is none.
+std::string name_of(double value) { return std::isnan(value) ? "NaN" : value > 0 ? "infinity" : "-infinity"; }
+
+/// The first element that is not a finite number, as "tensor 'norm.weight' holds NaN at element 3"; nothing if there is none.
 std::optional<std::string> find_non_finite(NamedTensors const& tensors) {
   for (auto const& [name, tensor] : tensors) {
     if (tensor.dtype() == DType::int64) continue;
     auto const values = tensor.to_vector();
     auto const found = std::ranges::find_if(values, [](double value) { return !std::isfinite(value); });
-    if (found != values.end()) return fmt::format("tensor '{}' holds {} at element {}", name, *found, found - values.begin());
+    if (found != values.end()) return fmt::format("tensor '{}' holds {} at element {}", name, name_of(*found), found - values.begin());
   }
   return std::nullopt;
 }
 
 /// Gives the parameters the values of a file. Throws FileError for values that are not numbers or that are not the model's.
 void assign_from(std::string const& path, NamedTensors const& values, Parameters& parameters) {
+  for (auto const& [name, value] : values) {
+    if (value.dtype() == DType::int64) throw FileError(fmt::format("{}: tensor '{}' is int64, and no weights", path, name));
+  }
   if (auto const damage = find_non_finite(values)) throw FileError(fmt::format("{}: {}", path, *damage));
   try {
     parameters.assign(values);
@@ -128,8 +134,8 @@ void Trainer::train_step(Row& row) {
   parameters_.clear_gradients();
   double const loss = accumulate_gradients(batches);
   double const norm = gradient_norm(parameters_);
-  if (!std::isfinite(loss)) diagnose(batches, fmt::format("the loss is {}", loss));
-  if (!std::isfinite(norm)) diagnose(batches, fmt::format("the gradient's norm is {}", norm));
+  if (!std::isfinite(loss)) diagnose(batches, "the loss is " + name_of(loss));
+  if (!std::isfinite(norm)) diagnose(batches, "the gradient's norm is " + name_of(norm));
   double const lr = learning_rate(settings_.train.schedule, step_,
                                   {settings_.train.steps, optimizer_settings(settings_.train.optimizer).lr, model_->width()});
   optimizer_->step(lr, settings_.train.clip ? clip_factor(norm, *settings_.train.clip) : 1);
@@ -146,7 +152,8 @@ void Trainer::diagnose(std::vector<Batch> const& batches, std::string const& wha
   try {
     Anomaly const anomaly;
     parameters_.clear_gradients();
-    if (auto const damage = find_non_finite(parameters_.all())) throw NonFinite(*damage + ": the update before was too large");
+    if (auto const damage = find_non_finite(parameters_.all()))
+      throw NonFinite(*damage + (step_ > 0 ? ": the update before was too large" : " from the start"));
     accumulate_gradients(batches);
   } catch (NonFinite const& found) {
     place = found.what();
