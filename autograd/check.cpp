@@ -1,9 +1,9 @@
 #include "autograd/check.hpp"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <cmath>
+
+#include <fmt/format.h>
 
 #include "autograd/graph.hpp"
 #include "autograd/operations.hpp"
@@ -29,8 +29,8 @@ std::vector<Tensor> differentiable(std::vector<Tensor> const& leaves) {
 }
 
 /// A scalar function of arrays and its gradient, compared element by element.
-CheckResult compare(std::function<double(std::vector<Tensor> const&)> const& value, std::vector<Tensor> const& inputs, std::vector<Tensor> const& gradients,
-                    double tolerance, double step) {
+CheckResult compare(std::function<double(std::vector<Tensor> const&)> const& value, std::vector<Tensor> const& inputs,
+                    std::vector<Tensor> const& gradients, double tolerance, double step) {
   CheckResult result;
   std::size_t next = 0;
   for (std::size_t i = 0; i < inputs.size(); ++i) {
@@ -49,7 +49,8 @@ CheckResult compare(std::function<double(std::vector<Tensor> const&)> const& val
       if (error <= result.worst) continue;  // a NaN is not ≤ and ends up below
       result.worst = error;
       result.ok = error <= tolerance;
-      result.message = fmt::format("input {} {}, element {}: gradient {:.12g}, finite difference {:.12g}", i, to_string(inputs[i].shape()), j, analytic, difference);
+      result.message = fmt::format("input {} {}, element {}: gradient {:.12g}, finite difference {:.12g}", i, to_string(inputs[i].shape()),
+                                   j, analytic, difference);
       if (!std::isfinite(error)) return result;
     }
   }
@@ -98,9 +99,7 @@ CheckResult gradgradcheck(TensorFunction const& f, std::vector<Tensor> const& in
   std::vector<Tensor> const gradients = grad({total}, wanted);
   std::vector<Tensor> all = inputs;
   all.push_back(v.detach());
-  auto const value = [&](std::vector<Tensor> const& at) {
-    return projected({at.begin(), at.end() - 1}, at.back(), false).item();
-  };
+  auto const value = [&](std::vector<Tensor> const& at) { return projected({at.begin(), at.end() - 1}, at.back(), false).item(); };
   return compare(value, all, gradients, tolerance, step);
 }
 

@@ -86,7 +86,8 @@ Tensor masked_fill(Tensor const& x, Tensor const& mask, double value);
 /// x, as a constant: no gradient flows through.
 Tensor stop_gradient(Tensor const& x);
 
-// ---------------------------------------------------------------- reductions (ops/reduce.cpp): over `axes` (none given: all); `keep` leaves extents of 1
+// ---------------------------------------------------------------- reductions (ops/reduce.cpp): over `axes` (none given: all); `keep`
+// leaves extents of 1
 
 using Axes = std::vector<std::int64_t>;
 
@@ -110,9 +111,11 @@ Tensor argmax(Tensor const& x, std::int64_t axis);
 
 Tensor softmax(Tensor const& x, std::int64_t axis = -1);
 Tensor log_softmax(Tensor const& x, std::int64_t axis = -1);
-/// Softmax along the last axis over the places where `visible` (broadcast to x) is not 0; a row that sees nothing is zeros, with zero gradient.
+/// Softmax along the last axis over the places where `visible` (broadcast to x) is not 0; a row that sees nothing is zeros, with zero
+/// gradient.
 Tensor masked_softmax(Tensor const& x, Tensor const& visible);
-/// (x − mean)/√(variance + eps) · weight + bias over the last axis (Ba et al. 2016). weight, bias: [last extent]; an undefined bias is none.
+/// (x − mean)/√(variance + eps) · weight + bias over the last axis (Ba et al. 2016). weight, bias: [last extent]; an undefined bias is
+/// none.
 Tensor layer_norm(Tensor const& x, Tensor const& weight, Tensor const& bias, double eps = 1e-5);
 /// x/√(mean x² + eps) · weight over the last axis (Zhang & Sennrich 2019).
 Tensor rms_norm(Tensor const& x, Tensor const& weight, double eps = 1e-5);
@@ -181,7 +184,8 @@ struct Visibility {
 /// Σ_j softmax_j(scale · q_i·k_j) v_j over the visible keys, per head (Vaswani et al. 2017); a row that sees nothing is zeros.
 /// query [B, n, H·d], key [B, m, H·d], value [B, m, H·d_v] → [B, n, H·d_v]; head h owns the elements h·d … (h+1)·d − 1.
 /// The kernel holds one block of scores at a time, never [B, H, n, m].
-Tensor scaled_dot_attention(Tensor const& query, Tensor const& key, Tensor const& value, std::int64_t heads, double scale, Visibility const& visibility);
+Tensor scaled_dot_attention(Tensor const& query, Tensor const& key, Tensor const& value, std::int64_t heads, double scale,
+                            Visibility const& visibility);
 /// x [B, T, H·d] → [B, H, T, d], and back.
 Tensor split_heads(Tensor const& x, std::int64_t heads);
 Tensor merge_heads(Tensor const& x);
@@ -191,7 +195,8 @@ Tensor merge_heads(Tensor const& x);
 /// Mean over the targets that are not `ignore` of −Σ_c t_c log softmax(logits)_c, with t the target smoothed by ε: (1 − ε) at the target
 /// plus ε/V everywhere. logits [..., V], targets int64 [...]. `count`: divide by this instead of the number of targets (several
 /// micro-batches of one step). Zero if nothing counts.
-Tensor cross_entropy(Tensor const& logits, Tensor const& targets, double label_smoothing = 0, std::int64_t ignore = -1, std::optional<double> count = std::nullopt);
+Tensor cross_entropy(Tensor const& logits, Tensor const& targets, double label_smoothing = 0, std::int64_t ignore = -1,
+                     std::optional<double> count = std::nullopt);
 /// x/(1 − rate) or 0 with probability `rate`; element i by draw i of the stream (Srivastava et al. 2014).
 Tensor dropout(Tensor const& x, double rate, Stream const& stream);
 

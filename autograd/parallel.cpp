@@ -4,9 +4,6 @@
 
 #include "autograd/parallel.hpp"
 
-#include <cblas.h>
-#include <immintrin.h>
-
 #include <algorithm>
 #include <atomic>
 #include <exception>
@@ -14,6 +11,9 @@
 #include <mutex>
 #include <thread>
 #include <vector>
+
+#include <cblas.h>
+#include <immintrin.h>
 
 namespace heed {
 
@@ -126,7 +126,9 @@ namespace detail {
 
 bool worth_waking(double nanoseconds) { return nanoseconds > 20e3 && threads() > 1 && !inside_region; }
 
-void parallel_stretches(std::int64_t n, std::int64_t align, Run run, void const* context) { pool->run(n, align, std::min<std::int64_t>(threads(), (n + align - 1) / align), run, context); }
+void parallel_stretches(std::int64_t n, std::int64_t align, Run run, void const* context) {
+  pool->run(n, align, std::min<std::int64_t>(threads(), (n + align - 1) / align), run, context);
+}
 
 }  // namespace detail
 

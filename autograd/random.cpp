@@ -1,9 +1,9 @@
 #include "autograd/random.hpp"
 
-#include <Random123/philox.h>
-
 #include <cmath>
 #include <numbers>
+
+#include <Random123/philox.h>
 
 #include "autograd/error.hpp"
 

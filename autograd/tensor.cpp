@@ -1,9 +1,9 @@
 #include "autograd/tensor.hpp"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <numeric>
+
+#include <fmt/format.h>
 
 #include "autograd/error.hpp"
 #include "autograd/graph.hpp"
@@ -26,9 +26,12 @@ constexpr DType dtype_of<std::int64_t> = DType::int64;
 template <class F>
 void with_type(DType dtype, F&& f) {
   switch (dtype) {
-    case DType::float32: return f(float{});
-    case DType::float64: return f(double{});
-    case DType::int64: return f(std::int64_t{});
+    case DType::float32:
+      return f(float{});
+    case DType::float64:
+      return f(double{});
+    case DType::int64:
+      return f(std::int64_t{});
   }
 }
 
@@ -47,7 +50,8 @@ Tensor generated(Shape const& shape, DType dtype, double cost, F const& f) {
 }
 
 void check_count(std::size_t values, Shape const& shape) {
-  if (static_cast<std::int64_t>(values) != shape.elements()) throw Error(fmt::format("tensor: {} values do not fill the shape {}", values, to_string(shape)));
+  if (static_cast<std::int64_t>(values) != shape.elements())
+    throw Error(fmt::format("tensor: {} values do not fill the shape {}", values, to_string(shape)));
 }
 
 Tensor converted(Tensor const& from, DType dtype) {
@@ -55,7 +59,8 @@ Tensor converted(Tensor const& from, DType dtype) {
   with_type(from.dtype(), [&](auto source_type) {
     with_type(dtype, [&](auto target_type) {
       auto const source = from.data<decltype(source_type)>();
-      std::ranges::transform(source, result.mutable_data<decltype(target_type)>().begin(), [](auto x) { return static_cast<decltype(target_type)>(x); });
+      std::ranges::transform(source, result.mutable_data<decltype(target_type)>().begin(),
+                             [](auto x) { return static_cast<decltype(target_type)>(x); });
     });
   });
   return result;
@@ -67,9 +72,12 @@ std::size_t bytes_of(DType dtype) { return dtype == DType::float32 ? 4 : 8; }
 
 char const* to_string(DType dtype) {
   switch (dtype) {
-    case DType::float32: return "float32";
-    case DType::float64: return "float64";
-    case DType::int64: return "int64";
+    case DType::float32:
+      return "float32";
+    case DType::float64:
+      return "float64";
+    case DType::int64:
+      return "int64";
   }
   return "unknown";
 }
@@ -116,8 +124,10 @@ Tensor Tensor::uniform(Shape const& shape, Stream const& stream, DType dtype, do
 
 template <class T>
 std::span<T const> Tensor::data() const {
-  if (data_ == nullptr) throw Error(fmt::format("tensor: the elements of {} are not there (undefined, or freed by backward)", to_string(shape_)));
-  if (dtype_ != dtype_of<T>) throw Error(fmt::format("tensor: {} elements asked of a {} tensor {}", to_string(dtype_of<T>), to_string(dtype_), to_string(shape_)));
+  if (data_ == nullptr)
+    throw Error(fmt::format("tensor: the elements of {} are not there (undefined, or freed by backward)", to_string(shape_)));
+  if (dtype_ != dtype_of<T>)
+    throw Error(fmt::format("tensor: {} elements asked of a {} tensor {}", to_string(dtype_of<T>), to_string(dtype_), to_string(shape_)));
   return {reinterpret_cast<T const*>(data_), static_cast<std::size_t>(elements())};
 }
 

@@ -11,10 +11,10 @@
 #include <xtensor/xfunction.hpp>
 #include <xtensor/xnoalias.hpp>
 #endif
-#include <xsimd/xsimd.hpp>
-
 #include <array>
 #include <cstdint>
+
+#include <xsimd/xsimd.hpp>
 
 namespace heed {
 

@@ -1,9 +1,9 @@
 #include "experiments/experiment.hpp"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <charconv>
+
+#include <fmt/format.h>
 
 #include "nn/checkpoint.hpp"
 
@@ -37,7 +37,9 @@ std::optional<std::string> EvaluateSettings::contradiction() {
   return fmt::format("batches: '{}' is neither 'all' nor a number from 1 on", batches);
 }
 
-std::int64_t EvaluateSettings::count(std::int64_t available) const { return batches == "all" ? available : std::min(available, positive_number(batches).value_or(available)); }
+std::int64_t EvaluateSettings::count(std::int64_t available) const {
+  return batches == "all" ? available : std::min(available, positive_number(batches).value_or(available));
+}
 
 std::vector<Field> EverySettings::fields() { return {{.name = "every", .target = &every, .help = help, .least = 1, .greatest = many}}; }
 
@@ -49,12 +51,22 @@ std::vector<Field> TrainSettings::fields() {
       {.name = "optimizer", .target = &optimizer, .help = "how gradients become updates"},
       {.name = "schedule", .target = &schedule, .help = "the learning rate over the steps"},
       {.name = "clip", .target = &clip, .help = "largest global norm of the gradient; none: no clipping", .least = 0, .open = true},
-      {.name = "label_smoothing", .target = &label_smoothing, .help = "share of the target spread over the vocabulary", .least = 0, .greatest = 0.999},
+      {.name = "label_smoothing",
+       .target = &label_smoothing,
+       .help = "share of the target spread over the vocabulary",
+       .least = 0,
+       .greatest = 0.999},
       {.name = "evaluate", .target = &evaluate, .help = "when, and on how much validation data"},
       {.name = "checkpoint", .target = &checkpoint, .help = "when to save"},
       {.name = "log", .target = &log, .help = "when to write a row of metrics"},
-      {.name = "ema", .target = &ema, .help = "decay of a running average of the weights, which is evaluated too; none: no average", .least = 0, .greatest = 0.9999999},
-      {.name = "recompute", .target = &recompute, .help = "run each block again for its gradient instead of keeping what is inside: less memory, more time"},
+      {.name = "ema",
+       .target = &ema,
+       .help = "decay of a running average of the weights, which is evaluated too; none: no average",
+       .least = 0,
+       .greatest = 0.9999999},
+      {.name = "recompute",
+       .target = &recompute,
+       .help = "run each block again for its gradient instead of keeping what is inside: less memory, more time"},
   };
 }
 
@@ -76,7 +88,9 @@ LoadedExperiment load_experiment(fs::path const& file, std::vector<std::string> 
   fill(loaded.document, loaded.settings);
   std::string const& name = loaded.settings.name;
   bool const inside = !name.empty() && name.front() != '/' && name.find("..") == std::string::npos;
-  if (!inside) throw ConfigError(place_of(loaded.document, "name"), fmt::format("name: '{}' is not the name of a folder inside the output folder", name));
+  if (!inside)
+    throw ConfigError(place_of(loaded.document, "name"),
+                      fmt::format("name: '{}' is not the name of a folder inside the output folder", name));
   loaded.places.config_folder = fs::absolute(file).parent_path();
   return loaded;
 }
@@ -84,7 +98,8 @@ LoadedExperiment load_experiment(fs::path const& file, std::vector<std::string> 
 TrainedModel open_run(fs::path const& folder) {
   fs::path const directory = fs::is_directory(folder) ? folder : folder.parent_path();
   if (!fs::exists(folder)) throw FileError(fmt::format("{}: there is no such run", folder.string()));
-  if (!has_checkpoint(directory)) throw FileError(fmt::format("{}: holds no checkpoint.safetensors; has the run been started?", directory.string()));
+  if (!has_checkpoint(directory))
+    throw FileError(fmt::format("{}: holds no checkpoint.safetensors; has the run been started?", directory.string()));
   TrainedModel run;
   fill(load(directory / "config.yaml"), run.settings);
   Checkpoint const checkpoint = load_checkpoint(directory, false);

@@ -19,7 +19,7 @@ namespace heed {
 /// `evaluate:` when and on how much validation data.
 struct EvaluateSettings : Settings {
   std::int64_t every = 250;
-  std::string batches = "all";         ///< all, or how many of the first
+  std::string batches = "all";        ///< all, or how many of the first
   std::optional<std::int64_t> batch;  ///< rows at once; default: the training batch
   std::vector<Field> fields() override;
   std::optional<std::string> contradiction() override;

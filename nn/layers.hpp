@@ -17,7 +17,8 @@ struct Linear {
 
 /// Rows of weight [count, width] by index.
 struct Embedding {
-  Embedding(Scope const& scope, std::int64_t count, std::int64_t width) : weight(scope.parameter("weight", {count, width}, Initial::weight())) {}
+  Embedding(Scope const& scope, std::int64_t count, std::int64_t width)
+      : weight(scope.parameter("weight", {count, width}, Initial::weight())) {}
   Tensor operator()(Tensor const& tokens) const { return embedding(weight, tokens); }
 
   Tensor weight;

@@ -1,8 +1,8 @@
 #include "nn/model.hpp"
 
-#include <fmt/format.h>
-
 #include <algorithm>
+
+#include <fmt/format.h>
 
 #include "autograd/error.hpp"
 

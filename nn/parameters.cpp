@@ -1,10 +1,10 @@
 #include "nn/parameters.hpp"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <cmath>
 #include <map>
+
+#include <fmt/format.h>
 
 #include "autograd/error.hpp"
 #include "autograd/random.hpp"
@@ -31,9 +31,12 @@ Tensor drawn(Shape const& shape, Initial const& initial, InitSettings const& ini
     return values;
   };
   switch (initial.kind) {
-    case Initial::Kind::constant: return Tensor::full(shape, initial.value, dtype);
-    case Initial::Kind::normal: return scaled(Tensor::normal(shape, stream, dtype), initial.value);
-    case Initial::Kind::weight: break;
+    case Initial::Kind::constant:
+      return Tensor::full(shape, initial.value, dtype);
+    case Initial::Kind::normal:
+      return scaled(Tensor::normal(shape, stream, dtype), initial.value);
+    case Initial::Kind::weight:
+      break;
   }
   if (init.scheme == "normal") return scaled(Tensor::normal(shape, stream, dtype), init.std * initial.value);
   double spread = init.std;
@@ -79,7 +82,8 @@ void Parameters::assign(std::vector<std::pair<std::string, Tensor>> const& value
     if (found == given.end()) {
       complaints.push_back(fmt::format("'{}' {} is missing", name, to_string(parameter.shape())));
     } else if (found->second.shape() != parameter.shape()) {
-      complaints.push_back(fmt::format("'{}' is {}, the model's is {}", name, to_string(found->second.shape()), to_string(parameter.shape())));
+      complaints.push_back(
+          fmt::format("'{}' is {}, the model's is {}", name, to_string(found->second.shape()), to_string(parameter.shape())));
     }
   }
   for (auto const& [name, value] : given) {

@@ -66,7 +66,9 @@ class Scope {
  public:
   explicit Scope(Parameters& parameters) : parameters_(&parameters) {}
   Scope at(std::string const& name) const { return {*parameters_, path_.empty() ? name : path_ + "." + name}; }
-  Tensor parameter(std::string const& name, Shape const& shape, Initial const& initial) const { return parameters_->add(path_.empty() ? name : path_ + "." + name, shape, initial); }
+  Tensor parameter(std::string const& name, Shape const& shape, Initial const& initial) const {
+    return parameters_->add(path_.empty() ? name : path_ + "." + name, shape, initial);
+  }
   std::string const& path() const { return path_; }
   DType dtype() const { return parameters_->dtype(); }
 

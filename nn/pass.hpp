@@ -26,7 +26,9 @@ struct Pass {
   bool recompute = false;          ///< keep only what enters each block, and run it again for its gradient (Chen et al. 2016)
 
   /// Dropout while training, keyed by the place that asks ("blocks.0.attention.weights"); x itself otherwise.
-  Tensor dropout(Tensor const& x, double rate, std::string const& place) const { return noise && rate > 0 ? heed::dropout(x, rate, noise->child(place)) : x; }
+  Tensor dropout(Tensor const& x, double rate, std::string const& place) const {
+    return noise && rate > 0 ? heed::dropout(x, rate, noise->child(place)) : x;
+  }
 };
 
 }  // namespace heed

@@ -1,10 +1,10 @@
 #include "nn/position.hpp"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <cmath>
 #include <optional>
+
+#include <fmt/format.h>
 
 #include "autograd/error.hpp"
 #include "autograd/operations.hpp"
@@ -28,7 +28,8 @@ namespace {
 struct Nothing : Position {};
 
 struct Learned : Position {
-  Learned(Scope const& scope, std::int64_t count, std::int64_t width) : context(count), table(scope.at("position_embedding"), count, width) {}
+  Learned(Scope const& scope, std::int64_t count, std::int64_t width)
+      : context(count), table(scope.at("position_embedding"), count, width) {}
   Tensor embed(Tensor const& x, std::int64_t offset) const override {
     std::int64_t const end = offset + x.size(1);
     if (end > context) throw Error(fmt::format("learned positions: position {} is beyond the context of {}", end - 1, context));
@@ -54,9 +55,12 @@ struct Sinusoidal : Position {
 
 std::vector<PositionKind> const& position_kinds() {
   static std::vector<PositionKind> const kinds{
-      {"none", "nothing: order only through the causal mask", "Haviv et al. 2022", [](Scope const&, std::int64_t, std::int64_t) -> std::unique_ptr<Position> { return std::make_unique<Nothing>(); }},
+      {"none", "nothing: order only through the causal mask", "Haviv et al. 2022",
+       [](Scope const&, std::int64_t, std::int64_t) -> std::unique_ptr<Position> { return std::make_unique<Nothing>(); }},
       {"learned", "x_p + table[p]", "Gehring et al. 2017",
-       [](Scope const& scope, std::int64_t context, std::int64_t width) -> std::unique_ptr<Position> { return std::make_unique<Learned>(scope, context, width); }},
+       [](Scope const& scope, std::int64_t context, std::int64_t width) -> std::unique_ptr<Position> {
+         return std::make_unique<Learned>(scope, context, width);
+       }},
       {"sinusoidal", "x_p + [sin(p/10000^{2i/d}), cos(p/10000^{2i/d})]", "Vaswani et al. 2017",
        [](Scope const&, std::int64_t, std::int64_t) -> std::unique_ptr<Position> { return std::make_unique<Sinusoidal>(); }},
   };

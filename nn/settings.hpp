@@ -30,15 +30,15 @@ struct Choice {
 /// A field of a settings struct: where its value lives, and what a reader, a writer, a checker or a page of help must know of it.
 /// The default is what the struct holds before anything is read.
 struct Field {
-  using Target = std::variant<bool*, std::int64_t*, double*, std::string*, std::vector<double>*, std::vector<std::string>*, std::optional<double>*,
-                              std::optional<std::int64_t>*, std::optional<std::string>*, Settings*, Choice*>;
+  using Target = std::variant<bool*, std::int64_t*, double*, std::string*, std::vector<double>*, std::vector<std::string>*,
+                              std::optional<double>*, std::optional<std::int64_t>*, std::optional<std::string>*, Settings*, Choice*>;
   std::string name;
   Target target;
   std::string help{};
-  double least = -std::numeric_limits<double>::infinity();    ///< allowed range of numbers, ends included unless `open`
+  double least = -std::numeric_limits<double>::infinity();  ///< allowed range of numbers, ends included unless `open`
   double greatest = std::numeric_limits<double>::infinity();
-  bool open = false;                                          ///< the ends of the range are not allowed
-  std::vector<std::string> words{};                           ///< if not empty: the strings that are allowed
+  bool open = false;                 ///< the ends of the range are not allowed
+  std::vector<std::string> words{};  ///< if not empty: the strings that are allowed
   bool required = false;
 };
 

@@ -5,8 +5,9 @@
 
 #include <algorithm>
 #include <complex>
-#include <xtensor-blas/xblas_config.hpp>
+
 #include <xflens/cxxblas/cxxblas.cxx>
+#include <xtensor-blas/xblas_config.hpp>
 
 #include "autograd/parallel.hpp"
 
@@ -26,15 +27,18 @@ template <class T>
 void gemm(std::int64_t n, std::int64_t m, std::int64_t k, T alpha, Matrix<T> a, Matrix<T> b, T beta, T* c, std::int64_t leading_c) {
   if (n == 0 || m == 0) return;
   if (k == 0) {  // the BLAS leaves C as it is
-    for (std::int64_t i = 0; i < n; ++i) std::transform(c + i * leading_c, c + i * leading_c + m, c + i * leading_c, [&](T x) { return beta == 0 ? T(0) : beta * x; });
+    for (std::int64_t i = 0; i < n; ++i)
+      std::transform(c + i * leading_c, c + i * leading_c + m, c + i * leading_c, [&](T x) { return beta == 0 ? T(0) : beta * x; });
     return;
   }
-  cxxblas::gemm<Index>(cxxblas::RowMajor, a.transposed ? cxxblas::Trans : cxxblas::NoTrans, b.transposed ? cxxblas::Trans : cxxblas::NoTrans, index(n), index(m), index(k),
-                       alpha, a.data, index(a.leading), b.data, index(b.leading), beta, c, index(leading_c));
+  cxxblas::gemm<Index>(cxxblas::RowMajor, a.transposed ? cxxblas::Trans : cxxblas::NoTrans,
+                       b.transposed ? cxxblas::Trans : cxxblas::NoTrans, index(n), index(m), index(k), alpha, a.data, index(a.leading),
+                       b.data, index(b.leading), beta, c, index(leading_c));
 }
 
 template <class T>
-void parallel_gemm(std::int64_t n, std::int64_t m, std::int64_t k, T alpha, Matrix<T> a, Matrix<T> b, T beta, T* c, std::int64_t leading_c) {
+void parallel_gemm(std::int64_t n, std::int64_t m, std::int64_t k, T alpha, Matrix<T> a, Matrix<T> b, T beta, T* c,
+                   std::int64_t leading_c) {
   double const row_cost = fused_cost * static_cast<double>(m) * static_cast<double>(k);
   parallel_for(
       n, row_cost,
@@ -49,6 +53,7 @@ void parallel_gemm(std::int64_t n, std::int64_t m, std::int64_t k, T alpha, Matr
 template void gemm(std::int64_t, std::int64_t, std::int64_t, float, Matrix<float>, Matrix<float>, float, float*, std::int64_t);
 template void gemm(std::int64_t, std::int64_t, std::int64_t, double, Matrix<double>, Matrix<double>, double, double*, std::int64_t);
 template void parallel_gemm(std::int64_t, std::int64_t, std::int64_t, float, Matrix<float>, Matrix<float>, float, float*, std::int64_t);
-template void parallel_gemm(std::int64_t, std::int64_t, std::int64_t, double, Matrix<double>, Matrix<double>, double, double*, std::int64_t);
+template void parallel_gemm(std::int64_t, std::int64_t, std::int64_t, double, Matrix<double>, Matrix<double>, double, double*,
+                            std::int64_t);
 
 }  // namespace heed::kernels

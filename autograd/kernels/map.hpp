@@ -58,7 +58,8 @@ inline constexpr std::int64_t map_block = 2048;
 
 /// y = formula(x…) with x broadcast to y's shape. `cost`: nanoseconds an element, roughly.
 template <class T, class Formula, std::size_t... I>
-void map_broadcast(Formula const& formula, Tensor& y, std::array<Tensor const*, sizeof...(I)> const& x, double cost, std::index_sequence<I...>) {
+void map_broadcast(Formula const& formula, Tensor& y, std::array<Tensor const*, sizeof...(I)> const& x, double cost,
+                   std::index_sequence<I...>) {
   std::array const sources{x[I]->template data<T>().data()...};
   std::array const readers{BroadcastReader(x[I]->shape(), y.shape())...};
   T* const out = y.mutable_data<T>().data();

@@ -112,20 +112,23 @@ T softmax_row(T const* x, T* out, std::int64_t n) {
   T const m = max_row(x, n);
   T const total = exp_row(x, m, out, n);
   Lanes<T> const factor(T(1) / total);
-  transform_row<T>(out, n, [&](auto v) { return v * factor; }, static_cast<T const*>(out));
+  transform_row<T>(
+      out, n, [&](auto v) { return v * factor; }, static_cast<T const*>(out));
   return m + std::log(total);
 }
 
 template <class T>
 T dot_row(T const* a, T const* b, std::int64_t n) {
-  return sum_row<T>(n, [](auto u, auto v) { return u * v; }, a, b);
+  return sum_row<T>(
+      n, [](auto u, auto v) { return u * v; }, a, b);
 }
 
 /// The gradient of softmax_row: dx = y (dy − Σ dy y). dx may be dy.
 template <class T>
 void softmax_row_backward(T const* y, T const* dy, T* dx, std::int64_t n) {
   Lanes<T> const inner(dot_row(y, dy, n));
-  transform_row<T>(dx, n, [&](auto p, auto g) { return p * (g - inner); }, y, dy);
+  transform_row<T>(
+      dx, n, [&](auto p, auto g) { return p * (g - inner); }, y, dy);
 }
 
 }  // namespace heed::kernels

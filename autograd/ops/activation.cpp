@@ -20,14 +20,16 @@ static Registered const sigmoid_check{unary_check("sigmoid", "1/(1 + e⁻ˣ)", s
 
 Tensor softplus(Tensor const& x) {
   return elementwise<Uses::input>(
-      "softplus", x, [](auto v) { return where(v > 0, v, like(0, v)) + log1p(exp(-abs(v))); }, [](auto dy, auto v) { return dy * sigmoid(v); });
+      "softplus", x, [](auto v) { return where(v > 0, v, like(0, v)) + log1p(exp(-abs(v))); },
+      [](auto dy, auto v) { return dy * sigmoid(v); });
 }
 static Registered const softplus_check{unary_check("softplus", "log(1 + eˣ)", softplus, -3, 3)};
 
 Tensor relu(Tensor const& x) {
   // Written with <, so that a NaN stays one.
   return elementwise<Uses::output>(
-      "relu", x, [](auto v) { return where(v < 0, like(0, v), v); }, [](auto dy, auto y) { return where(y > 0, dy, like(0, dy)); }, arithmetic_cost);
+      "relu", x, [](auto v) { return where(v < 0, like(0, v), v); }, [](auto dy, auto y) { return where(y > 0, dy, like(0, dy)); },
+      arithmetic_cost);
 }
 static Registered const relu_check{unary_check("relu", "max(x, 0)", relu, 0.1, 2)};
 static Registered const relu_off_check{unary_check("relu (off)", "max(x, 0)", relu, -2, -0.1)};

@@ -29,7 +29,8 @@ Tensor Visibility::mask(std::int64_t queries, std::int64_t keys, DType dtype) co
 }
 
 Tensor split_heads(Tensor const& x, std::int64_t heads) {
-  if (x.rank() != 3 || heads < 1 || x.size(2) % heads != 0) throw Error(fmt::format("split_heads: {} does not split into {} heads", to_string(x.shape()), heads));
+  if (x.rank() != 3 || heads < 1 || x.size(2) % heads != 0)
+    throw Error(fmt::format("split_heads: {} does not split into {} heads", to_string(x.shape()), heads));
   return permute(reshape(x, {x.size(0), x.size(1), heads, x.size(2) / heads}), {0, 2, 1, 3});
 }
 
@@ -40,11 +41,17 @@ Tensor merge_heads(Tensor const& x) {
 static Registered const split_heads_check{{"split_heads",
                                            "[B, T, H·d] → [B, H, T, d]",
                                            {{{{{2, 3, 8}}}, [](std::vector<Tensor> const& x) { return split_heads(x[0], 4); }}},
-                                           {{[] { split_heads(Tensor::zeros({2, 3, 8}, DType::float64), 3); }, "split_heads: [2, 3, 8] does not split into 3 heads"}}}};
+                                           {{[] {
+                                               split_heads(Tensor::zeros({2, 3, 8}, DType::float64), 3);
+                                             },
+                                             "split_heads: [2, 3, 8] does not split into 3 heads"}}}};
 static Registered const merge_heads_check{{"merge_heads",
                                            "[B, H, T, d] → [B, T, H·d]",
                                            {{{{{2, 4, 3, 2}}}, [](std::vector<Tensor> const& x) { return merge_heads(x[0]); }}},
-                                           {{[] { merge_heads(Tensor::zeros({2, 3}, DType::float64)); }, "merge_heads: wants [B, H, T, d], not [2, 3]"}}}};
+                                           {{[] {
+                                               merge_heads(Tensor::zeros({2, 3}, DType::float64));
+                                             },
+                                             "merge_heads: wants [B, H, T, d], not [2, 3]"}}}};
 
 namespace {
 
@@ -61,7 +68,8 @@ struct Plan {
 
 /// P [rows, seen] = e^(scale q·kᵀ − lse), or softmax rows if `lse` is yet to be found; columns that a row does not see are 0.
 template <class T>
-void weigh(Plan const& p, std::int64_t b, std::int64_t first, std::int64_t rows, std::int64_t seen, T const* q, T const* k, T* weights, T* lse, bool known) {
+void weigh(Plan const& p, std::int64_t b, std::int64_t first, std::int64_t rows, std::int64_t seen, T const* q, T const* k, T* weights,
+           T* lse, bool known) {
   kernels::gemm<T>(rows, seen, p.width, static_cast<T>(p.scale), {q, p.heads * p.width}, {k, p.heads * p.width, true}, 0, weights, seen);
   for (std::int64_t i = 0; i < rows; ++i) {
     T* const row = weights + i * seen;
@@ -87,7 +95,9 @@ void for_heads(Plan const& p, double products, Body const& body) {
 }
 
 /// The keys that any of `rows` queries from `first` on may see: they all are among the first so many.
-std::int64_t most_seen(Plan const& p, std::int64_t b, std::int64_t first, std::int64_t rows) { return p.visibility.count(b, first + rows - 1, p.keys); }
+std::int64_t most_seen(Plan const& p, std::int64_t b, std::int64_t first, std::int64_t rows) {
+  return p.visibility.count(b, first + rows - 1, p.keys);
+}
 
 template <class T>
 void forward(Plan const& p, Tensor const& query, Tensor const& key, Tensor const& value, Tensor& context, Tensor& lse) {
@@ -143,7 +153,8 @@ void backward(Plan const& p, Step const& s, Tensor const& lse, std::vector<Tenso
       Matrix<T> const dcontext{dc + first * value_stride, value_stride};
       kernels::gemm<T>(rows, seen, p.value_width, 1, dcontext, {v, value_stride, true}, 0, dscores, seen);
       kernels::gemm<T>(seen, p.value_width, rows, 1, {weights, seen, true}, dcontext, 1, dv, value_stride);
-      for (std::int64_t i = 0; i < rows; ++i) kernels::softmax_row_backward<T>(weights + i * seen, dscores + i * seen, dscores + i * seen, seen);
+      for (std::int64_t i = 0; i < rows; ++i)
+        kernels::softmax_row_backward<T>(weights + i * seen, dscores + i * seen, dscores + i * seen, seen);
       kernels::gemm<T>(rows, p.width, seen, scale, {dscores, seen}, {k, stride}, 0, dq + first * stride, stride);
       kernels::gemm<T>(seen, p.width, rows, scale, {dscores, seen, true}, {q + first * stride, stride}, 1, dk, stride);
     }
@@ -159,21 +170,24 @@ Tensor reference(std::vector<Tensor> const& in, Plan const& p) {
 Plan plan(Tensor const& query, Tensor const& key, Tensor const& value, std::int64_t heads, double scale, Visibility const& visibility) {
   require_same_real("scaled_dot_attention", query, key);
   require_same_real("scaled_dot_attention", query, value);
-  bool const fits = query.rank() == 3 && key.rank() == 3 && value.rank() == 3 && heads > 0 && query.size(0) == key.size(0) && key.size(0) == value.size(0) &&
-                    key.size(1) == value.size(1) && query.size(2) == key.size(2) && key.size(2) % heads == 0 && value.size(2) % heads == 0;
+  bool const fits = query.rank() == 3 && key.rank() == 3 && value.rank() == 3 && heads > 0 && query.size(0) == key.size(0) &&
+                    key.size(0) == value.size(0) && key.size(1) == value.size(1) && query.size(2) == key.size(2) &&
+                    key.size(2) % heads == 0 && value.size(2) % heads == 0;
   if (!fits) {
-    throw Error(fmt::format("scaled_dot_attention: query {}, key {}, value {} with {} heads: wants [B, n, H·d], [B, m, H·d], [B, m, H·d_v]", to_string(query.shape()),
-                            to_string(key.shape()), to_string(value.shape()), heads));
+    throw Error(fmt::format("scaled_dot_attention: query {}, key {}, value {} with {} heads: wants [B, n, H·d], [B, m, H·d], [B, m, H·d_v]",
+                            to_string(query.shape()), to_string(key.shape()), to_string(value.shape()), heads));
   }
   if (visibility.lengths.defined() && (visibility.lengths.dtype() != DType::int64 || visibility.lengths.shape() != Shape{query.size(0)})) {
-    throw Error(fmt::format("scaled_dot_attention: lengths {} {} for {} sequences", to_string(visibility.lengths.dtype()), to_string(visibility.lengths.shape()), query.size(0)));
+    throw Error(fmt::format("scaled_dot_attention: lengths {} {} for {} sequences", to_string(visibility.lengths.dtype()),
+                            to_string(visibility.lengths.shape()), query.size(0)));
   }
   return {query.size(0), heads, query.size(1), key.size(1), query.size(2) / heads, value.size(2) / heads, scale, visibility};
 }
 
 }  // namespace
 
-Tensor scaled_dot_attention(Tensor const& query, Tensor const& key, Tensor const& value, std::int64_t heads, double scale, Visibility const& visibility) {
+Tensor scaled_dot_attention(Tensor const& query, Tensor const& key, Tensor const& value, std::int64_t heads, double scale,
+                            Visibility const& visibility) {
   Plan const p = plan(query, key, value, heads, scale, visibility);
   Tensor context({p.batch, p.queries, heads * p.value_width}, query.dtype());
   Tensor lse({p.batch, heads, p.queries}, query.dtype());
@@ -181,7 +195,8 @@ Tensor scaled_dot_attention(Tensor const& query, Tensor const& key, Tensor const
   return record_fused(
       "scaled_dot_attention", {query, key, value}, std::move(context), keep_inputs,
       [p, lse](Step const& s) {
-        std::vector<Tensor> gradients{Tensor(s.x(0).shape(), s.dy.dtype()), Tensor(s.x(1).shape(), s.dy.dtype()), Tensor(s.x(2).shape(), s.dy.dtype())};
+        std::vector<Tensor> gradients{Tensor(s.x(0).shape(), s.dy.dtype()), Tensor(s.x(1).shape(), s.dy.dtype()),
+                                      Tensor(s.x(2).shape(), s.dy.dtype())};
         kernels::with_real(s.dy.dtype(), [&](auto type) { backward<decltype(type)>(p, s, lse, gradients); });
         return gradients;
       },
@@ -203,8 +218,10 @@ Tensor lengths(std::vector<std::int64_t> const& values) { return Tensor::of(valu
 static Registered const attention_check{
     {"scaled_dot_attention",
      "Σ_j softmax_j(s q_i·k_j) v_j",
-     {attention_sample({2, 5, 6}, {2, 5, 6}, {2, 5, 4}, 2, {true, {}, 0}), attention_sample({2, 3, 6}, {2, 5, 6}, {2, 5, 2}, 1, {false, {}, 0}),
-      attention_sample({2, 3, 4}, {2, 5, 4}, {2, 5, 4}, 2, {true, {}, 2}), attention_sample({3, 4, 4}, {3, 4, 4}, {3, 4, 4}, 2, {true, lengths({4, 2, 0}), 0}),
+     {attention_sample({2, 5, 6}, {2, 5, 6}, {2, 5, 4}, 2, {true, {}, 0}),
+      attention_sample({2, 3, 6}, {2, 5, 6}, {2, 5, 2}, 1, {false, {}, 0}),
+      attention_sample({2, 3, 4}, {2, 5, 4}, {2, 5, 4}, 2, {true, {}, 2}),
+      attention_sample({3, 4, 4}, {3, 4, 4}, {3, 4, 4}, 2, {true, lengths({4, 2, 0}), 0}),
       attention_sample({1, 1, 2}, {1, 1, 2}, {1, 1, 2}, 1, {}), attention_sample({1, 70, 2}, {1, 70, 2}, {1, 70, 1}, 1, {true, {}, 0}, 3)},
      {{[] {
          Tensor const x = Tensor::zeros({2, 3, 4}, DType::float64);

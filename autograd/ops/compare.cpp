@@ -66,33 +66,40 @@ Tensor clamp(Tensor const& x, double low, double high) {
   if (!(low <= high)) throw Error(fmt::format("clamp: the lower end {} is above the upper end {}", low, high));
   return elementwise<Uses::input>(
       "clamp", x, [low, high](auto v) { return where(v < like(low, v), like(low, v), where(v > like(high, v), like(high, v), v)); },
-      [low, high](auto dy, auto v) {
-        return where(v >= like(low, v), where(v <= like(high, v), dy, like(0, dy)), like(0, dy));
-      },
+      [low, high](auto dy, auto v) { return where(v >= like(low, v), where(v <= like(high, v), dy, like(0, dy)), like(0, dy)); },
       arithmetic_cost);
 }
-static Registered const clamp_check{unary_check("clamp", "min(max(x, low), high)", [](Tensor const& x) { return clamp(x, -3, 0.9); }, -2, 0.8)};
+static Registered const clamp_check{unary_check(
+    "clamp", "min(max(x, low), high)", [](Tensor const& x) { return clamp(x, -3, 0.9); }, -2, 0.8)};
 
 Tensor where(Tensor const& condition, Tensor const& a, Tensor const& b) {
   require_same_real("where", condition, a);
   require_same_real("where", a, b);
   Shape const shape = broadcast(condition.shape(), broadcast(a.shape(), b.shape(), "where"), "where");
-  Tensor value = kernels::map(shape, [](auto c, auto x, auto y) { return where(c == 0, y, x); }, arithmetic_cost, condition, a, b);
+  Tensor value = kernels::map(
+      shape, [](auto c, auto x, auto y) { return where(c == 0, y, x); }, arithmetic_cost, condition, a, b);
   return record("where", {condition, a, b}, std::move(value), Keep{.inputs = 1U}, [](Step const& s) {
     Tensor const condition_only = s.x(0).detach();
     Tensor const zero = like(0, s.dy);
-    return std::vector{Tensor(), s.wants(1) ? where(condition_only, s.dy, zero) : Tensor(), s.wants(2) ? where(condition_only, zero, s.dy) : Tensor()};
+    return std::vector{Tensor(), s.wants(1) ? where(condition_only, s.dy, zero) : Tensor(),
+                       s.wants(2) ? where(condition_only, zero, s.dy) : Tensor()};
   });
 }
-static Registered const where_check{{"where",
-                                     "a if condition else b",
-                                     {{{{{3, 1, 4}}, {{2, 4}}}, [](std::vector<Tensor> const& x) { return where(Tensor::of({1, 0, 0, 1}, {4}, x[0].dtype()), x[0], x[1]); }}},
-                                     {{[] { where(Tensor::zeros({2}, DType::float64), Tensor::zeros({3}, DType::float64), Tensor::zeros({3}, DType::float64)); },
-                                       "where: shapes do not broadcast: [2] and [3]"}}}};
+static Registered const where_check{
+    {"where",
+     "a if condition else b",
+     {{{{{3, 1, 4}}, {{2, 4}}},
+       [](std::vector<Tensor> const& x) {
+         return where(Tensor::of({1, 0, 0, 1}, {4}, x[0].dtype()), x[0], x[1]);
+       }}},
+     {{[] { where(Tensor::zeros({2}, DType::float64), Tensor::zeros({3}, DType::float64), Tensor::zeros({3}, DType::float64)); },
+       "where: shapes do not broadcast: [2] and [3]"}}}};
 
 Tensor masked_fill(Tensor const& x, Tensor const& mask, double value) { return where(mask, like(value, x), x); }
 static Registered const masked_fill_check{
-    {"masked_fill", "value where mask, else x", {{{{{3, 4}}}, [](std::vector<Tensor> const& x) { return masked_fill(x[0], Tensor::of({1, 0, 0, 1}, {4}, x[0].dtype()), -7); }}}}};
+    {"masked_fill", "value where mask, else x", {{{{{3, 4}}}, [](std::vector<Tensor> const& x) {
+                                                    return masked_fill(x[0], Tensor::of({1, 0, 0, 1}, {4}, x[0].dtype()), -7);
+                                                  }}}}};
 
 Tensor stop_gradient(Tensor const& x) { return x.detach(); }
 static Registered const stop_gradient_check{

@@ -13,7 +13,8 @@ void require_real(char const* operation, Tensor const& x) {
 }
 
 void require_same_real(char const* operation, Tensor const& a, Tensor const& b) {
-  if (a.dtype() != b.dtype()) throw Error(fmt::format("{}: dtypes differ: {} and {}", operation, to_string(a.dtype()), to_string(b.dtype())));
+  if (a.dtype() != b.dtype())
+    throw Error(fmt::format("{}: dtypes differ: {} and {}", operation, to_string(a.dtype()), to_string(b.dtype())));
   require_real(operation, a);
 }
 
@@ -22,16 +23,24 @@ void require_same_real(char const* operation, Tensor const& a, Tensor const& b) 
 Tensor add(Tensor const& a, Tensor const& b) {
   require_same_real("add", a, b);
   Shape const shape = broadcast(a.shape(), b.shape(), "add");
-  return record("add", {a, b}, kernels::map(shape, [](auto x, auto y) { return x + y; }, arithmetic_cost, a, b), keep_nothing,
-                [](Step const& s) { return std::vector{s.dy, s.dy}; });
+  return record("add", {a, b},
+                kernels::map(
+                    shape, [](auto x, auto y) { return x + y; }, arithmetic_cost, a, b),
+                keep_nothing, [](Step const& s) {
+                  return std::vector{s.dy, s.dy};
+                });
 }
 static Registered const add_check{binary_check("add", "a + b", add)};
 
 Tensor subtract(Tensor const& a, Tensor const& b) {
   require_same_real("subtract", a, b);
   Shape const shape = broadcast(a.shape(), b.shape(), "subtract");
-  return record("subtract", {a, b}, kernels::map(shape, [](auto x, auto y) { return x - y; }, arithmetic_cost, a, b), keep_nothing,
-                [](Step const& s) { return std::vector{s.dy, s.wants(1) ? negate(s.dy) : Tensor()}; });
+  return record("subtract", {a, b},
+                kernels::map(
+                    shape, [](auto x, auto y) { return x - y; }, arithmetic_cost, a, b),
+                keep_nothing, [](Step const& s) {
+                  return std::vector{s.dy, s.wants(1) ? negate(s.dy) : Tensor()};
+                });
 }
 static Registered const subtract_check{binary_check("subtract", "a − b", subtract)};
 
@@ -53,22 +62,28 @@ static Registered const divide_check{binary_check("divide", "a / b", divide, {{}
 
 Tensor scale(Tensor const& x, double factor) {
   require_real("scale", x);
-  return record("scale", {x}, kernels::map(x.shape(), [factor](auto v) { return v * like(factor, v); }, arithmetic_cost, x), keep_nothing,
-                [factor](Step const& s) { return std::vector{scale(s.dy, factor)}; });
+  return record("scale", {x},
+                kernels::map(
+                    x.shape(), [factor](auto v) { return v * like(factor, v); }, arithmetic_cost, x),
+                keep_nothing, [factor](Step const& s) { return std::vector{scale(s.dy, factor)}; });
 }
 static Registered const scale_check{unary_check("scale", "c x", [](Tensor const& x) { return scale(x, 1.7); })};
 
 Tensor shift(Tensor const& x, double amount) {
   require_real("shift", x);
-  return record("shift", {x}, kernels::map(x.shape(), [amount](auto v) { return v + like(amount, v); }, arithmetic_cost, x), keep_nothing,
-                [](Step const& s) { return std::vector{s.dy}; });
+  return record("shift", {x},
+                kernels::map(
+                    x.shape(), [amount](auto v) { return v + like(amount, v); }, arithmetic_cost, x),
+                keep_nothing, [](Step const& s) { return std::vector{s.dy}; });
 }
 static Registered const shift_check{unary_check("shift", "x + c", [](Tensor const& x) { return shift(x, 1.7); })};
 
 Tensor negate(Tensor const& x) {
   require_real("negate", x);
-  return record("negate", {x}, kernels::map(x.shape(), [](auto v) { return -v; }, arithmetic_cost, x), keep_nothing,
-                [](Step const& s) { return std::vector{negate(s.dy)}; });
+  return record("negate", {x},
+                kernels::map(
+                    x.shape(), [](auto v) { return -v; }, arithmetic_cost, x),
+                keep_nothing, [](Step const& s) { return std::vector{negate(s.dy)}; });
 }
 static Registered const negate_check{unary_check("negate", "−x", negate)};
 
@@ -93,13 +108,15 @@ Tensor pow(Tensor const& x, double exponent) {
       "pow", x, [exponent](auto v) { return pow(v, like(exponent, v)); },
       [exponent](auto dy, auto v) { return dy * (like(exponent, v) * pow(v, like(exponent - 1, v))); });
 }
-static Registered const pow_check{unary_check("pow (number)", "xᶜ", [](Tensor const& x) { return pow(x, 2.5); }, 0.3, 2)};
-static Registered const integer_pow_check{unary_check("pow (whole number)", "xⁿ", [](Tensor const& x) { return pow(x, 3) + pow(x, -2); }, -2, -0.4)};
+static Registered const pow_check{unary_check(
+    "pow (number)", "xᶜ", [](Tensor const& x) { return pow(x, 2.5); }, 0.3, 2)};
+static Registered const integer_pow_check{unary_check(
+    "pow (whole number)", "xⁿ", [](Tensor const& x) { return pow(x, 3) + pow(x, -2); }, -2, -0.4)};
 
 Tensor pow(Tensor const& x, Tensor const& exponent) {
   return elementwise(
-      "pow", x, exponent, [](auto a, auto b) { return pow(a, b); },        //
-      [](auto dy, auto a, auto b) { return dy * b * pow(a, b - 1); },      //
+      "pow", x, exponent, [](auto a, auto b) { return pow(a, b); },    //
+      [](auto dy, auto a, auto b) { return dy * b * pow(a, b - 1); },  //
       [](auto dy, auto a, auto b) { return dy * pow(a, b) * log(a); }, transcendental_cost);
 }
 static Registered const tensor_pow_check{binary_check("pow", "aᵇ", pow, {{}, 0.4, 2})};
@@ -166,9 +183,11 @@ namespace kernels {
 void add_in_place(Tensor& into, Tensor const& addition) {
   auto const plus = [](auto x, auto y) { return x + y; };
   if (into.dtype() == DType::float32) {
-    map_broadcast<float>(plus, into, std::array{static_cast<Tensor const*>(&into), &addition}, arithmetic_cost, std::make_index_sequence<2>());
+    map_broadcast<float>(plus, into, std::array{static_cast<Tensor const*>(&into), &addition}, arithmetic_cost,
+                         std::make_index_sequence<2>());
   } else {
-    map_broadcast<double>(plus, into, std::array{static_cast<Tensor const*>(&into), &addition}, arithmetic_cost, std::make_index_sequence<2>());
+    map_broadcast<double>(plus, into, std::array{static_cast<Tensor const*>(&into), &addition}, arithmetic_cost,
+                          std::make_index_sequence<2>());
   }
 }
 

@@ -42,12 +42,14 @@ void require_same_real(char const* operation, Tensor const& a, Tensor const& b);
 
 /// y = value(x), with dx = derivative(dy, x) or derivative(dy, y).
 template <Uses uses, class Value, class Derivative>
-Tensor elementwise(char const* operation, Tensor const& x, Value const& value, Derivative const& derivative, double cost = transcendental_cost) {
+Tensor elementwise(char const* operation, Tensor const& x, Value const& value, Derivative const& derivative,
+                   double cost = transcendental_cost) {
   require_real(operation, x);
-  return record(operation, {x}, kernels::map(x.shape(), value, cost, x), uses == Uses::output ? keep_output : keep_inputs, [derivative, cost](Step const& s) {
-    Tensor const& known = uses == Uses::output ? s.y : s.x();
-    return std::vector{recording() ? derivative(s.dy, known) : kernels::map(s.dy.shape(), derivative, cost, s.dy, known)};
-  });
+  return record(operation, {x}, kernels::map(x.shape(), value, cost, x), uses == Uses::output ? keep_output : keep_inputs,
+                [derivative, cost](Step const& s) {
+                  Tensor const& known = uses == Uses::output ? s.y : s.x();
+                  return std::vector{recording() ? derivative(s.dy, known) : kernels::map(s.dy.shape(), derivative, cost, s.dy, known)};
+                });
 }
 
 /// y = value(a, b), with da = derivative_a(dy, a, b) and db = derivative_b(dy, a, b) in the broadcast shape.
@@ -58,7 +60,8 @@ Tensor elementwise(char const* operation, Tensor const& a, Tensor const& b, Valu
   return record(operation, {a, b}, kernels::map(broadcast(a.shape(), b.shape(), operation), value, cost, a, b), keep_inputs,
                 [derivative_a, derivative_b, cost](Step const& s) {
                   auto const apply = [&](auto const& derivative) {
-                    return recording() ? derivative(s.dy, s.x(0), s.x(1)) : kernels::map(s.dy.shape(), derivative, cost, s.dy, s.x(0), s.x(1));
+                    return recording() ? derivative(s.dy, s.x(0), s.x(1))
+                                       : kernels::map(s.dy.shape(), derivative, cost, s.dy, s.x(0), s.x(1));
                   };
                   return std::vector{s.wants(0) ? apply(derivative_a) : Tensor(), s.wants(1) ? apply(derivative_b) : Tensor()};
                 });
@@ -72,7 +75,8 @@ Tensor elementwise(char const* operation, Tensor const& a, Tensor const& b, Valu
 }
 
 /// Registers a function of one tensor with samples over [low, high).
-inline OperationCheck unary_check(std::string name, std::string formula, Tensor (*function)(Tensor const&), double low = -2, double high = 2) {
+inline OperationCheck unary_check(std::string name, std::string formula, Tensor (*function)(Tensor const&), double low = -2,
+                                  double high = 2) {
   TensorFunction const call = [function](std::vector<Tensor> const& x) { return function(x[0]); };
   std::vector<Sample> samples;
   for (Shape const& shape : {Shape{3, 5}, Shape{}, Shape{1}, Shape{19}, Shape{0, 4}}) samples.push_back({{{shape, low, high}}, call});
@@ -80,16 +84,21 @@ inline OperationCheck unary_check(std::string name, std::string formula, Tensor 
 }
 
 /// Registers a function of two tensors, over broadcast shapes, with samples over the ranges given for each.
-inline OperationCheck binary_check(std::string name, std::string formula, Tensor (*function)(Tensor const&, Tensor const&), SampleInput a = {{}, -2, 2},
-                                   SampleInput b = {{}, -2, 2}, bool differentiable = true) {
+inline OperationCheck binary_check(std::string name, std::string formula, Tensor (*function)(Tensor const&, Tensor const&),
+                                   SampleInput a = {{}, -2, 2}, SampleInput b = {{}, -2, 2}, bool differentiable = true) {
   TensorFunction const call = [function](std::vector<Tensor> const& x) { return function(x[0], x[1]); };
   std::vector<Sample> samples;
-  std::vector<std::pair<Shape, Shape>> const shapes{{{2, 3}, {2, 3}}, {{3, 1, 5}, {4, 1}}, {{5}, {2, 3, 5}}, {{}, {3}}, {{0, 2}, {1, 2}}, {{2, 1, 3, 1}, {4, 1, 7}}};
+  std::vector<std::pair<Shape, Shape>> const shapes{{{2, 3}, {2, 3}}, {{3, 1, 5}, {4, 1}}, {{5}, {2, 3, 5}},
+                                                    {{}, {3}},        {{0, 2}, {1, 2}},    {{2, 1, 3, 1}, {4, 1, 7}}};
   for (auto const& [left, right] : shapes) samples.push_back({{{left, a.low, a.high}, {right, b.low, b.high}}, call});
   std::string const message = name + ": shapes do not broadcast: [2, 3] and [4]";
   auto const wrong = [function] { function(Tensor::zeros({2, 3}, DType::float64), Tensor::zeros({4}, DType::float64)); };
   auto const mixed = [function] { function(Tensor::zeros({2}, DType::float64), Tensor::zeros({2}, DType::float32)); };
-  return {name, std::move(formula), std::move(samples), {{wrong, message}, {mixed, name + ": dtypes differ: float64 and float32"}}, differentiable};
+  return {name,
+          std::move(formula),
+          std::move(samples),
+          {{wrong, message}, {mixed, name + ": dtypes differ: float64 and float32"}},
+          differentiable};
 }
 
 }  // namespace heed

@@ -21,8 +21,8 @@ void check_targets(Tensor const& logits, Tensor const& targets, std::int64_t ign
   require_real("cross_entropy", logits);
   Shape const rows = logits.rank() == 0 ? Shape{} : Shape(std::span(logits.shape().begin(), logits.rank() - 1));
   if (logits.rank() == 0 || targets.dtype() != DType::int64 || targets.shape() != rows) {
-    throw Error(fmt::format("cross_entropy: logits {}, targets {} {}: targets are int64 [all axes of the logits but the last]", to_string(logits.shape()),
-                            to_string(targets.dtype()), to_string(targets.shape())));
+    throw Error(fmt::format("cross_entropy: logits {}, targets {} {}: targets are int64 [all axes of the logits but the last]",
+                            to_string(logits.shape()), to_string(targets.dtype()), to_string(targets.shape())));
   }
   auto const values = targets.data<std::int64_t>();
   for (std::size_t i = 0; i < values.size(); ++i) {
@@ -46,11 +46,13 @@ double forward(Tensor const& logits, Tensor const& targets, Smoothing const& s, 
       T const* const row = x + r * classes;
       T const m = kernels::max_row(row, classes);
       kernels::Lanes<T> const shift(m);
-      T const total = kernels::sum_row<T>(classes, [&](auto v) { return xsimd::exp(v - shift); }, row);
+      T const total = kernels::sum_row<T>(
+          classes, [&](auto v) { return xsimd::exp(v - shift); }, row);
       norms[r] = m + std::log(total);
       double loss = (1 - s.amount) * static_cast<double>(norms[r] - row[t[r]]);
       if (s.amount > 0) {
-        T const sum = kernels::sum_row<T>(classes, [](auto v) { return v; }, row);
+        T const sum = kernels::sum_row<T>(
+            classes, [](auto v) { return v; }, row);
         loss += s.amount * (static_cast<double>(norms[r]) - static_cast<double>(sum) / static_cast<double>(classes));
       }
       losses[static_cast<std::size_t>(r)] = loss;
@@ -78,7 +80,8 @@ void backward(Tensor const& logits, Tensor const& targets, Smoothing const& s, T
         continue;
       }
       kernels::Lanes<T> const norm(norms[r]), scale(factor), everywhere(static_cast<T>(s.amount / static_cast<double>(classes)));
-      kernels::transform_row<T>(row, classes, [&](auto v) { return (xsimd::exp(v - norm) - everywhere) * scale; }, x + r * classes);
+      kernels::transform_row<T>(
+          row, classes, [&](auto v) { return (xsimd::exp(v - norm) - everywhere) * scale; }, x + r * classes);
       row[t[r]] -= static_cast<T>(1 - s.amount) * factor;
     }
   });
@@ -106,9 +109,11 @@ Tensor reference(Tensor const& logits, Tensor const& targets, Smoothing const& s
 
 }  // namespace
 
-Tensor cross_entropy(Tensor const& logits, Tensor const& targets, double label_smoothing, std::int64_t ignore, std::optional<double> count) {
+Tensor cross_entropy(Tensor const& logits, Tensor const& targets, double label_smoothing, std::int64_t ignore,
+                     std::optional<double> count) {
   check_targets(logits, targets, ignore);
-  if (!(label_smoothing >= 0 && label_smoothing < 1)) throw Error(fmt::format("cross_entropy: label smoothing {} is not in [0, 1)", label_smoothing));
+  if (!(label_smoothing >= 0 && label_smoothing < 1))
+    throw Error(fmt::format("cross_entropy: label smoothing {} is not in [0, 1)", label_smoothing));
   auto const values = targets.data<std::int64_t>();
   auto const counted = static_cast<double>(values.size() - static_cast<std::size_t>(std::ranges::count(values, ignore)));
   Smoothing const s{label_smoothing, ignore, count.value_or(counted)};
@@ -119,7 +124,8 @@ Tensor cross_entropy(Tensor const& logits, Tensor const& targets, double label_s
       "cross_entropy", {logits}, Tensor::scalar(loss, logits.dtype()), keep_inputs,
       [targets, s, lse](Step const& step) {
         Tensor dlogits(step.x().shape(), step.x().dtype());
-        kernels::with_real(dlogits.dtype(), [&](auto type) { backward<decltype(type)>(step.x(), targets, s, lse, step.dy.item(), dlogits); });
+        kernels::with_real(dlogits.dtype(),
+                           [&](auto type) { backward<decltype(type)>(step.x(), targets, s, lse, step.dy.item(), dlogits); });
         return std::vector{dlogits};
       },
       [targets, s](std::vector<Tensor> const& in) { return reference(in[0], targets, s); });
@@ -132,7 +138,9 @@ Sample cross_entropy_sample(double smoothing, std::vector<std::int64_t> values, 
   Tensor const targets = Tensor::of(values, rows);
   return {{logits},
           [=](std::vector<Tensor> const& x) { return cross_entropy(x[0], targets, smoothing); },
-          [=](std::vector<Tensor> const& x) { return reference(x[0], targets, {smoothing, -1, counted}); }};
+          [=](std::vector<Tensor> const& x) {
+            return reference(x[0], targets, {smoothing, -1, counted});
+          }};
 }
 
 }  // namespace
@@ -142,7 +150,13 @@ static Registered const cross_entropy_check{
      "−Σ_c t_c log softmax(x)_c, mean over what counts",
      {cross_entropy_sample(0, {1, -1, 5, 0}, 3), cross_entropy_sample(0.1, {1, -1, 5, 0}, 3), cross_entropy_sample(0, {-1, -1, -1, -1}, 0),
       cross_entropy_sample(0, {3, 40}, 2, {{2, 41}, -30, 30}), cross_entropy_sample(0.1, {0}, 1, {{1, 1}})},
-     {{[] { cross_entropy(Tensor::zeros({2, 3}, DType::float64), Tensor::of(std::vector<std::int64_t>{0, 3}, {2})); }, "cross_entropy: target 3 at position 1 is not in [0, 3)"},
-      {[] { cross_entropy(Tensor::zeros({2, 3}, DType::float64), Tensor::arange(3, DType::int64)); }, "cross_entropy: logits [2, 3], targets int64 [3]"}}}};
+     {{[] {
+         cross_entropy(Tensor::zeros({2, 3}, DType::float64), Tensor::of(std::vector<std::int64_t>{0, 3}, {2}));
+       },
+       "cross_entropy: target 3 at position 1 is not in [0, 3)"},
+      {[] {
+         cross_entropy(Tensor::zeros({2, 3}, DType::float64), Tensor::arange(3, DType::int64));
+       },
+       "cross_entropy: logits [2, 3], targets int64 [3]"}}}};
 
 }  // namespace heed

@@ -36,7 +36,8 @@ Tensor product(Tensor const& a, Tensor const& b, bool transpose_a, bool transpos
   std::int64_t const k = a.size(transpose_a ? -2 : -1);
   std::int64_t const m = b.size(transpose_b ? -2 : -1);
   if (b.size(transpose_b ? -1 : -2) != k) {
-    throw Error(fmt::format("matmul: inner dimensions differ: {}{} x {}{}", to_string(a.shape()), transpose_a ? "ᵀ" : "", to_string(b.shape()), transpose_b ? "ᵀ" : ""));
+    throw Error(fmt::format("matmul: inner dimensions differ: {}{} x {}{}", to_string(a.shape()), transpose_a ? "ᵀ" : "",
+                            to_string(b.shape()), transpose_b ? "ᵀ" : ""));
   }
   Shape const batch_a = batch_of(a.shape());
   Shape const batch_b = batch_of(b.shape());
@@ -60,7 +61,8 @@ Tensor product(Tensor const& a, Tensor const& b, bool transpose_a, bool transpos
       parallel_for(batch.elements(), 0.02 * static_cast<double>(n * m * k), [&](std::int64_t begin, std::int64_t end) {
         for (std::int64_t i = begin; i < end; ++i) {
           auto const place = static_cast<std::size_t>(i);
-          kernels::gemm<T>(n, m, k, 1, {pa + at_a[place] * n * k, a.size(-1), transpose_a}, {pb + at_b[place] * k * m, b.size(-1), transpose_b}, 0, out + i * n * m, m);
+          kernels::gemm<T>(n, m, k, 1, {pa + at_a[place] * n * k, a.size(-1), transpose_a},
+                           {pb + at_b[place] * k * m, b.size(-1), transpose_b}, 0, out + i * n * m, m);
         }
       });
     }
@@ -90,7 +92,8 @@ std::vector<Tensor> product_gradients(Step const& s, bool transpose_a, bool tran
 
 Tensor matmul(Tensor const& a, Tensor const& b, bool transpose_a, bool transpose_b) {
   require_same_real("matmul", a, b);
-  if (a.rank() == 0 || b.rank() == 0) throw Error(fmt::format("matmul: wants at least one axis: {} x {}", to_string(a.shape()), to_string(b.shape())));
+  if (a.rank() == 0 || b.rank() == 0)
+    throw Error(fmt::format("matmul: wants at least one axis: {} x {}", to_string(a.shape()), to_string(b.shape())));
   if (a.rank() == 1) return squeeze(matmul(unsqueeze(a, 0), b, false, transpose_b), b.rank() == 1 ? 0 : -2);
   if (b.rank() == 1) return squeeze(matmul(a, unsqueeze(b, 1), transpose_a, false), -1);
   return record("matmul", {a, b}, product(a, b, transpose_a, transpose_b), keep_inputs,
@@ -104,9 +107,10 @@ Sample product_sample(Shape a, Shape b, bool transpose_a = false, bool transpose
   return {{{a}, {b}},
           [=](std::vector<Tensor> const& x) { return matmul(x[0], x[1], transpose_a, transpose_b); },
           // Σ_k a_ik b_kj, spelt out
-          a.rank() < 2 || b.rank() < 2 ? TensorFunction() : [=](std::vector<Tensor> const& x) {
-            return sum(unsqueeze(swapped(x[0], transpose_a), -1) * unsqueeze(swapped(x[1], transpose_b), -3), {-2});
-          }};
+          a.rank() < 2 || b.rank() < 2
+              ? TensorFunction()
+              : [=](std::vector<Tensor> const&
+                        x) { return sum(unsqueeze(swapped(x[0], transpose_a), -1) * unsqueeze(swapped(x[1], transpose_b), -3), {-2}); }};
 }
 
 }  // namespace
@@ -114,20 +118,30 @@ Sample product_sample(Shape a, Shape b, bool transpose_a = false, bool transpose
 static Registered const matmul_check{
     {"matmul",
      "Σ_k a_ik b_kj",
-     {product_sample({3, 4}, {4, 5}), product_sample({2, 3, 4}, {4, 5}), product_sample({2, 3, 4}, {2, 4, 5}), product_sample({5, 1, 3, 4}, {2, 4, 6}), product_sample({4}, {4, 5}),
-      product_sample({3, 4}, {4}), product_sample({4}, {4}), product_sample({4, 3}, {4, 5}, true), product_sample({3, 4}, {5, 4}, false, true), product_sample({4, 3}, {5, 4}, true, true),
-      product_sample({2, 4, 3}, {4, 5}, true), product_sample({2, 4, 3}, {2, 5, 4}, true, true), product_sample({2, 3, 4}, {5, 4}, false, true), product_sample({3, 4}, {2, 4, 5}),
-      product_sample({1, 1}, {1, 1}), product_sample({2, 0}, {0, 3}), product_sample({0, 2}, {2, 3})},
-     {{[] { matmul(Tensor::zeros({12, 64, 128}, DType::float64), Tensor::zeros({64, 32}, DType::float64)); }, "matmul: inner dimensions differ: [12, 64, 128] x [64, 32]"},
-      {[] { matmul(Tensor::zeros({2, 3, 4}, DType::float64), Tensor::zeros({3, 4, 5}, DType::float64)); }, "matmul: shapes do not broadcast: [2] and [3]"},
-      {[] { matmul(Tensor::zeros({3}, DType::float64), Tensor::zeros({3}, DType::float32)); }, "matmul: dtypes differ: float64 and float32"},
-      {[] { matmul(Tensor::zeros({}, DType::float64), Tensor::zeros({3}, DType::float64)); }, "matmul: wants at least one axis: [] x [3]"}}}};
+     {product_sample({3, 4}, {4, 5}), product_sample({2, 3, 4}, {4, 5}), product_sample({2, 3, 4}, {2, 4, 5}),
+      product_sample({5, 1, 3, 4}, {2, 4, 6}), product_sample({4}, {4, 5}), product_sample({3, 4}, {4}), product_sample({4}, {4}),
+      product_sample({4, 3}, {4, 5}, true), product_sample({3, 4}, {5, 4}, false, true), product_sample({4, 3}, {5, 4}, true, true),
+      product_sample({2, 4, 3}, {4, 5}, true), product_sample({2, 4, 3}, {2, 5, 4}, true, true),
+      product_sample({2, 3, 4}, {5, 4}, false, true), product_sample({3, 4}, {2, 4, 5}), product_sample({1, 1}, {1, 1}),
+      product_sample({2, 0}, {0, 3}), product_sample({0, 2}, {2, 3})},
+     {{[] {
+         matmul(Tensor::zeros({12, 64, 128}, DType::float64), Tensor::zeros({64, 32}, DType::float64));
+       },
+       "matmul: inner dimensions differ: [12, 64, 128] x [64, 32]"},
+      {[] {
+         matmul(Tensor::zeros({2, 3, 4}, DType::float64), Tensor::zeros({3, 4, 5}, DType::float64));
+       },
+       "matmul: shapes do not broadcast: [2] and [3]"},
+      {[] { matmul(Tensor::zeros({3}, DType::float64), Tensor::zeros({3}, DType::float32)); },
+       "matmul: dtypes differ: float64 and float32"},
+      {[] { matmul(Tensor::zeros({}, DType::float64), Tensor::zeros({3}, DType::float64)); },
+       "matmul: wants at least one axis: [] x [3]"}}}};
 
 Tensor linear(Tensor const& x, Tensor const& weight, Tensor const& bias) {
   require_same_real("linear", x, weight);
   if (x.rank() == 0 || weight.rank() != 2 || weight.size(1) != x.size(-1) || (bias.defined() && bias.shape() != Shape{weight.size(0)})) {
-    throw Error(fmt::format("linear: x {}, weight {}, bias {}: weight is [out, in], bias [out]", to_string(x.shape()), to_string(weight.shape()),
-                            bias.defined() ? to_string(bias.shape()) : "none"));
+    throw Error(fmt::format("linear: x {}, weight {}, bias {}: weight is [out, in], bias [out]", to_string(x.shape()),
+                            to_string(weight.shape()), bias.defined() ? to_string(bias.shape()) : "none"));
   }
   std::int64_t const in = weight.size(1);
   std::int64_t const out = weight.size(0);
@@ -142,7 +156,8 @@ Tensor linear(Tensor const& x, Tensor const& weight, Tensor const& bias) {
       T const* const b = bias.data<T>().data();
       for (std::int64_t r = 0; r < rows; ++r) std::copy_n(b, out, target + r * out);
     }
-    kernels::parallel_gemm<T>(rows, out, in, 1, {x.data<T>().data(), in}, {weight.data<T>().data(), in, true}, bias.defined() ? T(1) : T(0), target, out);
+    kernels::parallel_gemm<T>(rows, out, in, 1, {x.data<T>().data(), in}, {weight.data<T>().data(), in, true}, bias.defined() ? T(1) : T(0),
+                              target, out);
   });
   std::vector<Tensor> inputs{x, weight};
   if (bias.defined()) inputs.push_back(bias);
@@ -154,13 +169,17 @@ Tensor linear(Tensor const& x, Tensor const& weight, Tensor const& bias) {
     return gradients;
   });
 }
-static Registered const linear_check{
-    {"linear",
-     "x Wᵀ + b",
-     {{{{{2, 3, 4}}, {{5, 4}}, {{5}}},
-       [](std::vector<Tensor> const& x) { return linear(x[0], x[1], x[2]); },
-       [](std::vector<Tensor> const& x) { return matmul(x[0], transpose(x[1])) + x[2]; }},
-      {{{{4}}, {{5, 4}}}, [](std::vector<Tensor> const& x) { return linear(x[0], x[1], {}); }, [](std::vector<Tensor> const& x) { return matmul(x[0], transpose(x[1])); }}},
-     {{[] { linear(Tensor::zeros({2, 3}, DType::float64), Tensor::zeros({4, 5}, DType::float64), {}); }, "linear: x [2, 3], weight [4, 5], bias none"}}}};
+static Registered const linear_check{{"linear",
+                                      "x Wᵀ + b",
+                                      {{{{{2, 3, 4}}, {{5, 4}}, {{5}}},
+                                        [](std::vector<Tensor> const& x) { return linear(x[0], x[1], x[2]); },
+                                        [](std::vector<Tensor> const& x) { return matmul(x[0], transpose(x[1])) + x[2]; }},
+                                       {{{{4}}, {{5, 4}}},
+                                        [](std::vector<Tensor> const& x) { return linear(x[0], x[1], {}); },
+                                        [](std::vector<Tensor> const& x) { return matmul(x[0], transpose(x[1])); }}},
+                                      {{[] {
+                                          linear(Tensor::zeros({2, 3}, DType::float64), Tensor::zeros({4, 5}, DType::float64), {});
+                                        },
+                                        "linear: x [2, 3], weight [4, 5], bias none"}}}};
 
 }  // namespace heed

@@ -15,8 +15,8 @@ using kernels::Lanes;
 void check_shapes(char const* operation, Tensor const& x, Tensor const& weight, Tensor const& bias) {
   require_same_real(operation, x, weight);
   if (x.rank() == 0 || weight.shape() != Shape{x.size(-1)} || (bias.defined() && bias.shape() != weight.shape())) {
-    throw Error(fmt::format("{}: x {}, weight {}, bias {}: the last two must be [last extent of x]", operation, to_string(x.shape()), to_string(weight.shape()),
-                            bias.defined() ? to_string(bias.shape()) : "none"));
+    throw Error(fmt::format("{}: x {}, weight {}, bias {}: the last two must be [last extent of x]", operation, to_string(x.shape()),
+                            to_string(weight.shape()), bias.defined() ? to_string(bias.shape()) : "none"));
   }
 }
 
@@ -39,18 +39,25 @@ void forward(Tensor const& x, Tensor const& weight, Tensor const& bias, double e
   parallel_for(s.scale.elements(), 3 * arithmetic_cost * static_cast<double>(n), [&](std::int64_t begin, std::int64_t end) {
     for (std::int64_t r = begin; r < end; ++r) {
       T const* const row = in + r * n;
-      T const mean = means != nullptr ? kernels::sum_row<T>(n, [](auto v) { return v; }, row) / static_cast<T>(n) : T(0);
+      T const mean = means != nullptr ? kernels::sum_row<T>(
+                                            n, [](auto v) { return v; }, row) /
+                                            static_cast<T>(n)
+                                      : T(0);
       Lanes<T> const center(mean);
       // Elements beyond the row are taken out of sum_row's tail one by one, so (0 − mean)² does not enter.
-      T const square = kernels::sum_row<T>(n, [&](auto v) { return (v - center) * (v - center); }, row) / static_cast<T>(n);
+      T const square = kernels::sum_row<T>(
+                           n, [&](auto v) { return (v - center) * (v - center); }, row) /
+                       static_cast<T>(n);
       T const factor = T(1) / std::sqrt(square + static_cast<T>(eps));
       if (means != nullptr) means[r] = mean;
       scales[r] = factor;
       Lanes<T> const scale(factor);
       if (b != nullptr) {
-        kernels::transform_row<T>(out + r * n, n, [&](auto v, auto wv, auto bv) { return (v - center) * scale * wv + bv; }, row, w, b);
+        kernels::transform_row<T>(
+            out + r * n, n, [&](auto v, auto wv, auto bv) { return (v - center) * scale * wv + bv; }, row, w, b);
       } else {
-        kernels::transform_row<T>(out + r * n, n, [&](auto v, auto wv) { return (v - center) * scale * wv; }, row, w);
+        kernels::transform_row<T>(
+            out + r * n, n, [&](auto v, auto wv) { return (v - center) * scale * wv; }, row, w);
       }
     }
   });
@@ -81,10 +88,14 @@ void backward(Tensor const& x, Tensor const& weight, Tensor const& dy, Statistic
         Lanes<T> const scale(scales[r]);
         auto const weighted = [](auto gv, auto wv) { return gv * wv; };
         Lanes<T> const mean_g(means != nullptr ? kernels::sum_row<T>(n, weighted, g, w) / static_cast<T>(n) : T(0));
-        Lanes<T> const mean_gx(kernels::sum_row<T>(n, [&](auto gv, auto wv, auto v) { return gv * wv * ((v - center) * scale); }, g, w, row) / static_cast<T>(n));
+        Lanes<T> const mean_gx(kernels::sum_row<T>(
+                                   n, [&](auto gv, auto wv, auto v) { return gv * wv * ((v - center) * scale); }, g, w, row) /
+                               static_cast<T>(n));
         kernels::transform_row<T>(
-            out + r * n, n, [&](auto gv, auto wv, auto v) { return scale * (gv * wv - mean_g - (v - center) * scale * mean_gx); }, g, w, row);
-        kernels::transform_row<T>(dw, n, [&](auto sum, auto gv, auto v) { return sum + gv * ((v - center) * scale); }, static_cast<T const*>(dw), g, row);
+            out + r * n, n, [&](auto gv, auto wv, auto v) { return scale * (gv * wv - mean_g - (v - center) * scale * mean_gx); }, g, w,
+            row);
+        kernels::transform_row<T>(
+            dw, n, [&](auto sum, auto gv, auto v) { return sum + gv * ((v - center) * scale); }, static_cast<T const*>(dw), g, row);
       }
     }
   });
@@ -120,12 +131,15 @@ Tensor layer_norm_reference(std::vector<Tensor> const& in, double eps) {
   return in.size() > 2 ? y + in[2] : y;
 }
 
-Tensor rms_norm_reference(std::vector<Tensor> const& in, double eps) { return in[0] * rsqrt(mean(in[0] * in[0], {-1}, true) + eps) * in[1]; }
+Tensor rms_norm_reference(std::vector<Tensor> const& in, double eps) {
+  return in[0] * rsqrt(mean(in[0] * in[0], {-1}, true) + eps) * in[1];
+}
 
 }  // namespace
 
 Tensor layer_norm(Tensor const& x, Tensor const& weight, Tensor const& bias, double eps) {
-  return normalise("layer_norm", x, weight, bias, eps, true, [eps](std::vector<Tensor> const& in) { return layer_norm_reference(in, eps); });
+  return normalise("layer_norm", x, weight, bias, eps, true,
+                   [eps](std::vector<Tensor> const& in) { return layer_norm_reference(in, eps); });
 }
 static Registered const layer_norm_check{
     {"layer_norm",
@@ -137,7 +151,10 @@ static Registered const layer_norm_check{
        [](std::vector<Tensor> const& x) { return layer_norm(x[0], x[1], {}); },
        [](std::vector<Tensor> const& x) { return layer_norm_reference(x, 1e-5); }},
       {{{{0, 3}}, {{3}}, {{3}}}, [](std::vector<Tensor> const& x) { return layer_norm(x[0], x[1], x[2]); }}},
-     {{[] { layer_norm(Tensor::zeros({2, 3}, DType::float64), Tensor::zeros({4}, DType::float64), {}); }, "layer_norm: x [2, 3], weight [4], bias none"}}}};
+     {{[] {
+         layer_norm(Tensor::zeros({2, 3}, DType::float64), Tensor::zeros({4}, DType::float64), {});
+       },
+       "layer_norm: x [2, 3], weight [4], bias none"}}}};
 
 Tensor rms_norm(Tensor const& x, Tensor const& weight, double eps) {
   return normalise("rms_norm", x, weight, {}, eps, false, [eps](std::vector<Tensor> const& in) { return rms_norm_reference(in, eps); });
@@ -150,6 +167,9 @@ static Registered const rms_norm_check{{"rms_norm",
                                          {{{{3, 37}}, {{37}}},
                                           [](std::vector<Tensor> const& x) { return rms_norm(x[0], x[1]); },
                                           [](std::vector<Tensor> const& x) { return rms_norm_reference(x, 1e-5); }}},
-                                        {{[] { rms_norm(Tensor::zeros({2, 3}, DType::float64), Tensor::zeros({3, 1}, DType::float64)); }, "rms_norm: x [2, 3], weight [3, 1]"}}}};
+                                        {{[] {
+                                            rms_norm(Tensor::zeros({2, 3}, DType::float64), Tensor::zeros({3, 1}, DType::float64));
+                                          },
+                                          "rms_norm: x [2, 3], weight [3, 1]"}}}};
 
 }  // namespace heed

@@ -84,7 +84,11 @@ Tensor reduce(Plan const& p, double start, Row const& row, Merge const& merge) {
 
 Tensor summed(Plan const& p) {
   return reduce(
-      p, 0, [](auto const* x, std::int64_t n) { return kernels::sum_row<std::remove_cvref_t<decltype(*x)>>(n, [](auto v) { return v; }, x); },
+      p, 0,
+      [](auto const* x, std::int64_t n) {
+        return kernels::sum_row<std::remove_cvref_t<decltype(*x)>>(
+            n, [](auto v) { return v; }, x);
+      },
       [](auto& into, auto x) { into += x; });
 }
 
@@ -102,12 +106,16 @@ TensorFunction over(Tensor (*f)(Tensor const&, Axes const&, bool), Axes axes, bo
 /// The samples that every reduction shares, in [−reach, reach): wide where ties are corners, so that none is near.
 std::vector<Sample> reduction_samples(Tensor (*f)(Tensor const&, Axes const&, bool), double reach = 2) {
   auto const of = [&](Shape const& shape, Axes const& axes, bool keep) { return Sample{{{shape, -reach, reach}}, over(f, axes, keep)}; };
-  return {of({3, 4, 5}, {}, false),     of({3, 4, 5}, {1}, false), of({3, 4, 5}, {-1}, true),  of({3, 4, 5}, {0, 2}, true), of({3, 4, 5}, {0, 1}, false),
-          of({}, {}, false), of({2, 1, 3}, {1}, false), of({2, 70}, {0}, false), of({1, 67}, {1}, true)};
+  return {of({3, 4, 5}, {}, false),    of({3, 4, 5}, {1}, false),    of({3, 4, 5}, {-1}, true),
+          of({3, 4, 5}, {0, 2}, true), of({3, 4, 5}, {0, 1}, false), of({}, {}, false),
+          of({2, 1, 3}, {1}, false),   of({2, 70}, {0}, false),      of({1, 67}, {1}, true)};
 }
 
 std::vector<ErrorCase> reduction_errors(Tensor (*f)(Tensor const&, Axes const&, bool)) {
-  return {{[f] { f(Tensor::zeros({2, 3}, DType::float64), {2}, false); }, "axis 2 is out of range for the shape [2, 3]"},
+  return {{[f] {
+             f(Tensor::zeros({2, 3}, DType::float64), {2}, false);
+           },
+           "axis 2 is out of range for the shape [2, 3]"},
           {[f] { f(Tensor::arange(3, DType::int64), {}, false); }, "wants real numbers, not int64"}};
 }
 
@@ -134,22 +142,31 @@ Tensor sum_to(Tensor const& x, Shape const& shape) {
   }
   return reshape(axes.empty() ? x : sum(x, axes), {shape.begin(), shape.end()});
 }
-static Registered const sum_to_check{
-    {"sum_to",
-     "the sum over what broadcasting repeated",
-     {{{{{3, 4, 5}}}, [](std::vector<Tensor> const& x) { return sum_to(x[0], {4, 1}); }}, {{{{3, 4}}}, [](std::vector<Tensor> const& x) { return sum_to(x[0], {}); }}},
-     {{[] { sum_to(Tensor::zeros({2, 3}, DType::float64), {4}); }, "sum_to: [2, 3] does not come from [4] by broadcasting"}}}};
+static Registered const sum_to_check{{"sum_to",
+                                      "the sum over what broadcasting repeated",
+                                      {{{{{3, 4, 5}}},
+                                        [](std::vector<Tensor> const& x) {
+                                          return sum_to(x[0], {4, 1});
+                                        }},
+                                       {{{{3, 4}}}, [](std::vector<Tensor> const& x) { return sum_to(x[0], {}); }}},
+                                      {{[] {
+                                          sum_to(Tensor::zeros({2, 3}, DType::float64), {4});
+                                        },
+                                        "sum_to: [2, 3] does not come from [4] by broadcasting"}}}};
 
-Tensor mean(Tensor const& x, Axes const& axes, bool keep) { return scale(sum(x, axes, keep), 1 / static_cast<double>(reduced_elements(x, axes))); }
+Tensor mean(Tensor const& x, Axes const& axes, bool keep) {
+  return scale(sum(x, axes, keep), 1 / static_cast<double>(reduced_elements(x, axes)));
+}
 static Registered const mean_check{{"mean", "Σ x / n", reduction_samples(mean), reduction_errors(mean)}};
 
 Tensor variance(Tensor const& x, Axes const& axes, bool keep, std::int64_t correction) {
   Tensor const deviation = x - mean(x, axes, true);
   return scale(sum(deviation * deviation, axes, keep), 1 / static_cast<double>(reduced_elements(x, axes) - correction));
 }
-static Registered const variance_check{{"variance", "Σ(x − mean)²/(n − correction)",
-                                        reduction_samples([](Tensor const& x, Axes const& axes, bool keep) { return variance(x, axes, keep); }),
-                                        reduction_errors([](Tensor const& x, Axes const& axes, bool keep) { return variance(x, axes, keep); })}};
+static Registered const variance_check{
+    {"variance", "Σ(x − mean)²/(n − correction)",
+     reduction_samples([](Tensor const& x, Axes const& axes, bool keep) { return variance(x, axes, keep); }),
+     reduction_errors([](Tensor const& x, Axes const& axes, bool keep) { return variance(x, axes, keep); })}};
 
 Tensor max(Tensor const& x, Axes const& axes, bool keep) {
   Plan const p = plan("max", x, axes, keep);
@@ -195,7 +212,8 @@ Tensor cumsum(Tensor const& x, std::int64_t axis, bool reverse) {
       }
     });
   });
-  return record("cumsum", {x}, std::move(y), keep_nothing, [axis, reverse](Step const& s) { return std::vector{cumsum(s.dy, axis, !reverse)}; });
+  return record("cumsum", {x}, std::move(y), keep_nothing,
+                [axis, reverse](Step const& s) { return std::vector{cumsum(s.dy, axis, !reverse)}; });
 }
 static Registered const cumsum_check{{"cumsum",
                                       "Σ_{j ≤ i} x_j",
@@ -225,7 +243,10 @@ Tensor argmax(Tensor const& x, std::int64_t axis) {
 static Registered const argmax_check{{"argmax",
                                       "the position of max x",
                                       {{{{{3, 4}}}, [](std::vector<Tensor> const& x) { return argmax(x[0], 1); }}},
-                                      {{[] { argmax(Tensor::zeros({2, 0}, DType::float64), 1); }, "argmax: over no elements at all, in [2, 0]"}},
+                                      {{[] {
+                                          argmax(Tensor::zeros({2, 0}, DType::float64), 1);
+                                        },
+                                        "argmax: over no elements at all, in [2, 0]"}},
                                       false}};
 
 }  // namespace heed

@@ -20,12 +20,14 @@ Tensor dropout(Tensor const& x, double rate, Stream const& stream) {
     });
   });
   // Linear and its own transpose: what fell out is drawn again, not kept.
-  return record("dropout", {x}, std::move(y), keep_nothing, [rate, stream](Step const& s) { return std::vector{dropout(s.dy, rate, stream)}; });
+  return record("dropout", {x}, std::move(y), keep_nothing,
+                [rate, stream](Step const& s) { return std::vector{dropout(s.dy, rate, stream)}; });
 }
-static Registered const dropout_check{{"dropout",
-                                       "x/(1 − rate), or 0 with probability rate",
-                                       {{{{{3, 14}}}, [](std::vector<Tensor> const& x) { return dropout(x[0], 0.4, Stream(1, "dropout")); }},
-                                        {{{{3, 4}}}, [](std::vector<Tensor> const& x) { return dropout(x[0], 0, Stream(1, "dropout")); }}},
-                                       {{[] { dropout(Tensor::zeros({2}, DType::float64), 1, Stream(1, "dropout")); }, "dropout: the rate 1 is not in [0, 1)"}}}};
+static Registered const dropout_check{
+    {"dropout",
+     "x/(1 − rate), or 0 with probability rate",
+     {{{{{3, 14}}}, [](std::vector<Tensor> const& x) { return dropout(x[0], 0.4, Stream(1, "dropout")); }},
+      {{{{3, 4}}}, [](std::vector<Tensor> const& x) { return dropout(x[0], 0, Stream(1, "dropout")); }}},
+     {{[] { dropout(Tensor::zeros({2}, DType::float64), 1, Stream(1, "dropout")); }, "dropout: the rate 1 is not in [0, 1)"}}}};
 
 }  // namespace heed

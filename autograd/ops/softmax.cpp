@@ -64,10 +64,12 @@ Tensor log_softmax_last(Tensor const& x) {
     for_rows(x, transcendental_cost, [&](std::int64_t at) {
       T const m = kernels::max_row(from + at, n);
       kernels::Lanes<T> const shift(m + std::log(kernels::exp_row(from + at, m, out + at, n)));
-      kernels::transform_row<T>(out + at, n, [&](auto v) { return v - shift; }, from + at);
+      kernels::transform_row<T>(
+          out + at, n, [&](auto v) { return v - shift; }, from + at);
     });
   });
-  return record("log_softmax", {x}, std::move(y), keep_output, [](Step const& s) { return std::vector{s.dy - exp(s.y) * sum(s.dy, {-1}, true)}; });
+  return record("log_softmax", {x}, std::move(y), keep_output,
+                [](Step const& s) { return std::vector{s.dy - exp(s.y) * sum(s.dy, {-1}, true)}; });
 }
 
 TensorFunction along_axis(Tensor (*f)(Tensor const&, std::int64_t), std::int64_t axis) {
@@ -84,25 +86,28 @@ std::vector<Sample> softmax_samples(Tensor (*f)(Tensor const&, std::int64_t), Te
 }
 
 std::vector<ErrorCase> softmax_errors(Tensor (*f)(Tensor const&, std::int64_t)) {
-  return {{[f] { f(Tensor::zeros({2, 3}, DType::float64), 2); }, "axis 2 is out of range for the shape [2, 3]"},
+  return {{[f] {
+             f(Tensor::zeros({2, 3}, DType::float64), 2);
+           },
+           "axis 2 is out of range for the shape [2, 3]"},
           {[f] { f(Tensor::zeros({}, DType::float64), -1); }, "wants at least one axis, not a scalar"}};
 }
 
 }  // namespace
 
 Tensor softmax(Tensor const& x, std::int64_t axis) { return along("softmax", x, axis, softmax_last); }
-static Registered const softmax_check{
-    {"softmax", "eˣ / Σ eˣ",
-     softmax_samples(softmax,
-                     [](Tensor const& x, std::int64_t axis) {
-                       Tensor const e = exp(x - max(x.detach(), {axis}, true));
-                       return e / sum(e, {axis}, true);
-                     }),
-     softmax_errors(softmax)}};
+static Registered const softmax_check{{"softmax", "eˣ / Σ eˣ",
+                                       softmax_samples(softmax,
+                                                       [](Tensor const& x, std::int64_t axis) {
+                                                         Tensor const e = exp(x - max(x.detach(), {axis}, true));
+                                                         return e / sum(e, {axis}, true);
+                                                       }),
+                                       softmax_errors(softmax)}};
 
 Tensor log_softmax(Tensor const& x, std::int64_t axis) { return along("log_softmax", x, axis, log_softmax_last); }
 static Registered const log_softmax_check{
-    {"log_softmax", "x − log Σ eˣ", softmax_samples(log_softmax, [](Tensor const& x, std::int64_t axis) { return x - logsumexp(x, {axis}, true); }),
+    {"log_softmax", "x − log Σ eˣ",
+     softmax_samples(log_softmax, [](Tensor const& x, std::int64_t axis) { return x - logsumexp(x, {axis}, true); }),
      softmax_errors(log_softmax)}};
 
 Tensor masked_softmax(Tensor const& x, Tensor const& visible) {
@@ -112,7 +117,8 @@ Tensor masked_softmax(Tensor const& x, Tensor const& visible) {
   }
   // Hidden places become −∞ in the output's own array, and e^(−∞ − m) = 0 exactly.
   Tensor y = kernels::map(
-      x.shape(), [](auto v, auto seen) { return where(seen != 0, v, like(-std::numeric_limits<double>::infinity(), v)); }, arithmetic_cost, x, visible);
+      x.shape(), [](auto v, auto seen) { return where(seen != 0, v, like(-std::numeric_limits<double>::infinity(), v)); }, arithmetic_cost,
+      x, visible);
   kernels::with_real(x.dtype(), [&](auto type) {
     using T = decltype(type);
     T* const out = y.mutable_data<T>().data();
@@ -127,11 +133,20 @@ Tensor masked_softmax(Tensor const& x, Tensor const& visible) {
   });
   return record("masked_softmax", {x}, std::move(y), keep_output, [](Step const& s) { return std::vector{softmax_gradient(s.y, s.dy)}; });
 }
-static Registered const masked_softmax_check{{"masked_softmax",
-                                              "softmax over what is visible; zeros where nothing is",
-                                              {{{{{2, 3, 4}}}, [](std::vector<Tensor> const& x) { return masked_softmax(x[0], tril(Tensor::ones({3, 4}, x[0].dtype()))); }},
-                                               {{{{2, 3, 4}}}, [](std::vector<Tensor> const& x) { return masked_softmax(x[0], tril(Tensor::ones({3, 4}, x[0].dtype()), -1)); }}},
-                                              {{[] { masked_softmax(Tensor::zeros({2, 3}, DType::float64), Tensor::zeros({4, 2, 3}, DType::float64)); },
-                                                "masked_softmax: the mask [4, 2, 3] does not broadcast to [2, 3]"}}}};
+static Registered const masked_softmax_check{
+    {"masked_softmax",
+     "softmax over what is visible; zeros where nothing is",
+     {{{{{2, 3, 4}}},
+       [](std::vector<Tensor> const& x) {
+         return masked_softmax(x[0], tril(Tensor::ones({3, 4}, x[0].dtype())));
+       }},
+      {{{{2, 3, 4}}},
+       [](std::vector<Tensor> const& x) {
+         return masked_softmax(x[0], tril(Tensor::ones({3, 4}, x[0].dtype()), -1));
+       }}},
+     {{[] {
+         masked_softmax(Tensor::zeros({2, 3}, DType::float64), Tensor::zeros({4, 2, 3}, DType::float64));
+       },
+       "masked_softmax: the mask [4, 2, 3] does not broadcast to [2, 3]"}}}};
 
 }  // namespace heed

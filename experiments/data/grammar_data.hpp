@@ -60,9 +60,9 @@ class GrammarDataset : public Dataset {
   GrammarSettings settings_;
   std::uint64_t seed_;
   Grammar::UpTo up_to_;
-  std::vector<double> information_{0};           // −log P of the first so many held-out sentences, in nats
+  std::vector<double> information_{0};            // −log P of the first so many held-out sentences, in nats
   std::vector<std::int64_t> held_out_tokens_{0};  // and how many tokens they have
-  mutable std::once_flag counted_;  // the n-grams take a moment and not every command asks for them
+  mutable std::once_flag counted_;                // the n-grams take a moment and not every command asks for them
   mutable std::vector<double> ngram_losses_;
 };
 

@@ -1,8 +1,8 @@
 #include "nn/attention/attention.hpp"
 
-#include <fmt/format.h>
-
 #include <algorithm>
+
+#include <fmt/format.h>
 
 #include "autograd/error.hpp"
 #include "autograd/graph.hpp"
@@ -29,7 +29,8 @@ Attention::Attention(Scope const& scope, AttentionSettings const& settings, Head
       align_(make_step<Align>(settings.align, scope.at("align"), settings, shape)),
       read_(make_step<Read>(settings.read, scope.at("read"), settings, shape)) {}
 
-Tensor Attention::operator()(Tensor const& query, Tensor const& key, Tensor const& value, Visibility const& visibility, Pass const& pass) const {
+Tensor Attention::operator()(Tensor const& query, Tensor const& key, Tensor const& value, Visibility const& visibility,
+                             Pass const& pass) const {
   bool const drops = pass.noise && dropout_ > 0;
   if (auto const scale = score_->constant_dot(); scale && align_->is_softmax() && read_->is_expectation() && !drops) {
     return scaled_dot_attention(query, key, value, heads_, *scale, visibility);
@@ -37,7 +38,8 @@ Tensor Attention::operator()(Tensor const& query, Tensor const& key, Tensor cons
   return reference(query, key, value, visibility, pass);
 }
 
-Tensor Attention::reference(Tensor const& query, Tensor const& key, Tensor const& value, Visibility const& visibility, Pass const& pass) const {
+Tensor Attention::reference(Tensor const& query, Tensor const& key, Tensor const& value, Visibility const& visibility,
+                            Pass const& pass) const {
   Tensor const kept = pass.dropout(weights(query, key, visibility), dropout_, part_ + ".weights");
   return merge_heads((*read_)(kept, split_heads(value, heads_)));
 }
@@ -54,7 +56,8 @@ MultiHead::MultiHead(Scope const& scope, AttentionSettings const& settings, Shap
       output_(scope.at("output"), shape.heads * shape.value_width, shape.width, bias, Initial::weight(residual)),
       attention_(scope, settings, {shape.heads, shape.key_width, shape.context}, dropout) {}
 
-Tensor MultiHead::operator()(Tensor const& x, Tensor const& memory, Visibility const& visibility, Pass const& pass, std::size_t layer) const {
+Tensor MultiHead::operator()(Tensor const& x, Tensor const& memory, Visibility const& visibility, Pass const& pass,
+                             std::size_t layer) const {
   Part const here(part_);
   Tensor key = key_(memory);
   Tensor value = value_(memory);

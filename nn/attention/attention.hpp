@@ -37,7 +37,7 @@ class Attention {
 class MultiHead {
  public:
   struct Shape {
-    std::int64_t width;        ///< of the model
+    std::int64_t width;  ///< of the model
     std::int64_t heads;
     std::int64_t key_width;    ///< d_k, per head
     std::int64_t value_width;  ///< d_v, per head

@@ -1,10 +1,10 @@
 #include "nn/attention/steps.hpp"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <charconv>
 #include <cmath>
+
+#include <fmt/format.h>
 
 namespace heed {
 
@@ -63,7 +63,8 @@ std::optional<std::string> AttentionSettings::contradiction() {
 }
 
 std::vector<AttentionName> const& attention_names() {
-  static std::vector<AttentionName> const table{{"dot", "dot", "softmax", "soft"}, {"scaled", "scaled_dot", "softmax", "soft"}, {"scaled-dot", "scaled_dot", "softmax", "soft"}};
+  static std::vector<AttentionName> const table{
+      {"dot", "dot", "softmax", "soft"}, {"scaled", "scaled_dot", "softmax", "soft"}, {"scaled-dot", "scaled_dot", "softmax", "soft"}};
   return table;
 }
 

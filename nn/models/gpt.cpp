@@ -1,8 +1,8 @@
 #include "nn/models/gpt.hpp"
 
-#include <fmt/format.h>
-
 #include <cmath>
+
+#include <fmt/format.h>
 
 #include "autograd/graph.hpp"
 
@@ -20,14 +20,23 @@ std::vector<Field> GptSettings::fields() {
       {.name = "norm", .target = &norm, .help = "which, and where"},
       {.name = "bias", .target = &bias, .help = "biases in Linear layers"},
       {.name = "tie", .target = &tie, .help = "the head is the token embedding"},
-      {.name = "dropout", .target = &dropout, .help = "on embeddings, attention weights and residual branches", .least = 0, .greatest = 0.999},
-      {.name = "key_width", .target = &key_width, .help = "of a head's queries and keys; default width / heads", .least = 1, .greatest = 65536},
+      {.name = "dropout",
+       .target = &dropout,
+       .help = "on embeddings, attention weights and residual branches",
+       .least = 0,
+       .greatest = 0.999},
+      {.name = "key_width",
+       .target = &key_width,
+       .help = "of a head's queries and keys; default width / heads",
+       .least = 1,
+       .greatest = 65536},
       {.name = "value_width", .target = &value_width, .help = "of a head's values; default width / heads", .least = 1, .greatest = 65536},
   };
 }
 
 std::optional<std::string> GptSettings::contradiction() {
-  if ((!key_width || !value_width) && width % heads != 0) return fmt::format("heads: {} heads do not divide the width {} (or give key_width and value_width)", heads, width);
+  if ((!key_width || !value_width) && width % heads != 0)
+    return fmt::format("heads: {} heads do not divide the width {} (or give key_width and value_width)", heads, width);
   return std::nullopt;
 }
 
@@ -53,7 +62,9 @@ Block::Block(Scope const& scope, GptSettings const& s)
 
 Tensor Block::operator()(Tensor x, Visibility const& visibility, Pass const& pass, std::size_t layer) const {
   Part const here(path_);
-  auto const attend = [&](Tensor const& y) { return pass.dropout(attention_(y, y, visibility, pass, layer), dropout_, path_ + ".attention"); };
+  auto const attend = [&](Tensor const& y) {
+    return pass.dropout(attention_(y, y, visibility, pass, layer), dropout_, path_ + ".attention");
+  };
   auto const feed = [&](Tensor const& y) { return pass.dropout(mlp_(y), dropout_, path_ + ".mlp"); };
   if (pre_) {
     x = x + attend(norm1_(x));
@@ -94,7 +105,8 @@ double Gpt::kept_elements(std::int64_t batch, std::int64_t tokens) const {
   double const heads = static_cast<double>(settings_.heads * (2 * s.key_width + 2 * s.value_width));
   // Two norms' inputs and outputs, the projections, the perceptron's hidden layer twice; logits and their gradient.
   double const hidden = settings_.activation == "swiglu" ? 5 * 4 * width : 2 * 4 * width;
-  double const per_token = static_cast<double>(settings_.layers) * (5 * width + heads + hidden) + 3 * width + 2 * static_cast<double>(vocabulary());
+  double const per_token =
+      static_cast<double>(settings_.layers) * (5 * width + heads + hidden) + 3 * width + 2 * static_cast<double>(vocabulary());
   return static_cast<double>(batch * tokens) * per_token;
 }
 
@@ -109,7 +121,8 @@ double Gpt::flops_per_token() const {
 
 namespace {
 
-DeclaredModel const declared{{"gpt", "decoder-only Transformer, predicts the next token (Radford et al. 2018)", [] { return std::make_shared<GptSettings>(); },
+DeclaredModel const declared{{"gpt", "decoder-only Transformer, predicts the next token (Radford et al. 2018)",
+                              [] { return std::make_shared<GptSettings>(); },
                               [](Parameters& parameters, Settings const& settings, std::int64_t vocabulary) {
                                 return std::make_unique<Gpt>(parameters, dynamic_cast<GptSettings const&>(settings), vocabulary);
                               }}};

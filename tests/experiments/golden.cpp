@@ -1,16 +1,16 @@
 // The golden data: values, gradients and trajectories that PyTorch computed in float64. From $HEED_GOLDEN, else tests/golden.
 
-#include <doctest/doctest.h>
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <cmath>
 #include <cstdlib>
 #include <filesystem>
 #include <functional>
 #include <map>
-#include <nlohmann/json.hpp>
 #include <set>
+
+#include <doctest/doctest.h>
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
 
 #include "autograd/graph.hpp"
 #include "autograd/operations.hpp"
@@ -138,7 +138,8 @@ Outputs cross_entropy_case(Case& c) {
 }
 Outputs conv2d_case(Case& c) {
   auto const stride = c.attribute<std::int64_t>("stride");
-  return {{"y", conv2d(c.leaf("input.x"), c.leaf("parameter.weight"), c.leaf("parameter.bias"), stride, c.attribute<std::int64_t>("padding"))}};
+  return {
+      {"y", conv2d(c.leaf("input.x"), c.leaf("parameter.weight"), c.leaf("parameter.bias"), stride, c.attribute<std::int64_t>("padding"))}};
 }
 Outputs composite_case(Case& c) {
   REQUIRE(c.attribute<std::string>("formula") == "a / (b * b + 1)");
@@ -153,7 +154,10 @@ std::map<std::string, Runner> const& runners() {
       {"multiply", binary(multiply)},
       {"maximum", binary(maximum)},
       {"divide_by_square_plus_one", composite_case},
-      {"matmul", [](Case& c) { return Outputs{{"y", matmul(c.leaf("input.a"), c.leaf("input.b"))}}; }},
+      {"matmul",
+       [](Case& c) {
+         return Outputs{{"y", matmul(c.leaf("input.a"), c.leaf("input.b"))}};
+       }},
       {"gelu", unary(gelu)},
       {"gelu_exact", unary(gelu_exact)},
       {"relu", unary(relu)},
@@ -162,10 +166,20 @@ std::map<std::string, Runner> const& runners() {
       {"log_softmax", along_axis(log_softmax)},
       {"logsumexp", along_axis([](Tensor const& x, std::int64_t axis) { return logsumexp(x, {axis}); })},
       {"variance", variance_case},
-      {"layer_norm", [](Case& c) { return Outputs{{"y", layer_norm(c.leaf("input.x"), c.leaf("parameter.weight"), c.leaf("parameter.bias"), c.attribute<double>("eps"))}}; }},
-      {"rms_norm", [](Case& c) { return Outputs{{"y", rms_norm(c.leaf("input.x"), c.leaf("parameter.weight"), c.attribute<double>("eps"))}}; }},
+      {"layer_norm",
+       [](Case& c) {
+         return Outputs{
+             {"y", layer_norm(c.leaf("input.x"), c.leaf("parameter.weight"), c.leaf("parameter.bias"), c.attribute<double>("eps"))}};
+       }},
+      {"rms_norm",
+       [](Case& c) {
+         return Outputs{{"y", rms_norm(c.leaf("input.x"), c.leaf("parameter.weight"), c.attribute<double>("eps"))}};
+       }},
       {"cross_entropy", cross_entropy_case},
-      {"embedding", [](Case& c) { return Outputs{{"y", embedding(c.leaf("parameter.weight"), c.read("input.tokens"))}}; }},
+      {"embedding",
+       [](Case& c) {
+         return Outputs{{"y", embedding(c.leaf("parameter.weight"), c.read("input.tokens"))}};
+       }},
       {"conv2d", conv2d_case},
   };
   return table;
@@ -199,7 +213,8 @@ Outputs attention_case(Case& c, bool by_kernel) {
   Tensor const query = c.leaf("input.query");
   Tensor const key = c.leaf("input.key");
   Tensor const value = c.leaf("input.value");
-  Visibility const visibility{.causal = c.attribute<bool>("causal"), .lengths = c.has("input.lengths") ? c.read("input.lengths") : Tensor(), .offset = 0};
+  Visibility const visibility{
+      .causal = c.attribute<bool>("causal"), .lengths = c.has("input.lengths") ? c.read("input.lengths") : Tensor(), .offset = 0};
 
   Parameters parameters(1, DType::float64);
   Attention const attention(Scope(parameters), settings, {query.size(1), query.size(3), key.size(2) + 2}, 0);
@@ -210,7 +225,8 @@ Outputs attention_case(Case& c, bool by_kernel) {
 
   Tensor const q = merge_heads(query);
   Tensor const k = merge_heads(key);
-  Tensor const context = by_kernel ? attention(q, k, merge_heads(value), visibility, {}) : attention.reference(q, k, merge_heads(value), visibility, {});
+  Tensor const context =
+      by_kernel ? attention(q, k, merge_heads(value), visibility, {}) : attention.reference(q, k, merge_heads(value), visibility, {});
   return {{"context", split_heads(context, query.size(1))}, {"weights", attention.weights(q, k, visibility)}};
 }
 
@@ -224,7 +240,8 @@ void run_case(fs::path const& path, Runner const& runner) {
   std::vector<Tensor> inputs;
   for (auto const& [name, leaf] : c.leaves) inputs.push_back(leaf);
   std::vector<Tensor> const gradients = grad({y}, inputs, {c.read("grad_output." + first)});
-  for (std::size_t i = 0; i < gradients.size(); ++i) compare(gradients[i], c.read("grad_" + c.leaves[i].first), "grad_" + c.leaves[i].first);
+  for (std::size_t i = 0; i < gradients.size(); ++i)
+    compare(gradients[i], c.read("grad_" + c.leaves[i].first), "grad_" + c.leaves[i].first);
   for (std::string const& name : c.unused()) FAIL_CHECK("unknown tensor: " << name);
 }
 
@@ -238,7 +255,8 @@ std::string missing_in(Yaml const& config) {
   };
   std::string const kind = text("model.kind", "");
   if (std::ranges::find(model_kinds(), kind, &ModelKind::name) == model_kinds().end()) return "model " + kind;
-  return missing_part(text("model.attention.score", "scaled_dot"), text("model.attention.align", "softmax"), text("model.position", "learned"));
+  return missing_part(text("model.attention.score", "scaled_dot"), text("model.attention.align", "softmax"),
+                      text("model.position", "learned"));
 }
 
 std::vector<json> rows_of(fs::path const& path) {

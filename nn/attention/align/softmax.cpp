@@ -13,8 +13,8 @@ struct Softmax : Align {
   bool is_softmax() const override { return true; }
 };
 
-Declared<Align> const declared{
-    {"softmax", "e^{e_ij} / Σ_j e^{e_ij}", "Bahdanau et al. 2015", "n m", [](Scope const&, AttentionSettings const&, HeadShape const&) { return std::make_unique<Softmax>(); }}};
+Declared<Align> const declared{{"softmax", "e^{e_ij} / Σ_j e^{e_ij}", "Bahdanau et al. 2015", "n m",
+                                [](Scope const&, AttentionSettings const&, HeadShape const&) { return std::make_unique<Softmax>(); }}};
 
 }  // namespace
 

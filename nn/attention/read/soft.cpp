@@ -11,8 +11,8 @@ struct Soft : Read {
   bool is_expectation() const override { return true; }
 };
 
-Declared<Read> const declared{
-    {"soft", "Σ_j a_ij v_j", "Bahdanau et al. 2015", "n m d_v", [](Scope const&, AttentionSettings const&, HeadShape const&) { return std::make_unique<Soft>(); }}};
+Declared<Read> const declared{{"soft", "Σ_j a_ij v_j", "Bahdanau et al. 2015", "n m d_v",
+                               [](Scope const&, AttentionSettings const&, HeadShape const&) { return std::make_unique<Soft>(); }}};
 
 }  // namespace
 

@@ -11,7 +11,8 @@ struct Dot : Score {
   std::optional<double> constant_dot() const override { return 1; }
 };
 
-Declared<Score> const declared{{"dot", "q_i · k_j", "Luong et al. 2015", "n m d", [](Scope const&, AttentionSettings const&, HeadShape const&) { return std::make_unique<Dot>(); }}};
+Declared<Score> const declared{{"dot", "q_i · k_j", "Luong et al. 2015", "n m d",
+                                [](Scope const&, AttentionSettings const&, HeadShape const&) { return std::make_unique<Dot>(); }}};
 
 }  // namespace
 

@@ -21,7 +21,9 @@ struct ScaledDot : Score {
 struct LearnedScale : Score {
   LearnedScale(Scope const& scope, HeadShape const& shape)
       : scale(scope.parameter("scale", {shape.heads}, Initial::constant(1 / std::sqrt(static_cast<double>(shape.width))))) {}
-  Tensor operator()(Tensor const& query, Tensor const& key) const override { return matmul(query * reshape(scale, {-1, 1, 1}), key, false, true); }
+  Tensor operator()(Tensor const& query, Tensor const& key) const override {
+    return matmul(query * reshape(scale, {-1, 1, 1}), key, false, true);
+  }
 
   Tensor scale;  // [H]
 };
