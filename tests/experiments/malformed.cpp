@@ -226,7 +226,7 @@ TEST_SUITE("malformed") {
     Bench const bench;
     test::put(bench.folder / "bad.yaml", config_with());
     auto const path = bench.at("bad.yaml");
-    for (auto const& [arguments, words] : std::vector<std::pair<Arguments, Words>>{
+    for (auto const& each : std::vector<std::pair<Arguments, Words>>{
              {{"runn", path}, {"runn", "did you mean 'run'?"}},
              {{"run"}, {"run", "CONFIG"}},
              {{"run", path, "seed"}, {"argument 'seed'"}},
@@ -244,8 +244,8 @@ TEST_SUITE("malformed") {
              {{"sample", "/no/such/run"}, {"/no/such/run", "no such run"}},
              {{"list", "atention"}, {"atention", "did you mean 'attention'?"}},
          }) {
-      CAPTURE(arguments.back());
-      bench.refuses(arguments, 2, words);
+      CAPTURE(each.first.back());
+      bench.refuses(each.first, 2, each.second);
     }
     test::put(bench.folder / "runs", "a file where the runs should be");
     bench.refuses(bench.command(), 1, {bench.run.string()});
@@ -346,7 +346,7 @@ TEST_SUITE("malformed") {
 
     save_safetensors(path, {{"inputs", good}, {"targets", good}});
     std::string const whole = test::get(path);
-    for (std::size_t const length : {0, 1, 7, 8, 50, 200, 3000}) {
+    for (unsigned const length : {0U, 1U, 7U, 8U, 50U, 200U, 3000U}) {
       test::put(path, whole.substr(0, length));
       refuses({});
     }
@@ -454,7 +454,7 @@ TEST_SUITE("malformed") {
       return [name](fs::path const& run) { test::put(run / name, test::get(run / name).substr(0, fs::file_size(run / name) / 2)); };
     };
     std::string const model = "checkpoint.safetensors", state = "state-2.safetensors", rows = "metrics.jsonl", config = "config.yaml";
-    for (auto const& [name, damage, code, words] : std::vector<Case>{
+    for (auto const &each : std::vector<Case>{
              {"empty checkpoint", content(model, ""), 3, {model, "empty"}},
              {"half a checkpoint", cut(model), 3, {model, "cut short"}},
              {"text as checkpoint", content(model, "a text, not a checkpoint"), 3, {model}},
@@ -497,13 +497,13 @@ TEST_SUITE("malformed") {
              {"folder as configuration", folder(config), 2, {config, "is a folder"}},
              {"folder as lock", folder(".lock"), 1, {"directory"}},
          }) {
-      CAPTURE(name);
+      CAPTURE(each.name);
       Bench const bench;
       test::put(bench.folder / "bad.yaml", config_with());
       fs::create_directories(bench.output);
       fs::copy(finished_run(), bench.run, fs::copy_options::recursive);
-      damage(bench.run);
-      bench.refuses(bench.command({"train.steps=4"}), code, and_also(words, bench.run.string()));
+      each.damage(bench.run);
+      bench.refuses(bench.command({"train.steps=4"}), each.code, and_also(each.words, bench.run.string()));
     }
   }
 
@@ -552,14 +552,14 @@ TEST_SUITE("malformed") {
   TEST_CASE("trainings that fail name the step and where") {
     Bench const bench;
     test::put(bench.folder / "bad.yaml", config_with());
-    for (auto const& [override, words] : std::vector<std::pair<std::string, Words>>{
+    for (auto const& each : std::vector<std::pair<std::string, Words>>{
              {"train={steps: 50, optimizer: {kind: sgd, lr: 1.0e9}}", {"step ", ": ", "at element", "learning rate"}},
              {"train={steps: 50, optimizer: {kind: adamw, lr: 1.0e9}}", {"step ", ": ", "at element", "learning rate"}},
              {"init.std=1e38", {"step 0", "infinity", "from the start"}},
          }) {
-      CAPTURE(override);
+      CAPTURE(each.first);
       fs::remove_all(bench.output);
-      bench.refuses(bench.command({override}), 4, words);
+      bench.refuses(bench.command({each.first}), 4, each.second);
       CHECK(!fs::exists(bench.run / "summary.json"));
     }
   }

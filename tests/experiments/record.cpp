@@ -64,33 +64,36 @@ TEST_SUITE("record") {
   TEST_CASE("rows before the step are kept, and nothing else") {
     test::Folder const folder;
     auto const path = folder / "metrics.jsonl";
-    for (auto const& [content, step, kept] : std::vector<std::tuple<std::string, std::int64_t, std::string>>{
-             {"", 0, ""},
-             {rows(5), 0, ""},
-             {rows(5), 3, rows(3)},
-             {rows(5), 5, rows(5)},
-             {rows(5), 9, rows(5)},
-             {rows(5) + R"({"step":5,"lo)", 5, rows(5)},
-             {rows(5) + R"({"step":4})", 9, rows(5)},  // whole, but without its line end: torn all the same
-             {rows(2) + R"({"step":2)", 1, rows(1)},
-             {rows(4) + std::string(100, '\0'), 4, rows(4)},
-             {row(0) + row(10) + row(20), 11, row(0) + row(10)},
-             {R"({"step":2})", 9, ""},
+    struct Case {
+      std::string content;
+      std::int64_t step;
+      std::string kept;
+      std::int64_t last;
+    };
+    for (auto const& each : std::vector<Case>{
+             {"", 0, "", -1},
+             {rows(5), 0, "", -1},
+             {rows(5), 3, rows(3), 2},
+             {rows(5), 5, rows(5), 4},
+             {rows(5), 9, rows(5), 4},
+             {rows(5) + R"({"step":5,"lo)", 5, rows(5), 4},
+             {rows(5) + R"({"step":4})", 9, rows(5), 4},  // whole, but without its line end: torn all the same
+             {rows(2) + R"({"step":2)", 1, rows(1), 0},
+             {rows(4) + std::string(100, '\0'), 4, rows(4), 3},
+             {row(0) + row(10) + row(20), 11, row(0) + row(10), 10},
+             {R"({"step":2})", 9, "", -1},
          }) {
-      CAPTURE(content);
-      CAPTURE(step);
-      test::put(path, content);
-      { Metrics const metrics(path, step); }
-      CHECK(test::get(path) == kept);
-      Metrics metrics(path, step);
-      CHECK(metrics.last_step() == static_cast<std::int64_t>(kept.empty() ? -1
-                                                             : content.starts_with(row(0) + row(10))
-                                                                 ? 10
-                                                                 : std::count(kept.begin(), kept.end(), '\n') - 1));
-      metrics.write({step, {{"loss", 2}}});
+      CAPTURE(each.content);
+      CAPTURE(each.step);
+      test::put(path, each.content);
+      { Metrics const metrics(path, each.step); }
+      CHECK(test::get(path) == each.kept);
+      Metrics metrics(path, each.step);
+      CHECK(metrics.last_step() == each.last);
+      metrics.write({each.step, {{"loss", 2}}});
       metrics.sync();
-      CHECK(metrics.last_step() == step);
-      CHECK(test::get(path) == kept + to_json({step, {{"loss", 2}}}) + "\n");
+      CHECK(metrics.last_step() == each.step);
+      CHECK(test::get(path) == each.kept + to_json({each.step, {{"loss", 2}}}) + "\n");
     }
   }
 

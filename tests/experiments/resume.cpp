@@ -96,12 +96,11 @@ void check_equal(Trace const& found, Trace const& expected) {
     CHECK(found.rows[i] == expected.rows[i]);
     if (found.rows[i] != expected.rows[i]) break;
   }
-  for (auto const& [name, content] : expected.files) {
-    CAPTURE(name);
-    CHECK(found.files.contains(name));
-    CHECK_MESSAGE((!found.files.contains(name) || found.files.at(name) == content), "differs");
+  for (auto const& file : expected.files) {
+    CHECK_MESSAGE(found.files.contains(file.first), file.first << " is missing");
+    if (found.files.contains(file.first)) CHECK_MESSAGE((found.files.at(file.first) == file.second), file.first << " differs");
   }
-  for (auto const& [name, content] : found.files) CHECK_MESSAGE(expected.files.contains(name), name << " is left over");
+  for (auto const& file : found.files) CHECK_MESSAGE(expected.files.contains(file.first), file.first << " is left over");
 }
 
 /// The run that nothing disturbs, and how long it takes.

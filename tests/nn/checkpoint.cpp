@@ -29,8 +29,9 @@ Checkpoint example(std::int64_t step, double value = 1) {
 void check_equal(Checkpoint::Tensors const& found, Checkpoint::Tensors const& expected) {
   REQUIRE(found.size() == expected.size());
   std::map<std::string, Tensor> const by_name(found.begin(), found.end());
-  for (auto const& [name, tensor] : expected) {
-    CAPTURE(name);
+  for (auto const& each : expected) {
+    CAPTURE(each.first);
+    auto const& [name, tensor] = each;
     REQUIRE(by_name.contains(name));
     CHECK(by_name.at(name).dtype() == tensor.dtype());
     CHECK(by_name.at(name).shape() == tensor.shape());
