@@ -260,7 +260,10 @@ Exit run(RunOptions const& options) {
       fmt::print("{}: finished already, {} steps (--fresh begins anew)\n", path.string(), experiment.settings.train.steps);
     return Exit::done;
   }
-  if (has_checkpoint(path)) trainer.resume(load_checkpoint(path), path);
+  if (has_checkpoint(path)) {
+    trainer.resume(load_checkpoint(path), path);
+    remove_other_states(path, trainer.step());
+  }
   folder.claim(experiment.settings);
   if (!options.quiet) {
     fmt::print("{}: {} parameters, {} tokens a step{}\n", path.string(), trainer.parameters().elements(), trainer.tokens_per_step(),

@@ -40,9 +40,10 @@ std::int64_t step_of(SafetensorsFile const& file) {
   return step;
 }
 
-/// Removes older states, and parts of states that a process left which was killed while writing. The checkpoint is whole already: what
-/// cannot be removed now goes with a later one.
-void remove_other_states(fs::path const& folder, std::string const& kept) {
+}  // namespace
+
+void remove_other_states(fs::path const& folder, std::int64_t step) {
+  std::string const kept = state_name(step);
   std::error_code ignored;
   std::vector<fs::path> others;
   for (auto const& entry : fs::directory_iterator(folder, ignored)) {
@@ -54,8 +55,6 @@ void remove_other_states(fs::path const& folder, std::string const& kept) {
   for (fs::path const& path : others) fs::remove(path, ignored);
 }
 
-}  // namespace
-
 void save_checkpoint(fs::path const& folder, Checkpoint const& checkpoint) {
   std::string const state = state_name(checkpoint.step);
   auto state_metadata = checkpoint.state_metadata;
@@ -66,7 +65,7 @@ void save_checkpoint(fs::path const& folder, Checkpoint const& checkpoint) {
   metadata["state"] = state;
   metadata["state_sha256"] = sha256_of_file(folder / state);
   save_safetensors(model_file(folder), checkpoint.parameters, metadata);
-  remove_other_states(folder, state);
+  remove_other_states(folder, checkpoint.step);  // the checkpoint is whole already
 }
 
 Checkpoint load_checkpoint(fs::path const& folder, bool with_state) {

@@ -30,6 +30,10 @@ void save_checkpoint(std::filesystem::path const& folder, Checkpoint const& chec
 /// if the state is not the one that belongs to it.
 Checkpoint load_checkpoint(std::filesystem::path const& folder, bool with_state = true);
 
+/// Removes states that are not of this step, and parts of states: what a process left that was killed after its checkpoint's rename, or on
+/// the way to the next. What cannot be removed stays.
+void remove_other_states(std::filesystem::path const& folder, std::int64_t step);
+
 bool has_checkpoint(std::filesystem::path const& folder);
 
 }  // namespace heed
