@@ -29,6 +29,7 @@ class Pages : public CLI::FormatterBase {
         {"run", "heed run CONFIG [key.path=value …]"},
         {"check", "heed check CONFIG [key.path=value …]"},
         {"sample", "heed sample RUN [--prompt TEXT …]"},
+        {"inspect", "heed inspect RUN --text TEXT"},
         {"list", "heed list [TOPIC]"},
     };
     Rows commands, arguments, options, everywhere;
@@ -147,6 +148,23 @@ void add_commands(CLI::App& app, CommandLine& line) {
       "  heed sample runs/shakespeare --prompt \"ROMEO:\" \"JULIET:\" --tokens 300 --temperature 0.8\n"
       "  heed sample grammar --prompt \"the dogs that\" --count 5");
 
+  auto& inspect = add_command(app, line, "inspect", "show what each head of a trained model attends to in a text");
+  inspect
+      .add_option_function<std::string>(
+          "RUN", [&](std::string const& folder) { line.inspect.run = folder; }, "a run's folder or name, or its checkpoint")
+      ->required()
+      ->type_name("");
+  add_text(inspect, "--text", "TEXT", "what the model reads; [MASK] is a masked model's own token (data without text: numbers of tokens)",
+           [&](std::string const& text) { line.inspect.text = text; })
+      ->required();
+  add_text(inspect, "--save", "FILE", "where the weights go (default: attention.npz in the run's folder)",
+           [&](std::string const& file) { line.inspect.save = file; });
+  inspect.footer(
+      "FILE holds tokens, labels and layer0.weights, layer1.weights, … [heads, queries, keys], for numpy.load.\n\n"
+      "examples:\n"
+      "  heed inspect grammar --text \"the dogs that\"\n"
+      "  heed inspect runs/shakespeare --text \"ROMEO:\" --save romeo.npz --quiet");
+
   auto& list = add_command(app, line, "list", "what there is: attention, positions, models, data, keys, …");
   list.add_option("TOPIC", line.topic, fmt::format("{}", fmt::join(list_topics(), ", ")))->type_name("");
   list.footer("examples:\n  heed list attention\n  heed list keys | less");
@@ -237,10 +255,11 @@ CommandLine parse_command_line(std::vector<std::string> arguments) {
     line.page = version();
     return line;
   }
-  if (command == nullptr) throw refusal("command line", "a command is missing: run, check, sample or list (see heed --help)");
+  if (command == nullptr) throw refusal("command line", "a command is missing: run, check, sample, inspect or list (see heed --help)");
   line.command = command->get_name();
   if (line.command == "sample") find_run(line.sample);
-  line.sample.places = line.run.places;
+  line.sample.places = line.inspect.places = line.run.places;
+  line.inspect.quiet = line.run.quiet;
   return line;
 }
 

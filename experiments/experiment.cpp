@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include "experiments/nearest.hpp"
 #include "nn/checkpoint.hpp"
 
 namespace heed {
@@ -95,6 +96,22 @@ LoadedExperiment load_experiment(fs::path const& file, std::vector<std::string> 
   return loaded;
 }
 
+fs::path find_run(fs::path const& run, Places const& places) {
+  auto const refusal = [](fs::path const& path, std::string const& message) {
+    return ConfigError(Place{std::make_shared<std::string>(path.string())}, message);
+  };
+  std::error_code unreadable;
+  fs::path const path = fs::exists(run, unreadable) ? run : places.output / run;
+  if (!fs::exists(path, unreadable)) {
+    std::vector<std::string> names;
+    for (auto const& entry : fs::directory_iterator(places.output, unreadable)) names.push_back(entry.path().filename().string());
+    throw refusal(run, "there is no such run" + did_you_mean(run.filename().string(), names));
+  }
+  if (!fs::is_directory(path, unreadable) && path.filename() != "checkpoint.safetensors")
+    throw refusal(path, "is neither a run's folder nor its checkpoint.safetensors");
+  return path;
+}
+
 TrainedModel open_run(fs::path const& folder) {
   fs::path const directory = fs::is_directory(folder) ? folder : folder.parent_path();
   if (!fs::exists(folder)) throw FileError(fmt::format("{}: there is no such run", folder.string()));
@@ -118,6 +135,16 @@ TrainedModel open_run(fs::path const& folder) {
   if (tokenizer != checkpoint.metadata.end()) run.tokenizer = tokenizer->second;
   run.step = checkpoint.step;
   return run;
+}
+
+Tokenizer tokenizer_of(TrainedModel const& run, std::string const& path) try {
+  auto result = restore_tokenizer(run.tokenizer);
+  bool const masks = model_kind(run.settings.model.kind).objective == Objective::masked_tokens;
+  if (result.vocabulary() + (masks ? 1 : 0) != run.model->vocabulary())
+    throw Error(fmt::format("of {} tokens, but the model has {}", result.vocabulary(), run.model->vocabulary()));
+  return result;
+} catch (Error const& error) {
+  throw FileError(fmt::format("{}: its tokenizer: {}", path, error.what()));
 }
 
 }  // namespace heed

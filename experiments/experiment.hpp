@@ -9,6 +9,7 @@
 
 #include "experiments/config.hpp"
 #include "experiments/data/open.hpp"
+#include "experiments/data/tokenizer.hpp"
 #include "nn/model.hpp"
 #include "nn/optimizer.hpp"
 #include "nn/parameters.hpp"
@@ -89,7 +90,12 @@ struct TrainedModel {
   std::string tokenizer;  ///< as Dataset::tokenizer() gave it; empty if the data had none
   std::int64_t step = 0;
 };
+/// A run's folder or its checkpoint.safetensors: the path as given, or inside the output folder. Throws ConfigError if there is no such
+/// run.
+std::filesystem::path find_run(std::filesystem::path const& run, Places const& places);
 /// Opens the checkpoint in a run's folder. Throws FileError if there is none or it does not fit its configuration.
 TrainedModel open_run(std::filesystem::path const& folder);
+/// What made tokens of the run's data. Throws FileError that begins with `path` if it does not belong to the model.
+Tokenizer tokenizer_of(TrainedModel const& run, std::string const& path);
 
 }  // namespace heed

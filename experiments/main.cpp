@@ -6,6 +6,7 @@
 #include <new>
 
 #include <fmt/format.h>
+#include <sys/ioctl.h>
 #include <unistd.h>
 
 #include "autograd/parallel.hpp"
@@ -28,6 +29,12 @@ Exit dispatch(CommandLine const& line) {
     auto options = line.sample;
     options.printable = ::isatty(STDOUT_FILENO) != 0;
     return sample(options, std::cout);
+  }
+  if (line.command == "inspect") {
+    auto options = line.inspect;
+    winsize size{};
+    if (::isatty(STDOUT_FILENO) != 0 && ::ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0) options.width = size.ws_col;
+    return inspect(options, std::cout);
   }
   std::cout << list(line.topic);
   return Exit::done;

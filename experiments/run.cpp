@@ -72,6 +72,11 @@ class RunFolder {
       std::erase(differing, "train.steps");
     }
     if (differing.empty()) return;
+    constexpr std::size_t enough = 16;  // a line that one reads; the rest stands in the two files
+    if (std::size_t const rest = differing.size(); rest > enough) {
+      differing.resize(enough);
+      differing.back() = fmt::format("{} (and {} more)", differing.back(), rest - enough);
+    }
     throw FolderError(fmt::format(
         "{}: holds another configuration; what differs: {} (give another name or --output, or --fresh to put the old folder aside)",
         path_.string(), fmt::join(differing, ", ")));
@@ -157,7 +162,8 @@ class Session {
     trainer_.evaluate(row);
     if (row.values.empty()) return;
     double const excess = value_of(row, "validation.excess");
-    progress_.message(fmt::format("step {:>7}  validation loss {:.4f}{}", row.step, value_of(row, "validation.loss"),
+    progress_.message(fmt::format("step {:>7}  validation loss {:.4f}, {:.1f} % right{}", row.step, value_of(row, "validation.loss"),
+                                  100 * value_of(row, "validation.accuracy"),
                                   std::isnan(excess) ? "" : fmt::format(", {:.4f} above the least possible", excess)));
   }
 
@@ -222,7 +228,8 @@ class Session {
     if (quiet_) return;
     fmt::print("{}: {} steps in {:.1f} s\n", folder_.path().string(), steps, seconds);
     double const loss = value_of(last, "validation.loss");
-    if (!last.values.empty()) fmt::print("  validation loss {:.4f} nat per token\n", loss);
+    if (!last.values.empty())
+      fmt::print("  validation loss {:.4f} nat per token, {:.2f} % right\n", loss, 100 * value_of(last, "validation.accuracy"));
     for (auto const& [name, value] : last.values) {
       if (name == "validation.ema.loss") fmt::print("  with averaged weights {:.4f}\n", value);
     }

@@ -6,12 +6,9 @@
 
 #include "autograd/graph.hpp"
 #include "experiments/data/tokenizer.hpp"
-#include "experiments/nearest.hpp"
 #include "experiments/utf8.hpp"
 
 namespace heed {
-
-namespace fs = std::filesystem;
 
 namespace {
 
@@ -54,27 +51,15 @@ ConfigError refusal(std::string const& argument, std::string const& message) {
   return {Place{std::make_shared<std::string>(argument)}, message};
 }
 
-/// The path as given, or inside the output folder.
-fs::path find_run(SampleOptions const& options) {
-  std::error_code unreadable;
-  fs::path const inside = options.places.output / options.run;
-  fs::path const path = fs::exists(options.run, unreadable) ? options.run : inside;
-  if (!fs::exists(path, unreadable)) {
-    std::vector<std::string> names;
-    for (auto const& entry : fs::directory_iterator(options.places.output, unreadable)) names.push_back(entry.path().filename().string());
-    throw refusal(options.run.string(), "there is no such run" + did_you_mean(options.run.filename().string(), names));
-  }
-  if (!fs::is_directory(path, unreadable) && path.filename() != "checkpoint.safetensors")
-    throw refusal(path.string(), "is neither a run's folder nor its checkpoint.safetensors");
-  return path;
-}
-
 /// A trained model and what makes text of its tokens.
 class Writer {
  public:
   Writer(SampleOptions const& options, std::ostream& out)
-      : options_(options), out_(out), path_(find_run(options).string()), run_(open_run(path_)), tokenizer_(tokenizer()) {
-    if (run_.model->cache_layers() == 0) throw refusal(path_, "its model does not continue a text");
+      : options_(options),
+        out_(out),
+        path_(find_run(options.run, options.places).string()),
+        run_(open_run(path_)),
+        tokenizer_(tokenizer()) {
     for (auto const& prompt : options.prompts) prompts_.push_back(encode(prompt));
     if (prompts_.empty()) prompts_.push_back(beginning());
   }
@@ -95,15 +80,10 @@ class Writer {
   bool sentences() const { return tokenizer_.end().has_value(); }
 
   Tokenizer tokenizer() const {
+    if (run_.model->cache_layers() == 0)
+      throw refusal(path_, fmt::format("its model, of kind {}, does not continue a text", run_.settings.model.kind));
     if (run_.tokenizer.empty()) throw refusal(path_, "its data are tokens without a text, so there is none to sample");
-    try {
-      auto result = restore_tokenizer(run_.tokenizer);
-      if (result.vocabulary() != run_.model->vocabulary())
-        throw Error(fmt::format("of {} tokens, but the model has {}", result.vocabulary(), run_.model->vocabulary()));
-      return result;
-    } catch (Error const& error) {
-      throw FileError(fmt::format("{}: its tokenizer: {}", path_, error.what()));
-    }
+    return tokenizer_of(run_, path_);
   }
 
   std::vector<std::int64_t> encode(std::string const& prompt) const try {

@@ -8,6 +8,7 @@
 #include "autograd/graph.hpp"
 #include "autograd/operations.hpp"
 #include "experiments/data/files.hpp"
+#include "experiments/data/masked.hpp"
 #include "experiments/run.hpp"
 #include "nn/safetensors.hpp"
 
@@ -19,6 +20,15 @@ namespace {
 double counted(Batch const& batch) {
   auto const targets = batch.targets.data<std::int64_t>();
   return static_cast<double>(targets.size() - static_cast<std::size_t>(std::ranges::count(targets, -1)));
+}
+
+/// How many of the targets that count are the most probable token.
+double right(Tensor const& logits, Tensor const& targets) {
+  Tensor const best = argmax(logits, -1);
+  auto const found = best.data<std::int64_t>(), wanted = targets.data<std::int64_t>();
+  double count = 0;
+  for (std::size_t i = 0; i < wanted.size(); ++i) count += found[i] == wanted[i] ? 1 : 0;  // never so for −1
+  return count;
 }
 
 /// A number that is none.
@@ -59,6 +69,13 @@ DataContext data_context(LoadedExperiment const& experiment, bool quiet) {
   return {experiment.places.config_folder, experiment.places.data, static_cast<std::uint64_t>(experiment.settings.seed), quiet};
 }
 
+/// The data as the model's kind learns from them: with tokens masked unless they pose a task of their own.
+std::unique_ptr<Dataset> open_for(Experiment const& settings, DataContext const& context) {
+  auto data = open_dataset(settings.data, context);
+  if (model_kind(settings.model.kind).objective == Objective::next_token || data->poses_task()) return data;
+  return std::make_unique<MaskedDataset>(std::move(data), context.seed);
+}
+
 /// Calls f. What it holds against the settings is told with the place of the key that the message begins with, else of `section`.
 template <class F>
 auto judging(Document const& document, std::string const& section, F f) {
@@ -93,7 +110,7 @@ void check_data(LoadedExperiment const& experiment, Dataset const& data, std::in
 
 Trainer::Trainer(LoadedExperiment const& experiment, bool quiet)
     : settings_(experiment.settings),
-      data_(judging(experiment.document, "data", [&] { return open_dataset(settings_.data, data_context(experiment, quiet)); })),
+      data_(judging(experiment.document, "data", [&] { return open_for(settings_, data_context(experiment, quiet)); })),
       parameters_(static_cast<std::uint64_t>(settings_.seed), settings_.precision(), settings_.init),
       noise_(static_cast<std::uint64_t>(settings_.seed), "dropout") {
   judging(experiment.document, "model", [&] {
@@ -104,21 +121,34 @@ Trainer::Trainer(LoadedExperiment const& experiment, bool quiet)
   if (!settings_.init.from.empty()) start_from(parameters_, locate(settings_.init.from, data_context(experiment, quiet)));
   optimizer_ = make_optimizer(settings_.train.optimizer, parameters_);
   if (settings_.train.ema) average_.emplace(parameters_, *settings_.train.ema);
+  if (EstimatorSettings const* const chooses = model_->estimator()) {
+    estimator_.emplace(*chooses);
+    if (chooses->estimator == "enumerate" && settings_.train.recompute)
+      throw ConfigError(place_of(experiment.document, "train.recompute"), "train.recompute: the estimator enumerate needs the whole pass");
+    if (settings_.train.steps > 0)
+      judging(experiment.document, "model", [&] { estimator_->check(*model_, data_->training(0, 1, model_->context())); });
+  }
 }
 
 Pass Trainer::pass_for(std::int64_t micro_batch) const {
   Pass pass;
   pass.noise = noise_.child(static_cast<std::uint64_t>(micro_batch));
   pass.recompute = settings_.train.recompute;
+  pass.step = step_;
   return pass;
 }
 
-double Trainer::accumulate_gradients(std::vector<Batch> const& batches) const {
+double Trainer::accumulate_gradients(std::vector<Batch> const& batches) {
   double targets = 0;
   for (Batch const& batch : batches) targets += counted(batch);
   double loss = 0;
+  if (estimator_) estimator_->begin_step();
   for (std::size_t k = 0; k < batches.size(); ++k) {
     Pass const pass = pass_for(step_ * settings_.train.accumulate + static_cast<std::int64_t>(k));
+    if (estimator_) {
+      loss += estimator_->accumulate(*model_, batches[k], pass, settings_.train.label_smoothing, targets);
+      continue;
+    }
     Tensor const part = cross_entropy(model_->logits(batches[k], pass), batches[k].targets, settings_.train.label_smoothing, -1, targets);
     part.backward();
     loss += part.item();
@@ -140,6 +170,7 @@ void Trainer::train_step(Row& row) {
                                   {settings_.train.steps, optimizer_settings(settings_.train.optimizer).lr, model_->width()});
   optimizer_->step(lr, settings_.train.clip ? clip_factor(norm, *settings_.train.clip) : 1);
   if (average_) average_->update();
+  if (estimator_) estimator_->end_step();
   ++step_;
   row.set("loss", loss);
   row.set("grad_norm", norm);
@@ -161,28 +192,35 @@ void Trainer::diagnose(std::vector<Batch> const& batches, std::string const& wha
   throw TrainingError(fmt::format("step {}: {} ({}); a smaller learning rate, clipping or warm-up may help", step_, what, place));
 }
 
-double Trainer::validation_loss(std::int64_t count, std::int64_t rows) const {
+Trainer::Validation Trainer::validate(std::int64_t count, std::int64_t rows) const {
   NoGrad const no_grad;
-  double loss = 0;
+  Validation sum{0, 0};
   double targets = 0;
   for (std::int64_t i = 0; i < count; ++i) {
     Batch const batch = data_->validation(i, rows, model_->context());
-    loss += cross_entropy(model_->logits(batch, {}), batch.targets, 0, -1, 1.0).item();
+    Pass pass;
+    pass.choosing = Stream(static_cast<std::uint64_t>(settings_.seed), "validation").child(static_cast<std::uint64_t>(i));
+    Tensor const logits = model_->logits(batch, pass);
+    sum.loss += cross_entropy(logits, batch.targets, 0, -1, 1.0).item();
+    sum.accuracy += right(logits, batch.targets);
     targets += counted(batch);
   }
-  return loss / targets;
+  return {sum.loss / targets, sum.accuracy / targets};
 }
 
 void Trainer::evaluate(Row& row) {
   std::int64_t const rows = settings_.train.evaluate.batch.value_or(settings_.train.batch);
   std::int64_t const count = settings_.train.evaluate.count(data_->validation_batches(rows, model_->context()));
   if (count == 0) return;
-  double const loss = validation_loss(count, rows);
-  row.set("validation.loss", loss);
-  if (auto const optimum = data_->optimum(count * rows)) row.set("validation.excess", loss - *optimum);
+  Validation const score = validate(count, rows);
+  row.set("validation.loss", score.loss);
+  row.set("validation.accuracy", score.accuracy);
+  if (auto const optimum = data_->optimum(count * rows)) row.set("validation.excess", score.loss - *optimum);
   if (average_) {
     WithAverage const averaged(*average_);
-    row.set("validation.ema.loss", validation_loss(count, rows));
+    Validation const smooth = validate(count, rows);
+    row.set("validation.ema.loss", smooth.loss);
+    row.set("validation.ema.accuracy", smooth.accuracy);
   }
 }
 
@@ -196,6 +234,7 @@ Checkpoint Trainer::checkpoint() const {
   made.parameters = parameters_.all();
   made.state = optimizer_->state();
   if (average_) std::ranges::copy(average_->state(), std::back_inserter(made.state));
+  if (estimator_) std::ranges::copy(estimator_->state(), std::back_inserter(made.state));
   made.metadata = {{"vocabulary", std::to_string(data_->vocabulary())}};
   if (std::string const tokenizer = data_->tokenizer(); !tokenizer.empty()) made.metadata["tokenizer"] = tokenizer;
   made.state_metadata = {{"environment", numeric_environment()}};
@@ -218,6 +257,7 @@ void Trainer::resume(Checkpoint const& checkpoint, std::filesystem::path const& 
   try {
     optimizer_->load_state(checkpoint.state);
     if (average_) average_->load_state(checkpoint.state);
+    if (estimator_) estimator_->load_state(checkpoint.state);
   } catch (Error const& error) {
     throw FileError(fmt::format("{}: {}", (folder / fmt::format("state-{}.safetensors", checkpoint.step)).string(), error.what()));
   }
@@ -230,7 +270,8 @@ void check_memory(LoadedExperiment const& experiment, std::int64_t vocabulary) {
   auto const model = make_model(settings.model, counted_parameters, vocabulary);
   // Weights, gradients, two moments, perhaps an average; a forward pass, and a quarter of it again for what backward holds at once.
   double const copies = settings.train.ema ? 5 : 4;
-  double const kept = model->kept_elements(settings.train.batch, model->context()) * (settings.train.recompute ? 0.3 : 1.25);
+  double const passes = model->estimator() != nullptr ? static_cast<double>(model->estimator()->samples) : 1;
+  double const kept = passes * model->kept_elements(settings.train.batch, model->context()) * (settings.train.recompute ? 0.3 : 1.25);
   double const tokens =
       static_cast<double>(settings.train.batch) * static_cast<double>(settings.train.accumulate) * static_cast<double>(model->context());
   double const bytes =

@@ -6,6 +6,7 @@
 #include "experiments/experiment.hpp"
 #include "experiments/record.hpp"
 #include "nn/checkpoint.hpp"
+#include "nn/estimator.hpp"
 
 namespace heed {
 
@@ -28,9 +29,10 @@ class Trainer {
   /// One update; sets `loss`, `grad_norm` and `lr` in the row: those of batch `step()` before the update. Throws TrainingError for
   /// a loss or gradient that is not finite, naming step, operation and layer.
   void train_step(Row& row);
-  /// Mean loss per token of the validation data, with the weights as they are after step() updates: sets `validation.loss` and, with
-  /// averaged weights, `validation.ema.loss`; where the least possible loss is known, `validation.excess` over it. Sets nothing if there is
-  /// no validation data.
+  /// Mean loss per target of the validation data, and the share of targets that are the most probable token, with the weights as they are
+  /// after step() updates: sets `validation.loss` and `validation.accuracy` and, with averaged weights, `validation.ema.loss` and
+  /// `validation.ema.accuracy`; where the least possible loss is known, `validation.excess` over it. Sets nothing if there is no validation
+  /// data.
   void evaluate(Row& row);
 
   /// All that is needed to go on. Throws TrainingError if a parameter is no longer finite: the last good checkpoint is not replaced.
@@ -41,9 +43,12 @@ class Trainer {
 
  private:
   Pass pass_for(std::int64_t micro_batch) const;
-  double accumulate_gradients(std::vector<Batch> const& batches) const;
+  double accumulate_gradients(std::vector<Batch> const& batches);
   [[noreturn]] void diagnose(std::vector<Batch> const& batches, std::string const& what);
-  double validation_loss(std::int64_t count, std::int64_t rows) const;
+  struct Validation {
+    double loss, accuracy;
+  };
+  Validation validate(std::int64_t count, std::int64_t rows) const;
 
   Experiment const& settings_;
   std::unique_ptr<Dataset> data_;
@@ -51,6 +56,7 @@ class Trainer {
   std::unique_ptr<Model> model_;
   std::unique_ptr<Optimizer> optimizer_;
   std::optional<AverageWeights> average_;
+  std::optional<Estimator> estimator_;  ///< if the model makes random choices
   Stream noise_;
   std::int64_t step_ = 0;
 };

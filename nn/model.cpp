@@ -24,6 +24,12 @@ DeclaredModel::DeclaredModel(ModelKind kind) {
 
 std::vector<ModelKind> const& model_kinds() { return registry(); }
 
+ModelKind const& model_kind(std::string const& name) {
+  auto const found = std::ranges::find(registry(), name, &ModelKind::name);
+  if (found == registry().end()) throw Error(fmt::format("model: there is no kind '{}'", name));
+  return *found;
+}
+
 Choice model_choice() {
   Choice choice;
   for (ModelKind const& kind : registry()) choice.options.push_back({kind.name, kind.help, kind.settings});
@@ -31,9 +37,7 @@ Choice model_choice() {
 }
 
 std::unique_ptr<Model> make_model(Choice const& choice, Parameters& parameters, std::int64_t vocabulary) {
-  auto const found = std::ranges::find(registry(), choice.kind, &ModelKind::name);
-  if (found == registry().end()) throw Error(fmt::format("model: there is no kind '{}'", choice.kind));
-  return found->make(parameters, *choice.settings, vocabulary);
+  return model_kind(choice.kind).make(parameters, *choice.settings, vocabulary);
 }
 
 }  // namespace heed

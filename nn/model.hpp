@@ -17,7 +17,7 @@ class Model {
  public:
   virtual ~Model() = default;
 
-  /// Scores of the next token at every place: [B, T, V].
+  /// Scores of the token that is to be predicted at every place (the next one, or the one that was masked): [B, T, V].
   virtual Tensor logits(Batch const& batch, Pass const& pass) const = 0;
   /// The longest row of tokens that it was made for.
   virtual std::int64_t context() const = 0;
@@ -28,15 +28,21 @@ class Model {
   virtual std::optional<std::int64_t> limit() const { return std::nullopt; }
   /// Layers that keep keys and values while decoding; 0: the model does not generate text step by step.
   virtual std::size_t cache_layers() const { return 0; }
+  /// How gradients through its random choices are estimated; null: it makes none.
+  virtual EstimatorSettings const* estimator() const { return nullptr; }
   /// Elements that a recorded forward pass keeps for a batch of B rows of T tokens, about: what a memory estimate needs.
   virtual double kept_elements(std::int64_t batch, std::int64_t tokens) const = 0;
   /// Floating-point operations of one forward pass over a token, about.
   virtual double flops_per_token() const = 0;
 };
 
+/// What a model learns from rows of tokens.
+enum class Objective { next_token, masked_tokens };
+
 /// A kind of model, declared beside its definition: `model: {kind: gpt, …}`.
 struct ModelKind {
   std::string name, help;
+  Objective objective;
   std::function<std::shared_ptr<Settings>()> settings;
   std::function<std::unique_ptr<Model>(Parameters& parameters, Settings const& settings, std::int64_t vocabulary)> make;
 };
@@ -44,6 +50,8 @@ struct DeclaredModel {
   explicit DeclaredModel(ModelKind kind);
 };
 std::vector<ModelKind> const& model_kinds();
+/// Throws Error for a kind that is not declared.
+ModelKind const& model_kind(std::string const& name);
 /// `model:` in YAML.
 Choice model_choice();
 /// Throws Error for a kind that is not declared.

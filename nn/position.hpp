@@ -1,14 +1,36 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "autograd/operations.hpp"
 #include "nn/parameters.hpp"
 
 namespace heed {
 
-/// How a model knows where a token stands. Each kind is one declaration in position.cpp, which makes it known to YAML and `heed list`.
+/// What a position does inside one attention layer.
+class AttentionPosition {
+ public:
+  virtual ~AttentionPosition() = default;
+  /// Queries or keys [B, T, H·d] whose first token stands at `offset`, turned before anything else sees them.
+  virtual Tensor turn(Tensor const& x, std::int64_t offset) const { return static_cast<void>(offset), x; }
+  /// What is added to the scores by distance alone: [H, n + m − 1] for relative_bias(); undefined: nothing.
+  virtual Tensor relative(std::int64_t queries, std::int64_t keys, Visibility const& visibility) const {
+    return static_cast<void>(queries), static_cast<void>(keys), static_cast<void>(visibility), Tensor();
+  }
+  /// Whether bias() depends on the query too, which the fused kernels do not have.
+  virtual bool asks_query() const { return false; }
+  /// What is added to the scores of query [B, H, n, d] (turned) and `keys` keys from position 0 on: [B or 1, H, n, keys]; undefined:
+  /// nothing.
+  virtual Tensor bias(Tensor const& query, std::int64_t keys, Visibility const& visibility) const {
+    Tensor const by_distance = relative(query.size(2), keys, visibility);
+    return by_distance.defined() ? relative_bias(by_distance, query.size(2), keys) : Tensor();
+  }
+};
+
+/// How a model knows where a token stands. Each kind is one short file under positions/, which declares itself.
 class Position {
  public:
   virtual ~Position() = default;
@@ -16,19 +38,37 @@ class Position {
   virtual Tensor embed(Tensor const& x, std::int64_t offset) const { return static_cast<void>(offset), x; }
   /// The longest sequence that it can place; nothing: any.
   virtual std::optional<std::int64_t> limit() const { return std::nullopt; }
+  /// Its part in an attention layer with parameters under `scope`; null: none.
+  virtual std::unique_ptr<AttentionPosition> in_attention(Scope const& scope, std::int64_t heads, std::int64_t key_width) const {
+    return static_cast<void>(scope), static_cast<void>(heads), static_cast<void>(key_width), nullptr;
+  }
+};
+
+/// What a kind needs to know of its model.
+struct PositionShape {
+  std::int64_t context, width, heads;
 };
 
 struct PositionKind {
   std::string name, formula, paper;
-  std::unique_ptr<Position> (*make)(Scope const& scope, std::int64_t context, std::int64_t width);
+  std::string beyond;  ///< what happens past the trained context
+  std::unique_ptr<Position> (*make)(Scope const& scope, PositionShape const& shape);
+};
+struct DeclaredPosition {
+  explicit DeclaredPosition(PositionKind kind);
 };
 
+/// All kinds, by name.
 std::vector<PositionKind> const& position_kinds();
 std::vector<std::string> position_names();
 /// Throws Error for an unknown name.
-std::unique_ptr<Position> make_position(std::string const& name, Scope const& scope, std::int64_t context, std::int64_t width);
+std::unique_ptr<Position> make_position(std::string const& name, Scope const& scope, PositionShape const& shape);
 
 /// PE[p, 2i] = sin(p / 10000^{2i/d}), PE[p, 2i+1] = cos(p / 10000^{2i/d}): [length, width], positions first … first + length − 1.
 Tensor sinusoids(std::int64_t first, std::int64_t length, std::int64_t width, DType dtype);
+
+/// T5's bucket of the distance j − i: causal, the first 16 distances back have one each and the further ones up to 128 share 16
+/// logarithmically; bidirectional, each side has half of the 32.
+std::int64_t t5_bucket(std::int64_t distance, bool causal);
 
 }  // namespace heed

@@ -1,12 +1,12 @@
-// Scaled dot-product attention, fused: scores, mask, softmax and the weighted sum of one block of queries at a time.
+// Attention: who sees whom, heads, and the fused kernels beside their reference.
+
+#include "autograd/kernels/attention.hpp"
 
 #include <algorithm>
 #include <cmath>
 #include <vector>
 
 #include "autograd/kernels/dispatch.hpp"
-#include "autograd/kernels/gemm.hpp"
-#include "autograd/kernels/rows.hpp"
 #include "autograd/ops/formula.hpp"
 
 namespace heed {
@@ -26,6 +26,15 @@ Tensor Visibility::mask(std::int64_t queries, std::int64_t keys, DType dtype) co
     }
   });
   return mask;
+}
+
+Tensor Visibility::counts(std::int64_t queries, std::int64_t keys, DType dtype) const {
+  std::int64_t const sequences = lengths.defined() ? lengths.elements() : 1;
+  std::vector<double> values;
+  for (std::int64_t b = 0; b < sequences; ++b) {
+    for (std::int64_t i = 0; i < queries; ++i) values.push_back(static_cast<double>(count(b, i, keys)));
+  }
+  return Tensor::of(values, {sequences, 1, queries, 1}, dtype);
 }
 
 Tensor split_heads(Tensor const& x, std::int64_t heads) {
@@ -53,180 +62,245 @@ static Registered const merge_heads_check{{"merge_heads",
                                              },
                                              "merge_heads: wants [B, H, T, d], not [2, 3]"}}}};
 
+Tensor window_mask(Tensor const& centres, double reach, Visibility const& visibility, std::int64_t keys) {
+  std::int64_t const batch = std::max(centres.size(0), visibility.lengths.defined() ? visibility.lengths.elements() : 1);
+  std::int64_t const heads = centres.size(1);
+  std::int64_t const queries = centres.size(2);
+  Tensor mask = Tensor::zeros({batch, heads, queries, keys}, centres.dtype());
+  kernels::with_real(mask.dtype(), [&](auto type) {
+    auto* row = mask.mutable_data<decltype(type)>().data();
+    for (std::int64_t b = 0; b < batch; ++b) {
+      for (std::int64_t at = 0; at < heads * queries; ++at, row += keys) {
+        double const centre = centres.at((centres.size(0) == 1 ? 0 : b) * heads * queries + at);
+        auto const window = kernels::window_around(centre, reach, visibility.count(b, at % queries, keys));
+        std::fill(row + window.first, row + window.last, decltype(type)(1));
+      }
+    }
+  });
+  return mask;
+}
+
+Tensor relative_bias(Tensor const& relative, std::int64_t queries, std::int64_t keys) {
+  if (relative.rank() != 2 || relative.size(1) != queries + keys - 1) {
+    throw Error(fmt::format("relative_bias: {} for {} queries and {} keys: wants [H, {}]", to_string(relative.shape()), queries, keys,
+                            queries + keys - 1));
+  }
+  std::vector<std::int64_t> index;
+  for (std::int64_t i = 0; i < queries; ++i) {
+    for (std::int64_t j = 0; j < keys; ++j) index.push_back(j - i + queries - 1);
+  }
+  return unsqueeze(permute(embedding(transpose(relative), Tensor::of(index, {queries, keys})), {2, 0, 1}), 0);
+}
+static Registered const relative_bias_check{{"relative_bias",
+                                             "r_{j − i + n − 1}",
+                                             {{{{{2, 6}}}, [](std::vector<Tensor> const& x) { return relative_bias(x[0], 3, 4); }}},
+                                             {{[] {
+                                                 relative_bias(Tensor::zeros({2, 5}, DType::float64), 3, 4);
+                                               },
+                                               "relative_bias: [2, 5] for 3 queries and 4 keys: wants [H, 6]"}}}};
+
 namespace {
 
-using kernels::Matrix;
+using Score = AttentionForm::Score;
 
-constexpr std::int64_t block = 64;  // queries whose scores are held at once
+Tensor length(Tensor const& x) {
+  Tensor const square = sum(x * x, {-1}, true);
+  Tensor const some = square.detach() > 0;
+  return some * sqrt(where(some, square, Tensor::ones({}, x.dtype())));
+}
 
-/// What the kernels need to know of one call.
-struct Plan {
-  std::int64_t batch, heads, queries, keys, width, value_width;
-  double scale;
-  Visibility visibility;
-};
-
-/// P [rows, seen] = e^(scale q·kᵀ − lse), or softmax rows if `lse` is yet to be found; columns that a row does not see are 0.
-template <class T>
-void weigh(Plan const& p, std::int64_t b, std::int64_t first, std::int64_t rows, std::int64_t seen, T const* q, T const* k, T* weights,
-           T* lse, bool known) {
-  kernels::gemm<T>(rows, seen, p.width, static_cast<T>(p.scale), {q, p.heads * p.width}, {k, p.heads * p.width, true}, 0, weights, seen);
-  for (std::int64_t i = 0; i < rows; ++i) {
-    T* const row = weights + i * seen;
-    std::int64_t const count = p.visibility.count(b, first + i, p.keys);
-    std::fill(row + count, row + seen, T(0));
-    if (count == 0) {
-      lse[i] = 0;
-    } else if (known) {
-      kernels::exp_row(row, lse[i], row, count);
-    } else {
-      lse[i] = kernels::softmax_row(row, row, count);
-    }
+Tensor reference_scores(AttentionForm const& form, Tensor const& q, Tensor const& k, Tensor const& parameter) {
+  switch (form.score) {
+    case Score::dot:
+      return scale(matmul(q, k, false, true), form.scale);
+    case Score::cosine:
+      return reshape(parameter, {-1, 1, 1}) * matmul(q, k, false, true) / (matmul(length(q), length(k), false, true) + 1e-8);
+    case Score::additive:
+      break;
   }
+  Tensor const hidden = tanh(unsqueeze(q, 3) + unsqueeze(k, 2));  // [B, H, n, m, d]
+  return squeeze(matmul(hidden, reshape(parameter, {parameter.size(0), 1, parameter.size(1), 1})), -1);
 }
 
-/// Calls body(b, h) for every sequence and head, on the pool.
-template <class Body>
-void for_heads(Plan const& p, double products, Body const& body) {
-  double const cost = products * 0.02 * static_cast<double>(p.queries * p.keys * (p.width + 20));
-  parallel_for(p.batch * p.heads, cost, [&](std::int64_t begin, std::int64_t end) {
-    for (std::int64_t at = begin; at < end; ++at) body(at / p.heads, at % p.heads);
-  });
-}
-
-/// The keys that any of `rows` queries from `first` on may see: they all are among the first so many.
-std::int64_t most_seen(Plan const& p, std::int64_t b, std::int64_t first, std::int64_t rows) {
-  return p.visibility.count(b, first + rows - 1, p.keys);
-}
-
-template <class T>
-void forward(Plan const& p, Tensor const& query, Tensor const& key, Tensor const& value, Tensor& context, Tensor& lse) {
-  std::int64_t const stride = p.heads * p.width;
-  std::int64_t const value_stride = p.heads * p.value_width;
-  for_heads(p, 2, [&](std::int64_t b, std::int64_t h) {
-    T const* const q = query.data<T>().data() + b * p.queries * stride + h * p.width;
-    T const* const k = key.data<T>().data() + b * p.keys * stride + h * p.width;
-    T const* const v = value.data<T>().data() + b * p.keys * value_stride + h * p.value_width;
-    T* const out = context.mutable_data<T>().data() + b * p.queries * value_stride + h * p.value_width;
-    T* const norms = lse.mutable_data<T>().data() + (b * p.heads + h) * p.queries;
-    Tensor scratch({std::min(block, p.queries), p.keys}, context.dtype());
-    T* const weights = scratch.mutable_data<T>().data();
-    for (std::int64_t first = 0; first < p.queries; first += block) {
-      std::int64_t const rows = std::min(block, p.queries - first);
-      std::int64_t const seen = most_seen(p, b, first, rows);
-      weigh(p, b, first, rows, seen, q + first * stride, k, weights, norms + first, false);
-      kernels::gemm<T>(rows, p.value_width, seen, 1, {weights, seen}, {v, value_stride}, 0, out + first * value_stride, value_stride);
-    }
-  });
-}
-
-/// With P from the kept norms, dP = dC vᵀ and dS = P (dP − Σ_j P dP): dq = s dS k, dk = s dSᵀ q, dv = Pᵀ dC.
-template <class T>
-void backward(Plan const& p, Step const& s, Tensor const& lse, std::vector<Tensor>& gradients) {
-  std::int64_t const stride = p.heads * p.width;
-  std::int64_t const value_stride = p.heads * p.value_width;
-  T const scale = static_cast<T>(p.scale);
-  for_heads(p, 5, [&](std::int64_t b, std::int64_t h) {
-    std::int64_t const at_query = b * p.queries * stride + h * p.width;
-    std::int64_t const at_key = b * p.keys * stride + h * p.width;
-    std::int64_t const at_value = b * p.keys * value_stride + h * p.value_width;
-    T const* const q = s.x(0).data<T>().data() + at_query;
-    T const* const k = s.x(1).data<T>().data() + at_key;
-    T const* const v = s.x(2).data<T>().data() + at_value;
-    T const* const dc = s.dy.data<T>().data() + b * p.queries * value_stride + h * p.value_width;
-    T* const dq = gradients[0].mutable_data<T>().data() + at_query;
-    T* const dk = gradients[1].mutable_data<T>().data() + at_key;
-    T* const dv = gradients[2].mutable_data<T>().data() + at_value;
-    Tensor norms = lse;
-    T* const kept = norms.mutable_data<T>().data() + (b * p.heads + h) * p.queries;
-    Tensor scratch({2, std::min(block, p.queries), p.keys}, s.dy.dtype());
-    T* const weights = scratch.mutable_data<T>().data();
-    T* const dscores = weights + scratch.size(1) * p.keys;
-    for (std::int64_t j = 0; j < p.keys; ++j) {
-      std::fill_n(dk + j * stride, p.width, T(0));
-      std::fill_n(dv + j * value_stride, p.value_width, T(0));
-    }
-    for (std::int64_t first = 0; first < p.queries; first += block) {
-      std::int64_t const rows = std::min(block, p.queries - first);
-      std::int64_t const seen = most_seen(p, b, first, rows);
-      weigh(p, b, first, rows, seen, q + first * stride, k, weights, kept + first, true);
-      Matrix<T> const dcontext{dc + first * value_stride, value_stride};
-      kernels::gemm<T>(rows, seen, p.value_width, 1, dcontext, {v, value_stride, true}, 0, dscores, seen);
-      kernels::gemm<T>(seen, p.value_width, rows, 1, {weights, seen, true}, dcontext, 1, dv, value_stride);
-      for (std::int64_t i = 0; i < rows; ++i)
-        kernels::softmax_row_backward<T>(weights + i * seen, dscores + i * seen, dscores + i * seen, seen);
-      kernels::gemm<T>(rows, p.width, seen, scale, {dscores, seen}, {k, stride}, 0, dq + first * stride, stride);
-      kernels::gemm<T>(seen, p.width, rows, scale, {dscores, seen, true}, {q + first * stride, stride}, 1, dk, stride);
-    }
-  });
-}
-
-Tensor reference(std::vector<Tensor> const& in, Plan const& p) {
-  Tensor const scores = scale(matmul(split_heads(in[0], p.heads), split_heads(in[1], p.heads), false, true), p.scale);
-  Tensor const weights = masked_softmax(scores, p.visibility.mask(p.queries, p.keys, scores.dtype()));
-  return merge_heads(matmul(weights, split_heads(in[2], p.heads)));
-}
-
-Plan plan(Tensor const& query, Tensor const& key, Tensor const& value, std::int64_t heads, double scale, Visibility const& visibility) {
-  require_same_real("scaled_dot_attention", query, key);
-  require_same_real("scaled_dot_attention", query, value);
+kernels::AttentionCall checked_call(AttentionForm const& form, Tensor const& query, Tensor const& key, Tensor const& value,
+                                    Tensor const& parameter, Tensor const& relative, Tensor const& centres) {
+  require_same_real("attention", query, key);
+  require_same_real("attention", query, value);
+  std::int64_t const heads = form.heads;
   bool const fits = query.rank() == 3 && key.rank() == 3 && value.rank() == 3 && heads > 0 && query.size(0) == key.size(0) &&
                     key.size(0) == value.size(0) && key.size(1) == value.size(1) && query.size(2) == key.size(2) &&
                     key.size(2) % heads == 0 && value.size(2) % heads == 0;
   if (!fits) {
-    throw Error(fmt::format("scaled_dot_attention: query {}, key {}, value {} with {} heads: wants [B, n, H·d], [B, m, H·d], [B, m, H·d_v]",
+    throw Error(fmt::format("attention: query {}, key {}, value {} with {} heads: wants [B, n, H·d], [B, m, H·d], [B, m, H·d_v]",
                             to_string(query.shape()), to_string(key.shape()), to_string(value.shape()), heads));
   }
-  if (visibility.lengths.defined() && (visibility.lengths.dtype() != DType::int64 || visibility.lengths.shape() != Shape{query.size(0)})) {
-    throw Error(fmt::format("scaled_dot_attention: lengths {} {} for {} sequences", to_string(visibility.lengths.dtype()),
-                            to_string(visibility.lengths.shape()), query.size(0)));
+  Tensor const& lengths = form.visibility.lengths;
+  if (lengths.defined() && (lengths.dtype() != DType::int64 || lengths.shape() != Shape{query.size(0)})) {
+    throw Error(
+        fmt::format("attention: lengths {} {} for {} sequences", to_string(lengths.dtype()), to_string(lengths.shape()), query.size(0)));
   }
-  return {query.size(0), heads, query.size(1), key.size(1), query.size(2) / heads, value.size(2) / heads, scale, visibility};
+  kernels::AttentionCall call{form,  query.size(0), query.size(1), key.size(1), query.size(2) / heads, value.size(2) / heads, query, key,
+                              value, parameter,     relative,      centres};
+  auto const expect = [](char const* what, Tensor const& given, bool wanted, Shape const& shape) {
+    if (given.defined() ? !wanted || given.shape() != shape : wanted && shape.rank() > 0) {
+      throw Error(fmt::format("attention: {} {}, where {} is wanted", what, given.defined() ? to_string(given.shape()) : "missing",
+                              wanted ? to_string(shape) : "none"));
+    }
+  };
+  expect("the score's parameter is", parameter, form.score != Score::dot,
+         form.score == Score::additive ? Shape{heads, call.width} : Shape{heads});
+  if (relative.defined()) expect("the relative bias is", relative, true, {heads, call.queries + call.keys - 1});
+  if (centres.defined() || form.gaussian) expect("centres are", centres, true, {call.batch, heads, call.queries, 1});
+  return call;
 }
 
 }  // namespace
 
-Tensor scaled_dot_attention(Tensor const& query, Tensor const& key, Tensor const& value, std::int64_t heads, double scale,
-                            Visibility const& visibility) {
-  Plan const p = plan(query, key, value, heads, scale, visibility);
-  Tensor context({p.batch, p.queries, heads * p.value_width}, query.dtype());
-  Tensor lse({p.batch, heads, p.queries}, query.dtype());
-  kernels::with_real(query.dtype(), [&](auto type) { forward<decltype(type)>(p, query, key, value, context, lse); });
+Tensor attention_reference(AttentionForm const& form, Tensor const& query, Tensor const& key, Tensor const& value, Tensor const& parameter,
+                           Tensor const& relative, Tensor const& centres) {
+  std::int64_t const queries = query.size(1);
+  std::int64_t const keys = key.size(1);
+  Tensor scores = reference_scores(form, split_heads(query, form.heads), split_heads(key, form.heads), parameter);
+  if (relative.defined()) scores = scores + relative_bias(relative, queries, keys);
+  Tensor places = centres.detach();
+  if (!centres.defined())
+    places = reshape(Tensor::arange(queries, scores.dtype()) + static_cast<double>(form.visibility.offset), {1, 1, queries, 1});
+  Tensor const mask =
+      form.window > 0 ? window_mask(places, form.window, form.visibility, keys) : form.visibility.mask(queries, keys, scores.dtype());
+  Tensor weights = masked_softmax(scores, mask);
+  if (form.gaussian) {
+    Tensor const distance = reshape(Tensor::arange(keys, scores.dtype()), {1, 1, 1, keys}) - centres;
+    weights = weights * exp(scale(distance * distance, -1 / (2 * form.deviation * form.deviation)));
+  }
+  return merge_heads(matmul(weights, split_heads(value, form.heads)));
+}
+
+Tensor fused_attention(AttentionForm const& form, Tensor const& query, Tensor const& key, Tensor const& value, Tensor const& parameter,
+                       Tensor const& relative, Tensor const& centres) {
+  kernels::AttentionCall const call = checked_call(form, query, key, value, parameter, relative, centres);
+  Tensor context({call.batch, call.queries, form.heads * call.value_width}, query.dtype());
+  Tensor norms({call.batch, form.heads, call.queries}, query.dtype());
+  kernels::with_real(query.dtype(), [&](auto type) { kernels::attention_forward<decltype(type)>(call, context, norms); });
+  // The arrays that are there become the operation's inputs; `slots` says which is which.
+  std::vector<Tensor> inputs;
+  std::vector<std::size_t> slots;
+  std::vector<Tensor> const all{query, key, value, parameter, relative, centres};
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    if (!all[i].defined()) continue;
+    inputs.push_back(all[i]);
+    slots.push_back(i);
+  }
+  auto const arranged = [slots](std::vector<Tensor> const& given) {
+    std::vector<Tensor> result(6);
+    for (std::size_t i = 0; i < slots.size(); ++i) result[slots[i]] = given[i];
+    return result;
+  };
   return record_fused(
-      "scaled_dot_attention", {query, key, value}, std::move(context), keep_inputs,
-      [p, lse](Step const& s) {
-        std::vector<Tensor> gradients{Tensor(s.x(0).shape(), s.dy.dtype()), Tensor(s.x(1).shape(), s.dy.dtype()),
-                                      Tensor(s.x(2).shape(), s.dy.dtype())};
-        kernels::with_real(s.dy.dtype(), [&](auto type) { backward<decltype(type)>(p, s, lse, gradients); });
+      "attention", std::move(inputs), std::move(context), keep_inputs,
+      [form, norms, slots, arranged](Step const& s) {
+        std::vector<Tensor> const in = arranged(s.inputs);
+        kernels::AttentionCall const again = checked_call(form, in[0], in[1], in[2], in[3], in[4], in[5]);
+        kernels::AttentionGradients g;
+        kernels::with_real(s.dy.dtype(), [&](auto type) { g = kernels::attention_backward<decltype(type)>(again, norms, s.dy); });
+        std::vector<Tensor> const found{g.query, g.key, g.value, g.parameter, g.relative, g.centres};
+        std::vector<Tensor> gradients;
+        for (std::size_t const slot : slots) gradients.push_back(found[slot]);
         return gradients;
       },
-      [p](std::vector<Tensor> const& in) { return reference(in, p); });
+      [form, arranged](std::vector<Tensor> const& given) {
+        std::vector<Tensor> const in = arranged(given);
+        return attention_reference(form, in[0], in[1], in[2], in[3], in[4], in[5]);
+      });
 }
 
 namespace {
 
-Sample attention_sample(Shape query, Shape key, Shape value, std::int64_t heads, Visibility const& visibility, double reach = 2) {
-  return {{{query, -reach, reach}, {key, -reach, reach}, {value}},
-          [=](std::vector<Tensor> const& x) { return scaled_dot_attention(x[0], x[1], x[2], heads, 0.5, visibility); },
-          [=](std::vector<Tensor> const& x) { return reference(x, plan(x[0], x[1], x[2], heads, 0.5, visibility)); }};
+/// Samples of one form: what is drawn are query, key, value and the parts that the form wants.
+Sample attention_sample(AttentionForm const& form, Shape query, Shape key, Shape value, bool relative = false, bool centred = false) {
+  std::int64_t const heads = form.heads;
+  double const least = form.score == Score::cosine ? 0.5 : -2;  // away from the zero vector, where the cosine has no derivative
+  std::vector<SampleInput> inputs{{query, least, 2}, {key, least, 2}, {value}};
+  if (form.score == Score::additive) inputs.push_back({{heads, query[2] / heads}});
+  if (form.score == Score::cosine) inputs.push_back({{heads}, 1, 5});
+  if (relative) inputs.push_back({{heads, query[1] + key[1] - 1}});
+  // Far enough from the next half that no key enters or leaves a window of 1.7 within a finite difference.
+  if (centred) inputs.push_back({{query[0], heads, query[1], 1}, 1.35, 1.6});
+  auto const arranged = [=](std::vector<Tensor> const& x) {
+    std::vector<Tensor> in(x.begin(), x.begin() + 3);
+    std::size_t next = 3;
+    in.push_back(form.score != Score::dot ? x[next++] : Tensor());
+    in.push_back(relative ? x[next++] : Tensor());
+    in.push_back(centred ? x[next++] : Tensor());
+    return in;
+  };
+  return {std::move(inputs),
+          [=](std::vector<Tensor> const& x) {
+            auto const in = arranged(x);
+            return fused_attention(form, in[0], in[1], in[2], in[3], in[4], in[5]);
+          },
+          [=](std::vector<Tensor> const& x) {
+            auto const in = arranged(x);
+            return attention_reference(form, in[0], in[1], in[2], in[3], in[4], in[5]);
+          }};
 }
 
-Tensor lengths(std::vector<std::int64_t> const& values) { return Tensor::of(values, {static_cast<std::int64_t>(values.size())}); }
+std::vector<Sample> attention_samples() {
+  Visibility const causal{.causal = true, .lengths = {}, .offset = 0};
+  Visibility const padded{.causal = true, .lengths = Tensor::of(std::vector<std::int64_t>{4, 2, 0}, {3}), .offset = 0};
+  Visibility const later{.causal = true, .lengths = {}, .offset = 2};
+  std::vector<Sample> samples;
+  for (Score const score : {Score::dot, Score::cosine, Score::additive}) {
+    AttentionForm const form{.heads = 2, .visibility = causal, .score = score, .scale = 0.5};
+    auto const with = [&](Visibility const& visibility, double window = 0, bool gaussian = false) {
+      AttentionForm changed = form;
+      changed.visibility = visibility;
+      changed.window = window;
+      changed.gaussian = gaussian;
+      changed.deviation = 0.85;
+      return changed;
+    };
+    samples.push_back(attention_sample(form, {2, 5, 6}, {2, 5, 6}, {2, 5, 4}));
+    samples.push_back(attention_sample(with({}), {2, 3, 4}, {2, 5, 4}, {2, 5, 2}, true));
+    samples.push_back(attention_sample(with(padded), {3, 4, 4}, {3, 4, 4}, {3, 4, 4}, true));
+    samples.push_back(attention_sample(with(later, 1.5), {2, 3, 4}, {2, 5, 4}, {2, 5, 4}));
+    samples.push_back(attention_sample(with(padded, 1.7, true), {3, 4, 4}, {3, 4, 4}, {3, 4, 2}, false, true));
+    samples.push_back(attention_sample(with(causal, 0, true), {1, 4, 4}, {1, 4, 4}, {1, 4, 2}, true, true));
+    samples.push_back(attention_sample(with({}), {1, 1, 2}, {1, 1, 2}, {1, 1, 2}));
+    samples.push_back(attention_sample(with(causal, 6), {1, 70, 2}, {1, 70, 2}, {1, 70, 2}));  // more than one block
+  }
+  return samples;
+}
 
 }  // namespace
 
 static Registered const attention_check{
-    {"scaled_dot_attention",
-     "Σ_j softmax_j(s q_i·k_j) v_j",
-     {attention_sample({2, 5, 6}, {2, 5, 6}, {2, 5, 4}, 2, {true, {}, 0}),
-      attention_sample({2, 3, 6}, {2, 5, 6}, {2, 5, 2}, 1, {false, {}, 0}),
-      attention_sample({2, 3, 4}, {2, 5, 4}, {2, 5, 4}, 2, {true, {}, 2}),
-      attention_sample({3, 4, 4}, {3, 4, 4}, {3, 4, 4}, 2, {true, lengths({4, 2, 0}), 0}),
-      attention_sample({1, 1, 2}, {1, 1, 2}, {1, 1, 2}, 1, {}), attention_sample({1, 70, 2}, {1, 70, 2}, {1, 70, 1}, 1, {true, {}, 0}, 3)},
+    {"fused_attention",
+     "Σ_j softmax_j(e_ij) v_j over visible keys in a window",
+     attention_samples(),
      {{[] {
          Tensor const x = Tensor::zeros({2, 3, 4}, DType::float64);
-         scaled_dot_attention(x, Tensor::zeros({2, 3, 6}, DType::float64), x, 2, 1, {});
+         fused_attention({.heads = 2, .visibility = {}}, x, Tensor::zeros({2, 3, 6}, DType::float64), x);
        },
-       "scaled_dot_attention: query [2, 3, 4], key [2, 3, 6], value [2, 3, 4] with 2 heads"}}}};
+       "attention: query [2, 3, 4], key [2, 3, 6], value [2, 3, 4] with 2 heads"},
+      {[] {
+         Tensor const x = Tensor::zeros({2, 3, 4}, DType::float64);
+         fused_attention({.heads = 2, .visibility = {}, .score = Score::additive}, x, x, x);
+       },
+       "attention: the score's parameter is missing, where [2, 2] is wanted"}}}};
+
+static Registered const reference_check{
+    {"attention_reference", "the same, composed", {{{{{1, 2, 4}}, {{1, 3, 4}}, {{1, 3, 2}}}, [](std::vector<Tensor> const& x) {
+                                                      return attention_reference({.heads = 2, .visibility = {}}, x[0], x[1], x[2]);
+                                                    }}}}};
+static Registered const scaled_dot_attention_check{
+    {"scaled_dot_attention", "Σ_j softmax_j(s q_i·k_j) v_j", {{{{{1, 2, 4}}, {{1, 3, 4}}, {{1, 3, 2}}}, [](std::vector<Tensor> const& x) {
+                                                                 return scaled_dot_attention(x[0], x[1], x[2], 2, 0.5, {});
+                                                               }}}}};
+static Registered const window_mask_check{
+    {"window_mask",
+     "1 where |j − centre| ≤ reach",
+     {{{{{2, 2, 3, 1}, 0, 4}}, [](std::vector<Tensor> const& x) { return window_mask(x[0].detach(), 1.5, {}, 4); }}},
+     {},
+     false}};
 
 }  // namespace heed

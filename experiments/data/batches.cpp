@@ -62,6 +62,7 @@ class BatchesDataset : public Dataset {
   Batch validation(std::int64_t, std::int64_t, std::int64_t) const override {
     throw Error("data of kind batches have no validation split");
   }
+  bool poses_task() const override { return true; }
   std::optional<std::vector<std::int64_t>> encode(std::string const&) const override { return std::nullopt; }
   std::optional<std::string> decode(std::vector<std::int64_t> const&) const override { return std::nullopt; }
   nlohmann::json describe() const override {

@@ -27,6 +27,9 @@ class Dataset {
   /// Validation batch number `index`: windows without overlap, in order; the last may be shorter (padded with targets −1).
   virtual Batch validation(std::int64_t index, std::int64_t batch, std::int64_t context) const = 0;
 
+  /// Whether the targets are a task's own rather than the tokens that follow the inputs: then there is nothing for a model to mask.
+  virtual bool poses_task() const { return false; }
+
   /// Text to token ids and back; nothing for data without a tokenizer. encode throws Error naming a character it does not know.
   virtual std::optional<std::vector<std::int64_t>> encode(std::string const& text) const = 0;
   virtual std::optional<std::string> decode(std::vector<std::int64_t> const& tokens) const = 0;

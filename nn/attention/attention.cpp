@@ -21,45 +21,60 @@ std::unique_ptr<Step> make_step(std::string const& name, Scope const& scope, Att
 
 }  // namespace
 
-Attention::Attention(Scope const& scope, AttentionSettings const& settings, HeadShape const& shape, double dropout)
+Attention::Attention(Scope const& scope, AttentionSettings const& settings, HeadShape const& shape, double dropout,
+                     Position const* position)
     : part_(scope.path()),
       heads_(shape.heads),
       dropout_(dropout),
       score_(make_step<Score>(settings.score, scope.at("score"), settings, shape)),
       align_(make_step<Align>(settings.align, scope.at("align"), settings, shape)),
-      read_(make_step<Read>(settings.read, scope.at("read"), settings, shape)) {}
+      read_(make_step<Read>(settings.read, scope.at("read"), settings, shape)),
+      position_(position != nullptr ? position->in_attention(scope, shape.heads, shape.width) : nullptr) {}
 
 Tensor Attention::operator()(Tensor const& query, Tensor const& key, Tensor const& value, Visibility const& visibility,
                              Pass const& pass) const {
   bool const drops = pass.noise && dropout_ > 0;
-  if (auto const scale = score_->constant_dot(); scale && align_->is_softmax() && read_->is_expectation() && !drops) {
-    return scaled_dot_attention(query, key, value, heads_, *scale, visibility);
+  bool const asks_query = position_ && position_->asks_query();
+  if (!drops && !asks_query && read_->is_expectation()) {
+    auto const score = score_->fused(query, heads_);
+    auto const align = align_->fused(query, heads_, key.size(1), visibility);
+    if (score && align) {
+      AttentionForm const form{heads_, visibility, score->kind, score->scale, align->window, align->gaussian, align->deviation};
+      Tensor const relative = position_ ? position_->relative(query.size(1), key.size(1), visibility) : Tensor();
+      return fused_attention(form, score->query, key, value, score->parameter, relative, align->centres);
+    }
   }
   return reference(query, key, value, visibility, pass);
 }
 
 Tensor Attention::reference(Tensor const& query, Tensor const& key, Tensor const& value, Visibility const& visibility,
                             Pass const& pass) const {
-  Tensor const kept = pass.dropout(weights(query, key, visibility), dropout_, part_ + ".weights");
-  return merge_heads((*read_)(kept, split_heads(value, heads_)));
+  Tensor const read = (*read_)(weights(query, key, visibility), visibility, pass, part_ + ".read");
+  return merge_heads(matmul(pass.dropout(read, dropout_, part_ + ".weights"), split_heads(value, heads_)));
 }
 
 Tensor Attention::weights(Tensor const& query, Tensor const& key, Visibility const& visibility) const {
-  return (*align_)((*score_)(split_heads(query, heads_), split_heads(key, heads_)), visibility);
+  Tensor const q = split_heads(query, heads_);
+  Tensor scores = (*score_)(q, split_heads(key, heads_));
+  Tensor const bias = position_ ? position_->bias(q, key.size(1), visibility) : Tensor();
+  if (bias.defined()) scores = scores + bias;
+  return (*align_)(scores, q, visibility);
 }
 
-MultiHead::MultiHead(Scope const& scope, AttentionSettings const& settings, Shape const& shape, bool bias, double dropout, double residual)
+MultiHead::MultiHead(Scope const& scope, AttentionSettings const& settings, Shape const& shape, bool bias, double dropout, double residual,
+                     Position const* position)
     : part_(scope.path()),
       query_(scope.at("query"), shape.width, shape.heads * shape.key_width, bias),
       key_(scope.at("key"), shape.width, shape.heads * shape.key_width, bias),
       value_(scope.at("value"), shape.width, shape.heads * shape.value_width, bias),
       output_(scope.at("output"), shape.heads * shape.value_width, shape.width, bias, Initial::weight(residual)),
-      attention_(scope, settings, {shape.heads, shape.key_width, shape.context}, dropout) {}
+      attention_(scope, settings, {shape.heads, shape.key_width, shape.context}, dropout, position) {}
 
 Tensor MultiHead::operator()(Tensor const& x, Tensor const& memory, Visibility const& visibility, Pass const& pass,
                              std::size_t layer) const {
   Part const here(part_);
-  Tensor key = key_(memory);
+  // Keys are kept turned: what is read once stays where it stood.
+  Tensor key = attention_.turned(key_(memory), pass.cache != nullptr ? visibility.offset : 0);
   Tensor value = value_(memory);
   if (pass.cache != nullptr) {
     KeyValueCache::Layer& kept = pass.cache->layers.at(layer);
@@ -69,7 +84,9 @@ Tensor MultiHead::operator()(Tensor const& x, Tensor const& memory, Visibility c
     }
     kept = {key, value};
   }
-  return output_(attention_(query_(x), key, value, visibility, pass));
+  Tensor const query = attention_.turned(query_(x), visibility.offset);
+  if (pass.observer != nullptr) (*pass.observer)(part_, attention_.weights(query, key, visibility));
+  return output_(attention_(query, key, value, visibility, pass));
 }
 
 }  // namespace heed

@@ -5,17 +5,19 @@
 
 #include "nn/attention/steps.hpp"
 #include "nn/layers.hpp"
+#include "nn/position.hpp"
 
 namespace heed {
 
 /// The three steps in a row, for all heads at once.
 class Attention {
  public:
-  /// Throws Error for a step that is not declared.
-  Attention(Scope const& scope, AttentionSettings const& settings, HeadShape const& shape, double dropout);
+  /// `position`: of self-attention, for those that act inside it; null: none. Throws Error for a step that is not declared.
+  Attention(Scope const& scope, AttentionSettings const& settings, HeadShape const& shape, double dropout,
+            Position const* position = nullptr);
 
-  /// query [B, n, H·d], key [B, m, H·d], value [B, m, H·d_v] → [B, n, H·d_v]. By the fused kernel where there is one for the
-  /// combination, else by reference().
+  /// query [B, n, H·d], key [B, m, H·d], value [B, m, H·d_v] → [B, n, H·d_v]; queries and keys turned already. By the fused kernel where
+  /// there is one for the combination, else by reference().
   Tensor operator()(Tensor const& query, Tensor const& key, Tensor const& value, Visibility const& visibility, Pass const& pass) const;
 
   /// The same as a composition of the steps, whatever the combination; differentiable to any order.
@@ -24,6 +26,9 @@ class Attention {
   /// The weights a_ij alone, [B, H, n, m].
   Tensor weights(Tensor const& query, Tensor const& key, Visibility const& visibility) const;
 
+  /// Queries or keys [B, T, H·d] turned by their positions (rotary), or as they are.
+  Tensor turned(Tensor const& x, std::int64_t offset) const { return position_ ? position_->turn(x, offset) : x; }
+
  private:
   std::string part_;
   std::int64_t heads_;
@@ -31,6 +36,7 @@ class Attention {
   std::unique_ptr<Score> score_;
   std::unique_ptr<Align> align_;
   std::unique_ptr<Read> read_;
+  std::unique_ptr<AttentionPosition> position_;
 };
 
 /// Projections, attention, and the projection of the heads' contexts (Vaswani et al. 2017, section 3.2.2).
@@ -43,8 +49,9 @@ class MultiHead {
     std::int64_t value_width;  ///< d_v, per head
     std::int64_t context;
   };
-  /// `residual`: the factor on the output projection's initial spread.
-  MultiHead(Scope const& scope, AttentionSettings const& settings, Shape const& shape, bool bias, double dropout, double residual);
+  /// `residual`: the factor on the output projection's initial spread. `position`: as Attention's.
+  MultiHead(Scope const& scope, AttentionSettings const& settings, Shape const& shape, bool bias, double dropout, double residual,
+            Position const* position = nullptr);
 
   /// x [B, n, width] attends to memory [B, m, width] → [B, n, width]. With a cache, `layer` says whose keys and values to continue;
   /// visibility.offset is then the position of the first query.

@@ -41,13 +41,96 @@ std::vector<StepKind<Read>>& step_kinds<Read>() {
 }
 
 std::vector<Field> AttentionSettings::fields() {
+  EstimatorSettings& e = estimator;
   return {
       {.name = "score", .target = &score, .help = "how well a query and a key match", .words = names<Score>()},
       {.name = "scale", .target = &scale, .help = "of scaled_dot: rsqrt, inverse, none, learned, or a number"},
       {.name = "align", .target = &align, .help = "weights from scores", .words = names<Align>()},
+      {.name = "window",
+       .target = &window,
+       .help = "D of local_m and local_p: keys at most so far from the centre",
+       .least = 0,
+       .greatest = 1e9,
+       .open = true},
+      {.name = "windowed", .target = &windowed, .help = "of local_p; false: no window, the Gaussian alone"},
       {.name = "read", .target = &read, .help = "a context from weights and values", .words = names<Read>()},
+      {.name = "estimator",
+       .target = &e.estimator,
+       .help = "of hard: its gradient",
+       .words = {"reinforce", "straight_through", "gumbel", "enumerate"}},
+      {.name = "baseline",
+       .target = &e.baseline,
+       .help = "of reinforce: what rewards are compared with",
+       .words = {"none", "moving_average", "self_critic", "leave_one_out"}},
+      {.name = "samples", .target = &e.samples, .help = "of hard: passes over a batch, averaged", .least = 1, .greatest = 1024},
+      {.name = "entropy", .target = &e.entropy, .help = "of reinforce: weight of the entropy bonus", .least = 0, .greatest = 1e9},
+      {.name = "expectation_rate",
+       .target = &e.expectation_rate,
+       .help = "of reinforce: probability that a batch reads the expectation",
+       .least = 0,
+       .greatest = 1},
+      {.name = "reward_weight", .target = &e.reward_weight, .help = "of reinforce: factor on rewards", .least = 0, .greatest = 1e9},
+      {.name = "temperature", .target = &e.temperature, .help = "of gumbel", .least = 0, .greatest = 1e9, .open = true},
+      {.name = "temperature_decay",
+       .target = &e.temperature_decay,
+       .help = "of gumbel: r of temperature · e^(-r step)",
+       .least = 0,
+       .greatest = 1e9},
+      {.name = "temperature_least",
+       .target = &e.temperature_least,
+       .help = "of gumbel: where the decay ends",
+       .least = 0,
+       .greatest = 1e9,
+       .open = true},
+      {.name = "evaluate",
+       .target = &e.evaluate,
+       .help = "of hard: what is read while evaluating",
+       .words = {"argmax", "sample", "expectation"}},
   };
 }
+
+namespace {
+
+/// Keys of hard attention that say nothing where they stand.
+std::optional<std::string> estimator_contradiction(AttentionSettings const& settings) {
+  EstimatorSettings const& e = settings.estimator;
+  EstimatorSettings const untouched;
+  struct Key {
+    char const* name;
+    bool touched;
+    char const* owner;  ///< the one estimator that has it; null: all
+  };
+  Key const keys[]{
+      {"estimator", e.estimator != untouched.estimator, nullptr},
+      {"baseline", e.baseline != untouched.baseline, "reinforce"},
+      {"samples", e.samples != untouched.samples, nullptr},
+      {"entropy", e.entropy != untouched.entropy, "reinforce"},
+      {"expectation_rate", e.expectation_rate != untouched.expectation_rate, "reinforce"},
+      {"reward_weight", e.reward_weight != untouched.reward_weight, "reinforce"},
+      {"temperature", e.temperature != untouched.temperature, "gumbel"},
+      {"temperature_decay", e.temperature_decay != untouched.temperature_decay, "gumbel"},
+      {"temperature_least", e.temperature_least != untouched.temperature_least, "gumbel"},
+      {"evaluate", e.evaluate != untouched.evaluate, nullptr},
+  };
+  for (Key const& key : keys) {
+    if (!key.touched) continue;
+    if (settings.read != "hard") return fmt::format("{}: is of the read 'hard' alone, not of '{}'", key.name, settings.read);
+    if (key.owner != nullptr && e.estimator != key.owner)
+      return fmt::format("{}: is of the estimator {} alone, not of {}", key.name, key.owner, e.estimator);
+  }
+  if (settings.read != "hard") return std::nullopt;
+  static std::vector<std::string> const distributions{"softmax", "local_m", "sparsemax", "entmax15"};
+  if (std::ranges::find(distributions, settings.align) == distributions.end()) {
+    return fmt::format("read: hard draws a key from each row of weights, and the rows of the align '{}' do not sum to one; those of {} do",
+                       settings.align, fmt::join(distributions, ", "));
+  }
+  if (e.estimator == "reinforce" && e.baseline == "leave_one_out" && e.samples < 2)
+    return fmt::format("samples: leave_one_out compares each sample with the others: it needs at least 2, not {}", e.samples);
+  if (e.estimator == "enumerate" && e.samples > 1) return fmt::format("samples: enumerate takes every choice, not {} samples", e.samples);
+  return std::nullopt;
+}
+
+}  // namespace
 
 std::optional<std::string> AttentionSettings::contradiction() {
   static std::vector<std::string> const words{"rsqrt", "inverse", "none", "learned"};
@@ -58,13 +141,20 @@ std::optional<std::string> AttentionSettings::contradiction() {
       return fmt::format("scale: '{}' is neither a number nor one of {}", scale, fmt::join(words, ", "));
     }
   }
+  AttentionSettings const untouched;
+  bool const local = align == "local_m" || align == "local_p";
+  if (!local && window != untouched.window) return fmt::format("window: the align '{}' has no window; local_m and local_p have", align);
+  if (align != "local_p" && !windowed) return fmt::format("windowed: is of local_p alone, not of '{}'", align);
   if (score != "scaled_dot" && scale != "rsqrt") return fmt::format("scale: the score '{}' has no scale; only scaled_dot has", score);
-  return std::nullopt;
+  return estimator_contradiction(*this);
 }
 
 std::vector<AttentionName> const& attention_names() {
   static std::vector<AttentionName> const table{
-      {"dot", "dot", "softmax", "soft"}, {"scaled", "scaled_dot", "softmax", "soft"}, {"scaled-dot", "scaled_dot", "softmax", "soft"}};
+      {"additive", "additive", "softmax", "soft"}, {"dot", "dot", "softmax", "soft"},
+      {"scaled", "scaled_dot", "softmax", "soft"}, {"scaled-dot", "scaled_dot", "softmax", "soft"},
+      {"general", "general", "softmax", "soft"},   {"local-m", "general", "local_m", "soft"},
+      {"local-p", "general", "local_p", "soft"},   {"hard", "scaled_dot", "softmax", "hard"}};
   return table;
 }
 

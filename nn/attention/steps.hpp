@@ -20,8 +20,12 @@ struct AttentionSettings : Settings {
   std::string score = "scaled_dot";
   std::string scale = "rsqrt";  ///< scaled_dot's s: rsqrt (1/√d), inverse (1/d), none (1), learned (per head, from 1/√d), or a number
   std::string align = "softmax";
+  double window = 10;    ///< D of local_m and local_p
+  bool windowed = true;  ///< local_p: false takes the softmax over all visible keys and keeps the Gaussian
   std::string read = "soft";
+  EstimatorSettings estimator;  ///< of hard; its keys stand beside the others
 
+  EstimatorSettings const* estimator_if_hard() const { return read == "hard" ? &estimator : nullptr; }
   std::vector<Field> fields() override;
   std::optional<std::string> contradiction() override;
   bool from_word(std::string_view word) override;
@@ -35,31 +39,51 @@ struct HeadShape {
   std::int64_t context;  ///< the most keys that a model is trained with
 };
 
+/// What a score gives to the fused kernels.
+struct FusedScore {
+  AttentionForm::Score kind;
+  double scale;
+  Tensor query;      ///< [B, n, H·d]: as it was, or with what the score multiplies it by
+  Tensor parameter;  ///< as fused_attention wants it
+};
+/// What an align gives to the fused kernels: a softmax over a window, perhaps times a Gaussian around centres.
+struct FusedAlign {
+  double window = 0;
+  bool gaussian = false;
+  double deviation = 1;
+  Tensor centres = {};  ///< [B, H, n, 1]
+};
+
 /// Scores: e_ij of query i and key j.
 class Score {
  public:
   virtual ~Score() = default;
   /// query [B, H, n, d], key [B, H, m, d] → [B, H, n, m].
   virtual Tensor operator()(Tensor const& query, Tensor const& key) const = 0;
-  /// s, if e_ij = s · q_i·k_j with a constant s: what the fused kernel for dot products takes.
-  virtual std::optional<double> constant_dot() const { return std::nullopt; }
+  /// The same for the fused kernels, if they have it: query [B, n, H·d].
+  virtual std::optional<FusedScore> fused(Tensor const& query, std::int64_t heads) const {
+    return static_cast<void>(query), static_cast<void>(heads), std::nullopt;
+  }
 };
 
 /// Weights a_ij from scores.
 class Align {
  public:
   virtual ~Align() = default;
-  /// scores [B, H, n, m] → weights [B, H, n, m], 0 where a key is not visible; a row that sees nothing is zeros.
-  virtual Tensor operator()(Tensor const& scores, Visibility const& visibility) const = 0;
-  virtual bool is_softmax() const { return false; }
+  /// scores [B, H, n, m], query [B, H, n, d] → weights [B, H, n, m], 0 where a key is not visible; a row that sees nothing is zeros.
+  virtual Tensor operator()(Tensor const& scores, Tensor const& query, Visibility const& visibility) const = 0;
+  /// The same for the fused kernels, if they have it: query [B, n, H·d].
+  virtual std::optional<FusedAlign> fused(Tensor const& query, std::int64_t heads, std::int64_t keys, Visibility const& visibility) const {
+    return static_cast<void>(query), static_cast<void>(heads), static_cast<void>(keys), static_cast<void>(visibility), std::nullopt;
+  }
 };
 
-/// Contexts c_i from weights and values.
+/// Contexts c_i = Σ_j r_ij v_j from weights.
 class Read {
  public:
   virtual ~Read() = default;
-  /// weights [B, H, n, m], value [B, H, m, d_v] → [B, H, n, d_v].
-  virtual Tensor operator()(Tensor const& weights, Tensor const& value) const = 0;
+  /// weights a_ij [B, H, n, m] → r_ij, likewise. `place` names the layer.
+  virtual Tensor operator()(Tensor const& weights, Visibility const& visibility, Pass const& pass, std::string const& place) const = 0;
   virtual bool is_expectation() const { return false; }
 };
 
@@ -67,6 +91,7 @@ class Read {
 template <class Step>
 struct StepKind {
   std::string name, formula, paper, cost;
+  std::string smooth;  ///< where it is differentiable
   std::function<std::unique_ptr<Step>(Scope const& scope, AttentionSettings const& settings, HeadShape const& shape)> make;
 };
 

@@ -1,73 +1,16 @@
 #pragma once
 
-#include <memory>
-#include <vector>
-
-#include "nn/attention/attention.hpp"
-#include "nn/layers.hpp"
-#include "nn/model.hpp"
-#include "nn/position.hpp"
+#include "nn/models/transformer_stack.hpp"
 
 namespace heed {
 
-/// `model: {kind: gpt, …}`.
-struct GptSettings : Settings {
-  std::int64_t layers = 4;
-  std::int64_t heads = 4;
-  std::int64_t width = 128;
-  std::int64_t context = 64;
-  std::string position = "learned";
-  AttentionSettings attention;
-  std::string activation = "gelu";
-  NormSettings norm;
-  bool bias = true;
-  bool tie = true;
-  double dropout = 0;
-  std::optional<std::int64_t> key_width;    ///< d_k; width / heads unless given
-  std::optional<std::int64_t> value_width;  ///< d_v; width / heads unless given
+using GptSettings = StackSettings;
 
-  std::vector<Field> fields() override;
-  std::optional<std::string> contradiction() override;
-};
-
-/// One layer: attention and a two-layer perceptron, each around a residual branch.
-class Block {
+/// A decoder-only Transformer (Radford et al. 2018): every token sees itself and those before it, and predicts the next.
+class Gpt : public TransformerStack {
  public:
-  Block(Scope const& scope, GptSettings const& settings);
-  /// x [B, T, width] → [B, T, width].
-  Tensor operator()(Tensor x, Visibility const& visibility, Pass const& pass, std::size_t layer) const;
-
- private:
-  std::string path_;
-  bool pre_;
-  double dropout_;
-  Norm norm1_;
-  MultiHead attention_;
-  Norm norm2_;
-  Mlp mlp_;
-};
-
-/// A decoder-only Transformer (Radford et al. 2018), pre-norm with a tied head unless told otherwise.
-class Gpt : public Model {
- public:
-  Gpt(Parameters& parameters, GptSettings const& settings, std::int64_t vocabulary);
-
-  Tensor logits(Batch const& batch, Pass const& pass) const override;
-  std::int64_t context() const override { return settings_.context; }
-  std::int64_t vocabulary() const override { return tokens_.weight.size(0); }
-  std::int64_t width() const override { return settings_.width; }
-  std::optional<std::int64_t> limit() const override { return position_->limit(); }
-  std::size_t cache_layers() const override { return blocks_.size(); }
-  double kept_elements(std::int64_t batch, std::int64_t tokens) const override;
-  double flops_per_token() const override;
-
- private:
-  GptSettings settings_;
-  Embedding tokens_;
-  std::unique_ptr<Position> position_;
-  std::vector<Block> blocks_;
-  std::optional<Norm> norm_;
-  Tensor head_;
+  Gpt(Parameters& parameters, GptSettings const& settings, std::int64_t vocabulary)
+      : TransformerStack(parameters, settings, vocabulary, Sees::past) {}
 };
 
 }  // namespace heed

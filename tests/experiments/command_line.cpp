@@ -78,6 +78,19 @@ TEST_SUITE("command_line") {
     CHECK(!parsed({"sample", "r"}).sample.tokens);
   }
 
+  TEST_CASE("inspections: a run, a text of any look, and where the weights go") {
+    auto const line = parsed({"inspect", "runs/a", "--text", "-x [MASK]", "--save", "w.npz", "--output", "o", "--quiet"});
+    CHECK(line.command == "inspect");
+    CHECK(line.inspect.run == "runs/a");
+    CHECK(line.inspect.text == "-x [MASK]");
+    CHECK(line.inspect.save == "w.npz");
+    CHECK(line.inspect.places.output == "o");
+    CHECK(line.inspect.quiet);
+    CHECK(parsed({"inspect", "--text", "x", "r"}).inspect.run == "r");
+    CHECK(refused({"inspect", "r"}) == "inspect: --text is required (see heed --help)");
+    CHECK(refused({"inspect", "--text", "x"}) == "inspect: RUN is required (see heed --help)");
+  }
+
   TEST_CASE("pages") {
     auto const help = parsed({}).page;
     for (char const* part :
@@ -85,7 +98,7 @@ TEST_SUITE("command_line") {
       CHECK(help.find(part) != std::string::npos);
     CHECK(parsed({"--help"}).page == help);
     CHECK(parsed({"help"}).page == help);
-    for (std::string const command : {"run", "check", "sample", "list"}) {
+    for (std::string const command : {"run", "check", "sample", "inspect", "list"}) {
       auto const page = parsed({command, "--help"}).page;
       CHECK(page.find("usage: heed " + command) != std::string::npos);
       CHECK(page.find("--output DIR") != std::string::npos);
@@ -96,8 +109,9 @@ TEST_SUITE("command_line") {
   }
 
   TEST_CASE("what cannot be meant is refused, with the nearest that can") {
-    CHECK(refused({"sampel", "x"}) == "sampel: there is no such command; did you mean 'sample'? (there are run, check, sample, list)");
-    CHECK(refused({"train", "x"}) == "train: there is no such command (there are run, check, sample, list)");
+    CHECK(refused({"sampel", "x"}) ==
+          "sampel: there is no such command; did you mean 'sample'? (there are run, check, sample, inspect, list)");
+    CHECK(refused({"train", "x"}) == "train: there is no such command (there are run, check, sample, inspect, list)");
     CHECK(refused({"--quiet"}).find("a command is missing") != std::string::npos);
     CHECK(refused({"run"}) == "run: CONFIG is required (see heed --help)");
     CHECK(refused({"run", "a", "--fersh"}) == "--fersh: there is no such option; did you mean '--fresh'?");

@@ -209,7 +209,8 @@ Outputs attention_case(Case& c, bool by_kernel) {
   settings.score = c.attribute<std::string>("score");
   settings.align = c.attribute<std::string>("align");
   if (c.attributes.contains("scale")) settings.scale = c.attribute<std::string>("scale");
-  REQUIRE(c.attribute<std::string>("position") == "none");
+  if (c.attributes.contains("window")) settings.window = c.attribute<double>("window");
+  if (c.attributes.contains("windowed")) settings.windowed = c.attribute<bool>("windowed");
   Tensor const query = c.leaf("input.query");
   Tensor const key = c.leaf("input.key");
   Tensor const value = c.leaf("input.value");
@@ -217,14 +218,16 @@ Outputs attention_case(Case& c, bool by_kernel) {
       .causal = c.attribute<bool>("causal"), .lengths = c.has("input.lengths") ? c.read("input.lengths") : Tensor(), .offset = 0};
 
   Parameters parameters(1, DType::float64);
-  Attention const attention(Scope(parameters), settings, {query.size(1), query.size(3), key.size(2) + 2}, 0);
+  PositionShape const place{key.size(2) + 2, query.size(1) * query.size(3), query.size(1)};
+  auto const position = make_position(c.attribute<std::string>("position"), Scope(parameters), place);
+  Attention const attention(Scope(parameters), settings, {query.size(1), query.size(3), key.size(2) + 2}, 0, position.get());
   NamedTensors values;
   for (auto const& [name, parameter] : parameters.all()) values.emplace_back(name, c.read("parameter." + name));
   parameters.assign(values);
   for (auto const& [name, parameter] : parameters.all()) c.leaves.emplace_back("parameter." + name, parameter);
 
-  Tensor const q = merge_heads(query);
-  Tensor const k = merge_heads(key);
+  Tensor const q = attention.turned(merge_heads(query), 0);
+  Tensor const k = attention.turned(merge_heads(key), 0);
   Tensor const context =
       by_kernel ? attention(q, k, merge_heads(value), visibility, {}) : attention.reference(q, k, merge_heads(value), visibility, {});
   return {{"context", split_heads(context, query.size(1))}, {"weights", attention.weights(q, k, visibility)}};

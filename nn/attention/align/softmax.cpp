@@ -7,13 +7,13 @@ namespace heed {
 namespace {
 
 struct Softmax : Align {
-  Tensor operator()(Tensor const& scores, Visibility const& visibility) const override {
+  Tensor operator()(Tensor const& scores, Tensor const&, Visibility const& visibility) const override {
     return masked_softmax(scores, visibility.mask(scores.size(-2), scores.size(-1), scores.dtype()));
   }
-  bool is_softmax() const override { return true; }
+  std::optional<FusedAlign> fused(Tensor const&, std::int64_t, std::int64_t, Visibility const&) const override { return FusedAlign{}; }
 };
 
-Declared<Align> const declared{{"softmax", "e^{e_ij} / Σ_j e^{e_ij}", "Bahdanau et al. 2015", "n m",
+Declared<Align> const declared{{"softmax", "e^{e_ij} / Σ_j e^{e_ij}", "Bahdanau et al. 2015", "n m", "everywhere",
                                 [](Scope const&, AttentionSettings const&, HeadShape const&) { return std::make_unique<Softmax>(); }}};
 
 }  // namespace

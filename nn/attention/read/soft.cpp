@@ -7,11 +7,11 @@ namespace heed {
 namespace {
 
 struct Soft : Read {
-  Tensor operator()(Tensor const& weights, Tensor const& value) const override { return matmul(weights, value); }
+  Tensor operator()(Tensor const& weights, Visibility const&, Pass const&, std::string const&) const override { return weights; }
   bool is_expectation() const override { return true; }
 };
 
-Declared<Read> const declared{{"soft", "Σ_j a_ij v_j", "Bahdanau et al. 2015", "n m d_v",
+Declared<Read> const declared{{"soft", "Σ_j a_ij v_j", "Bahdanau et al. 2015", "n m d_v", "everywhere",
                                [](Scope const&, AttentionSettings const&, HeadShape const&) { return std::make_unique<Soft>(); }}};
 
 }  // namespace

@@ -12,7 +12,9 @@ namespace {
 struct ScaledDot : Score {
   explicit ScaledDot(double s) : factor(s) {}
   Tensor operator()(Tensor const& query, Tensor const& key) const override { return matmul(scale(query, factor), key, false, true); }
-  std::optional<double> constant_dot() const override { return factor; }
+  std::optional<FusedScore> fused(Tensor const& query, std::int64_t) const override {
+    return FusedScore{AttentionForm::Score::dot, factor, query, {}};
+  }
 
   double factor;
 };
@@ -23,6 +25,11 @@ struct LearnedScale : Score {
       : scale(scope.parameter("scale", {shape.heads}, Initial::constant(1 / std::sqrt(static_cast<double>(shape.width))))) {}
   Tensor operator()(Tensor const& query, Tensor const& key) const override {
     return matmul(query * reshape(scale, {-1, 1, 1}), key, false, true);
+  }
+  std::optional<FusedScore> fused(Tensor const& query, std::int64_t heads) const override {
+    Tensor const apart = reshape(query, {query.size(0), query.size(1), heads, query.size(2) / heads});
+    return FusedScore{
+        AttentionForm::Score::dot, 1, reshape(apart * unsqueeze(scale, 1), {query.size(0), query.size(1), query.size(2)}), {}};
   }
 
   Tensor scale;  // [H]
@@ -36,7 +43,7 @@ std::unique_ptr<Score> make(Scope const& scope, AttentionSettings const& setting
   return std::make_unique<ScaledDot>(settings.scale == "none" ? 1 : std::strtod(settings.scale.c_str(), nullptr));
 }
 
-Declared<Score> const declared{{"scaled_dot", "s · q_i · k_j, s = 1/√d", "Vaswani et al. 2017", "n m d", make}};
+Declared<Score> const declared{{"scaled_dot", "s · q_i · k_j, s = 1/√d", "Vaswani et al. 2017", "n m d", "everywhere", make}};
 
 }  // namespace
 

@@ -1,0 +1,39 @@
+#pragma once
+
+#include <cstdint>
+
+#include "autograd/operations.hpp"
+
+namespace heed::kernels {
+
+/// The keys that a query attends to, [first, last).
+struct Stretch {
+  std::int64_t first, last;
+};
+
+/// The visible keys (the first `visible`) with |j − centre| ≤ reach; if there is none, the visible key nearest to the centre (the lower of
+/// two). Empty only where nothing is visible.
+Stretch window_around(double centre, double reach, std::int64_t visible);
+
+/// One call of fused attention: shapes, settings, and the arrays (undefined where a part is not used).
+struct AttentionCall {
+  AttentionForm form;
+  std::int64_t batch, queries, keys, width, value_width;
+  Tensor query, key, value;  ///< [B, n, H·d], [B, m, H·d], [B, m, H·d_v]
+  Tensor parameter;          ///< additive's vector [H, d], cosine's sharpness [H]
+  Tensor relative;           ///< [H, n + m − 1]: added to e_ij at j − i + n − 1
+  Tensor centres;            ///< local_p's p [B, H, n, 1]
+};
+
+/// context [B, n, H·d_v], and what the backward pass needs beside the inputs: log Σ e^e of every row, [B, H, n].
+template <class T>
+void attention_forward(AttentionCall const& call, Tensor& context, Tensor& norms);
+
+/// Gradients of the inputs from that of the context; those whose input is undefined stay so.
+struct AttentionGradients {
+  Tensor query, key, value, parameter, relative, centres;
+};
+template <class T>
+AttentionGradients attention_backward(AttentionCall const& call, Tensor const& norms, Tensor const& dcontext);
+
+}  // namespace heed::kernels

@@ -1,0 +1,76 @@
+#include "experiments/data/masked.hpp"
+
+#include <algorithm>
+
+#include <nlohmann/json.hpp>
+
+#include "experiments/data/tokenizer.hpp"
+
+namespace heed {
+
+namespace {
+
+constexpr double chosen = 0.15;
+constexpr double masked_of_chosen = 0.8;
+constexpr double random_of_chosen = 0.1;
+
+/// Rows of one batch on the way from plain to masked.
+struct Rows {
+  std::span<std::int64_t> inputs, targets;
+  std::int64_t vocabulary;  ///< of the plain data, and the number of [MASK]
+
+  void choose(std::size_t i, double how, std::uint64_t random) const {
+    targets[i] = inputs[i];
+    if (how < masked_of_chosen)
+      inputs[i] = vocabulary;
+    else if (how < masked_of_chosen + random_of_chosen)
+      inputs[i] = static_cast<std::int64_t>(random);
+  }
+};
+
+}  // namespace
+
+MaskedDataset::MaskedDataset(std::unique_ptr<Dataset> plain, std::uint64_t seed) : plain_(std::move(plain)), seed_(seed) {
+  if (auto const tokenizer = plain_->tokenizer(); !tokenizer.empty()) end_ = restore_tokenizer(tokenizer).end();
+}
+
+Batch MaskedDataset::training(std::int64_t index, std::int64_t batch, std::int64_t context) const {
+  return masked(plain_->training(index, batch, context), Stream(seed_, "data.masks"), index * batch);
+}
+
+Batch MaskedDataset::validation(std::int64_t index, std::int64_t batch, std::int64_t context) const {
+  return masked(plain_->validation(index, batch, context), Stream(0, "data.held_out_masks"), index * batch);
+}
+
+Batch MaskedDataset::masked(Batch const& plain, Stream const& stream, std::int64_t first_row) const {
+  Batch result{plain.inputs.clone(), Tensor::full(plain.targets.shape(), -1, DType::int64), plain.source, plain.source_lengths};
+  auto const predicted = plain.targets.data<std::int64_t>();  // −1: padding
+  Rows const rows{result.inputs.mutable_data<std::int64_t>(), result.targets.mutable_data<std::int64_t>(), plain_->vocabulary()};
+  auto const length = static_cast<std::size_t>(plain.inputs.size(1));
+  auto const vocabulary = static_cast<std::uint64_t>(plain_->vocabulary());
+
+  std::vector<std::size_t> eligible;
+  bool any = false;
+  for (std::size_t i = 0; i < predicted.size(); ++i) {
+    if (predicted[i] < 0 || rows.inputs[i] == end_) continue;
+    eligible.push_back(i);
+    Stream const row = stream.child(static_cast<std::uint64_t>(first_row) + i / length);
+    std::uint64_t const draw = 3 * (i % length);
+    if (row.uniform(draw) >= chosen) continue;
+    rows.choose(i, row.uniform(draw + 1), row.below(draw + 2, vocabulary));
+    any = true;
+  }
+  if (!any && !eligible.empty()) {
+    Stream const batch = stream.child("batch").child(static_cast<std::uint64_t>(first_row));
+    rows.choose(eligible[batch.below(0, eligible.size())], batch.uniform(1), batch.below(2, vocabulary));
+  }
+  return result;
+}
+
+nlohmann::json MaskedDataset::describe() const {
+  auto result = plain_->describe();
+  result["masked"] = {{"chosen", chosen}, {"mask", masked_of_chosen}, {"random", random_of_chosen}, {"token", mask()}};
+  return result;
+}
+
+}  // namespace heed

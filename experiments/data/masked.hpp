@@ -1,0 +1,43 @@
+#pragma once
+
+#include <memory>
+#include <optional>
+
+#include "autograd/random.hpp"
+#include "experiments/data/dataset.hpp"
+
+namespace heed {
+
+/// Masked language modelling (Devlin et al. 2019, section 3.1) over the rows of other data: each token is chosen with probability 0.15; a
+/// chosen one is replaced by [MASK] with probability 0.8, by a token drawn uniformly with 0.1, and kept with 0.1. The targets are the
+/// chosen tokens as they were, −1 elsewhere. Padding and ends of sentences are never chosen. A batch without any chosen token gets one.
+///
+/// What is chosen in a row depends on the seed and the row's number in training, on the number alone in validation. [MASK] is the token
+/// after the last of the other data.
+class MaskedDataset : public Dataset {
+ public:
+  MaskedDataset(std::unique_ptr<Dataset> plain, std::uint64_t seed);
+
+  std::int64_t vocabulary() const override { return plain_->vocabulary() + 1; }
+  std::int64_t mask() const { return plain_->vocabulary(); }
+  Batch training(std::int64_t index, std::int64_t batch, std::int64_t context) const override;
+  std::int64_t validation_batches(std::int64_t batch, std::int64_t context) const override {
+    return plain_->validation_batches(batch, context);
+  }
+  Batch validation(std::int64_t index, std::int64_t batch, std::int64_t context) const override;
+
+  std::optional<std::vector<std::int64_t>> encode(std::string const& text) const override { return plain_->encode(text); }
+  /// Without [MASK], which no text has.
+  std::optional<std::string> decode(std::vector<std::int64_t> const& tokens) const override { return plain_->decode(tokens); }
+  std::string tokenizer() const override { return plain_->tokenizer(); }
+  nlohmann::json describe() const override;
+
+ private:
+  Batch masked(Batch const& plain, Stream const& stream, std::int64_t first_row) const;
+
+  std::unique_ptr<Dataset> plain_;
+  std::uint64_t seed_;
+  std::optional<std::int64_t> end_;  // of a sentence
+};
+
+}  // namespace heed

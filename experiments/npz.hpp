@@ -1,0 +1,30 @@
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "autograd/tensor.hpp"
+
+namespace heed {
+
+/// One array of an .npz file, as the bytes of its .npy (format version 1.0; little-endian, row-major).
+struct NpyArray {
+  std::string name;
+  std::string npy;
+
+  static NpyArray of(std::string name, Tensor const& values);
+  /// A one-dimensional array of texts (dtype `<U…`, UTF-32 padded with zeros); the texts are UTF-8.
+  static NpyArray of(std::string name, std::vector<std::string> const& texts);
+};
+
+/// Writes arrays as numpy.savez does: a zip archive, not compressed, of one NAME.npy each; `numpy.load(path)["NAME"]` reads them. The file
+/// appears whole or not at all. Throws FileError, also beyond the 4 GB of a plain zip.
+void write_npz(std::filesystem::path const& path, std::vector<NpyArray> const& arrays);
+
+/// CRC-32 as in zip, gzip and PNG (polynomial 0xEDB88320).
+std::uint32_t crc32(std::string_view bytes);
+
+}  // namespace heed

@@ -1,0 +1,31 @@
+// e_ij = vᵀ tanh(q_i + k_j), the query and the key already carrying their projections W_a and U_a
+
+#include <cmath>
+
+#include "nn/attention/steps.hpp"
+
+namespace heed {
+
+namespace {
+
+struct Additive : Score {
+  Additive(Scope const& scope, HeadShape const& shape)
+      : vector(scope.parameter("vector", {shape.heads, shape.width}, Initial::normal(1 / std::sqrt(static_cast<double>(shape.width))))) {}
+  Tensor operator()(Tensor const& query, Tensor const& key) const override {
+    Tensor const hidden = tanh(unsqueeze(query, 3) + unsqueeze(key, 2));  // [B, H, n, m, d]
+    return squeeze(matmul(hidden, reshape(vector, {vector.size(0), 1, vector.size(1), 1})), -1);
+  }
+  std::optional<FusedScore> fused(Tensor const& query, std::int64_t) const override {
+    return FusedScore{AttentionForm::Score::additive, 1, query, vector};
+  }
+
+  Tensor vector;  // [H, d]
+};
+
+Declared<Score> const declared{
+    {"additive", "vᵀ tanh(q_i + k_j)", "Bahdanau et al. 2015", "n m d", "everywhere",
+     [](Scope const& scope, AttentionSettings const&, HeadShape const& shape) { return std::make_unique<Additive>(scope, shape); }}};
+
+}  // namespace
+
+}  // namespace heed

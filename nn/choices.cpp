@@ -1,0 +1,55 @@
+#include "nn/choices.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <memory>
+
+#include "autograd/error.hpp"
+#include "autograd/graph.hpp"
+#include "autograd/operations.hpp"
+#include "nn/pass.hpp"
+
+namespace heed {
+
+double EstimatorSettings::temperature_at(std::int64_t step) const {
+  return std::min(temperature, std::max(temperature_least, temperature * std::exp(-temperature_decay * static_cast<double>(step))));
+}
+
+Tensor recomputed(std::function<Tensor(Tensor const& x, Pass const& pass)> const& f, Tensor const& x, Pass const& pass) {
+  if (pass.choices == nullptr) return checkpoint([f, pass](std::vector<Tensor> const& in) { return f(in[0], pass); }, {x});
+  if (pass.choices->mode == Choices::Mode::given) throw Error("estimator: enumerate keeps the whole pass; train.recompute cannot be true");
+
+  // One tensor comes out of checkpoint(): the choices travel as further columns of the result, [B, n, H] each.
+  struct Columns {
+    std::int64_t heads;
+    bool causal;
+  };
+  auto const layout = std::make_shared<std::vector<Columns>>();
+  auto const packed = [f, pass, layout, mode = pass.choices->mode](std::vector<Tensor> const& in) {
+    Choices choices{.mode = mode, .made = {}, .codes = {}};
+    Pass inner = pass;
+    inner.choices = &choices;
+    std::vector<Tensor> columns{f(in[0], inner)};
+    layout->clear();
+    for (auto const& made : choices.made) {
+      layout->push_back({made.probability.size(1), made.causal});
+      columns.push_back(transpose(made.probability));
+      columns.push_back(transpose(made.entropy));
+    }
+    return concatenate(columns, -1);
+  };
+  Tensor const all = checkpoint(packed, {x});
+
+  std::int64_t end = all.size(-1);
+  for (auto const& columns : *layout) end -= 2 * columns.heads;
+  Tensor const y = slice(all, -1, 0, end);
+  for (auto const& [heads, causal] : *layout) {
+    Tensor const probability = transpose(slice(all, -1, end, end + heads));
+    Tensor const entropy = transpose(slice(all, -1, end + heads, end + 2 * heads));
+    pass.choices->made.push_back({probability, entropy, causal});
+    end += 2 * heads;
+  }
+  return y;
+}
+
+}  // namespace heed

@@ -1,0 +1,57 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "autograd/tensor.hpp"
+
+namespace heed {
+
+struct Pass;
+
+/// How the gradient through a random choice of a key is estimated: keys of `attention: {read: hard, …}`. Xu et al. 2015, section 4.1.
+/// The defaults are theirs, but for λ_r, which is 1/10 in their program and 1, where the estimate is unbiased, in their paper.
+struct EstimatorSettings {
+  std::string estimator = "reinforce";
+  std::string baseline = "moving_average";
+  std::int64_t samples = 1;
+  double entropy = 0.002;         ///< λ_e
+  double expectation_rate = 0.5;  ///< the probability that a batch reads the expectation instead of samples
+  double reward_weight = 1;       ///< λ_r
+  double temperature = 1;         ///< τ of the first step
+  double temperature_decay = 0;   ///< r: at step t, τ e^{−rt}, but not below temperature_least (Jang et al. 2017)
+  double temperature_least = 0.1;
+  std::string evaluate = "argmax";
+
+  /// τ after so many updates.
+  double temperature_at(std::int64_t step) const;
+  /// Whether the choices themselves carry a gradient, for which their probabilities must be known.
+  bool scores_choices() const { return estimator == "reinforce" || estimator == "enumerate"; }
+};
+
+/// What the hard reads of one forward pass have chosen, layer by layer.
+struct Choices {
+  enum class Mode { sample, expectation, given };
+  /// One choice a sequence, head and query.
+  struct Made {
+    Tensor probability;  ///< a_J, [B, H, n]; 1 for a query that sees no key
+    Tensor entropy;      ///< −Σ_j a_j log a_j, [B, H, n]
+    bool causal;         ///< a choice at query i touches no position before i
+  };
+
+  Mode mode = Mode::sample;
+  std::vector<Made> made;
+  /// Of Mode::given: one number a sequence, whose mixed-radix digits (a digit a choice, of as many values as there are keys to choose from)
+  /// are the choices; what is left of it after the choices made.
+  std::vector<std::int64_t> codes;
+  double combinations = 1;  ///< the product of the radices so far: how many codes there are
+};
+
+/// f(x, pass), run again for its gradient instead of keeping what is between (see checkpoint()), together with the choices made in
+/// it: these leave it beside its result, so that their probabilities have gradients. x and the result are [B, n, …], and the n are also the
+/// queries of the choices. Throws Error for choices that are given (enumerate).
+Tensor recomputed(std::function<Tensor(Tensor const& x, Pass const& pass)> const& f, Tensor const& x, Pass const& pass);
+
+}  // namespace heed

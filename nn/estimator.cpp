@@ -1,0 +1,185 @@
+#include "nn/estimator.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include <fmt/format.h>
+
+#include "autograd/error.hpp"
+#include "autograd/graph.hpp"
+
+namespace heed {
+
+namespace {
+
+constexpr char const* average_name = "estimator.moving_average";
+constexpr double most_combinations = 1 << 16;
+constexpr std::int64_t rows_at_once = 1024;
+
+/// A batch's rows, `count` times over: row k·B + b is row b.
+Batch repeated(Batch const& batch, std::int64_t count) {
+  auto const again = [count](Tensor const& rows) {
+    return rows.defined() ? concatenate(std::vector(static_cast<std::size_t>(count), rows), 0) : rows;
+  };
+  Batch result = batch;
+  for (Tensor* const part : {&result.inputs, &result.targets, &result.source, &result.source_lengths}) *part = again(*part);
+  return result;
+}
+
+/// Losses from each place to the end, [B, T]: what a choice at a place can still touch.
+Tensor losses_to_go(Tensor const& losses) { return cumsum(losses.detach(), 1, true); }
+
+/// What each choice of a read can still touch, [B, 1, n] or, if it touches the whole sequence, [B, 1, 1].
+Tensor of_choices(Tensor const& to_go, Choices::Made const& made) {
+  bool const by_place = made.causal && made.probability.size(2) == to_go.size(1);
+  return unsqueeze(by_place ? to_go : slice(to_go, 1, 0, 1), 1);
+}
+
+}  // namespace
+
+Tensor token_losses(Tensor const& logits, Tensor const& targets, double label_smoothing) {
+  Tensor const scores = log_softmax(logits, -1);
+  std::vector<std::int64_t> index;
+  std::vector<double> counts;
+  for (std::int64_t const target : targets.data<std::int64_t>()) {
+    index.push_back(std::max<std::int64_t>(target, 0));
+    counts.push_back(target >= 0 ? 1 : 0);
+  }
+  Tensor losses = -squeeze(gather(scores, -1, unsqueeze(Tensor::of(index, targets.shape()), -1)), -1);
+  if (label_smoothing > 0) losses = scale(losses, 1 - label_smoothing) - scale(mean(scores, {-1}), label_smoothing);
+  return losses * Tensor::of(counts, targets.shape(), logits.dtype());
+}
+
+void Estimator::check(Model const& model, Batch const& batch) const {
+  if (settings_.estimator == "enumerate") combinations(model, batch);
+}
+
+/// How many there are of choices a sequence.
+double Estimator::combinations(Model const& model, Batch const& batch) const {
+  NoGrad const quiet;
+  Choices choices{.mode = Choices::Mode::given, .made = {}, .codes = {}};
+  choices.codes.assign(static_cast<std::size_t>(batch.inputs.size(0)), 0);
+  Pass pass;
+  pass.choices = &choices;
+  model.logits(batch, pass);
+  if (choices.combinations <= most_combinations) return choices.combinations;
+  throw Error(
+      fmt::format("estimator: enumerate would sum over {:.3g} combinations of choices a sequence, more than {:.0f}; "
+                  "fewer layers, heads or places, or reinforce",
+                  choices.combinations, most_combinations));
+}
+
+double Estimator::accumulate(Model const& model, Batch const& batch, Pass const& given, double label_smoothing, double targets) {
+  if (settings_.estimator == "enumerate") return enumerate(model, batch, given, label_smoothing, targets);
+  bool const reinforces = settings_.estimator == "reinforce";
+  bool const expects = reinforces && given.noise && given.noise->child("expectation").uniform(0) < settings_.expectation_rate;
+  std::int64_t const samples = expects ? 1 : settings_.samples;
+
+  Choices choices;
+  if (expects) choices.mode = Choices::Mode::expectation;
+  Pass pass = given;
+  pass.choices = &choices;
+  Batch const rows = repeated(batch, samples);
+  Tensor const losses = token_losses(model.logits(rows, pass), rows.targets, label_smoothing);
+  double const share = 1 / (static_cast<double>(samples) * targets);
+  Tensor const loss = scale(sum(losses), share);
+
+  // The gradient of `objective` is the estimate.
+  Tensor objective = loss;
+  if (!choices.made.empty()) {
+    Tensor const to_go = losses_to_go(losses);
+    Tensor const reference = baseline(to_go, model, batch, given, label_smoothing);
+    Tensor const advantage = scale(reference.defined() ? to_go - reference : to_go, settings_.reward_weight * share);
+    for (auto const& made : choices.made) {
+      objective = objective + sum(of_choices(advantage, made) * log(made.probability));
+      if (settings_.entropy > 0) objective = objective - scale(sum(made.entropy), settings_.entropy * share);
+    }
+    if (averages()) observe(to_go);
+  }
+  objective.backward();
+  return loss.item();
+}
+
+Tensor Estimator::baseline(Tensor const& to_go, Model const& model, Batch const& batch, Pass const& pass, double label_smoothing) const {
+  std::int64_t const places = to_go.size(1);
+  if (averages()) {
+    std::vector<double> known = average_;
+    known.resize(static_cast<std::size_t>(places), 0.0);
+    return Tensor::of(known, {1, places}, to_go.dtype());
+  }
+  if (settings_.baseline == "self_critic") {
+    NoGrad const quiet;
+    Choices expectation;
+    expectation.mode = Choices::Mode::expectation;
+    Pass soft = pass;
+    soft.choices = &expectation;
+    Tensor const expected = losses_to_go(token_losses(model.logits(batch, soft), batch.targets, label_smoothing));
+    return concatenate(std::vector(static_cast<std::size_t>(settings_.samples), expected), 0);
+  }
+  if (settings_.baseline == "leave_one_out") {
+    Tensor const apart = reshape(to_go, {settings_.samples, -1, places});
+    Tensor const others = scale(sum(apart, {0}, true) - apart, 1 / static_cast<double>(settings_.samples - 1));
+    return reshape(others, {-1, places});
+  }
+  return {};
+}
+
+double Estimator::enumerate(Model const& model, Batch const& batch, Pass pass, double label_smoothing, double targets) const {
+  auto const all = static_cast<std::int64_t>(combinations(model, batch));
+  std::int64_t const sequences = batch.inputs.size(0);
+  std::int64_t const at_once = std::clamp<std::int64_t>(rows_at_once / sequences, 1, all);
+  double loss = 0;
+  for (std::int64_t first = 0; first < all; first += at_once) {
+    std::int64_t const count = std::min(at_once, all - first);
+    Choices choices{.mode = Choices::Mode::given, .made = {}, .codes = {}};
+    for (std::int64_t code = first; code < first + count; ++code)
+      choices.codes.insert(choices.codes.end(), static_cast<std::size_t>(sequences), code);
+    pass.choices = &choices;
+    Batch const rows = repeated(batch, count);
+    Tensor const losses = sum(token_losses(model.logits(rows, pass), rows.targets, label_smoothing), {1});
+
+    Tensor probability = Tensor::ones(losses.shape(), losses.dtype());
+    for (auto const& made : choices.made) {
+      for (std::int64_t h = 0; h < made.probability.size(1); ++h) {
+        for (std::int64_t i = 0; i < made.probability.size(2); ++i)
+          probability = probability * reshape(slice(slice(made.probability, 1, h, h + 1), 2, i, i + 1), {-1});
+      }
+    }
+    Tensor const expected = scale(sum(probability * losses), 1 / targets);
+    expected.backward();
+    loss += expected.item();
+  }
+  return loss;
+}
+
+void Estimator::observe(Tensor const& to_go) {
+  std::vector<double> const sums = sum(to_go, {0}).to_vector();
+  if (observed_.size() < sums.size()) observed_.resize(sums.size(), 0.0);
+  for (std::size_t i = 0; i < sums.size(); ++i) observed_[i] += sums[i];
+  rows_ += static_cast<double>(to_go.size(0));
+}
+
+void Estimator::begin_step() {
+  observed_.clear();
+  rows_ = 0;
+}
+
+void Estimator::end_step() {
+  average_.resize(std::max(average_.size(), observed_.size()), 0.0);
+  for (std::size_t i = 0; i < observed_.size(); ++i) average_[i] = 0.9 * average_[i] + 0.1 * observed_[i] / rows_;
+  begin_step();
+}
+
+Estimator::NamedTensors Estimator::state() const {
+  if (!averages()) return {};
+  return {{average_name, Tensor::of(average_, {static_cast<std::int64_t>(average_.size())})}};
+}
+
+void Estimator::load_state(NamedTensors const& state) {
+  if (!averages()) return;
+  auto const found = std::ranges::find(state, average_name, &NamedTensors::value_type::first);
+  if (found == state.end()) throw Error(fmt::format("there is no '{}'", average_name));
+  average_ = found->second.to_vector();
+}
+
+}  // namespace heed

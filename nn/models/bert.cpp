@@ -1,0 +1,15 @@
+#include "nn/models/bert.hpp"
+
+namespace heed {
+
+namespace {
+
+DeclaredModel const declared{{"bert", "bidirectional Transformer encoder, predicts masked tokens (Devlin et al. 2019)",
+                              Objective::masked_tokens, [] { return std::make_shared<BertSettings>(); },
+                              [](Parameters& parameters, Settings const& settings, std::int64_t vocabulary) {
+                                return std::make_unique<Bert>(parameters, dynamic_cast<BertSettings const&>(settings), vocabulary);
+                              }}};
+
+}  // namespace
+
+}  // namespace heed

@@ -1,0 +1,124 @@
+#include "nn/models/transformer_stack.hpp"
+
+#include <cmath>
+
+#include <fmt/format.h>
+
+#include "autograd/graph.hpp"
+
+namespace heed {
+
+std::vector<Field> StackSettings::fields() {
+  return {
+      {.name = "layers", .target = &layers, .help = "blocks", .least = 1, .greatest = 1000},
+      {.name = "heads", .target = &heads, .help = "attention heads", .least = 1, .greatest = 1000},
+      {.name = "width", .target = &width, .help = "of the residual stream", .least = 1, .greatest = 65536},
+      {.name = "context", .target = &context, .help = "tokens that it reads at once", .least = 1, .greatest = 1 << 20},
+      {.name = "position", .target = &position, .help = "how it knows where a token stands", .words = position_names()},
+      {.name = "attention", .target = &attention, .help = "a name, or score, align and read"},
+      {.name = "activation", .target = &activation, .help = "of the perceptron", .words = activation_names()},
+      {.name = "norm", .target = &norm, .help = "which, and where"},
+      {.name = "bias", .target = &bias, .help = "biases in Linear layers"},
+      {.name = "tie", .target = &tie, .help = "the head is the token embedding"},
+      {.name = "dropout",
+       .target = &dropout,
+       .help = "on embeddings, attention weights and residual branches",
+       .least = 0,
+       .greatest = 0.999},
+      {.name = "key_width",
+       .target = &key_width,
+       .help = "of a head's queries and keys; default width / heads",
+       .least = 1,
+       .greatest = 65536},
+      {.name = "value_width", .target = &value_width, .help = "of a head's values; default width / heads", .least = 1, .greatest = 65536},
+  };
+}
+
+std::optional<std::string> StackSettings::contradiction() {
+  if ((!key_width || !value_width) && width % heads != 0)
+    return fmt::format("heads: {} heads do not divide the width {} (or give key_width and value_width)", heads, width);
+  return std::nullopt;
+}
+
+namespace {
+
+/// Each of the 2·layers residual branches starts with this share of the usual spread, so that their sum starts as large as one.
+double residual_share(StackSettings const& s) { return 1 / std::sqrt(2 * static_cast<double>(s.layers)); }
+
+MultiHead::Shape head_shape(StackSettings const& s) {
+  return {s.width, s.heads, s.key_width.value_or(s.width / s.heads), s.value_width.value_or(s.width / s.heads), s.context};
+}
+
+}  // namespace
+
+Block::Block(Scope const& scope, StackSettings const& s, Position const& position)
+    : path_(scope.path()),
+      pre_(s.norm.place == "pre"),
+      dropout_(s.dropout),
+      norm1_(scope.at("norm1"), s.width, s.norm.kind),
+      attention_(scope.at("attention"), s.attention, head_shape(s), s.bias, s.dropout, residual_share(s), &position),
+      norm2_(scope.at("norm2"), s.width, s.norm.kind),
+      mlp_(scope.at("mlp"), s.width, 4 * s.width, s.activation, s.bias, residual_share(s)) {}
+
+Tensor Block::operator()(Tensor x, Visibility const& visibility, Pass const& pass, std::size_t layer) const {
+  Part const here(path_);
+  auto const attend = [&](Tensor const& y) {
+    return pass.dropout(attention_(y, y, visibility, pass, layer), dropout_, path_ + ".attention");
+  };
+  auto const feed = [&](Tensor const& y) { return pass.dropout(mlp_(y), dropout_, path_ + ".mlp"); };
+  if (pre_) {
+    x = x + attend(norm1_(x));
+    return x + feed(norm2_(x));
+  }
+  x = norm1_(x + attend(x));
+  return norm2_(x + feed(x));
+}
+
+TransformerStack::TransformerStack(Parameters& parameters, StackSettings const& settings, std::int64_t vocabulary, Sees sees)
+    : settings_(settings),
+      sees_(sees),
+      tokens_(Scope(parameters).at("token_embedding"), vocabulary, settings.width),
+      position_(make_position(settings.position, Scope(parameters), {settings.context, settings.width, settings.heads})) {
+  Scope const root(parameters);
+  blocks_.reserve(static_cast<std::size_t>(settings.layers));
+  for (std::int64_t i = 0; i < settings.layers; ++i) blocks_.emplace_back(root.at(fmt::format("blocks.{}", i)), settings, *position_);
+  if (settings.norm.place == "pre") norm_.emplace(root.at("norm"), settings.width, settings.norm.kind);
+  head_ = settings.tie ? tokens_.weight : Embedding(root.at("head"), vocabulary, settings.width).weight;
+}
+
+Tensor TransformerStack::logits(Batch const& batch, Pass const& pass) const {
+  std::int64_t const past = pass.cache != nullptr ? pass.cache->past : 0;
+  Visibility const visibility{.causal = sees_ == Sees::past, .lengths = {}, .offset = past};
+
+  Tensor x = pass.dropout(position_->embed(tokens_(batch.inputs), past), settings_.dropout, "embedding");
+  for (std::size_t i = 0; i < blocks_.size(); ++i) {
+    auto const block = [this, i, visibility](Tensor const& in, Pass const& with) { return blocks_[i](in, visibility, with, i); };
+    x = pass.recompute ? recomputed(block, x, pass) : block(x, pass);
+  }
+  if (norm_) x = (*norm_)(x);
+  if (pass.cache != nullptr) pass.cache->past += batch.inputs.size(1);
+  return linear(x, head_, {});
+}
+
+double TransformerStack::kept_elements(std::int64_t batch, std::int64_t tokens) const {
+  auto const s = head_shape(settings_);
+  double const width = static_cast<double>(settings_.width);
+  double const heads = static_cast<double>(settings_.heads * (2 * s.key_width + 2 * s.value_width));
+  // Two norms' inputs and outputs, the projections, the perceptron's hidden layer twice; logits and their gradient.
+  double const hidden = settings_.activation == "swiglu" ? 5 * 4 * width : 2 * 4 * width;
+  double const per_token =
+      static_cast<double>(settings_.layers) * (5 * width + heads + hidden) + 3 * width + 2 * static_cast<double>(vocabulary());
+  return static_cast<double>(batch * tokens) * per_token;
+}
+
+double TransformerStack::flops_per_token() const {
+  auto const s = head_shape(settings_);
+  double const width = static_cast<double>(settings_.width);
+  double const projections = 2 * width * static_cast<double>(settings_.heads * (2 * s.key_width + 2 * s.value_width));
+  double const feed = 2 * width * 4 * width * (settings_.activation == "swiglu" ? 3 : 2);
+  double const seen = static_cast<double>(settings_.context) / (sees_ == Sees::past ? 2 : 1);
+  double const attend = 2 * seen * static_cast<double>(settings_.heads * (s.key_width + s.value_width));
+  return static_cast<double>(settings_.layers) * (projections + feed + attend) + 2 * width * static_cast<double>(vocabulary());
+}
+
+}  // namespace heed

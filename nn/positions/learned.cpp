@@ -1,0 +1,33 @@
+// x_p + table[p]
+
+#include <fmt/format.h>
+
+#include "autograd/error.hpp"
+#include "nn/layers.hpp"
+#include "nn/position.hpp"
+
+namespace heed {
+
+namespace {
+
+struct Learned : Position {
+  Learned(Scope const& scope, PositionShape const& shape)
+      : context(shape.context), table(scope.at("position_embedding"), shape.context, shape.width) {}
+  Tensor embed(Tensor const& x, std::int64_t offset) const override {
+    std::int64_t const end = offset + x.size(1);
+    if (end > context) throw Error(fmt::format("learned positions: position {} is beyond the context of {}", end - 1, context));
+    return x + slice(table.weight, 0, offset, end);
+  }
+  std::optional<std::int64_t> limit() const override { return context; }
+
+  std::int64_t context;
+  Embedding table;
+};
+
+DeclaredPosition const declared{
+    {"learned", "x_p + table[p]", "Gehring et al. 2017", "refuses",
+     [](Scope const& scope, PositionShape const& shape) -> std::unique_ptr<Position> { return std::make_unique<Learned>(scope, shape); }}};
+
+}  // namespace
+
+}  // namespace heed

@@ -1,0 +1,16 @@
+// Nothing: order is known only through the causal mask.
+
+#include "nn/position.hpp"
+
+namespace heed {
+
+namespace {
+
+struct None : Position {};
+
+DeclaredPosition const declared{{"none", "nothing: order only through the causal mask", "Haviv et al. 2022", "goes on",
+                                 [](Scope const&, PositionShape const&) -> std::unique_ptr<Position> { return std::make_unique<None>(); }}};
+
+}  // namespace
+
+}  // namespace heed

@@ -1,0 +1,58 @@
+// e_ij + table[bucket(j − i), h]; the table is shared by the layers
+
+#include <algorithm>
+#include <cmath>
+
+#include "nn/position.hpp"
+
+namespace heed {
+
+namespace {
+
+constexpr std::int64_t all_buckets = 32;
+constexpr std::int64_t farthest = 128;
+
+}  // namespace
+
+std::int64_t t5_bucket(std::int64_t distance, bool causal) {
+  std::int64_t const buckets = causal ? all_buckets : all_buckets / 2;
+  std::int64_t const base = !causal && distance > 0 ? buckets : 0;
+  std::int64_t const n = causal ? std::max<std::int64_t>(-distance, 0) : std::abs(distance);
+  std::int64_t const exact = buckets / 2;
+  if (n < exact) return base + n;
+  double const share =
+      std::log(static_cast<double>(n) / static_cast<double>(exact)) / std::log(static_cast<double>(farthest) / static_cast<double>(exact));
+  return base + std::min(exact + static_cast<std::int64_t>(share * static_cast<double>(buckets - exact)), buckets - 1);
+}
+
+namespace {
+
+struct Buckets : AttentionPosition {
+  explicit Buckets(Tensor shared) : table(std::move(shared)) {}
+  Tensor relative(std::int64_t queries, std::int64_t keys, Visibility const& visibility) const override {
+    std::vector<std::int64_t> buckets;
+    for (std::int64_t distance = 1 - queries; distance < keys; ++distance)
+      buckets.push_back(t5_bucket(distance - visibility.offset, visibility.causal));
+    return transpose(embedding(table, Tensor::of(buckets, {queries + keys - 1})));
+  }
+
+  Tensor table;  // [32, H]
+};
+
+struct T5 : Position {
+  T5(Scope const& scope, PositionShape const& shape)
+      : table(scope.at("relative").parameter("bias", {all_buckets, shape.heads}, Initial::normal(0.02))) {}
+  std::unique_ptr<AttentionPosition> in_attention(Scope const&, std::int64_t, std::int64_t) const override {
+    return std::make_unique<Buckets>(table);
+  }
+
+  Tensor table;
+};
+
+DeclaredPosition const declared{
+    {"t5", "e_ij + table[bucket(j − i), h]", "Raffel et al. 2020", "goes on, in the last bucket",
+     [](Scope const& scope, PositionShape const& shape) -> std::unique_ptr<Position> { return std::make_unique<T5>(scope, shape); }}};
+
+}  // namespace
+
+}  // namespace heed

@@ -1,0 +1,192 @@
+#include "experiments/inspect.hpp"
+
+#include <cstring>
+#include <map>
+#include <sstream>
+
+#include <doctest/doctest.h>
+
+#include "experiments/npz.hpp"
+#include "nn/checkpoint.hpp"
+#include "tests/folder.hpp"
+
+TEST_SUITE("inspect") {
+  using namespace heed;
+
+  namespace {
+
+  /// A run's folder with an untrained model, as training would leave it.
+  struct Run {
+    explicit Run(std::string const& tokenizer, std::string const& kind = "gpt", std::string const& more = "") {
+      std::filesystem::create_directory(folder / "tiny");
+      test::put(folder / "tiny/config.yaml",
+                "name: tiny\ndtype: float64\ndata: {kind: text, path: gone.txt}\ninit: {std: 0.5}\nmodel: {kind: " + kind +
+                    ", layers: 2, heads: 3, width: 12, context: 16" + more + "}\n");
+      Experiment settings;
+      fill(load(folder / "tiny/config.yaml"), settings);
+      auto const size = (tokenizer.empty() ? 5 : restore_tokenizer(tokenizer).vocabulary()) + (kind == "bert" ? 1 : 0);
+      Parameters parameters(1, DType::float64, settings.init);
+      auto const model = make_model(settings.model, parameters, size);
+      Checkpoint checkpoint;
+      checkpoint.parameters = parameters.all();
+      checkpoint.metadata = {{"vocabulary", std::to_string(size)}};
+      if (!tokenizer.empty()) checkpoint.metadata["tokenizer"] = tokenizer;
+      save_checkpoint(folder / "tiny", checkpoint);
+    }
+    std::string operator()(std::string const& text, std::size_t width = 0) const {
+      InspectOptions options;
+      options.run = folder / "tiny";
+      options.text = text;
+      options.width = width;
+      std::ostringstream out;
+      auto const code = inspect(options, out);
+      CHECK(code == Exit::done);
+      return out.str();
+    }
+    test::Folder folder;
+  };
+
+  std::uint64_t number(std::string const& bytes, std::size_t at, std::size_t size) {
+    std::uint64_t value = 0;
+    for (std::size_t i = 0; i < size; ++i) value |= static_cast<std::uint64_t>(static_cast<unsigned char>(bytes.at(at + i))) << (8 * i);
+    return value;
+  }
+
+  struct Npy {
+    std::string header, data;
+  };
+
+  /// Reads a zip from its end, as zip readers do, and holds the directory against the local headers.
+  std::map<std::string, Npy> read_npz(std::filesystem::path const& path) {
+    auto const bytes = test::get(path);
+    auto const end = bytes.size() - 22;
+    REQUIRE(bytes.substr(end, 4) == "PK\x05\x06");
+    std::map<std::string, Npy> arrays;
+    auto at = number(bytes, end + 16, 4);
+    CHECK(at + number(bytes, end + 12, 4) == end);
+    for (auto left = number(bytes, end + 10, 2); left > 0; --left) {
+      REQUIRE(bytes.substr(at, 4) == "PK\x01\x02");
+      auto const length = number(bytes, at + 28, 2), size = number(bytes, at + 24, 4), local = number(bytes, at + 42, 4);
+      auto const name = bytes.substr(at + 46, length);
+      REQUIRE(bytes.substr(local, 4) == "PK\x03\x04");
+      CHECK(bytes.substr(local + 4, 26) == bytes.substr(at + 6, 26));  // everything that both say
+      CHECK(bytes.substr(local + 30, length) == name);
+      auto const npy = bytes.substr(local + 30 + length, size);
+      CHECK(number(bytes, at + 16, 4) == crc32(npy));
+      REQUIRE(npy.substr(0, 8) == std::string("\x93NUMPY\x01\x00", 8));
+      auto const header = number(npy, 8, 2);
+      CHECK((10 + header) % 64 == 0);
+      CHECK(npy[9 + header] == '\n');
+      arrays[name] = {npy.substr(10, npy.find('}') - 9), npy.substr(10 + header)};
+      at += 46 + length;
+    }
+    CHECK(at == end);
+    return arrays;
+  }
+
+  std::vector<double> doubles(Npy const& array) {
+    std::vector<double> values(array.data.size() / sizeof(double));
+    std::memcpy(values.data(), array.data.data(), array.data.size());
+    return values;
+  }
+
+  std::string const letters = Tokenizer::characters("abcdé \n").json();
+
+  }  // namespace
+
+  TEST_CASE("CRC-32") {
+    CHECK(crc32("123456789") == 0xCBF43926U);  // the check value of its specification
+    CHECK(crc32("") == 0);
+  }
+
+  TEST_CASE("an .npz holds what it was given, in numpy's words") {
+    test::Folder const folder;
+    write_npz(folder / "a.npz", {NpyArray::of("x", Tensor::of(std::vector<double>{1, 2, 3, 4, 5, 6}, {2, 3})),
+                                 NpyArray::of("y", Tensor::ones({4}, DType::float32)),
+                                 NpyArray::of("n", Tensor::of(std::vector<std::int64_t>{-7}, {})), NpyArray::of("s", {"a", "éΣ", ""})});
+    auto const arrays = read_npz(folder / "a.npz");
+    CHECK(arrays.size() == 4);
+    CHECK(arrays.at("x.npy").header == "{'descr': '<f8', 'fortran_order': False, 'shape': (2, 3), }");
+    CHECK(doubles(arrays.at("x.npy")) == std::vector<double>{1, 2, 3, 4, 5, 6});
+    CHECK(arrays.at("y.npy").header == "{'descr': '<f4', 'fortran_order': False, 'shape': (4,), }");
+    CHECK(arrays.at("y.npy").data.size() == 16);
+    CHECK(arrays.at("n.npy").header == "{'descr': '<i8', 'fortran_order': False, 'shape': (), }");
+    CHECK(arrays.at("n.npy").data == "\xF9\xFF\xFF\xFF\xFF\xFF\xFF\xFF");
+    CHECK(arrays.at("s.npy").header == "{'descr': '<U2', 'fortran_order': False, 'shape': (3,), }");
+    CHECK(arrays.at("s.npy").data == std::string("a\0\0\0\0\0\0\0\xE9\0\0\0\xA3\x03\0\0\0\0\0\0\0\0\0\0", 24));
+  }
+
+  TEST_CASE("a table of hundredths, in stripes where the terminal is narrow") {
+    Tensor const weights = Tensor::of(std::vector<double>{1, 0, 0, 0.25, 0.75, 0, 0.004, 0.336, 0.66}, {3, 3});
+    CHECK(attention_table(weights, {"the", "cat", "is"}, {"the", "cat", "sitting"}, 0) ==
+          "         the    cat sitti…\n"
+          "  the    100      ·      ·\n"
+          "  cat     25     75      ·\n"
+          "  is       0     34     66\n");
+    CHECK(attention_table(weights, {"a", "b", "c"}, {"a", "b", "c"}, 11) ==
+          "      a   b\n"
+          "  a 100   ·\n"
+          "  b  25  75\n"
+          "  c   0  34\n"
+          "\n"
+          "      c\n"
+          "  a   ·\n"
+          "  b   ·\n"
+          "  c  66\n");
+  }
+
+  TEST_CASE("every layer and head is shown and saved: rows sum to one, nothing looks ahead") {
+    Run const run(letters);
+    auto const shown = run("bad\né");
+    for (char const* part : {"\nlayer 0, head 0\n", "\nlayer 0, head 2\n", "\nlayer 1, head 2\n", "⏎", "  é"})
+      CHECK(shown.find(part) != std::string::npos);
+    CHECK(shown.find("layer 2") == std::string::npos);
+    auto const arrays = read_npz(run.folder / "tiny/attention.npz");
+    CHECK(arrays.size() == 4);
+    CHECK(arrays.at("tokens.npy").header == "{'descr': '<i8', 'fortran_order': False, 'shape': (5,), }");
+    CHECK(arrays.at("labels.npy").header == "{'descr': '<U1', 'fortran_order': False, 'shape': (5,), }");
+    for (std::string const layer : {"layer0.weights.npy", "layer1.weights.npy"}) {
+      CHECK(arrays.at(layer).header == "{'descr': '<f8', 'fortran_order': False, 'shape': (3, 5, 5), }");
+      auto const weights = doubles(arrays.at(layer));
+      for (std::size_t row = 0; row < 15; ++row) {
+        double sum = 0;
+        for (std::size_t j = 0; j < 5; ++j) {
+          sum += weights[row * 5 + j];
+          if (j > row % 5) CHECK(weights[row * 5 + j] == 0);
+        }
+        CHECK(sum == doctest::Approx(1).epsilon(1e-12));
+      }
+    }
+  }
+
+  TEST_CASE("a masked model looks both ways and knows [MASK], also between words") {
+    auto const shown = Run(letters, "bert")("a[MASK]c");
+    CHECK(shown.find("[MASK]") != std::string::npos);
+    CHECK(shown.find("·\n") == std::string::npos);
+    Run const words(Tokenizer::sentences({"cat", "sees", "the"}).json(), "bert");
+    words("the [MASK] sees [MASK]");
+    auto const tokens = read_npz(words.folder / "tiny/attention.npz").at("tokens.npy").data;
+    std::vector<std::int64_t> found(tokens.size() / 8);
+    std::memcpy(found.data(), tokens.data(), tokens.size());
+    CHECK(found == std::vector<std::int64_t>{0, 3, 4, 2, 4});
+  }
+
+  TEST_CASE("data without a text: tokens by number") {
+    Run const run("");
+    CHECK(run("0 4 2").find("layer 1, head 2") != std::string::npos);
+    CHECK_THROWS_WITH_AS(run("0 5"), "--text: '5' is not the number of a token, 0 … 4 (the run's data have no text)", ConfigError);
+    CHECK_THROWS_AS(run("a"), ConfigError);
+  }
+
+  TEST_CASE("what cannot be read is refused") {
+    Run const run(letters);
+    CHECK_THROWS_WITH_AS(run(""), "--text: holds no tokens", ConfigError);
+    CHECK_THROWS_WITH_AS(run("axe"), doctest::Contains("--text: character 'x'"), ConfigError);
+    CHECK_THROWS_WITH_AS(run("aaaaaaaaaaaaaaaaa"), "--text: is 17 tokens long, but the model reads 16 at most", ConfigError);
+    CHECK(Run(letters, "gpt", ", position: alibi")("aaaaaaaaaaaaaaaaa").size() > 100);
+    InspectOptions nowhere;
+    nowhere.run = "no/such/run";
+    std::ostringstream out;
+    CHECK_THROWS_AS(inspect(nowhere, out), ConfigError);
+  }
+}

@@ -1,0 +1,155 @@
+#include "experiments/data/masked.hpp"
+
+#include <cmath>
+#include <fstream>
+#include <sstream>
+
+#include <doctest/doctest.h>
+#include <nlohmann/json.hpp>
+
+#include "experiments/data/grammar_data.hpp"
+#include "experiments/data/text.hpp"
+#include "experiments/run.hpp"
+#include "experiments/sample.hpp"
+#include "tests/folder.hpp"
+
+TEST_SUITE("masked") {
+  using namespace heed;
+
+  namespace {
+
+  /// Letters at random, so that a random token is seldom the one it replaces by rule.
+  std::string letters(std::size_t length) {
+    Stream const stream(9, "letters");
+    std::string text = "abcdefghijklmnopqrstuvwxyz";
+    for (std::size_t i = text.size(); i < length; ++i) text += static_cast<char>('a' + stream.below(i, 26));
+    return text;
+  }
+
+  std::unique_ptr<Dataset> plain_text(std::uint64_t seed) {
+    return std::make_unique<TextDataset>(letters(30'000), "letters", "char", 0.2, std::nullopt, seed);
+  }
+
+  bool same(Batch const& a, Batch const& b) {
+    return a.inputs.to_vector() == b.inputs.to_vector() && a.targets.to_vector() == b.targets.to_vector();
+  }
+
+  /// A count is within five standard deviations of a binomial's mean.
+  void binomial(double count, double n, double p) { CHECK(std::abs(count - n * p) < 5 * std::sqrt(n * p * (1 - p))); }
+
+  }  // namespace
+
+  TEST_CASE("15 % are chosen: of these 80 % masked, 10 % random, 10 % kept; the targets are the tokens as they were") {
+    MaskedDataset const data(plain_text(1), 1);
+    auto const plain = plain_text(1);
+    CHECK(data.vocabulary() == 27);
+    CHECK(data.mask() == 26);
+    for (bool const training : {true, false}) {
+      CAPTURE(training);
+      double tokens = 0, chosen = 0, masked = 0, kept = 0;
+      std::int64_t const batches = training ? 40 : plain->validation_batches(16, 32);
+      for (std::int64_t b = 0; b < batches; ++b) {
+        auto const batch = training ? data.training(b, 16, 32) : data.validation(b, 16, 32);
+        auto const before = training ? plain->training(b, 16, 32) : plain->validation(b, 16, 32);
+        auto const was = before.inputs.data<std::int64_t>(), counts = before.targets.data<std::int64_t>();
+        auto const inputs = batch.inputs.data<std::int64_t>(), targets = batch.targets.data<std::int64_t>();
+        for (std::size_t i = 0; i < was.size(); ++i) {
+          if (counts[i] < 0) CHECK(targets[i] == -1);  // padding
+          if (counts[i] >= 0) ++tokens;
+          if (targets[i] < 0) {
+            CHECK(inputs[i] == was[i]);
+            continue;
+          }
+          CHECK(targets[i] == was[i]);
+          ++chosen;
+          masked += inputs[i] == data.mask() ? 1 : 0;
+          kept += inputs[i] == was[i] ? 1 : 0;
+        }
+      }
+      REQUIRE(tokens > 5000);
+      binomial(chosen, tokens, 0.15);
+      binomial(masked, chosen, 0.8);
+      binomial(kept, chosen, 0.1 + 0.1 / 26);  // a random token may be the same
+    }
+  }
+
+  TEST_CASE("random tokens are even, and never [MASK]") {
+    MaskedDataset const data(plain_text(1), 1);
+    std::vector<double> counts(26);
+    double random = 0;
+    for (std::int64_t b = 0; b < 300; ++b) {
+      auto const batch = data.training(b, 16, 64);
+      auto const inputs = batch.inputs.data<std::int64_t>(), targets = batch.targets.data<std::int64_t>();
+      for (std::size_t i = 0; i < inputs.size(); ++i) {
+        if (targets[i] < 0 || inputs[i] == data.mask() || inputs[i] == targets[i]) continue;
+        ++counts[static_cast<std::size_t>(inputs[i])];
+        ++random;
+      }
+    }
+    REQUIRE(random > 3000);
+    for (double const count : counts) binomial(count, random, 1.0 / 26);
+  }
+
+  TEST_CASE("masks are a function of seed and row in training, of the row alone in validation") {
+    MaskedDataset const one(plain_text(1), 1), again(plain_text(1), 1), other(plain_text(2), 2);
+    CHECK(same(one.training(5, 8, 32), again.training(5, 8, 32)));
+    CHECK(!same(one.training(5, 8, 32), one.training(6, 8, 32)));
+    CHECK(!same(one.training(5, 8, 32), other.training(5, 8, 32)));
+    CHECK(same(one.validation(2, 8, 32), other.validation(2, 8, 32)));
+    auto const whole = one.training(3, 8, 32), half = one.training(7, 4, 32);
+    CHECK(whole.inputs.rows(4, 4).to_vector() == half.inputs.to_vector());
+    CHECK(whole.targets.rows(4, 4).to_vector() == half.targets.to_vector());
+  }
+
+  TEST_CASE("sentences: neither their ends nor padding are chosen; a batch always has a target") {
+    GrammarSettings settings;
+    settings.longest = 5;
+    settings.validation = 50;
+    settings.ngram_sentences = 10;
+    auto const grammar = Grammar::read("start: S\nrules:\n  S:\n    a b: 1\n    a c b: 1\n", "test.yaml");
+    auto const plain = [&] { return std::make_unique<GrammarDataset>(grammar, "test.yaml", "", settings, 1); };
+    MaskedDataset const data(plain(), 1);
+    auto const before = plain();
+    for (std::int64_t b = 0; b < 200; ++b) {
+      auto const batch = data.training(b, 1, 6);
+      auto const was = before->training(b, 1, 6).inputs.to_vector();
+      auto const targets = batch.targets.data<std::int64_t>();
+      CHECK(std::ranges::count(targets, -1) < 6);
+      for (std::size_t i = 0; i < was.size(); ++i)
+        CHECK((targets[i] == -1 || (targets[i] == static_cast<std::int64_t>(was[i]) && was[i] != 0)));
+    }
+  }
+
+  TEST_CASE("a BERT trains on text and sentences, says how often it is right, and does not continue a text") {
+    test::Folder const folder;
+    test::put(folder / "letters.txt", letters(3'000));
+    test::put(folder / "bert.yaml", R"(
+name: bert
+data: {kind: text, path: letters.txt}
+model: {kind: bert, layers: 1, heads: 2, width: 16, context: 32}
+train: {steps: 6, batch: 3, evaluate: {every: 3}, ema: 0.9}
+)");
+    RunOptions options;
+    options.config = folder / "bert.yaml";
+    options.places.output = folder / "runs";
+    options.quiet = true;
+    for (std::string const& data :
+         {std::string("{kind: text, path: letters.txt}"), std::string("{kind: grammar, validation: 12, ngram_sentences: 10}")}) {
+      CAPTURE(data);
+      options.overrides = {"data=" + data};
+      options.fresh = true;
+      REQUIRE(run(options) == Exit::done);
+      std::ifstream file(folder / "runs/bert/summary.json");
+      auto const summary = nlohmann::json::parse(file);
+      CHECK(std::isfinite(summary["validation.loss"].get<double>()));
+      CHECK(summary["validation.accuracy"].get<double>() <= 1);
+      CHECK(summary.contains("validation.ema.accuracy"));
+      CHECK(summary["data"]["masked"]["chosen"] == 0.15);
+      CHECK(!summary.contains("validation.excess"));
+      SampleOptions sampling;
+      sampling.run = folder / "runs/bert";
+      std::ostringstream out;
+      CHECK_THROWS_WITH_AS(sample(sampling, out), doctest::Contains("its model, of kind bert, does not continue a text"), ConfigError);
+    }
+  }
+}

@@ -1,0 +1,145 @@
+#include "experiments/data/recall.hpp"
+
+#include <cmath>
+#include <fstream>
+#include <map>
+
+#include <doctest/doctest.h>
+#include <nlohmann/json.hpp>
+
+#include "experiments/run.hpp"
+#include "tests/folder.hpp"
+
+TEST_SUITE("recall") {
+  using namespace heed;
+
+  namespace {
+
+  RecallSettings sized(std::int64_t pairs, std::int64_t keys, std::int64_t values, std::optional<std::int64_t> queries = std::nullopt) {
+    RecallSettings settings;
+    settings.pairs = pairs;
+    settings.keys = keys;
+    settings.values = values;
+    settings.queries = queries;
+    return settings;
+  }
+
+  /// The rows of a batch, each with its inputs and targets.
+  std::vector<std::pair<std::vector<std::int64_t>, std::vector<std::int64_t>>> rows_of(Batch const& batch) {
+    std::vector<std::pair<std::vector<std::int64_t>, std::vector<std::int64_t>>> rows;
+    auto const length = static_cast<std::size_t>(batch.inputs.size(1));
+    auto const inputs = batch.inputs.data<std::int64_t>(), targets = batch.targets.data<std::int64_t>();
+    for (std::size_t begin = 0; begin < inputs.size(); begin += length)
+      rows.push_back(
+          {{inputs.begin() + static_cast<std::ptrdiff_t>(begin), inputs.begin() + static_cast<std::ptrdiff_t>(begin + length)},
+           {targets.begin() + static_cast<std::ptrdiff_t>(begin), targets.begin() + static_cast<std::ptrdiff_t>(begin + length)}});
+    return rows;
+  }
+
+  bool same(Batch const& a, Batch const& b) {
+    return a.inputs.to_vector() == b.inputs.to_vector() && a.targets.to_vector() == b.targets.to_vector();
+  }
+
+  }  // namespace
+
+  TEST_CASE("pairs of different keys, then queries whose targets are the values, and nothing else counts") {
+    for (std::int64_t const queries : {1, 5, 9, 23}) {
+      for (std::int64_t const spare : {0, 11}) {
+        CAPTURE(queries);
+        CAPTURE(spare);
+        RecallDataset const data(sized(5, 7, 6, queries), 3);
+        auto const context = 10 + queries + spare;
+        for (auto const& [inputs, targets] : rows_of(data.training(4, 20, context))) {
+          std::map<std::int64_t, std::int64_t> value;
+          for (std::size_t i = 0; i < 10; i += 2) {
+            CHECK((inputs[i] >= 1 && inputs[i] <= 7));
+            CHECK((inputs[i + 1] >= 8 && inputs[i + 1] <= 13));
+            value[inputs[i]] = inputs[i + 1];
+            CHECK((targets[i] == -1 && targets[i + 1] == -1));
+          }
+          CHECK(value.size() == 5);
+          std::map<std::int64_t, std::int64_t> asked;
+          for (std::size_t i = 10; i < inputs.size(); ++i) {
+            if (inputs[i] == 0) {
+              CHECK(targets[i] == -1);
+              continue;
+            }
+            REQUIRE(value.contains(inputs[i]));
+            CHECK(targets[i] == value[inputs[i]]);
+            ++asked[inputs[i]];
+          }
+          std::int64_t total = 0;
+          for (auto const& [key, times] : asked) {
+            total += times;
+            CHECK((times == queries / 5 || times == queries / 5 + 1));  // none twice before all have been
+          }
+          CHECK(total == queries);
+        }
+      }
+    }
+  }
+
+  TEST_CASE("keys, values and the places of queries are even") {
+    RecallDataset const data(sized(3, 6, 4, 2), 1);
+    std::map<std::int64_t, int> keys, values, places;
+    constexpr int rows = 6000;
+    for (auto const& [inputs, targets] : rows_of(data.training(0, rows, 12))) {
+      for (std::size_t i = 0; i < 6; i += 2) ++keys[inputs[i]], ++values[inputs[i + 1]];
+      for (std::size_t i = 6; i < 12; ++i) places[static_cast<std::int64_t>(i)] += targets[i] >= 0 ? 1 : 0;
+    }
+    auto const even = [](std::map<std::int64_t, int> const& counts, std::size_t kinds, double total) {
+      REQUIRE(counts.size() == kinds);
+      double const share = 1.0 / static_cast<double>(kinds);
+      for (auto const& [what, count] : counts) CHECK(std::abs(count - total * share) < 5 * std::sqrt(total * share * (1 - share)));
+    };
+    even(keys, 6, 3 * rows);
+    even(values, 4, 3 * rows);
+    even(places, 6, 2 * rows);
+  }
+
+  TEST_CASE("a batch is a function of seed and rows; validation is the same for every seed") {
+    RecallDataset const one(sized(4, 8, 8), 1), again(sized(4, 8, 8), 1), other(sized(4, 8, 8), 2);
+    CHECK(same(one.training(7, 6, 20), again.training(7, 6, 20)));
+    CHECK(!same(one.training(7, 6, 20), one.training(8, 6, 20)));
+    CHECK(!same(one.training(7, 6, 20), other.training(7, 6, 20)));
+    CHECK(same(one.validation(3, 6, 20), other.validation(3, 6, 20)));
+    auto const whole = rows_of(one.training(1, 6, 20)), half = rows_of(one.training(3, 3, 20));
+    CHECK(std::vector(whole.begin() + 3, whole.end()) == half);
+    CHECK(one.validation_batches(300, 20) == 4);
+    CHECK(one.validation(3, 300, 20).inputs.size(0) == 100);
+    CHECK_THROWS_AS(one.validation(4, 300, 20), Error);
+    CHECK(one.poses_task());
+  }
+
+  TEST_CASE("what cannot be is refused") {
+    CHECK(sized(9, 8, 8).contradiction()->starts_with("pairs: "));
+    CHECK(!sized(8, 8, 8).contradiction());
+    RecallDataset const data(sized(4, 8, 8, 3), 1);
+    CHECK_THROWS_WITH_AS(data.training(0, 1, 10), "model.context: 10 is too short for 4 pairs and 3 queries; make it 11 or more", Error);
+  }
+
+  TEST_CASE("a small model learns it: two pairs, almost always right") {
+    test::Folder const folder;
+    test::put(folder / "recall.yaml", R"(
+name: recall
+data: {kind: recall, pairs: 2, keys: 4, values: 4, validation: 400}
+model: {kind: gpt, layers: 2, heads: 2, width: 32, context: 6}
+init: {std: 0.2}
+train:
+  steps: 300
+  batch: 64
+  optimizer: {kind: adamw, lr: 3.0e-3, betas: [0.9, 0.99]}
+  evaluate: {every: 300}
+  log: {every: 100}
+)");
+    RunOptions options;
+    options.config = folder / "recall.yaml";
+    options.places.output = folder / "runs";
+    options.quiet = true;
+    REQUIRE(run(options) == Exit::done);
+    std::ifstream file(folder / "runs/recall/summary.json");
+    auto const summary = nlohmann::json::parse(file);
+    CHECK(summary["validation.accuracy"].get<double>() > 0.97);
+    CHECK(summary["yardsticks"]["chance"].get<double>() == doctest::Approx(std::log(4)));
+  }
+}

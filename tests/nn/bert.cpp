@@ -1,0 +1,163 @@
+#include "nn/models/bert.hpp"
+
+#include <cmath>
+
+#include <doctest/doctest.h>
+
+#include "autograd/graph.hpp"
+#include "nn/generate.hpp"
+#include "nn/models/gpt.hpp"
+
+TEST_SUITE("bert") {
+  using namespace heed;
+
+  namespace {
+
+  constexpr std::int64_t vocabulary = 11;
+
+  BertSettings small(std::string const& position = "learned", std::string const& attention = "scaled") {
+    BertSettings settings;
+    settings.layers = 2;
+    settings.heads = 2;
+    settings.width = 16;
+    settings.context = 12;
+    settings.position = position;
+    settings.attention.from_word(attention);
+    return settings;
+  }
+
+  InitSettings wide() {
+    InitSettings init;  // far from uniform
+    init.std = 0.5;
+    return init;
+  }
+
+  Tensor some_tokens(std::int64_t rows, std::int64_t length) {
+    Stream const stream(5, "tokens");
+    std::vector<std::int64_t> tokens;
+    for (std::int64_t i = 0; i < rows * length; ++i)
+      tokens.push_back(static_cast<std::int64_t>(stream.below(static_cast<std::uint64_t>(i), vocabulary)));
+    return Tensor::of(tokens, {rows, length});
+  }
+
+  /// The first place of a row of ten whose scores change when the token at `changed` does; −1: none.
+  std::int64_t first_difference(Model const& model, std::int64_t changed) {
+    Tensor const tokens = some_tokens(1, 10);
+    Tensor other = tokens.clone();
+    other.mutable_data<std::int64_t>()[static_cast<std::size_t>(changed)] =
+        (tokens.data<std::int64_t>()[static_cast<std::size_t>(changed)] + 1) % vocabulary;
+    auto const before = model.logits({tokens, {}, {}, {}}, {}).to_vector(), after = model.logits({other, {}, {}, {}}, {}).to_vector();
+    for (std::size_t i = 0; i < before.size(); ++i)
+      if (before[i] != after[i]) return static_cast<std::int64_t>(i) / vocabulary;
+    return -1;
+  }
+
+  }  // namespace
+
+  TEST_CASE("every token sees all of the row; a GPT's sees the past alone") {
+    for (std::string const position : {"none", "learned", "sinusoidal", "rotary", "alibi", "t5", "shaw"}) {
+      CAPTURE(position);
+      Parameters parameters(3, DType::float64, wide()), same(3, DType::float64, wide());
+      Bert const bert(parameters, small(position), vocabulary);
+      Gpt const gpt(same, small(position), vocabulary);
+      CHECK(first_difference(bert, 7) == 0);
+      CHECK(first_difference(gpt, 7) == 7);
+    }
+  }
+
+  TEST_CASE("the parameters of a BERT and a GPT are the same, by name, shape and first values") {
+    Parameters parameters(3, DType::float64), same(3, DType::float64);
+    Bert const bert(parameters, small("t5", "additive"), vocabulary);
+    Gpt const gpt(same, small("t5", "additive"), vocabulary);
+    REQUIRE(parameters.all().size() == same.all().size());
+    for (std::size_t i = 0; i < same.all().size(); ++i) {
+      CHECK(parameters.all()[i].first == same.all()[i].first);
+      CHECK(parameters.all()[i].second.to_vector() == same.all()[i].second.to_vector());
+    }
+    CHECK(bert.flops_per_token() > gpt.flops_per_token());
+  }
+
+  TEST_CASE("without positions, permuted tokens have permuted scores") {
+    for (std::string const attention : {"scaled", "additive", "general"}) {
+      CAPTURE(attention);
+      Parameters parameters(3, DType::float64, wide());
+      Bert const bert(parameters, small("none", attention), vocabulary);
+      std::vector<std::int64_t> const tokens{3, 1, 4, 1, 5, 9, 2, 6}, order{5, 2, 7, 0, 1, 6, 3, 4};
+      std::vector<std::int64_t> permuted;
+      for (auto const i : order) permuted.push_back(tokens[static_cast<std::size_t>(i)]);
+      Tensor const straight = bert.logits({Tensor::of(tokens, {1, 8}), {}, {}, {}}, {});
+      Tensor const turned = bert.logits({Tensor::of(permuted, {1, 8}), {}, {}, {}}, {});
+      double worst = 0;
+      for (std::int64_t i = 0; i < 8; ++i)
+        for (std::int64_t v = 0; v < vocabulary; ++v)
+          worst =
+              std::max(worst, std::abs(turned.at(i * vocabulary + v) - straight.at(order[static_cast<std::size_t>(i)] * vocabulary + v)));
+      CHECK(worst < 1e-12);
+    }
+  }
+
+  TEST_CASE("it does not generate text") {
+    Parameters parameters(3, DType::float64);
+    Bert const bert(parameters, small(), vocabulary);
+    CHECK(bert.cache_layers() == 0);
+    CHECK_THROWS_AS(Decoder{bert}, Error);
+    CHECK(model_kind("bert").objective == Objective::masked_tokens);
+    CHECK(model_kind("gpt").objective == Objective::next_token);
+    CHECK_THROWS_WITH_AS(model_kind("bret"), doctest::Contains("there is no kind 'bret'"), Error);
+  }
+
+  TEST_CASE("weights are observed without a change of the scores") {
+    NoGrad const no_grad;
+    for (std::string const attention : {"scaled", "additive", "local-m"}) {
+      for (bool const causal : {true, false}) {
+        CAPTURE(attention);
+        CAPTURE(causal);
+        Parameters parameters(3, DType::float64, wide());
+        auto const model = causal ? std::unique_ptr<Model>(std::make_unique<Gpt>(parameters, small("learned", attention), vocabulary))
+                                  : std::make_unique<Bert>(parameters, small("learned", attention), vocabulary);
+        Batch const batch{some_tokens(3, 9), {}, {}, {}};
+        std::vector<std::string> layers;
+        AttentionObserver const observer = [&](std::string const& layer, Tensor const& weights) {
+          layers.push_back(layer);
+          REQUIRE(weights.shape() == Shape{3, 2, 9, 9});
+          for (std::int64_t row = 0; row < 3 * 2 * 9; ++row) {
+            double sum = 0;
+            for (std::int64_t j = 0; j < 9; ++j) {
+              sum += weights.at(row * 9 + j);
+              if (causal && j > row % 9) CHECK(weights.at(row * 9 + j) == 0);
+            }
+            CHECK(sum == doctest::Approx(1).epsilon(1e-12));
+          }
+        };
+        Pass pass;
+        pass.observer = &observer;
+        CHECK(model->logits(batch, pass).to_vector() == model->logits(batch, {}).to_vector());
+        CHECK(layers == std::vector<std::string>{"blocks.0.attention", "blocks.1.attention"});
+      }
+    }
+  }
+
+  TEST_CASE("observed weights times values are the layer's output") {
+    NoGrad const no_grad;
+    for (std::string const attention : {"scaled", "additive", "local-p"}) {
+      CAPTURE(attention);
+      Parameters parameters(3, DType::float64, wide());
+      AttentionSettings settings;
+      settings.from_word(attention);
+      MultiHead const layer(Scope(parameters).at("attention"), settings, {12, 3, 4, 5, 8}, true, 0, 1);
+      Tensor const x = Tensor::normal({2, 7, 12}, Stream(1, "x"), DType::float64);
+      Tensor weights;
+      AttentionObserver const observer = [&](std::string const&, Tensor const& seen) { weights = seen; };
+      Pass pass;
+      pass.observer = &observer;
+      auto const found = layer(x, x, {.causal = true, .lengths = {}, .offset = 0}, pass, 0).to_vector();
+      auto const project = [&](Tensor const& from, std::string const& name) {
+        return linear(from, *parameters.find("attention." + name + ".weight"), *parameters.find("attention." + name + ".bias"));
+      };
+      Tensor const context = merge_heads(matmul(weights, split_heads(project(x, "value"), 3)));
+      auto const expected = project(context, "output").to_vector();
+      REQUIRE(found.size() == expected.size());
+      for (std::size_t i = 0; i < found.size(); ++i) CHECK(found[i] == doctest::Approx(expected[i]).epsilon(1e-11));
+    }
+  }
+}

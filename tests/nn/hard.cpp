@@ -1,0 +1,616 @@
+#include <algorithm>
+#include <cmath>
+#include <cstdlib>
+#include <functional>
+#include <memory>
+#include <numeric>
+
+#include <doctest/doctest.h>
+
+#include "autograd/error.hpp"
+#include "autograd/graph.hpp"
+#include "nn/attention/attention.hpp"
+#include "nn/estimator.hpp"
+#include "nn/models/gpt.hpp"
+
+// Hard attention and the estimators of its gradient, held against the exact gradient of the expected loss by enumeration.
+//
+// HEED_DRAWS sets how many estimates are averaged; 100000 is the number that the project's issue asks for.
+
+TEST_SUITE("hard") {
+  using namespace heed;
+
+  namespace {
+
+  using Numbers = std::vector<double>;
+
+  std::int64_t draws() {
+    char const* const wanted = std::getenv("HEED_DRAWS");
+    return wanted != nullptr ? std::atoll(wanted) : 100000;
+  }
+
+  // ---------------------------------------------------------------- models
+
+  constexpr std::int64_t words = 3;
+
+  AttentionSettings hard(std::string const& estimator = "reinforce", std::string const& baseline = "none") {
+    AttentionSettings settings;
+    settings.read = "hard";
+    settings.estimator.estimator = estimator;
+    if (estimator != "reinforce") return settings;
+    settings.estimator.baseline = baseline;
+    settings.estimator.entropy = 0;
+    settings.estimator.expectation_rate = 0;
+    settings.estimator.samples = baseline == "leave_one_out" ? 2 : 1;
+    return settings;
+  }
+
+  struct Made {
+    std::unique_ptr<Parameters> parameters;
+    std::unique_ptr<Model> model;
+    std::int64_t places;
+  };
+  using Maker = std::function<Made(AttentionSettings const&)>;
+
+  std::unique_ptr<Parameters> wide_parameters() {
+    InitSettings wide;  // far from uniform
+    wide.std = 0.7;
+    return std::make_unique<Parameters>(4, DType::float64, wide);
+  }
+
+  Maker gpt(std::int64_t layers, std::int64_t heads, std::int64_t places, double dropout = 0) {
+    return [=](AttentionSettings const& attention) {
+      GptSettings settings;
+      settings.layers = layers;
+      settings.heads = heads;
+      settings.width = 4;
+      settings.context = places;
+      settings.attention = attention;
+      settings.dropout = dropout;
+      auto parameters = wide_parameters();
+      auto model = std::make_unique<Gpt>(*parameters, settings, words);
+      return Made{std::move(parameters), std::move(model), places};
+    };
+  }
+
+  /// Two layers of attention in which every place sees every other.
+  struct Bidirectional : Model {
+    Bidirectional(Parameters& parameters, AttentionSettings const& settings, std::int64_t places)
+        : attention(settings),
+          tokens(Scope(parameters).at("tokens"), words, 4),
+          where(Scope(parameters).parameter("where", {places, 4}, Initial::weight())),
+          first(Scope(parameters).at("first"), settings, {4, 1, 4, 4, places}, false, 0, 1),
+          second(Scope(parameters).at("second"), settings, {4, 1, 4, 4, places}, false, 0, 1) {}
+    Tensor logits(Batch const& batch, Pass const& pass) const override {
+      Tensor x = tokens(batch.inputs) + where;
+      x = x + tanh(first(x, x, {}, pass, 0));
+      x = x + tanh(second(x, x, {}, pass, 1));
+      return linear(x, tokens.weight, {});
+    }
+    std::int64_t context() const override { return where.size(0); }
+    std::int64_t vocabulary() const override { return words; }
+    std::int64_t width() const override { return 4; }
+    EstimatorSettings const* estimator() const override { return attention.estimator_if_hard(); }
+    double kept_elements(std::int64_t, std::int64_t) const override { return 0; }
+    double flops_per_token() const override { return 0; }
+
+    AttentionSettings attention;
+    Embedding tokens;
+    Tensor where;
+    MultiHead first, second;
+  };
+
+  Made bidirectional(AttentionSettings const& settings) {
+    auto parameters = wide_parameters();
+    auto model = std::make_unique<Bidirectional>(*parameters, settings, 2);
+    return {std::move(parameters), std::move(model), 2};
+  }
+
+  /// `rows` times the same sequence; with three places its first target does not count.
+  Batch alike(std::int64_t rows, std::int64_t places) {
+    std::vector<std::int64_t> inputs, targets;
+    for (std::int64_t i = 0; i < rows * places; ++i) {
+      inputs.push_back((i % places) % words);
+      targets.push_back(places == 3 && i % places == 0 ? -1 : (i % places + 1) % words);
+    }
+    return {Tensor::of(inputs, {rows, places}), Tensor::of(targets, {rows, places}), {}, {}};
+  }
+
+  Pass training(std::uint64_t number, bool recompute = false) {
+    Pass pass;
+    pass.noise = Stream(8, "noise").child(number);
+    pass.recompute = recompute;
+    return pass;
+  }
+
+  Numbers all_gradients(Parameters const& parameters) {
+    Numbers result;
+    for (auto const& [name, parameter] : parameters.all()) {
+      Numbers const g = parameter.grad().defined() ? parameter.grad().to_vector() : Numbers(static_cast<std::size_t>(parameter.elements()));
+      result.insert(result.end(), g.begin(), g.end());
+    }
+    return result;
+  }
+
+  /// The gradient of one step over `rows` alike sequences, and its loss.
+  Numbers one_gradient(Made& made, Estimator& estimator, std::int64_t rows, Pass const& pass, double* loss = nullptr) {
+    made.parameters->clear_gradients();
+    Batch const batch = alike(rows, made.places);
+    estimator.begin_step();
+    double const found = estimator.accumulate(*made.model, batch, pass, 0, static_cast<double>(rows * made.places));
+    estimator.end_step();
+    if (loss != nullptr) *loss = found;
+    return all_gradients(*made.parameters);
+  }
+
+  Numbers exact_gradient(Maker const& maker) {
+    Made made = maker(hard("enumerate"));
+    Estimator estimator(*made.model->estimator());
+    return one_gradient(made, estimator, 1, training(0));
+  }
+
+  // ---------------------------------------------------------------- statistics
+
+  struct Estimate {
+    Numbers mean, error;  ///< the error is the standard error of the mean
+    std::int64_t groups;
+  };
+
+  /// The mean of draws() estimates, its error from the means of groups of 500.
+  Estimate estimate(Maker const& maker, AttentionSettings const& settings, std::int64_t count) {
+    std::int64_t const rows = 500;
+    std::int64_t const groups = std::max<std::int64_t>(count / rows, 20);
+    Made made = maker(settings);
+    Estimator estimator(*made.model->estimator());
+    Numbers sum, squares;
+    for (std::int64_t k = 0; k < groups; ++k) {
+      Numbers const g = one_gradient(made, estimator, rows, training(static_cast<std::uint64_t>(k)));
+      sum.resize(g.size(), 0.0);
+      squares.resize(g.size(), 0.0);
+      for (std::size_t i = 0; i < g.size(); ++i) {
+        sum[i] += g[i];
+        squares[i] += g[i] * g[i];
+      }
+    }
+    auto const n = static_cast<double>(groups);
+    Estimate result{sum, squares, groups};
+    for (std::size_t i = 0; i < sum.size(); ++i) {
+      result.mean[i] = sum[i] / n;
+      result.error[i] = std::sqrt(std::max(0.0, squares[i] / n - result.mean[i] * result.mean[i]) / (n - 1));
+    }
+    return result;
+  }
+
+  /// The two-sided quantile of Student's t at `level` (Cornish–Fisher from the normal one).
+  double critical(double level, std::int64_t groups) {
+    double low = 0, high = 40;
+    for (int k = 0; k < 100; ++k) {
+      double const middle = (low + high) / 2;
+      (std::erfc(middle / std::sqrt(2.0)) > level ? low : high) = middle;
+    }
+    return low * (1 + (low * low + 1) / (4 * static_cast<double>(groups - 1)));
+  }
+
+  /// The largest |mean − exact| in standard errors; numbers that never vary must agree to rounding.
+  double worst(Estimate const& e, Numbers const& exact) {
+    REQUIRE(e.mean.size() == exact.size());
+    double result = 0;
+    for (std::size_t i = 0; i < exact.size(); ++i) {
+      double const off = std::abs(e.mean[i] - exact[i]);
+      if (e.error[i] < 1e-9)
+        CHECK(off < 1e-7);
+      else
+        result = std::max(result, off / e.error[i]);
+    }
+    return result;
+  }
+
+  double norm(Numbers const& x) { return std::sqrt(std::inner_product(x.begin(), x.end(), x.begin(), 0.0)); }
+  double distance(Numbers a, Numbers const& b) {
+    std::ranges::transform(a, b, a.begin(), std::minus());
+    return norm(a);
+  }
+
+  // ---------------------------------------------------------------- one choice whose losses are known
+
+  /// One query over L keys with the scores z of its own, [B, L]; reading key j makes the first of two words have probability f_j.
+  struct Bandit : Model {
+    Bandit(EstimatorSettings const& e, Tensor const& z, Tensor const& f) : settings(e), scores(z), values(stack({log(f), log(1 - f)}, -1)) {
+      scores.set_requires_grad();
+      AttentionSettings attention;
+      attention.read = "hard";
+      attention.estimator = e;
+      Parameters none(1, DType::float64);
+      auto const found = std::ranges::find(step_kinds<Read>(), "hard", &StepKind<Read>::name);
+      read = found->make(Scope(none), attention, {1, 1, z.size(1)});
+    }
+    Tensor logits(Batch const& batch, Pass const& pass) const override {
+      std::int64_t const times = batch.inputs.size(0) / scores.size(0);
+      auto const again = [times](Tensor const& x) { return concatenate(std::vector(static_cast<std::size_t>(times), x), 0); };
+      Tensor const weights = softmax(reshape(again(scores), {-1, 1, 1, scores.size(1)}));
+      Tensor const scored = matmul((*read)(weights, {}, pass, "bandit"), unsqueeze(again(values), 1));
+      return squeeze(scored, 1);
+    }
+    std::int64_t context() const override { return 1; }
+    std::int64_t vocabulary() const override { return 2; }
+    std::int64_t width() const override { return 1; }
+    EstimatorSettings const* estimator() const override { return &settings; }
+    double kept_elements(std::int64_t, std::int64_t) const override { return 0; }
+    double flops_per_token() const override { return 0; }
+
+    EstimatorSettings settings;
+    mutable Tensor scores;
+    Tensor values;
+    std::unique_ptr<Read> read;
+  };
+
+  /// Each row's own gradient ∂/∂z of its own loss, [B, L], after so many steps that the moving average has settled.
+  Tensor row_gradients(AttentionSettings const& settings, Tensor const& z, Tensor const& f, int steps = 1) {
+    Bandit const bandit(settings.estimator, z.clone(), f);
+    Estimator estimator(settings.estimator);
+    std::int64_t const rows = z.size(0);
+    Batch const batch{Tensor::of(std::vector<std::int64_t>(static_cast<std::size_t>(rows), 0), {rows, 1}),
+                      Tensor::of(std::vector<std::int64_t>(static_cast<std::size_t>(rows), 0), {rows, 1}),
+                      {},
+                      {}};
+    for (int step = 0; step < steps; ++step) {
+      bandit.scores.clear_grad();
+      estimator.begin_step();
+      estimator.accumulate(bandit, batch, training(static_cast<std::uint64_t>(step)), 0, 1);
+      estimator.end_step();
+    }
+    return bandit.scores.grad();
+  }
+
+  /// The mean over rows of ‖g − E g‖².
+  double variance_of(Tensor const& g, Tensor const& expected) {
+    Tensor const off = g - expected;
+    return sum(off * off).item() / static_cast<double>(g.size(0));
+  }
+
+  }  // namespace
+
+  // ---------------------------------------------------------------- unbiased
+
+  TEST_CASE("enumeration is the gradient of the expected loss") {
+    Made made = gpt(1, 1, 3)(hard("enumerate"));
+    Estimator estimator(*made.model->estimator());
+    double loss = 0;
+    Numbers const g = one_gradient(made, estimator, 1, training(0), &loss);
+    // By finite differences of the expected loss itself, in every parameter.
+    std::size_t i = 0;
+    for (auto [name, parameter] : made.parameters->all()) {
+      CAPTURE(name);
+      auto const values = parameter.mutable_data<double>();
+      for (double& value : values) {
+        double const before = value, h = 1e-5;
+        double up = 0, down = 0;
+        value = before + h;
+        one_gradient(made, estimator, 1, training(0), &up);
+        value = before - h;
+        one_gradient(made, estimator, 1, training(0), &down);
+        value = before;
+        CHECK(g[i++] == doctest::Approx((up - down) / (2 * h)).epsilon(1e-5).scale(1));
+      }
+    }
+  }
+
+  TEST_CASE("the mean of REINFORCE's gradients is the exact one, for every parameter and baseline") {
+    struct Subject {
+      char const* name;
+      Maker maker;
+    };
+    Subject const subjects[]{{"gpt, 1 layer, 2 heads, 3 places", gpt(1, 2, 3)},
+                             {"gpt, 2 layers, 1 head, 3 places", gpt(2, 1, 3)},
+                             {"bidirectional, 2 layers, 2 places", bidirectional}};
+    struct Result {
+      std::string name;
+      double z;
+      std::int64_t groups;
+    };
+    std::vector<Result> results;
+    std::size_t compared = 0;
+    for (auto const& subject : subjects) {
+      Numbers const exact = exact_gradient(subject.maker);
+      for (char const* baseline : {"none", "moving_average", "self_critic", "leave_one_out"}) {
+        Estimate const e = estimate(subject.maker, hard("reinforce", baseline), draws());
+        results.push_back({std::string(subject.name) + ", " + baseline, worst(e, exact), e.groups});
+        compared += exact.size();
+      }
+    }
+    for (auto const& result : results) {
+      CAPTURE(result.name);
+      double const limit = critical(0.01 / static_cast<double>(compared), result.groups);
+      MESSAGE(result.name << ": worst of " << compared << " numbers " << result.z << " standard errors (at most " << limit << ")");
+      CHECK(result.z < limit);
+    }
+  }
+
+  TEST_CASE("a reward is the loss that the choice can still touch") {
+    // Two places with a choice of their own each: the gradient of query i's scores is R_i (e_J − p_i), and its positive element is at J.
+    struct TwoPlaces : Bandit {
+      TwoPlaces(bool causally, Tensor const& z, Tensor const& f) : Bandit(hard().estimator, z, f), causal(causally) {}
+      Tensor logits(Batch const&, Pass const& pass) const override {
+        Tensor const weights = reshape(softmax(scores), {1, 1, 2, 5});
+        Visibility const visibility{.causal = causal, .lengths = {}, .offset = 0};
+        Tensor const chosen = (*read)(weights, visibility, pass, "two places");
+        return reshape(matmul(reshape(chosen, {2, 1, 5}), values), {1, 2, 2});
+      }
+      bool causal;
+    };
+    Tensor const z = Tensor::normal({2, 5}, Stream(9, "z"), DType::float64);
+    Tensor const f = Tensor::uniform({2, 5}, Stream(9, "f"), DType::float64, 0.01, 0.99);
+    Tensor const p = softmax(z);
+    for (bool const causal : {true, false}) {
+      CAPTURE(causal);
+      TwoPlaces const model(causal, z.clone(), f);
+      Estimator estimator(model.settings);
+      Batch const batch{Tensor::of(std::vector<std::int64_t>{0, 0}, {1, 2}), Tensor::of(std::vector<std::int64_t>{0, 0}, {1, 2}), {}, {}};
+      double const total = estimator.accumulate(model, batch, training(3), 0, 1);
+      Tensor const g = model.scores.grad();
+      Tensor const chosen = argmax(g, 1);
+      Tensor const losses = -log(squeeze(gather(f, 1, unsqueeze(chosen, 1)), 1));
+      CHECK(total == doctest::Approx(losses.at(0) + losses.at(1)));
+      Tensor const reward = Tensor::of(Numbers{total, causal ? losses.at(1) : total}, {2, 1});
+      CHECK(max(abs(g - reward * (one_hot(chosen, 5, DType::float64) - p))).item() < 1e-12);
+    }
+  }
+
+  TEST_CASE("straight-through, Gumbel and the expectation are biased, measurably") {
+    Maker const maker = gpt(2, 1, 3);
+    Numbers const exact = exact_gradient(maker);
+    auto const measure = [&](std::string const& name, AttentionSettings const& settings) {
+      Estimate const e = estimate(maker, settings, draws() / 2);
+      double const z = worst(e, exact);
+      MESSAGE(name << ": bias " << distance(e.mean, exact) / norm(exact) << " of the gradient's norm (error of the mean "
+                   << norm(e.error) / norm(exact) << "), worst " << z << " standard errors");
+      CHECK(z > critical(0.01 / static_cast<double>(exact.size()), e.groups));
+    };
+    measure("straight_through", hard("straight_through"));
+    measure("gumbel, temperature 1", hard("gumbel"));
+    AttentionSettings mixed = hard();
+    mixed.estimator.expectation_rate = 0.5;
+    measure("reinforce, expectation_rate 0.5", mixed);
+  }
+
+  // ---------------------------------------------------------------- variance
+
+  TEST_CASE("the variance of one choice is its formula") {
+    // z ~ N(0, 1), f ~ U(0.01, 0.99), 16 keys: Σ_i p_i (r_i − b)² ‖e_i − p‖² − ‖g‖² is 1.41 on average for b = 0.
+    std::int64_t const rows = 60000;
+    Tensor const z = Tensor::normal({rows, 16}, Stream(1, "z"), DType::float64);
+    Tensor const f = Tensor::uniform({rows, 16}, Stream(1, "f"), DType::float64, 0.01, 0.99);
+    Tensor const p = softmax(z);
+    Tensor const r = -log(f);
+    Tensor const mean_r = sum(p * r, {1}, true);
+    Tensor const g = row_gradients(hard("enumerate"), z, f);
+    Tensor const by_hand = p * (r - mean_r);
+    CHECK(max(abs(g - by_hand)).item() < 1e-12);
+    Tensor const spread = 1 - 2 * p + sum(p * p, {1}, true);
+    double const formula = (sum(p * r * r * spread).item() - sum(by_hand * by_hand).item()) / static_cast<double>(rows);
+    CHECK(formula == doctest::Approx(1.41).epsilon(0.02));
+    double const measured = variance_of(row_gradients(hard(), z, f), g);
+    MESSAGE("16 keys, no baseline: variance " << measured << ", by the formula " << formula);
+    CHECK(measured == doctest::Approx(formula).epsilon(0.03));
+  }
+
+  TEST_CASE("inputs alike: a moving average lowers the variance") {
+    std::int64_t const rows = 4000;
+    Tensor const z = expand(Tensor::normal({1, 8}, Stream(2, "z"), DType::float64), {rows, 8});
+    Tensor const f = expand(Tensor::uniform({1, 8}, Stream(2, "f"), DType::float64, 0.01, 0.99), {rows, 8});
+    Tensor const exact = row_gradients(hard("enumerate"), z, f);
+    double const none = variance_of(row_gradients(hard(), z, f), exact);
+    double const average = variance_of(row_gradients(hard("reinforce", "moving_average"), z, f, 80), exact);
+    Tensor const p = softmax(z);
+    Tensor const r = -log(f);
+    Tensor const off = r - sum(p * r, {1}, true);
+    double const formula = sum(p * off * off * (1 - 2 * p + sum(p * p, {1}, true))).item() / rows - sum(exact * exact).item() / rows;
+    MESSAGE("alike: none " << none << ", moving_average " << average << ", the formula with b = E r " << formula);
+    CHECK(none > 1.2 * average);
+    CHECK(average == doctest::Approx(formula).epsilon(0.1));
+  }
+
+  TEST_CASE("losses that differ widely: the other samples are the better baseline") {
+    std::int64_t const rows = 4000;
+    Tensor const z = Tensor::normal({rows, 8}, Stream(3, "z"), DType::float64);
+    // Rows of easy and of hopeless targets.
+    Tensor const level = exp(Tensor::uniform({rows, 1}, Stream(3, "level"), DType::float64, -12, -0.1));
+    Tensor const f = level * Tensor::uniform({rows, 8}, Stream(3, "f"), DType::float64, 0.5, 0.99);
+    Tensor const exact = row_gradients(hard("enumerate"), z, f);
+    AttentionSettings average = hard("reinforce", "moving_average");
+    AttentionSettings others = hard("reinforce", "leave_one_out");
+    average.estimator.samples = others.estimator.samples = 4;
+    double const by_average = variance_of(row_gradients(average, z, f, 80), exact);
+    double const by_others = variance_of(row_gradients(others, z, f), exact);
+    MESSAGE("differing widely, 4 samples: moving_average " << by_average << ", leave_one_out " << by_others);
+    CHECK(by_others < 0.2 * by_average);
+  }
+
+  // ---------------------------------------------------------------- what is read
+
+  TEST_CASE("evaluation reads the likeliest key, a draw, or the expectation") {
+    Tensor const q = Tensor::normal({3, 4, 4}, Stream(5, "q"), DType::float64);
+    Tensor const v = Tensor::normal({3, 4, 4}, Stream(5, "v"), DType::float64);
+    Visibility const visibility{.causal = true, .lengths = Tensor::of(std::vector<std::int64_t>{4, 2, 0}, {3}), .offset = 0};
+    auto const read = [&](AttentionSettings const& settings, Pass const& pass) {
+      Parameters parameters(1, DType::float64);
+      Attention const attention(Scope(parameters), settings, {2, 2, 4}, 0);
+      return std::pair(attention(q, q, v, visibility, pass), attention.weights(q, q, visibility));
+    };
+    AttentionSettings settings = hard();
+    auto const [soft, weights] = read({}, {});
+    settings.estimator.evaluate = "expectation";
+    CHECK(max(abs(read(settings, {}).first - soft)).item() < 1e-12);
+
+    settings.estimator.evaluate = "argmax";
+    Tensor const likeliest = one_hot(argmax(weights, -1), 4, DType::float64) * greater(weights, Tensor::scalar(0, DType::float64));
+    CHECK(max(abs(read(settings, {}).first - merge_heads(matmul(likeliest, split_heads(v, 2))))).item() == 0);
+
+    settings.estimator.evaluate = "sample";
+    Tensor mean_read = Tensor::zeros(soft.shape(), DType::float64);
+    int const times = 4000;
+    for (int k = 0; k < times; ++k) {
+      Pass pass;
+      pass.choosing = Stream(1, "draws").child(static_cast<std::uint64_t>(k));
+      mean_read = mean_read + scale(read(settings, pass).first, 1.0 / times);
+    }
+    CHECK(max(abs(mean_read - soft)).item() < 0.15);  // about 5 standard errors
+    CHECK(read(settings, {}).first.to_vector() == read(settings, {}).first.to_vector());
+  }
+
+  TEST_CASE("a query that sees no key reads zeros and has zero gradients, whatever the estimator") {
+    for (std::string const estimator : {"reinforce", "straight_through", "gumbel"}) {
+      CAPTURE(estimator);
+      for (std::string const align : {"softmax", "local_m", "sparsemax", "entmax15"}) {
+        CAPTURE(align);
+        AttentionSettings settings = hard(estimator);
+        settings.align = align;
+        CHECK(settings.contradiction().value_or("") == "");
+        Parameters parameters(1, DType::float64);
+        Attention const attention(Scope(parameters), settings, {1, 2, 3}, 0);
+        Tensor q = Tensor::normal({2, 3, 2}, Stream(6, "q"), DType::float64);
+        q.set_requires_grad();
+        Choices choices;
+        Pass pass = training(1);
+        pass.choices = &choices;
+        Tensor const c =
+            attention(q, q, q, {.causal = false, .lengths = Tensor::of(std::vector<std::int64_t>{3, 0}, {2}), .offset = 0}, pass);
+        Tensor loss = sum(c * c);
+        for (auto const& made : choices.made) loss = loss + sum(log(made.probability)) + sum(made.entropy);
+        loss.backward();
+        for (std::int64_t i = 0; i < 12; ++i) {
+          CHECK(std::isfinite(q.grad().at(i)));
+          if (i >= 6) CHECK(q.grad().at(i) == 0);
+          if (i >= 6) CHECK(c.at(i) == 0);
+        }
+      }
+    }
+  }
+
+  // ---------------------------------------------------------------- the same again
+
+  TEST_CASE("estimates are pure functions of the step, with recomputation or without") {
+    struct Variant {
+      std::string estimator, baseline;
+    };
+    for (auto const& [name, baseline] : {Variant{"reinforce", "moving_average"},
+                                         {"reinforce", "leave_one_out"},
+                                         {"reinforce", "self_critic"},
+                                         {"straight_through", ""},
+                                         {"gumbel", ""}}) {
+      CAPTURE(name);
+      CAPTURE(baseline);
+      AttentionSettings settings = hard(name, baseline);
+      if (settings.estimator.estimator == "reinforce") settings.estimator.entropy = 0.1;
+      Made made = gpt(2, 2, 3, 0.2)(settings);
+      auto const gradient = [&](std::uint64_t number, bool recompute) {
+        Estimator estimator(*made.model->estimator());
+        return one_gradient(made, estimator, 4, training(number, recompute));
+      };
+      Numbers const once = gradient(1, false);
+      CHECK(norm(once) > 0);
+      CHECK(once == gradient(1, false));
+      CHECK(distance(once, gradient(1, true)) < 1e-12 * norm(once));
+      CHECK(once != gradient(2, false));
+    }
+  }
+
+  TEST_CASE("the moving average goes on where its state was kept") {
+    AttentionSettings const settings = hard("reinforce", "moving_average");
+    Made made = gpt(1, 1, 3)(settings);
+    Estimator straight(settings.estimator);
+    Estimator::NamedTensors state;
+    Numbers last;
+    for (std::uint64_t step = 0; step < 6; ++step) {
+      if (step == 3) state = straight.state();
+      last = one_gradient(made, straight, 4, training(step));
+    }
+    Estimator resumed(settings.estimator);
+    resumed.load_state(state);
+    Numbers again;
+    for (std::uint64_t step = 3; step < 6; ++step) again = one_gradient(made, resumed, 4, training(step));
+    CHECK(again == last);
+    Estimator fresh(settings.estimator);
+    CHECK(one_gradient(made, fresh, 4, training(5)) != last);
+    CHECK_THROWS_WITH_AS(fresh.load_state({}), "there is no 'estimator.moving_average'", Error);
+  }
+
+  TEST_CASE("the entropy bonus is the gradient of the mean entropy") {
+    AttentionSettings settings = hard();
+    settings.estimator.reward_weight = 0;
+    Maker const maker = gpt(1, 1, 3);
+    auto const with = [&](double weight) {
+      settings.estimator.entropy = weight;
+      Made made = maker(settings);
+      Estimator estimator(*made.model->estimator());
+      return one_gradient(made, estimator, 1, training(0));
+    };
+    Numbers bonus = with(0.5);
+    std::ranges::transform(bonus, with(0), bonus.begin(), std::minus());
+    Made made = maker(settings);
+    Choices choices;
+    Pass pass = training(0);
+    pass.choices = &choices;
+    made.model->logits(alike(1, 3), pass);
+    REQUIRE(choices.made.size() == 1);
+    scale(sum(choices.made[0].entropy), -0.5 / 3).backward();
+    CHECK(distance(bonus, all_gradients(*made.parameters)) < 1e-12);
+  }
+
+  TEST_CASE("the temperature falls to its least") {
+    EstimatorSettings settings;
+    CHECK(settings.temperature_at(1000) == 1);
+    settings.temperature_decay = 0.01;
+    CHECK(settings.temperature_at(100) == doctest::Approx(std::exp(-1)));
+    CHECK(settings.temperature_at(100000) == 0.1);
+  }
+
+  TEST_CASE("token losses are those of cross_entropy") {
+    Tensor const logits = Tensor::normal({2, 3, 5}, Stream(7, "logits"), DType::float64);
+    Tensor const targets = Tensor::of(std::vector<std::int64_t>{0, 4, -1, 2, -1, 3}, {2, 3});
+    for (double const smoothing : {0.0, 0.1})
+      CHECK(sum(token_losses(logits, targets, smoothing)).item() / 4 ==
+            doctest::Approx(cross_entropy(logits, targets, smoothing).item()).epsilon(1e-14));
+    CHECK(token_losses(logits, targets).at(2) == 0);
+  }
+
+  // ---------------------------------------------------------------- refusals
+
+  TEST_CASE("what has no meaning is refused, saying why") {
+    auto const said = [](auto change) {
+      AttentionSettings settings;
+      settings.read = "hard";
+      change(settings);
+      return settings.contradiction().value_or("");
+    };
+    CHECK(said([](auto&) {}) == "");
+    CHECK(said([](auto& s) { s.align = "sigmoid"; }) ==
+          "read: hard draws a key from each row of weights, and the rows of the align 'sigmoid' do not sum to one; those of softmax, "
+          "local_m, "
+          "sparsemax, entmax15 do");
+    CHECK(said([](auto& s) { s.align = "local_p"; }).starts_with("read: hard draws"));
+    CHECK(said([](auto& s) { s.estimator.baseline = "leave_one_out"; }) ==
+          "samples: leave_one_out compares each sample with the others: it needs at least 2, not 1");
+    CHECK(said([](auto& s) { s.read = "soft", s.estimator.samples = 2; }) == "samples: is of the read 'hard' alone, not of 'soft'");
+    CHECK(said([](auto& s) { s.read = "soft", s.estimator.evaluate = "sample"; }) ==
+          "evaluate: is of the read 'hard' alone, not of 'soft'");
+    CHECK(said([](auto& s) { s.estimator.temperature = 2; }) == "temperature: is of the estimator gumbel alone, not of reinforce");
+    CHECK(said([](auto& s) { s.estimator.estimator = "gumbel", s.estimator.baseline = "none"; }) ==
+          "baseline: is of the estimator reinforce alone, not of gumbel");
+    CHECK(said([](auto& s) { s.estimator.estimator = "enumerate", s.estimator.samples = 2; }) ==
+          "samples: enumerate takes every choice, not 2 samples");
+
+    AttentionSettings short_name;
+    CHECK(short_name.from_word("hard"));
+    CHECK(short_name.read == "hard");
+    CHECK(short_name.score == "scaled_dot");
+
+    Made large = gpt(2, 2, 6)(hard("enumerate"));
+    Estimator const estimator(*large.model->estimator());
+    CHECK_THROWS_WITH_AS(
+        estimator.check(*large.model, alike(1, 6)),
+        "estimator: enumerate would sum over 2.69e+11 combinations of choices a sequence, more than 65536; fewer layers, heads "
+        "or places, or reinforce",
+        Error);
+  }
+}
