@@ -30,6 +30,7 @@ class Pages : public CLI::FormatterBase {
         {"check", "heed check CONFIG [key.path=value …]"},
         {"sample", "heed sample RUN [--prompt TEXT …]"},
         {"inspect", "heed inspect RUN --text TEXT"},
+        {"bench", "heed bench [TOPIC [NAME …]]"},
         {"list", "heed list [TOPIC]"},
     };
     Rows commands, arguments, options, everywhere;
@@ -165,8 +166,22 @@ void add_commands(CLI::App& app, CommandLine& line) {
       "  heed inspect grammar --text \"the dogs that\"\n"
       "  heed inspect runs/shakespeare --text \"ROMEO:\" --save romeo.npz --quiet");
 
+  auto& bench = add_command(app, line, "bench", "measure how long things take on this machine, and how much memory");
+  bench.add_option("TOPIC", line.bench.what, fmt::format("{} (default: all)", fmt::join(bench_topics(), ", ")))->type_name("");
+  bench.add_option("NAME", line.bench.names, "attention: only variants with this score, align, read or position")->type_name("");
+  add_text(bench, "--size", "BxHxTxD", "attention: sequences, heads, tokens, width of a head (default: 12x4x256x64)",
+           [&](std::string const& size) { line.bench.size = size; });
+  bench.add_flag("--causal", line.bench.causal, "attention: a query sees the keys up to its own place");
+  add_number<double>(bench, "--seconds", line.bench.seconds, 0, 3600, "to repeat each measurement for (default: 0.5)");
+  bench.add_flag("--json", line.bench.json, "one JSON object a line");
+  bench.footer(
+      "examples:\n"
+      "  heed bench attention --threads 1\n"
+      "  heed bench attention local_m local_p --size 1x4x2048x64 --causal");
+
   auto& list = add_command(app, line, "list", "what there is: attention, positions, models, data, keys, …");
   list.add_option("TOPIC", line.topic, fmt::format("{}", fmt::join(list_topics(), ", ")))->type_name("");
+  list.add_flag("--markdown", line.markdown, "attention: the tables of variants and positions, as README has them");
   list.footer("examples:\n  heed list attention\n  heed list keys | less");
 }
 
@@ -255,7 +270,8 @@ CommandLine parse_command_line(std::vector<std::string> arguments) {
     line.page = version();
     return line;
   }
-  if (command == nullptr) throw refusal("command line", "a command is missing: run, check, sample, inspect or list (see heed --help)");
+  if (command == nullptr)
+    throw refusal("command line", "a command is missing: run, check, sample, inspect, bench or list (see heed --help)");
   line.command = command->get_name();
   if (line.command == "sample") find_run(line.sample);
   line.sample.places = line.inspect.places = line.run.places;

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "experiments/bench.hpp"
 #include "experiments/inspect.hpp"
 #include "experiments/run.hpp"
 #include "experiments/sample.hpp"
@@ -14,11 +15,13 @@ namespace heed {
 /// What was asked for on the command line.
 struct CommandLine {
   std::string page;     ///< --help and --version: all there is to do is to print it
-  std::string command;  ///< run, check, sample, inspect, list
+  std::string command;  ///< run, check, sample, inspect, bench, list
   RunOptions run;       ///< for run and check
   SampleOptions sample;
   InspectOptions inspect;
-  std::string topic;  ///< for list; empty: which topics there are
+  BenchOptions bench;
+  std::string topic;      ///< for list; empty: which topics there are
+  bool markdown = false;  ///< for list
   std::optional<std::int64_t> threads;
 };
 

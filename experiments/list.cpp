@@ -1,6 +1,7 @@
 #include "experiments/list.hpp"
 
 #include <algorithm>
+#include <map>
 
 #include <fmt/format.h>
 
@@ -28,29 +29,103 @@ std::string indented(std::string const& lines) {
   return result;
 }
 
+/// The parameters that a step makes, with their shapes in symbols: found by making it with sizes that say which is which.
 template <class Step>
-std::string step_table(std::string const& title) {
+std::string parameters_of(StepKind<Step> const& kind, AttentionSettings const& settings) {
+  HeadShape const shape{.heads = 2, .width = 3, .context = 5};
+  std::map<std::int64_t, std::string> const symbols{{2, "H"}, {3, "d"}, {5, "context"}};
+  auto parameters = Parameters::counted(DType::float32);
+  kind.make(Scope(parameters), settings, shape);
+  std::vector<std::string> result;
+  for (auto const& [name, parameter] : parameters.all()) {
+    std::vector<std::string> sizes;
+    for (auto const size : parameter.shape()) sizes.push_back(symbols.at(size));
+    result.push_back(fmt::format("{} [{}]", name, fmt::join(sizes, ", ")));
+  }
+  return fmt::format("{}", fmt::join(result, ", "));
+}
+
+template <class Step>
+Rows step_rows() {
   auto kinds = step_kinds<Step>();
   std::ranges::sort(kinds, {}, &StepKind<Step>::name);
   Rows rows;
-  for (auto const& kind : kinds) rows.push_back({kind.name, kind.formula, kind.cost, kind.paper});
-  return title + "\n" + table(rows) + "\n";
+  for (auto const& kind : kinds) {
+    AttentionSettings const usual;
+    AttentionSettings learned;
+    learned.scale = "learned";
+    auto parameters = parameters_of(kind, usual);
+    if (auto const more = parameters_of(kind, learned); more != parameters) parameters = more + " if `scale: learned`";
+    rows.push_back({kind.name, kind.formula, parameters, kind.cost, kind.smooth, kind.paper});
+  }
+  return rows;
 }
 
-std::string list_attention() {
+/// A part of the page on attention: its tables are printed for a terminal, and in README.
+struct Part {
+  std::string title;
+  std::vector<std::string> head;
+  Rows rows;
+};
+
+std::vector<Part> attention_parts() {
+  auto const head = [](std::string const& step) {
+    return std::vector<std::string>{step, "formula", "parameters", "cost a head", "differentiable", "paper"};
+  };
   Rows names;
   for (auto const& name : attention_names())
     names.push_back({name.name, fmt::format("{{score: {}, align: {}, read: {}}}", name.score, name.align, name.read)});
-  AttentionSettings settings;
-  return "name, formula, cost a head for n queries and m keys, paper\n\n" + step_table<Score>("score: e_ij of query q_i and key k_j") +
-         step_table<Align>("align: weights a_ij from scores") + step_table<Read>("read: the context c_i from weights and values v_j") +
-         "short names, for `attention: NAME`\n" + table(names) + "\nkeys of `attention: {…}`\n" + indented(describe(settings));
+  return {{"score: e_ij of query q_i and key k_j; n queries, m keys", head("score"), step_rows<Score>()},
+          {"align: weights a_ij from scores", head("align"), step_rows<Align>()},
+          {"read: the context c_i from weights and values v_j", head("read"), step_rows<Read>()},
+          {"short names, for `attention: NAME`", {"name", "stands for"}, names}};
 }
 
-std::string list_positions() {
+Part position_part() {
   Rows rows;
-  for (auto const& kind : position_kinds()) rows.push_back({kind.name, kind.formula, kind.paper});
-  return table(rows);
+  for (auto const& kind : position_kinds()) rows.push_back({kind.name, kind.formula, kind.beyond, kind.paper});
+  return {"how a model knows where a token stands", {"position", "formula", "beyond the trained context", "paper"}, rows};
+}
+
+std::string printed(Part const& part) {
+  Rows rows{part.head};
+  rows.insert(rows.end(), part.rows.begin(), part.rows.end());
+  return part.title + "\n" + table(rows) + "\n";
+}
+
+std::string list_attention() {
+  std::string page;
+  for (auto const& part : attention_parts()) page += printed(part);
+  AttentionSettings settings;
+  return page + "keys of `attention: {…}`\n" + indented(describe(settings));
+}
+
+std::string list_positions() { return printed(position_part()); }
+
+/// A row of a table in Markdown; a bar inside a cell is no border.
+std::string markdown_row(std::vector<std::string> const& cells) {
+  std::string line = "|";
+  for (auto const& cell : cells) {
+    line += ' ';
+    for (char const c : cell) line += c == '|' ? std::string("\\|") : std::string(1, c);
+    line += " |";
+  }
+  return line + '\n';
+}
+
+std::string variants_in_markdown() {
+  auto parts = attention_parts();
+  parts.push_back(position_part());
+  std::string page;
+  for (auto const& part : parts) {
+    if (!page.empty()) page += '\n';
+    page += markdown_row(part.head) + markdown_row(std::vector<std::string>(part.head.size(), "---"));
+    for (auto row : part.rows) {
+      row.front() = '`' + row.front() + '`';
+      page += markdown_row(row);
+    }
+  }
+  return page;
 }
 
 /// The kinds of a choice, each with its keys.
@@ -115,7 +190,10 @@ std::vector<std::string> list_topics() {
   return names;
 }
 
-std::string list(std::string const& topic) {
+std::string list(std::string const& topic, bool markdown) {
+  if (markdown && topic != "attention")
+    throw ConfigError(Place{std::make_shared<std::string>("--markdown")}, "is of the topic 'attention' alone");
+  if (markdown) return variants_in_markdown();
   if (topic.empty()) {
     Rows rows;
     for (auto const& each : topics()) rows.push_back({"heed list " + each.name, each.help});

@@ -36,7 +36,8 @@ Exit dispatch(CommandLine const& line) {
     if (::isatty(STDOUT_FILENO) != 0 && ::ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0) options.width = size.ws_col;
     return inspect(options, std::cout);
   }
-  std::cout << list(line.topic);
+  if (line.command == "bench") return bench(line.bench, std::cout);
+  std::cout << list(line.topic, line.markdown);
   return Exit::done;
 }
 

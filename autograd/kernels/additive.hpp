@@ -5,42 +5,44 @@
 #include <vector>
 
 #include "autograd/kernels/rows.hpp"
+#include "autograd/kernels/stretch.hpp"
 
 /// The additive score vᵀ tanh(q + k) of one head, tiled: nothing of size [n, m, d] exists.
 ///
 /// tanh(a + b) = 1 − 2r with r = 1/(1 + e^{2a}·e^{2b}): the exponentials are computed once per query and key, and the inner loop is a
-/// multiplication, an addition, a reciprocal and a multiply-add. Where one of them would not be a normal number (|2a| beyond `limit`) the
-/// head takes r = (1 − tanh(a + b))/2 instead. The product may overflow or vanish: r is then 0 or 1, as it should be.
+/// multiply-add, a reciprocal and a multiply-add. Where the product of two of them might not be a normal number (|2a| beyond `limit`) the
+/// head takes r = (1 − tanh(a + b))/2 instead.
 namespace heed::kernels {
 
 template <class T>
-inline constexpr T additive_limit = sizeof(T) == 4 ? T(80) : T(700);
+inline constexpr T additive_limit = sizeof(T) == 4 ? T(43) : T(350);
 
-/// 1/x for 1 ≤ x ≤ ∞, to full precision.
+/// 1/x for 1 ≤ x ≤ e^{2 limit}, to the last bit or two: Newton's step doubles the 12 or 14 bits of the processor's estimate.
 template <class T>
 Lanes<T> reciprocal_above_one(Lanes<T> const& x) {
   if constexpr (sizeof(T) == 4) {
-    Lanes<T> const bounded = xsimd::min(x, Lanes<T>(T(1e30)));  // so that the correction below is not ∞ · 0
-    Lanes<T> const estimate = xsimd::reciprocal(bounded);
-    Lanes<T> const better = estimate * (Lanes<T>(T(2)) - bounded * estimate);
-    return better * (Lanes<T>(T(2)) - bounded * better);
+    Lanes<T> const estimate = xsimd::reciprocal(x);
+    return estimate * xsimd::fnma(x, estimate, Lanes<T>(T(2)));
   } else {
     return Lanes<T>(T(1)) / x;
   }
 }
 
-/// The queries and keys of one head, prepared: q [n, d] as it is or e^{2q}; k transposed [d, padded m] likewise.
+/// The queries and keys of one head, prepared: q [n, d] as it is or e^{2q}; k transposed [d, padded m] likewise. Works on blocks of
+/// queries: rows first … first + rows − 1, row i attending to stretches[i] within `all`. A block's matrices [rows, stride] begin at key
+/// all.first, and a row has room for a batch of lanes behind its last key.
 template <class T>
 class AdditiveHead {
  public:
-  AdditiveHead(T const* q, T const* k, std::int64_t stride, std::int64_t queries, std::int64_t keys, std::int64_t width)
-      : width_(width), padded_((keys + lanes<T> - 1) / lanes<T> * lanes<T>), query_(size(queries * width)), key_(size(width * padded_)) {
+  AdditiveHead(T const* q, std::int64_t query_stride, T const* k, std::int64_t key_stride, std::int64_t queries, std::int64_t keys,
+               std::int64_t width)
+      : width_(width), padded_((keys + step - 1) / step * step + step), query_(size(queries * width)), key_(size(width * padded_)) {
     T largest = 0;
     for (std::int64_t i = 0; i < queries; ++i) {
-      for (std::int64_t c = 0; c < width; ++c) largest = std::max(largest, std::abs(query_[size(i * width + c)] = q[i * stride + c]));
+      for (std::int64_t c = 0; c < width; ++c) largest = std::max(largest, std::abs(query_[size(i * width + c)] = q[i * query_stride + c]));
     }
     for (std::int64_t j = 0; j < keys; ++j) {
-      for (std::int64_t c = 0; c < width; ++c) largest = std::max(largest, std::abs(key_[size(c * padded_ + j)] = k[j * stride + c]));
+      for (std::int64_t c = 0; c < width; ++c) largest = std::max(largest, std::abs(key_[size(c * padded_ + j)] = k[j * key_stride + c]));
     }
     factored_ = 2 * largest <= additive_limit<T>;
     if (!factored_) return;
@@ -49,95 +51,116 @@ class AdditiveHead {
     transform_row<T>(key_.data(), width * padded_, twice_exp, static_cast<T const*>(key_.data()));
   }
 
-  /// scores[j − first] = Σ_c v_c tanh(q_ic + k_jc) for j in [first, last). The row has room for a multiple of the lanes.
-  void score(std::int64_t i, T const* v, std::int64_t first, std::int64_t last, T* scores) const {
-    factored_ ? score_by(Factored{}, i, v, first, last, scores) : score_by(Direct{}, i, v, first, last, scores);
+  /// e_ij = Σ_c v_c tanh(q_ic + k_jc) for the keys of each row's stretch; what lies beside it is not defined.
+  void scores(std::int64_t first, std::vector<Stretch> const& stretches, Stretch all, T const* v, T* e, std::int64_t stride) const {
+    factored_ ? scores_by(Factored{}, first, stretches, all, v, e, stride) : scores_by(Direct{}, first, stretches, all, v, e, stride);
   }
 
-  /// From de[j − first] (zeros up to a multiple of the lanes): dq_c += v_c Σ_j de 4r(1 − r), dk [d, padded] likewise, dv_c += Σ_j de tanh.
-  void gradient(std::int64_t i, T const* v, std::int64_t first, std::int64_t last, T const* de, T* dq, T* dk, T* dv) const {
-    factored_ ? gradient_by(Factored{}, i, v, first, last, de, dq, dk, dv) : gradient_by(Direct{}, i, v, first, last, de, dq, dk, dv);
+  /// From de, which is 0 beside the stretches: dq [rows, dq_stride] (set), the sums of de 4r(1 − r) in dk [d, padded] (added; still to be
+  /// multiplied by v_c), and dv_c += Σ de tanh.
+  void gradients(std::int64_t first, std::int64_t rows, Stretch all, T const* v, T const* de, std::int64_t stride, T* dq,
+                 std::int64_t dq_stride, T* dk, T* dv) const {
+    factored_ ? gradients_by(Factored{}, first, rows, all, v, de, stride, dq, dq_stride, dk, dv)
+              : gradients_by(Direct{}, first, rows, all, v, de, stride, dq, dq_stride, dk, dv);
   }
 
   std::int64_t padded() const { return padded_; }
 
  private:
+  static constexpr std::int64_t step = lanes<T>;
+  static constexpr int tile_batches = 4;  // of keys at once: hides the reciprocal's latency, and a tile of keys stays in the first cache
   static std::size_t size(std::int64_t n) { return static_cast<std::size_t>(n); }
   struct Factored {
-    Lanes<T> operator()(Lanes<T> const& q, Lanes<T> const& k) const { return reciprocal_above_one<T>(Lanes<T>(T(1)) + q * k); }
+    Lanes<T> operator()(Lanes<T> const& q, Lanes<T> const& k) const { return reciprocal_above_one<T>(xsimd::fma(q, k, Lanes<T>(T(1)))); }
   };
   struct Direct {
     Lanes<T> operator()(Lanes<T> const& q, Lanes<T> const& k) const { return (Lanes<T>(T(1)) - xsimd::tanh(q + k)) * Lanes<T>(T(0.5)); }
   };
 
-  /// Whole batches of keys: the last one may reach into the padding or before `first`'s batch ends, where the result is not used.
   template <class R>
-  void score_by(R const& r, std::int64_t i, T const* v, std::int64_t first, std::int64_t last, T* scores) const {
-    T const* const q = query_.data() + i * width_;
+  void scores_by(R const& r, std::int64_t first, std::vector<Stretch> const& stretches, Stretch all, T const* v, T* e,
+                 std::int64_t stride) const {
     T total = 0;
     for (std::int64_t c = 0; c < width_; ++c) total += v[c];
-    constexpr std::int64_t step = lanes<T>;
-    std::int64_t j = first;
-    for (; j + 4 * step <= last; j += 4 * step) {  // four batches at once hide the reciprocal's latency
-      Lanes<T> s0(T(0)), s1(T(0)), s2(T(0)), s3(T(0));
-      for (std::int64_t c = 0; c < width_; ++c) {
-        T const* const k = key_.data() + c * padded_ + j;
-        Lanes<T> const qc(q[c]), vc(v[c]);
-        s0 += vc * r(qc, Lanes<T>::load_unaligned(k));
-        s1 += vc * r(qc, Lanes<T>::load_unaligned(k + step));
-        s2 += vc * r(qc, Lanes<T>::load_unaligned(k + 2 * step));
-        s3 += vc * r(qc, Lanes<T>::load_unaligned(k + 3 * step));
+    for (std::int64_t tile = all.first; tile < all.last; tile += tile_batches * step) {
+      for (std::size_t i = 0; i < stretches.size(); ++i) {
+        std::int64_t const begin = std::max(stretches[i].first, tile);
+        std::int64_t const end = std::min(stretches[i].last, tile + tile_batches * step);
+        if (begin >= end) continue;
+        std::int64_t const from = tile + (begin - tile) / step * step;
+        T const* const q = query_.data() + (first + static_cast<std::int64_t>(i)) * width_;
+        T const* const k = key_.data() + from;
+        T* const out = e + static_cast<std::int64_t>(i) * stride + (from - all.first);
+        switch ((end - from + step - 1) / step) {
+          case 1:
+            score_batches<1>(r, q, k, v, total, out);
+            break;
+          case 2:
+            score_batches<2>(r, q, k, v, total, out);
+            break;
+          case 3:
+            score_batches<3>(r, q, k, v, total, out);
+            break;
+          default:
+            score_batches<tile_batches>(r, q, k, v, total, out);
+        }
       }
-      Lanes<T> const all(total), two(T(2));
-      (all - two * s0).store_unaligned(scores + (j - first));
-      (all - two * s1).store_unaligned(scores + (j - first) + step);
-      (all - two * s2).store_unaligned(scores + (j - first) + 2 * step);
-      (all - two * s3).store_unaligned(scores + (j - first) + 3 * step);
     }
-    for (; j < last; j += step) {
-      std::int64_t const count = std::min(step, last - j);
-      Lanes<T> s(T(0));
-      for (std::int64_t c = 0; c < width_; ++c) s += Lanes<T>(v[c]) * r(Lanes<T>(q[c]), keys_at(c, j, count));
-      (Lanes<T>(total) - Lanes<T>(T(2)) * s).store_unaligned(scores + (j - first));
+  }
+
+  template <int N, class R>
+  void score_batches(R const& r, T const* q, T const* k, T const* v, T total, T* out) const {
+    Lanes<T> sums[N];
+    for (int n = 0; n < N; ++n) sums[n] = Lanes<T>(T(0));
+    for (std::int64_t c = 0; c < width_; ++c, k += padded_) {
+      Lanes<T> const qc(q[c]), vc(v[c]);
+      for (int n = 0; n < N; ++n) sums[n] = xsimd::fma(vc, r(qc, Lanes<T>::load_unaligned(k + n * step)), sums[n]);
     }
+    for (int n = 0; n < N; ++n) xsimd::fnma(Lanes<T>(T(2)), sums[n], Lanes<T>(total)).store_unaligned(out + n * step);
   }
 
   template <class R>
-  void gradient_by(R const& r, std::int64_t i, T const* v, std::int64_t first, std::int64_t last, T const* de, T* dq, T* dk, T* dv) const {
-    T const* const q = query_.data() + i * width_;
-    T const total = sum_row<T>(
-        last - first, [](auto x) { return x; }, de);
-    for (std::int64_t c = 0; c < width_; ++c) {
-      Lanes<T> const qc(q[c]), vc(T(4) * v[c]), one(T(1));
-      Lanes<T> slopes(T(0)), weighted(T(0));
-      T* const dkc = dk + c * padded_;
-      std::int64_t j = first;
-      for (; j + lanes<T> <= last; j += lanes<T>) {
-        Lanes<T> const d = Lanes<T>::load_unaligned(de + (j - first));
-        Lanes<T> const rj = r(qc, Lanes<T>::load_unaligned(key_.data() + c * padded_ + j));
-        Lanes<T> const dr = d * rj;
-        Lanes<T> const slope = vc * (dr * (one - rj));
-        slopes += slope;
-        weighted += dr;
-        (Lanes<T>::load_unaligned(dkc + j) + slope).store_unaligned(dkc + j);
-      }
-      if (j < last) {
-        std::int64_t const count = last - j;
-        Lanes<T> const d = load_some<T>(de + (j - first), count, T(0));
-        Lanes<T> const rj = r(qc, keys_at(c, j, count));
-        Lanes<T> const dr = d * rj;
-        Lanes<T> const slope = vc * (dr * (one - rj));
-        slopes += slope;
-        weighted += dr;
-        store_some<T>(load_some<T>(dkc + j, count, T(0)) + slope, dkc + j, count);
-      }
-      dq[c] += xsimd::hadd(slopes);
-      dv[c] += total - 2 * xsimd::hadd(weighted);
-    }
+  void gradients_by(R const& r, std::int64_t first, std::int64_t rows, Stretch all, T const* v, T const* de, std::int64_t stride, T* dq,
+                    std::int64_t dq_stride, T* dk, T* dv) const {
+    std::int64_t i = 0;
+    for (; i + 4 <= rows; i += 4) gradient_rows<4>(r, first + i, all, v, de + i * stride, stride, dq + i * dq_stride, dq_stride, dk, dv);
+    for (; i < rows; ++i) gradient_rows<1>(r, first + i, all, v, de + i * stride, stride, dq + i * dq_stride, dq_stride, dk, dv);
   }
 
-  Lanes<T> keys_at(std::int64_t c, std::int64_t j, std::int64_t count) const {
-    return load_some<T>(key_.data() + c * padded_ + j, count, T(0));
+  /// Several queries share each load of a key and of its gradient.
+  template <int N, class R>
+  void gradient_rows(R const& r, std::int64_t first, Stretch all, T const* v, T const* de, std::int64_t stride, T* dq,
+                     std::int64_t dq_stride, T* dk, T* dv) const {
+    std::int64_t const seen = all.last - all.first;
+    T total = 0;
+    for (int n = 0; n < N; ++n) {
+      total += sum_row<T>(
+          seen, [](auto x) { return x; }, de + n * stride);
+    }
+    for (std::int64_t c = 0; c < width_; ++c) {
+      Lanes<T> q[N], slopes[N], weighted(T(0));
+      for (int n = 0; n < N; ++n) q[n] = Lanes<T>(query_[size((first + n) * width_ + c)]), slopes[n] = Lanes<T>(T(0));
+      T const* const k = key_.data() + c * padded_ + all.first;
+      T* const dkc = dk + c * padded_ + all.first;
+      auto const add = [&](std::int64_t j, auto const& load) {
+        Lanes<T> const kj = Lanes<T>::load_unaligned(k + j);
+        Lanes<T> sum = Lanes<T>::load_unaligned(dkc + j);
+        for (int n = 0; n < N; ++n) {
+          Lanes<T> const rj = r(q[n], kj);
+          Lanes<T> const dr = load(de + n * stride + j) * rj;
+          Lanes<T> const slope = xsimd::fnma(dr, rj, dr);
+          weighted += dr;
+          slopes[n] += slope;
+          sum += slope;
+        }
+        sum.store_unaligned(dkc + j);
+      };
+      std::int64_t j = 0;
+      for (; j + step <= seen; j += step) add(j, [](T const* x) { return Lanes<T>::load_unaligned(x); });
+      if (j < seen) add(j, [&](T const* x) { return load_some<T>(x, seen - j, T(0)); });
+      for (int n = 0; n < N; ++n) dq[n * dq_stride + c] = 4 * v[c] * xsimd::hadd(slopes[n]);
+      dv[c] += total - 2 * xsimd::hadd(weighted);
+    }
   }
 
   std::int64_t width_, padded_;

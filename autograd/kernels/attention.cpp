@@ -6,12 +6,9 @@
 
 #include <algorithm>
 #include <cmath>
-#include <optional>
 #include <vector>
 
-#include "autograd/kernels/additive.hpp"
-#include "autograd/kernels/gemm.hpp"
-#include "autograd/kernels/rows.hpp"
+#include "autograd/kernels/attention_head.hpp"
 #include "autograd/parallel.hpp"
 
 namespace heed::kernels {
@@ -32,131 +29,11 @@ Stretch window_around(double centre, double reach, std::int64_t visible) {
 
 namespace {
 
-constexpr std::int64_t block_rows = 64;  // queries whose scores are held at once
-constexpr double cosine_epsilon = 1e-8;  // as design.md defines the score
-
-/// One head of one sequence: pointers, strides, and the work on a block of its queries.
+/// Rows of a matrix that is written.
 template <class T>
-class Head {
- public:
-  Head(AttentionCall const& c, std::int64_t b, std::int64_t h)
-      : c_(c),
-        b_(b),
-        h_(h),
-        stride_(c.form.heads * c.width),
-        value_stride_(c.form.heads * c.value_width),
-        q(c.query.data<T>().data() + b * c.queries * stride_ + h * c.width),
-        k(c.key.data<T>().data() + b * c.keys * stride_ + h * c.width),
-        v(c.value.data<T>().data() + b * c.keys * value_stride_ + h * c.value_width),
-        relative_(c.relative.defined() ? c.relative.data<T>().data() + h * c.relative.size(1) : nullptr),
-        centres_(c.centres.defined() ? c.centres.data<T>().data() + (b * c.form.heads + h) * c.queries : nullptr),
-        row_stride_((c.keys + lanes<T> - 1) / lanes<T> * lanes<T> + lanes<T>),
-        weights_({std::min(block_rows, c.queries), row_stride_}, c.query.dtype()) {
-    if (c.form.score == AttentionForm::Score::additive) additive_.emplace(q, k, stride_, c.queries, c.keys, c.width);
-    if (c.form.score == AttentionForm::Score::cosine) {
-      query_lengths_ = lengths_of(q, c.queries);
-      key_lengths_ = lengths_of(k, c.keys);
-    }
-  }
-
-  /// The stretch of query i, and the union of those of a block.
-  Stretch stretch(std::int64_t i) const {
-    std::int64_t const visible = c_.form.visibility.count(b_, i, c_.keys);
-    if (c_.form.window <= 0) return {0, visible};
-    double const centre = centres_ != nullptr ? static_cast<double>(centres_[i]) : static_cast<double>(c_.form.visibility.offset + i);
-    return window_around(centre, c_.form.window, visible);
-  }
-  void begin_block(std::int64_t first, std::int64_t rows) {
-    first_ = first;
-    rows_ = rows;
-    stretches_.clear();
-    all_ = {c_.keys, 0};
-    for (std::int64_t i = 0; i < rows; ++i) {
-      Stretch const s = stretch(first + i);
-      stretches_.push_back(s);
-      if (s.first < s.last) all_ = {std::min(all_.first, s.first), std::max(all_.last, s.last)};
-    }
-    if (all_.first >= all_.last) all_ = {0, 0};
-  }
-
-  /// weights_ [rows, all]: softmax over each row's stretch, 0 outside. With `known` norms the sums are not formed again.
-  void weigh(T* norms, bool known) {
-    std::int64_t const seen = all_.last - all_.first;
-    T* const w = weights();
-    if (!additive_ && seen > 0) {
-      gemm<T>(rows_, seen, c_.width, product_scale(), {q + first_ * stride_, stride_}, {k + all_.first * stride_, stride_, true}, 0, w,
-              row_stride_);
-    }
-    for (std::int64_t i = 0; i < rows_; ++i) {
-      Stretch const s = stretches_[static_cast<std::size_t>(i)];
-      T* const row = w + i * row_stride_;
-      std::int64_t const count = s.last - s.first;
-      T* const mine = row + (s.first - all_.first);
-      if (additive_) additive_->score(first_ + i, parameter(), s.first, s.last, mine);
-      finish_scores(first_ + i, s, mine);
-      if (count == 0) {
-        norms[i] = 0;
-      } else if (known) {
-        exp_row(mine, norms[i], mine, count);
-      } else {
-        norms[i] = softmax_row(mine, mine, count);
-      }
-      std::fill(row, mine, T(0));
-      std::fill(mine + count, row + std::max<std::int64_t>(seen, 0), T(0));
-    }
-  }
-
-  /// exp(−(j − p)²/(2σ²)) into out, for the stretch of row i; false if this call has no Gaussian.
-  bool gaussian(std::int64_t i, T* out) const {
-    if (centres_ == nullptr || !c_.form.gaussian) return false;
-    Stretch const s = stretches_[static_cast<std::size_t>(i)];
-    T const centre = centres_[first_ + i];
-    T const deviation = static_cast<T>(c_.form.deviation);
-    for (std::int64_t j = s.first; j < s.last; ++j) {
-      T const z = (static_cast<T>(j) - centre) / deviation;
-      out[j - s.first] = std::exp(-z * z / 2);
-    }
-    return true;
-  }
-
-  /// What a product q·k is multiplied by: the settings' scale is of the dot score alone.
-  T product_scale() const { return c_.form.score == AttentionForm::Score::dot ? static_cast<T>(c_.form.scale) : T(1); }
-  T* row(std::int64_t i) { return weights() + i * row_stride_ + (stretches_[static_cast<std::size_t>(i)].first - all_.first); }
-  T* weights() { return weights_.template mutable_data<T>().data(); }
-  T const* parameter() const { return c_.parameter.data<T>().data() + (additive_ ? h_ * c_.width : h_); }
-
-  AttentionCall const& c_;
-  std::int64_t b_, h_, stride_, value_stride_;
-  T const *q, *k, *v;
-  T const* relative_;
-  T const* centres_;
-  std::int64_t row_stride_;
-  Tensor weights_;
-  std::optional<AdditiveHead<T>> additive_;
-  std::vector<T> query_lengths_, key_lengths_;
-  std::int64_t first_ = 0, rows_ = 0;
-  std::vector<Stretch> stretches_;
-  Stretch all_{0, 0};
-
- private:
-  std::vector<T> lengths_of(T const* x, std::int64_t count) const {
-    std::vector<T> lengths;
-    for (std::int64_t i = 0; i < count; ++i) lengths.push_back(std::sqrt(dot_row(x + i * stride_, x + i * stride_, c_.width)));
-    return lengths;
-  }
-
-  /// What comes to a score after the product: the cosine's division, and the bias by distance.
-  void finish_scores(std::int64_t i, Stretch s, T* scores) const {
-    if (!query_lengths_.empty()) {
-      T const sharpness = *parameter();
-      T const mine = query_lengths_[static_cast<std::size_t>(i)];
-      for (std::int64_t j = s.first; j < s.last; ++j)
-        scores[j - s.first] *= sharpness / (mine * key_lengths_[static_cast<std::size_t>(j)] + static_cast<T>(cosine_epsilon));
-    }
-    if (relative_ == nullptr) return;
-    T const* const bias = relative_ + (c_.queries - 1 - i);
-    for (std::int64_t j = s.first; j < s.last; ++j) scores[j - s.first] += bias[j];
-  }
+struct Block {
+  T* data;
+  std::int64_t stride;
 };
 
 /// Calls body(b, h) for every sequence and head, on the pool.
@@ -178,7 +55,9 @@ class HeadBackward {
       : head_(head),
         c_(head.c_),
         dcontext_(dcontext + head.b_ * c_.queries * head.value_stride_ + head.h_ * c_.value_width),
-        dq_(g.query.mutable_data<T>().data() + head.b_ * c_.queries * head.stride_ + head.h_ * c_.width),
+        context_stride_(head.ordered() ? c_.value_width : head.value_stride_),
+        dquery_(g.query.mutable_data<T>().data() + head.b_ * c_.queries * head.stride_ + head.h_ * c_.width),
+        dq_(dquery_),
         dk_(g.key.mutable_data<T>().data() + head.b_ * c_.keys * head.stride_ + head.h_ * c_.width),
         dv_(g.value.mutable_data<T>().data() + head.b_ * c_.keys * head.value_stride_ + head.h_ * c_.value_width),
         dparameter_(shared_parameter),
@@ -188,6 +67,12 @@ class HeadBackward {
     for (std::int64_t j = 0; j < c_.keys; ++j) {
       std::fill_n(dk_ + j * head.stride_, c_.width, T(0));
       std::fill_n(dv_ + j * head.value_stride_, c_.value_width, T(0));
+    }
+    if (head.ordered()) {
+      packed_dcontext_ = head.packed(dcontext_, head.value_stride_, c_.value_width);
+      dcontext_ = packed_dcontext_.template data<T>().data();
+      packed_dq_ = Tensor({c_.queries, c_.width}, c_.query.dtype());
+      dq_ = packed_dq_.template mutable_data<T>().data();
     }
     if (head.additive_) dkeys_.assign(static_cast<std::size_t>(c_.width * head.additive_->padded()), T(0));
     if (!head.query_lengths_.empty()) dkey_lengths_.assign(static_cast<std::size_t>(c_.keys), T(0));
@@ -199,12 +84,12 @@ class HeadBackward {
     Stretch const all = head_.all_;
     std::int64_t const seen = all.last - all.first;
     if (seen == 0) {
-      for (std::int64_t i = 0; i < rows; ++i) std::fill_n(dq_ + (first + i) * head_.stride_, c_.width, T(0));
-      if (dcentres_ != nullptr) std::fill_n(dcentres_ + first, rows, T(0));
+      for (std::int64_t i = 0; i < rows; ++i) std::fill_n(dq_ + (first + i) * head_.query_stride_, c_.width, T(0));
+      for (std::int64_t i = 0; dcentres_ != nullptr && i < rows; ++i) dcentres_[head_.at(first + i)] = 0;
       return;
     }
     T* const ds = dscores_.template mutable_data<T>().data();
-    Matrix<T> const dc{dcontext_ + first * head_.value_stride_, head_.value_stride_};
+    Matrix<T> const dc{dcontext_ + first * context_stride_, context_stride_};
     gemm<T>(rows, seen, c_.value_width, 1, dc, {head_.v + all.first * head_.value_stride_, head_.value_stride_, true}, 0, ds,
             head_.row_stride_);
     apply_gaussian(ds);
@@ -213,12 +98,15 @@ class HeadBackward {
     for (std::int64_t i = 0; i < rows; ++i)
       softmax_row_backward<T>(head_.weights() + i * head_.row_stride_, ds + i * head_.row_stride_, ds + i * head_.row_stride_, seen);
     if (drelative_ != nullptr) add_relative(ds);
-    if (head_.additive_) return additive_gradient(ds);
+    if (head_.additive_) {
+      return head_.additive_->gradients(first, rows, all, head_.parameter(), ds, head_.row_stride_, dq_ + first * head_.query_stride_,
+                                        head_.query_stride_, dkeys_.data(), dparameter_);
+    }
     if (!head_.query_lengths_.empty()) cosine_gradient(ds);
     T const scale = head_.product_scale();
     gemm<T>(rows, c_.width, seen, scale, {ds, head_.row_stride_}, {head_.k + all.first * head_.stride_, head_.stride_}, 0,
-            dq_ + first * head_.stride_, head_.stride_);
-    gemm<T>(seen, c_.width, rows, scale, {ds, head_.row_stride_, true}, {head_.q + first * head_.stride_, head_.stride_}, 1,
+            dq_ + first * head_.query_stride_, head_.query_stride_);
+    gemm<T>(seen, c_.width, rows, scale, {ds, head_.row_stride_, true}, {head_.q + first * head_.query_stride_, head_.query_stride_}, 1,
             dk_ + all.first * head_.stride_, head_.stride_);
     if (!head_.query_lengths_.empty()) add_query_lengths();
   }
@@ -227,11 +115,12 @@ class HeadBackward {
     if (head_.additive_) {
       for (std::int64_t j = 0; j < c_.keys; ++j) {
         for (std::int64_t c = 0; c < c_.width; ++c)
-          dk_[j * head_.stride_ + c] = dkeys_[static_cast<std::size_t>(c * head_.additive_->padded() + j)];
+          dk_[j * head_.stride_ + c] = 4 * head_.parameter()[c] * dkeys_[static_cast<std::size_t>(c * head_.additive_->padded() + j)];
       }
     }
     for (std::size_t j = 0; j < dkey_lengths_.size(); ++j)
-      add_length(head_.k, dk_, static_cast<std::int64_t>(j), head_.key_lengths_[j], dkey_lengths_[j]);
+      add_length(head_.k, dk_, head_.stride_, static_cast<std::int64_t>(j), head_.key_lengths_[j], dkey_lengths_[j]);
+    if (head_.ordered()) head_.unpack(dq_, c_.width, dquery_, head_.stride_);
   }
 
  private:
@@ -249,7 +138,7 @@ class HeadBackward {
     for (std::int64_t i = 0; i < head_.rows_; ++i) {
       Stretch const s = head_.stretches_[place(i)];
       std::int64_t const at = i * head_.row_stride_ + s.first - head_.all_.first;
-      T const centre = head_.centres_[head_.first_ + i];
+      T const centre = head_.centres_[head_.at(head_.first_ + i)];
       head_.gaussian(i, g.data());
       T slope = 0;
       for (std::int64_t j = 0; j < s.last - s.first; ++j) {
@@ -257,7 +146,7 @@ class HeadBackward {
         slope += ds[at + j] * a[at + j] * (static_cast<T>(s.first + j) - centre);
         ds[at + j] *= g[place(j)];
       }
-      if (dcentres_ != nullptr) dcentres_[head_.first_ + i] = slope / square;
+      if (dcentres_ != nullptr) dcentres_[head_.at(head_.first_ + i)] = slope / square;
     }
     weighted_ = a;
   }
@@ -265,19 +154,9 @@ class HeadBackward {
   void add_relative(T const* ds) {
     for (std::int64_t i = 0; i < head_.rows_; ++i) {
       Stretch const s = head_.stretches_[place(i)];
-      T* const target = drelative_ + (c_.queries - 1 - (head_.first_ + i));
+      T* const target = drelative_ + (c_.queries - 1 - head_.at(head_.first_ + i));
       T const* const from = ds + i * head_.row_stride_ - head_.all_.first;
       for (std::int64_t j = s.first; j < s.last; ++j) target[j] += from[j];
-    }
-  }
-
-  void additive_gradient(T* ds) {
-    for (std::int64_t i = 0; i < head_.rows_; ++i) {
-      Stretch const s = head_.stretches_[place(i)];
-      T* const dq = dq_ + (head_.first_ + i) * head_.stride_;
-      std::fill_n(dq, c_.width, T(0));
-      head_.additive_->gradient(head_.first_ + i, head_.parameter(), s.first, s.last,
-                                ds + i * head_.row_stride_ + s.first - head_.all_.first, dq, dkeys_.data(), dparameter_);
     }
   }
 
@@ -289,37 +168,42 @@ class HeadBackward {
     std::vector<T> u(place(seen));
     for (std::int64_t i = 0; i < head_.rows_; ++i) {
       T const a = head_.query_lengths_[place(head_.first_ + i)];
-      T const* const qi = head_.q + (head_.first_ + i) * head_.stride_;
+      T const* const qi = head_.q + (head_.first_ + i) * head_.query_stride_;
       T* const row = ds + i * head_.row_stride_;
-      gemm<T>(1, seen, c_.width, 1, {qi, head_.stride_}, {head_.k + head_.all_.first * head_.stride_, head_.stride_, true}, 0, u.data(),
-              seen);
+      gemm<T>(1, seen, c_.width, 1, {qi, head_.query_stride_}, {head_.k + head_.all_.first * head_.stride_, head_.stride_, true}, 0,
+              u.data(), seen);
+      double dsharpness = 0;
       for (std::int64_t j = 0; j < seen; ++j) {
         T const b = head_.key_lengths_[place(head_.all_.first + j)];
         T const below = a * b + static_cast<T>(cosine_epsilon);
         T const cosine = u[place(j)] / below;
-        *dparameter_ += row[j] * cosine;
+        dsharpness += static_cast<double>(row[j] * cosine);
         T const dbelow = -row[j] * sharpness * cosine / below;
         dquery_lengths_[place(i)] += dbelow * b;
         dkey_lengths_[place(head_.all_.first + j)] += dbelow * a;
         row[j] *= sharpness / below;
       }
+      *dparameter_ += static_cast<T>(dsharpness);
     }
   }
   void add_query_lengths() {
     for (std::int64_t i = 0; i < head_.rows_; ++i)
-      add_length(head_.q, dq_, head_.first_ + i, head_.query_lengths_[place(head_.first_ + i)], dquery_lengths_[place(i)]);
+      add_length(head_.q, dq_, head_.query_stride_, head_.first_ + i, head_.query_lengths_[place(head_.first_ + i)],
+                 dquery_lengths_[place(i)]);
   }
   /// d‖x‖/dx = x/‖x‖; 0 at the zero vector.
-  void add_length(T const* x, T* dx, std::int64_t at, T length, T dlength) const {
+  void add_length(T const* x, T* dx, std::int64_t stride, std::int64_t row, T length, T dlength) const {
     if (length == 0) return;
-    for (std::int64_t c = 0; c < c_.width; ++c) dx[at * head_.stride_ + c] += dlength / length * x[at * head_.stride_ + c];
+    for (std::int64_t c = 0; c < c_.width; ++c) dx[row * stride + c] += dlength / length * x[row * stride + c];
   }
 
   Head<T>& head_;
   AttentionCall const& c_;
   T const* dcontext_;
+  std::int64_t context_stride_;
+  T* dquery_;
   T *dq_, *dk_, *dv_, *dparameter_, *drelative_, *dcentres_;
-  Tensor dscores_, gaussian_weights_;
+  Tensor dscores_, gaussian_weights_, packed_dcontext_, packed_dq_;
   T* weighted_ = nullptr;
   std::vector<T> dkeys_, dkey_lengths_, dquery_lengths_;
 };
@@ -338,6 +222,9 @@ void attention_forward(AttentionCall const& c, Tensor& context, Tensor& norms) {
   for_heads(c, 2, [&](std::int64_t b, std::int64_t h) {
     Head<T> head(c, b, h);
     T* const mine = out + b * c.queries * head.value_stride_ + h * c.value_width;
+    Tensor packed = head.ordered() ? Tensor({c.queries, c.value_width}, context.dtype()) : Tensor();
+    Block<T> const to =
+        head.ordered() ? Block<T>{packed.template mutable_data<T>().data(), c.value_width} : Block<T>{mine, head.value_stride_};
     std::vector<T> g(static_cast<std::size_t>(c.keys));
     for (std::int64_t first = 0; first < c.queries; first += block_rows) {
       std::int64_t const rows = std::min(block_rows, c.queries - first);
@@ -350,9 +237,9 @@ void attention_forward(AttentionCall const& c, Tensor& context, Tensor& norms) {
         for (std::int64_t j = 0; j < s.last - s.first; ++j) row[j] *= g[static_cast<std::size_t>(j)];
       }
       gemm<T>(rows, c.value_width, head.all_.last - head.all_.first, 1, {head.weights(), head.row_stride_},
-              {head.v + head.all_.first * head.value_stride_, head.value_stride_}, 0, mine + first * head.value_stride_,
-              head.value_stride_);
+              {head.v + head.all_.first * head.value_stride_, head.value_stride_}, 0, to.data + first * to.stride, to.stride);
     }
+    if (head.ordered()) head.unpack(to.data, c.value_width, mine, head.value_stride_);
   });
 }
 

@@ -2,14 +2,10 @@
 
 #include <cstdint>
 
+#include "autograd/kernels/stretch.hpp"
 #include "autograd/operations.hpp"
 
 namespace heed::kernels {
-
-/// The keys that a query attends to, [first, last).
-struct Stretch {
-  std::int64_t first, last;
-};
 
 /// The visible keys (the first `visible`) with |j − centre| ≤ reach; if there is none, the visible key nearest to the centre (the lower of
 /// two). Empty only where nothing is visible.

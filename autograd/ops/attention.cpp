@@ -216,7 +216,9 @@ Tensor fused_attention(AttentionForm const& form, Tensor const& query, Tensor co
 namespace {
 
 /// Samples of one form: what is drawn are query, key, value and the parts that the form wants.
-Sample attention_sample(AttentionForm const& form, Shape query, Shape key, Shape value, bool relative = false, bool centred = false) {
+/// `spread`: centres all over the keys, so that the queries are not in the order of their windows.
+Sample attention_sample(AttentionForm const& form, Shape query, Shape key, Shape value, bool relative = false, bool centred = false,
+                        bool spread = false) {
   std::int64_t const heads = form.heads;
   double const least = form.score == Score::cosine ? 0.5 : -2;  // away from the zero vector, where the cosine has no derivative
   std::vector<SampleInput> inputs{{query, least, 2}, {key, least, 2}, {value}};
@@ -231,6 +233,11 @@ Sample attention_sample(AttentionForm const& form, Shape query, Shape key, Shape
     in.push_back(form.score != Score::dot ? x[next++] : Tensor());
     in.push_back(relative ? x[next++] : Tensor());
     in.push_back(centred ? x[next++] : Tensor());
+    if (spread) {
+      std::vector<std::int64_t> shifts;
+      for (std::int64_t i = 0; i < query[1]; ++i) shifts.push_back(i * 17 % (key[1] - 2));
+      in.back() = in.back() + Tensor::of(shifts, {query[1], 1}).to(x.front().dtype());
+    }
     return in;
   };
   return {std::move(inputs),
@@ -267,6 +274,7 @@ std::vector<Sample> attention_samples() {
     samples.push_back(attention_sample(with(causal, 0, true), {1, 4, 4}, {1, 4, 4}, {1, 4, 2}, true, true));
     samples.push_back(attention_sample(with({}), {1, 1, 2}, {1, 1, 2}, {1, 1, 2}));
     samples.push_back(attention_sample(with(causal, 6), {1, 70, 2}, {1, 70, 2}, {1, 70, 2}));  // more than one block
+    samples.push_back(attention_sample(with({}, 1.7, true), {1, 70, 4}, {1, 12, 4}, {1, 12, 2}, true, true, true));
   }
   return samples;
 }

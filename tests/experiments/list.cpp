@@ -1,5 +1,7 @@
 #include "experiments/list.hpp"
 
+#include <fstream>
+#include <iterator>
 #include <sstream>
 
 #include <doctest/doctest.h>
@@ -53,6 +55,24 @@ TEST_SUITE("list") {
     for (char const* name : {"sgd: ", "adam: ", "adamw: ", "  weight_decay "}) says(list("optimizers"), name);
     for (char const* name : {"constant: ", "cosine: ", "  warmup "}) says(list("schedules"), name);
     for (char const* name : {"train.optimizer.lr ", "model.attention.score ", "seed "}) says(list("keys"), name);
+  }
+
+  TEST_CASE("README's tables of variants are those of the declarations") {
+    std::ifstream file("README.md");
+    REQUIRE(file);
+    std::string const readme(std::istreambuf_iterator<char>(file), {});
+    std::string const tables = list("attention", true);
+    INFO("README.md differs from `heed list attention --markdown`");
+    CHECK(readme.find(tables) != std::string::npos);
+    CHECK_THROWS_WITH_AS(list("keys", true), doctest::Contains("is of the topic 'attention' alone"), ConfigError);
+  }
+
+  TEST_CASE("a variant is listed with its parameters, cost, and where it is differentiable") {
+    auto const page = list("attention");
+    for (char const* text : {"sharpness [H] ", "matrix [H, d, d] ", "matrix [H, context, d] ", "scale [H] if `scale: learned` ",
+                             "position_matrix [H, d, d], position_vector [H, d] ", "everywhere but where a key enters the window "})
+      says(page, text);
+    for (auto const& kind : step_kinds<Align>()) says(page, kind.cost) && says(page, kind.smooth);
   }
 
   TEST_CASE("an unknown topic is refused with the nearest") {

@@ -13,7 +13,7 @@ struct Sparsemax : Align {
 };
 
 Declared<Align> const declared{{"sparsemax", "max(e_ij − τ_i, 0), Σ_j = 1", "Martins & Astudillo 2016", "n m log m",
-                                "but where the support changes",
+                                "everywhere but where the support changes",
                                 [](Scope const&, AttentionSettings const&, HeadShape const&) { return std::make_unique<Sparsemax>(); }}};
 
 }  // namespace

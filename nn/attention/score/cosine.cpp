@@ -27,7 +27,7 @@ struct Cosine : Score {
 };
 
 Declared<Score> const declared{
-    {"cosine", "β q_i·k_j / (‖q_i‖ ‖k_j‖)", "Graves et al. 2014", "n m d", "but at zero vectors",
+    {"cosine", "β q_i·k_j / (‖q_i‖ ‖k_j‖)", "Graves et al. 2014", "n m d", "everywhere but at zero vectors",
      [](Scope const& scope, AttentionSettings const&, HeadShape const& shape) { return std::make_unique<Cosine>(scope, shape); }}};
 
 }  // namespace

@@ -1,0 +1,32 @@
+#pragma once
+
+#include <cstdint>
+#include <ostream>
+#include <string>
+#include <vector>
+
+#include "experiments/run.hpp"
+
+namespace heed {
+
+/// What the command line says of a benchmark.
+struct BenchOptions {
+  std::string what;                ///< a topic; empty: all
+  std::vector<std::string> names;  ///< attention: only variants with one of these scores, aligns, reads or positions
+  std::string size;                ///< attention: BxHxTxd; empty: the topic's own
+  bool causal = false;             ///< attention: a query sees the keys up to its own place
+  double seconds = 0.5;            ///< to repeat each measurement for
+  bool json = false;               ///< one JSON object a line instead of a table
+};
+
+/// Names of the topics.
+std::vector<std::string> bench_topics();
+
+/// Measures, and writes each row to `out` as soon as it is known. Throws ConfigError for a topic, name or size that does not exist.
+Exit bench(BenchOptions const& options, std::ostream& out);
+
+/// Attention alone, forward and with its gradients, over every score × align, read and position: milliseconds, and memory of the engine's
+/// pool, beside scaled dot product attention.
+void bench_attention(BenchOptions const& options, std::ostream& out);
+
+}  // namespace heed

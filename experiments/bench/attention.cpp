@@ -1,0 +1,212 @@
+#include "nn/attention/attention.hpp"
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <memory>
+#include <optional>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "autograd/graph.hpp"
+#include "autograd/parallel.hpp"
+#include "autograd/random.hpp"
+#include "experiments/bench.hpp"
+#include "experiments/bench/measure.hpp"
+#include "experiments/config.hpp"
+#include "experiments/nearest.hpp"
+
+namespace heed {
+
+namespace {
+
+ConfigError refusal(std::string const& option, std::string const& message) {
+  return {Place{std::make_shared<std::string>(option)}, message};
+}
+
+/// B sequences, H heads, T queries and as many keys, d numbers each.
+struct Size {
+  std::int64_t batch = 12, heads = 4, length = 256, width = 64;
+
+  std::string text() const { return fmt::format("{}x{}x{}x{}", batch, heads, length, width); }
+};
+
+Size size_of(std::string const& text) {
+  Size size;
+  if (text.empty()) return size;
+  std::array<std::int64_t*, 4> const parts{&size.batch, &size.heads, &size.length, &size.width};
+  char const* at = text.data();
+  char const* const end = at + text.size();
+  for (std::size_t i = 0; i < parts.size(); ++i) {
+    auto const [behind, error] = std::from_chars(at, end, *parts[i]);
+    bool const last = i + 1 == parts.size();
+    if (error != std::errc() || *parts[i] < 1 || *parts[i] > 1'000'000 || (last ? behind != end : behind == end || *behind != 'x'))
+      throw refusal("--size", fmt::format("wants sequences x heads x tokens x width of a head, like 12x4x256x64, not '{}'", text));
+    at = behind + (last ? 0 : 1);
+  }
+  return size;
+}
+
+/// One row of the table.
+struct Variant {
+  AttentionSettings settings;
+  std::string position = "none";
+
+  std::array<std::string, 4> parts() const { return {settings.score, settings.align, settings.read, position}; }
+  bool is_yardstick() const {
+    return settings.score == "scaled_dot" && settings.align == "softmax" && settings.read == "soft" && position == "none";
+  }
+};
+
+template <class Kind>
+std::vector<std::string> names_of(std::vector<Kind> const& kinds) {
+  std::vector<std::string> names;
+  for (auto const& kind : kinds) names.push_back(kind.name);
+  std::ranges::sort(names);
+  return names;
+}
+
+/// Scaled dot first, with which the others are compared; then every score × align, and scaled dot with each other read and position.
+std::vector<Variant> all_variants() {
+  std::vector<Variant> variants{{}};
+  auto const add = [&](Variant const& variant) {
+    if (!variant.is_yardstick()) variants.push_back(variant);
+  };
+  auto const scores = names_of(step_kinds<Score>());
+  auto const aligns = names_of(step_kinds<Align>());
+  for (auto const& align : aligns) {
+    for (auto const& score : scores) {
+      Variant variant;
+      variant.settings.score = score;
+      variant.settings.align = align;
+      if (align == "local_m" || align == "local_p") variant.settings.window = 32;
+      add(variant);
+    }
+  }
+  for (auto const& read : names_of(step_kinds<Read>())) {
+    Variant variant;
+    variant.settings.read = read;
+    add(variant);
+  }
+  for (auto const& position : position_names()) {
+    Variant variant;
+    variant.position = position;
+    add(variant);
+  }
+  return variants;
+}
+
+std::vector<Variant> chosen(std::vector<std::string> const& names) {
+  auto variants = all_variants();
+  if (names.empty()) return variants;
+  std::vector<std::string> known;
+  for (auto const& variant : variants) {
+    for (auto const& part : variant.parts()) known.push_back(part);
+  }
+  std::ranges::sort(known);
+  known.erase(std::ranges::unique(known).begin(), known.end());
+  for (auto const& name : names) {
+    if (std::ranges::find(known, name) == known.end())
+      throw refusal("bench attention",
+                    fmt::format("there is no '{}'{} (there are {})", name, did_you_mean(name, known), fmt::join(known, ", ")));
+  }
+  std::erase_if(variants, [&](Variant const& variant) {
+    auto const parts = variant.parts();
+    bool const named = std::ranges::any_of(names, [&](auto const& name) { return std::ranges::find(parts, name) != parts.end(); });
+    return !named && !variant.is_yardstick();
+  });
+  return variants;
+}
+
+/// One attention layer between given queries, keys and values, all of them N(0, 1) and wanting gradients.
+class Bench {
+ public:
+  Bench(Variant const& variant, Size const& size, bool causal)
+      : parameters_(1, DType::float32), position_(make_position(variant.position, Scope(parameters_).at("embedding"), shape(size))) {
+    visibility_.causal = causal;
+    attention_.emplace(Scope(parameters_).at("attention"), variant.settings, HeadShape{size.heads, size.width, size.length}, 0.0,
+                       position_.get());
+    Shape const wanted{size.batch, size.length, size.heads * size.width};
+    for (auto const* name : {"query", "key", "value"})
+      inputs_.push_back(Tensor::normal(wanted, Stream(1, "bench").child(name), DType::float32).set_requires_grad());
+    wanted_ = inputs_;
+    for (auto const& [name, parameter] : parameters_.all()) wanted_.push_back(parameter);
+    seed_ = Tensor::normal(wanted, Stream(1, "bench").child("gradient"), DType::float32);
+    pass_.noise = Stream(1, "bench").child("noise");
+  }
+
+  void forward() const {
+    NoGrad const no_grad;
+    context();
+  }
+  void forward_backward() {
+    Tensor const c = context();
+    for (auto& x : wanted_) x.clear_grad();
+    backward(c, seed_);
+  }
+
+ private:
+  static PositionShape shape(Size const& size) { return {size.length, size.heads * size.width, size.heads}; }
+  Tensor context() const {
+    return (*attention_)(attention_->turned(inputs_[0], 0), attention_->turned(inputs_[1], 0), inputs_[2], visibility_, pass_);
+  }
+
+  Parameters parameters_;
+  std::unique_ptr<Position> position_;
+  std::optional<Attention> attention_;
+  std::vector<Tensor> inputs_, wanted_;
+  Tensor seed_;
+  Visibility visibility_;
+  Pass pass_;
+};
+
+double megabytes(std::int64_t bytes) { return static_cast<double>(bytes) * 1e-6; }
+
+}  // namespace
+
+void bench_attention(BenchOptions const& options, std::ostream& out) {
+  Size const size = size_of(options.size);
+  auto const variants = chosen(options.names);
+  if (!options.json) {
+    out << fmt::format("attention, B x H x T x d = {}, {}, float32, {}: median of {:g} s each\n\n", size.text(),
+                       options.causal ? "causal" : "every key visible", threads() == 1 ? "1 thread" : fmt::format("{} threads", threads()),
+                       options.seconds);
+    out << fmt::format("{:<11} {:<9} {:<5} {:<11} {:>10} {:>14} {:>9} {:>9} {:>8}\n", "score", "align", "read", "position", "forward ms",
+                       "with gradients", "x scaled", "peak MB", "x scaled");
+  }
+  std::optional<Measurement> yardstick;
+  for (auto const& variant : variants) {
+    Bench subject(variant, size, options.causal);
+    auto const forward = measure([&] { subject.forward(); }, options.seconds);
+    auto const both = measure([&] { subject.forward_backward(); }, options.seconds);
+    if (!yardstick) yardstick = both;
+    auto const& s = variant.settings;
+    if (options.json) {
+      for (auto const& [what, m] : {std::pair{"attention.forward", forward}, std::pair{"attention.forward_backward", both}}) {
+        out << nlohmann::ordered_json{{"what", what},
+                                      {"size", size.text()},
+                                      {"threads", threads()},
+                                      {"score", s.score},
+                                      {"align", s.align},
+                                      {"read", s.read},
+                                      {"position", variant.position},
+                                      {"causal", options.causal},
+                                      {"median_ms", m.median_ms},
+                                      {"min_ms", m.min_ms},
+                                      {"max_ms", m.max_ms},
+                                      {"repetitions", m.repetitions},
+                                      {"peak_mb", megabytes(m.peak_bytes)}}
+                   .dump()
+            << '\n';
+      }
+    } else {
+      out << fmt::format("{:<11} {:<9} {:<5} {:<11} {:>10.2f} {:>14.2f} {:>9.2f} {:>9.1f} {:>8.2f}\n", s.score, s.align, s.read,
+                         variant.position, forward.median_ms, both.median_ms, both.median_ms / yardstick->median_ms,
+                         megabytes(both.peak_bytes), static_cast<double>(both.peak_bytes) / static_cast<double>(yardstick->peak_bytes));
+    }
+    out.flush();
+  }
+}
+
+}  // namespace heed
