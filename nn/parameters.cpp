@@ -53,6 +53,12 @@ Tensor drawn(Shape const& shape, Initial const& initial, InitSettings const& ini
 Tensor Parameters::add(std::string const& name, Shape const& shape, Initial const& initial) {
   if (find(name) != nullptr) throw Error(fmt::format("parameters: the name '{}' is taken", name));
   if (counting_) return all_.emplace_back(name, Tensor::of_shape(shape, dtype_)).second;
+  if (given_) {
+    auto const found = std::ranges::find(*given_, name, &std::pair<std::string, Tensor>::first);
+    if (found == given_->end() || found->second.shape() != shape)
+      throw Error(fmt::format("parameters: '{}' {} was not given", name, to_string(shape)));
+    return all_.emplace_back(*found).second;
+  }
   Tensor value = drawn(shape, initial, init_, Stream(seed_, "initial").child(name), dtype_);
   value.set_requires_grad();
   all_.emplace_back(name, value);

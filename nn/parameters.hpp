@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -41,7 +42,14 @@ class Parameters {
     return parameters;
   }
 
-  /// Throws Error for a name that is taken.
+  /// Parameters that are these tensors instead of drawn ones: a module as a function of its parameters, to differentiate or to move.
+  static Parameters given(std::vector<std::pair<std::string, Tensor>> values, DType dtype) {
+    Parameters parameters(0, dtype);
+    parameters.given_ = std::move(values);
+    return parameters;
+  }
+
+  /// Throws Error for a name that is taken, or is not among those given in this shape.
   Tensor add(std::string const& name, Shape const& shape, Initial const& initial);
   std::vector<std::pair<std::string, Tensor>> const& all() const { return all_; }
   Tensor const* find(std::string const& name) const;
@@ -58,6 +66,7 @@ class Parameters {
   DType dtype_;
   InitSettings init_;
   bool counting_ = false;
+  std::optional<std::vector<std::pair<std::string, Tensor>>> given_;
   std::vector<std::pair<std::string, Tensor>> all_;
 };
 

@@ -1,6 +1,7 @@
 #include "nn/attention/attention.hpp"
 
 #include <algorithm>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -11,6 +12,8 @@ namespace heed {
 
 namespace {
 
+thread_local bool reference_only = false;
+
 template <class Step>
 std::unique_ptr<Step> make_step(std::string const& name, Scope const& scope, AttentionSettings const& settings, HeadShape const& shape) {
   auto const& kinds = step_kinds<Step>();
@@ -20,6 +23,9 @@ std::unique_ptr<Step> make_step(std::string const& name, Scope const& scope, Att
 }
 
 }  // namespace
+
+ReferenceAttention::ReferenceAttention() : before_(std::exchange(reference_only, true)) {}
+ReferenceAttention::~ReferenceAttention() { reference_only = before_; }
 
 Attention::Attention(Scope const& scope, AttentionSettings const& settings, HeadShape const& shape, double dropout,
                      Position const* position)
@@ -35,7 +41,7 @@ Tensor Attention::operator()(Tensor const& query, Tensor const& key, Tensor cons
                              Pass const& pass) const {
   bool const drops = pass.noise && dropout_ > 0;
   bool const asks_query = position_ && position_->asks_query();
-  if (!drops && !asks_query && read_->is_expectation()) {
+  if (!reference_only && !drops && !asks_query && read_->is_expectation()) {
     auto const score = score_->fused(query, heads_);
     auto const align = align_->fused(query, heads_, key.size(1), visibility);
     if (score && align) {

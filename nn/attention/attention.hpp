@@ -39,6 +39,18 @@ class Attention {
   std::unique_ptr<AttentionPosition> position_;
 };
 
+/// While it lives, attention on this thread goes by reference() where it would take a fused kernel.
+class ReferenceAttention {
+ public:
+  ReferenceAttention();
+  ~ReferenceAttention();
+  ReferenceAttention(ReferenceAttention const&) = delete;
+  ReferenceAttention& operator=(ReferenceAttention const&) = delete;
+
+ private:
+  bool before_;
+};
+
 /// Projections, attention, and the projection of the heads' contexts (Vaswani et al. 2017, section 3.2.2).
 class MultiHead {
  public:

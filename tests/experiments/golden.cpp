@@ -334,6 +334,11 @@ TEST_SUITE("golden") {
         continue;
       }
       compare_trajectory(path, "float64", 1e-10, 1e-10);
+      {
+        ReferenceAttention const no_kernels;
+        INFO("by the reference");
+        compare_trajectory(path, "float64", 1e-10, 1e-10);
+      }
       compare_trajectory(path, "float32", 1e-5, 1e-4);
       ++tally().compared;
     }

@@ -48,6 +48,16 @@ TEST_SUITE("parameters") {
     CHECK_THROWS_WITH_AS(root.parameter("scale", {}, Initial::constant(1)), "parameters: the name 'scale' is taken", Error);
   }
 
+  TEST_CASE("parameters that are given are those tensors, not copies") {
+    Tensor const scale = Tensor::ones({2}, DType::float64);
+    Parameters parameters = Parameters::given({{"norm.scale", scale}, {"other", scale}}, DType::float64);
+    Scope const norm = Scope(parameters).at("norm");
+    CHECK(norm.parameter("scale", {2}, Initial::constant(5)).shares_array_with(scale));
+    CHECK(parameters.all().size() == 1);
+    CHECK_THROWS_WITH_AS(norm.parameter("shift", {2}, Initial::constant(0)), "parameters: 'norm.shift' [2] was not given", Error);
+    CHECK_THROWS_WITH_AS(Scope(parameters).parameter("other", {3}, Initial::constant(0)), "parameters: 'other' [3] was not given", Error);
+  }
+
   TEST_CASE("gradients arrive in the parameters, and are cleared together") {
     Parameters parameters(1, DType::float64);
     Tensor const a = parameters.add("a", {3}, Initial::constant(1));

@@ -1,0 +1,394 @@
+// What is true of attention whatever its parameters: who may influence whom, what order means to it, what its weights come to.
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <set>
+
+#include <doctest/doctest.h>
+
+#include "nn/models/gpt.hpp"
+#include "tests/nn/variants.hpp"
+
+TEST_SUITE("attention_properties") {
+  using namespace heed;
+  using test::Extents;
+  using test::Subject;
+  using test::Variant;
+  using test::variants;
+
+  namespace {
+
+  /// Spread parameters, so that every part of a variant has its say.
+  Parameters wide(DType dtype = DType::float64) {
+    Parameters parameters(3, dtype, [] {
+      InitSettings init;
+      init.std = 0.5;
+      return init;
+    }());
+    return parameters;
+  }
+
+  Tensor some(Shape const& shape, char const* name, DType dtype = DType::float64) { return Tensor::normal(shape, Stream(1, name), dtype); }
+
+  double difference(Tensor const& a, Tensor const& b) { return max(abs(a - b)).item(); }
+
+  /// x [B, T, …] with its places in another order.
+  Tensor reordered(Tensor const& x, std::vector<std::int64_t> const& order) {
+    std::vector<Tensor> rows;
+    for (std::int64_t const from : order) rows.push_back(slice(x, 1, from, from + 1));
+    return concatenate(rows, 1);
+  }
+
+  /// The places before `from` as they are, those from there on another draw.
+  Tensor changed_from(Tensor const& x, std::int64_t from) {
+    Tensor const other = Tensor::normal(x.shape(), Stream(2, "changed"), x.dtype());
+    return concatenate({slice(x, 1, 0, from), slice(other, 1, from, x.size(1))}, 1);
+  }
+
+  std::unique_ptr<Score> made_score(std::string const& name, Parameters& parameters, HeadShape const& shape,
+                                    std::string const& scale = "rsqrt") {
+    AttentionSettings settings;
+    settings.scale = scale;
+    return std::ranges::find(step_kinds<Score>(), name, &StepKind<Score>::name)->make(Scope(parameters), settings, shape);
+  }
+
+  }  // namespace
+
+  TEST_CASE("every combination is accepted") {
+    std::set<std::string> names;
+    for (Variant variant : variants()) {
+      CHECK(variant.settings.contradiction().value_or("") == "");
+      names.insert(variant.name());
+    }
+    CHECK(names.size() == variants().size());
+    CHECK(names.size() == (step_kinds<Score>().size() + 4) * (step_kinds<Align>().size() + 1) * position_kinds().size());
+  }
+
+  // ---------------------------------------------------------------- who may influence whom
+
+  TEST_CASE("a row under a causal mask never changes when the future does, to the bit") {
+    std::int64_t const places = 9, first_changed = 5;
+    for (Variant const& variant : variants()) {
+      INFO(variant.name());
+      for (DType const dtype : {DType::float64, DType::float32}) {
+        for (double const window : {2.0, 50.0}) {
+          Variant local = variant;
+          local.settings.window = window;
+          Subject const subject(local, {2, places, places, 2, 4, 3}, wide(dtype));
+          Tensor const x = some({2, places, 8}, "x", dtype), value = some({2, places, 6}, "value", dtype);
+          Tensor const y = changed_from(x, first_changed), other = changed_from(value, first_changed);
+          Visibility const causal{.causal = true, .lengths = {}, .offset = 0};
+          auto const same = [&](Tensor const& a, Tensor const& b) {
+            return slice(a, 1, 0, first_changed).to_vector() == slice(b, 1, 0, first_changed).to_vector();
+          };
+          CHECK(same(subject(x, x, value, causal), subject(y, y, other, causal)));
+          CHECK(same(subject.reference(x, x, value, causal), subject.reference(y, y, other, causal)));
+          CHECK(difference(subject(x, x, value, causal), subject(y, y, other, causal)) > 0.1);
+          // A decoder whose first query stands at 3 sees one key more with each.
+          Visibility const later{.causal = true, .lengths = {}, .offset = 3};
+          Tensor const q = slice(x, 1, 3, first_changed);
+          CHECK(subject(q, x, value, later).to_vector() == subject(q, y, other, later).to_vector());
+        }
+      }
+    }
+  }
+
+  TEST_CASE("what stands behind a sequence's end never changes its rows, to the bit") {
+    for (Variant const& variant : variants()) {
+      INFO(variant.name());
+      Subject const subject(variant, {2, 4, 7, 2, 4, 3}, wide());
+      Tensor const q = some({2, 4, 8}, "query"), k = some({2, 7, 8}, "key"), v = some({2, 7, 6}, "value");
+      Visibility const padded{.causal = false, .lengths = Tensor::of(std::vector<std::int64_t>{5, 3}, {2}), .offset = 0};
+      CHECK(subject(q, k, v, padded).to_vector() == subject(q, changed_from(k, 5), changed_from(v, 5), padded).to_vector());
+      CHECK(subject.reference(q, k, v, padded).to_vector() ==
+            subject.reference(q, changed_from(k, 5), changed_from(v, 5), padded).to_vector());
+    }
+  }
+
+  TEST_CASE("the scores of a whole GPT never change when later tokens do, to the bit") {
+    std::vector<std::int64_t> const tokens{1, 4, 2, 0, 3, 3, 1, 0}, other{1, 4, 2, 0, 3, 2, 4, 4};
+    for (Variant const& variant : variants()) {
+      INFO(variant.name());
+      Parameters parameters = wide();
+      GptSettings settings;
+      settings.layers = 2;
+      settings.heads = 2;
+      settings.width = 8;
+      settings.context = 8;
+      settings.position = variant.position;
+      settings.attention = variant.settings;
+      Gpt const gpt(parameters, settings, 5);
+      auto const scores = [&](std::vector<std::int64_t> const& row) { return gpt.logits({Tensor::of(row, {1, 8}), {}, {}, {}}, {}); };
+      Tensor const before = scores(tokens), after = scores(other);
+      CHECK(slice(before, 1, 0, 5).to_vector() == slice(after, 1, 0, 5).to_vector());
+      CHECK(slice(before, 1, 5, 6).to_vector() != slice(after, 1, 5, 6).to_vector());
+    }
+  }
+
+  // ---------------------------------------------------------------- order
+
+  TEST_CASE("without positions attention is permutation-equivariant, but where a definition speaks of places") {
+    std::vector<std::int64_t> const order{3, 0, 5, 1, 4, 2};
+    // location scores the places themselves, and the windows of local_m and local_p lie around places.
+    std::set<std::string> const of_places{"location", "local_m", "local_p"};
+    for (Variant const& variant : variants()) {
+      if (variant.position != "none") continue;
+      INFO(variant.name());
+      Variant narrow = variant;
+      narrow.settings.window = 1.5;
+      Subject const subject(narrow, {2, 6, 6, 2, 4, 3}, wide());
+      Tensor const q = some({2, 6, 8}, "query"), k = some({2, 6, 8}, "key"), v = some({2, 6, 6}, "value");
+      Tensor const straight = reordered(subject(q, k, v, {}), order);
+      double const turned = difference(subject(reordered(q, order), reordered(k, order), reordered(v, order), {}), straight);
+      double const keys = difference(subject(q, reordered(k, order), reordered(v, order), {}), subject(q, k, v, {}));
+      if (of_places.contains(variant.settings.score) || of_places.contains(variant.settings.align)) {
+        CHECK(turned > 0.01);
+      } else {
+        CHECK(turned <= 1e-12);
+        CHECK(keys <= 1e-12);
+      }
+    }
+  }
+
+  TEST_CASE("a sinusoid's dot product depends on the offset only") {
+    for (std::int64_t const width : {2, 16, 64}) {
+      CAPTURE(width);
+      Tensor const table = sinusoids(0, 400, width, DType::float64);
+      Tensor const products = matmul(table, table, false, true);
+      double worst = 0;
+      for (std::int64_t i = 0; i < 399; ++i)
+        for (std::int64_t j = 0; j < 399; ++j)
+          worst = std::max(worst, std::abs(products.at(i * 400 + j) - products.at((i + 1) * 400 + j + 1)));
+      CHECK(worst <= 1e-11);
+      CHECK(products.at(0) == doctest::Approx(static_cast<double>(width) / 2).epsilon(1e-14));
+      CHECK(std::abs(products.at(1) - products.at(0)) > 0.1);
+      CHECK(difference(sinusoids(123, 40, width, DType::float64), table.rows(123, 40)) == 0);
+    }
+  }
+
+  TEST_CASE("rotary scores depend on the offset only, for scores made of lengths and of q·k") {
+    // A matrix or a tanh between query and key sees the turned vectors themselves.
+    std::set<std::string> const of_products{"dot", "scaled_dot", "cosine", "gaussian"};
+    std::int64_t const places = 20, heads = 2, width = 4;
+    Parameters none(1, DType::float64);
+    auto const position = make_position("rotary", Scope(none), {places, heads * width, heads});
+    auto const rotary = position->in_attention(Scope(none), heads, width);
+    auto const everywhere = [&](char const* name) {  // the same vector at every place
+      return split_heads(rotary->turn(reshape(expand(some({1, 1, heads * width}, name), {1, places, heads * width}), {1, places, -1}), 7),
+                         heads);
+    };
+    for (auto const& kind : step_kinds<Score>()) {
+      for (std::string const scale : {"rsqrt", "inverse", "none", "learned", "2.5"}) {
+        if (kind.name != "scaled_dot" && scale != "rsqrt") continue;
+        CAPTURE(kind.name);
+        CAPTURE(scale);
+        Parameters parameters = wide();
+        auto const score = made_score(kind.name, parameters, {heads, width, places}, scale);
+        Tensor const e = (*score)(everywhere("query"), everywhere("key"));
+        double const along = difference(slice(slice(e, 2, 1, places), 3, 1, places), slice(slice(e, 2, 0, places - 1), 3, 0, places - 1));
+        double const across = difference(slice(e, 3, 1, places), slice(e, 3, 0, places - 1));
+        CHECK(across > 0.01);
+        if (of_products.contains(kind.name))
+          CHECK(along <= 1e-11);
+        else
+          CHECK(along > 0.01);
+      }
+    }
+  }
+
+  TEST_CASE("biases by distance are their definitions") {
+    auto const biases = [](std::string const& name, Parameters& parameters, std::int64_t heads, Tensor const& query, std::int64_t keys,
+                           Visibility const& visibility) {
+      std::int64_t const width = query.size(3);
+      auto const position = make_position(name, Scope(parameters), {64, heads * width, heads});
+      return position->in_attention(Scope(parameters), heads, width)->bias(query, keys, visibility);
+    };
+    Visibility const both, past{.causal = true, .lengths = {}, .offset = 5};
+    Tensor const query = some({1, 4, 3, 2}, "query");
+    auto const element = [](Tensor const& b, std::int64_t h, std::int64_t i, std::int64_t j) {
+      return b.at((h * b.size(2) + i) * b.size(3) + j);
+    };
+    SUBCASE("alibi: slopes 1/4, 1/16, 1/64, 1/256 of four heads") {
+      Parameters parameters = wide();
+      Tensor const near = biases("alibi", parameters, 4, query, 8, both), later = biases("alibi", parameters, 4, query, 8, past);
+      CHECK(element(near, 0, 2, 2) == 0);
+      CHECK(element(near, 0, 0, 7) == -7.0 / 4);
+      CHECK(element(near, 1, 2, 0) == -2.0 / 16);
+      CHECK(element(near, 3, 1, 4) == -3.0 / 256);
+      CHECK(element(later, 2, 0, 0) == -5.0 / 64);  // the first query stands at 5
+      CHECK(element(later, 2, 2, 7) == 0);
+    }
+    SUBCASE("t5: the bucket's entry of each head") {
+      Parameters parameters = wide();
+      Tensor const near = biases("t5", parameters, 4, query, 8, both);
+      Parameters again = wide();
+      Tensor const later = biases("t5", again, 4, query, 8, past);
+      Tensor const& table = *parameters.find("relative.bias");
+      CHECK(element(near, 1, 0, 0) == table.at(0 * 4 + 1));
+      CHECK(element(near, 1, 0, 1) == table.at(17 * 4 + 1));
+      CHECK(element(near, 2, 2, 0) == table.at(2 * 4 + 2));
+      CHECK(element(later, 3, 0, 0) == table.at(5 * 4 + 3));
+      CHECK(element(later, 3, 2, 7) == table.at(0 * 4 + 3));
+    }
+    SUBCASE("t5: the buckets") {
+      // Exact up to 15; then 16 + ⌊16 ln(n/16)/ln 8⌋, at most 31.
+      for (auto const& [distance, bucket] : std::initializer_list<std::pair<std::int64_t, std::int64_t>>{{0, 0},
+                                                                                                         {-1, 1},
+                                                                                                         {-15, 15},
+                                                                                                         {-16, 16},
+                                                                                                         {-18, 16},
+                                                                                                         {-19, 17},
+                                                                                                         {-32, 21},
+                                                                                                         {-64, 26},
+                                                                                                         {-127, 31},
+                                                                                                         {-128, 31},
+                                                                                                         {-5000, 31},
+                                                                                                         {3, 0}})
+        CHECK(t5_bucket(distance, true) == bucket);
+      // Half of them for each side: exact up to 7; then 8 + ⌊8 ln(n/8)/ln 16⌋, at most 15; 16 more ahead.
+      for (auto const& [distance, bucket] : std::initializer_list<std::pair<std::int64_t, std::int64_t>>{{0, 0},
+                                                                                                         {-1, 1},
+                                                                                                         {-7, 7},
+                                                                                                         {-8, 8},
+                                                                                                         {-16, 10},
+                                                                                                         {-40, 12},
+                                                                                                         {-128, 15},
+                                                                                                         {-900, 15},
+                                                                                                         {1, 17},
+                                                                                                         {7, 23},
+                                                                                                         {8, 24},
+                                                                                                         {127, 31},
+                                                                                                         {900, 31}})
+        CHECK(t5_bucket(distance, false) == bucket);
+    }
+    SUBCASE("shaw: the query's product with the vector of the distance, clipped at 16") {
+      Parameters parameters = wide();
+      Tensor const b = biases("shaw", parameters, 4, query, 30, past);
+      Tensor const& table = *parameters.find("relative.key");
+      auto const product = [&](std::int64_t h, std::int64_t i, std::int64_t row) {
+        std::int64_t const q = (h * 3 + i) * 2;
+        return (query.at(q) * table.at(row * 2) + query.at(q + 1) * table.at(row * 2 + 1)) / std::sqrt(2.0);
+      };
+      CHECK(element(b, 0, 0, 5) == doctest::Approx(product(0, 0, 16)).epsilon(1e-14));
+      CHECK(element(b, 2, 1, 2) == doctest::Approx(product(2, 1, 12)).epsilon(1e-14));
+      CHECK(element(b, 3, 0, 20) == doctest::Approx(product(3, 0, 31)).epsilon(1e-14));
+      CHECK(element(b, 3, 2, 29) == doctest::Approx(product(3, 2, 32)).epsilon(1e-14));
+    }
+  }
+
+  // ---------------------------------------------------------------- what the weights come to
+
+  TEST_CASE("local_p with a wide window is softmax") {
+    std::vector<Visibility> const visibilities{{},
+                                               {.causal = true, .lengths = {}, .offset = 2},
+                                               {.causal = true, .lengths = Tensor::of(std::vector<std::int64_t>{4, 0}, {2}), .offset = 0}};
+    Tensor const q = some({2, 5, 8}, "query"), k = some({2, 7, 8}, "key"), v = some({2, 7, 6}, "value");
+    for (Variant const& variant : variants()) {
+      if (variant.settings.align != "local_p") continue;
+      INFO(variant.name());
+      Variant local = variant, global = variant;
+      local.settings.window = 1e9;  // D, and σ = D/2
+      global.settings.align = "softmax";
+      global.settings.windowed = true;
+      Extents const extents{2, 5, 7, 2, 4, 3};
+      Subject const by_local(local, extents, wide()), by_softmax(global, extents, wide());
+      for (Visibility const& visibility : visibilities) {
+        CHECK(difference(by_local(q, k, v, visibility), by_softmax(q, k, v, visibility)) <= 1e-12);
+        CHECK(difference(by_local.reference(q, k, v, visibility), by_softmax.reference(q, k, v, visibility)) <= 1e-12);
+      }
+      local.settings.window = 3;
+      CHECK(difference(Subject(local, extents, wide())(q, k, v, {}), by_softmax(q, k, v, {})) > 0.01);
+    }
+  }
+
+  TEST_CASE("additive with the vector 0 is uniform over the visible keys") {
+    AttentionSettings settings;
+    settings.from_word("additive");
+    Parameters parameters = Parameters::given({{"score.vector", Tensor::zeros({2, 4}, DType::float64)}}, DType::float64);
+    Attention const attention(Scope(parameters), settings, {2, 4, 6}, 0);
+    Tensor const x = some({2, 6, 8}, "x"), v = some({2, 6, 6}, "value");
+    Tensor const running = cumsum(v, 1) / reshape(Tensor::arange(6, DType::float64) + 1, {1, 6, 1});
+    Visibility const causal{.causal = true, .lengths = {}, .offset = 0};
+    CHECK(difference(attention(x, x, v, causal, {}), running) <= 1e-14);
+    CHECK(difference(attention.reference(x, x, v, causal, {}), running) <= 1e-14);
+  }
+
+  TEST_CASE("rows of weights: not negative, 0 where nothing is seen, sums of one where the align is a distribution") {
+    Tensor const q = scale(some({3, 6, 8}, "query"), 2), k = scale(some({3, 6, 8}, "key"), 2);
+    Tensor const lengths = Tensor::of(std::vector<std::int64_t>{6, 4, 0}, {3});
+    std::set<std::string> const sum_to_one{"softmax", "local_m", "sparsemax", "entmax15"};
+    for (Variant const& variant : variants()) {
+      INFO(variant.name());
+      std::string const& align = variant.settings.align;
+      Subject const subject(variant, {3, 6, 6, 2, 4, 3}, wide());
+      for (bool const causal : {true, false}) {
+        Visibility const visibility{.causal = causal, .lengths = lengths, .offset = 0};
+        Tensor const weights = subject.weights(q, k, visibility);
+        REQUIRE(weights.shape() == Shape{3, 2, 6, 6});
+        std::int64_t seen = 0, zeros = 0;
+        double worst = 0;
+        for (std::int64_t row = 0; row < 36; ++row) {
+          std::int64_t const visible = visibility.count(row / 12, row % 6, 6);
+          double sum = 0;
+          for (std::int64_t j = 0; j < 6; ++j) {
+            double const a = weights.at(row * 6 + j);
+            sum += a;
+            if (!(a >= 0) || (j >= visible && a != 0)) worst = std::numeric_limits<double>::infinity();
+            if (j < visible) ++seen, zeros += a == 0;
+          }
+          if (visible > 0 && sum_to_one.contains(align)) worst = std::max(worst, std::abs(sum - 1));
+          if (align == "local_p") worst = std::max(worst, sum - 1);
+        }
+        CHECK(worst <= 1e-14);
+        if (align == "sparsemax" || align == "entmax15") CHECK(zeros > seen / 20);
+        if (align == "softmax" || align == "sigmoid") CHECK(zeros == 0);
+      }
+    }
+  }
+
+  TEST_CASE("sparsemax and entmax15 are what their definitions say of every row") {
+    // e_j − a_j, and e_j/2 − √a_j, are one threshold τ on the support, and what is outside lies below it.
+    Tensor const scores = scale(some({1, 1, 200, 9}, "scores"), 2);
+    Visibility const visibility{.causal = true, .lengths = {}, .offset = 3};
+    for (std::string const name : {"sparsemax", "entmax15"}) {
+      CAPTURE(name);
+      Parameters none(1, DType::float64);
+      auto const align = std::ranges::find(step_kinds<Align>(), name, &StepKind<Align>::name)->make(Scope(none), {}, {1, 1, 9});
+      Tensor const weights = (*align)(scores, scores, visibility);
+      double worst = 0;
+      for (std::int64_t i = 0; i < 200; ++i) {
+        double lowest = std::numeric_limits<double>::infinity(), highest = -lowest, outside = -lowest;
+        for (std::int64_t j = 0; j < visibility.count(0, i, 9); ++j) {
+          double const e = scores.at(i * 9 + j), a = weights.at(i * 9 + j);
+          double const tau = name == "sparsemax" ? e - a : e / 2 - std::sqrt(a);
+          if (a == 0) {
+            outside = std::max(outside, tau);
+          } else {
+            lowest = std::min(lowest, tau);
+            highest = std::max(highest, tau);
+          }
+        }
+        worst = std::max({worst, highest - lowest, outside - lowest});
+      }
+      CHECK(worst <= 1e-13);
+    }
+  }
+
+  TEST_CASE("a local window weighs no key that is out of it, and what is in it as softmax does") {
+    Tensor const x = some({1, 9, 8}, "x");
+    for (Variant const& variant : variants()) {
+      if (variant.settings.align != "local_m") continue;
+      INFO(variant.name());
+      Variant local = variant, global = variant;
+      local.settings.window = 2;
+      global.settings.align = "softmax";
+      Extents const extents{1, 9, 9, 2, 4, 3};
+      Tensor const narrow = Subject(local, extents, wide()).weights(x, x, {}), whole = Subject(global, extents, wide()).weights(x, x, {});
+      Tensor const inside = window_mask(reshape(Tensor::arange(9, DType::float64), {1, 1, 9, 1}), 2, {}, 9);
+      CHECK(sum(inside).item() == 9 + 8 * 2 + 7 * 2);
+      Tensor const kept = whole * inside;
+      CHECK(difference(narrow, kept / sum(kept, {-1}, true)) <= 1e-13);
+    }
+  }
+}

@@ -1,0 +1,90 @@
+#pragma once
+
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "nn/attention/attention.hpp"
+#include "nn/position.hpp"
+
+/// Every combination of a declared score, align and position, and what it computes as a function of its inputs and parameters.
+namespace heed::test {
+
+struct Variant {
+  AttentionSettings settings;
+  std::string position;
+
+  std::string name() const {
+    std::string const window = settings.windowed ? "" : ", no window";
+    std::string const scale = settings.score == "scaled_dot" ? " (" + settings.scale + ")" : "";
+    return fmt::format("{}{}, {}{}, {}", settings.score, scale, settings.align, window, position);
+  }
+};
+
+/// The scores with their scales, the aligns with and without a window, and the positions, each with each.
+inline std::vector<Variant> variants() {
+  std::vector<std::pair<std::string, std::string>> scores;
+  for (auto const& score : step_kinds<Score>()) {
+    scores.emplace_back(score.name, "rsqrt");
+    if (score.name != "scaled_dot") continue;
+    for (char const* scale : {"inverse", "none", "learned", "0.3"}) scores.emplace_back(score.name, scale);
+  }
+  std::vector<std::pair<std::string, bool>> aligns;
+  for (auto const& align : step_kinds<Align>()) {
+    aligns.emplace_back(align.name, true);
+    if (align.name == "local_p") aligns.emplace_back(align.name, false);
+  }
+  std::vector<Variant> result;
+  for (auto const& [score, scale] : scores) {
+    for (auto const& [align, windowed] : aligns) {
+      for (std::string const& position : position_names()) {
+        Variant variant{{}, position};
+        variant.settings.score = score;
+        variant.settings.scale = scale;
+        variant.settings.align = align;
+        variant.settings.windowed = windowed;
+        result.push_back(variant);
+      }
+    }
+  }
+  return result;
+}
+
+/// Extents of one call.
+struct Extents {
+  std::int64_t batch, queries, keys, heads, width, value_width;
+  std::int64_t context = 16;
+};
+
+/// A variant with parameters of its own.
+class Subject {
+ public:
+  Subject(Variant const& variant, Extents const& e, Parameters parameters)
+      : parameters_(std::move(parameters)),
+        position_(make_position(variant.position, Scope(parameters_), {e.context, e.heads * e.width, e.heads})),
+        attention_(Scope(parameters_), variant.settings, {e.heads, e.width, e.context}, 0, position_.get()) {}
+
+  /// x [B, T, H·d], embeddings whose first stands at `offset`, as the attention receives them.
+  Tensor placed(Tensor const& x, std::int64_t offset) const { return attention_.turned(position_->embed(x, offset), offset); }
+
+  Tensor operator()(Tensor const& query, Tensor const& key, Tensor const& value, Visibility const& visibility) const {
+    return attention_(placed(query, visibility.offset), placed(key, 0), value, visibility, {});
+  }
+  Tensor reference(Tensor const& query, Tensor const& key, Tensor const& value, Visibility const& visibility) const {
+    return attention_.reference(placed(query, visibility.offset), placed(key, 0), value, visibility, {});
+  }
+  Tensor weights(Tensor const& query, Tensor const& key, Visibility const& visibility) const {
+    return attention_.weights(placed(query, visibility.offset), placed(key, 0), visibility);
+  }
+  Parameters const& parameters() const { return parameters_; }
+
+ private:
+  Parameters parameters_;
+  std::unique_ptr<Position> position_;
+  Attention attention_;
+};
+
+}  // namespace heed::test
