@@ -70,21 +70,22 @@ TEST_SUITE("attention_gradients") {
     }
   }
 
-  enum Kind { self, one_query, one_key, dark };
-  constexpr Kind kinds[]{self, one_query, one_key, dark};
+  enum Kind { self, cross, one_query, one_key, dark };
+  constexpr Kind kinds[]{self, cross, one_query, one_key, dark};
 
-  /// `self`: causal, a query for every key; one_query, of cross-attention with padding; one_key, under a causal mask with an offset; dark:
-  /// causal and padded, a sequence of no keys, and a window wider than any row. The rest by chance.
+  /// self: causal, a query for every key; cross: every key seen, but for padding; one_query, likewise; one_key, under a causal mask with an
+  /// offset; dark: causal and padded, a sequence of no keys, and a window wider than any row. The rest by chance.
   Problem drawn(Variant const& variant, Kind kind, Stream const& stream) {
     Dice dice{stream.child("shape")};
     std::int64_t const width = variant.position == "rotary" ? 2 * dice(1, 2) : dice(2, 4);
     Extents e{dice(1, 2), dice(1, 4), dice(2, 9), dice(1, 2), width, dice(1, 3)};
-    Visibility visibility{.causal = kind != one_query, .lengths = {}, .offset = kind == one_key || kind == dark ? dice(0, 3) : 0};
+    Visibility visibility{
+        .causal = kind != cross && kind != one_query, .lengths = {}, .offset = kind == one_key || kind == dark ? dice(0, 3) : 0};
     if (kind == self) e.queries = e.keys;
     if (kind == one_query) e.queries = 1;
     if (kind == one_key) e.keys = 1;
     if (kind == dark) e.batch = 2;
-    if (kind == one_query || kind == dark) {
+    if (kind == cross || kind == one_query || kind == dark) {
       std::vector<std::int64_t> lengths{kind == dark ? 0 : e.keys};
       if (e.batch == 2) lengths.push_back(dice(1, e.keys));
       visibility.lengths = Tensor::of(lengths, {e.batch});
