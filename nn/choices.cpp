@@ -22,7 +22,7 @@ Tensor recomputed(std::function<Tensor(Tensor const& x, Pass const& pass)> const
   // One tensor comes out of checkpoint(): the choices travel as further columns of the result, [B, n, H] each.
   struct Columns {
     std::int64_t heads;
-    bool causal;
+    Choices::Reach reach;
   };
   auto const layout = std::make_shared<std::vector<Columns>>();
   auto const packed = [f, pass, layout, mode = pass.choices->mode](std::vector<Tensor> const& in) {
@@ -32,7 +32,7 @@ Tensor recomputed(std::function<Tensor(Tensor const& x, Pass const& pass)> const
     std::vector<Tensor> columns{f(in[0], inner)};
     layout->clear();
     for (auto const& made : choices.made) {
-      layout->push_back({made.probability.size(1), made.causal});
+      layout->push_back({made.probability.size(1), made.reach});
       columns.push_back(transpose(made.probability));
       columns.push_back(transpose(made.entropy));
     }
@@ -43,10 +43,10 @@ Tensor recomputed(std::function<Tensor(Tensor const& x, Pass const& pass)> const
   std::int64_t end = all.size(-1);
   for (auto const& columns : *layout) end -= 2 * columns.heads;
   Tensor const y = slice(all, -1, 0, end);
-  for (auto const& [heads, causal] : *layout) {
+  for (auto const& [heads, reach] : *layout) {
     Tensor const probability = transpose(slice(all, -1, end, end + heads));
     Tensor const entropy = transpose(slice(all, -1, end + heads, end + 2 * heads));
-    pass.choices->made.push_back({probability, entropy, causal});
+    pass.choices->made.push_back({probability, entropy, reach});
     end += 2 * heads;
   }
   return y;

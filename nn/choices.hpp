@@ -34,11 +34,13 @@ struct EstimatorSettings {
 /// What the hard reads of one forward pass have chosen, layer by layer.
 struct Choices {
   enum class Mode { sample, expectation, given };
+  /// The places whose logits can change with a choice at query i: i alone, i and those after it, or all.
+  enum class Reach { place, later, sequence };
   /// One choice a sequence, head and query.
   struct Made {
     Tensor probability;  ///< a_J, [B, H, n]; 1 for a query that sees no key
     Tensor entropy;      ///< −Σ_j a_j log a_j, [B, H, n]
-    bool causal;         ///< a choice at query i touches no position before i
+    Reach reach;
   };
 
   Mode mode = Mode::sample;

@@ -26,13 +26,12 @@ Batch repeated(Batch const& batch, std::int64_t count) {
   return result;
 }
 
-/// Losses from each place to the end, [B, T]: what a choice at a place can still touch.
-Tensor losses_to_go(Tensor const& losses) { return cumsum(losses.detach(), 1, true); }
-
-/// What each choice of a read can still touch, [B, 1, n] or, if it touches the whole sequence, [B, 1, 1].
-Tensor of_choices(Tensor const& to_go, Choices::Made const& made) {
-  bool const by_place = made.causal && made.probability.size(2) == to_go.size(1);
-  return unsqueeze(by_place ? to_go : slice(to_go, 1, 0, 1), 1);
+/// Sums of what stands at each place over the places that each choice of a read can touch: [B, T] → [B, 1, n], or [B, 1, 1] where every
+/// choice touches all.
+Tensor touched(Tensor const& by_place, Choices::Made const& made) {
+  bool const of_place = made.probability.size(2) == by_place.size(1);
+  if (!of_place || made.reach == Choices::Reach::sequence) return unsqueeze(sum(by_place, {1}, true), 1);
+  return unsqueeze(made.reach == Choices::Reach::later ? cumsum(by_place, 1, true) : by_place, 1);
 }
 
 }  // namespace
@@ -87,25 +86,25 @@ double Estimator::accumulate(Model const& model, Batch const& batch, Pass const&
   // The gradient of `objective` is the estimate.
   Tensor objective = loss;
   if (!choices.made.empty()) {
-    Tensor const to_go = losses_to_go(losses);
-    Tensor const reference = baseline(to_go, model, batch, given, label_smoothing);
-    Tensor const advantage = scale(reference.defined() ? to_go - reference : to_go, settings_.reward_weight * share);
+    Tensor const found = losses.detach();
+    Tensor const expected = baseline(found, model, batch, given, label_smoothing);
+    Tensor const advantage = scale(expected.defined() ? found - expected : found, settings_.reward_weight * share);
     for (auto const& made : choices.made) {
-      objective = objective + sum(of_choices(advantage, made) * log(made.probability));
+      objective = objective + sum(touched(advantage, made) * log(made.probability));
       if (settings_.entropy > 0) objective = objective - scale(sum(made.entropy), settings_.entropy * share);
     }
-    if (averages()) observe(to_go);
+    if (averages()) observe(found);
   }
   objective.backward();
   return loss.item();
 }
 
-Tensor Estimator::baseline(Tensor const& to_go, Model const& model, Batch const& batch, Pass const& pass, double label_smoothing) const {
-  std::int64_t const places = to_go.size(1);
+Tensor Estimator::baseline(Tensor const& losses, Model const& model, Batch const& batch, Pass const& pass, double label_smoothing) const {
+  std::int64_t const places = losses.size(1);
   if (averages()) {
     std::vector<double> known = average_;
     known.resize(static_cast<std::size_t>(places), 0.0);
-    return Tensor::of(known, {1, places}, to_go.dtype());
+    return Tensor::of(known, {1, places}, losses.dtype());
   }
   if (settings_.baseline == "self_critic") {
     NoGrad const quiet;
@@ -113,11 +112,11 @@ Tensor Estimator::baseline(Tensor const& to_go, Model const& model, Batch const&
     expectation.mode = Choices::Mode::expectation;
     Pass soft = pass;
     soft.choices = &expectation;
-    Tensor const expected = losses_to_go(token_losses(model.logits(batch, soft), batch.targets, label_smoothing));
+    Tensor const expected = token_losses(model.logits(batch, soft), batch.targets, label_smoothing);
     return concatenate(std::vector(static_cast<std::size_t>(settings_.samples), expected), 0);
   }
   if (settings_.baseline == "leave_one_out") {
-    Tensor const apart = reshape(to_go, {settings_.samples, -1, places});
+    Tensor const apart = reshape(losses, {settings_.samples, -1, places});
     Tensor const others = scale(sum(apart, {0}, true) - apart, 1 / static_cast<double>(settings_.samples - 1));
     return reshape(others, {-1, places});
   }
@@ -152,11 +151,11 @@ double Estimator::enumerate(Model const& model, Batch const& batch, Pass pass, d
   return loss;
 }
 
-void Estimator::observe(Tensor const& to_go) {
-  std::vector<double> const sums = sum(to_go, {0}).to_vector();
+void Estimator::observe(Tensor const& losses) {
+  std::vector<double> const sums = sum(losses, {0}).to_vector();
   if (observed_.size() < sums.size()) observed_.resize(sums.size(), 0.0);
   for (std::size_t i = 0; i < sums.size(); ++i) observed_[i] += sums[i];
-  rows_ += static_cast<double>(to_go.size(0));
+  rows_ += static_cast<double>(losses.size(0));
 }
 
 void Estimator::begin_step() {

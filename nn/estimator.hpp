@@ -15,15 +15,16 @@ Tensor token_losses(Tensor const& logits, Tensor const& targets, double label_sm
 /// choice J at query i,
 ///
 ///   reinforce    (1/K) Σ_k [Σ_t ∇L_t + λ_r Σ_J (R_J − b_J) ∇log a_J − λ_e Σ_J ∇H(a)] / N
-///                R_J is the loss that the choice can still touch: Σ_{t ≥ i} L_t where the model is causal, else the whole sequence's.
+///                R_J is the loss that the choice can still touch, Σ L_t over the places that it reaches: i alone for the last layer of a
+///                stack; below, every t ≥ i where the model is causal, else the whole sequence.
 ///   enumerate    ∇ Σ_choices p(choices) Σ_t L_t / N, exact
 ///
-/// and the baseline b_J, which never depends on the choice J itself, so that E[b ∇log a_J] = 0:
+/// and the baseline b_J, which never depends on the choice J itself, so that E[b ∇log a_J] = 0, is the sum over the same places of
 ///
 ///   none            0
-///   moving_average  of the same query's R over the steps before: b ← 0.9 b + 0.1 · (mean over the step), from 0
-///   self_critic     the R of a pass that reads the expectation
-///   leave_one_out   the mean R of the other K − 1 samples (Kool et al. 2019)
+///   moving_average  the place's loss over the steps before: b ← 0.9 b + 0.1 · (mean over the step), from 0
+///   self_critic     the L_t of a pass that reads the expectation
+///   leave_one_out   the mean L_t of the other K − 1 samples (Kool et al. 2019)
 ///
 /// A sample is a whole pass: K samples are K independent passes over the batch, so that the others' losses know nothing of any choice of
 /// this one, in whichever layer. (K draws inside one read would share what follows, and leaving one out would not be unbiased.)
@@ -54,12 +55,12 @@ class Estimator {
   bool averages() const { return settings_.estimator == "reinforce" && settings_.baseline == "moving_average"; }
   double combinations(Model const& model, Batch const& batch) const;
   double enumerate(Model const& model, Batch const& batch, Pass pass, double label_smoothing, double targets) const;
-  Tensor baseline(Tensor const& to_go, Model const& model, Batch const& batch, Pass const& pass, double label_smoothing) const;
-  void observe(Tensor const& to_go);
+  Tensor baseline(Tensor const& losses, Model const& model, Batch const& batch, Pass const& pass, double label_smoothing) const;
+  void observe(Tensor const& losses);
 
   EstimatorSettings settings_;
-  std::vector<double> average_;   ///< b of each query
-  std::vector<double> observed_;  ///< sums of R in this step
+  std::vector<double> average_;   ///< b of each place
+  std::vector<double> observed_;  ///< sums of L_t in this step
   double rows_ = 0;               ///< how many
 };
 

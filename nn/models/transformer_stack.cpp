@@ -1,6 +1,7 @@
 #include "nn/models/transformer_stack.hpp"
 
 #include <cmath>
+#include <span>
 
 #include <fmt/format.h>
 
@@ -91,9 +92,15 @@ Tensor TransformerStack::logits(Batch const& batch, Pass const& pass) const {
   Visibility const visibility{.causal = sees_ == Sees::past, .lengths = {}, .offset = past};
 
   Tensor x = pass.dropout(position_->embed(tokens_(batch.inputs), past), settings_.dropout, "embedding");
+  std::size_t before_last = 0;
   for (std::size_t i = 0; i < blocks_.size(); ++i) {
+    if (pass.choices != nullptr) before_last = pass.choices->made.size();
     auto const block = [this, i, visibility](Tensor const& in, Pass const& with) { return blocks_[i](in, visibility, with, i); };
     x = pass.recompute ? recomputed(block, x, pass) : block(x, pass);
+  }
+  // What the last block reads at a place goes into that place's logits and nowhere else.
+  if (pass.choices != nullptr) {
+    for (auto& made : std::span(pass.choices->made).subspan(before_last)) made.reach = Choices::Reach::place;
   }
   if (norm_) x = (*norm_)(x);
   if (pass.cache != nullptr) pass.cache->past += batch.inputs.size(1);

@@ -11,6 +11,7 @@
 #include "autograd/graph.hpp"
 #include "nn/attention/attention.hpp"
 #include "nn/estimator.hpp"
+#include "nn/models/bert.hpp"
 #include "nn/models/gpt.hpp"
 
 // Hard attention and the estimators of its gradient, held against the exact gradient of the expected loss by enumeration.
@@ -23,6 +24,7 @@ TEST_SUITE("hard") {
   namespace {
 
   using Numbers = std::vector<double>;
+  using Reach = Choices::Reach;
 
   std::int64_t draws() {
     char const* const wanted = std::getenv("HEED_DRAWS");
@@ -300,9 +302,7 @@ TEST_SUITE("hard") {
       char const* name;
       Maker maker;
     };
-    Subject const subjects[]{{"gpt, 1 layer, 2 heads, 3 places", gpt(1, 2, 3)},
-                             {"gpt, 2 layers, 1 head, 3 places", gpt(2, 1, 3)},
-                             {"bidirectional, 2 layers, 2 places", bidirectional}};
+    Subject const subjects[]{{"gpt, 2 layers, 2 heads, 3 places", gpt(2, 2, 3)}, {"bidirectional, 2 layers, 2 places", bidirectional}};
     struct Result {
       std::string name;
       double z;
@@ -329,21 +329,22 @@ TEST_SUITE("hard") {
   TEST_CASE("a reward is the loss that the choice can still touch") {
     // Two places with a choice of their own each: the gradient of query i's scores is R_i (e_J − p_i), and its positive element is at J.
     struct TwoPlaces : Bandit {
-      TwoPlaces(bool causally, Tensor const& z, Tensor const& f) : Bandit(hard().estimator, z, f), causal(causally) {}
+      TwoPlaces(Reach how_far, Tensor const& z, Tensor const& f) : Bandit(hard().estimator, z, f), reach(how_far) {}
       Tensor logits(Batch const&, Pass const& pass) const override {
         Tensor const weights = reshape(softmax(scores), {1, 1, 2, 5});
-        Visibility const visibility{.causal = causal, .lengths = {}, .offset = 0};
+        Visibility const visibility{.causal = reach != Reach::sequence, .lengths = {}, .offset = 0};
         Tensor const chosen = (*read)(weights, visibility, pass, "two places");
+        if (reach == Reach::place) pass.choices->made[0].reach = reach;
         return reshape(matmul(reshape(chosen, {2, 1, 5}), values), {1, 2, 2});
       }
-      bool causal;
+      Reach reach;
     };
     Tensor const z = Tensor::normal({2, 5}, Stream(9, "z"), DType::float64);
     Tensor const f = Tensor::uniform({2, 5}, Stream(9, "f"), DType::float64, 0.01, 0.99);
     Tensor const p = softmax(z);
-    for (bool const causal : {true, false}) {
-      CAPTURE(causal);
-      TwoPlaces const model(causal, z.clone(), f);
+    for (Reach const reach : {Reach::place, Reach::later, Reach::sequence}) {
+      CAPTURE(static_cast<int>(reach));
+      TwoPlaces const model(reach, z.clone(), f);
       Estimator estimator(model.settings);
       Batch const batch{Tensor::of(std::vector<std::int64_t>{0, 0}, {1, 2}), Tensor::of(std::vector<std::int64_t>{0, 0}, {1, 2}), {}, {}};
       double const total = estimator.accumulate(model, batch, training(3), 0, 1);
@@ -351,26 +352,52 @@ TEST_SUITE("hard") {
       Tensor const chosen = argmax(g, 1);
       Tensor const losses = -log(squeeze(gather(f, 1, unsqueeze(chosen, 1)), 1));
       CHECK(total == doctest::Approx(losses.at(0) + losses.at(1)));
-      Tensor const reward = Tensor::of(Numbers{total, causal ? losses.at(1) : total}, {2, 1});
+      Tensor const reward =
+          Tensor::of(Numbers{reach == Reach::place ? losses.at(0) : total, reach == Reach::sequence ? total : losses.at(1)}, {2, 1});
       CHECK(max(abs(g - reward * (one_hot(chosen, 5, DType::float64) - p))).item() < 1e-12);
+    }
+  }
+
+  TEST_CASE("a choice of the last layer touches its own place; below, it touches what can see it") {
+    auto const reaches = [](Model const& model, bool recompute) {
+      Choices choices;
+      Pass pass = training(1, recompute);
+      pass.choices = &choices;
+      model.logits(alike(2, 3), pass);
+      std::vector<Reach> result;
+      for (auto const& made : choices.made) result.push_back(made.reach);
+      return result;
+    };
+    StackSettings settings;
+    settings.layers = 3;
+    settings.heads = 1;
+    settings.width = 4;
+    settings.context = 3;
+    settings.attention = hard();
+    Parameters of_gpt(1, DType::float64), of_bert(1, DType::float64);
+    Gpt const gpt(of_gpt, settings, words);
+    Bert const bert(of_bert, settings, words);
+    for (bool const recompute : {false, true}) {
+      CHECK(reaches(gpt, recompute) == std::vector{Reach::later, Reach::later, Reach::place});
+      CHECK(reaches(bert, recompute) == std::vector{Reach::sequence, Reach::sequence, Reach::place});
     }
   }
 
   TEST_CASE("straight-through, Gumbel and the expectation are biased, measurably") {
     Maker const maker = gpt(2, 1, 3);
     Numbers const exact = exact_gradient(maker);
-    auto const measure = [&](std::string const& name, AttentionSettings const& settings) {
-      Estimate const e = estimate(maker, settings, draws() / 2);
+    auto const measure = [&](std::string const& name, AttentionSettings const& settings, std::int64_t count) {
+      Estimate const e = estimate(maker, settings, count);
       double const z = worst(e, exact);
       MESSAGE(name << ": bias " << distance(e.mean, exact) / norm(exact) << " of the gradient's norm (error of the mean "
                    << norm(e.error) / norm(exact) << "), worst " << z << " standard errors");
       CHECK(z > critical(0.01 / static_cast<double>(exact.size()), e.groups));
     };
-    measure("straight_through", hard("straight_through"));
-    measure("gumbel, temperature 1", hard("gumbel"));
+    measure("straight_through", hard("straight_through"), draws() / 10);
+    measure("gumbel, temperature 1", hard("gumbel"), draws() / 10);
     AttentionSettings mixed = hard();
     mixed.estimator.expectation_rate = 0.5;
-    measure("reinforce, expectation_rate 0.5", mixed);
+    measure("reinforce, expectation_rate 0.5", mixed, draws() / 2);
   }
 
   // ---------------------------------------------------------------- variance
@@ -563,6 +590,25 @@ TEST_SUITE("hard") {
     settings.temperature_decay = 0.01;
     CHECK(settings.temperature_at(100) == doctest::Approx(std::exp(-1)));
     CHECK(settings.temperature_at(100000) == 0.1);
+  }
+
+  TEST_CASE("Gumbel's gradient is that of a softmax at the step's temperature") {
+    // Hot enough, y is even whatever the noise: of Σ_j c_j y_j the gradient by z is (c − mean c) / (m τ).
+    EstimatorSettings settings = hard("gumbel").estimator;
+    settings.temperature = 8000;
+    settings.temperature_decay = 0.01;
+    Tensor const c = Tensor::normal({3, 6}, Stream(10, "c"), DType::float64);
+    Tensor const even = scale(c - mean(c, {1}, true), 1.0 / 6);
+    for (std::int64_t const step : {0, 150}) {
+      CAPTURE(step);
+      Bandit const model(settings, Tensor::normal({3, 6}, Stream(10, "z"), DType::float64), Tensor::full({3, 6}, 0.5, DType::float64));
+      Pass pass = training(2);
+      pass.step = step;
+      Tensor const weights = reshape(softmax(model.scores), {3, 1, 1, 6});
+      sum(reshape((*model.read)(weights, {}, pass, "bandit"), {3, 6}) * c).backward();
+      Tensor const found = scale(model.scores.grad(), settings.temperature_at(step));
+      CHECK(max(abs(found - even)).item() < 0.01 * max(abs(even)).item());
+    }
   }
 
   TEST_CASE("token losses are those of cross_entropy") {

@@ -122,7 +122,10 @@ struct Hard : Read {
     Tensor const chosen = given ? next_digits(weights, visibility, *choices) : draw(weights, pass.noise->child(place), visibility.offset);
     Tensor const read = at_choice(chosen, weights);
     if (!given && settings.estimator == "straight_through") return read + (weights - stop_gradient(weights));
-    if (choices != nullptr) choices->made.push_back({probability_of(chosen, weights), entropy_of(weights), visibility.causal});
+    if (choices != nullptr) {
+      auto const reach = visibility.causal ? Choices::Reach::later : Choices::Reach::sequence;
+      choices->made.push_back({probability_of(chosen, weights), entropy_of(weights), reach});
+    }
     return read;
   }
 
