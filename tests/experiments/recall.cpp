@@ -145,7 +145,7 @@ train: {batch: 64, optimizer: {kind: adamw, lr: 3.0e-3, betas: [0.9, 0.99]}, log
   }
 
   TEST_CASE("hard attention learns it by REINFORCE") {
-    // Echoing one of the two values is right 62 times in 100; without the entropy bonus it stays there.
+    // Echoing one of the two values is right 62 times in 100; with a bonus of 0.1 for entropy it stays there.
     auto const summary = trained("heads: 1, position: t5, attention: {read: hard, baseline: leave_one_out, samples: 2, entropy: 0.3}",
                                  "steps: 800, evaluate: {every: 800}");
     CHECK(summary["validation.accuracy"].get<double>() > 0.97);
