@@ -27,6 +27,7 @@ class Pages : public CLI::FormatterBase {
     static std::map<std::string, std::string> const usages{
         {"heed", "heed COMMAND …"},
         {"run", "heed run CONFIG [key.path=value …]"},
+        {"plan", "heed plan CONFIG [key.path=value …]"},
         {"check", "heed check CONFIG [key.path=value …]"},
         {"sample", "heed sample RUN [--prompt TEXT …]"},
         {"inspect", "heed inspect RUN --text TEXT"},
@@ -87,7 +88,8 @@ void add_everywhere(CLI::App& app, CommandLine& line) {
                      throw refusal("--data", fmt::format("there is no folder '{}'", folder));
                    line.run.places.data = folder;
                  }));
-  group(add_number<std::int64_t>(app, "--threads", line.threads, 1, 1024, "threads to compute with (default: all cores)"));
+  group(add_number<std::int64_t>(app, "--threads", line.threads, 1, 1024,
+                                 "threads to compute with (default: all cores; of an ablation's trials: 1)"));
   group(app.add_flag("--quiet", line.run.quiet, "no progress and no results on the terminal"));
 }
 
@@ -107,11 +109,34 @@ void add_config(CLI::App& command, CommandLine& line) {
   command.add_option("key.path=value", line.run.overrides, "replaces what the file says, e.g. train.steps=500")->type_name("");
 }
 
+void add_workers(CLI::App& command, CommandLine& line) {
+  add_text(command, "--jobs", "N", "trials of an ablation at a time (default: cores / threads)", [&](std::string const& text) {
+    auto const count = parse_integer(text);
+    if (!count || *count < 1 || *count > 1024)
+      throw refusal("--jobs", fmt::format("wants an integer ≥ 1 and ≤ 1024, but found '{}'", text));
+    line.run.jobs.emplace(*count);
+  });
+}
+
+void read_shard(std::string const& text, RunOptions& options) {
+  auto const slash = text.find('/');
+  auto const shard = parse_integer(text.substr(0, slash));
+  std::optional<std::int64_t> shards;
+  if (slash != text.npos) shards = parse_integer(text.substr(slash + 1));
+  if (!shard || !shards || *shard < 1 || *shard > *shards)
+    throw refusal("--shard", fmt::format("wants I/N with 1 ≤ I ≤ N, like 1/3, but found '{}'", text));
+  options.shard = *shard;
+  options.shards = *shards;
+}
+
 void add_commands(CLI::App& app, CommandLine& line) {
   auto& run = add_command(app, line, "run", "train what a file describes, or go on where it was cut off");
   add_config(run, line);
   run.add_flag("--fresh", line.run.fresh, "put an old run of this name aside and begin anew");
   run.add_flag("--resume")->description("go on from the last checkpoint (the default)")->excludes("--fresh");
+  add_workers(run, line);
+  add_text(run, "--shard", "I/N", "of an ablation, only every Nth trial from the Ith on: N machines share a folder",
+           [&](std::string const& text) { read_shard(text, line.run); });
   run.footer(
       "The run is left in DIR/NAME: config.yaml, metrics.jsonl, checkpoint.safetensors, summary.json.\n"
       "Ctrl-C finishes the step and saves; the same command goes on from there.\n\n"
@@ -119,6 +144,11 @@ void add_commands(CLI::App& app, CommandLine& line) {
       "  heed run configs/gpt/grammar.yaml\n"
       "  heed run configs/gpt/shakespeare.yaml seed=2 name=shakespeare-2\n"
       "  heed run configs/gpt/grammar.yaml 'model.attention={score: scaled_dot, scale: inverse}' name=inverse");
+
+  auto& plan = add_command(app, line, "plan", "an ablation's arms, runs, expected time, and what its seeds can show; trains nothing");
+  add_config(plan, line);
+  add_workers(plan, line);
+  plan.footer("example:\n  heed plan configs/ablations/attention.yaml seeds=8");
 
   auto& check = add_command(app, line, "check", "validate a file and print it with everything it leaves to defaults; train nothing");
   add_config(check, line);
@@ -271,9 +301,10 @@ CommandLine parse_command_line(std::vector<std::string> arguments) {
     return line;
   }
   if (command == nullptr)
-    throw refusal("command line", "a command is missing: run, check, sample, inspect, bench or list (see heed --help)");
+    throw refusal("command line", "a command is missing: run, plan, check, sample, inspect, bench or list (see heed --help)");
   line.command = command->get_name();
   if (line.command == "sample") find_run(line.sample);
+  line.run.threads = line.threads;
   line.sample.places = line.inspect.places = line.run.places;
   line.inspect.quiet = line.run.quiet;
   return line;

@@ -15,8 +15,8 @@ namespace heed {
 /// What was asked for on the command line.
 struct CommandLine {
   std::string page;     ///< --help and --version: all there is to do is to print it
-  std::string command;  ///< run, check, sample, inspect, bench, list
-  RunOptions run;       ///< for run and check
+  std::string command;  ///< run, plan, check, sample, inspect, bench, list
+  RunOptions run;       ///< for run, plan and check
   SampleOptions sample;
   InspectOptions inspect;
   BenchOptions bench;

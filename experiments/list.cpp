@@ -102,17 +102,6 @@ std::string list_attention() {
 
 std::string list_positions() { return printed(position_part()); }
 
-/// A row of a table in Markdown; a bar inside a cell is no border.
-std::string markdown_row(std::vector<std::string> const& cells) {
-  std::string line = "|";
-  for (auto const& cell : cells) {
-    line += ' ';
-    for (char const c : cell) line += c == '|' ? std::string("\\|") : std::string(1, c);
-    line += " |";
-  }
-  return line + '\n';
-}
-
 std::string variants_in_markdown() {
   auto parts = attention_parts();
   parts.push_back(position_part());

@@ -3,15 +3,13 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
-#include <cstdlib>
 #include <string_view>
 #include <utility>
 
 #include <fmt/format.h>
-#include <sys/ioctl.h>
-#include <unistd.h>
 
 #include "experiments/table.hpp"
+#include "experiments/terminal.hpp"
 
 namespace heed {
 
@@ -21,23 +19,6 @@ using namespace std::chrono_literals;
 
 /// A log that cannot be written (a full disk) is no reason to end a training: no fmt::print here, which throws.
 void show(std::string const& text) { std::fputs(text.c_str(), stderr); }
-
-bool on_terminal() {
-  char const* const kind = std::getenv("TERM");
-  return ::isatty(STDERR_FILENO) != 0 && kind != nullptr && std::string_view(kind) != "dumb";
-}
-
-std::size_t terminal_width() {
-  winsize size{};
-  return ::ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0 ? size.ws_col : 80;
-}
-
-/// 0:27, 12:05, 3:05:10.
-std::string clock_time(double seconds) {
-  auto const whole = static_cast<std::int64_t>(seconds + 0.5);
-  auto const hours = whole / 3600, minutes = whole / 60 % 60, rest = whole % 60;
-  return hours > 0 ? fmt::format("{}:{:02}:{:02}", hours, minutes, rest) : fmt::format("{}:{:02}", minutes, rest);
-}
 
 double share(ProgressState const& state) {
   return state.total > 0 ? std::clamp(static_cast<double>(state.done) / static_cast<double>(state.total), 0.0, 1.0) : 0;

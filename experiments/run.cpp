@@ -1,19 +1,17 @@
 #include "experiments/run.hpp"
 
-#include <cerrno>
 #include <charconv>
 #include <chrono>
 #include <cmath>
 #include <cstdio>
-#include <cstring>
 
-#include <fcntl.h>
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
-#include <sys/file.h>
-#include <unistd.h>
 
 #include "autograd/memory.hpp"
+#include "autograd/parallel.hpp"
+#include "experiments/ablation/ablation.hpp"
+#include "experiments/folder_lock.hpp"
 #include "experiments/progress.hpp"
 #include "experiments/record.hpp"
 #include "experiments/signals.hpp"
@@ -40,20 +38,7 @@ bool may_grow(std::string const& steps, std::int64_t more) {
 class RunFolder {
  public:
   /// Makes the folder if need be. Throws FolderError if another process is at work in it.
-  explicit RunFolder(fs::path path) : path_(std::move(path)) {
-    std::error_code error;
-    fs::create_directories(path_, error);
-    if (error) throw Error(fmt::format("{}: {}", path_.string(), error.message()));
-    lock_ = ::open((path_ / ".lock").c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644);
-    if (lock_ < 0) throw Error(fmt::format("{}: {}", (path_ / ".lock").string(), std::strerror(errno)));
-    if (::flock(lock_, LOCK_EX | LOCK_NB) != 0) {
-      ::close(lock_);
-      throw FolderError(fmt::format("{}: another process is training in this folder", path_.string()));
-    }
-  }
-  ~RunFolder() { ::close(lock_); }
-  RunFolder(RunFolder const&) = delete;
-  RunFolder& operator=(RunFolder const&) = delete;
+  explicit RunFolder(fs::path const& path) : lock_(path), path_(path) {}
 
   fs::path operator/(char const* name) const { return path_ / name; }
   fs::path const& path() const { return path_; }
@@ -94,21 +79,9 @@ class RunFolder {
   }
 
  private:
+  FolderLock lock_;
   fs::path path_;
-  int lock_ = -1;
 };
-
-/// Renames a run's folder to NAME.old-1, NAME.old-2, … Throws FolderError while another process is at work in it.
-void put_aside(fs::path const& folder) {
-  if (!fs::exists(folder)) return;
-  RunFolder const held(folder);
-  for (int i = 1;; ++i) {
-    fs::path const target = fmt::format("{}.old-{}", folder.string(), i);
-    if (fs::exists(target)) continue;
-    fs::rename(folder, target);
-    return;
-  }
-}
 
 double value_of(Row const& row, std::string const& name) {
   for (auto const& [key, value] : row.values) {
@@ -245,26 +218,23 @@ class Session {
   std::int64_t saved_;  ///< the step of the checkpoint on disk
 };
 
-/// A run that has its summary, and as many steps as are asked for, is done.
-bool is_finished(RunFolder const& folder, Experiment const& settings) {
-  if (!has_checkpoint(folder.path())) return false;
+}  // namespace
+
+bool is_finished(fs::path const& folder, Experiment const& settings) {
+  if (!has_checkpoint(folder)) return false;
   std::ifstream file(folder / "summary.json");
   auto summary = nlohmann::json::parse(file, nullptr, false);
   return summary.is_object() && summary["finished"] == true && summary["steps"] == settings.train.steps;
 }
 
-}  // namespace
-
-Exit run(RunOptions const& options) {
-  LoadedExperiment experiment = load_experiment(options.config, options.overrides, options.places);
+Exit train(LoadedExperiment& experiment, bool quiet, bool fresh) {
   fs::path const path = experiment.places.output / experiment.settings.name;
-  Trainer trainer(experiment, options.quiet);
-  if (options.fresh) put_aside(path);
+  Trainer trainer(experiment, quiet);
+  if (fresh) put_aside(path);
   RunFolder const folder(path);
   folder.compare(experiment.settings);
-  if (is_finished(folder, experiment.settings)) {
-    if (!options.quiet)
-      fmt::print("{}: finished already, {} steps (--fresh begins anew)\n", path.string(), experiment.settings.train.steps);
+  if (is_finished(path, experiment.settings)) {
+    if (!quiet) fmt::print("{}: finished already, {} steps (--fresh begins anew)\n", path.string(), experiment.settings.train.steps);
     return Exit::done;
   }
   if (has_checkpoint(path)) {
@@ -272,16 +242,24 @@ Exit run(RunOptions const& options) {
     remove_other_states(path, trainer.step());
   }
   folder.claim(experiment.settings);
-  if (!options.quiet) {
+  if (!quiet) {
     fmt::print("{}: {} parameters, {} tokens a step{}\n", path.string(), trainer.parameters().elements(), trainer.tokens_per_step(),
                trainer.step() > 0 ? fmt::format(", going on from step {}", trainer.step()) : "");
     std::fflush(stdout);
   }
   note_signals();
-  return Session(trainer, experiment.settings, folder, options.quiet).run();
+  return Session(trainer, experiment.settings, folder, quiet).run();
+}
+
+Exit run(RunOptions const& options) {
+  if (is_ablation(load(options.config))) return run_ablation(options);
+  if (options.threads) set_threads(static_cast<int>(*options.threads));
+  LoadedExperiment experiment = load_experiment(options.config, options.overrides, options.places);
+  return train(experiment, options.quiet, options.fresh);
 }
 
 Exit check(RunOptions const& options) {
+  if (is_ablation(load(options.config))) return check_ablation(options);
   LoadedExperiment experiment = load_experiment(options.config, options.overrides, options.places);
   Trainer const trainer(experiment, true);
   if (options.quiet) return Exit::done;

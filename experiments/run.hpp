@@ -1,6 +1,8 @@
 #pragma once
 
+#include <cstdint>
 #include <filesystem>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -14,7 +16,10 @@ struct RunOptions {
   std::vector<std::string> overrides;  ///< key.path=value
   Places places;
   bool quiet = false;
-  bool fresh = false;  ///< put an old folder of the same name aside, and start anew
+  bool fresh = false;                   ///< put an old folder of the same name aside, and start anew
+  std::optional<std::int64_t> jobs;     ///< trials of an ablation at a time; default: cores / threads
+  std::optional<std::int64_t> threads;  ///< of each trial; default 1
+  std::int64_t shard = 1, shards = 1;   ///< which part of an ablation's trials to run here
 };
 
 /// The exit codes of design.md.
@@ -30,8 +35,15 @@ struct FolderError : Error {
   using Error::Error;
 };
 
-/// Trains what the file describes, or goes on where an earlier call was cut off, and leaves a finished run folder. Throws ConfigError,
-/// FileError, FolderError, TrainingError. Returns done or interrupted.
+/// Trains the experiment in its folder, or goes on there. `fresh` puts an older folder aside first. Throws FileError, FolderError,
+/// TrainingError. Returns done or interrupted.
+Exit train(LoadedExperiment& experiment, bool quiet, bool fresh);
+
+/// A run that has its summary, and as many steps as are asked for, is done.
+bool is_finished(std::filesystem::path const& folder, Experiment const& settings);
+
+/// Trains what the file describes, or all trials of the ablation that it describes, or goes on where an earlier call was cut off, and
+/// leaves a finished run folder. Throws ConfigError, FileError, FolderError, TrainingError. Returns done or interrupted.
 Exit run(RunOptions const& options);
 
 /// Validates the file, data and memory included, and prints the resolved configuration.

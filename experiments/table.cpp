@@ -38,6 +38,16 @@ std::string cut(std::string_view text, std::size_t width) {
   return std::string(text.substr(0, end)) + "…";
 }
 
+std::string markdown_row(std::vector<std::string> const& cells) {
+  std::string line = "|";
+  for (auto const& cell : cells) {
+    line += ' ';
+    for (char const c : cell) line += c == '|' ? std::string("\\|") : std::string(1, c);
+    line += " |";
+  }
+  return line + '\n';
+}
+
 std::string table(std::vector<std::vector<std::string>> const& rows) {
   std::vector<std::size_t> widths;
   for (auto const& row : rows) {

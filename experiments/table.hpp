@@ -16,4 +16,7 @@ std::string cut(std::string_view text, std::size_t width);
 /// Rows as lines with aligned columns, two blanks between them and before the first; a column that is empty everywhere is left out.
 std::string table(std::vector<std::vector<std::string>> const& rows);
 
+/// "| a | b |": a row of a table in Markdown; a bar inside a cell is no border.
+std::string markdown_row(std::vector<std::string> const& cells);
+
 }  // namespace heed

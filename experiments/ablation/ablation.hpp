@@ -1,0 +1,20 @@
+#pragma once
+
+#include "experiments/ablation/plan.hpp"
+#include "experiments/run.hpp"
+
+namespace heed {
+
+/// Trains every arm with every seed, several at a time, goes on where an earlier call was cut off, and leaves tables, statistics and a
+/// report in the ablation's folder. A failed trial is said at once and does not stop the others. Throws ConfigError, FolderError,
+/// FileError. Returns done, failed if a trial failed, or interrupted.
+Exit run_ablation(RunOptions const& options);
+
+/// Validates the file and all its arms, and prints the ablation and its base as resolved.
+Exit check_ablation(RunOptions const& options);
+
+/// `heed plan`: prints the arms, the number of runs, the time that they will take (from a few steps of each arm, measured here) and what
+/// the seeds can show. Trains nothing to the end and writes nothing.
+Exit plan_ablation(RunOptions const& options);
+
+}  // namespace heed

@@ -1,0 +1,128 @@
+#include "experiments/ablation/board.hpp"
+
+#include <algorithm>
+#include <cstdio>
+#include <map>
+
+#include <fmt/format.h>
+
+#include "experiments/table.hpp"
+#include "experiments/terminal.hpp"
+
+namespace heed {
+
+namespace {
+
+using State = Job::State;
+
+std::string cell(Job const& job) {
+  switch (job.state) {
+    case State::waiting:
+      return "·";
+    case State::running:
+      return fmt::format("{:.0f} %", 100 * job.share);
+    case State::done:
+      return fmt::format("{:.4f}", *job.value);
+    case State::failed:
+      return "failed";
+    case State::elsewhere:
+      break;
+  }
+  return "elsewhere";
+}
+
+std::string counts(std::string const& title, std::vector<Job> const& jobs, double left) {
+  auto const count = [&](State state) { return std::ranges::count(jobs, state, &Job::state); };
+  auto const total = static_cast<std::ptrdiff_t>(jobs.size()) - count(State::elsewhere);
+  std::string line = fmt::format("{}: {}/{} runs", title, count(State::done), total);
+  if (auto const running = count(State::running)) line += fmt::format(", {} running", running);
+  if (auto const failed = count(State::failed)) line += fmt::format(", {} failed", failed);
+  if (left >= 0 && count(State::done) < total) line += fmt::format(", {} left", clock_time(left));
+  return line;
+}
+
+}  // namespace
+
+double seconds_left(std::vector<Job> const& jobs, std::int64_t at_a_time) {
+  std::map<std::size_t, std::pair<double, double>> by_arm;  // seconds and count
+  double seconds = 0, known = 0;
+  for (Job const& job : jobs) {
+    if (job.state != State::done || job.seconds <= 0) continue;
+    by_arm[job.arm].first += job.seconds;
+    by_arm[job.arm].second += 1;
+    seconds += job.seconds;
+    known += 1;
+  }
+  double left = 0, longest = 0;
+  for (Job const& job : jobs) {
+    if (job.state != State::waiting && job.state != State::running) continue;
+    auto const same = by_arm.find(job.arm);
+    double expected = same != by_arm.end() ? same->second.first / same->second.second : known > 0 ? seconds / known : -1;
+    if (job.state == State::running && job.share > 0.05) expected = job.seconds / job.share;
+    if (expected < 0) return -1;
+    double const rest = expected * (1 - job.share);
+    left += rest;
+    longest = std::max(longest, rest);
+  }
+  return std::max(longest, left / static_cast<double>(at_a_time));
+}
+
+std::string board_page(std::string const& title, std::vector<std::string> const& arms, std::vector<Job> const& jobs, double left,
+                       std::size_t width, std::size_t height) {
+  std::string const line = counts(title, jobs, left);
+  std::vector<std::vector<std::string>> rows{{""}};
+  for (auto const& arm : arms) rows.push_back({arm});
+  for (Job const& job : jobs) {
+    auto& row = rows.at(job.arm + 1);
+    row.push_back(cell(job));
+    if (row.size() > rows.front().size()) rows.front().push_back(fmt::format("seed {}", job.seed));
+  }
+  auto const page = line + "\n" + table(rows);
+  std::size_t widest = 0, lines = 0;
+  for (std::size_t i = 0, end = 0; i < page.size(); i = end + 1, ++lines) {
+    end = page.find('\n', i);
+    widest = std::max(widest, columns(std::string_view(page).substr(i, end - i)));
+  }
+  return widest < width && lines < height ? page : cut(line, width > 0 ? width - 1 : 0) + "\n";
+}
+
+Board::Board(std::string title, std::vector<std::string> arms, std::int64_t at_a_time, bool quiet)
+    : title_(std::move(title)), arms_(std::move(arms)), at_a_time_(at_a_time), quiet_(quiet), terminal_(on_terminal()) {}
+
+Board::~Board() { finish(); }
+
+void Board::update(std::vector<Job> const& jobs, Job const* changed) {
+  if (quiet_) return;
+  erase();
+  if (changed != nullptr) say(jobs, *changed);
+  if (!terminal_) return;
+  auto const page = board_page(title_, arms_, jobs, seconds_left(jobs, at_a_time_), terminal_width(), terminal_height());
+  lines_ = static_cast<std::size_t>(std::ranges::count(page, '\n'));
+  std::fputs(page.c_str(), stderr);
+}
+
+void Board::say(std::vector<Job> const& jobs, Job const& changed) {
+  auto const who = fmt::format("{}, seed {}", arms_.at(changed.arm), changed.seed);
+  if (changed.state == State::failed) {
+    std::fputs(fmt::format("{}: {} failed: {}\n", title_, who, changed.failure.message).c_str(), stderr);
+    for (auto const& line : changed.failure.log) std::fputs(fmt::format("    {}\n", line).c_str(), stderr);
+    std::fputs(fmt::format("    (all of it: {}; the next call tries again)\n", (changed.folder() / "log.txt").string()).c_str(), stderr);
+  } else if (changed.state == State::done && !terminal_ && changed.seconds > 0) {
+    std::fputs(fmt::format("{}  ({}: {:.4f} in {:.1f} s)\n", counts(title_, jobs, seconds_left(jobs, at_a_time_)), who, *changed.value,
+                           changed.seconds)
+                   .c_str(),
+               stderr);
+  }
+}
+
+void Board::erase() {
+  if (lines_ > 0) std::fputs(fmt::format("\x1b[{}F\x1b[J", lines_).c_str(), stderr);
+  lines_ = 0;
+}
+
+void Board::finish() {
+  erase();
+  std::fflush(stderr);
+}
+
+}  // namespace heed

@@ -1,0 +1,69 @@
+#include "experiments/ablation/history.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <fstream>
+#include <limits>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+namespace heed {
+
+namespace fs = std::filesystem;
+
+namespace {
+
+/// A number as metrics.jsonl has it: NaN and infinities are strings.
+double real(nlohmann::json const& value) {
+  if (value.is_number()) return value.get<double>();
+  if (value == "Infinity") return std::numeric_limits<double>::infinity();
+  if (value == "-Infinity") return -std::numeric_limits<double>::infinity();
+  return std::nan("");
+}
+
+}  // namespace
+
+History read_history(fs::path const& folder) {
+  fs::path const path = folder / "metrics.jsonl";
+  std::ifstream file(path);
+  if (!file) throw FileError(fmt::format("{}: cannot be read", path.string()));
+  History history;
+  std::int64_t number = 0;
+  for (std::string line; std::getline(file, line);) {
+    ++number;
+    auto const row = nlohmann::ordered_json::parse(line, nullptr, false);
+    if (!row.is_object() || !row.contains("step")) {
+      if (file.peek() == std::ifstream::traits_type::eof()) break;
+      throw FileError(fmt::format("{}: line {} is no row of metrics", path.string(), number));
+    }
+    auto const step = row["step"].get<std::int64_t>();
+    for (auto const& [name, value] : row.items()) {
+      if (name != "step") history[name].emplace_back(step, real(value));
+    }
+  }
+  return history;
+}
+
+std::optional<double> value_of(History const& history, AblationSettings const& settings) {
+  auto const found = history.find(settings.metric);
+  if (found == history.end()) return std::nullopt;
+  auto const& series = found->second;
+  if (settings.at == "last") return series.back().second;
+  auto const worse = [&](auto const& a, auto const& b) { return settings.higher_is_better() ? a.second < b.second : a.second > b.second; };
+  return std::ranges::max_element(series, worse)->second;
+}
+
+std::optional<std::int64_t> last_step(fs::path const& folder) {
+  std::ifstream file(folder / "metrics.jsonl", std::ios::binary | std::ios::ate);
+  if (!file) return std::nullopt;
+  constexpr std::int64_t enough = 16384;  // longer than a row
+  std::int64_t const size = file.tellg();
+  file.seekg(std::max<std::int64_t>(0, size - enough));
+  std::string const tail(std::istreambuf_iterator<char>(file), {});
+  auto const key = tail.rfind("{\"step\":");
+  if (key == std::string::npos) return std::nullopt;
+  return std::atoll(tail.c_str() + key + 8);
+}
+
+}  // namespace heed

@@ -1,0 +1,26 @@
+#pragma once
+
+#include <filesystem>
+#include <map>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "experiments/ablation/plan.hpp"
+
+namespace heed {
+
+/// A run's rows by metric: (step, value), in order.
+using History = std::map<std::string, std::vector<std::pair<std::int64_t, double>>>;
+
+/// metrics.jsonl of a run; a torn last line is left out. Throws FileError if there is none or a row is damaged.
+History read_history(std::filesystem::path const& folder);
+
+/// The value that counts of a metric: the last, or the best. Nothing if the run has none.
+std::optional<double> value_of(History const& history, AblationSettings const& settings);
+
+/// The step of the last whole row on disk, by a look at the end of the file only; nothing if there is none yet.
+std::optional<std::int64_t> last_step(std::filesystem::path const& folder);
+
+}  // namespace heed

@@ -1,0 +1,44 @@
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "experiments/ablation/plan.hpp"
+#include "experiments/ablation/trial.hpp"
+
+namespace heed {
+
+/// A trial and how far it is.
+struct Job {
+  enum class State { waiting, running, done, failed, elsewhere };  ///< elsewhere: in another shard
+  std::size_t arm = 0;
+  std::int64_t seed = 0;
+  LoadedExperiment experiment;
+  State state = State::waiting;
+  double share = 0;               ///< of its steps that are done
+  double seconds = 0;             ///< that it took, or has taken so far, in this call
+  std::optional<double> value{};  ///< of the metric
+  Failure failure{};
+
+  std::filesystem::path folder() const { return experiment.places.output / experiment.settings.name; }
+};
+
+/// How jobs are run.
+struct Workers {
+  std::int64_t jobs = 1;     ///< at a time
+  std::int64_t threads = 1;  ///< of each
+};
+
+/// As the command line says; cores / threads trials of one thread else.
+Workers workers_for(RunOptions const& options);
+
+/// Is told how jobs stand: what happened to one, or (null) that time has passed.
+using Watcher = std::function<void(std::vector<Job> const& jobs, Job const* changed)>;
+
+/// Trains what is waiting, several at a time, each in a process. A job whose folder is finished already is done at once, and one that
+/// failed before is tried again. False if a signal came: then all of them have saved a checkpoint.
+bool run_jobs(std::vector<Job>& jobs, AblationSettings const& settings, Workers const& workers, Watcher const& watch);
+
+}  // namespace heed

@@ -1,0 +1,308 @@
+#include "experiments/ablation/plan.hpp"
+
+#include <algorithm>
+#include <cctype>
+#include <span>
+
+#include <fmt/format.h>
+
+#include "experiments/nearest.hpp"
+#include "experiments/scalar.hpp"
+#include "nn/sha256.hpp"
+
+namespace heed {
+
+namespace fs = std::filesystem;
+
+std::vector<Field> AblationSettings::fields() {
+  return {
+      {.name = "ablation", .target = &ablation, .help = "its name", .required = true},
+      {.name = "base", .target = &base, .help = "the file of one run that arms change, relative to this one", .required = true},
+      {.name = "metric", .target = &metric, .help = "what is compared: a name in metrics.jsonl"},
+      {.name = "better", .target = &better, .help = "lower or higher (default: higher for accuracies)", .words = {"lower", "higher"}},
+      {.name = "at", .target = &at, .help = "which of a trial's values counts", .words = {"last", "best"}},
+      {.name = "margin", .target = &margin, .help = "differences below it do not matter (equivalence test)", .least = 0, .open = true},
+  };
+}
+
+bool AblationSettings::higher_is_better() const { return better ? *better == "higher" : metric.find("accuracy") != std::string::npos; }
+
+namespace {
+
+/// The keys whose values are keys of the base, or lists of numbers.
+std::vector<std::string> const free_keys{"vary", "together", "add", "skip", "tune", "seeds", "baseline"};
+
+std::vector<std::string> own_keys() {
+  AblationSettings settings;
+  std::vector<std::string> keys = free_keys;
+  for (auto const& field : settings.fields()) keys.push_back(field.name);
+  return keys;
+}
+
+bool is_own(std::string const& argument) {
+  auto const keys = own_keys();
+  return std::ranges::find(keys, argument.substr(0, argument.find_first_of(".="))) != keys.end();
+}
+
+[[noreturn]] void refuse(Yaml const& node, std::string const& key, std::string const& wants) {
+  throw ConfigError(node.place, fmt::format("{}: wants {}, found {}", key, wants, found(node)));
+}
+
+Yaml const* value_at(Document const& document, std::string const& key) {
+  auto const* const entry = document.root.entry(key);
+  return entry != nullptr && entry->value.kind != Yaml::Kind::null ? &entry->value : nullptr;
+}
+
+/// A few words for a value, as they may stand in a folder's name: the word itself, or the values of a section one after the other.
+std::string label_of(Yaml const& value) {
+  std::string label = value.text;
+  for (auto const& entry : value.entries) label += (label.empty() ? "" : "-") + label_of(entry.value);
+  for (auto const& item : value.items) label += (label.empty() ? "" : "-") + label_of(item);
+  for (char& c : label) {
+    if (std::isalnum(static_cast<unsigned char>(c)) == 0 && c != '.' && c != '_' && c != '+') c = '-';
+  }
+  return label.empty() ? "none" : label;
+}
+
+std::string last_word(std::string const& key) { return key.substr(key.rfind('.') + 1); }
+
+/// The value alone if an arm changes one key, else `key=value` of each.
+std::string name_of(std::vector<Assignment> const& changes) {
+  if (changes.size() == 1) return label_of(changes.front().value);
+  std::string name;
+  for (auto const& change : changes) name += (name.empty() ? "" : ",") + last_word(change.key) + "=" + label_of(change.value);
+  return name;
+}
+
+/// `{key: [value, …], …}` as lists of assignments, one list a key.
+std::vector<std::vector<Assignment>> axes_of(Yaml const& node, std::string const& section) {
+  if (node.kind != Yaml::Kind::map) refuse(node, section, "keys of the base with lists of values");
+  std::vector<std::vector<Assignment>> axes;
+  for (auto const& entry : node.entries) {
+    if (entry.value.kind != Yaml::Kind::list || entry.value.items.empty())
+      refuse(entry.value, section + ": " + entry.key, "a list of values");
+    std::vector<Assignment> axis;
+    for (auto const& item : entry.value.items) axis.push_back({entry.key, item});
+    axes.push_back(std::move(axis));
+  }
+  return axes;
+}
+
+/// Every combination of one assignment from each axis.
+std::vector<std::vector<Assignment>> product(std::vector<std::vector<Assignment>> const& axes) {
+  std::vector<std::vector<Assignment>> all{{}};
+  for (auto const& axis : axes) {
+    std::vector<std::vector<Assignment>> longer;
+    for (auto const& before : all) {
+      for (auto const& assignment : axis) {
+        longer.push_back(before);
+        longer.back().push_back(assignment);
+      }
+    }
+    all = std::move(longer);
+  }
+  return all;
+}
+
+/// `together:` one assignment of every axis at a time.
+std::vector<std::vector<Assignment>> zipped(Yaml const& node) {
+  auto const axes = axes_of(node, "together");
+  std::vector<std::vector<Assignment>> rows(axes.empty() ? 1 : axes.front().size());
+  for (auto const& axis : axes) {
+    if (axis.size() != rows.size())
+      throw ConfigError(axis.front().value.place, fmt::format("together: {} has {} values, but {} has {}: they move in step",
+                                                              axis.front().key, axis.size(), axes.front().front().key, rows.size()));
+    for (std::size_t i = 0; i < rows.size(); ++i) rows[i].push_back(axis[i]);
+  }
+  return rows;
+}
+
+std::vector<Assignment> assignments_of(Yaml const& node, std::string const& section) {
+  if (node.kind != Yaml::Kind::map) refuse(node, section, "keys of the base with their values");
+  std::vector<Assignment> changes;
+  for (auto const& entry : node.entries) changes.push_back({entry.key, entry.value});
+  return changes;
+}
+
+bool agrees(Arm const& arm, std::vector<Assignment> const& wanted) {
+  return std::ranges::all_of(wanted, [&](Assignment const& want) {
+    return std::ranges::any_of(arm.changes,
+                               [&](Assignment const& has) { return has.key == want.key && emit_line(has.value) == emit_line(want.value); });
+  });
+}
+
+std::vector<std::int64_t> seeds_of(Yaml const& node, std::string const& key, std::int64_t first) {
+  std::vector<std::int64_t> seeds;
+  if (auto const count = node.kind == Yaml::Kind::scalar ? parse_integer(node.text) : std::nullopt;
+      count && *count >= 1 && *count <= 10'000) {
+    for (std::int64_t i = 0; i < *count; ++i) seeds.push_back(first + i);
+    return seeds;
+  }
+  if (node.kind != Yaml::Kind::list || node.items.empty()) refuse(node, key, "how many, or a list of seeds");
+  for (auto const& item : node.items) {
+    auto const seed = item.kind == Yaml::Kind::scalar ? parse_integer(item.text) : std::nullopt;
+    if (!seed || *seed < 0) refuse(item, key, "seeds, integers ≥ 0");
+    if (std::ranges::find(seeds, *seed) != seeds.end()) throw ConfigError(item.place, fmt::format("{}: {} stands there twice", key, *seed));
+    seeds.push_back(*seed);
+  }
+  return seeds;
+}
+
+std::vector<Arm> arms_of(Document const& file) {
+  std::vector<Arm> arms;
+  Yaml const* const vary = value_at(file, "vary");
+  Yaml const* const together = value_at(file, "together");
+  if (vary != nullptr || together != nullptr) {
+    auto const grid = vary != nullptr ? product(axes_of(*vary, "vary")) : std::vector<std::vector<Assignment>>{{}};
+    auto const steps = together != nullptr ? zipped(*together) : std::vector<std::vector<Assignment>>{{}};
+    for (auto const& changes : grid) {
+      for (auto const& more : steps) {
+        auto all = changes;
+        all.insert(all.end(), more.begin(), more.end());
+        arms.push_back({name_of(all), std::move(all)});
+      }
+    }
+  }
+  if (Yaml const* const skip = value_at(file, "skip")) {
+    if (skip->kind != Yaml::Kind::list) refuse(*skip, "skip", "a list of {key: value, …}");
+    for (auto const& item : skip->items) {
+      auto const unwanted = assignments_of(item, "skip");
+      if (std::erase_if(arms, [&](Arm const& arm) { return agrees(arm, unwanted); }) == 0)
+        throw ConfigError(item.place, fmt::format("skip: no arm has {}", emit_line(item)));
+    }
+  }
+  if (Yaml const* const add = value_at(file, "add")) {
+    if (add->kind != Yaml::Kind::map) refuse(*add, "add", "names of arms with what they change: {name: {key: value}}");
+    for (auto const& entry : add->entries) arms.push_back({entry.key, assignments_of(entry.value, "add: " + entry.key)});
+  }
+  if (arms.empty()) throw ConfigError(file.root.place, "there is nothing to compare: give vary, together or add");
+  for (std::size_t i = 0; i < arms.size(); ++i) {
+    for (std::size_t k = 0; k < i; ++k) {
+      if (arms[i].name == arms[k].name) throw ConfigError(file.root.place, fmt::format("two arms would both be called '{}'", arms[i].name));
+    }
+  }
+  return arms;
+}
+
+std::size_t baseline_of(Document const& file, std::vector<Arm> const& arms) {
+  Yaml const* const node = value_at(file, "baseline");
+  if (node == nullptr) return 0;
+  std::vector<std::size_t> fitting;
+  std::vector<std::string> names;
+  for (std::size_t i = 0; i < arms.size(); ++i) {
+    names.push_back(arms[i].name);
+    bool const fits = node->kind == Yaml::Kind::scalar ? arms[i].name == node->text || arms[i].name == label_of(*node)
+                                                       : agrees(arms[i], assignments_of(*node, "baseline"));
+    if (fits) fitting.push_back(i);
+  }
+  if (fitting.size() == 1) return fitting.front();
+  throw ConfigError(node->place, fmt::format("baseline: {} fits {} arms, not one{} (there are {})", emit_line(*node), fitting.size(),
+                                             did_you_mean(node->text, names), fmt::join(names, ", ")));
+}
+
+std::optional<Tuning> tuning_of(Document const& file, std::vector<std::int64_t> const& seeds) {
+  Yaml const* const node = value_at(file, "tune");
+  if (node == nullptr) return std::nullopt;
+  if (node->kind != Yaml::Kind::map) refuse(*node, "tune", "{grid: {key: [values]}, seeds: 2}");
+  std::vector<std::string> const known{"grid", "seeds"};
+  for (auto const& entry : node->entries) {
+    if (std::ranges::find(known, entry.key) == known.end())
+      throw ConfigError(entry.place, fmt::format("tune: unknown key '{}'{}", entry.key, did_you_mean(entry.key, known)));
+  }
+  auto const* const grid = node->entry("grid");
+  if (grid == nullptr) throw ConfigError(node->place, "tune: the key 'grid' is missing: {grid: {train.optimizer.lr: [0.001, 0.003]}}");
+  Tuning tuning;
+  for (auto& changes : product(axes_of(grid->value, "tune: grid"))) {
+    auto name = name_of(changes);
+    tuning.points.push_back({std::move(name), std::move(changes)});
+  }
+  std::int64_t const free = 1 + *std::ranges::max_element(seeds);
+  auto const* const own = node->entry("seeds");
+  tuning.seeds = own != nullptr ? seeds_of(own->value, "tune: seeds", free) : std::vector{free, free + 1};
+  for (auto const seed : tuning.seeds) {
+    if (std::ranges::find(seeds, seed) != seeds.end())
+      throw ConfigError(node->place, fmt::format("tune: seed {} is also one of the comparison's; tuning needs seeds of its own", seed));
+  }
+  return tuning;
+}
+
+std::vector<std::string> varied_keys(std::vector<Arm> const& arms) {
+  std::vector<std::string> keys;
+  for (auto const& arm : arms) {
+    for (auto const& change : arm.changes) {
+      if (std::ranges::find(keys, change.key) == keys.end()) keys.push_back(change.key);
+    }
+  }
+  return keys;
+}
+
+/// The document without what is no field of AblationSettings; a key that is neither is refused.
+Document plain_part(Document const& file) {
+  Document plain = file;
+  auto const known = own_keys();
+  for (auto const& entry : file.root.entries) {
+    if (std::ranges::find(known, entry.key) == known.end())
+      throw ConfigError(entry.place, fmt::format("unknown key '{}'{} (keys of a run stand in the base, or in vary)", entry.key,
+                                                 did_you_mean(entry.key, known)));
+  }
+  std::erase_if(plain.root.entries, [](auto const& entry) { return std::ranges::find(free_keys, entry.key) != free_keys.end(); });
+  return plain;
+}
+
+}  // namespace
+
+bool is_ablation(Document const& document) { return document.root.entry("ablation") != nullptr; }
+
+Ablation load_ablation(fs::path const& path, std::vector<std::string> const& overrides, Places const& places) {
+  Document file = load(path);
+  for (auto const& override : overrides) {
+    if (is_own(override)) assign(file, override);
+  }
+  Ablation result;
+  fill(plain_part(file), result.settings);
+  auto const& name = result.settings.ablation;
+  if (name.empty() || name.front() == '/' || name.find("..") != std::string::npos)
+    throw ConfigError(place_of(file, "ablation"), fmt::format("ablation: '{}' is not the name of a folder inside the output folder", name));
+  result.arms = arms_of(file);
+  result.varied = varied_keys(result.arms);
+  Yaml const* const seeds = value_at(file, "seeds");
+  result.seeds = seeds != nullptr ? seeds_of(*seeds, "seeds", 1) : std::vector<std::int64_t>{1, 2, 3, 4, 5, 6};
+  result.baseline = baseline_of(file, result.arms);
+  result.tuning = tuning_of(file, result.seeds);
+  result.resolved = emit(file.root);
+
+  fs::path const base = fs::absolute(path).parent_path() / result.settings.base;
+  if (!fs::is_regular_file(base))
+    throw ConfigError(place_of(file, "base"), fmt::format("base: there is no file {}", base.lexically_normal().string()));
+  result.base = load(base);
+  for (auto const& override : overrides) {
+    if (!is_own(override)) assign(result.base, override);
+  }
+  result.places = places;
+  result.places.config_folder = base.parent_path();
+  for (auto const& arm : result.arms) {
+    trial_of(result, arm.name, arm.changes, result.seeds.front());
+    for (std::size_t i = 0; result.tuning && i < result.tuning->points.size(); ++i) {
+      auto changes = arm.changes;
+      auto const& more = result.tuning->points[i].changes;
+      changes.insert(changes.end(), more.begin(), more.end());
+      trial_of(result, arm.name, changes, result.tuning->seeds.front());
+    }
+  }
+  return result;
+}
+
+LoadedExperiment trial_of(Ablation const& ablation, std::string const& arm, std::vector<Assignment> const& changes, std::int64_t seed) {
+  LoadedExperiment trial{ablation.base, {}, ablation.places};
+  for (auto const& change : changes) assign(trial.document, change.key, change.value);
+  fill(trial.document, trial.settings);
+  trial.settings.seed = seed;
+  trial.settings.name.clear();  // not a part of what is measured
+  auto const text = emit(trial.settings);
+  auto const hash = sha256(std::as_bytes(std::span(text)));
+  trial.settings.name = fmt::format("{}-seed{}-{}", arm, seed, hash.substr(0, 8));
+  trial.places.output = ablation.folder();
+  return trial;
+}
+
+}  // namespace heed

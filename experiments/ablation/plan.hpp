@@ -1,0 +1,71 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "experiments/experiment.hpp"
+
+namespace heed {
+
+/// `ablation:` the keys with one value each; those that hold keys of the base (vary, together, add, skip, tune) are read beside it.
+struct AblationSettings : Settings {
+  std::string ablation;                    ///< its name, and its folder's
+  std::string base;                        ///< a file of one run
+  std::string metric = "validation.loss";  ///< of metrics.jsonl
+  std::optional<std::string> better;       ///< lower or higher; default: higher for accuracies
+  std::string at = "last";                 ///< which value of a trial counts: the last, or the best
+  double margin = 0.01;                    ///< differences smaller than this do not matter: of the equivalence test
+  std::vector<Field> fields() override;
+
+  bool higher_is_better() const;
+};
+
+/// A key of the base, and what an arm gives it.
+struct Assignment {
+  std::string key;
+  Yaml value;
+};
+
+/// One thing that is compared: a name, and what it changes in the base.
+struct Arm {
+  std::string name;
+  std::vector<Assignment> changes;
+};
+
+/// `tune: {grid: {train.optimizer.lr: [0.001, 0.003]}, seeds: 2}`: every arm is trained at each point of a small grid on seeds of its own,
+/// and takes the point with the best mean.
+struct Tuning {
+  std::vector<Arm> points;
+  std::vector<std::int64_t> seeds;
+};
+
+/// An ablation file, understood.
+struct Ablation {
+  AblationSettings settings;
+  Document base;
+  Places places;                    ///< config_folder is the base's
+  std::vector<std::string> varied;  ///< the keys in which arms differ, in the file's order
+  std::vector<Arm> arms;
+  std::vector<std::int64_t> seeds;
+  std::size_t baseline = 0;  ///< the arm that others are compared with
+  std::optional<Tuning> tuning;
+  std::string resolved;  ///< the ablation file with its overrides, as YAML
+
+  std::filesystem::path folder() const { return places.output / settings.ablation; }
+};
+
+/// Whether a document describes an ablation.
+bool is_ablation(Document const& document);
+
+/// Reads an ablation file and its base. Overrides of the ablation's own keys (`seeds=3`, `metric=…`) change it, all others the base. Every
+/// arm is filled once, so that a wrong key or value is told here. Throws ConfigError.
+Ablation load_ablation(std::filesystem::path const& file, std::vector<std::string> const& overrides, Places const& places);
+
+/// A run of an arm with a seed, named ARM-seedK-HASH after its resolved configuration, inside the ablation's folder.
+LoadedExperiment trial_of(Ablation const& ablation, std::string const& arm, std::vector<Assignment> const& changes, std::int64_t seed);
+
+}  // namespace heed

@@ -1,0 +1,128 @@
+#include <algorithm>
+#include <chrono>
+#include <cstring>
+#include <map>
+
+#include <fmt/format.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "autograd/parallel.hpp"
+#include "experiments/ablation/ablation.hpp"
+#include "experiments/ablation/jobs.hpp"
+#include "experiments/failure.hpp"
+#include "experiments/statistics.hpp"
+#include "experiments/table.hpp"
+#include "experiments/terminal.hpp"
+#include "experiments/train.hpp"
+
+namespace heed {
+
+namespace {
+
+using Clock = std::chrono::steady_clock;
+double seconds_since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
+
+/// How long the parts of a trial take, in seconds.
+struct Cost {
+  double start = 0, step = 0, evaluation = 0;
+
+  double of(TrainSettings const& train) const {
+    auto const evaluations = static_cast<double>((train.steps + train.evaluate.every - 1) / train.evaluate.every + 1);
+    return start + static_cast<double>(train.steps) * step + evaluations * evaluation;
+  }
+};
+
+/// A few steps, the fastest of which counts, and one evaluation.
+Cost measured(LoadedExperiment const& experiment) {
+  Cost cost;
+  auto const start = Clock::now();
+  Trainer trainer(experiment, true);
+  cost.start = seconds_since(start);
+  cost.step = 1e9;
+  for (auto const began = Clock::now(); !trainer.finished() && (trainer.step() < 3 || seconds_since(began) < 0.3);) {
+    Row row;
+    auto const before = Clock::now();
+    trainer.train_step(row);
+    cost.step = std::min(cost.step, seconds_since(before));
+  }
+  Row row;
+  auto const before = Clock::now();
+  trainer.evaluate(row);
+  cost.evaluation = seconds_since(before);
+  return cost;
+}
+
+/// The same in a process of its own, as trials are run. Nothing if the arm cannot be trained: the child has said why.
+std::optional<Cost> probe(LoadedExperiment const& experiment, int threads) {
+  int ends[2];
+  if (::pipe(ends) != 0) throw Error(fmt::format("no pipe can be made: {}", std::strerror(errno)));
+  std::fflush(nullptr);
+  pid_t const child = ::fork();
+  if (child < 0) throw Error(fmt::format("no process can be started: {}", std::strerror(errno)));
+  if (child == 0) {
+    set_threads(threads);
+    auto const code = guarded([&] {
+      Cost const cost = measured(experiment);
+      return ::write(ends[1], &cost, sizeof cost) == sizeof cost ? Exit::done : Exit::other;
+    });
+    ::_exit(static_cast<int>(code));
+  }
+  ::close(ends[1]);
+  Cost cost;
+  bool const whole = ::read(ends[0], &cost, sizeof cost) == sizeof cost;
+  ::close(ends[0]);
+  ::waitpid(child, nullptr, 0);
+  return whole ? std::optional(cost) : std::nullopt;
+}
+
+/// What so many paired seeds can show.
+std::string power_of(std::size_t seeds) {
+  std::string text = fmt::format("{} paired seeds: the smallest p of the sign-flip test is {:.3g}", seeds, smallest_p(seeds));
+  if (auto const effect = detectable_effect(seeds))
+    return text +
+           fmt::format("; a difference of {:.2f} standard deviations (of paired differences) is found four times out of five\n", *effect);
+  std::size_t enough = seeds;
+  while (smallest_p(enough) > 0.05) ++enough;
+  return text + fmt::format("\nwarning: they cannot show any difference at p ≤ 0.05; {} seeds can (seeds={})\n", enough, enough);
+}
+
+}  // namespace
+
+Exit plan_ablation(RunOptions const& options) {
+  if (!is_ablation(load(options.config)))
+    throw ConfigError(Place{std::make_shared<std::string>(options.config.string())},
+                      "describes one run, no ablation: heed check prints it, heed run trains it");
+  Ablation const ablation = load_ablation(options.config, options.overrides, options.places);
+  Workers const workers = workers_for(options);
+  std::vector<std::vector<std::string>> rows{{"arm", "runs", "done", "s/step", "s/run"}};
+  double seconds = 0;
+  std::size_t runs = 0, done = 0;
+  bool possible = true;
+  for (auto const& arm : ablation.arms) {
+    auto const trial = trial_of(ablation, arm.name, arm.changes, ablation.seeds.front());
+    auto const cost = probe(trial, static_cast<int>(workers.threads));
+    possible = possible && cost.has_value();
+    std::size_t finished = 0;
+    for (auto const seed : ablation.seeds) {
+      auto const each = trial_of(ablation, arm.name, arm.changes, seed);
+      finished += is_finished(each.places.output / each.settings.name, each.settings) ? 1 : 0;
+    }
+    std::size_t const tuning = ablation.tuning ? ablation.tuning->points.size() * ablation.tuning->seeds.size() : 0;
+    std::size_t const count = ablation.seeds.size() + tuning;
+    runs += count;
+    done += finished;
+    double const each = cost ? cost->of(trial.settings.train) : 0;
+    seconds += each * static_cast<double>(count - finished);
+    rows.push_back({arm.name, fmt::format("{}", count), finished > 0 ? fmt::format("{}", finished) : "",
+                    cost ? fmt::format("{:.4f}", cost->step) : "cannot be trained", cost ? fmt::format("{:.1f}", each) : ""});
+  }
+  fmt::print("{}: {} arms, {} runs{}, {} at a time with {} thread{} each\n\n{}\n", ablation.folder().string(), ablation.arms.size(), runs,
+             done > 0 ? fmt::format(" ({} done already)", done) : "", workers.jobs, workers.threads, workers.threads == 1 ? "" : "s",
+             table(rows));
+  fmt::print("about {} (measured on this machine just now)\n{}", clock_time(seconds / static_cast<double>(workers.jobs)),
+             power_of(ablation.seeds.size()));
+  return possible ? Exit::done : Exit::other;
+}
+
+}  // namespace heed

@@ -1,0 +1,314 @@
+#include "experiments/ablation/results.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <fstream>
+#include <map>
+#include <set>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "experiments/ablation/history.hpp"
+#include "experiments/record.hpp"
+#include "experiments/statistics.hpp"
+#include "experiments/table.hpp"
+#include "nn/atomic_file.hpp"
+
+namespace heed {
+
+namespace fs = std::filesystem;
+using Json = nlohmann::ordered_json;
+
+namespace {
+
+using State = Job::State;
+
+/// What may differ between equal runs.
+bool is_cost(std::string const& metric) { return metric.starts_with("time.") || metric.starts_with("memory."); }
+
+/// A field of a table of comma-separated values (RFC 4180).
+std::string quoted(std::string const& text) {
+  if (text.find_first_of(",\"\n") == std::string::npos) return text;
+  std::string result = "\"";
+  for (char const c : text) result += c == '"' ? "\"\"" : std::string(1, c);
+  return result + '"';
+}
+
+/// All trials of one arm.
+struct ArmResult {
+  std::string name;
+  std::vector<Assignment> changes;
+  std::vector<Job const*> jobs;
+  BySeed values;
+  std::map<std::string, double> costs;  ///< means of time.* and memory.* over the trials
+  std::int64_t parameters = 0;
+};
+
+Json parsed(fs::path const& path) {
+  std::ifstream file(path);
+  return Json::parse(file, nullptr, false);
+}
+
+std::vector<ArmResult> gather(Ablation const& ablation, std::vector<Job> const& jobs) {
+  std::vector<ArmResult> arms;
+  for (auto const& arm : ablation.arms) arms.push_back({arm.name, arm.changes, {}, {}, {}, 0});
+  for (Job const& job : jobs) {
+    if (job.state != State::done) continue;
+    auto& arm = arms.at(job.arm);
+    arm.jobs.push_back(&job);
+    if (std::isfinite(*job.value)) arm.values[job.seed] = *job.value;
+    auto const summary = parsed(job.folder() / "summary.json");
+    arm.parameters = summary.value("parameters", std::int64_t{0});
+    for (char const* name : {"time.seconds", "time.tokens_per_second", "memory.peak"}) arm.costs[name] += summary.value(name, 0.0);
+  }
+  for (auto& arm : arms) {
+    for (auto& [name, sum] : arm.costs) sum /= static_cast<double>(arm.jobs.size());
+  }
+  return arms;
+}
+
+/// One row of results.csv a number: arm, varied keys, seed, step, metric, value.
+void write_csv(Ablation const& ablation, std::vector<ArmResult> const& arms) {
+  AtomicFile file(ablation.folder() / "results.csv");
+  std::string head = "arm";
+  for (auto const& key : ablation.varied) head += "," + quoted(key);
+  file.write(head + ",seed,step,metric,value\n");
+  for (auto const& arm : arms) {
+    std::string start = quoted(arm.name);
+    for (auto const& key : ablation.varied) {
+      auto const change = std::ranges::find(arm.changes, key, &Assignment::key);
+      start += "," + (change == arm.changes.end() ? "" : quoted(emit_line(change->value)));
+    }
+    for (Job const* job : arm.jobs) {
+      std::string text;
+      for (auto const& [metric, series] : read_history(job->folder())) {
+        std::size_t const first = is_cost(metric) ? series.size() - 1 : 0;
+        for (std::size_t i = first; i < series.size(); ++i)
+          text += fmt::format("{},{},{},{},{}\n", start, job->seed, series[i].first, quoted(metric), series[i].second);
+      }
+      file.write(text);
+    }
+  }
+  file.commit();
+}
+
+/// What must be equal for numbers to be compared: revision and matrix library of every trial. A warning for each that is not.
+std::vector<std::string> warnings_of(Ablation const& ablation, std::vector<Job> const& jobs) {
+  std::vector<std::string> warnings;
+  std::map<std::string, std::map<std::string, std::vector<std::string>>> found;
+  for (Job const& job : jobs) {
+    if (job.state != State::done) continue;
+    auto const environment = parsed(job.folder() / "summary.json").value("environment", Json::object());
+    for (auto const& [key, value] : environment.items()) {
+      if (key == "revision" || key == "blas" || key == "processor")
+        found[key][value.is_string() ? value.get<std::string>() : value.dump()].push_back(job.experiment.settings.name);
+    }
+  }
+  for (auto const& [key, values] : found) {
+    if (values.size() < 2) continue;
+    std::vector<std::string> parts;
+    for (auto const& [value, runs] : values) parts.push_back(fmt::format("{} ({} runs, {} …)", value, runs.size(), runs.front()));
+    warnings.push_back(
+        fmt::format("the runs were made with different {}: {}", key == "blas" ? "matrix libraries" : key + "s", fmt::join(parts, "; ")));
+  }
+  std::size_t const seeds = ablation.seeds.size();
+  if (smallest_p(seeds) > 0.05)
+    warnings.push_back(
+        fmt::format("{} paired seeds cannot show a difference at p ≤ 0.05: the smallest p that they can reach is {:.3g}; "
+                    "six or more can",
+                    seeds, smallest_p(seeds)));
+  return warnings;
+}
+
+Json interval_json(std::optional<Interval> const& interval) {
+  return interval ? Json::array({interval->low, interval->high}) : Json(nullptr);
+}
+
+/// Nats for losses, nothing for shares.
+std::string unit_of(std::string const& metric) { return metric.ends_with("loss") || metric.ends_with("excess") ? "nat" : ""; }
+
+class Summary {
+ public:
+  Summary(Ablation const& ablation, std::vector<Job> const& jobs, std::vector<std::vector<Assignment>> const& tuned)
+      : ablation_(ablation),
+        jobs_(jobs),
+        tuned_(tuned),
+        arms_(gather(ablation, jobs)),
+        question_{.better = ablation.settings.higher_is_better() ? Better::higher : Better::lower, .margin = ablation.settings.margin},
+        warnings_(warnings_of(ablation, jobs)) {
+    for (std::size_t i = 0; i < arms_.size(); ++i) {
+      if (i != ablation.baseline) others_.push_back(i);
+    }
+    std::vector<BySeed> values;
+    for (std::size_t const i : others_) values.push_back(arms_[i].values);
+    comparisons_ = compare(values, arms_[ablation.baseline].values, question_);
+    for (std::size_t k = 0; k < others_.size(); ++k) {
+      if (comparisons_[k].seeds > 0)
+        sentences_.push_back(
+            sentence(arms_[others_[k]].name, arms_[ablation.baseline].name, unit_of(ablation.settings.metric), comparisons_[k], question_));
+    }
+  }
+
+  void write() const {
+    write_csv(ablation_, arms_);
+    write_atomically(ablation_.folder() / "summary.json", json().dump(2) + "\n");
+    write_atomically(ablation_.folder() / "summary.md", markdown());
+  }
+
+  std::string page() const {
+    auto const& settings = ablation_.settings;
+    std::string text = fmt::format("{}: {} ({}, {} is better), mean and 95 % interval over {} seeds\n\n", ablation_.folder().string(),
+                                   settings.metric, settings.at, settings.higher_is_better() ? "higher" : "lower", ablation_.seeds.size());
+    text += table(rows()) + "\n";
+    for (auto const& line : sentences_) text += "  " + line + "\n";
+    for (auto const& line : warnings_) text += "  warning: " + line + "\n";
+    for (Job const& job : jobs_) {
+      if (job.state == State::failed)
+        text += fmt::format("  failed: {}, seed {}: {}\n", arms_[job.arm].name, job.seed, job.failure.message);
+    }
+    if (auto const elsewhere = std::ranges::count(jobs_, State::elsewhere, &Job::state); elsewhere > 0)
+      text += fmt::format("  {} runs belong to other shards and are not finished yet\n", elsewhere);
+    return text;
+  }
+
+ private:
+  Comparison const* comparison(std::size_t arm) const {
+    auto const found = std::ranges::find(others_, arm);
+    return found == others_.end() ? nullptr : &comparisons_[static_cast<std::size_t>(found - others_.begin())];
+  }
+
+  std::vector<std::vector<std::string>> rows() const {
+    std::vector<std::vector<std::string>> rows{
+        {"arm", ablation_.settings.metric, "95 % interval", "difference", "p", "effect", "", "seeds", "s/run", "tokens/s", "MB"}};
+    for (std::size_t i = 0; i < arms_.size(); ++i) {
+      auto const& arm = arms_[i];
+      if (arm.values.empty()) {
+        rows.push_back({arm.name, "–", "", "", "", "", "", fmt::format("0/{}", ablation_.seeds.size())});
+        continue;
+      }
+      auto const mean = estimate_of(arm);
+      std::vector<std::string> row{arm.name, fmt::format("{:.4f}", mean.mean),
+                                   mean.interval ? fmt::format("[{:.4f}, {:.4f}]", mean.interval->low, mean.interval->high) : ""};
+      if (auto const* const c = comparison(i); c != nullptr && c->seeds > 0) {
+        row.push_back(c->interval ? fmt::format("{:+.4f} ± {:.4f}", c->mean, c->interval->half_width()) : fmt::format("{:+.4f}", c->mean));
+        row.push_back(fmt::format("{:.2g}", c->p));
+        row.push_back(c->effect ? fmt::format("{:+.1f}", *c->effect) : "");
+        row.emplace_back(name(c->verdict));
+      } else {
+        row.insert(row.end(), {i == ablation_.baseline ? "baseline" : "", "", "", ""});
+      }
+      row.push_back(arm.values.size() == ablation_.seeds.size() ? fmt::format("{}", arm.values.size())
+                                                                : fmt::format("{}/{}", arm.values.size(), ablation_.seeds.size()));
+      row.push_back(fmt::format("{:.1f}", arm.costs.at("time.seconds")));
+      row.push_back(fmt::format("{:.0f}", arm.costs.at("time.tokens_per_second")));
+      row.push_back(fmt::format("{:.1f}", arm.costs.at("memory.peak") * 1e-6));
+      rows.push_back(std::move(row));
+    }
+    return rows;
+  }
+
+  static Estimate estimate_of(ArmResult const& arm) {
+    std::vector<double> values;
+    for (auto const& [seed, value] : arm.values) values.push_back(value);
+    return estimate(values);
+  }
+
+  Json arm_json(std::size_t i) const {
+    auto const& arm = arms_[i];
+    Json json{{"name", arm.name}, {"keys", Json::object()}, {"folders", Json::array()}, {"parameters", arm.parameters}};
+    for (auto const& change : arm.changes) json["keys"][change.key] = emit_line(change.value);
+    for (Job const* job : arm.jobs) json["folders"].push_back(job->experiment.settings.name);
+    json["values"] = Json::object();
+    for (auto const& [seed, value] : arm.values) json["values"][std::to_string(seed)] = value;
+    if (!arm.values.empty()) {
+      auto const mean = estimate_of(arm);
+      json["mean"] = mean.mean;
+      json["deviation"] = mean.deviation;
+      json["interval"] = interval_json(mean.interval);
+      json["interval_method"] = mean.method;
+    }
+    if (auto const* const c = comparison(i); c != nullptr && c->seeds > 0) {
+      json["difference"] = {{"mean", c->mean}, {"interval", interval_json(c->interval)}, {"p", c->p}, {"p_alone", c->p_alone}};
+      json["difference"]["effect"] = c->effect ? Json(*c->effect) : Json(nullptr);
+      json["difference"]["p_equivalence"] = c->p_equivalence ? Json(*c->p_equivalence) : Json(nullptr);
+      json["difference"]["verdict"] = name(c->verdict);
+      json["difference"]["seeds"] = c->seeds;
+    }
+    for (auto const& [name, value] : arm.costs) json[name] = value;
+    for (std::size_t k = 0; !tuned_.empty() && k < tuned_[i].size(); ++k) json["tuned"][tuned_[i][k].key] = emit_line(tuned_[i][k].value);
+    return json;
+  }
+
+  Json json() const {
+    auto const& settings = ablation_.settings;
+    Json json{{"ablation", settings.ablation},
+              {"metric", settings.metric},
+              {"better", settings.higher_is_better() ? "higher" : "lower"},
+              {"at", settings.at},
+              {"unit", unit_of(settings.metric)},
+              {"margin", settings.margin},
+              {"seeds", ablation_.seeds},
+              {"baseline", arms_[ablation_.baseline].name},
+              {"varied", ablation_.varied},
+              {"steps", jobs_.front().experiment.settings.train.steps},
+              {"arms", Json::array()},
+              {"failures", Json::array()},
+              {"missing", Json::array()},
+              {"sentences", sentences_},
+              {"warnings", warnings_},
+              {"environment", environment()},
+              {"configuration", ablation_.resolved},
+              {"base", emit(ablation_.base.root)}};
+    for (std::size_t i = 0; i < arms_.size(); ++i) json["arms"].push_back(arm_json(i));
+    for (Job const& job : jobs_) {
+      if (job.state == State::failed)
+        json["failures"].push_back({{"arm", arms_[job.arm].name},
+                                    {"seed", job.seed},
+                                    {"folder", job.experiment.settings.name},
+                                    {"message", job.failure.message},
+                                    {"log", job.failure.log}});
+      else if (job.state != State::done)
+        json["missing"].push_back({{"arm", arms_[job.arm].name}, {"seed", job.seed}});
+    }
+    return json;
+  }
+
+  std::string markdown() const {
+    auto const& settings = ablation_.settings;
+    std::string text = fmt::format("# {}\n\n`{}` ({}), mean and 95 % interval over {} seeds; {} is better.\n\n", settings.ablation,
+                                   settings.metric, settings.at, ablation_.seeds.size(), settings.higher_is_better() ? "higher" : "lower");
+    auto const lines = rows();
+    for (std::size_t i = 0; i < lines.size(); ++i) {
+      text += markdown_row(lines[i]);
+      if (i == 0) text += markdown_row(std::vector<std::string>(lines[i].size(), "---"));
+    }
+    text += '\n';
+    for (auto const& line : sentences_) text += "- " + line + "\n";
+    for (auto const& line : warnings_) text += "- **warning**: " + line + "\n";
+    for (Job const& job : jobs_) {
+      if (job.state == State::failed)
+        text += fmt::format("- **failed**: {}, seed {}: {}\n", arms_[job.arm].name, job.seed, job.failure.message);
+    }
+    return text;
+  }
+
+  Ablation const& ablation_;
+  std::vector<Job> const& jobs_;
+  std::vector<std::vector<Assignment>> const& tuned_;
+  std::vector<ArmResult> arms_;
+  Question question_;
+  std::vector<std::size_t> others_;  ///< the arms that are not the baseline
+  std::vector<Comparison> comparisons_;
+  std::vector<std::string> sentences_, warnings_;
+};
+
+}  // namespace
+
+std::string write_results(Ablation const& ablation, std::vector<Job> const& jobs, std::vector<std::vector<Assignment>> const& tuned) {
+  Summary const summary(ablation, jobs, tuned);
+  summary.write();
+  return summary.page();
+}
+
+}  // namespace heed

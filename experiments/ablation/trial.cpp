@@ -1,0 +1,111 @@
+#include "experiments/ablation/trial.hpp"
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <deque>
+#include <fstream>
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+#include <signal.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "autograd/parallel.hpp"
+#include "experiments/failure.hpp"
+#include "nn/atomic_file.hpp"
+
+namespace heed {
+
+namespace fs = std::filesystem;
+
+namespace {
+
+/// Standard output and error go to the log, standard input is empty.
+void redirect(fs::path const& log) {
+  int const empty = ::open("/dev/null", O_RDONLY);
+  int const out = ::open(log.c_str(), O_WRONLY | O_CREAT | O_APPEND, 0644);
+  if (empty >= 0) ::dup2(empty, STDIN_FILENO);
+  if (out < 0) return;
+  ::dup2(out, STDOUT_FILENO);
+  ::dup2(out, STDERR_FILENO);
+}
+
+/// The child's whole life.
+[[noreturn]] void live(LoadedExperiment& experiment, fs::path const& folder, int threads, pid_t parent) {
+  ::prctl(PR_SET_PDEATHSIG, SIGTERM);
+  if (::getppid() != parent) ::_exit(static_cast<int>(Exit::interrupted));
+  redirect(folder / "log.txt");
+  set_threads(threads);
+  auto const code = guarded([&] { return train(experiment, false, false); });
+  std::fflush(nullptr);
+  ::_exit(static_cast<int>(code));
+}
+
+std::vector<std::string> last_lines(fs::path const& file, std::size_t count) {
+  std::deque<std::string> lines;
+  std::ifstream in(file);
+  for (std::string line; std::getline(in, line);) {
+    lines.push_back(line);
+    if (lines.size() > count) lines.pop_front();
+  }
+  return {lines.begin(), lines.end()};
+}
+
+}  // namespace
+
+Trial::Trial(LoadedExperiment& experiment, int threads) : folder_(experiment.places.output / experiment.settings.name) {
+  std::error_code error;
+  fs::create_directories(folder_, error);
+  if (error) throw Error(fmt::format("{}: {}", folder_.string(), error.message()));
+  fs::remove(folder_ / "failure.json", error);
+  std::fflush(nullptr);
+  pid_t const parent = ::getpid();
+  process_ = ::fork();
+  if (process_ < 0) throw Error(fmt::format("no process can be started: {}", std::strerror(errno)));
+  if (process_ == 0) live(experiment, folder_, threads, parent);
+}
+
+Trial::~Trial() {
+  if (process_ < 0) return;
+  signal(SIGTERM);
+  ::waitpid(process_, nullptr, 0);
+}
+
+std::optional<int> Trial::ended() {
+  int status = 0;
+  if (process_ < 0 || ::waitpid(process_, &status, WNOHANG) != process_) return std::nullopt;
+  process_ = -1;
+  return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+}
+
+void Trial::signal(int number) const {
+  if (process_ > 0) ::kill(process_, number);
+}
+
+std::optional<Failure> failure_of(fs::path const& folder) {
+  std::ifstream file(folder / "failure.json");
+  auto const record = nlohmann::json::parse(file, nullptr, false);
+  if (!record.is_object()) return std::nullopt;
+  return Failure{record.value("message", ""), record.value("log", std::vector<std::string>{})};
+}
+
+Failure record_failure(fs::path const& folder, int code) {
+  constexpr std::size_t enough = 8;
+  Failure failure{{}, last_lines(folder / "log.txt", enough)};
+  std::string const prefix = "heed: ";
+  if (code > 128) {
+    failure.message = fmt::format("killed by signal {} ({})", code - 128, ::strsignal(code - 128));
+  } else if (!failure.log.empty() && failure.log.back().starts_with(prefix)) {
+    failure.message = failure.log.back().substr(prefix.size());
+  } else {
+    failure.message = fmt::format("ended with exit code {}", code);
+  }
+  write_atomically(folder / "failure.json", nlohmann::json{{"message", failure.message}, {"log", failure.log}}.dump(2) + "\n");
+  return failure;
+}
+
+}  // namespace heed

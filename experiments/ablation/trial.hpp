@@ -1,0 +1,50 @@
+#pragma once
+
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <sys/types.h>
+
+#include "experiments/experiment.hpp"
+#include "experiments/run.hpp"
+
+namespace heed {
+
+/// Why a trial did not finish: what it said last, and the end of its log.
+struct Failure {
+  std::string message;
+  std::vector<std::string> log;
+};
+
+/// A trial that is being trained by a process of its own, so that its end is nobody else's. Its output goes to log.txt in its folder. The
+/// child ends when its parent does, after saving a checkpoint; a finished trial has its summary.json, and nothing else counts as done.
+class Trial {
+ public:
+  /// Starts it. Must be called before this process has computed anything on threads. Throws Error if no process can be started.
+  Trial(LoadedExperiment& experiment, int threads);
+  Trial(Trial&& other) noexcept : folder_(std::move(other.folder_)), process_(std::exchange(other.process_, -1)) {}
+  Trial& operator=(Trial&& other) noexcept {
+    std::swap(folder_, other.folder_);
+    std::swap(process_, other.process_);
+    return *this;
+  }
+  ~Trial();
+
+  /// Its exit code, once it has ended; 128 + the signal that killed it.
+  std::optional<int> ended();
+  void signal(int number) const;
+
+ private:
+  std::filesystem::path folder_;
+  pid_t process_ = -1;
+};
+
+/// What a trial's folder says of its failure; nothing if none is recorded.
+std::optional<Failure> failure_of(std::filesystem::path const& folder);
+/// Records a failure from the exit code and the log, in one step. The record goes when the trial is started again.
+Failure record_failure(std::filesystem::path const& folder, int code);
+
+}  // namespace heed
