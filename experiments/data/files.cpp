@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include "autograd/error.hpp"
+#include "experiments/build_info.hpp"
 #include "experiments/config.hpp"
 #include "experiments/data/catalogue.hpp"
 #include "nn/mapped_file.hpp"
@@ -42,10 +43,6 @@ std::string read_text(fs::path const& path) {
   return text;
 }
 
-fs::path shipped(std::string const& name) {
-  // The program is built inside its checkout, so where this source file is tells where the rest is.
-  static auto const root = fs::path(__FILE__).parent_path().parent_path().parent_path();
-  return root / "configs" / "data" / name;
-}
+fs::path shipped(std::string const& name) { return fs::path(build_info().source) / "configs" / "data" / name; }
 
 }  // namespace heed
