@@ -187,7 +187,7 @@ TEST_SUITE("malformed") {
              {5, "train: {ema: 1}", {":5:14:", "train.ema"}},
              {5, "train: {checkpoint: 5}", {":5:21:", "train.checkpoint"}},
              {6, "dtype: float16", {":6:8:", "'dtype'"}},
-             {6, "ablation: x", {":6:1: unknown key 'ablation'"}},
+             {6, "ablation: x", {":1:1: unknown key 'name' (keys of a run stand in the base, or in vary)"}},
              {6, "train.steps: 5", {":6:1:", "train: {steps: …}"}},
          })
       bench.refuses_config(config_with(line, text), 2, and_also(words, bench.at("bad.yaml")));
