@@ -1,10 +1,11 @@
 #include "experiments/ablation/trial.hpp"
 
-#include <algorithm>
 #include <cerrno>
+#include <chrono>
 #include <cstring>
 #include <deque>
 #include <fstream>
+#include <thread>
 
 #include <fcntl.h>
 #include <fmt/format.h>
@@ -16,6 +17,7 @@
 
 #include "autograd/parallel.hpp"
 #include "experiments/failure.hpp"
+#include "experiments/folder_lock.hpp"
 #include "nn/atomic_file.hpp"
 
 namespace heed {
@@ -34,11 +36,25 @@ void redirect(fs::path const& log) {
   ::dup2(out, STDERR_FILENO);
 }
 
+/// Waits while the trial of a parent that was killed saves its last checkpoint there; a minute at most.
+void await_predecessor(fs::path const& folder) {
+  for (int i = 0; i < 600; ++i) {
+    try {
+      FolderLock const free(folder);
+      return;
+    } catch (FolderError const&) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(100));
+    }
+  }
+}
+
 /// The child's whole life.
 [[noreturn]] void live(LoadedExperiment& experiment, fs::path const& folder, int threads, pid_t parent) {
   ::prctl(PR_SET_PDEATHSIG, SIGTERM);
   if (::getppid() != parent) ::_exit(static_cast<int>(Exit::interrupted));
+  ::close_range(STDERR_FILENO + 1, ~0U, 0);  // the parent's locks are the parent's
   redirect(folder / "log.txt");
+  await_predecessor(folder);
   set_threads(threads);
   auto const code = guarded([&] { return train(experiment, false, false); });
   std::fflush(nullptr);
