@@ -32,6 +32,8 @@ class Pages : public CLI::FormatterBase {
         {"sample", "heed sample RUN [--prompt TEXT …]"},
         {"inspect", "heed inspect RUN --text TEXT"},
         {"bench", "heed bench [TOPIC [NAME …]]"},
+        {"compare", "heed compare RUN RUN …"},
+        {"schema", "heed schema"},
         {"list", "heed list [TOPIC]"},
     };
     Rows commands, arguments, options, everywhere;
@@ -209,6 +211,13 @@ void add_commands(CLI::App& app, CommandLine& line) {
       "  heed bench attention --threads 1\n"
       "  heed bench attention local_m local_p --size 1x4x2048x64 --causal");
 
+  auto& compare = add_command(app, line, "compare", "runs beside each other: the keys that differ, curves, final figures");
+  compare.add_option("RUN", line.runs, "runs' folders, or their names in the output folder")->required()->expected(2, 1000)->type_name("");
+  compare.footer("example:\n  heed compare runs/shakespeare runs/shakespeare-2");
+
+  add_command(app, line, "schema", "a JSON Schema of configuration files, for editors that complete and check YAML")
+      .footer("example:\n  heed schema > heed.schema.json     # then, first in a file: # yaml-language-server: $schema=heed.schema.json");
+
   auto& list = add_command(app, line, "list", "what there is: attention, positions, models, data, keys, …");
   list.add_option("TOPIC", line.topic, fmt::format("{}", fmt::join(list_topics(), ", ")))->type_name("");
   list.add_flag("--markdown", line.markdown, "attention: the tables of variants and positions, as README has them");
@@ -301,7 +310,8 @@ CommandLine parse_command_line(std::vector<std::string> arguments) {
     return line;
   }
   if (command == nullptr)
-    throw refusal("command line", "a command is missing: run, plan, check, sample, inspect, bench or list (see heed --help)");
+    throw refusal("command line",
+                  "a command is missing: run, plan, check, sample, inspect, bench, compare, schema or list (see heed --help)");
   line.command = command->get_name();
   if (line.command == "sample") find_run(line.sample);
   line.run.threads = line.threads;

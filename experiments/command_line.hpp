@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <filesystem>
 #include <optional>
 #include <string>
 #include <vector>
@@ -15,13 +16,14 @@ namespace heed {
 /// What was asked for on the command line.
 struct CommandLine {
   std::string page;     ///< --help and --version: all there is to do is to print it
-  std::string command;  ///< run, plan, check, sample, inspect, bench, list
+  std::string command;  ///< run, plan, check, sample, inspect, bench, compare, schema, list
   RunOptions run;       ///< for run, plan and check
   SampleOptions sample;
   InspectOptions inspect;
   BenchOptions bench;
-  std::string topic;      ///< for list; empty: which topics there are
-  bool markdown = false;  ///< for list
+  std::vector<std::filesystem::path> runs;  ///< for compare
+  std::string topic;                        ///< for list; empty: which topics there are
+  bool markdown = false;                    ///< for list
   std::optional<std::int64_t> threads;
 };
 

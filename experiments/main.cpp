@@ -11,8 +11,10 @@
 #include "autograd/parallel.hpp"
 #include "experiments/ablation/ablation.hpp"
 #include "experiments/command_line.hpp"
+#include "experiments/compare.hpp"
 #include "experiments/failure.hpp"
 #include "experiments/list.hpp"
+#include "experiments/schema.hpp"
 
 namespace heed {
 
@@ -39,6 +41,11 @@ Exit dispatch(CommandLine const& line) {
     return inspect(options, std::cout);
   }
   if (line.command == "bench") return bench(line.bench, std::cout);
+  if (line.command == "compare") return compare_runs(line.runs, line.run.places, std::cout);
+  if (line.command == "schema") {
+    std::cout << schema();
+    return Exit::done;
+  }
   std::cout << list(line.topic, line.markdown);
   return Exit::done;
 }

@@ -52,6 +52,9 @@ class Program {
 
   void send(int signal) const { REQUIRE(::kill(process_, signal) == 0); }
 
+  /// The same to the process group that it leads.
+  void send_to_group(int signal) const { REQUIRE(::kill(-process_, signal) == 0); }
+
   /// Waits for its end.
   Outcome wait() {
     int status = 0;

@@ -50,7 +50,10 @@ std::optional<double> value_of(History const& history, AblationSettings const& s
   if (found == history.end()) return std::nullopt;
   auto const& series = found->second;
   if (settings.at == "last") return series.back().second;
-  auto const worse = [&](auto const& a, auto const& b) { return settings.higher_is_better() ? a.second < b.second : a.second > b.second; };
+  auto const worse = [&](auto const& a, auto const& b) {  // a NaN is worse than any number
+    if (std::isnan(a.second) || std::isnan(b.second)) return std::isnan(a.second) && !std::isnan(b.second);
+    return settings.higher_is_better() ? a.second < b.second : a.second > b.second;
+  };
   return std::ranges::max_element(series, worse)->second;
 }
 

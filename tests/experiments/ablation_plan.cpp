@@ -1,0 +1,204 @@
+#include <set>
+
+#include <doctest/doctest.h>
+
+#include "experiments/ablation/board.hpp"
+#include "experiments/ablation/history.hpp"
+#include "experiments/ablation/plan.hpp"
+#include "tests/folder.hpp"
+
+TEST_SUITE("ablation_plan") {
+  using namespace heed;
+
+  namespace {
+
+  constexpr char const* base = R"(
+data: {kind: recall, pairs: 2, keys: 4, values: 4}
+model: {kind: gpt, layers: 1, heads: 1, width: 8, context: 8}
+train: {steps: 4, batch: 2}
+)";
+
+  struct Bench {
+    test::Folder folder;
+
+    Bench() { test::put(folder / "base.yaml", base); }
+    Ablation load(std::string const& text, std::vector<std::string> const& overrides = {}) const {
+      test::put(folder / "a.yaml", "ablation: a\nbase: base.yaml\n" + text);
+      return load_ablation(folder / "a.yaml", overrides, {.output = folder / "runs", .data = {}, .config_folder = {}});
+    }
+    std::string refused(std::string const& text, std::vector<std::string> const& overrides = {}) const {
+      try {
+        load(text, overrides);
+      } catch (ConfigError const& error) {
+        return error.what();
+      }
+      return "not refused";
+    }
+  };
+
+  std::vector<std::string> names(std::vector<Arm> const& arms) {
+    std::vector<std::string> result;
+    for (auto const& arm : arms) result.push_back(arm.name);
+    return result;
+  }
+
+  using Words = std::vector<std::string>;
+
+  void contains(std::string const& text, std::string const& part) {
+    INFO(text);
+    CHECK(text.find(part) != std::string::npos);
+  }
+
+  }  // namespace
+
+  TEST_CASE("vary multiplies, together moves in step, add and skip do as they say") {
+    Bench const bench;
+    CHECK(names(bench.load("vary: {model.attention: [scaled, dot, {score: additive, align: local_m, window: 2}]}").arms) ==
+          Words{"scaled", "dot", "additive-local_m-2"});
+    auto const grid = bench.load(
+        "vary: {model.attention: [scaled, dot], model.heads: [1, 2]}\n"
+        "together: {model.width: [8, 16], train.batch: [2, 4]}\n"
+        "skip: [{model.attention: dot, model.heads: 2}]\n"
+        "add: {wide: {model.width: 32}}\n"
+        "baseline: wide\n");
+    CHECK(names(grid.arms) == Words{"attention=scaled,heads=1,width=8,batch=2", "attention=scaled,heads=1,width=16,batch=4",
+                                    "attention=scaled,heads=2,width=8,batch=2", "attention=scaled,heads=2,width=16,batch=4",
+                                    "attention=dot,heads=1,width=8,batch=2", "attention=dot,heads=1,width=16,batch=4", "wide"});
+    CHECK(grid.varied == Words{"model.attention", "model.heads", "model.width", "train.batch"});
+    CHECK(grid.baseline == 6);
+    CHECK(bench.load("vary: {model.heads: [1, 2], model.width: [8, 16]}\nbaseline: {model.heads: 2, model.width: 16}").baseline == 3);
+  }
+
+  TEST_CASE("seeds are a number or a list; tuning has its own") {
+    Bench const bench;
+    std::string const vary = "vary: {model.heads: [1, 2]}\n";
+    CHECK(bench.load(vary).seeds.size() == 6);
+    CHECK(bench.load(vary + "seeds: 3").seeds == std::vector<std::int64_t>{1, 2, 3});
+    CHECK(bench.load(vary + "seeds: [7, 5]").seeds == std::vector<std::int64_t>{7, 5});
+    auto const tuned = bench.load(vary + "seeds: 3\ntune: {grid: {train.optimizer.lr: [0.1, 0.2], train.batch: [2, 4]}, seeds: 2}",
+                                  {"train.optimizer.kind=sgd"});
+    CHECK(tuned.tuning->points.size() == 4);
+    CHECK(tuned.tuning->seeds == std::vector<std::int64_t>{4, 5});
+    contains(bench.refused(vary + "seeds: 3\ntune: {grid: {train.batch: [2]}, seeds: [3]}"), "a.yaml:5:7: tune: seed 3 is also one");
+  }
+
+  TEST_CASE("overrides go to the base, but for the ablation's own keys") {
+    Bench const bench;
+    auto const ablation = bench.load("vary: {model.heads: [1, 2]}\n", {"seeds=2", "train.steps=9", "metric=loss", "ablation=b"});
+    CHECK(ablation.seeds.size() == 2);
+    CHECK(ablation.settings.metric == "loss");
+    CHECK(ablation.folder() == bench.folder / "runs" / "b");
+    auto const& arm = ablation.arms[1];
+    auto const trial = trial_of(ablation, arm.name, arm.changes, 2);
+    CHECK(trial.settings.train.steps == 9);
+    CHECK(trial.settings.seed == 2);
+    CHECK(trial.places.output == ablation.folder());
+  }
+
+  TEST_CASE("a trial's folder is named by what is measured, and by nothing else") {
+    Bench const bench;
+    auto const name = [&](std::string const& text, std::vector<std::string> const& overrides = {}) {
+      auto const ablation = bench.load("vary: {model.attention: [scaled, dot]}\n" + text, overrides);
+      return trial_of(ablation, ablation.arms[1].name, ablation.arms[1].changes, 1).settings.name;
+    };
+    auto const first = name("");
+    CHECK(first.starts_with("dot-seed1-"));
+    CHECK(first.size() == std::string("dot-seed1-").size() + 8);
+    CHECK(name("seeds: 3\nmetric: loss", {"name=other"}) == first);
+    CHECK(name("", {"train.clip=1.0"}) != first);
+    CHECK(name("", {"train.clip=none"}) == first);
+  }
+
+  TEST_CASE("arms and shared parameters: a seed's data and initial weights are those of every arm") {
+    Bench const bench;
+    auto const ablation = bench.load("vary: {model.attention: [scaled, additive]}\n");
+    std::vector<std::vector<double>> weights;
+    for (auto const& arm : ablation.arms) {
+      auto const trial = trial_of(ablation, arm.name, arm.changes, 5);
+      Parameters parameters(static_cast<std::uint64_t>(trial.settings.seed), DType::float64, trial.settings.init);
+      make_model(trial.settings.model, parameters, 9);
+      weights.push_back(parameters.find("blocks.0.mlp.up.weight")->to_vector());
+    }
+    CHECK(weights[0] == weights[1]);
+  }
+
+  TEST_CASE("what is wrong is refused with its place and the nearest right word") {
+    Bench const bench;
+    contains(bench.refused(""), "there is nothing to compare: give vary, together or add");
+    contains(bench.refused("vari: {model.heads: [1, 2]}"), "a.yaml:3:1: unknown key 'vari'; did you mean 'vary'?");
+    contains(bench.refused("vary: {model.heds: [1, 2]}"), "a.yaml:3:");
+    contains(bench.refused("vary: {model.heds: [1, 2]}"), "did you mean 'heads'?");
+    contains(bench.refused("vary: {model.heads: [1, 3]}"), "3 heads do not divide the width 8");
+    contains(bench.refused("vary: {model.heads: 2}"), "a.yaml:3:21: vary: model.heads: wants a list of values, found '2'");
+    contains(bench.refused("vary: {model.heads: [1, 1]}"), "two arms would both be called '1'");
+    contains(bench.refused("together: {model.heads: [1, 2], model.width: [8]}"), "they move in step");
+    contains(bench.refused("vary: {model.heads: [1, 2]}\nskip: [{model.heads: 4}]"), "a.yaml:4:8: skip: no arm has {model.heads: 4}");
+    contains(bench.refused("vary: {model.attention: [dot, scaled]}\nbaseline: sclaed"), "did you mean 'scaled'?");
+    contains(bench.refused("vary: {model.heads: [1, 2]}\nseeds: 0"), "a.yaml:4:8: seeds: wants how many, or a list of seeds, found '0'");
+    contains(bench.refused("vary: {model.heads: [1, 2]}\nbetter: more"), "better");
+    contains(bench.refused("vary: {model.heads: [1, 2]}\nbase: other.yaml"), "a.yaml");
+    contains(bench.refused("vary: {model.heads: [1, 2]}", {"base=other.yaml"}), "base: there is no file");
+    contains(bench.refused("vary: {model.heads: [1, 2]}", {"ablation=../x"}), "is not the name of a folder");
+  }
+
+  TEST_CASE("the configurations that come with heed are sound") {
+    std::set<std::string> found;
+    for (auto const& entry : std::filesystem::recursive_directory_iterator("configs")) {
+      if (entry.path().extension() != ".yaml" || !is_ablation(heed::load(entry.path()))) continue;
+      CAPTURE(entry.path().string());
+      found.insert(entry.path().filename().string());
+      auto const ablation = load_ablation(entry.path(), {}, {});
+      CHECK(ablation.arms.size() >= 2);
+    }
+    CHECK(found.contains("attention.yaml"));
+  }
+
+  TEST_CASE("the board shows arms and seeds, and only counts where they do not fit") {
+    std::vector<Job> jobs;
+    for (std::int64_t const seed : {1, 2}) {
+      for (std::size_t arm = 0; arm < 2; ++arm) {
+        Job& job = jobs.emplace_back();
+        job.arm = arm;
+        job.seed = seed;
+      }
+    }
+    jobs[0].state = Job::State::done;
+    jobs[0].value = 1.25;
+    jobs[0].seconds = 10;
+    jobs[1].state = Job::State::running;
+    jobs[1].share = 0.4;
+    jobs[1].seconds = 8;
+    jobs[2].state = Job::State::failed;
+    CHECK(seconds_left(jobs, 1) == doctest::Approx(12 + 10));
+    CHECK(seconds_left(jobs, 2) == doctest::Approx(12));
+    CHECK(board_page("x", {"dot", "scaled"}, jobs, 22, 80, 24) ==
+          "x: 1/4 runs, 1 running, 1 failed, 0:22 left\n"
+          "          seed 1  seed 2\n"
+          "  dot     1.2500  failed\n"
+          "  scaled  40 %    ·\n");
+    CHECK(board_page("x", {"dot", "scaled"}, jobs, -1, 20, 24) == "x: 1/4 runs, 1 run…\n");
+    CHECK(board_page("x", {"dot", "scaled"}, jobs, -1, 80, 3) == "x: 1/4 runs, 1 running, 1 failed\n");
+  }
+
+  TEST_CASE("a run's history: the last value and the best, a torn last line left out, damage named") {
+    test::Folder const folder;
+    auto const metrics = folder / "metrics.jsonl";
+    test::put(
+        metrics,
+        "{\"step\":0,\"loss\":3.5,\"v\":2}\n{\"step\":5,\"v\":1}\n{\"step\":9,\"v\":\"NaN\"}\n{\"step\":10,\"v\":1.5}\n{\"step\":11,");
+    auto const history = read_history(folder.path());
+    CHECK(history.at("v").size() == 4);
+    AblationSettings settings;
+    settings.metric = "v";
+    CHECK(value_of(history, settings) == 1.5);
+    settings.at = "best";
+    CHECK(value_of(history, settings) == 1);
+    settings.better = "higher";
+    CHECK(value_of(history, settings) == 2);
+    settings.metric = "w";
+    CHECK(!value_of(history, settings));
+    CHECK(last_step(folder.path()) == 11);
+    test::put(metrics, "{\"step\":0}\nnonsense\n{\"step\":1}\n");
+    CHECK_THROWS_WITH_AS(read_history(folder.path()), doctest::Contains("line 2 is no row of metrics"), FileError);
+  }
+}
