@@ -1,0 +1,60 @@
+#include "experiments/compare.hpp"
+
+#include <sstream>
+
+#include <doctest/doctest.h>
+#include <nlohmann/json.hpp>
+
+#include "experiments/schema.hpp"
+#include "tests/folder.hpp"
+
+TEST_SUITE("compare") {
+  using namespace heed;
+  using Json = nlohmann::json;
+
+  TEST_CASE("runs beside each other: what differs, curves, final figures") {
+    test::Folder const runs;
+    for (char const* name : {"a", "b"}) {
+      std::filesystem::create_directory(runs / name);
+      test::put(runs / name / "config.yaml",
+                std::string("name: ") + name + "\nmodel: {heads: " + (*name == 'a' ? "1" : "2") + "}\nseed: 1\n");
+      test::put(runs / name / "metrics.jsonl",
+                "{\"step\":0,\"validation.loss\":3.0}\n{\"step\":5,\"validation.loss\":\"NaN\"}\n"
+                "{\"step\":9,\"validation.loss\":2.5}\n");
+    }
+    std::ostringstream out;
+    Exit const code = compare_runs({"a", runs / "b"}, {.output = runs.path(), .data = {}, .config_folder = {}}, out);
+    CHECK(code == Exit::done);
+    CHECK(out.str() ==
+          "  key          a  b\n"
+          "  model.heads  1  2\n\n"
+          "  validation.loss  first   lowest  last    at step\n"
+          "  a                3.0000  2.5000  2.5000  9        █×▁\n"
+          "  b                3.0000  2.5000  2.5000  9        █×▁\n\n");
+    CHECK_THROWS_WITH_AS(compare_runs({"a", "c"}, {.output = runs.path(), .data = {}, .config_folder = {}}, out),
+                         doctest::Contains("there is no such run"), ConfigError);
+  }
+
+  TEST_CASE("the schema knows every key, its type, range and words, of runs and of ablations") {
+    auto const whole = Json::parse(schema());
+    auto const& run = whole["else"]["properties"];
+    CHECK(run["seed"]["type"] == "integer");
+    CHECK(run["seed"]["minimum"] == 0);
+    CHECK(whole["else"]["required"] == Json::array({"data", "model"}));
+    CHECK(whole["else"]["additionalProperties"] == false);
+    bool found = false;
+    for (auto const& kind : run["model"]["anyOf"]) {
+      if (!kind.contains("properties") || kind["properties"]["kind"]["const"] != "gpt") continue;
+      found = true;
+      auto const& attention = kind["properties"]["attention"]["anyOf"];
+      CHECK(attention[0]["properties"]["score"]["enum"].size() >= 7);
+      CHECK(attention[0]["properties"]["window"]["exclusiveMinimum"] == 0);
+      CHECK(attention[1]["enum"].dump().find("local-p") != std::string::npos);
+    }
+    CHECK(found);
+    auto const& ablation = whole["then"]["properties"];
+    for (char const* key :
+         {"ablation", "base", "vary", "together", "add", "skip", "seeds", "baseline", "metric", "better", "at", "tune", "margin"})
+      CHECK(ablation.contains(key));
+  }
+}
