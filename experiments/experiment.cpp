@@ -80,6 +80,7 @@ std::vector<Field> Experiment::fields() {
       {.name = "model", .target = &model, .help = "what learns", .required = true},
       {.name = "init", .target = &init, .help = "how the weights start"},
       {.name = "train", .target = &train, .help = "how it learns"},
+      {.name = "probes", .target = &probes, .help = "what is recorded beside the loss (heed list probes)"},
   };
 }
 

@@ -10,6 +10,7 @@
 #include "experiments/config.hpp"
 #include "experiments/data/open.hpp"
 #include "experiments/data/tokenizer.hpp"
+#include "experiments/probe/settings.hpp"
 #include "nn/model.hpp"
 #include "nn/optimizer.hpp"
 #include "nn/parameters.hpp"
@@ -62,6 +63,7 @@ struct Experiment : Settings {
   Choice model = model_choice();
   InitSettings init;
   TrainSettings train;
+  ProbeSettings probes;
   std::vector<Field> fields() override;
 
   DType precision() const { return dtype == "float64" ? DType::float64 : DType::float32; }

@@ -98,12 +98,6 @@ struct Subject {
     return result;
   }
 
-  std::string label(std::int64_t token) const {
-    if (!tokenizer) return std::to_string(token);
-    if (token == mask) return std::string(mask_text);
-    return token == tokenizer->end() ? "<eos>" : visible(tokenizer->decode({token}));
-  }
-
   fs::path path;
   TrainedModel run;
   std::optional<Tokenizer> tokenizer;
@@ -115,8 +109,9 @@ struct Subject {
 std::vector<Tensor> observed(Model const& model, std::vector<std::int64_t> const& tokens) {
   NoGrad const no_grad;
   std::vector<Tensor> layers;
-  AttentionObserver const observer = [&](std::string const&, Tensor const& weights) {
-    layers.push_back(weights.viewed({weights.size(1), weights.size(2), weights.size(3)}));
+  Observer observer;
+  observer.attention = [&](std::string const&, AttentionView const& view) {
+    layers.push_back(view.weights.viewed({view.weights.size(1), view.weights.size(2), view.weights.size(3)}));
   };
   Pass pass;
   pass.observer = &observer;
@@ -125,6 +120,12 @@ std::vector<Tensor> observed(Model const& model, std::vector<std::int64_t> const
 }
 
 }  // namespace
+
+std::string token_label(std::optional<Tokenizer> const& tokenizer, std::int64_t token) {
+  if (!tokenizer) return std::to_string(token);
+  if (token == tokenizer->vocabulary()) return std::string(mask_text);
+  return token == tokenizer->end() ? "<eos>" : visible(tokenizer->decode({token}));
+}
 
 std::string attention_table(Tensor const& weights, std::vector<std::string> const& queries, std::vector<std::string> const& keys,
                             std::size_t width) {
@@ -155,7 +156,7 @@ Exit inspect(InspectOptions const& options, std::ostream& out) {
   Subject const subject(options);
   auto const layers = observed(*subject.run.model, subject.tokens);
   std::vector<std::string> labels;
-  for (auto const token : subject.tokens) labels.push_back(subject.label(token));
+  for (auto const token : subject.tokens) labels.push_back(token_label(subject.tokenizer, token));
 
   auto const length = static_cast<std::int64_t>(subject.tokens.size());
   std::vector<NpyArray> arrays{NpyArray::of("tokens", Tensor::of(subject.tokens, {length})), NpyArray::of("labels", labels)};

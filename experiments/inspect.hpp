@@ -26,6 +26,10 @@ struct InspectOptions {
 /// if there is no such run, FileError for a damaged run or a file that cannot be written.
 Exit inspect(InspectOptions const& options, std::ostream& out);
 
+/// A token as something that can be seen: its text, with blanks and ends of lines as signs and bytes that are no character as \xE2; the
+/// one after the vocabulary "[MASK]", the one that ends texts "<eos>". Its number where there is no tokenizer.
+std::string token_label(std::optional<Tokenizer> const& tokenizer, std::int64_t token);
+
 /// Weights [n, m] as lines of hundredths below their keys: a row a query, "·" for a weight of exactly 0. Keys beyond `width` columns
 /// (0: any number) follow below, with the queries again.
 std::string attention_table(Tensor const& weights, std::vector<std::string> const& queries, std::vector<std::string> const& keys,

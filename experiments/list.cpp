@@ -9,6 +9,7 @@
 #include "experiments/data/catalogue.hpp"
 #include "experiments/experiment.hpp"
 #include "experiments/nearest.hpp"
+#include "experiments/probe/probe.hpp"
 #include "experiments/table.hpp"
 #include "nn/attention/steps.hpp"
 #include "nn/position.hpp"
@@ -138,6 +139,13 @@ std::string list_data() {
   return choice_page(data_choice()) + "\ndata sets, for `data: {kind: text, name: NAME}`; fetched when first used\n" + table(rows);
 }
 
+std::string list_probes() {
+  Rows rows{{"group", "probe", "formula", "meaning"}};
+  for (auto const& probe : probes()) rows.push_back({probe.group, probe.name, probe.formula, probe.help});
+  ProbeSettings settings;
+  return table(rows) + "\nkeys of `probes: {…}`\n" + indented(describe(settings));
+}
+
 std::string list_operations() {
   Rows rows;
   for (auto const& operation : operation_checks()) {
@@ -165,6 +173,7 @@ std::vector<Topic> const& topics() {
       {"data", "kinds of data and their keys; data sets by name", list_data},
       {"optimizers", "kinds of optimizers and their keys", [] { return choice_page(optimizer_choice()); }},
       {"schedules", "kinds of learning rate schedules and their keys", [] { return choice_page(schedule_choice()); }},
+      {"probes", "what can be recorded beside the loss, with formulas and keys", list_probes},
       {"operations", "the differentiable operations of the engine and their formulas", list_operations},
       {"keys", "every key of a configuration file: type, default, meaning", list_keys},
   };

@@ -12,6 +12,8 @@
 #include "autograd/parallel.hpp"
 #include "experiments/ablation/ablation.hpp"
 #include "experiments/folder_lock.hpp"
+#include "experiments/probe/maps.hpp"
+#include "experiments/probe/prober.hpp"
 #include "experiments/progress.hpp"
 #include "experiments/record.hpp"
 #include "experiments/signals.hpp"
@@ -99,6 +101,8 @@ class Session {
         folder_(folder),
         quiet_(quiet),
         metrics_(folder / "metrics.jsonl", trainer.step()),
+        prober_(settings, trainer.model(), trainer.parameters(), trainer.data()),
+        maps_(settings.probes.maps, trainer.model(), trainer.data(), folder.path(), trainer.step()),
         progress_(settings.name, settings.train.steps, trainer.step(), quiet),
         saved_(has_checkpoint(folder.path()) ? trainer.step() : -1) {
     std::int64_t const every = settings.train.log.every;
@@ -122,6 +126,8 @@ class Session {
       }
       Row row{step, {}};
       if (step % settings_.train.evaluate.every == 0 || trainer_.finished()) evaluate(row);
+      if (prober_.due(step, trainer_.finished())) prober_.look(row);
+      if (maps_.due(step, trainer_.finished())) writing([&] { maps_.write(step); });
       if (trainer_.finished()) {
         finish(row, seconds_since(began), step - first);
         return Exit::done;
@@ -141,12 +147,14 @@ class Session {
   }
 
   void train(Row& row, Clock::time_point began, std::int64_t first) {
+    bool const probed = prober_.due(row.step, false), measured = probed || !row.values.empty();
     Clock::time_point const start = Clock::now();
     trainer_.train_step(row);
     double const seconds = seconds_since(start);
+    if (probed) prober_.read_gradients(row);
     double const rate = static_cast<double>(trainer_.tokens_per_step()) / seconds;
     double const loss = value_of(row, "loss");
-    if (row.step % settings_.train.log.every == 0 || row.values.front().first.starts_with("validation")) {
+    if (measured || row.step % settings_.train.log.every == 0) {
       row.set("time.seconds", seconds_since(began));
       row.set("time.tokens_per_second", rate);
       row.set("memory.peak", static_cast<double>(memory_use().peak));
@@ -214,6 +222,8 @@ class Session {
   RunFolder const& folder_;
   bool quiet_;
   Metrics metrics_;
+  Prober prober_;
+  AttentionMaps maps_;
   Progress progress_;
   std::int64_t saved_;  ///< the step of the checkpoint on disk
 };

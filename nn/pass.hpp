@@ -21,23 +21,36 @@ struct KeyValueCache {
   std::int64_t past = 0;  ///< tokens read: the position of the next one
 };
 
-/// Is told the weights [B, H, n, m] of each attention layer ("blocks.0.attention") on the way through a model.
-using AttentionObserver = std::function<void(std::string const& layer, Tensor const& weights)>;
+/// What an attention layer computes on its way.
+struct AttentionView {
+  Tensor const& scores;   ///< e_ij with the position's bias, of all keys, visible or not: [B, H, n, m]
+  Tensor const& weights;  ///< a_ij, before a hard read chooses and before dropout: [B, H, n, m]
+  Visibility const& visibility;
+};
+
+/// Is shown what a model computes on its way: parts of the graph, so that they have gradients if the pass is recorded. A layer has the
+/// name of its module ("blocks.0.attention", "blocks.0"). Attention that is watched goes by its reference.
+struct Observer {
+  std::function<void(std::string const& layer, AttentionView const& view)> attention = {};
+  std::function<void(std::string const& layer, Tensor const& x)> stream = {};  ///< the residual stream after a block: [B, T, width]
+};
 
 /// What a forward pass carries through a model beside its input.
 struct Pass {
   std::optional<Stream> noise;     ///< while training: where dropout draws from; a stream of its own for every step and micro-batch
   KeyValueCache* cache = nullptr;  ///< while decoding step by step
-  AttentionObserver const* observer = nullptr;  ///< asks for weights that are not kept otherwise
-  Stream choosing{0, "choices"};                ///< while evaluating: where hard attention draws from, if it samples
-  Choices* choices = nullptr;                   ///< told what hard attention chooses
-  std::int64_t step = 0;                        ///< updates made before
-  bool recompute = false;                       ///< keep only what enters each block, and run it again for its gradient (Chen et al. 2016)
+  Observer const* observer = nullptr;
+  Stream choosing{0, "choices"};  ///< while evaluating: where hard attention draws from, if it samples
+  Choices* choices = nullptr;     ///< told what hard attention chooses
+  std::int64_t step = 0;          ///< updates made before
+  bool recompute = false;         ///< keep only what enters each block, and run it again for its gradient (Chen et al. 2016)
 
   /// Dropout while training, keyed by the place that asks ("blocks.0.attention.weights"); x itself otherwise.
   Tensor dropout(Tensor const& x, double rate, std::string const& place) const {
     return noise && rate > 0 ? heed::dropout(x, rate, noise->child(place)) : x;
   }
+  bool watches_attention() const { return observer != nullptr && observer->attention; }
+  bool watches_stream() const { return observer != nullptr && observer->stream; }
 };
 
 }  // namespace heed

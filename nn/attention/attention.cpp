@@ -41,7 +41,7 @@ Tensor Attention::operator()(Tensor const& query, Tensor const& key, Tensor cons
                              Pass const& pass) const {
   bool const drops = pass.noise && dropout_ > 0;
   bool const asks_query = position_ && position_->asks_query();
-  if (!reference_only && !drops && !asks_query && read_->is_expectation()) {
+  if (!reference_only && !drops && !asks_query && !pass.watches_attention() && read_->is_expectation()) {
     auto const score = score_->fused(query, heads_);
     auto const align = align_->fused(query, heads_, key.size(1), visibility);
     if (score && align) {
@@ -55,16 +55,22 @@ Tensor Attention::operator()(Tensor const& query, Tensor const& key, Tensor cons
 
 Tensor Attention::reference(Tensor const& query, Tensor const& key, Tensor const& value, Visibility const& visibility,
                             Pass const& pass) const {
-  Tensor const read = (*read_)(weights(query, key, visibility), visibility, pass, part_ + ".read");
+  auto const [e, a] = scored(query, key, visibility);
+  if (pass.watches_attention()) pass.observer->attention(part_, {e, a, visibility});
+  Tensor const read = (*read_)(a, visibility, pass, part_ + ".read");
   return merge_heads(matmul(pass.dropout(read, dropout_, part_ + ".weights"), split_heads(value, heads_)));
 }
 
 Tensor Attention::weights(Tensor const& query, Tensor const& key, Visibility const& visibility) const {
+  return scored(query, key, visibility).weights;
+}
+
+Attention::Scored Attention::scored(Tensor const& query, Tensor const& key, Visibility const& visibility) const {
   Tensor const q = split_heads(query, heads_);
   Tensor scores = (*score_)(q, split_heads(key, heads_));
   Tensor const bias = position_ ? position_->bias(q, key.size(1), visibility) : Tensor();
   if (bias.defined()) scores = scores + bias;
-  return (*align_)(scores, q, visibility);
+  return {scores, (*align_)(scores, q, visibility)};
 }
 
 MultiHead::MultiHead(Scope const& scope, AttentionSettings const& settings, Shape const& shape, bool bias, double dropout, double residual,
@@ -91,7 +97,6 @@ Tensor MultiHead::operator()(Tensor const& x, Tensor const& memory, Visibility c
     kept = {key, value};
   }
   Tensor const query = attention_.turned(query_(x), visibility.offset);
-  if (pass.observer != nullptr) (*pass.observer)(part_, attention_.weights(query, key, visibility));
   return output_(attention_(query, key, value, visibility, pass));
 }
 

@@ -17,7 +17,7 @@ class Attention {
             Position const* position = nullptr);
 
   /// query [B, n, H·d], key [B, m, H·d], value [B, m, H·d_v] → [B, n, H·d_v]; queries and keys turned already. By the fused kernel where
-  /// there is one for the combination, else by reference().
+  /// there is one for the combination and nobody watches, else by reference().
   Tensor operator()(Tensor const& query, Tensor const& key, Tensor const& value, Visibility const& visibility, Pass const& pass) const;
 
   /// The same as a composition of the steps, whatever the combination; differentiable to any order.
@@ -30,6 +30,11 @@ class Attention {
   Tensor turned(Tensor const& x, std::int64_t offset) const { return position_ ? position_->turn(x, offset) : x; }
 
  private:
+  struct Scored {
+    Tensor scores, weights;
+  };
+  Scored scored(Tensor const& query, Tensor const& key, Visibility const& visibility) const;
+
   std::string part_;
   std::int64_t heads_;
   double dropout_;

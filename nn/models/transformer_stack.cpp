@@ -69,10 +69,13 @@ Tensor Block::operator()(Tensor x, Visibility const& visibility, Pass const& pas
   auto const feed = [&](Tensor const& y) { return pass.dropout(mlp_(y), dropout_, path_ + ".mlp"); };
   if (pre_) {
     x = x + attend(norm1_(x));
-    return x + feed(norm2_(x));
+    x = x + feed(norm2_(x));
+  } else {
+    x = norm1_(x + attend(x));
+    x = norm2_(x + feed(x));
   }
-  x = norm1_(x + attend(x));
-  return norm2_(x + feed(x));
+  if (pass.watches_stream()) pass.observer->stream(path_, x);
+  return x;
 }
 
 TransformerStack::TransformerStack(Parameters& parameters, StackSettings const& settings, std::int64_t vocabulary, Sees sees)

@@ -1,0 +1,66 @@
+#include "experiments/probe/maps.hpp"
+
+#include <charconv>
+#include <optional>
+#include <system_error>
+
+#include <fmt/format.h>
+
+#include "autograd/error.hpp"
+#include "autograd/graph.hpp"
+#include "experiments/inspect.hpp"
+#include "experiments/npz.hpp"
+
+namespace heed {
+
+namespace fs = std::filesystem;
+
+namespace {
+
+/// Of "step-000500.npz", and of ".step-000500.npz.part", which a kill may leave behind; nothing for another file.
+std::optional<std::int64_t> step_of(std::string const& name) {
+  auto const begin = name.find("step-");
+  if (begin > 1 || name.find(".npz") == std::string::npos) return std::nullopt;
+  std::int64_t step = 0;
+  auto const* const end = name.data() + name.size();
+  auto const [rest, error] = std::from_chars(name.data() + begin + 5, end, step);
+  return error == std::errc() && std::string_view(rest, end).starts_with(".npz") ? std::optional(step) : std::nullopt;
+}
+
+}  // namespace
+
+AttentionMaps::AttentionMaps(MapSettings const& settings, Model const& model, Dataset const& data, fs::path const& run, std::int64_t step)
+    : settings_(settings), model_(model), data_(data), folder_(run / "attention") {
+  if (settings_.examples == 0) return;
+  std::error_code error;
+  fs::create_directories(folder_, error);
+  if (error) throw FileError(fmt::format("{}: cannot be made: {}", folder_.string(), error.message()));
+  for (auto const& entry : fs::directory_iterator(folder_))
+    if (auto const of = step_of(entry.path().filename().string()); of && *of >= step) fs::remove(entry.path(), error);
+}
+
+void AttentionMaps::write(std::int64_t step) const {
+  NoGrad const no_grad;
+  bool const held_out = data_.validation_batches(settings_.examples, model_.context()) > 0;
+  Batch const batch =
+      held_out ? data_.validation(0, settings_.examples, model_.context()) : data_.training(0, settings_.examples, model_.context());
+  std::optional<Tokenizer> tokenizer;
+  if (auto const json = data_.tokenizer(); !json.empty()) tokenizer = restore_tokenizer(json);
+  std::vector<std::string> labels;
+  for (auto const token : batch.inputs.data<std::int64_t>()) labels.push_back(token_label(tokenizer, token));
+
+  std::vector<NpyArray> arrays{NpyArray::of("tokens", batch.inputs), NpyArray::of("labels", labels)};
+  Observer observer;
+  observer.attention = [&, layer = 0](std::string const&, AttentionView const& view) mutable {
+    arrays.push_back(NpyArray::of(fmt::format("layer{}.weights", layer++), view.weights));
+  };
+  Choices expected;
+  expected.mode = Choices::Mode::expectation;
+  Pass pass;
+  pass.observer = &observer;
+  pass.choices = &expected;
+  model_.logits(batch, pass);
+  write_npz(folder_ / fmt::format("step-{:06}.npz", step), arrays);
+}
+
+}  // namespace heed

@@ -1,0 +1,26 @@
+#include "experiments/probe/probe.hpp"
+
+#include <algorithm>
+#include <tuple>
+
+namespace heed {
+
+namespace {
+
+/// Never destroyed and made on first use: declarations are static objects of many files.
+std::vector<Probe>& registry() {
+  static auto* const all = new std::vector<Probe>;
+  return *all;
+}
+
+}  // namespace
+
+std::vector<Probe> const& probes() { return registry(); }
+
+DeclaredProbe::DeclaredProbe(Probe probe) {
+  auto const before = [](Probe const& a, Probe const& b) { return std::tie(a.group, a.name) < std::tie(b.group, b.name); };
+  auto& all = registry();
+  all.insert(std::ranges::upper_bound(all, probe, before), std::move(probe));
+}
+
+}  // namespace heed

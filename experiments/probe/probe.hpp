@@ -1,0 +1,51 @@
+#pragma once
+
+#include <functional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "experiments/probe/settings.hpp"
+#include "experiments/record.hpp"
+#include "nn/parameters.hpp"
+#include "nn/pass.hpp"
+
+/// Probes are recorded beside the loss, in keys that begin with `probe.`. Each is declared in a file of this folder and so is known to YAML
+/// and to `heed list probes`. They look at the weights before a step's update and never change what training computes.
+namespace heed {
+
+/// What one pass over the probes' batch showed.
+struct Sight {
+  struct Layer {
+    Tensor scores, weights;  ///< as AttentionView's
+    Visibility visibility;
+    Tensor gradient;  ///< ∂L/∂scores; undefined unless a probe wants it
+  };
+  std::vector<Layer> attention;  ///< in the order of the pass
+  std::vector<Tensor> streams;   ///< the residual stream after each block
+};
+
+/// What a probe is given.
+struct Probed {
+  ProbeSettings const& settings;
+  Parameters const& parameters;        ///< with the step's gradient, for probes of Sees::step
+  Sight const sight;                   ///< as much as the probe sees
+  std::function<Tensor()> const loss;  ///< L of the probes' batch, recorded; draws nothing
+};
+
+struct Probe {
+  /// What it must be given: what training leaves behind anyway; a pass; a pass that is recorded; as many passes as it makes itself.
+  enum class Sees { step, attention, score_gradients, streams, loss };
+
+  std::string group, name, formula, help;
+  Sees sees;
+  std::function<void(Probed const& probed, Row& row)> measure;
+};
+
+/// All declared probes, by group and name; DeclaredProbe const x{{…}} adds one.
+std::vector<Probe> const& probes();
+struct DeclaredProbe {
+  explicit DeclaredProbe(Probe probe);
+};
+
+}  // namespace heed

@@ -1,0 +1,70 @@
+#include "experiments/probe/prober.hpp"
+
+#include <algorithm>
+
+#include "autograd/graph.hpp"
+
+namespace heed {
+
+std::vector<Probe const*> Prober::asked(bool of_step) const {
+  std::vector<Probe const*> result;
+  for (Probe const& probe : probes()) {
+    auto const& names = probe.group == "attention"     ? settings_.attention
+                        : probe.group == "gradients"   ? settings_.gradients
+                        : probe.group == "activations" ? settings_.activations
+                                                       : settings_.curvature;
+    if ((probe.sees == Probe::Sees::step) == of_step && std::ranges::find(names, probe.name) != names.end()) result.push_back(&probe);
+  }
+  return result;
+}
+
+Batch Prober::batch() const {
+  bool const held_out = settings_.batch == "validation" && data_.validation_batches(rows_, model_.context()) > 0;
+  return held_out ? data_.validation(0, rows_, model_.context()) : data_.training(0, rows_, model_.context());
+}
+
+Tensor Prober::loss(Batch const& batch, Observer const* observer) const {
+  Choices expected;
+  expected.mode = Choices::Mode::expectation;
+  Pass pass;
+  pass.observer = observer;
+  pass.choices = &expected;
+  return cross_entropy(model_.logits(batch, pass), batch.targets, smoothing_);
+}
+
+Sight Prober::sight(Batch const& batch, std::vector<Probe const*> const& asked) const {
+  auto const wants = [&](Probe::Sees kind) { return std::ranges::any_of(asked, [&](auto* probe) { return probe->sees == kind; }); };
+  bool const gradients = wants(Probe::Sees::score_gradients);
+  Sight seen;
+  Observer observer;
+  if (gradients || wants(Probe::Sees::attention)) {
+    observer.attention = [&](std::string const&, AttentionView const& view) {
+      seen.attention.push_back({view.scores, view.weights, view.visibility, {}});
+    };
+  }
+  if (wants(Probe::Sees::streams)) observer.stream = [&](std::string const&, Tensor const& x) { seen.streams.push_back(x); };
+  if (!observer.attention && !observer.stream) return seen;
+  Recording const recorded(gradients);
+  Tensor const mean_loss = loss(batch, &observer);
+  if (!gradients) return seen;
+  std::vector<Tensor> scores;
+  for (auto const& layer : seen.attention) scores.push_back(layer.scores);
+  auto const found = grad({mean_loss}, scores);
+  for (std::size_t l = 0; l < found.size(); ++l) seen.attention[l].gradient = found[l];
+  return seen;
+}
+
+void Prober::look(Row& row) const {
+  auto const wanted = asked(false);
+  if (wanted.empty()) return;
+  Batch const rows = batch();
+  Probed const probed{settings_, parameters_, sight(rows, wanted), [&] { return loss(rows, nullptr); }};
+  for (Probe const* probe : wanted) probe->measure(probed, row);
+}
+
+void Prober::read_gradients(Row& row) const {
+  Probed const probed{settings_, parameters_, {}, {}};
+  for (Probe const* probe : asked(true)) probe->measure(probed, row);
+}
+
+}  // namespace heed

@@ -1,0 +1,46 @@
+#pragma once
+
+#include <cstdint>
+
+#include "experiments/data/dataset.hpp"
+#include "experiments/experiment.hpp"
+#include "experiments/probe/probe.hpp"
+#include "nn/model.hpp"
+
+namespace heed {
+
+/// Measures a run's probes. It reads parameters and their gradients, makes passes of its own that draw nothing from training's streams,
+/// and changes neither: with probes a run has the same bits as without.
+class Prober {
+ public:
+  Prober(Experiment const& experiment, Model const& model, Parameters const& parameters, Dataset const& data)
+      : settings_(experiment.probes),
+        rows_(experiment.probes.rows.value_or(experiment.train.batch)),
+        smoothing_(experiment.train.label_smoothing),
+        model_(model),
+        parameters_(parameters),
+        data_(data) {}
+
+  /// Whether the weights after so many updates are to be probed.
+  bool due(std::int64_t step, bool last) const { return settings_.any() && (last || step % settings_.every == 0); }
+  /// What is seen on the probes' batch, with the weights as they are.
+  void look(Row& row) const;
+  /// What is seen of the gradient that a step has left in the parameters.
+  void read_gradients(Row& row) const;
+
+ private:
+  /// The probes asked for that look at what a step has left behind, or the others.
+  std::vector<Probe const*> asked(bool of_step) const;
+  Batch batch() const;
+  Tensor loss(Batch const& batch, Observer const* observer) const;
+  Sight sight(Batch const& batch, std::vector<Probe const*> const& asked) const;
+
+  ProbeSettings const& settings_;
+  std::int64_t rows_;
+  double smoothing_;
+  Model const& model_;
+  Parameters const& parameters_;
+  Dataset const& data_;
+};
+
+}  // namespace heed

@@ -1,0 +1,565 @@
+#include <algorithm>
+#include <cmath>
+#include <map>
+
+#include <doctest/doctest.h>
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "autograd/graph.hpp"
+#include "experiments/list.hpp"
+#include "experiments/probe/curvature.hpp"
+#include "experiments/probe/heads.hpp"
+#include "experiments/probe/maps.hpp"
+#include "experiments/probe/prober.hpp"
+#include "experiments/train.hpp"
+#include "nn/attention/steps.hpp"
+#include "tests/npz.hpp"
+#include "tests/program.hpp"
+
+using namespace heed;
+namespace fs = std::filesystem;
+
+namespace {
+
+using Values = std::map<std::string, double>;
+using Vector = std::vector<double>;
+
+Values by_name(Row const& row) {
+  Values result;
+  for (auto const& [name, value] : row.values) {
+    CHECK_MESSAGE(!result.contains(name), name << " is recorded twice");
+    result[name] = value;
+  }
+  return result;
+}
+
+bool begins(std::string const& text, std::string const& with) { return text.starts_with(with); }
+
+std::string const everything =
+    "probes: {every: 1, attention: [entropy, max_weight, distance, score_mean, score_variance, first_token], "
+    "gradients: [norm_by_layer, norm_by_parameter, scores, softmax_jacobian_trace, softmax_jacobian_norm], "
+    "activations: [rms], curvature: [sharpness], rows: 2, iterations: 3}\n";
+
+/// A run's settings: a tiny model on the grammar.
+LoadedExperiment experiment(std::string const& model, std::string const& more) {
+  LoadedExperiment loaded{parse("dtype: float64\n"
+                                "data: {kind: grammar, validation: 12, ngram_sentences: 10, longest: 4}\n"
+                                "train: {steps: 10, batch: 3}\n"
+                                "init: {std: 0.3}\n"
+                                "model: " +
+                                    model + "\n" + more,
+                                "test"),
+                          {},
+                          {}};
+  fill(loaded.document, loaded.settings);
+  return loaded;
+}
+
+std::string const tiny = "{kind: gpt, layers: 2, heads: 2, width: 8, context: 6}";
+
+Values looked_at(Trainer const& trainer, Experiment const& settings) {
+  Row row;
+  Prober(settings, trainer.model(), trainer.parameters(), trainer.data()).look(row);
+  return by_name(row);
+}
+
+// ---------------------------------------------------------------- a model whose scores are a parameter
+
+/// Six rows of three tokens.
+struct Digits : Dataset {
+  std::int64_t vocabulary() const override { return 3; }
+  Batch training(std::int64_t index, std::int64_t batch, std::int64_t) const override {
+    std::vector<std::int64_t> inputs, targets;
+    for (std::int64_t i = 0; i < 3 * batch; ++i) {
+      inputs.push_back((index + i * i + i / 4) % 3);
+      targets.push_back((index + i + i / 3) % 3);
+    }
+    return {Tensor::of(inputs, {batch, 3}), Tensor::of(targets, {batch, 3}), {}, {}};
+  }
+  std::int64_t validation_batches(std::int64_t, std::int64_t) const override { return 0; }
+  Batch validation(std::int64_t, std::int64_t, std::int64_t) const override { throw Error("none"); }
+  std::optional<std::vector<std::int64_t>> encode(std::string const&) const override { return std::nullopt; }
+  std::optional<std::string> decode(std::vector<std::int64_t> const&) const override { return std::nullopt; }
+  nlohmann::json describe() const override { return {}; }
+};
+
+/// logits = Σ_h softmax(e_h) · x W_h, with e [2, 2, 3, 3] a parameter of two rows' scores; counts its passes.
+struct Bare : Model {
+  explicit Bare(Parameters& parameters)
+      : e(parameters.add("scores", {2, 2, 3, 3}, Initial::normal(1))), w(parameters.add("w", {2, 3, 3}, Initial::normal(1))) {}
+  Tensor logits(Batch const& batch, Pass const& pass) const override {
+    ++passes;
+    recorded += recording() ? 1 : 0;
+    CHECK(!pass.noise);
+    Tensor const x = reshape(one_hot(batch.inputs, 3, e.dtype()), {2, 1, 3, 3});
+    Tensor const weights = softmax(e);
+    if (pass.watches_attention()) pass.observer->attention("attention", {e, weights, Visibility{}});
+    return sum(matmul(weights, matmul(x, w)), {1});
+  }
+  std::int64_t context() const override { return 3; }
+  std::int64_t vocabulary() const override { return 3; }
+  std::int64_t width() const override { return 3; }
+  double kept_elements(std::int64_t, std::int64_t) const override { return 0; }
+  double flops_per_token() const override { return 0; }
+
+  Tensor e, w;
+  mutable int passes = 0, recorded = 0;
+};
+
+struct BareRun {
+  explicit BareRun(std::string const& probes) : loaded(experiment(tiny, probes)), model(parameters) {}
+  Values look() const {
+    Row row;
+    Prober(loaded.settings, model, parameters, data).look(row);
+    return by_name(row);
+  }
+  Tensor loss() const {
+    Batch const batch = data.training(0, 2, 3);
+    return cross_entropy(model.logits(batch, {}), batch.targets);
+  }
+
+  LoadedExperiment loaded;
+  Digits data;
+  Parameters parameters{5, DType::float64};
+  Bare model;
+};
+
+/// Eigenvalues of a symmetric matrix by Jacobi's rotations.
+Vector eigenvalues(std::vector<Vector> a) {
+  auto const n = a.size();
+  for (int sweep = 0; sweep < 30; ++sweep) {
+    for (std::size_t p = 0; p < n; ++p) {
+      for (std::size_t q = p + 1; q < n; ++q) {
+        if (std::abs(a[p][q]) < 1e-15) continue;
+        double const angle = 0.5 * std::atan2(2 * a[p][q], a[q][q] - a[p][p]), c = std::cos(angle), s = std::sin(angle);
+        for (std::size_t k = 0; k < n; ++k) {
+          double const x = a[k][p], y = a[k][q];
+          a[k][p] = c * x - s * y, a[k][q] = s * x + c * y;
+        }
+        for (std::size_t k = 0; k < n; ++k) {
+          double const x = a[p][k], y = a[q][k];
+          a[p][k] = c * x - s * y, a[q][k] = s * x + c * y;
+        }
+      }
+    }
+  }
+  Vector result;
+  for (std::size_t i = 0; i < n; ++i) result.push_back(a[i][i]);
+  std::ranges::sort(result);
+  return result;
+}
+
+/// The gradient of the loss by all parameters, in one vector.
+Vector gradient(BareRun const& run) {
+  Vector all;
+  for (Tensor const& part : grad({run.loss()}, {run.model.e, run.model.w}))
+    for (double const x : part.to_vector()) all.push_back(x);
+  return all;
+}
+
+Eigenvalue of_diagonal(Vector const& diagonal, std::int64_t iterations = 1000, double tolerance = 1e-6) {
+  auto const product = [&](Vector v) {
+    for (std::size_t i = 0; i < v.size(); ++i) v[i] *= diagonal[i];
+    return v;
+  };
+  return largest_eigenvalue(product, Vector(diagonal.size(), 1.0), iterations, tolerance);
+}
+
+// ---------------------------------------------------------------- runs on disk
+
+std::string const dropped = R"(
+name: tiny
+seed: 3
+data: {kind: grammar, validation: 12, ngram_sentences: 10, longest: 15}
+train: {steps: 40, batch: 2, accumulate: 2, optimizer: {kind: adamw, lr: 1.0e-3}, ema: 0.9, evaluate: {every: 20}, checkpoint: {every: 10}}
+model: {kind: gpt, layers: 2, heads: 2, width: 16, context: 16, dropout: 0.1, attention: )";
+
+std::string const probed =
+    everything.substr(0, everything.size() - 2).replace(everything.find("every: 1"), 8, "every: 3") + ", maps: {examples: 2, every: 15}}\n";
+
+/// All files under a run's folder whose content must be equal, and the rows of metrics without what may differ.
+std::map<std::string, std::string> trace(fs::path const& run, bool with_probes) {
+  std::map<std::string, std::string> files;
+  for (auto const& entry : fs::recursive_directory_iterator(run)) {
+    auto const name = fs::relative(entry.path(), run).string();
+    if (!entry.is_regular_file() || name == "summary.json") continue;
+    if (!with_probes && (begins(name, "attention") || name == "config.yaml")) continue;
+    if (name != "metrics.jsonl") {
+      files[name] = test::get(entry.path());
+      continue;
+    }
+    std::ifstream rows(entry.path());
+    for (std::string line; std::getline(rows, line);) {
+      auto row = nlohmann::ordered_json::parse(line), kept = nlohmann::ordered_json::object();
+      for (auto const& [key, value] : row.items())
+        if (!begins(key, "time.") && !begins(key, "memory.") && (with_probes || !begins(key, "probe."))) kept[key] = value;
+      files[name] += kept.dump() + "\n";
+    }
+  }
+  return files;
+}
+
+struct Runs {
+  explicit Runs(std::string const& config) { test::put(folder / "tiny.yaml", config); }
+  std::vector<std::string> command(std::string const& more = "train.batch=2") const {
+    return {"run", (folder / "tiny.yaml").string(), "--output", (folder / "runs").string(), "--threads", "1", "--quiet", more};
+  }
+  void operator()() const {
+    auto const outcome = test::run_heed(command());
+    INFO(outcome.errors);
+    REQUIRE(outcome.code == 0);
+  }
+  test::Folder folder;
+  fs::path run = folder / "runs" / "tiny";
+};
+
+std::size_t lines(fs::path const& file) {
+  std::ifstream stream(file);
+  return static_cast<std::size_t>(std::count(std::istreambuf_iterator<char>(stream), {}, '\n'));
+}
+
+void check_equal(std::map<std::string, std::string> const& found, std::map<std::string, std::string> const& expected) {
+  for (auto const& [name, content] : expected) {
+    REQUIRE_MESSAGE(found.contains(name), name << " is missing");
+    CHECK_MESSAGE((found.at(name) == content), name << " differs");
+  }
+  for (auto const& file : found) CHECK_MESSAGE(expected.contains(file.first), file.first << " is left over");
+}
+
+}  // namespace
+
+TEST_SUITE("probes") {
+  TEST_CASE("attention that is even") {
+    auto const loaded = experiment(tiny, everything);
+    Trainer const trainer(loaded, true);
+    for (auto const& [name, parameter] : trainer.parameters().all()) {
+      Tensor values = parameter;
+      if (name.find(".attention.key.") != std::string::npos) std::ranges::fill(values.mutable_data<double>(), 0.0);
+    }
+    auto const found = looked_at(trainer, loaded.settings);
+    // Query i sees n = i + 1 keys, six queries.
+    Values expected;
+    for (int n = 1; n <= 6; ++n) {
+      expected["attention.entropy"] += std::log(n) / 6;
+      expected["attention.max_weight"] += 1.0 / n / 6;
+      expected["attention.distance"] += (n - 1) / 2.0 / 6;
+      expected["attention.first_token"] += 1.0 / n / 6;
+      expected["gradients.jacobian_trace"] += (1 - 1.0 / n) / 6;
+      expected["gradients.jacobian_norm"] += std::sqrt(n - 1.0) / n / 6;
+    }
+    expected["attention.score_mean"] = expected["attention.score_variance"] = 0;
+    for (char const* head : {".layer0.head0", ".layer0.head1", ".layer1.head0", ".layer1.head1"})
+      for (auto const& [name, value] : expected) CHECK(found.at("probe." + name + head) == doctest::Approx(value).epsilon(1e-12));
+    CHECK(found.at("probe.gradients.jacobian_trace.layer1.head0.median") == doctest::Approx((2.0 / 3 + 3.0 / 4) / 2));
+    CHECK(found.contains("probe.activations.rms.layer1"));
+    CHECK(!found.contains("probe.activations.rms.layer2"));
+  }
+
+  TEST_CASE("any attention, against the weights that a pass shows") {
+    auto const loaded = experiment("{kind: bert, layers: 1, heads: 2, width: 8, context: 6, attention: {align: sigmoid}}", everything);
+    Trainer const trainer(loaded, true);
+    auto const found = looked_at(trainer, loaded.settings);
+    Observer observer;
+    Tensor scores, weights, stream;
+    observer.attention = [&](std::string const&, AttentionView const& view) { scores = view.scores, weights = view.weights; };
+    observer.stream = [&](std::string const& layer, Tensor const& x) {
+      CHECK(layer == "blocks.0");
+      stream = x;
+    };
+    Pass pass;
+    pass.observer = &observer;
+    trainer.model().logits(trainer.data().validation(0, 2, 6), pass);
+    REQUIRE(weights.shape() == Shape{2, 2, 6, 6});
+    for (std::int64_t head = 0; head < 2; ++head) {
+      double first = 0, distance = 0, largest = 0, variance = 0;
+      for (std::int64_t row = 0; row < 12; ++row) {
+        auto const at = ((row / 6 * 2 + head) * 6 + row % 6) * 6;
+        double total = 0, most = 0, sum = 0, squares = 0;
+        for (std::int64_t j = 0; j < 6; ++j) {
+          double const a = weights.at(at + j), e = scores.at(at + j);
+          total += a, most = std::max(most, a), sum += e, squares += e * e;
+        }
+        CHECK(std::abs(total - 1) > 1e-6);
+        for (std::int64_t j = 0; j < 6; ++j) distance += weights.at(at + j) / total * std::abs(static_cast<double>(row % 6 - j)) / 12;
+        first += weights.at(at) / total / 12;
+        largest += most / 12;
+        variance += (squares - sum * sum / 6) / 5 / 12;
+      }
+      auto const of_head = [&](std::string const& name) { return found.at(fmt::format("probe.attention.{}.layer0.head{}", name, head)); };
+      CHECK(of_head("first_token") == doctest::Approx(first));
+      CHECK(of_head("distance") == doctest::Approx(distance));
+      CHECK(of_head("max_weight") == doctest::Approx(largest));
+      CHECK(of_head("score_variance") == doctest::Approx(variance));
+    }
+    double squares = 0;
+    for (double const x : stream.to_vector()) squares += x * x;
+    CHECK(found.at("probe.activations.rms.layer0") == doctest::Approx(std::sqrt(squares / static_cast<double>(stream.elements()))));
+  }
+
+  TEST_CASE("the softmax's Jacobian, against jacobian()") {
+    Tensor const scores = Tensor::normal({1, 1, 3, 5}, Stream(2, "e"), DType::float64);
+    Sight sight;
+    sight.attention.push_back({scores, softmax(scores), {}, {}});
+    Vector traces, norms;
+    for (std::int64_t i = 0; i < 3; ++i) {
+      Tensor const j = jacobian([](Tensor const& x) { return softmax(x); }, scores.viewed({3, 5}).rows(i, 1).viewed({5}));
+      double trace = 0, squares = 0;
+      for (std::int64_t k = 0; k < 25; ++k) trace += k % 6 == 0 ? j.at(k) : 0, squares += j.at(k) * j.at(k);
+      traces.push_back(trace), norms.push_back(std::sqrt(squares));
+    }
+    auto const loaded = experiment(tiny, "");
+    Row row;
+    for (Probe const& probe : probes())
+      if (begins(probe.name, "softmax_jacobian")) probe.measure({loaded.settings.probes, Parameters(1, DType::float64), sight, {}}, row);
+    auto const found = by_name(row);
+    for (auto& [name, values] : {std::pair<std::string, Vector&>{"trace", traces}, {"norm", norms}}) {
+      std::string const key = "probe.gradients.jacobian_" + name + ".layer0.head0";
+      CHECK(found.at(key) == doctest::Approx((values[0] + values[1] + values[2]) / 3).epsilon(1e-12));
+      std::ranges::sort(values);
+      CHECK(found.at(key + ".median") == doctest::Approx(values[1]).epsilon(1e-12));
+    }
+  }
+
+  TEST_CASE("rows that see nothing do not count") {
+    Sight sight;
+    Tensor const weights = Tensor::of(Vector{1, 0, 0.5, 0.5, 0, 0, 0, 0}, {2, 1, 2, 2});
+    sight.attention.push_back({weights, weights, {.causal = true, .lengths = Tensor::of(std::vector<std::int64_t>{2, 0}, {2})}, {}});
+    Row row;
+    record_rows(
+        sight, "n", [](AttentionRow const& r) { return std::optional(static_cast<double>(r.weights.size())); }, false, row);
+    CHECK(by_name(row) == Values{{"probe.n.layer0.head0", 1.5}});
+  }
+
+  TEST_CASE("gradients of scores, against those of a model whose scores are a parameter") {
+    BareRun const run("probes: {gradients: [scores], batch: training, rows: 2}\n");
+    auto const found = run.look();
+    Tensor const expected = grad(run.loss(), run.model.e);
+    for (std::int64_t head = 0; head < 2; ++head) {
+      double squares = 0;
+      for (double const x : slice(expected, 1, head, head + 1).to_vector()) squares += x * x;
+      CHECK(found.at(fmt::format("probe.gradients.scores.layer0.head{}", head)) == doctest::Approx(std::sqrt(squares)).epsilon(1e-12));
+    }
+    CHECK(!run.model.e.grad().defined());
+  }
+
+  TEST_CASE("norms of the step's gradient add up to grad_norm") {
+    auto const loaded = experiment(tiny, "probes: {gradients: [norm_by_layer, norm_by_parameter]}\n");
+    Trainer trainer(loaded, true);
+    Row step, row;
+    trainer.train_step(step);
+    Prober(loaded.settings, trainer.model(), trainer.parameters(), trainer.data()).read_gradients(row);
+    auto const found = by_name(row);
+    double layers = 0, parameters = 0;
+    for (auto const& [name, value] : found) {
+      bool const of_parameter = trainer.parameters().find(name.substr(std::string("probe.gradients.norm.").size())) != nullptr;
+      (of_parameter ? parameters : layers) += value * value;
+    }
+    double const norm = by_name(step).at("grad_norm");
+    CHECK(std::sqrt(layers) == doctest::Approx(norm).epsilon(1e-12));
+    CHECK(std::sqrt(parameters) == doctest::Approx(norm).epsilon(1e-12));
+    for (char const* name : {"layer0", "layer1", "token_embedding", "blocks.1.mlp.down.weight"})
+      CHECK(found.at(std::string("probe.gradients.norm.") + name) > 0);
+  }
+
+  TEST_CASE("the largest eigenvalue of known matrices") {
+    CHECK(of_diagonal({1, 2, 7, 3}).value == doctest::Approx(7).epsilon(1e-9));
+    CHECK(of_diagonal({1, -9, 7, 3}).value == doctest::Approx(7).epsilon(1e-9));  // not the outermost, −9
+    CHECK(of_diagonal({-1, -9, -2}).value == doctest::Approx(-1).epsilon(1e-9));
+    CHECK(of_diagonal({0, 0}).value == 0);
+    auto const hasty = of_diagonal({1, 2, 7, 6.9}, 3, 1e-9);
+    CHECK(hasty.products == 3);
+    CHECK(hasty.residual > 1e-9);
+    CHECK(hasty.residual >= std::abs(hasty.value - 7));
+    CHECK(of_diagonal({1, 2, 7, 3}, 1000, 0.5).products < of_diagonal({1, 2, 7, 3}).products);
+  }
+
+  TEST_CASE("sharpness, against a Hessian by differences of gradients") {
+    BareRun const run("probes: {curvature: [sharpness], batch: training, rows: 2, iterations: 2000, tolerance: 1.0e-5}\n");
+    auto const found = run.look();
+    std::vector<Vector> hessian;
+    double const h = 1e-5;
+    for (Tensor parameter : {run.model.e, run.model.w}) {
+      for (double& x : parameter.mutable_data<double>()) {
+        double const before = x;
+        x = before + h;
+        Vector row = gradient(run);
+        x = before - h;
+        Vector const below = gradient(run);
+        x = before;
+        for (std::size_t i = 0; i < row.size(); ++i) row[i] = (row[i] - below[i]) / (2 * h);
+        hessian.push_back(row);
+      }
+    }
+    Vector const all = eigenvalues(hessian);
+    REQUIRE(all.front() < -0.01);  // not convex
+    CHECK(found.at("probe.curvature.sharpness") == doctest::Approx(all.back()).epsilon(1e-4));
+    CHECK(found.at("probe.curvature.sharpness.residual") <= 1e-5 * all.back());
+  }
+
+  TEST_CASE("only what is asked for costs anything") {
+    auto const passes = [](std::string const& probes) {
+      BareRun const run("probes: {" + probes + "rows: 2, iterations: 7, tolerance: 1.0e-9}\n");
+      run.look();
+      return std::pair(run.model.passes, run.model.recorded);
+    };
+    CHECK(passes("") == std::pair(0, 0));
+    CHECK(passes("gradients: [norm_by_layer, norm_by_parameter], ") == std::pair(0, 0));
+    CHECK(passes("attention: [entropy, distance], ") == std::pair(1, 0));
+    CHECK(passes("attention: [entropy], gradients: [scores, softmax_jacobian_norm], ") == std::pair(1, 1));
+    CHECK(passes("activations: [rms], ") == std::pair(1, 0));
+    CHECK(passes("curvature: [sharpness], ") == std::pair(1, 1));
+    auto const settings = experiment(tiny, "probes: {every: 3}\n").settings;
+    Digits const data;
+    Parameters parameters(1, DType::float64);
+    Bare const model(parameters);
+    CHECK(!Prober(settings, model, parameters, data).due(0, true));
+    auto const asked = experiment(tiny, "probes: {every: 3, activations: [rms]}\n").settings;
+    Prober const prober(asked, model, parameters, data);
+    CHECK(prober.due(0, false));
+    CHECK(!prober.due(1, false));
+    CHECK(prober.due(1, true));
+    CHECK(prober.due(3, false));
+  }
+
+  TEST_CASE("every score with every align, soft and hard, in either model") {
+    for (auto const& score : step_kinds<Score>()) {
+      for (auto const& align : step_kinds<Align>()) {
+        for (std::string const model : {"gpt", "bert"}) {
+          for (std::string const read : {"soft", "hard"}) {
+            if (read == "hard" && (align.name == "local_p" || align.name == "sigmoid")) continue;
+            std::string const position = model == "gpt" ? "t5" : "rotary";
+            CAPTURE(score.name);
+            CAPTURE(align.name);
+            CAPTURE(model);
+            CAPTURE(read);
+            auto const loaded = experiment(fmt::format("{{kind: {}, layers: 1, heads: 2, width: 8, context: 5, position: {}, dropout: 0.1, "
+                                                       "attention: {{score: {}, align: {}, read: {}}}}}",
+                                                       model, position, score.name, align.name, read),
+                                           everything);
+            Trainer const trainer(loaded, true);
+            auto const found = looked_at(trainer, loaded.settings);
+            CHECK(found.size() == 6 * 2 + 2 + 2 * 4 + 1 + 2);
+            for (auto const& [name, value] : found) CHECK_MESSAGE(std::isfinite(value), name);
+          }
+        }
+      }
+    }
+  }
+
+  TEST_CASE("what a hard read chooses does not matter: its expectation is looked at") {
+    auto const soft = experiment("{kind: gpt, layers: 2, heads: 2, width: 8, context: 6}", everything);
+    auto const hard = experiment("{kind: gpt, layers: 2, heads: 2, width: 8, context: 6, attention: hard}", everything);
+    auto const expected = looked_at(Trainer(soft, true), soft.settings), found = looked_at(Trainer(hard, true), hard.settings);
+    CHECK(found.size() == expected.size());
+    for (auto const& [name, value] : expected) CHECK(found.at(name) == doctest::Approx(value).epsilon(1e-9));
+  }
+
+  TEST_CASE("training's bits are the same with probes as without") {
+    for (std::string const attention : {"scaled", "hard"}) {
+      CAPTURE(attention);
+      Runs const with(dropped + attention + "}\n" + probed), without(dropped + attention + "}\n");
+      with();
+      without();
+      check_equal(trace(with.run, false), trace(without.run, false));
+      CHECK(test::get(with.run / "metrics.jsonl").find("probe.curvature.sharpness\"") != std::string::npos);
+      CHECK(test::get(without.run / "metrics.jsonl").find("probe.") == std::string::npos);
+    }
+  }
+
+  TEST_CASE("a run that was killed has the same probes and maps as one that was not") {
+    std::string const config = dropped + "scaled}\n" + probed;
+    Runs const whole(config), killed(config);
+    whole();
+    auto const expected = trace(whole.run, true);
+    CHECK(expected.contains("attention/step-000000.npz"));
+    CHECK(expected.contains("attention/step-000040.npz"));
+    bool cut = false;
+    for (int attempt = 0; attempt < 20 && !cut; ++attempt) {
+      fs::remove_all(killed.run);
+      test::Program program(killed.command());
+      if (!program.wait_until([&] { return lines(killed.run / "metrics.jsonl") >= 18; })) continue;
+      program.send(SIGKILL);
+      cut = program.wait().code != 0;
+    }
+    REQUIRE(cut);
+    test::put(killed.run / "attention" / ".step-000030.npz.part", "torn");
+    test::put(killed.run / "attention" / "step-000039.npz", "of another future");
+    killed();
+    check_equal(trace(killed.run, true), expected);
+    // More steps: what was last is so no longer.
+    REQUIRE(test::run_heed(killed.command("train.steps=44")).code == 0);
+    Runs const longer(config);
+    REQUIRE(test::run_heed(longer.command("train.steps=44")).code == 0);
+    check_equal(trace(killed.run, true), trace(longer.run, true));
+  }
+
+  TEST_CASE("rows are written where probes are") {
+    Runs const runs(dropped + "scaled}\n" + "probes: {every: 7, gradients: [norm_by_layer], activations: [rms]}\n");
+    REQUIRE(test::run_heed(runs.command("train.log.every=100")).code == 0);
+    std::ifstream file(runs.run / "metrics.jsonl");
+    std::vector<std::int64_t> steps, streams, norms;
+    for (std::string line; std::getline(file, line);) {
+      auto const row = nlohmann::json::parse(line);
+      steps.push_back(row["step"]);
+      if (row.contains("probe.activations.rms.layer1")) streams.push_back(row["step"]);
+      if (row.contains("probe.gradients.norm.layer1")) norms.push_back(row["step"]);
+    }
+    CHECK(steps == std::vector<std::int64_t>{0, 7, 14, 20, 21, 28, 35, 40});
+    CHECK(streams == std::vector<std::int64_t>{0, 7, 14, 21, 28, 35, 40});
+    CHECK(norms == std::vector<std::int64_t>{0, 7, 14, 21, 28, 35});  // no step is made after the last
+  }
+
+  TEST_CASE("maps hold the first validation rows and their weights") {
+    test::Folder const folder;
+    for (std::string const model : {"gpt", "bert"}) {
+      auto const loaded =
+          experiment("{kind: " + model + ", layers: 2, heads: 3, width: 12, context: 6}", "probes: {maps: {examples: 2}}\n");
+      Trainer const trainer(loaded, true);
+      AttentionMaps const maps(loaded.settings.probes.maps, trainer.model(), trainer.data(), folder.path(), 0);
+      CHECK(maps.due(500, false));
+      CHECK(maps.due(7, true));
+      CHECK(!maps.due(7, false));
+      maps.write(500);
+      auto const arrays = test::read_npz(folder.path() / "attention" / "step-000500.npz");
+      CHECK(arrays.size() == 4);
+      CHECK(arrays.at("tokens.npy").header.find("(2, 6)") != std::string::npos);
+      CHECK(arrays.at("labels.npy").header.find("(12,)") != std::string::npos);
+      CHECK(arrays.at("layer1.weights.npy").header.find("(2, 3, 6, 6)") != std::string::npos);
+      Batch const batch = trainer.data().validation(0, 2, 6);
+      auto const tokens = batch.inputs.data<std::int64_t>();
+      CHECK(std::memcmp(tokens.data(), arrays.at("tokens.npy").data.data(), tokens.size_bytes()) == 0);
+      std::vector<Tensor> expected;
+      Observer observer;
+      observer.attention = [&](std::string const&, AttentionView const& view) { expected.push_back(view.weights); };
+      Pass pass;
+      pass.observer = &observer;
+      trainer.model().logits(batch, pass);
+      CHECK(test::doubles(arrays.at("layer0.weights.npy")) == expected[0].to_vector());
+      CHECK(test::doubles(arrays.at("layer1.weights.npy")) == expected[1].to_vector());
+      CHECK((arrays.at("labels.npy").data.find("M\0\0\0A\0\0\0S\0\0\0K", 0, 13) != std::string::npos) == (model == "bert"));
+    }
+  }
+
+  TEST_CASE("probes are named in YAML and in heed list") {
+    auto const message = [](std::string const& text) -> std::string {
+      try {
+        experiment(tiny, text);
+      } catch (ConfigError const& error) {
+        return error.what();
+      }
+      return "";
+    };
+    CHECK(message("probes: {attention: [entropi]}\n").find("did you mean 'entropy'?") != std::string::npos);
+    CHECK(message("probes: {gradient: [scores]}\n").find("did you mean 'gradients'?") != std::string::npos);
+    CHECK(message("probes: {attention: [entropy, distance, entropy]}\n").find("'entropy' stands there twice") != std::string::npos);
+    CHECK(message("probes: {every: 0}\n").find("probes.every") != std::string::npos);
+    CHECK(message(everything) == "");
+    auto const page = list("probes");
+    for (Probe const& probe : probes()) {
+      CHECK(page.find(" " + probe.name + " ") != std::string::npos);
+      CHECK(page.find(probe.formula) != std::string::npos);
+      CHECK(everything.find(probe.name) != std::string::npos);  // the other tests ask for all there are
+    }
+  }
+}
