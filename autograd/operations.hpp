@@ -215,6 +215,12 @@ inline Tensor scaled_dot_attention(Tensor const& query, Tensor const& key, Tenso
                                    Visibility const& visibility) {
   return fused_attention({.heads = heads, .visibility = visibility, .scale = scale}, query, key, value);
 }
+/// Bahdanau's scores vᵀ tanh(q_i + k_j): query [B, H, n, d], key [B, H, m, d], vector [H, d] → [B, H, n, m]. Holds [B, H, n, m, d].
+Tensor additive_scores(Tensor const& query, Tensor const& key, Tensor const& vector);
+/// β q_i·k_j / (‖q_i‖ ‖k_j‖ + 1e-8), β = sharpness [H]; the gradient of a zero vector's length is 0.
+Tensor cosine_scores(Tensor const& query, Tensor const& key, Tensor const& sharpness);
+/// Luong's weighing by distance exp(−(j − centre)²/(2 deviation²)): centres [B, H, n, 1] → [B, H, n, keys].
+Tensor gaussian_around(Tensor const& centres, double deviation, std::int64_t keys);
 /// A bias by distance laid out over the pairs: relative [H, n + m − 1] → [1, H, n, m], the element (i, j) from j − i + n − 1.
 Tensor relative_bias(Tensor const& relative, std::int64_t queries, std::int64_t keys);
 /// 1 inside each query's window (see AttentionForm), else 0. centres [B or 1, H or 1, n, 1] → [B, H or 1, n, keys].

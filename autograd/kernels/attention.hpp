@@ -7,6 +7,8 @@
 
 namespace heed::kernels {
 
+inline constexpr double cosine_epsilon = 1e-8;  // as design.md defines the score
+
 /// The visible keys (the first `visible`) with |j − centre| ≤ reach; if there is none, the visible key nearest to the centre (the lower of
 /// two). Empty only where nothing is visible.
 Stretch window_around(double centre, double reach, std::int64_t visible);

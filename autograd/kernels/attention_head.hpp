@@ -14,7 +14,6 @@
 namespace heed::kernels {
 
 inline constexpr std::int64_t block_rows = 64;  // queries whose scores are held at once
-inline constexpr double cosine_epsilon = 1e-8;  // as design.md defines the score
 
 /// One head of one sequence: pointers, strides, and the work on a block of its queries. Where every query has a centre of its own, the
 /// queries are taken in the order of their windows, so that those of a block overlap: row i is then query at(i).

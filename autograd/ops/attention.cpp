@@ -99,10 +99,20 @@ static Registered const relative_bias_check{{"relative_bias",
                                                },
                                                "relative_bias: [2, 5] for 3 queries and 4 keys: wants [H, 6]"}}}};
 
+Tensor additive_scores(Tensor const& query, Tensor const& key, Tensor const& vector) {
+  Tensor const hidden = tanh(unsqueeze(query, 3) + unsqueeze(key, 2));  // [B, H, n, m, d]
+  return squeeze(matmul(hidden, reshape(vector, {vector.size(0), 1, vector.size(1), 1})), -1);
+}
+static Registered const additive_scores_check{
+    {"additive_scores", "vᵀ tanh(q_i + k_j)", {{{{{2, 2, 3, 4}}, {{2, 2, 5, 4}}, {{2, 4}}}, [](std::vector<Tensor> const& x) {
+                                                  return additive_scores(x[0], x[1], x[2]);
+                                                }}}}};
+
 namespace {
 
 using Score = AttentionForm::Score;
 
+/// ‖x‖ over the last axis, kept; the gradient at the zero vector is 0.
 Tensor length(Tensor const& x) {
   Tensor const square = sum(x * x, {-1}, true);
   Tensor const some = square.detach() > 0;
@@ -114,13 +124,34 @@ Tensor reference_scores(AttentionForm const& form, Tensor const& q, Tensor const
     case Score::dot:
       return scale(matmul(q, k, false, true), form.scale);
     case Score::cosine:
-      return reshape(parameter, {-1, 1, 1}) * matmul(q, k, false, true) / (matmul(length(q), length(k), false, true) + 1e-8);
+      return cosine_scores(q, k, parameter);
     case Score::additive:
       break;
   }
-  Tensor const hidden = tanh(unsqueeze(q, 3) + unsqueeze(k, 2));  // [B, H, n, m, d]
-  return squeeze(matmul(hidden, reshape(parameter, {parameter.size(0), 1, parameter.size(1), 1})), -1);
+  return additive_scores(q, k, parameter);
 }
+
+}  // namespace
+
+Tensor cosine_scores(Tensor const& query, Tensor const& key, Tensor const& sharpness) {
+  Tensor const lengths = matmul(length(query), length(key), false, true);  // [B, H, n, m]
+  return reshape(sharpness, {-1, 1, 1}) * matmul(query, key, false, true) / (lengths + kernels::cosine_epsilon);
+}
+static Registered const cosine_scores_check{{"cosine_scores",
+                                             "β q_i·k_j/(‖q_i‖ ‖k_j‖ + 1e-8)",
+                                             {{{{{2, 2, 3, 4}, 0.5, 2}, {{2, 2, 5, 4}, 0.5, 2}, {{2}}},
+                                               [](std::vector<Tensor> const& x) { return cosine_scores(x[0], x[1], x[2]); }}}}};
+
+Tensor gaussian_around(Tensor const& centres, double deviation, std::int64_t keys) {
+  Tensor const distance = Tensor::arange(keys, centres.dtype()) - centres;
+  return exp(scale(distance * distance, -1 / (2 * deviation * deviation)));
+}
+static Registered const gaussian_around_check{
+    {"gaussian_around", "exp(−(j − centre)²/(2 deviation²))", {{{{{2, 2, 3, 1}, 0, 4}}, [](std::vector<Tensor> const& x) {
+                                                                  return gaussian_around(x[0], 1.5, 5);
+                                                                }}}}};
+
+namespace {
 
 kernels::AttentionCall checked_call(AttentionForm const& form, Tensor const& query, Tensor const& key, Tensor const& value,
                                     Tensor const& parameter, Tensor const& relative, Tensor const& centres) {
@@ -168,10 +199,7 @@ Tensor attention_reference(AttentionForm const& form, Tensor const& query, Tenso
   Tensor const mask =
       form.window > 0 ? window_mask(places, form.window, form.visibility, keys) : form.visibility.mask(queries, keys, scores.dtype());
   Tensor weights = masked_softmax(scores, mask);
-  if (form.gaussian) {
-    Tensor const distance = reshape(Tensor::arange(keys, scores.dtype()), {1, 1, 1, keys}) - centres;
-    weights = weights * exp(scale(distance * distance, -1 / (2 * form.deviation * form.deviation)));
-  }
+  if (form.gaussian) weights = weights * gaussian_around(centres, form.deviation, keys);
   return merge_heads(matmul(weights, split_heads(value, form.heads)));
 }
 

@@ -29,9 +29,7 @@ struct LocalP : Align {
     std::int64_t const keys = scores.size(-1);
     Tensor const centre = centres(query, visibility, keys);
     Tensor const mask = windowed ? window_mask(centre.detach(), window, visibility, keys) : visibility.mask(queries, keys, scores.dtype());
-    Tensor const distance = reshape(Tensor::arange(keys, scores.dtype()), {1, 1, 1, keys}) - centre;
-    double const deviation = window / 2;
-    return masked_softmax(scores, mask) * exp(scale(distance * distance, -1 / (2 * deviation * deviation)));
+    return masked_softmax(scores, mask) * gaussian_around(centre, window / 2, keys);
   }
   std::optional<FusedAlign> fused(Tensor const& query, std::int64_t heads, std::int64_t keys, Visibility const& visibility) const override {
     return FusedAlign{windowed ? window : 0, true, window / 2, centres(split_heads(query, heads), visibility, keys)};

@@ -11,10 +11,7 @@ namespace {
 struct Additive : Score {
   Additive(Scope const& scope, HeadShape const& shape)
       : vector(scope.parameter("vector", {shape.heads, shape.width}, Initial::normal(1 / std::sqrt(static_cast<double>(shape.width))))) {}
-  Tensor operator()(Tensor const& query, Tensor const& key) const override {
-    Tensor const hidden = tanh(unsqueeze(query, 3) + unsqueeze(key, 2));  // [B, H, n, m, d]
-    return squeeze(matmul(hidden, reshape(vector, {vector.size(0), 1, vector.size(1), 1})), -1);
-  }
+  Tensor operator()(Tensor const& query, Tensor const& key) const override { return additive_scores(query, key, vector); }
   std::optional<FusedScore> fused(Tensor const& query, std::int64_t) const override {
     return FusedScore{AttentionForm::Score::additive, 1, query, vector};
   }
