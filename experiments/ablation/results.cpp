@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <fstream>
+#include <iterator>
 #include <map>
 #include <set>
 
@@ -10,6 +11,7 @@
 #include <nlohmann/json.hpp>
 
 #include "experiments/ablation/history.hpp"
+#include "experiments/npz.hpp"
 #include "experiments/record.hpp"
 #include "experiments/statistics.hpp"
 #include "experiments/table.hpp"
@@ -93,6 +95,36 @@ void write_csv(Ablation const& ablation, std::vector<ArmResult> const& arms) {
   file.commit();
 }
 
+/// probes.npz: for each arm and probe `ARM/PROBE` [seeds, rows], and `ARM/PROBE.steps` [rows]; nothing if nothing was probed.
+void write_probes(Ablation const& ablation, std::vector<ArmResult> const& arms) {
+  std::vector<NpyArray> arrays;
+  for (auto const& arm : arms) {
+    std::map<std::string, std::pair<std::vector<std::int64_t>, std::vector<double>>> found;  // steps, and values seed after seed
+    for (Job const* job : arm.jobs) {
+      for (auto const& [metric, series] : read_history(job->folder())) {
+        if (!metric.starts_with("probe.")) continue;
+        auto& [steps, values] = found[metric];
+        if (steps.empty()) std::ranges::transform(series, std::back_inserter(steps), [](auto const& row) { return row.first; });
+        for (auto const& [step, value] : series) values.push_back(value);
+      }
+    }
+    auto const seeds = static_cast<std::int64_t>(arm.jobs.size());
+    for (auto const& [metric, rows] : found) {
+      auto const count = static_cast<std::int64_t>(rows.first.size());
+      if (static_cast<std::int64_t>(rows.second.size()) != seeds * count) continue;  // seeds that were probed at other steps
+      arrays.push_back(NpyArray::of(arm.name + "/" + metric, Tensor::of(rows.second, {seeds, count}, DType::float64)));
+      arrays.push_back(NpyArray::of(arm.name + "/" + metric + ".steps", Tensor::of(rows.first, {count})));
+    }
+  }
+  if (!arrays.empty()) write_npz(ablation.folder() / "probes.npz", arrays);
+}
+
+/// Of a finished trial: what computed the numbers.
+Json environment_of(std::vector<Job> const& jobs) {
+  auto const done = std::ranges::find(jobs, State::done, &Job::state);
+  return done == jobs.end() ? environment() : parsed(done->folder() / "summary.json").value("environment", Json::object());
+}
+
 /// What must be equal for numbers to be compared: revision and matrix library of every trial. A warning for each that is not.
 std::vector<std::string> warnings_of(Ablation const& ablation, std::vector<Job> const& jobs) {
   std::vector<std::string> warnings;
@@ -152,6 +184,7 @@ class Summary {
 
   void write() const {
     write_csv(ablation_, arms_);
+    write_probes(ablation_, arms_);
     write_atomically(ablation_.folder() / "summary.json", json().dump(2) + "\n");
     write_atomically(ablation_.folder() / "summary.md", markdown());
   }
@@ -257,7 +290,7 @@ class Summary {
               {"missing", Json::array()},
               {"sentences", sentences_},
               {"warnings", warnings_},
-              {"environment", environment()},
+              {"environment", environment_of(jobs_)},
               {"configuration", ablation_.resolved},
               {"base", emit(ablation_.base.root)}};
     for (std::size_t i = 0; i < arms_.size(); ++i) json["arms"].push_back(arm_json(i));
