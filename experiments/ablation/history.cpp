@@ -60,13 +60,14 @@ std::optional<double> value_of(History const& history, AblationSettings const& s
 std::optional<std::int64_t> last_step(fs::path const& folder) {
   std::ifstream file(folder / "metrics.jsonl", std::ios::binary | std::ios::ate);
   if (!file) return std::nullopt;
-  constexpr std::int64_t enough = 16384;  // longer than a row
   std::int64_t const size = file.tellg();
-  file.seekg(std::max<std::int64_t>(0, size - enough));
-  std::string const tail(std::istreambuf_iterator<char>(file), {});
-  auto const key = tail.rfind("{\"step\":");
-  if (key == std::string::npos) return std::nullopt;
-  return std::atoll(tail.c_str() + key + 8);
+  for (std::int64_t window = 16384;; window *= 8) {  // longer than a row, but for rows of many probes
+    file.clear();
+    file.seekg(std::max<std::int64_t>(0, size - window));
+    std::string const tail(std::istreambuf_iterator<char>(file), {});
+    if (auto const key = tail.rfind("{\"step\":"); key != std::string::npos) return std::atoll(tail.c_str() + key + 8);
+    if (window >= size) return std::nullopt;
+  }
 }
 
 }  // namespace heed

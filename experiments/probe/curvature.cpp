@@ -3,8 +3,11 @@
 #include "experiments/probe/curvature.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <numeric>
+#include <optional>
+#include <utility>
 
 #include "autograd/graph.hpp"
 #include "experiments/probe/probe.hpp"
@@ -18,27 +21,43 @@ using Product = std::function<Vector(Vector const&)>;
 
 double dot(Vector const& a, Vector const& b) { return std::inner_product(a.begin(), a.end(), b.begin(), 0.0); }
 
-void normalise(Vector& v) {
-  double const norm = std::sqrt(dot(v, v));
-  if (norm == 0) return;
-  for (double& x : v) x /= norm;
-}
+/// A vector and what H makes of it.
+struct Image {
+  Vector x, hx;
 
-/// The eigenvalue of H whose distance from `shift` is largest.
-Eigenvalue farthest_from(double shift, Product const& product, Vector v, std::int64_t iterations, double tolerance) {
-  normalise(v);
-  for (std::int64_t k = 1;; ++k) {
-    Vector next = product(v);
-    double const value = dot(v, next);
-    double residual = 0;
-    for (std::size_t i = 0; i < v.size(); ++i) residual += (next[i] - value * v[i]) * (next[i] - value * v[i]);
-    residual = std::sqrt(residual);
-    bool const done = residual <= tolerance * std::abs(value) || !std::isfinite(value);
-    if (done || k == iterations) return {value, residual, k};
-    for (std::size_t i = 0; i < v.size(); ++i) next[i] -= shift * v[i];
-    normalise(next);
-    v = std::move(next);
+  void add(double factor, Image const& other) {
+    for (std::size_t i = 0; i < x.size(); ++i) {
+      x[i] += factor * other.x[i];
+      hx[i] += factor * other.hx[i];
+    }
   }
+  void scale(double factor) {
+    for (double& value : x) value *= factor;
+    for (double& value : hx) value *= factor;
+  }
+};
+
+using Matrix = std::array<std::array<double, 3>, 3>;
+
+/// The eigenvector of a symmetric matrix for its largest eigenvalue, by Jacobi's rotations.
+std::array<double, 3> top_eigenvector(Matrix a) {
+  Matrix v{{{1, 0, 0}, {0, 1, 0}, {0, 0, 1}}};
+  auto const rotate = [](double& x, double& y, double c, double s) {
+    double const turned = c * x - s * y;
+    y = s * x + c * y;
+    x = turned;
+  };
+  for (int sweep = 0; sweep < 10; ++sweep) {
+    for (auto const& [p, q] : {std::pair<std::size_t, std::size_t>{0, 1}, {0, 2}, {1, 2}}) {
+      double const angle = 0.5 * std::atan2(2 * a[p][q], a[q][q] - a[p][p]), c = std::cos(angle), s = std::sin(angle);
+      for (auto& row : a) rotate(row[p], row[q], c, s);
+      for (std::size_t k = 0; k < 3; ++k) rotate(a[p][k], a[q][k], c, s);
+      for (auto& row : v) rotate(row[p], row[q], c, s);
+    }
+  }
+  std::size_t top = 0;
+  for (std::size_t k = 1; k < 3; ++k) top = a[k][k] > a[top][top] ? k : top;
+  return {v[0][top], v[1][top], v[2][top]};
 }
 
 /// One vector of all parameters' elements, in order.
@@ -64,8 +83,8 @@ std::vector<Tensor> parted(Vector const& all, std::vector<Tensor> const& like) {
 
 DeclaredProbe const sharpness{
     {"curvature", "sharpness", "λ_max(∂²L/∂θ²)",
-     "by power iteration on Hessian-vector products; beside it its error, sharpness.residual = ‖Hv − λv‖", Probe::Sees::loss,
-     [](Probed const& probed, Row& row) {
+     "the largest eigenvalue of the Hessian, by products with vectors; beside it its error, sharpness.residual = ‖Hv − λv‖",
+     Probe::Sees::loss, [](Probed const& probed, Row& row) {
        std::vector<Tensor> parameters;
        for (auto const& [name, parameter] : probed.parameters.all()) parameters.push_back(parameter);
        auto const gradient = grad({probed.loss()}, parameters, {}, true);
@@ -79,11 +98,44 @@ DeclaredProbe const sharpness{
 }  // namespace
 
 Eigenvalue largest_eigenvalue(Product const& product, Vector start, std::int64_t iterations, double tolerance) {
-  auto const outermost = farthest_from(0, product, start, iterations, tolerance);
-  if (!(outermost.value < 0)) return outermost;
-  auto largest = farthest_from(outermost.value, product, std::move(start), iterations, tolerance);
-  largest.products += outermost.products;
-  return largest;
+  auto const norm = [](Vector const& v) { return std::sqrt(dot(v, v)); };
+  double const length = norm(start);
+  for (double& x : start) x /= length;
+  Image best{start, product(start)};
+  std::optional<Image> step;  // the last one, of length 1 and across best and the residual
+  for (std::int64_t products = 1;; ++products) {
+    double const value = dot(best.x, best.hx);
+    Vector residual = best.hx;
+    for (std::size_t i = 0; i < residual.size(); ++i) residual[i] -= value * best.x[i];
+    double const error = norm(residual);
+    if (error <= tolerance * std::abs(value) || products == iterations || !std::isfinite(value)) return {value, error, products};
+
+    for (double& x : residual) x /= error;
+    Image const up{residual, product(residual)};
+    if (step) {
+      double const before = norm(step->x);
+      step->add(-dot(step->x, best.x), best);
+      step->add(-dot(step->x, up.x), up);
+      double const left = norm(step->x);
+      if (left > 1e-6 * before)
+        step->scale(1 / left);
+      else
+        step.reset();
+    }
+    std::array<Image const*, 3> const basis{&best, &up, step ? &*step : &up};
+    Matrix h;
+    for (std::size_t i = 0; i < 3; ++i)
+      for (std::size_t j = i; j < 3; ++j) h[i][j] = h[j][i] = dot(basis[i]->x, basis[j]->hx);
+    if (!step) h[0][2] = h[2][0] = h[1][2] = h[2][1] = 0, h[2][2] = value - 1;  // never the largest
+    auto const [a, b, c] = top_eigenvector(h);
+    Image next = up;
+    next.scale(b);
+    if (step) next.add(c, *step);
+    step = next;
+    next.add(a, best);
+    next.scale(1 / norm(next.x));
+    best = std::move(next);
+  }
 }
 
 }  // namespace heed

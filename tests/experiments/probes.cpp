@@ -367,6 +367,10 @@ TEST_SUITE("probes") {
     CHECK(of_diagonal({1, -9, 7, 3}).value == doctest::Approx(7).epsilon(1e-9));  // not the outermost, −9
     CHECK(of_diagonal({-1, -9, -2}).value == doctest::Approx(-1).epsilon(1e-9));
     CHECK(of_diagonal({0, 0}).value == 0);
+    CHECK(of_diagonal({0.5, -7, 7, -3}).value == doctest::Approx(7).epsilon(1e-9));  // where power iteration swings to and fro
+    Vector wide;
+    for (int i = 0; i < 500; ++i) wide.push_back(i < 499 ? std::sin(i) : 2);
+    CHECK(of_diagonal(wide, 60).value == doctest::Approx(2).epsilon(1e-9));
     auto const hasty = of_diagonal({1, 2, 7, 6.9}, 3, 1e-9);
     CHECK(hasty.products == 3);
     CHECK(hasty.residual > 1e-9);
