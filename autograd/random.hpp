@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <string_view>
 
 namespace heed {
@@ -22,6 +23,8 @@ class Stream {
   double uniform(std::uint64_t i) const;
   /// Standard normal (Box–Muller over the two halves of draw i).
   double normal(std::uint64_t i) const;
+  /// The 32-bit words of draws first, first + 1, …, four each: bits in bulk. The number of words is a multiple of four.
+  void words(std::uint64_t first, std::span<std::uint32_t> out) const;
   /// Uniform integer in [0, n), unbiased to 2⁻⁶⁴ n; throws Error if n is 0.
   std::uint64_t below(std::uint64_t i, std::uint64_t n) const;
 

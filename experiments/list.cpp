@@ -10,6 +10,7 @@
 #include "experiments/experiment.hpp"
 #include "experiments/nearest.hpp"
 #include "experiments/probe/probe.hpp"
+#include "experiments/study/study.hpp"
 #include "experiments/table.hpp"
 #include "nn/attention/steps.hpp"
 #include "nn/position.hpp"
@@ -174,6 +175,7 @@ std::vector<Topic> const& topics() {
       {"optimizers", "kinds of optimizers and their keys", [] { return choice_page(optimizer_choice()); }},
       {"schedules", "kinds of learning rate schedules and their keys", [] { return choice_page(schedule_choice()); }},
       {"probes", "what can be recorded beside the loss, with formulas and keys", list_probes},
+      {"studies", "kinds of studies and their keys", [] { return choice_page(study_choice()); }},
       {"operations", "the differentiable operations of the engine and their formulas", list_operations},
       {"keys", "every key of a configuration file: type, default, meaning", list_keys},
   };

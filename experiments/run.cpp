@@ -17,6 +17,7 @@
 #include "experiments/progress.hpp"
 #include "experiments/record.hpp"
 #include "experiments/signals.hpp"
+#include "experiments/study/study.hpp"
 #include "experiments/train.hpp"
 #include "nn/atomic_file.hpp"
 
@@ -263,6 +264,7 @@ Exit train(LoadedExperiment& experiment, bool quiet, bool fresh) {
 
 Exit run(RunOptions const& options) {
   if (is_ablation(load(options.config))) return run_ablation(options);
+  if (is_study(load(options.config))) return run_study(options);
   if (options.threads) set_threads(static_cast<int>(*options.threads));
   LoadedExperiment experiment = load_experiment(options.config, options.overrides, options.places);
   return train(experiment, options.quiet, options.fresh);
@@ -270,6 +272,7 @@ Exit run(RunOptions const& options) {
 
 Exit check(RunOptions const& options) {
   if (is_ablation(load(options.config))) return check_ablation(options);
+  if (is_study(load(options.config))) return check_study(options);
   LoadedExperiment experiment = load_experiment(options.config, options.overrides, options.places);
   Trainer const trainer(experiment, true);
   if (options.quiet) return Exit::done;

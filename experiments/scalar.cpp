@@ -145,12 +145,18 @@ template <class T>
 std::optional<Misfit> read_value(Yaml const& node, Field const& field, T& target) {
   using Value = typename Inner<T>::type;
   if constexpr (Inner<T>::list) {
+    constexpr bool matrix = Inner<Value>::list;
+    bool const row = std::holds_alternative<std::vector<std::vector<double>>*>(field.target);
     if (node.kind != Yaml::Kind::list)
-      return Misfit{node, "", node.kind == Yaml::Kind::scalar ? fmt::format(" (write [{}])", emit_line(node)) : ""};
+      return Misfit{node, "", node.kind == Yaml::Kind::scalar && !row ? fmt::format(" (write [{}])", emit_line(node)) : ""};
     T values;
     for (auto const& item : node.items) {
       Value value{};
-      if (auto const hint = read_one(item, field, value)) return Misfit{item, fmt::format("[{}]", values.size()), *hint};
+      if constexpr (matrix) {
+        if (auto const wrong = read_value(item, field, value))
+          return Misfit{wrong->node, fmt::format("[{}]", values.size()) + wrong->where, wrong->hint};
+      } else if (auto const hint = read_one(item, field, value))
+        return Misfit{item, fmt::format("[{}]", values.size()), *hint};
       values.push_back(std::move(value));
     }
     target = std::move(values);
@@ -175,6 +181,7 @@ template std::optional<Misfit> read_value(Yaml const&, Field const&, double&);
 template std::optional<Misfit> read_value(Yaml const&, Field const&, std::string&);
 template std::optional<Misfit> read_value(Yaml const&, Field const&, std::vector<double>&);
 template std::optional<Misfit> read_value(Yaml const&, Field const&, std::vector<std::string>&);
+template std::optional<Misfit> read_value(Yaml const&, Field const&, std::vector<std::vector<double>>&);
 template std::optional<Misfit> read_value(Yaml const&, Field const&, std::optional<double>&);
 template std::optional<Misfit> read_value(Yaml const&, Field const&, std::optional<std::int64_t>&);
 template std::optional<Misfit> read_value(Yaml const&, Field const&, std::optional<std::string>&);
@@ -209,6 +216,8 @@ std::string wanted(Field const& field, bool item) {
           return "a section with 'kind: …'";
         else if constexpr (std::is_same_v<T, bool>)
           return "true or false";
+        else if constexpr (std::is_same_v<Value, std::vector<double>>)
+          return "rows of numbers, [[1, 2], [3, 4]]" + range(field);
         else if constexpr (std::is_same_v<Value, std::string>)
           return (field.words.empty() ? (list ? "a list of texts" : "a text") : (list ? "a list of " : "one of ") + words) + or_null;
         else

@@ -6,6 +6,7 @@
 
 #include "experiments/ablation/plan.hpp"
 #include "experiments/experiment.hpp"
+#include "experiments/study/study.hpp"
 
 namespace heed {
 
@@ -56,6 +57,9 @@ struct Describe {
   }
   Json operator()(std::vector<double>*) const { return {{"type", "array"}, {"items", ranged({{"type", "number"}}, field)}}; }
   Json operator()(std::vector<std::string>*) const { return {{"type", "array"}, {"items", words(field)}}; }
+  Json operator()(std::vector<std::vector<double>>*) const {
+    return {{"type", "array"}, {"items", {{"type", "array"}, {"items", ranged({{"type", "number"}}, field)}}}};
+  }
   Json operator()(std::optional<double>*) const { return or_none(ranged({{"type", "number"}}, field)); }
   Json operator()(std::optional<std::int64_t>*) const { return or_none(ranged({{"type", "integer"}}, field)); }
   Json operator()(std::optional<std::string>*) const { return or_none(words(field)); }
@@ -118,11 +122,13 @@ Json ablation_section() {
 
 std::string schema() {
   Experiment experiment;
+  auto const study = study_file();
+  Json const run_or_study{{"if", {{"required", {"study"}}}}, {"then", section(*study, "", 0)}, {"else", section(experiment, "", 0)}};
   Json const whole{{"$schema", "http://json-schema.org/draft-07/schema#"},
                    {"title", "a configuration of heed"},
                    {"if", {{"required", {"ablation"}}}},
                    {"then", ablation_section()},
-                   {"else", section(experiment, "", 0)}};
+                   {"else", run_or_study}};
   return whole.dump(1) + "\n";
 }
 

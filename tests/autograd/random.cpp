@@ -125,6 +125,24 @@ TEST_SUITE("random") {
     CHECK(std::abs(mean_of([&](std::uint64_t i) { return a.normal(i) * (a.uniform(i + 1) - 0.5); })) < five_errors);
   }
 
+  TEST_CASE("words: draws in bulk are the draws, also across 2³² and at ends that fill no vector") {
+    Stream const stream(7, "words");
+    std::uint64_t const first = (std::uint64_t{1} << 32) - 21;
+    std::vector<std::uint32_t> words(4 * 45);
+    stream.words(first, words);
+    for (std::uint64_t i = 0; i < 45; ++i) {
+      std::uint64_t const bits = stream.bits(first + i);
+      REQUIRE(words[4 * i] == static_cast<std::uint32_t>(bits));
+      REQUIRE(words[4 * i + 1] == static_cast<std::uint32_t>(bits >> 32));
+    }
+    // A stretch that begins at a later draw, one block at a time, holds the same words: all four of each.
+    std::vector<std::uint32_t> four(4);
+    for (std::uint64_t i = 0; i < 45; ++i) {
+      stream.words(first + i, four);
+      REQUIRE(std::equal(four.begin(), four.end(), words.begin() + static_cast<std::ptrdiff_t>(4 * i)));
+    }
+  }
+
   TEST_CASE("below: every number of the range equally often, none beyond") {
     Stream const stream(1, "below");
     for (std::uint64_t const n : {std::uint64_t{1}, std::uint64_t{2}, std::uint64_t{7}, std::uint64_t{100}}) {

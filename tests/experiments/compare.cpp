@@ -35,13 +35,14 @@ TEST_SUITE("compare") {
                          doctest::Contains("there is no such run"), ConfigError);
   }
 
-  TEST_CASE("the schema knows every key, its type, range and words, of runs and of ablations") {
+  TEST_CASE("the schema knows every key, its type, range and words, of runs, ablations and studies") {
     auto const whole = Json::parse(schema());
-    auto const& run = whole["else"]["properties"];
+    auto const& not_ablation = whole["else"];
+    auto const& run = not_ablation["else"]["properties"];
     CHECK(run["seed"]["type"] == "integer");
     CHECK(run["seed"]["minimum"] == 0);
-    CHECK(whole["else"]["required"] == Json::array({"data", "model"}));
-    CHECK(whole["else"]["additionalProperties"] == false);
+    CHECK(not_ablation["else"]["required"] == Json::array({"data", "model"}));
+    CHECK(not_ablation["else"]["additionalProperties"] == false);
     bool found = false;
     for (auto const& kind : run["model"]["anyOf"]) {
       if (!kind.contains("properties") || kind["properties"]["kind"]["const"] != "gpt") continue;
@@ -52,6 +53,7 @@ TEST_SUITE("compare") {
       CHECK(attention[1]["enum"].dump().find("local-p") != std::string::npos);
     }
     CHECK(found);
+    CHECK(not_ablation["then"]["properties"].contains("study"));
     auto const& ablation = whole["then"]["properties"];
     for (char const* key :
          {"ablation", "base", "vary", "together", "add", "skip", "seeds", "baseline", "metric", "better", "at", "tune", "margin"})

@@ -88,6 +88,8 @@ void set_any(Random& random, Field const& field) {
           *target = text();
         else if constexpr (std::is_same_v<T, std::vector<double>>)
           target->assign(below(random, 4), any_real(random, field));
+        else if constexpr (std::is_same_v<T, std::vector<std::vector<double>>>)
+          target->assign(below(random, 3), std::vector<double>(below(random, 4), any_real(random, field)));
         else if constexpr (std::is_same_v<T, std::vector<std::string>>)
           target->assign(below(random, 4), text());
         else if constexpr (std::is_same_v<T, std::optional<double>>)

@@ -1,0 +1,207 @@
+#include "experiments/study/saturation.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <numbers>
+
+#include <xsimd/xsimd.hpp>
+
+#include "autograd/kernels/gemm.hpp"
+
+namespace heed {
+
+namespace {
+
+using Doubles = xsimd::batch<double>;
+using Floats = xsimd::batch<float>;
+using Integers = xsimd::batch<std::int32_t>;
+constexpr auto lanes = static_cast<std::int64_t>(Doubles::size);
+
+Doubles load(float const* x) { return Doubles::load_unaligned(x); }
+
+/// Means of z² and z⁴.
+std::pair<double, double> moments(std::span<float const> z) {
+  Doubles second(0.0), fourth(0.0);
+  for (std::size_t i = 0; i < z.size(); i += Doubles::size) {
+    Doubles const x = load(z.data() + i), square = x * x;
+    second += square;
+    fourth += square * square;
+  }
+  auto const count = static_cast<double>(z.size());
+  return {xsimd::hadd(second) / count, xsimd::hadd(fourth) / count};
+}
+
+double sum(std::span<double const> x) {
+  Doubles total(0.0);
+  for (std::size_t i = 0; i < x.size(); i += Doubles::size) total += Doubles::load_unaligned(x.data() + i);
+  return xsimd::hadd(total);
+}
+
+/// Σ over queries of ‖J K‖²_F = Σ_j p_j² ‖k_j − c‖² with c = Σ_j p_j k_j, from the weights [n, queries] and the keys' inner products.
+double jacobian_times_keys(std::vector<float> const& weights, float const* keys, BlockShape const& shape, std::vector<float>& gram,
+                           std::vector<float>& product) {
+  auto const n = shape.n, queries = shape.queries;
+  gram.resize(static_cast<std::size_t>(n * n));
+  product.resize(weights.size());
+  kernels::gemm<float>(n, n, shape.width, 1, {keys, shape.width}, {keys, shape.width, true}, 0, gram.data(), n);
+  kernels::gemm<float>(n, queries, n, 1, {gram.data(), n}, {weights.data(), queries}, 0, product.data(), queries);
+  Doubles total(0.0);
+  for (std::int64_t i = 0; i < queries; i += lanes) {
+    Doubles centre(0.0);
+    for (std::int64_t j = 0; j < n; ++j) centre += load(&weights[j * queries + i]) * load(&product[j * queries + i]);
+    for (std::int64_t j = 0; j < n; ++j) {
+      Doubles const p = load(&weights[j * queries + i]), inner = load(&product[j * queries + i]);
+      total += p * p * (Doubles(gram[j * n + j]) - inner - inner + centre);
+    }
+  }
+  return xsimd::hadd(total);
+}
+
+/// Queries, keys and their products, or the products alone.
+struct Drawn {
+  Drawn(Law law, BlockShape const& shape, Stream const& stream) : products(static_cast<std::size_t>(shape.logits())) {
+    auto const d = shape.width;
+    if (law == Law::logits) {
+      draw(law, stream, products);
+      auto const deviation = static_cast<float>(std::sqrt(static_cast<double>(d)));
+      for (float& z : products) z *= deviation;
+      return;
+    }
+    queries.resize(static_cast<std::size_t>(shape.queries * d));
+    keys.resize(static_cast<std::size_t>((shape.keys * d + 31) / 32 * 32));
+    draw(law, stream.child("queries"), queries);
+    draw(law, stream.child("keys"), keys);
+    kernels::gemm<float>(shape.keys, shape.queries, d, 1, {keys.data(), d}, {queries.data(), d, true}, 0, products.data(), shape.queries);
+  }
+
+  /// |q|² by query.
+  std::vector<double> query_norms(BlockShape const& shape) const {
+    std::vector<double> norms;
+    for (std::int64_t i = 0; i < shape.queries && !queries.empty(); ++i) {
+      double norm = 0;
+      for (std::int64_t c = 0; c < shape.width; ++c)
+        norm += static_cast<double>(queries[i * shape.width + c]) * queries[i * shape.width + c];
+      norms.push_back(norm);
+    }
+    return norms;
+  }
+
+  std::vector<float> queries, keys;  ///< [queries, d], [keys, d]
+  std::vector<float> products;       ///< [keys, queries]
+};
+
+}  // namespace
+
+std::string name(Quantity quantity) {
+  constexpr std::array<char const*, quantities> names{"trace",         "frobenius_squared",      "frobenius_median",     "entropy",
+                                                      "max_weight",    "query_gradient_squared", "key_gradient_squared", "logit_variance",
+                                                      "logit_kurtosis"};
+  return names[static_cast<std::size_t>(quantity)];
+}
+
+// With w_j = e^{z_j − max z}, the largest one (1) left out of r_m = Σ w_j^m, and Z = 1 + r_1:
+//   tr J = (2 r_1 + r_1² − r_2)/Z²,   ‖J‖²_F = (r_1² + 2 r_2 + Z² r_2 − 2 Z r_3 + r_2²)/Z⁴,   H = log Z − Σ w_j (z_j − max z)/Z.
+void measure_saturation(float const* logits, std::int64_t n, std::int64_t queries, std::int64_t stride, double scale, Saturation& out) {
+  auto const size = static_cast<std::size_t>(queries);
+  for (auto* each : {&out.trace, &out.frobenius_squared, &out.entropy, &out.max_weight}) each->resize(size);
+  out.weights.resize(static_cast<std::size_t>(n) * size);
+  Doubles const factor(scale);
+  for (std::int64_t i = 0; i < queries; i += lanes) {
+    Doubles largest = load(logits + i);
+    for (std::int64_t j = 1; j < n; ++j) largest = xsimd::max(largest, load(logits + j * stride + i));
+    Doubles r1(0.0), r2(0.0), r3(0.0), weighted(0.0);
+    auto found = Doubles(0.0) > Doubles(1.0);
+    for (std::int64_t j = 0; j < n; ++j) {
+      Doubles const raw = load(logits + j * stride + i), z = factor * (raw - largest);
+      auto const top = (raw == largest) & !found;
+      found = found | top;
+      Doubles const w = xsimd::exp(z);
+      w.store_unaligned(&out.weights[static_cast<std::size_t>(j) * size + static_cast<std::size_t>(i)]);
+      Doubles const other = xsimd::select(top, Doubles(0.0), w), square = other * other;
+      r1 += other;
+      r2 += square;
+      r3 += square * other;
+      weighted += other * z;
+    }
+    Doubles const total = 1.0 + r1, largest_weight = 1.0 / total, p2 = largest_weight * largest_weight;
+    auto const at = static_cast<std::size_t>(i);
+    ((2.0 * r1 + r1 * r1 - r2) * p2).store_unaligned(&out.trace[at]);
+    ((r1 * r1 + 2.0 * r2 + total * total * r2 - 2.0 * total * r3 + r2 * r2) * p2 * p2).store_unaligned(&out.frobenius_squared[at]);
+    (xsimd::log1p(r1) - weighted * largest_weight).store_unaligned(&out.entropy[at]);
+    largest_weight.store_unaligned(&out.max_weight[at]);
+    for (std::int64_t j = 0; j < n; ++j) {
+      float* const p = &out.weights[static_cast<std::size_t>(j) * size + at];
+      (load(p) * largest_weight).store_unaligned(p);
+    }
+  }
+}
+
+void draw(Law law, Stream const& stream, std::span<float> out) {
+  std::array<std::uint32_t, 1024> words;
+  constexpr float unit = 0x1p-31F;
+  for (std::size_t begin = 0; begin < out.size(); begin += words.size()) {
+    auto const count = std::min(words.size(), out.size() - begin);
+    stream.words(begin / 4, std::span(words).first(count));
+    auto const integers = [&](std::size_t i) { return Integers::load_unaligned(reinterpret_cast<std::int32_t const*>(words.data()) + i); };
+    auto const uniform = [&](std::size_t i) { return xsimd::to_float(integers(i)) * unit; };  // in [−1, 1]
+    float* const x = out.data() + begin;
+    for (std::size_t i = 0; i < count; i += 2 * Floats::size) {
+      std::size_t const j = i + Floats::size;
+      if (law == Law::uniform) {
+        (uniform(i) * std::numbers::sqrt3_v<float>).store_unaligned(x + i);
+        (uniform(j) * std::numbers::sqrt3_v<float>).store_unaligned(x + j);
+      } else if (law == Law::rademacher) {
+        for (std::size_t const k : {i, j}) xsimd::select(uniform(k) < Floats(0.0F), Floats(-1.0F), Floats(1.0F)).store_unaligned(x + k);
+      } else {
+        Floats const first = xsimd::to_float((integers(i) & Integers(0x7FFFFFFF)) | Integers(1)) * unit;  // in (0, 1]
+        Floats const radius = xsimd::sqrt(-2.0F * xsimd::log(first));
+        auto const [sine, cosine] = xsimd::sincos(uniform(j) * std::numbers::pi_v<float>);
+        (radius * cosine).store_unaligned(x + i);
+        (radius * sine).store_unaligned(x + j);
+      }
+    }
+  }
+}
+
+BlockShape BlockShape::of(std::int64_t width, std::int64_t n) {
+  std::int64_t const side = std::clamp<std::int64_t>(4 * width, 32, 256);
+  std::int64_t const groups = std::max<std::int64_t>(1, side / n);
+  return {width, n, (side + 31) / 32 * 32, n * groups};
+}
+
+std::vector<BlockMeans> measure_block(Law law, BlockShape const& shape, Wanted const& wanted, Stream const& stream) {
+  Drawn const drawn(law, shape, stream);
+  bool const gradients = wanted.gradients && law != Law::logits;
+  auto const norms = drawn.query_norms(shape);
+  auto const [second, fourth] = moments(drawn.products);
+  auto const rows = static_cast<double>(shape.rows());
+
+  std::vector<BlockMeans> result(wanted.scales.size());
+  Saturation measured;
+  std::vector<float> gram, product;
+  for (std::size_t k = 0; k < wanted.scales.size(); ++k) {
+    double const scale = wanted.scales[k], square = scale * scale;
+    auto const mean = [&](Quantity q) -> double& { return result[k].means[static_cast<std::size_t>(q)]; };
+    result[k].frobenius.reserve(static_cast<std::size_t>(shape.rows()));
+    for (std::int64_t first = 0; first < shape.keys; first += shape.n) {
+      measure_saturation(drawn.products.data() + first * shape.queries, shape.n, shape.queries, shape.queries, scale, measured);
+      mean(Quantity::trace) += sum(measured.trace) / rows;
+      mean(Quantity::frobenius_squared) += sum(measured.frobenius_squared) / rows;
+      mean(Quantity::entropy) += sum(measured.entropy) / rows;
+      mean(Quantity::max_weight) += sum(measured.max_weight) / rows;
+      for (double const j2 : measured.frobenius_squared) result[k].frobenius.push_back(static_cast<float>(std::sqrt(j2)));
+      if (!gradients) continue;
+      float const* const keys = drawn.keys.data() + first * shape.width;
+      mean(Quantity::query_gradient_squared) += square * jacobian_times_keys(measured.weights, keys, shape, gram, product) / rows;
+      double key_gradient = 0;
+      for (std::size_t i = 0; i < norms.size(); ++i) key_gradient += norms[i] * measured.frobenius_squared[i];
+      mean(Quantity::key_gradient_squared) += square * key_gradient / rows;
+    }
+    mean(Quantity::logit_variance) = square * second;
+    mean(Quantity::logit_kurtosis) = square * square * fourth;
+  }
+  return result;
+}
+
+}  // namespace heed

@@ -1,0 +1,340 @@
+// What softmax does to gradients as d_k grows: logits s q·k_j of one query and n keys, s = 1 (none), 1/√d_k (rsqrt) or 1/d_k (inverse).
+//
+// Queries and keys are drawn, multiplied and put through softmax in blocks: some queries meet some keys in groups of n, which is many rows
+// for few random numbers. Rows of a block share queries or keys, so that a mean's standard error comes from the spread of the blocks'
+// means, not of the rows; blocks are independent. A cell of the grid draws blocks until every standard error is small enough. Nothing is
+// drawn from conditional distributions: that given q the logits of Gaussian keys are N(0, |q|²) is theory, and stands on the other side.
+
+#include "experiments/study/softmax_scaling.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+
+#include <fmt/format.h>
+
+#include "autograd/parallel.hpp"
+#include "experiments/progress.hpp"
+#include "experiments/signals.hpp"
+#include "experiments/study/quadrature.hpp"
+
+namespace heed {
+
+namespace {
+
+constexpr std::array laws{std::pair{"logits", Law::logits}, std::pair{"gaussian", Law::gaussian}, std::pair{"uniform", Law::uniform},
+                          std::pair{"rademacher", Law::rademacher}};
+
+Law law_of(std::string const& name) {
+  return std::ranges::find(laws, name, [](auto const& law) { return std::string(law.first); })->second;
+}
+
+double scale_of(std::string const& name, std::int64_t d_k) {
+  auto const d = static_cast<double>(d_k);
+  return name == "none" ? 1 : name == "rsqrt" ? 1 / std::sqrt(d) : 1 / d;
+}
+
+std::vector<std::int64_t> integers(std::vector<double> const& values) { return {values.begin(), values.end()}; }
+
+std::optional<std::string> not_whole(std::string const& name, std::vector<double> const& values) {
+  if (values.empty()) return name + ": is empty";
+  for (double const value : values) {
+    if (value != std::floor(value)) return fmt::format("{}: {} is not an integer", name, value);
+  }
+  return std::nullopt;
+}
+
+// ---------------------------------------------------------------- sampling
+
+/// The mean of n numbers with the standard error of independent ones.
+Measured mean_of(std::vector<double> const& x) {
+  auto const n = static_cast<double>(x.size());
+  double const mean = std::accumulate(x.begin(), x.end(), 0.0) / n;
+  double squares = 0;
+  for (double const value : x) squares += (value - mean) * (value - mean);
+  return {mean, std::sqrt(squares / (n - 1) / n), {}};
+}
+
+double median(std::span<float> x) {
+  auto const middle = x.begin() + static_cast<std::ptrdiff_t>(x.size() / 2);
+  std::nth_element(x.begin(), middle, x.end());
+  if (x.size() % 2 == 1) return *middle;
+  return (static_cast<double>(*middle) + *std::max_element(x.begin(), middle)) / 2;
+}
+
+/// What the blocks of one cell have given so far.
+struct Samples {
+  std::array<std::vector<double>, quantities> blocks;
+  std::vector<float> frobenius;  ///< of all rows, block after block
+
+  void add(BlockMeans const& block, bool gradients) {
+    for (std::size_t q = 0; q < quantities; ++q) {
+      bool const gradient =
+          q == static_cast<std::size_t>(Quantity::query_gradient_squared) || q == static_cast<std::size_t>(Quantity::key_gradient_squared);
+      if (q != static_cast<std::size_t>(Quantity::frobenius_median) && (gradients || !gradient)) blocks[q].push_back(block.means[q]);
+    }
+    frobenius.insert(frobenius.end(), block.frobenius.begin(), block.frobenius.end());
+  }
+
+  std::vector<double> const& of(Quantity q) const { return blocks[static_cast<std::size_t>(q)]; }
+
+  /// E z⁴ / (E z²)², its error to first order.
+  Measured kurtosis() const {
+    auto const &second = of(Quantity::logit_variance), &fourth = of(Quantity::logit_kurtosis);
+    double const m2 = mean_of(second).mean, m4 = mean_of(fourth).mean;
+    std::vector<double> linear(second.size());
+    for (std::size_t b = 0; b < second.size(); ++b) linear[b] = fourth[b] / (m2 * m2) - 2 * m4 * second[b] / (m2 * m2 * m2);
+    return {m4 / (m2 * m2), mean_of(linear).standard_error, {}};
+  }
+
+  /// The median over all rows; its error from the medians of 32 lots of blocks.
+  Measured frobenius_median() {
+    constexpr std::size_t lots = 32;
+    std::vector<double> medians;
+    std::size_t const count = of(Quantity::trace).size(), rows = frobenius.size() / count;
+    std::vector<float> sorted = frobenius;
+    for (std::size_t lot = 0; lot < lots; ++lot) {
+      std::size_t const first = count * lot / lots * rows, last = count * (lot + 1) / lots * rows;
+      medians.push_back(median(std::span(sorted).subspan(first, last - first)));
+    }
+    return {median(sorted), mean_of(medians).standard_error, {}};
+  }
+
+  Cell summarise() {
+    Cell cell;
+    for (std::size_t q = 0; q < quantities; ++q) {
+      if (!blocks[q].empty()) cell.values[q] = mean_of(blocks[q]);
+    }
+    cell.values[static_cast<std::size_t>(Quantity::logit_kurtosis)] = kurtosis();
+    cell.values[static_cast<std::size_t>(Quantity::frobenius_median)] = frobenius_median();
+    return cell;
+  }
+};
+
+/// How many times as many blocks are needed for a relative standard error.
+double shortage(Measured const& measured, double precision) {
+  double const error = measured.standard_error / (precision * std::abs(measured.mean));
+  return measured.standard_error > 0 ? error * error : 0;
+}
+
+/// All scales of one (distribution, d_k, keys).
+class Sampler {
+ public:
+  Sampler(SoftmaxScalingSettings const& settings, std::string const& distribution, std::int64_t d_k, std::int64_t keys, std::uint64_t seed)
+      : settings_(settings),
+        distribution_(distribution),
+        law_(law_of(distribution)),
+        shape_(BlockShape::of(d_k, keys)),
+        stream_(Stream(seed, "softmax_scaling")
+                    .child(distribution)
+                    .child(static_cast<std::uint64_t>(d_k))
+                    .child(static_cast<std::uint64_t>(keys))),
+        most_(std::max<std::int64_t>(pilot, static_cast<std::int64_t>(settings.limit) / shape_.logits())) {}
+
+  /// Nothing if it was interrupted.
+  std::optional<std::vector<Cell>> run() {
+    std::size_t const count = settings_.scale.size();
+    std::vector<Samples> samples(count);
+    std::vector<Cell> cells(count);
+    std::vector<std::size_t> open(count);
+    std::iota(open.begin(), open.end(), std::size_t{0});
+    bool gradients = law_ != Law::logits;
+    std::int64_t done = 0, wanted = std::min(pilot, most_);
+    while (!open.empty()) {
+      for (; done < wanted; done += std::min(at_once, wanted - done)) {
+        if (interrupted()) return std::nullopt;
+        add_blocks(done, std::min(done + at_once, wanted), open, gradients, samples);
+      }
+      double factor = 0, gradient_factor = 0;
+      std::vector<std::size_t> still_open;
+      for (std::size_t const k : open) {
+        cells[k] = samples[k].summarise();
+        double const needed = shortage(cells[k], false), of_gradients = shortage(cells[k], true);
+        if (std::max(needed, of_gradients) <= 1) {
+          samples[k] = {};
+          continue;
+        }
+        still_open.push_back(k);
+        factor = std::max({factor, needed, of_gradients});
+        gradient_factor = std::max(gradient_factor, of_gradients);
+      }
+      open = std::move(still_open);
+      gradients = gradient_factor > 1;
+      if (done >= most_) break;
+      wanted = std::min(most_, static_cast<std::int64_t>(std::ceil(1.1 * factor * static_cast<double>(done))));
+    }
+    for (std::size_t k = 0; k < count; ++k) {
+      cells[k].distribution = distribution_;
+      cells[k].scale = settings_.scale[k];
+      cells[k].d_k = shape_.width;
+      cells[k].keys = shape_.n;
+      auto& median = cells[k].values[static_cast<std::size_t>(Quantity::frobenius_median)];
+      if (law_ == Law::rademacher && heed::shortage(*median, settings_.precision) > 1) median.reset();
+    }
+    return cells;
+  }
+
+ private:
+  static constexpr std::int64_t pilot = 64, at_once = 64;
+
+  void add_blocks(std::int64_t first, std::int64_t last, std::vector<std::size_t> const& open, bool gradients,
+                  std::vector<Samples>& samples) {
+    Wanted wanted{{}, gradients};
+    for (std::size_t const k : open) wanted.scales.push_back(scale_of(settings_.scale[k], shape_.width));
+    std::vector<std::vector<BlockMeans>> blocks(static_cast<std::size_t>(last - first));
+    parallel_for(last - first, 1e6, [&](std::int64_t begin, std::int64_t end) {
+      for (std::int64_t b = begin; b < end; ++b)
+        blocks[static_cast<std::size_t>(b)] = measure_block(law_, shape_, wanted, stream_.child(static_cast<std::uint64_t>(first + b)));
+    });
+    for (auto const& block : blocks) {
+      for (std::size_t i = 0; i < open.size(); ++i) samples[open[i]].add(block[i], gradients);
+    }
+  }
+
+  /// The largest of a cell's shortages, of the gradients or of everything else. The median of a lattice is a point of it, or between two:
+  /// more rows would not help.
+  double shortage(Cell const& cell, bool gradients) const {
+    double most = 0;
+    for (std::size_t i = 0; i < quantities; ++i) {
+      auto const q = static_cast<Quantity>(i);
+      bool const gradient = q == Quantity::query_gradient_squared || q == Quantity::key_gradient_squared;
+      if (gradient != gradients || (q == Quantity::frobenius_median && law_ == Law::rademacher)) continue;
+      if (auto const* const value = cell.get(q)) most = std::max(most, heed::shortage(*value, settings_.precision));
+    }
+    return most;
+  }
+
+  SoftmaxScalingSettings const& settings_;
+  std::string distribution_;
+  Law law_;
+  BlockShape shape_;
+  Stream stream_;
+  std::int64_t most_;  ///< blocks
+};
+
+// ---------------------------------------------------------------- theory
+
+/// What theory says of the cells with one distribution, scale and d_k, by number of keys.
+std::vector<std::array<std::optional<double>, quantities>> theory_of(std::string const& distribution, double scale, std::int64_t d_k,
+                                                                     std::vector<std::int64_t> const& keys) {
+  auto const d = static_cast<double>(d_k);
+  std::vector<std::array<std::optional<double>, quantities>> result(keys.size());
+  auto const set = [&](std::size_t i, Quantity q, double value) { result[i][static_cast<std::size_t>(q)] = value; };
+  auto const set_softmax = [&](std::size_t i, SoftmaxExpectations const& e) {
+    set(i, Quantity::trace, e.trace);
+    set(i, Quantity::frobenius_squared, e.frobenius_squared);
+    set(i, Quantity::entropy, e.entropy);
+    set(i, Quantity::max_weight, e.max_weight);
+  };
+  // E z⁴/(E z²)² = 3 + (κ² − 3)/d for components of kurtosis κ
+  Law const law = law_of(distribution);
+  double const component = law == Law::gaussian ? 3 : law == Law::uniform ? 1.8 : 1;
+  for (std::size_t i = 0; i < keys.size(); ++i) {
+    set(i, Quantity::logit_variance, scale * scale * d);
+    set(i, Quantity::logit_kurtosis, law == Law::logits ? 3 : 3 + (component * component - 3) / d);
+  }
+  if (law == Law::logits) {
+    auto const expected = softmax_of_normal_logits(scale * scale * d, keys);
+    for (std::size_t i = 0; i < keys.size(); ++i) set_softmax(i, expected[i]);
+  }
+  if (law == Law::gaussian) {
+    auto const expected = softmax_of_gaussian_products(d_k, scale, keys);
+    for (std::size_t i = 0; i < keys.size(); ++i) {
+      set_softmax(i, expected[i].softmax);
+      set(i, Quantity::query_gradient_squared, expected[i].query_gradient_squared);
+      set(i, Quantity::key_gradient_squared, expected[i].key_gradient_squared);
+    }
+  }
+  return result;
+}
+
+void add_theory(SoftmaxScalingSettings const& settings, std::vector<Cell>& cells) {
+  struct Task {
+    std::string distribution, scale;
+    std::int64_t d_k;
+  };
+  auto const keys = integers(settings.keys);
+  std::vector<Task> tasks;
+  for (auto const d : integers(settings.d_k)) {  // neighbours cost alike: both threads get their share
+    for (auto const& distribution : settings.distribution) {
+      for (auto const& scale : settings.scale) tasks.push_back({distribution, scale, d});
+    }
+  }
+  std::vector<std::vector<std::array<std::optional<double>, quantities>>> theories(tasks.size());
+  auto const count = static_cast<std::int64_t>(tasks.size());
+  int const stripes = threads();
+  parallel_for(stripes, 1e9, [&](std::int64_t begin, std::int64_t end) {
+    for (auto stripe = begin; stripe < end; ++stripe) {
+      for (auto t = stripe; t < count; t += stripes) {
+        auto const& [distribution, scale, d] = tasks[static_cast<std::size_t>(t)];
+        theories[static_cast<std::size_t>(t)] = theory_of(distribution, scale_of(scale, d), d, keys);
+      }
+    }
+  });
+  for (auto& cell : cells) {
+    auto const task = std::ranges::find_if(
+        tasks, [&](Task const& t) { return t.distribution == cell.distribution && t.scale == cell.scale && t.d_k == cell.d_k; });
+    auto const& theory = theories[static_cast<std::size_t>(task - tasks.begin())]
+                                 [static_cast<std::size_t>(std::ranges::find(keys, cell.keys) - keys.begin())];
+    for (std::size_t q = 0; q < quantities; ++q) {
+      if (cell.values[q]) cell.values[q]->theory = theory[q];
+    }
+  }
+}
+
+std::optional<StudyResult> study_softmax_scaling(SoftmaxScalingSettings const& settings, StudyContext const& context) {
+  auto const cells = measure_grid(settings, context);
+  return cells ? std::optional(report(settings, *cells)) : std::nullopt;
+}
+
+bool const registered = register_study("softmax_scaling", "how softmax saturates as d_k grows, with and without a scale, beside the theory",
+                                       study_softmax_scaling);
+
+}  // namespace
+
+std::vector<Field> SoftmaxScalingSettings::fields() {
+  return {{.name = "d_k", .target = &d_k, .help = "widths of queries and keys", .least = 1, .greatest = 65536},
+          {.name = "keys", .target = &keys, .help = "numbers of keys that a query attends to", .least = 2, .greatest = 4096},
+          {.name = "scale", .target = &scale, .help = "of the logits: 1, 1/√d_k, 1/d_k", .words = {"none", "rsqrt", "inverse"}},
+          {.name = "distribution",
+           .target = &distribution,
+           .help = "of queries' and keys' components, mean 0 and variance 1; logits: iid N(0, d_k) in place of products",
+           .words = {"logits", "gaussian", "uniform", "rademacher"}},
+          {.name = "precision",
+           .target = &precision,
+           .help = "a cell is sampled until every standard error is at most this part of its quantity",
+           .least = 1e-4,
+           .greatest = 1},
+          {.name = "limit", .target = &limit, .help = "but no more logits than this are drawn for a cell", .least = 1, .greatest = 1e12}};
+}
+
+std::optional<std::string> SoftmaxScalingSettings::contradiction() {
+  if (auto const wrong = not_whole("d_k", d_k)) return wrong;
+  if (auto const wrong = not_whole("keys", keys)) return wrong;
+  if (scale.empty()) return "scale: is empty";
+  if (distribution.empty()) return "distribution: is empty";
+  return std::nullopt;
+}
+
+std::optional<std::vector<Cell>> measure_grid(SoftmaxScalingSettings const& settings, StudyContext const& context) {
+  auto const total = static_cast<std::int64_t>(settings.distribution.size() * settings.d_k.size() * settings.keys.size());
+  Progress progress(context.name, total, 0, context.quiet, "cells");
+  std::vector<Cell> cells;
+  std::int64_t done = 0;
+  for (auto const& distribution : settings.distribution) {
+    for (auto const d : integers(settings.d_k)) {
+      for (auto const keys : integers(settings.keys)) {
+        auto const measured = Sampler(settings, distribution, d, keys, context.seed).run();
+        if (!measured) return std::nullopt;
+        cells.insert(cells.end(), measured->begin(), measured->end());
+        progress.update(++done, fmt::format("{}, d_k {}, {} keys", distribution, d, keys));
+      }
+    }
+  }
+  progress.update(done, "quadrature");
+  add_theory(settings, cells);
+  progress.finish();
+  return cells;
+}
+
+}  // namespace heed

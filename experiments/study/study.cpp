@@ -1,0 +1,171 @@
+#include "experiments/study/study.hpp"
+
+#include <chrono>
+#include <fstream>
+#include <map>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "autograd/parallel.hpp"
+#include "experiments/folder_lock.hpp"
+#include "experiments/record.hpp"
+#include "experiments/signals.hpp"
+#include "experiments/table.hpp"
+#include "nn/atomic_file.hpp"
+
+namespace heed {
+
+namespace fs = std::filesystem;
+
+namespace {
+
+// By name, because the order in which files register themselves is not defined.
+std::map<std::string, StudyKind>& kinds() {
+  static std::map<std::string, StudyKind> all;
+  return all;
+}
+
+/// The whole file of a study.
+struct StudyFile : Settings {
+  std::string name = "${study.kind}";
+  std::int64_t seed = 1;
+  Choice study = study_choice();
+
+  std::vector<Field> fields() override {
+    return {{.name = "name", .target = &name, .help = "of the study's folder; may hold ${key.path}"},
+            {.name = "seed", .target = &seed, .help = "of everything random", .least = 0, .greatest = 9e15},
+            {.name = "study", .target = &study, .help = "what is measured", .required = true}};
+  }
+};
+
+StudyFile load_study(RunOptions const& options) {
+  Document document = load(options.config);
+  for (auto const& override : options.overrides) assign(document, override);
+  StudyFile file;
+  fill(document, file);
+  if (file.name.empty() || file.name.front() == '/' || file.name.find("..") != std::string::npos)
+    throw ConfigError(place_of(document, "name"),
+                      fmt::format("name: '{}' is not the name of a folder inside the output folder", file.name));
+  return file;
+}
+
+/// Throws FolderError if the folder holds anything but this study.
+void compare(fs::path const& folder, StudyFile& file) {
+  if (!fs::exists(folder / "config.yaml")) return;
+  auto const differing = differing_keys(load(folder / "config.yaml").root, tree(file));
+  if (differing.empty()) return;
+  throw FolderError(fmt::format(
+      "{}: holds another configuration; what differs: {} (give another name or --output, or --fresh to put the old folder aside)",
+      folder.string(), fmt::join(differing, ", ")));
+}
+
+bool is_done(fs::path const& folder) {
+  std::ifstream file(folder / "summary.json");
+  auto const summary = nlohmann::json::parse(file, nullptr, false);
+  return summary.is_object() && summary.value("finished", false);
+}
+
+/// A row of CSV; a cell with a comma, a quote or a line end stands in quotes.
+std::string csv_row(std::vector<std::string> const& cells) {
+  std::string line;
+  for (auto const& cell : cells) {
+    if (&cell != &cells.front()) line += ',';
+    if (cell.find_first_of(",\"\n") == cell.npos) {
+      line += cell;
+      continue;
+    }
+    line += '"';
+    for (char const c : cell) line += c == '"' ? std::string("\"\"") : std::string(1, c);
+    line += '"';
+  }
+  return line + '\n';
+}
+
+std::string in_markdown(StudyTable const& table) {
+  std::string page = fmt::format("\n## {}\n\n", table.title) + markdown_row(table.rows.front()) +
+                     markdown_row(std::vector<std::string>(table.rows.front().size(), "---"));
+  for (std::size_t i = 1; i < table.rows.size(); ++i) page += markdown_row(table.rows[i]);
+  return page;
+}
+
+void write(fs::path const& folder, StudyFile& file, StudyResult const& result, double seconds) {
+  std::string csv;
+  for (auto const& row : result.csv) csv += csv_row(row);
+  write_atomically(folder / "results.csv", csv);
+
+  std::string page = fmt::format("# {}\n", file.name);
+  for (auto const& sentence : result.sentences) page += fmt::format("\n{}\n", sentence);
+  for (auto const& table : result.tables) page += in_markdown(table);
+  write_atomically(folder / "summary.md", page);
+
+  nlohmann::ordered_json summary{{"study", file.study.kind}, {"name", file.name}, {"finished", true}, {"seed", file.seed}};
+  for (auto const& [name, value] : result.figures) summary["figures"][name] = number(value);
+  summary["sentences"] = result.sentences;
+  for (auto const& table : result.tables) summary["tables"].push_back({{"title", table.title}, {"rows", table.rows}});
+  summary["time.seconds"] = seconds;
+  summary["environment"] = environment();
+  summary["configuration"] = emit(file);
+  write_atomically(folder / "summary.json", summary.dump(2) + "\n");
+}
+
+}  // namespace
+
+bool register_study(StudyKind kind) {
+  auto const name = kind.name;
+  if (!kinds().emplace(name, std::move(kind)).second) throw Error("study " + name + " is registered twice");
+  return true;
+}
+
+Choice study_choice() {
+  Choice choice;
+  for (auto const& [name, kind] : kinds()) choice.options.push_back({name, kind.help, kind.make});
+  return choice;
+}
+
+std::unique_ptr<Settings> study_file() { return std::make_unique<StudyFile>(); }
+
+std::optional<StudyResult> measure(Choice const& study, StudyContext const& context) {
+  auto const found = kinds().find(study.kind);
+  if (found == kinds().end() || !study.settings) throw Error("study.kind: '" + study.kind + "' is not a kind of study");
+  return found->second.measure(*study.settings, context);
+}
+
+bool is_study(Document const& document) { return document.root.entry("study") != nullptr; }
+
+Exit check_study(RunOptions const& options) {
+  StudyFile file = load_study(options);
+  if (!options.quiet) fmt::print("{}", emit(file));
+  return Exit::done;
+}
+
+Exit run_study(RunOptions const& options) {
+  StudyFile file = load_study(options);
+  fs::path const path = options.places.output / file.name;
+  if (options.fresh) put_aside(path);
+  FolderLock const lock(path);
+  compare(path, file);
+  if (is_done(path)) {
+    if (!options.quiet) fmt::print("{}: finished already (--fresh begins anew)\n", path.string());
+    return Exit::done;
+  }
+  if (options.threads) set_threads(static_cast<int>(*options.threads));
+  write_atomically(path / "config.yaml", emit(file));
+  note_signals();
+  StudyContext context{file.name, static_cast<std::uint64_t>(file.seed), options.places, options.quiet};
+  context.places.config_folder = fs::absolute(options.config).parent_path();
+  auto const began = std::chrono::steady_clock::now();
+  auto const result = measure(file.study, context);
+  if (!result) return Exit::interrupted;
+  double const seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - began).count();
+  write(path, file, *result, seconds);
+  if (options.quiet) return Exit::done;
+  for (auto const& table : result->tables) {
+    if (!table.detail) fmt::print("{}\n{}\n", table.title, heed::table(table.rows));
+  }
+  for (auto const& sentence : result->sentences) fmt::print("{}\n", sentence);
+  fmt::print("{}: results.csv, summary.md ({:.1f} s)\n", path.string(), seconds);
+  return Exit::done;
+}
+
+}  // namespace heed

@@ -1,0 +1,78 @@
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "experiments/run.hpp"
+#include "nn/settings.hpp"
+
+namespace heed {
+
+/// A study measures without training: its file has the key `study:`, a kind with its keys or the kind alone, and `name:` and `seed:`.
+///
+///     name: softmax-scaling
+///     study: {kind: softmax_scaling, d_k: [1, 16, 256], keys: [10]}
+///
+/// What it leaves in runs/NAME/: config.yaml, results.csv, summary.md, summary.json.
+bool is_study(Document const& document);
+
+/// Measures what the file describes; says so if that is done already. Throws ConfigError, FolderError. Returns done or interrupted.
+Exit run_study(RunOptions const& options);
+
+/// Validates the file and prints the resolved configuration.
+Exit check_study(RunOptions const& options);
+
+/// All kinds of studies, for the section `study: {kind: …}`.
+Choice study_choice();
+
+/// Fresh settings of a whole file with a study, for its schema.
+std::unique_ptr<Settings> study_file();
+
+/// Lines of text with a title; the first row is the head.
+struct StudyTable {
+  std::string title;
+  std::vector<std::vector<std::string>> rows;
+  bool detail = false;  ///< for summary.md, not for the terminal
+};
+
+/// What came of a study.
+struct StudyResult {
+  std::vector<std::vector<std::string>> csv;            ///< results.csv, its header first
+  std::vector<StudyTable> tables;                       ///< for the terminal and summary.md
+  std::vector<std::string> sentences;                   ///< what is to be said of them
+  std::vector<std::pair<std::string, double>> figures;  ///< for summary.json
+};
+
+/// What a study needs to know beside its settings.
+struct StudyContext {
+  std::string name = "study";
+  std::uint64_t seed = 1;
+  Places places{};
+  bool quiet = true;
+};
+
+/// A kind of study: its name and help, fresh settings, and how to make it. A file that adds one says
+/// `bool const registered = register_study("worked_example", "…", work_example);` and nothing else needs to know.
+struct StudyKind {
+  std::string name, help;
+  std::function<std::shared_ptr<Settings>()> make;
+  /// Nothing if it was interrupted.
+  std::function<std::optional<StudyResult>(Settings const&, StudyContext const&)> measure;
+};
+bool register_study(StudyKind kind);
+
+template <class S>
+bool register_study(std::string name, std::string help, std::optional<StudyResult> (*measure)(S const&, StudyContext const&)) {
+  return register_study(
+      {std::move(name), std::move(help), [] { return std::make_shared<S>(); },
+       [measure](Settings const& settings, StudyContext const& context) { return measure(dynamic_cast<S const&>(settings), context); }});
+}
+
+/// Makes the study that a filled-in study_choice() describes.
+std::optional<StudyResult> measure(Choice const& study, StudyContext const& context);
+
+}  // namespace heed

@@ -1,0 +1,315 @@
+#include "experiments/study/study.hpp"
+
+#include <cmath>
+#include <map>
+#include <sstream>
+
+#include <doctest/doctest.h>
+#include <nlohmann/json.hpp>
+
+#include "autograd/graph.hpp"
+#include "autograd/operations.hpp"
+#include "autograd/parallel.hpp"
+#include "experiments/study/quadrature.hpp"
+#include "experiments/study/softmax_scaling.hpp"
+#include "tests/program.hpp"
+
+TEST_SUITE("study") {
+  using namespace heed;
+
+  namespace {
+
+  void check_close(double found, double wanted, double tolerance) {
+    INFO("found ", found, ", wanted ", wanted);
+    CHECK(std::abs(found - wanted) <= tolerance);
+  }
+
+  std::vector<std::vector<std::string>> read_csv(std::filesystem::path const& file) {
+    std::vector<std::vector<std::string>> rows;
+    std::istringstream lines(test::get(file));
+    for (std::string line; std::getline(lines, line);) {
+      rows.emplace_back();
+      std::istringstream cells(line + ",");  // an empty last cell counts
+      for (std::string cell; std::getline(cells, cell, ',');) rows.back().push_back(cell);
+    }
+    return rows;
+  }
+
+  /// The study in a folder, quietly, with assignments.
+  test::Outcome run_study_file(test::Folder const& folder, std::string const& text, std::vector<std::string> const& more = {}) {
+    test::put(folder / "study.yaml", text);
+    std::vector<std::string> arguments{"run", folder / "study.yaml", "--output", (folder / "runs").string()};
+    arguments.insert(arguments.end(), more.begin(), more.end());
+    return test::run_heed(arguments);
+  }
+
+  }  // namespace
+
+  // ---------------------------------------------------------------- theory
+
+  TEST_CASE("quadrature over normal logits gives the reference values") {
+    struct Reference {
+      double variance;
+      std::int64_t keys;
+      double trace, frobenius_squared, entropy, max_weight;
+    };
+    for (Reference const& r : {Reference{0.25, 2, 0.4492467360, 0.2054500682, 0.6399512953, 0.63112661},
+                               {0.25, 64, 0.9800735878, 0.0193166444, 4.0366524309, 0.04558417},
+                               {1, 10, 0.8053126063, 0.1212943102, 1.9235512892, 0.32026435},
+                               {1, 256, 0.9896655357, 0.0099198370, 5.0521906191, 0.04302565},
+                               {4, 4, 0.4255860440, 0.1212439043, 0.7710466164, 0.68586990},
+                               {16, 32, 0.4817105198, 0.1005844374, 1.0796311704, 0.64337200},
+                               {64, 10, 0.1895917934, 0.0550038731, 0.3440285694, 0.86613430},
+                               {256, 2, 0.0351493177, 0.0117391774, 0.0577448804, 0.97562004},
+                               {256, 256, 0.1760148324, 0.0495511185, 0.3272958200, 0.87564705}}) {
+      CAPTURE(r.variance);
+      CAPTURE(r.keys);
+      auto const e = softmax_of_normal_logits(r.variance, {r.keys}).front();
+      check_close(e.trace, r.trace, 1e-9);
+      check_close(e.frobenius_squared, r.frobenius_squared, 1e-9);
+      check_close(e.entropy, r.entropy, 1e-9);
+      check_close(e.max_weight, r.max_weight, 1e-6);
+    }
+  }
+
+  TEST_CASE("two keys: the largest weight is the mean of a sigmoid") {
+    for (double const variance : {0.01, 1.0, 50.0}) {
+      double expected = 0;
+      for (double t = 0.0005; t < 10; t += 0.001)
+        expected += 0.002 * std::exp(-t * t / 2) / std::sqrt(2 * M_PI) / (1 + std::exp(-std::sqrt(2 * variance) * t));
+      check_close(softmax_of_normal_logits(variance, {2}).front().max_weight, expected, 1e-7);
+    }
+  }
+
+  TEST_CASE("quadrature over Gaussian queries gives the reference values, and its derivative by the variance is half the trace") {
+    std::vector<std::int64_t> const keys{10, 64};
+    auto const raw = softmax_of_gaussian_products(64, 1, keys), scaled = softmax_of_gaussian_products(64, 0.125, keys);
+    check_close(raw[0].softmax.trace, .19170651, 1e-8);
+    check_close(raw[0].softmax.frobenius_squared, .05547352, 1e-8);
+    check_close(raw[0].softmax.entropy, .34848445, 1e-8);
+    check_close(raw[1].softmax.trace, .29138329, 1e-8);
+    check_close(raw[1].softmax.frobenius_squared, .07348711, 1e-8);
+    check_close(scaled[0].softmax.frobenius_squared, .12095306, 1e-8);
+    check_close(scaled[1].softmax.entropy, 3.68570519, 1e-8);
+    auto const log_sum = [](double variance) {
+      auto const e = softmax_of_normal_logits(variance, {10}).front();
+      return e.entropy + variance * e.trace;
+    };
+    check_close((log_sum(4.001) - log_sum(3.999)) / 0.002, softmax_of_normal_logits(4, {10}).front().trace / 2, 1e-6);
+    // With few logits of small variance J is nearly constant, 1/n (I − 11ᵀ/n): ‖J z‖² is that of a centred vector over n².
+    check_close(softmax_of_normal_logits(1e-6, {4}).front().along_logits, 1e-6 * 3 / 16, 1e-10);
+  }
+
+  TEST_CASE("the largest of standard normals") {
+    check_close(expected_maximum(2), 0.5641895835, 1e-9);
+    check_close(expected_maximum(10), 1.5387527308, 1e-9);
+    check_close(expected_maximum(256), 2.8268632789, 1e-9);
+  }
+
+  // ---------------------------------------------------------------- measurement
+
+  TEST_CASE("the measured Jacobian is the one that the engine differentiates") {
+    std::int64_t const n = 5, queries = 32;
+    std::vector<float> logits(static_cast<std::size_t>(n * queries));
+    draw(Law::gaussian, Stream(1, "logits"), logits);
+    for (double const factor : {0.1, 1.0, 20.0}) {
+      Saturation found;
+      measure_saturation(logits.data(), n, queries, queries, factor, found);
+      for (std::int64_t i = 0; i < queries; ++i) {
+        std::vector<double> row;
+        for (std::int64_t j = 0; j < n; ++j) row.push_back(factor * static_cast<double>(logits[static_cast<std::size_t>(j * queries + i)]));
+        Tensor z = Tensor::of(row, {n});
+        z.set_requires_grad();
+        Tensor const p = softmax(z);
+        auto const jacobi = jacobian([](Tensor const& x) { return softmax(x); }, z).to_vector();
+        double trace = 0, squared = 0, entropy = 0, largest = 0;
+        for (std::size_t j = 0; j < 5; ++j) {
+          trace += jacobi[6 * j];
+          entropy -= p.at(static_cast<std::int64_t>(j)) * std::log(p.at(static_cast<std::int64_t>(j)));
+          largest = std::max(largest, p.at(static_cast<std::int64_t>(j)));
+        }
+        for (double const x : jacobi) squared += x * x;
+        auto const at = static_cast<std::size_t>(i);
+        CHECK(found.trace[at] == doctest::Approx(trace).epsilon(1e-9));
+        CHECK(found.frobenius_squared[at] == doctest::Approx(squared).epsilon(1e-9));
+        CHECK(found.entropy[at] == doctest::Approx(entropy).epsilon(1e-9));
+        CHECK(found.max_weight[at] == doctest::Approx(largest).epsilon(1e-12));
+      }
+    }
+  }
+
+  TEST_CASE("nothing cancels where one weight is nearly 1, and ties are counted") {
+    std::vector<float> logits(48, 0.0F);
+    std::fill(logits.begin(), logits.begin() + 16, 50.0F);  // 50, 0, 0 for every query
+    Saturation found;
+    measure_saturation(logits.data(), 3, 16, 16, 1, found);
+    double const small = std::exp(-50.0);
+    CHECK(found.trace[3] == doctest::Approx(4 * small).epsilon(1e-12));
+    CHECK(found.frobenius_squared[3] == doctest::Approx(6 * small * small).epsilon(1e-12));
+    CHECK(found.entropy[3] == doctest::Approx(2 * small * 51).epsilon(1e-12));
+    std::fill(logits.begin(), logits.end(), 7.0F);
+    measure_saturation(logits.data(), 3, 16, 16, 1, found);
+    CHECK(found.trace[15] == doctest::Approx(2.0 / 3));
+    CHECK(found.frobenius_squared[15] == doctest::Approx(2.0 / 9));
+    CHECK(found.max_weight[15] == doctest::Approx(1.0 / 3));
+    CHECK(found.entropy[15] == doctest::Approx(std::log(3.0)));
+  }
+
+  TEST_CASE("components have mean 0, variance 1 and their law's kurtosis") {
+    std::vector<float> x(1 << 18);
+    for (auto const& [law, kurtosis] : {std::pair{Law::gaussian, 3.0}, {Law::uniform, 1.8}, {Law::rademacher, 1.0}}) {
+      draw(law, Stream(2, "components"), x);
+      double mean = 0, second = 0, fourth = 0, pairs = 0;
+      auto const count = static_cast<double>(x.size());
+      for (std::size_t i = 0; i < x.size(); ++i) {
+        double const value = static_cast<double>(x[i]), square = value * value;
+        mean += value / count;
+        second += square / count;
+        fourth += square * square / count;
+        if (i % 32 < 16) pairs += square * static_cast<double>(x[i + 16] * x[i + 16]) / (count / 2);  // made of the same two words
+      }
+      check_close(mean, 0, 0.01);
+      check_close(second, 1, 0.015);
+      check_close(fourth, kurtosis, 0.1);
+      check_close(pairs, 1, 0.02);
+    }
+  }
+
+  TEST_CASE("a grid agrees with theory within its standard errors, which are as small as asked for") {
+    SoftmaxScalingSettings settings;
+    settings.d_k = {1, 4, 16};
+    settings.keys = {2, 10, 32};
+    settings.precision = 0.05;
+    auto const cells = measure_grid(settings, {});
+    REQUIRE(cells);
+    REQUIRE(cells->size() == 4 * 3 * 3 * 3);
+    std::map<std::string, std::pair<double, double>> squares;
+    for (auto const& cell : *cells) {
+      for (std::size_t q = 0; q < quantities; ++q) {
+        auto const& value = cell.values[q];
+        auto const quantity = static_cast<Quantity>(q);
+        bool const gradient = quantity == Quantity::query_gradient_squared || quantity == Quantity::key_gradient_squared;
+        bool const lattice = quantity == Quantity::frobenius_median && cell.distribution == "rademacher";
+        if (!lattice) CHECK(value.has_value() == !(gradient && cell.distribution == "logits"));
+        if (!value) continue;
+        CAPTURE(cell.distribution);
+        CAPTURE(cell.scale);
+        CAPTURE(cell.d_k);
+        CAPTURE(cell.keys);
+        CAPTURE(name(quantity));
+        CHECK(value->standard_error <= 0.05 * std::abs(value->mean));
+        if (!value->theory) continue;
+        if (value->standard_error <= 1e-7 * value->mean) {  // it does not vary
+          check_close(value->mean, *value->theory, 1e-6);
+          continue;
+        }
+        double const z = (value->mean - *value->theory) / value->standard_error;
+        CHECK(std::abs(z) < 5);
+        auto& [sum, count] = squares[cell.distribution];
+        sum += z * z;
+        ++count;
+      }
+    }
+    for (auto const& [distribution, sum] : squares) {
+      CAPTURE(distribution);
+      CHECK(sum.first / sum.second > 0.5);
+      CHECK(sum.first / sum.second < 1.8);
+    }
+  }
+
+  TEST_CASE("the number of threads does not change a bit") {
+    SoftmaxScalingSettings settings;
+    settings.d_k = {8};
+    settings.keys = {4};
+    settings.precision = 0.05;
+    int const before = threads();
+    set_threads(1);
+    auto const one = measure_grid(settings, {});
+    set_threads(3);
+    auto const three = measure_grid(settings, {});
+    set_threads(before);
+    REQUIRE((one && three));
+    CHECK(report(settings, *one).csv == report(settings, *three).csv);
+  }
+
+  // ---------------------------------------------------------------- the program
+
+  TEST_CASE("a study leaves its folder: configuration, results.csv, summaries; and is not made twice") {
+    test::Folder const folder;
+    std::string const text =
+        "name: small\nstudy: {kind: softmax_scaling, d_k: [64, 128, 256], keys: [4], scale: [none], "
+        "distribution: [logits, uniform], precision: 0.2}\n";
+    auto const first = run_study_file(folder, text);
+    CHECK(first.code == 0);
+    CHECK(first.output.find("logits, 4 keys") != std::string::npos);
+    auto const path = folder / "runs/small";
+    auto const rows = read_csv(path / "results.csv");
+    CHECK(rows.front() == std::vector<std::string>{"distribution", "scale", "d_k", "keys", "quantity", "mean", "standard_error", "theory"});
+    CHECK(rows.size() == 1 + 3 * (7 + 9));
+    for (auto const& row : rows) CHECK(row.size() == 8);
+    CHECK(test::get(path / "summary.md").find("| logits | none | 4 | trace |") != std::string::npos);
+    auto const summary = nlohmann::json::parse(test::get(path / "summary.json"));
+    CHECK(summary["finished"] == true);
+    CHECK(summary["figures"]["slope.logits.none.4.trace"].get<double>() == doctest::Approx(-0.5).epsilon(0.2));
+    CHECK(test::get(path / "config.yaml").find("keys: [4.0]") != std::string::npos);
+
+    auto const again = run_study_file(folder, text);
+    CHECK(again.code == 0);
+    CHECK(again.output.find("finished already") != std::string::npos);
+    auto const other = run_study_file(folder, text, {"seed=2"});
+    CHECK(other.code == 2);
+    CHECK(other.errors.find("what differs: seed") != std::string::npos);
+    auto const fresh = run_study_file(folder, text, {"seed=2", "--fresh", "--quiet"});
+    CHECK(fresh.code == 0);
+    CHECK(fresh.output.empty());
+    CHECK(read_csv(path / "results.csv") != rows);
+    CHECK(std::filesystem::exists(folder / "runs/small.old-1/results.csv"));
+  }
+
+  TEST_CASE("the worked example's numbers") {
+    test::Folder const folder;
+    CHECK(run_study_file(folder, "study: worked_example\n").code == 0);
+    std::map<std::string, double> found;
+    for (auto const& row : read_csv(folder / "runs/worked_example/results.csv"))
+      if (row[0] != "variant") found[row[0] + " " + row[1] + row[2] + row[3]] = std::stod(row[4]);
+    check_close(found.at(" K22"), 4, 0);
+    check_close(found.at(" Q33"), 3, 0);
+    check_close(found.at(" V22"), 8, 0);
+    check_close(found.at(" S22"), 16, 0);
+    check_close(found.at("unscaled P11"), 0.06337893833303762, 1e-12);
+    check_close(found.at("unscaled O32"), 7.759892254657784, 1e-12);
+    check_close(found.at("scaled P31"), 0.0074448923770739665, 1e-12);
+    check_close(found.at("scaled O12"), 6.319371012215333, 1e-12);
+    check_close(found.at("causal O13"), 3, 0);
+    check_close(found.at("causal O23"), 1.8432523806644153e-05, 1e-12);
+    check_close(found.at("unscaled dV21"), 2.3308552975042596, 1e-12);
+    check_close(found.at("unscaled dS13"), .3677198745615737, 1e-12);
+    check_close(found.at("unscaled dx23"), 9.201891227733629, 1e-12);
+    auto const changed = run_study_file(folder, "name: changed\nstudy: {kind: worked_example, x: [[2, 0, 1, 0], [0, 2, 0, 2]]}\n");
+    CHECK(changed.code == 0);
+    CHECK(read_csv(folder / "runs/changed/results.csv").size() > 1);
+  }
+
+  TEST_CASE("what a study cannot mean is refused with its place") {
+    test::Folder const folder;
+    auto const refused = [&](std::string const& text, std::string const& message) {
+      CAPTURE(text);
+      auto const outcome = run_study_file(folder, text);
+      CHECK(outcome.code == 2);
+      INFO(outcome.errors);
+      CHECK(outcome.errors.find(message) != std::string::npos);
+    };
+    refused("study: softmax_scalin\n", "study.yaml:1:8: 'study' wants one of");
+    refused("study:\n  kind: softmax_scaling\n  dk: [1]\n", "study.yaml:3:3: unknown key 'study.dk'; did you mean 'd_k'?");
+    refused("study: {kind: softmax_scaling, d_k: [1.5]}\n", "study.yaml:1:37: study.d_k: 1.5 is not an integer");
+    refused("study: {kind: softmax_scaling, keys: [1]}\n", "'study.keys[0]' wants a number ≥ 2 and ≤ 4096");
+    refused("study: {kind: softmax_scaling, scale: [sqrt]}\n", "did you mean 'rsqrt'?");
+    refused("study: {kind: softmax_scaling, distribution: []}\n", "study.distribution: is empty");
+    refused("study: {kind: worked_example, x: [[1, 0], [2, a]]}\n",
+            "study.yaml:1:47: 'study.x[1][1]' wants rows of numbers, [[1, 2], [3, 4]]");
+    refused("study: {kind: worked_example, x: [[1, 0], [2]]}\n", "study.x: row 2 has 1 numbers, row 1 has 2");
+    refused("study: {kind: worked_example, x: [[1, 0]]}\n", "study.key: has 4 rows, but the rows of x have 2 numbers");
+    refused("study: worked_example\nmodel: {kind: gpt}\n", "study.yaml:2:1: unknown key 'model'");
+    refused("study: worked_example\nname: ../elsewhere\n", "is not the name of a folder");
+  }
+}
