@@ -29,6 +29,7 @@ class Pages : public CLI::FormatterBase {
         {"run", "heed run CONFIG [key.path=value …]"},
         {"plan", "heed plan CONFIG [key.path=value …]"},
         {"check", "heed check CONFIG [key.path=value …]"},
+        {"report", "heed report DIR …"},
         {"sample", "heed sample RUN [--prompt TEXT …]"},
         {"inspect", "heed inspect RUN --text TEXT"},
         {"bench", "heed bench [TOPIC [NAME …]]"},
@@ -155,6 +156,17 @@ void add_commands(CLI::App& app, CommandLine& line) {
   auto& check = add_command(app, line, "check", "validate a file and print it with everything it leaves to defaults; train nothing");
   add_config(check, line);
   check.footer("example:\n  heed check configs/gpt/grammar.yaml model.layers=6");
+
+  auto& report = add_command(app, line, "report", "write the report of finished ablations and runs again, from what is on disk");
+  report
+      .add_option_function<std::vector<std::string>>(
+          "DIR", [&](std::vector<std::string> const& folders) { line.report.folders.assign(folders.begin(), folders.end()); },
+          "folders or names of ablations and runs")
+      ->required()
+      ->type_name("");
+  report.footer(
+      "Each folder gets its report.html and figures/*.svg and *.pdf; several of them one report.html more, in the output folder.\n\n"
+      "example:\n  heed report runs/attention runs/positions");
 
   auto& sample = add_command(app, line, "sample", "write text with a trained model");
   auto& options = line.sample;
@@ -311,12 +323,12 @@ CommandLine parse_command_line(std::vector<std::string> arguments) {
   }
   if (command == nullptr)
     throw refusal("command line",
-                  "a command is missing: run, plan, check, sample, inspect, bench, compare, schema or list (see heed --help)");
+                  "a command is missing: run, plan, check, report, sample, inspect, bench, compare, schema or list (see heed --help)");
   line.command = command->get_name();
   if (line.command == "sample") find_run(line.sample);
   line.run.threads = line.threads;
-  line.sample.places = line.inspect.places = line.run.places;
-  line.inspect.quiet = line.run.quiet;
+  line.sample.places = line.inspect.places = line.report.places = line.run.places;
+  line.inspect.quiet = line.report.quiet = line.run.quiet;
   return line;
 }
 

@@ -8,6 +8,7 @@
 
 #include "experiments/bench.hpp"
 #include "experiments/inspect.hpp"
+#include "experiments/report/report.hpp"
 #include "experiments/run.hpp"
 #include "experiments/sample.hpp"
 
@@ -16,11 +17,12 @@ namespace heed {
 /// What was asked for on the command line.
 struct CommandLine {
   std::string page;     ///< --help and --version: all there is to do is to print it
-  std::string command;  ///< run, plan, check, sample, inspect, bench, compare, schema, list
+  std::string command;  ///< run, plan, check, report, sample, inspect, bench, compare, schema, list
   RunOptions run;       ///< for run, plan and check
   SampleOptions sample;
   InspectOptions inspect;
   BenchOptions bench;
+  ReportOptions report;
   std::vector<std::filesystem::path> runs;  ///< for compare
   std::string topic;                        ///< for list; empty: which topics there are
   bool markdown = false;                    ///< for list

@@ -2,12 +2,17 @@
 
 #include <algorithm>
 #include <array>
+#include <charconv>
+#include <cstring>
+#include <fstream>
+#include <iterator>
 #include <limits>
 #include <span>
 
 #include <fmt/format.h>
 
 #include "autograd/error.hpp"
+#include "experiments/data/tokenizer.hpp"
 #include "experiments/utf8.hpp"
 #include "nn/atomic_file.hpp"
 
@@ -49,7 +54,124 @@ std::string description(NpyArray const& array) {
   return text + little_endian(array.name.size() + 4, 2) + little_endian(0, 2);
 }
 
+/// Bytes that are read from a file, and refuse to be read beyond its end.
+class Bytes {
+ public:
+  Bytes(std::string_view bytes, std::string const& what) : bytes_(bytes), what_(what) {}
+  std::string_view at(std::uint64_t from, std::uint64_t count) const {
+    if (from > bytes_.size() || count > bytes_.size() - from) refuse("is cut off");
+    return bytes_.substr(from, count);
+  }
+  std::uint64_t number(std::uint64_t from, int count) const {
+    std::uint64_t value = 0;
+    auto const text = at(from, static_cast<std::uint64_t>(count));
+    for (int i = count - 1; i >= 0; --i) value = value << 8 | static_cast<unsigned char>(text[static_cast<std::size_t>(i)]);
+    return value;
+  }
+  std::uint64_t size() const { return bytes_.size(); }
+  [[noreturn]] void refuse(std::string const& why) const { throw FileError(fmt::format("{}: {}", what_, why)); }
+
+ private:
+  std::string_view bytes_;
+  std::string const& what_;
+};
+
+/// What an .npy says of itself, and its elements.
+struct Npy {
+  std::string descr;
+  std::vector<std::int64_t> shape;
+  std::string_view elements;
+  std::int64_t count = 1;
+};
+
+Npy parse(NpyArray const& array) {
+  Bytes const bytes(array.npy, array.name);
+  if (bytes.at(0, 6) != "\x93NUMPY") bytes.refuse("is no .npy array");
+  int const width = bytes.number(6, 1) == 1 ? 2 : 4;  // of the header's length, in version 1 and later ones
+  auto const length = bytes.number(8, width), start = 8 + static_cast<std::uint64_t>(width);
+  std::string const header(bytes.at(start, length));
+  auto const value = [&](std::string const& key, char const* open, char close) {
+    auto const at = header.find("'" + key + "': " + open);
+    auto const from = at + key.size() + 4 + std::strlen(open), to = header.find(close, from);
+    if (at == header.npos || to == header.npos) bytes.refuse("has no " + key);
+    return header.substr(from, to - from);
+  };
+  Npy npy{value("descr", "'", '\''), {}, bytes.at(start + length, bytes.size() - start - length)};
+  if (header.find("'fortran_order': False") == header.npos) bytes.refuse("is not row-major");
+  auto const shape = value("shape", "(", ')');
+  for (char const *at = shape.data(), *const end = at + shape.size(); at < end;) {
+    std::int64_t size = 0;
+    auto const [next, error] = std::from_chars(at, end, size);
+    if (error != std::errc() || size < 0 || (size > 0 && npy.count > (std::int64_t{1} << 40) / size)) bytes.refuse("has no shape");
+    npy.shape.push_back(size);
+    npy.count *= size;
+    for (at = next; at < end && (*at == ',' || *at == ' ');) ++at;
+  }
+  return npy;
+}
+
+template <class T>
+Tensor numbers(Npy const& npy, DType dtype, std::string const& name) {
+  if (npy.elements.size() != static_cast<std::size_t>(npy.count) * sizeof(T)) throw FileError(name + ": size and shape differ");
+  Tensor result(Shape(std::span<std::int64_t const>(npy.shape)), dtype);
+  if (npy.count > 0) std::memcpy(result.mutable_data<T>().data(), npy.elements.data(), npy.elements.size());
+  return result;
+}
+
 }  // namespace
+
+Tensor NpyArray::tensor() const {
+  Npy const found = parse(*this);
+  if (found.descr == "<f4") return numbers<float>(found, DType::float32, name);
+  if (found.descr == "<f8") return numbers<double>(found, DType::float64, name);
+  if (found.descr == "<i8") return numbers<std::int64_t>(found, DType::int64, name);
+  throw FileError(fmt::format("{}: has elements of type {}, not <f4, <f8 or <i8", name, found.descr));
+}
+
+std::vector<std::string> NpyArray::texts() const {
+  Npy const found = parse(*this);
+  std::uint64_t longest = 0;
+  auto const* const end = found.descr.data() + found.descr.size();
+  if (!found.descr.starts_with("<U") || std::from_chars(found.descr.data() + 2, end, longest).ptr != end || longest > 0xFFFF ||
+      found.elements.size() != static_cast<std::size_t>(found.count) * longest * 4)
+    throw FileError(fmt::format("{}: holds no texts", name));
+  Bytes const bytes(found.elements, name);
+  std::vector<std::string> result;
+  for (std::uint64_t i = 0; i < static_cast<std::uint64_t>(found.count); ++i) {
+    std::string& text = result.emplace_back();
+    for (std::uint64_t k = 0; k < longest; ++k) {
+      auto const point = static_cast<char32_t>(bytes.number(4 * (i * longest + k), 4));
+      if (point == 0) break;
+      text += to_utf8(point > 0x10FFFF || (point >= 0xD800 && point < 0xE000) ? U'\uFFFD' : point);
+    }
+  }
+  return result;
+}
+
+std::map<std::string, NpyArray> read_npz(std::filesystem::path const& path) {
+  std::ifstream file(path, std::ios::binary);
+  if (!file) throw FileError(fmt::format("{}: cannot be read", path.string()));
+  std::string const content(std::istreambuf_iterator<char>(file), {}), name = path.string();
+  Bytes const bytes(content, name);
+  constexpr std::uint64_t end_size = 22;
+  if (bytes.size() < end_size || bytes.at(bytes.size() - end_size, 4) != "PK\x05\x06") bytes.refuse("is no .npz file, or is cut off");
+  auto const end = bytes.size() - end_size;
+  std::map<std::string, NpyArray> arrays;
+  auto at = bytes.number(end + 16, 4);
+  for (auto left = bytes.number(end + 10, 2); left > 0; --left) {
+    if (bytes.at(at, 4) != "PK\x01\x02") bytes.refuse("has a damaged directory");
+    if (bytes.number(at + 10, 2) != 0) bytes.refuse("is compressed (numpy.savez writes what can be read here)");
+    auto const size = bytes.number(at + 24, 4), length = bytes.number(at + 28, 2), local = bytes.number(at + 42, 4);
+    std::string key(bytes.at(at + 46, length));
+    if (key.ends_with(".npy")) key.resize(key.size() - 4);
+    auto const start = local + 30 + bytes.number(local + 26, 2) + bytes.number(local + 28, 2);
+    std::string npy(bytes.at(start, size));
+    if (crc32(npy) != bytes.number(at + 16, 4)) bytes.refuse(fmt::format("{} is damaged", key));
+    arrays.emplace(key, NpyArray{key, std::move(npy)});
+    at += 46 + length + bytes.number(at + 30, 2) + bytes.number(at + 32, 2);
+  }
+  return arrays;
+}
 
 NpyArray NpyArray::of(std::string name, Tensor const& values) {
   std::vector<std::int64_t> const shape(values.shape().begin(), values.shape().end());

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <map>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -18,11 +19,18 @@ struct NpyArray {
   static NpyArray of(std::string name, Tensor const& values);
   /// A one-dimensional array of texts (dtype `<U…`, UTF-32 padded with zeros); the texts are UTF-8.
   static NpyArray of(std::string name, std::vector<std::string> const& texts);
+
+  /// The numbers (dtypes `<f4`, `<f8`, `<i8`) or texts (`<U…`, flattened) that it holds. Throws FileError if it holds something else.
+  Tensor tensor() const;
+  std::vector<std::string> texts() const;
 };
 
 /// Writes arrays as numpy.savez does: a zip archive, not compressed, of one NAME.npy each; `numpy.load(path)["NAME"]` reads them. The file
 /// appears whole or not at all. Throws FileError, also beyond the 4 GB of a plain zip.
 void write_npz(std::filesystem::path const& path, std::vector<NpyArray> const& arrays);
+
+/// The arrays of an .npz file that is not compressed, by name. Throws FileError if it is damaged or no such file.
+std::map<std::string, NpyArray> read_npz(std::filesystem::path const& path);
 
 /// CRC-32 as in zip, gzip and PNG (polynomial 0xEDB88320).
 std::uint32_t crc32(std::string_view bytes);

@@ -1,0 +1,21 @@
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <vector>
+
+#include "experiments/report/material.hpp"
+
+namespace heed {
+
+/// Attention maps for the page's viewer, as JSON, from attention/step-*.npz of one trial an arm (its first seed that has some):
+///   {"texts": [[token, …], …],
+///    "arms": [{"name", "seed", "steps": [{"step", "examples": [index into texts, …],
+///                                         "layers": [{"name", "heads", "queries", "keys", "weights"}, …]}, …]}, …]}
+/// `weights` are bytes in base64, [example, head, query, key], 255 for a weight of 1. At most `budget` bytes: steps and then examples are
+/// thinned out and texts cut until it fits. Empty if there are no maps; a damaged file becomes a warning of the material.
+std::string attention_maps(Material& material, std::size_t budget);
+
+std::string base64(std::string_view bytes);
+
+}  // namespace heed

@@ -1,0 +1,181 @@
+#include "experiments/report/figures.hpp"
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <set>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "experiments/report/forest.hpp"
+#include "experiments/report/heat_maps.hpp"
+#include "experiments/report/traces.hpp"
+#include "experiments/table.hpp"
+
+namespace heed {
+
+namespace {
+
+/// How a metric falls or rises: all of training at the left, its second half at the right in a scale of its own.
+std::optional<Figure> learning_curves(Material const& material, std::string const& metric) {
+  auto const traces = traces_of(material, metric, false);
+  if (traces.empty()) return std::nullopt;
+  double const last = end_of_training(traces), labels = label_width(traces);
+  double const height = std::max(2.6, 0.7 + label_height * static_cast<double>(traces.size()));
+  auto const outlier = outliers_among(traces);
+  Range whole, half = range_from(traces, last / 2, outlier);
+  for (auto const& trace : traces) {
+    whole.include(trace.curve.front().mean);
+    for (auto const& point : trace.curve)
+      if (point.step >= last / 10) whole.include(point.mean);
+  }
+  whole.widen(0.04);
+  if (!(half.low < half.high) || !(whole.low < whole.high)) return std::nullopt;
+
+  double const top = height - 0.12, bottom = 0.46, right = Figure::width - labels, gap = 0.5, left = 0.58;
+  double const panel = (right - left - gap) / 2;
+  Figure figure{.name = metric, .title = axis_name(material, metric), .caption = "", .height = height, .commands = ""};
+  figure.commands =
+      blocks(traces) + plot_style + "set multiplot\n" + margins(left, left + panel, bottom, top, height) + x_steps(0, last) +
+      fmt::format("set ylabel {} offset 0.5\nset yrange [{:.8g}:{:.8g}]\n", gnuplot_text(figure.title), whole.low, whole.high) +
+      plot(traces, whole) + margins(right - panel, right, bottom, top, height) + x_steps(last / 2, last) +
+      fmt::format("unset ylabel\nset yrange [{:.8g}:{:.8g}]\n", half.low, half.high) + direct_labels(traces, half, top - bottom) +
+      plot(traces, half) + "unset multiplot\n";
+  figure.caption =
+      fmt::format("{}. Left: all of training; right: its second half in a scale of its own{}.", seeds_said(material),
+                  std::ranges::any_of(traces, outlier, &Trace::end) ? ", which leaves out what lies far from the others (arrows)" : "");
+  std::ranges::replace(figure.name, '.', '_');
+  return figure;
+}
+
+/// The paired difference to the baseline along training.
+std::optional<Figure> difference_curves(Material const& material) {
+  if (material.baseline_arm() == nullptr) return std::nullopt;
+  auto const traces = traces_of(material, material.metric, true);
+  if (traces.empty()) return std::nullopt;
+  double const last = end_of_training(traces);
+  double const height = std::max(2.4, 0.7 + label_height * static_cast<double>(traces.size()));
+  auto const outlier = outliers_among(traces);
+  Range range = range_from(traces, last / 4, outlier);
+  range.include(0);
+  if (!(range.low < range.high)) return std::nullopt;
+  double const top = height - 0.12, bottom = 0.46;
+  Figure figure{.name = "difference_curves",
+                .title = "Difference to " + material.baseline + " along training",
+                .caption = "",
+                .height = height,
+                .commands = ""};
+  figure.commands = blocks(traces) + plot_style + margins(0.65, Figure::width - label_width(traces), bottom, top, height) +
+                    x_steps(0, last) +
+                    fmt::format("set ylabel {} offset 0.5\nset yrange [{:.8g}:{:.8g}]\n",
+                                gnuplot_text("difference in " + axis_name(material, material.metric)), range.low, range.high) +
+                    "set arrow 1 from graph 0, first 0 to graph 1, first 0 nohead lc rgb 'black' lw 0.8\n" +
+                    direct_labels(traces, range, top - bottom) + plot(traces, range);
+  figure.caption = fmt::format("Arm minus {} with the same seed and data; mean and 95 % interval over the seeds. {} is better.",
+                               material.baseline, material.better == "lower" ? "Below 0" : "Above 0");
+  return figure;
+}
+
+std::optional<double> as_number(std::string const& text) {
+  double value = 0;
+  auto const [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  return error == std::errc() && end == text.data() + text.size() && std::isfinite(value) ? std::optional(value) : std::nullopt;
+}
+
+/// The metric over a varied key with three numbers or more, a line for each choice of the other keys.
+std::vector<Figure> over_keys(Material const& material) {
+  std::vector<Figure> result;
+  for (auto const& key : material.varied) {
+    std::vector<Trace> traces;
+    std::set<double> places;
+    for (auto const& arm : material.arms) {
+      std::optional<double> place;
+      std::string rest;
+      for (auto const& [name, value] : arm.keys) {
+        if (name == key)
+          place = as_number(value);
+        else
+          rest += (rest.empty() ? "" : ", ") + value;
+      }
+      if (!place || !arm.mean) continue;
+      places.insert(*place);
+      auto line = std::ranges::find(traces, rest, &Trace::name);
+      if (line == traces.end()) line = traces.insert(traces.end(), {rest, {line_colour(traces.size() % 7), 1 + traces.size() / 7}, {}});
+      auto const interval = arm.interval.value_or(Interval{*arm.mean, *arm.mean});
+      line->curve.push_back({*place, *arm.mean, interval.low, interval.high});
+    }
+    if (places.size() < 3) continue;
+    Range range;
+    for (auto& trace : traces) {
+      std::ranges::sort(trace.curve, {}, &CurvePoint::step);
+      trace.name = cut(trace.name, 26);
+      for (auto const& point : trace.curve) range.include(point.low), range.include(point.high);
+    }
+    range.widen(0.05);
+    bool const powers = *places.begin() > 0 && *places.rbegin() >= 8 * *places.begin();
+    double const height = std::max(2.6, 0.7 + label_height * static_cast<double>(traces.size())), top = height - 0.12, bottom = 0.46;
+    std::vector<std::string> tics, plots;
+    for (double const place : places) tics.push_back(fmt::format("{:g}", place));
+    for (std::size_t i = 0; i < traces.size(); ++i)
+      plots.push_back(fmt::format("$c{0} using 1:2:3:4 with yerrorlines pt 7 ps 0.5 lw 1.3 dt {2} lc rgb '{1}'", i, traces[i].style.colour,
+                                  traces[i].style.dash));
+    Figure figure{.name = "over_" + key,
+                  .title = axis_name(material, material.metric) + " over " + key,
+                  .caption = "",
+                  .height = height,
+                  .commands = ""};
+    std::ranges::replace_if(
+        figure.name, [](char c) { return c == '.' || c == '/'; }, '_');
+    figure.commands = blocks(traces) + plot_style + margins(0.65, Figure::width - label_width(traces), bottom, top, height) +
+                      (powers ? "set logscale x 2\n" : "") + fmt::format("set xtics ({})\n", fmt::join(tics, ", ")) +
+                      (powers ? fmt::format("set xrange [{}:{}]\n", *places.begin() / 1.2, *places.rbegin() * 1.2)
+                              : "set offsets graph 0.03, graph 0.03, 0, 0\n") +
+                      fmt::format("set xlabel {}\nset ylabel {} offset 0.5\nset yrange [{:.8g}:{:.8g}]\n", gnuplot_text(key),
+                                  gnuplot_text(axis_name(material, material.metric)), range.low, range.high) +
+                      direct_labels(traces, range, top - bottom) + fmt::format("plot {}\n", fmt::join(plots, ", \\\n  "));
+    figure.caption = fmt::format("{}.", seeds_said(material));
+    result.push_back(std::move(figure));
+  }
+  return result;
+}
+
+/// The metrics that are worth a curve: the ablation's own, the training loss, other validation metrics, and what a probe says of the whole
+/// model.
+std::vector<std::string> metrics_of(Material const& material) {
+  std::vector<std::string> metrics{material.metric};
+  std::set<std::string> found;
+  for (auto const& arm : material.arms)
+    for (auto const& [seed, history] : arm.histories)
+      for (auto const& [name, series] : history) found.insert(name);
+  auto const add = [&](std::string const& name) {
+    if (metrics.size() < 8 && found.contains(name) && std::ranges::find(metrics, name) == metrics.end()) metrics.push_back(name);
+  };
+  add("loss");
+  for (auto const& name : found)
+    if (name.starts_with("validation.") && !name.ends_with("excess")) add(name);
+  for (auto const& name : found)
+    if (name.starts_with("probe.curvature.")) add(name);
+  if (material.single) add("grad_norm"), add("lr");
+  return metrics;
+}
+
+}  // namespace
+
+std::vector<Figure> figures(Material const& material) {
+  std::vector<Figure> result;
+  auto const add = [&](std::optional<Figure> figure) {
+    if (figure) result.push_back(std::move(*figure));
+  };
+  add(forest(material));
+  for (auto& figure : over_keys(material)) result.push_back(std::move(figure));
+  auto const metrics = metrics_of(material);
+  for (auto const& metric : metrics) {
+    add(learning_curves(material, metric));
+    if (metric == material.metric) add(difference_curves(material));
+  }
+  for (auto& figure : heat_maps(material)) result.push_back(std::move(figure));
+  return result;
+}
+
+}  // namespace heed

@@ -1,0 +1,40 @@
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace heed {
+
+/// A figure, defined once: what gnuplot is told, but for terminal and output.
+struct Figure {
+  std::string name;     ///< of its files
+  std::string title;    ///< a heading
+  std::string caption;  ///< what is to be seen and how it was computed; the text for those who do not see it
+  double height = 2.6;  ///< in inches, as printed
+  std::string commands;
+  static constexpr double width = 5.5;  ///< a page's text
+};
+
+/// The same figure for the screen and for print.
+struct Drawing {
+  std::string svg, pdf;
+};
+
+/// Draws a figure; nothing if gnuplot is not installed. Equal commands make equal bytes. Throws Error with gnuplot's words if it refuses.
+std::optional<Drawing> draw(Figure const& figure);
+
+/// A text for gnuplot, in quotes inside which nothing has a meaning.
+std::string gnuplot_text(std::string_view text);
+
+/// Colours of figures: the palette of Okabe and Ito 2008, which colour-blind people tell apart, without its yellow; ink first.
+std::string line_colour(std::size_t index);
+
+/// The distance of about so many ticks, at most, over a range: 1, 2 or 5 times a power of ten.
+double tick_step(double range, double count);
+
+/// An SVG by gnuplot as part of a page: without its head, its ids made unique by a prefix, its colours those of the page (custom properties
+/// --ink, --faint, --series1 …), with a name for screen readers.
+std::string inlined(std::string svg, std::string const& prefix, std::string const& title, std::string const& caption);
+
+}  // namespace heed

@@ -1,0 +1,210 @@
+#include "experiments/report/material.hpp"
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <fstream>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "autograd/error.hpp"
+
+namespace heed {
+
+namespace fs = std::filesystem;
+using Json = nlohmann::ordered_json;
+
+namespace {
+
+std::optional<std::string> content(fs::path const& path) {
+  std::ifstream file(path, std::ios::binary);
+  if (!file) return std::nullopt;
+  return std::string(std::istreambuf_iterator<char>(file), {});
+}
+
+/// A number that may be absent, null, or a text like "NaN".
+std::optional<double> real(Json const& json, char const* key) {
+  auto const found = json.find(key);
+  if (found == json.end() || !found->is_number()) return std::nullopt;
+  return found->get<double>();
+}
+
+std::optional<Interval> interval(Json const& json) {
+  auto const found = json.find("interval");
+  if (found == json.end() || !found->is_array() || found->size() != 2 || !(*found)[0].is_number() || !(*found)[1].is_number())
+    return std::nullopt;
+  return Interval{(*found)[0].get<double>(), (*found)[1].get<double>()};
+}
+
+/// Each key with its value as one text.
+std::vector<std::pair<std::string, std::string>> texts(Json const& json, char const* key) {
+  std::vector<std::pair<std::string, std::string>> result;
+  auto const found = json.find(key);
+  if (found == json.end() || !found->is_object()) return result;
+  for (auto const& [name, value] : found->items()) result.emplace_back(name, value.is_string() ? value.get<std::string>() : value.dump());
+  return result;
+}
+
+void take_costs(Json const& json, ReportedArm& arm) {
+  arm.parameters = json.value("parameters", std::int64_t{0});
+  arm.seconds = real(json, "time.seconds");
+  arm.tokens_per_second = real(json, "time.tokens_per_second");
+  arm.memory = real(json, "memory.peak");
+}
+
+ReportedArm arm_of(Json const& json) {
+  ReportedArm arm;
+  arm.name = json.at("name").get<std::string>();
+  arm.keys = texts(json, "keys");
+  arm.tuned = texts(json, "tuned");
+  arm.folders = json.value("folders", arm.folders);
+  auto const values = json.value("values", Json::object());
+  for (auto const& [seed, value] : values.items()) {
+    if (value.is_number()) arm.values[std::stoll(seed)] = value.get<double>();
+  }
+  arm.mean = real(json, "mean");
+  arm.interval = interval(json);
+  take_costs(json, arm);
+  if (auto const found = json.find("difference"); found != json.end() && found->is_object()) {
+    arm.difference = ReportedDifference{.mean = found->value("mean", 0.0),
+                                        .interval = interval(*found),
+                                        .p = found->value("p", 1.0),
+                                        .effect = real(*found, "effect"),
+                                        .verdict = found->value("verdict", "")};
+  }
+  return arm;
+}
+
+void read_ablation(Json const& json, Material& material) {
+  material.name = json.at("ablation").get<std::string>();
+  material.metric = json.at("metric").get<std::string>();
+  material.better = json.value("better", "lower");
+  material.at = json.value("at", "last");
+  material.unit = json.value("unit", "");
+  material.margin = json.value("margin", 0.0);
+  material.seeds = json.at("seeds").size();
+  material.baseline = json.value("baseline", "");
+  material.varied = json.value("varied", material.varied);
+  for (auto const& arm : json.at("arms")) material.arms.push_back(arm_of(arm));
+  for (auto const& failure : json.value("failures", Json::array()))
+    material.failures.push_back({failure.value("arm", ""), failure.value("seed", std::int64_t{0}), failure.value("message", ""),
+                                 failure.value("log", std::vector<std::string>{})});
+  for (auto const& missing : json.value("missing", Json::array()))
+    material.missing.emplace_back(missing.value("arm", ""), missing.value("seed", std::int64_t{0}));
+  material.sentences = json.value("sentences", material.sentences);
+  material.warnings = json.value("warnings", material.warnings);
+  material.base = json.value("base", "");
+}
+
+void read_run(Json const& json, Material& material) {
+  material.single = true;
+  material.name = json.at("name").get<std::string>();
+  material.metric = json.contains("validation.loss") ? "validation.loss" : "loss";
+  material.better = "lower";
+  material.unit = "nat";
+  material.seeds = 1;
+  ReportedArm run;
+  run.name = material.name;
+  run.folders = {"."};
+  take_costs(json, run);
+  run.mean = real(json, material.metric.c_str());
+  auto const yardsticks = json.value("yardsticks", Json::object());
+  for (auto const& [name, loss] : yardsticks.items()) {
+    if (loss.is_number()) material.yardsticks.emplace_back(name, loss.get<double>());
+  }
+  material.arms.push_back(std::move(run));
+}
+
+template <class Number>
+std::optional<Number> parsed(std::string const& text) {
+  Number number{};
+  auto const [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
+  return number;
+}
+
+/// results.csv into the arms' histories: the first column is the arm, the last four are seed, step, metric, value.
+void read_curves(Material& material) {
+  fs::path const path = material.folder / "results.csv";
+  auto const text = content(path);
+  if (!text) {
+    material.warnings.push_back("results.csv is missing: no curves");
+    return;
+  }
+  std::map<std::string, ReportedArm*> arms;
+  for (auto& arm : material.arms) arms[arm.name] = &arm;
+  auto const lines = parse_csv(*text);
+  for (std::size_t i = 1; i < lines.size(); ++i) {
+    auto const& line = lines[i];
+    if (line.size() < 5) throw FileError(fmt::format("{}: line {} has {} fields, but needs 5 at least", path.string(), i + 1, line.size()));
+    auto const found = arms.find(line.front());
+    auto const seed = parsed<std::int64_t>(line[line.size() - 4]), step = parsed<std::int64_t>(line[line.size() - 3]);
+    auto const value = parsed<double>(line.back());
+    if (found == arms.end() || !seed || !step || !value)
+      throw FileError(fmt::format("{}: line {} is no result of this ablation", path.string(), i + 1));
+    found->second->histories[*seed][line[line.size() - 2]].emplace_back(*step, *value);
+  }
+}
+
+}  // namespace
+
+ReportedArm const* Material::baseline_arm() const {
+  auto const found = std::ranges::find(arms, baseline, &ReportedArm::name);
+  return found == arms.end() ? nullptr : &*found;
+}
+
+Material read_material(fs::path const& folder) {
+  fs::path const path = folder / "summary.json";
+  auto const text = content(path);
+  if (!text) throw FileError(fmt::format("{}: cannot be read (is this the folder of a finished run or ablation?)", path.string()));
+  Material material;
+  material.folder = folder;
+  try {
+    auto const json = Json::parse(*text);
+    if (json.contains("ablation"))
+      read_ablation(json, material);
+    else
+      read_run(json, material);
+    material.steps = json.value("steps", std::int64_t{0});
+    material.environment = texts(json, "environment");
+    material.configuration = json.value("configuration", "");
+  } catch (std::exception const& error) {
+    throw FileError(fmt::format("{}: is no summary of a run or an ablation: {}", path.string(), error.what()));
+  }
+  if (material.single)
+    material.arms.front().histories[0] = read_history(folder);
+  else
+    read_curves(material);
+  return material;
+}
+
+std::vector<std::vector<std::string>> parse_csv(std::string_view text) {
+  std::vector<std::vector<std::string>> lines;
+  bool quoted = false, fresh = true;  // fresh: the next character begins a line
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    if (fresh) lines.push_back({""});
+    fresh = false;
+    auto& field = lines.back().back();
+    char const c = text[i];
+    if (quoted) {
+      if (c != '"')
+        field += c;
+      else if (i + 1 < text.size() && text[i + 1] == '"')
+        field += text[++i];
+      else
+        quoted = false;
+    } else if (c == '"') {
+      quoted = true;
+    } else if (c == ',') {
+      lines.back().emplace_back();
+    } else if (c == '\n') {
+      fresh = true;
+    } else if (c != '\r') {
+      field += c;
+    }
+  }
+  return lines;
+}
+
+}  // namespace heed

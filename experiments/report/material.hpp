@@ -1,0 +1,75 @@
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <map>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "experiments/ablation/history.hpp"
+#include "experiments/statistics.hpp"
+
+namespace heed {
+
+/// An arm beside the baseline, as summary.json has it.
+struct ReportedDifference {
+  double mean = 0;
+  std::optional<Interval> interval;
+  double p = 1;
+  std::optional<double> effect;
+  std::string verdict;
+};
+
+/// One arm of an ablation, or a single run.
+struct ReportedArm {
+  std::string name;
+  std::vector<std::pair<std::string, std::string>> keys, tuned;  ///< what the arm sets, and what tuning chose
+  std::vector<std::string> folders;                              ///< of the trials that are done
+  std::int64_t parameters = 0;
+  BySeed values;  ///< of the metric
+  std::optional<double> mean;
+  std::optional<Interval> interval;
+  std::optional<ReportedDifference> difference;
+  std::optional<double> seconds, tokens_per_second, memory;  ///< means over the trials; memory in bytes
+  std::map<std::int64_t, History> histories;                 ///< by seed
+};
+
+struct ReportedFailure {
+  std::string arm;
+  std::int64_t seed = 0;
+  std::string message;
+  std::vector<std::string> log;
+};
+
+/// What lies on disk of an ablation, or of a single run, which is an ablation of one arm without a comparison.
+struct Material {
+  std::filesystem::path folder;
+  std::string name;
+  bool single = false;
+  std::string metric, better, at, unit;
+  double margin = 0;
+  std::size_t seeds = 0;  ///< how many were asked for
+  std::string baseline;   ///< an arm's name; empty for a single run
+  std::vector<std::string> varied;
+  std::int64_t steps = 0;
+  std::vector<ReportedArm> arms;
+  std::vector<ReportedFailure> failures;
+  std::vector<std::pair<std::string, std::int64_t>> missing;  ///< arm, seed
+  std::vector<std::string> sentences, warnings;
+  std::vector<std::pair<std::string, std::string>> environment;
+  std::vector<std::pair<std::string, double>> yardsticks;
+  std::string configuration, base;  ///< YAML
+
+  ReportedArm const* baseline_arm() const;
+};
+
+/// Reads the summary.json of an ablation's or a run's folder, and the curves from results.csv or metrics.jsonl. What is lacking beside the
+/// summary becomes a warning. Throws FileError if there is no summary or it is none.
+Material read_material(std::filesystem::path const& folder);
+
+/// The lines of a table of comma-separated values (RFC 4180): fields may be quoted, and then hold commas, quotes and line ends.
+std::vector<std::vector<std::string>> parse_csv(std::string_view text);
+
+}  // namespace heed

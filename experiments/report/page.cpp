@@ -1,0 +1,287 @@
+#include "experiments/report/page.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include <fmt/format.h>
+
+#include "experiments/report/html.hpp"
+
+namespace heed {
+
+namespace {
+
+/// A row of a table; the first cell heads it.
+std::string row(std::vector<std::string> const& cells) {
+  std::string html = "<tr>";
+  for (std::size_t i = 0; i < cells.size(); ++i)
+    html += i == 0 ? fmt::format("<th scope=\"row\">{}</th>", escape(cells[i])) : fmt::format("<td>{}</td>", escape(cells[i]));
+  return html + "</tr>\n";
+}
+
+std::string table(std::string const& what, std::vector<std::string> const& head, std::string const& body) {
+  std::string html =
+      fmt::format("<div class=\"scroll\" role=\"region\" aria-label=\"{0}\" tabindex=\"0\"><table>\n<thead><tr>", escape(what));
+  for (auto const& cell : head) html += fmt::format("<th scope=\"col\">{}</th>", escape(cell));
+  return html + "</tr></thead>\n<tbody>\n" + body + "</tbody></table></div>\n";
+}
+
+std::string list(std::vector<std::pair<std::string, std::string>> const& entries) {
+  std::string html = "<dl>\n";
+  for (auto const& [name, value] : entries) {
+    if (!value.empty()) html += fmt::format("<dt>{}</dt><dd>{}</dd>\n", escape(name), escape(value));
+  }
+  return html + "</dl>\n";
+}
+
+std::string number(std::optional<double> value, int digits) { return value ? fmt::format("{:.{}f}", *value, digits) : "–"; }
+
+std::string plural(std::size_t count, char const* what) { return fmt::format("{} {}{}", count, what, count == 1 ? "" : "s"); }
+
+/// One ablation or run as HTML; `prefix` makes its ids differ from other chapters'.
+class Section {
+ public:
+  Section(Chapter const& chapter, std::string prefix, bool viewer)
+      : chapter_(chapter), material_(chapter.material), prefix_(std::move(prefix)), viewer_(viewer) {}
+
+  std::string html() const {
+    return fmt::format("<article id=\"{}\">\n<header>\n<p class=\"note\">{}</p>\n<h1>{}</h1>\n{}</header>\n", prefix_,
+                       material_.single ? "Run" : "Ablation", escape(material_.name), lead()) +
+           problems() + results() + curves() + viewer() + costs() + what_was_run() + "</article>\n";
+  }
+
+ private:
+  std::string lead() const {
+    if (material_.single) return fmt::format("<p class=\"lead\">{} steps</p>\n", material_.steps);
+    std::string html = fmt::format("<p class=\"lead\"><code>{}</code> at its {} value, {} is better; {} × {}, {} steps each</p>\n",
+                                   escape(material_.metric), escape(material_.at), escape(material_.better),
+                                   plural(material_.arms.size(), "arm"), plural(material_.seeds, "seed"), material_.steps);
+    if (material_.sentences.empty()) return html;
+    html += "<ul class=\"verdicts\">\n";
+    for (auto const& sentence : material_.sentences) html += fmt::format("<li>{}</li>\n", escape(sentence));
+    return html + "</ul>\n";
+  }
+
+  std::string problems() const {
+    std::string html;
+    auto warnings = material_.warnings;
+    if (chapter_.drawings.empty() && !chapter_.figures.empty())
+      warnings.emplace_back("figures are missing because gnuplot is: apt-get install gnuplot-nox, then heed report on this folder");
+    if (!chapter_.maps.empty() && !viewer_)
+      warnings.emplace_back(
+          "the viewer of attention maps is missing because Vega is: apt-get install libjs-vega, then heed report on this folder");
+    for (auto const& warning : warnings) html += fmt::format("<p class=\"problem\"><strong>Warning:</strong> {}</p>\n", escape(warning));
+    for (auto const& failure : material_.failures) {
+      std::string log;
+      for (auto const& line : failure.log) log += escape(line) + "\n";
+      html += fmt::format("<div class=\"problem\"><strong>Failed:</strong> {}, seed {}: {}{}</div>\n", escape(failure.arm), failure.seed,
+                          escape(failure.message),
+                          log.empty() ? "" : fmt::format("<details><summary>the end of its log</summary><pre>{}</pre></details>", log));
+    }
+    if (!material_.missing.empty()) {
+      std::string names;
+      for (auto const& [arm, seed] : material_.missing) names += fmt::format("{}{} (seed {})", names.empty() ? "" : ", ", arm, seed);
+      html += fmt::format("<p class=\"problem\"><strong>Not run yet:</strong> {}</p>\n", escape(names));
+    }
+    if (html.empty()) return html;
+    return fmt::format("<section aria-label=\"Failures and warnings\">\n{}</section>\n", html);
+  }
+
+  std::string figure(std::size_t i, bool heading = true) const {
+    auto const& figure = chapter_.figures[i];
+    auto const id = fmt::format("{}-figure{}", prefix_, i + 1);
+    return fmt::format(
+        "{}<figure>\n<div class=\"scroll\" tabindex=\"0\" role=\"group\" aria-label=\"{}\">{}</div>\n<figcaption>{} "
+        "<code>figures/{}.pdf</code></figcaption>\n</figure>\n",
+        heading ? fmt::format("<h3>{}</h3>\n", escape(figure.title)) : "", escape(figure.title),
+        inlined(chapter_.drawings[i], id, figure.title, figure.caption), escape(figure.caption), escape(figure.name));
+  }
+
+  /// The figures whose names begin, or do not begin, so.
+  std::string figures(bool (*wanted)(Figure const&)) const {
+    std::string html;
+    for (std::size_t i = 0; i < chapter_.drawings.size(); ++i)
+      if (wanted(chapter_.figures[i])) html += figure(i);
+    return html;
+  }
+
+  static bool is_result(Figure const& figure) { return figure.name == "differences" || figure.name.starts_with("over_"); }
+  static bool is_probe(Figure const& figure) { return figure.name.starts_with("probe_"); }
+  static bool is_curve(Figure const& figure) { return !is_result(figure) && !is_probe(figure); }
+
+  std::string results() const {
+    return "<section>\n<h2>Results</h2>\n" + (material_.single ? last_values() : comparison()) + figures(is_result) + "</section>\n";
+  }
+
+  std::string comparison() const {
+    std::string body;
+    for (auto const& arm : material_.arms) {
+      std::vector<std::string> cells{arm.name, number(arm.mean, 4),
+                                     arm.interval ? fmt::format("[{:.4f}, {:.4f}]", arm.interval->low, arm.interval->high) : ""};
+      std::string verdict = arm.name == material_.baseline ? "baseline" : "–";
+      if (auto const& d = arm.difference) {
+        cells.push_back(d->interval ? fmt::format("{:+.4f} ± {:.4f}", d->mean, d->interval->half_width())
+                                    : fmt::format("{:+.4f}", d->mean));
+        cells.push_back(fmt::format("{:.2g}", d->p));
+        cells.push_back(d->effect ? fmt::format("{:+.1f}", *d->effect) : "");
+        verdict = d->verdict;
+      } else {
+        cells.insert(cells.end(), {"", "", ""});
+      }
+      for (auto const& [key, value] : arm.tuned) verdict += fmt::format(" ({} {})", key, value);
+      auto html = row(cells);
+      auto const kind = arm.difference ? arm.difference->verdict : "";
+      html.insert(html.rfind("</tr>"), fmt::format("<td class=\"text {}\">{}</td><td>{}/{}</td>", escape(kind), escape(verdict),
+                                                   arm.values.size(), material_.seeds));
+      body += html;
+    }
+    return table("Results by arm", {"arm", material_.metric, "95 % interval", "difference", "p", "effect", "verdict", "seeds"}, body) +
+           fmt::format(
+               "<p class=\"note\">Differences are paired by seed with {}; p is corrected for the number of arms, intervals hold for each "
+               "arm by itself; effect is the mean difference in standard deviations of the pairs.</p>\n",
+               escape(material_.baseline));
+  }
+
+  std::string last_values() const {
+    std::string body;
+    for (auto const& [seed, history] : material_.arms.front().histories) {
+      for (auto const& [name, series] : history) {
+        if (!name.starts_with("probe.") && !name.starts_with("time.") && !name.starts_with("memory."))
+          body += row({name, fmt::format("{:.5g}", series.back().second), fmt::format("{}", series.back().first)});
+      }
+    }
+    auto html = table("Last values", {"metric", "last value", "at step"}, body);
+    if (material_.yardsticks.empty()) return html;
+    body.clear();
+    for (auto const& [name, loss] : material_.yardsticks)
+      body += row({name, fmt::format("{:.4f}", loss),
+                   material_.arms.front().mean ? fmt::format("{:+.4f}", *material_.arms.front().mean - loss) : ""});
+    return html + "<h3>Beside it</h3>\n" + table("Yardsticks", {"yardstick", "loss (nat)", "this run"}, body);
+  }
+
+  std::string curves() const {
+    auto const training = figures(is_curve), probes = figures(is_probe);
+    return (training.empty() ? "" : "<section>\n<h2>Training</h2>\n" + training + "</section>\n") +
+           (probes.empty() ? "" : "<section>\n<h2>Probes</h2>\n" + probes + "</section>\n");
+  }
+
+  std::string viewer() const {
+    if (chapter_.maps.empty() || !viewer_) return "";
+    std::string data = chapter_.maps;  // "<" is no letter of JSON but inside texts
+    for (std::size_t at = 0; (at = data.find('<', at)) != data.npos; at += 6) data.replace(at, 1, "\\u003c");
+    auto const select = [](char const* name, char const* what) {
+      return fmt::format("<label>{}<select data-choose=\"{}\"></select></label>\n", what, name);
+    };
+    return "<section class=\"viewer\">\n<h2>Attention maps</h2>\n"
+           "<p class=\"note\">One trial of each arm, weights in steps of 1/255; all of them lie in <code>attention/</code> of the "
+           "trials.</p>\n"
+           "<fieldset class=\"controls\" aria-label=\"Which map\">\n" +
+           select("arm", "arm") + select("layer", "layer") + select("head", "head") +
+           "<label><span>step <span class=\"step\"></span></span><input data-choose=\"step\" type=\"range\" min=\"0\" "
+           "step=\"1\"></label>\n" +
+           select("example", "example") +
+           "<label class=\"line\"><input data-choose=\"stretch\" type=\"checkbox\">colours up to the largest weight</label>\n</fieldset>\n"
+           "<output class=\"readout\" aria-live=\"polite\"></output>\n<div class=\"map\" tabindex=\"0\" role=\"application\"></div>\n"
+           "<script type=\"application/json\">" +
+           data + "</script>\n</section>\n";
+  }
+
+  std::string costs() const {
+    std::string body;
+    for (auto const& arm : material_.arms) {
+      if (!arm.seconds && !arm.memory) continue;
+      body += row({arm.name, fmt::format("{}", arm.parameters), number(arm.seconds, 1), number(arm.tokens_per_second, 0),
+                   arm.memory ? fmt::format("{:.1f}", *arm.memory * 1e-6) : "–"});
+    }
+    if (body.empty()) return "";
+    return "<section>\n<h2>Time and memory</h2>\n" +
+           table("Time and memory",
+                 {material_.single ? "run" : "arm", "parameters", "seconds a run", "tokens a second", "peak memory (MB)"}, body) +
+           (material_.single ? "" : "<p class=\"note\">Means over the runs, while others ran beside them.</p>\n") + "</section>\n";
+  }
+
+  std::string what_was_run() const {
+    std::vector<std::pair<std::string, std::string>> entries{{material_.single ? "run" : "ablation", material_.name}};
+    for (auto const& [name, value] : material_.environment) {
+      if (name == "dirty" || name == "blas_path")
+        continue;
+      else if (name == "revision")
+        entries.emplace_back("code revision", value + (is_dirty() ? " (modified)" : ""));
+      else
+        entries.emplace_back(name == "blas"         ? "matrix library"
+                             : name == "blas_path"  ? "its file"
+                             : name == "build_type" ? "build"
+                                                    : name,
+                             value);
+    }
+    std::string html = "<section>\n<h2>What was run</h2>\n" + list(entries);
+    auto const yaml = [&](char const* what, std::string const& text) {
+      if (!text.empty()) html += fmt::format("<details open>\n<summary>{}</summary>\n<pre>{}</pre>\n</details>\n", what, escape(text));
+    };
+    yaml(material_.single ? "config.yaml, with everything that it leaves to defaults" : "ablation.yaml", material_.configuration);
+    yaml("the base that it varies", material_.base);
+    return html + "</section>\n";
+  }
+
+  bool is_dirty() const {
+    return std::ranges::find(material_.environment, std::pair<std::string, std::string>("dirty", "true")) != material_.environment.end();
+  }
+
+  Chapter const& chapter_;
+  Material const& material_;
+  std::string prefix_;
+  bool viewer_;
+};
+
+}  // namespace
+
+std::string escape(std::string_view text) {
+  std::string html;
+  for (char const c : text) {
+    switch (c) {
+      case '&':
+        html += "&amp;";
+        break;
+      case '<':
+        html += "&lt;";
+        break;
+      case '>':
+        html += "&gt;";
+        break;
+      case '"':
+        html += "&quot;";
+        break;
+      case '\'':
+        html += "&#39;";
+        break;
+      default:
+        html += c;
+    }
+  }
+  return html;
+}
+
+std::string page(std::vector<Chapter> const& chapters, std::string const& vega) {
+  std::string title, articles, contents;
+  bool maps = false;
+  for (std::size_t i = 0; i < chapters.size(); ++i) {
+    auto const prefix = fmt::format("part{}", i + 1);
+    auto const name = escape(chapters[i].material.name);
+    title += (i > 0 ? ", " : "") + name;
+    contents += fmt::format("<li><a href=\"#{}\">{}</a></li>\n", prefix, name);
+    articles += Section(chapters[i], prefix, !vega.empty()).html();
+    maps = maps || !chapters[i].maps.empty();
+  }
+  std::string html =
+      "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
+      "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; "
+      "img-src data:\">\n<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n"
+      "<meta name=\"color-scheme\" content=\"light dark\">\n<link rel=\"icon\" href=\"data:,\">\n";
+  html += fmt::format("<title>{} – heed</title>\n<style>\n{}</style>\n</head>\n<body>\n", title, page_css);
+  if (chapters.size() > 1) html += fmt::format("<nav aria-label=\"Contents\"><ul>\n{}</ul></nav>\n", contents);
+  html += fmt::format("<main>\n{}</main>\n", articles);
+  if (maps && !vega.empty()) html += fmt::format("<script>\n{}{}</script>\n", vega, viewer_js);
+  return html + "</body>\n</html>\n";
+}
+
+}  // namespace heed

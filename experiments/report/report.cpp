@@ -1,0 +1,93 @@
+#include "experiments/report/report.hpp"
+
+#include <fmt/format.h>
+
+#include "autograd/error.hpp"
+#include "experiments/report/attention_maps.hpp"
+#include "experiments/report/figures.hpp"
+#include "experiments/report/page.hpp"
+#include "nn/atomic_file.hpp"
+
+namespace heed {
+
+namespace fs = std::filesystem;
+
+namespace {
+
+constexpr std::size_t map_bytes = 1'500'000;  ///< of a page, which stays below 3 MB
+
+/// Draws the figures, and leaves them in the folder.
+void draw_figures(Chapter& chapter) {
+  fs::path const folder = chapter.material.folder / "figures";
+  for (std::size_t i = 0; i < chapter.figures.size();) {
+    auto const& figure = chapter.figures[i];
+    try {
+      auto const drawing = draw(figure);
+      if (!drawing) return chapter.drawings.clear();
+      fs::create_directories(folder);
+      write_atomically(folder / (figure.name + ".svg"), drawing->svg);
+      write_atomically(folder / (figure.name + ".pdf"), drawing->pdf);
+      chapter.drawings.push_back(drawing->svg);
+      ++i;
+    } catch (FileError const&) {
+      throw;
+    } catch (Error const& error) {
+      chapter.material.warnings.push_back(fmt::format("figure '{}': {}", figure.title, error.what()));
+      chapter.figures.erase(chapter.figures.begin() + static_cast<std::ptrdiff_t>(i));
+    }
+  }
+}
+
+Chapter chapter_of(fs::path const& folder, std::size_t budget) {
+  Chapter chapter{.material = read_material(folder), .figures = {}, .drawings = {}, .maps = {}};
+  chapter.maps = attention_maps(chapter.material, budget);
+  chapter.figures = figures(chapter.material);
+  draw_figures(chapter);
+  return chapter;
+}
+
+void write_page(fs::path const& path, std::vector<Chapter> const& chapters) {
+  write_atomically(path, page(chapters, vega_program().value_or("")));
+}
+
+void warn(Chapter const& chapter) {
+  if (chapter.drawings.empty() && !chapter.figures.empty())
+    fmt::print(stderr, "heed: gnuplot is not installed, the report has no figures: apt-get install gnuplot-nox, then heed report {}\n",
+               chapter.material.folder.string());
+  if (!chapter.maps.empty() && !vega_program())
+    fmt::print(stderr, "heed: Vega is not installed, the report has no attention maps: apt-get install libjs-vega, then heed report {}\n",
+               chapter.material.folder.string());
+}
+
+fs::path found(fs::path const& folder, Places const& places) {
+  if (fs::is_directory(folder)) return folder;
+  if (fs::is_directory(places.output / folder)) return places.output / folder;
+  throw ConfigError(Place{std::make_shared<std::string>("report")},
+                    fmt::format("there is no folder '{}', nor in {}", folder.string(), places.output.string()));
+}
+
+}  // namespace
+
+void write_report(fs::path const& folder, bool quiet) {
+  std::vector<Chapter> chapters;
+  chapters.push_back(chapter_of(folder, map_bytes));
+  write_page(folder / "report.html", chapters);
+  warn(chapters.front());
+  if (!quiet) fmt::print("  {}\n", (folder / "report.html").string());
+}
+
+Exit report(ReportOptions const& options) {
+  std::vector<fs::path> folders;
+  for (auto const& folder : options.folders) folders.push_back(found(folder, options.places));
+  for (auto const& folder : folders) write_report(folder, options.quiet);
+  if (folders.size() < 2) return Exit::done;
+  std::vector<Chapter> chapters;
+  for (auto const& folder : folders) chapters.push_back(chapter_of(folder, map_bytes / folders.size()));
+  fs::path const path = options.places.output / "report.html";
+  fs::create_directories(options.places.output);
+  write_page(path, chapters);
+  if (!options.quiet) fmt::print("  {}\n", path.string());
+  return Exit::done;
+}
+
+}  // namespace heed

@@ -1,0 +1,24 @@
+#pragma once
+
+#include <filesystem>
+#include <vector>
+
+#include "experiments/run.hpp"
+
+namespace heed {
+
+struct ReportOptions {
+  std::vector<std::filesystem::path> folders;  ///< of ablations and runs; a name is looked for in the output folder too
+  Places places;
+  bool quiet = false;
+};
+
+/// Writes report.html and figures/*.svg and *.pdf into the folder of a finished run or ablation, from what lies there. That gnuplot or Vega
+/// is not installed is said on standard error and in the report, which then lacks what they draw. Throws FileError.
+void write_report(std::filesystem::path const& folder, bool quiet);
+
+/// `heed report`: the report of each folder and, of several, one report.html of all in the output folder. Throws ConfigError for a folder
+/// that is not there, FileError.
+Exit report(ReportOptions const& options);
+
+}  // namespace heed

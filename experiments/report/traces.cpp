@@ -1,0 +1,192 @@
+#include "experiments/report/traces.hpp"
+
+#include <algorithm>
+#include <map>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "experiments/table.hpp"
+
+namespace heed {
+
+namespace {
+
+using Steps = std::vector<std::pair<std::int64_t, double>>;
+
+double median(std::vector<double> values) {
+  if (values.empty()) return 0;
+  auto const middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
+  std::ranges::nth_element(values, middle);
+  return *middle;
+}
+
+}  // namespace
+
+char const* const plot_style =
+    "set border 3 lw 0.8 lc rgb 'black'\nset tics nomirror out scale 0.5\nset xlabel offset 0,0.5\nset grid y lc rgb '#D9D9D9' lt 1 lw "
+    "0.5\nset key off\n";
+
+Style style_of(Material const& material, std::size_t arm) {
+  constexpr std::size_t colours = 6;
+  auto const baseline =
+      static_cast<std::size_t>(std::ranges::find(material.arms, material.baseline, &ReportedArm::name) - material.arms.begin());
+  if (arm == baseline) return {line_colour(0), 1};
+  std::size_t const place = arm - (arm > baseline ? 1 : 0);
+  return {line_colour(1 + place % colours), 1 + place / colours};
+}
+
+std::string short_name(ReportedArm const& arm) { return cut(arm.name, 26); }
+
+std::string axis_name(Material const& material, std::string metric) {
+  bool const nats = metric.ends_with("loss") || metric.ends_with("excess");
+  std::string const unit = metric == material.metric ? material.unit : nats ? "nat" : "";
+  if (metric == "loss") metric = "training loss";
+  if (std::string_view constexpr probe = "probe."; metric.starts_with(probe)) metric.erase(0, probe.size());
+  std::ranges::replace(metric, '.', ' ');
+  std::ranges::replace(metric, '_', ' ');
+  return unit.empty() ? metric : fmt::format("{} ({})", metric, unit);
+}
+
+std::vector<Trace> traces_of(Material const& material, std::string const& metric, bool against_baseline) {
+  std::vector<Trace> traces;
+  auto const* const baseline = material.baseline_arm();
+  for (std::size_t i = 0; i < material.arms.size(); ++i) {
+    auto const& arm = material.arms[i];
+    if (against_baseline && &arm == baseline) continue;
+    std::vector<Steps> seeds;
+    for (auto const& [seed, history] : arm.histories) {
+      auto const found = history.find(metric);
+      if (found == history.end()) continue;
+      if (!against_baseline) {
+        seeds.push_back(found->second);
+        continue;
+      }
+      auto const pair = baseline->histories.find(seed);
+      if (pair == baseline->histories.end() || !pair->second.contains(metric)) continue;
+      std::map<std::int64_t, double> const other(pair->second.at(metric).begin(), pair->second.at(metric).end());
+      Steps difference;
+      for (auto const& [step, value] : found->second)
+        if (other.contains(step)) difference.emplace_back(step, value - other.at(step));
+      seeds.push_back(std::move(difference));
+    }
+    auto curve = curve_of(seeds);
+    if (curve.size() > 1) traces.push_back({short_name(arm), style_of(material, i), std::move(curve)});
+  }
+  return traces;
+}
+
+void Range::include(double value) {
+  if (!std::isfinite(value)) return;
+  low = std::min(low, value);
+  high = std::max(high, value);
+}
+
+void Range::widen(double share) {
+  double const by = high > low ? share * (high - low) : std::max(1e-9, std::abs(low) * share);
+  low -= by;
+  high += by;
+}
+
+double Trace::end() const {
+  for (auto point = curve.rbegin(); point != curve.rend(); ++point)
+    if (std::isfinite(point->mean)) return point->mean;
+  return std::numeric_limits<double>::quiet_NaN();
+}
+
+Outliers::Outliers(std::vector<double> values) {
+  std::erase_if(values, [](double value) { return !std::isfinite(value); });
+  middle_ = median(values);
+  for (double& value : values) value = std::abs(value - middle_);
+  spread_ = median(values);
+}
+
+Outliers outliers_among(std::vector<Trace> const& traces) {
+  std::vector<double> ends;
+  for (auto const& trace : traces) ends.push_back(trace.end());
+  return Outliers(ends);
+}
+
+std::string blocks(std::vector<Trace> const& traces) {
+  std::string text;
+  for (std::size_t i = 0; i < traces.size(); ++i) {
+    text += fmt::format("$c{} << EOD\n", i);
+    for (auto const& point : traces[i].curve)
+      text +=
+          std::isfinite(point.mean) ? fmt::format("{:.8g} {:.8g} {:.8g} {:.8g}\n", point.step, point.mean, point.low, point.high) : "\n";
+    text += "EOD\n";
+  }
+  return text;
+}
+
+std::string plot(std::vector<Trace> const& traces, Range const& range) {
+  std::vector<std::string> bands, parts;
+  for (std::size_t i = 0; i < traces.size(); ++i) {
+    auto const& [colour, dash] = traces[i].style;
+    if (double const end = traces[i].end(); std::isfinite(end) && !range.holds(end)) continue;
+    bands.push_back(fmt::format("$c{} using 1:3:4 with filledcurves fc rgb '{}' fs transparent solid 0.18 noborder", i, colour));
+    parts.push_back(fmt::format("$c{} using 1:2 with lines lc rgb '{}' lw 1.3 dt {}", i, colour, dash));
+  }
+  parts.insert(parts.begin(), bands.begin(), bands.end());
+  return fmt::format("plot {}\n", fmt::join(parts, ", \\\n  "));
+}
+
+Range range_from(std::vector<Trace> const& traces, double from, Outliers const& outlier) {
+  Range range;
+  for (auto const& trace : traces) {
+    if (outlier(trace.end())) continue;
+    for (auto const& point : trace.curve) {
+      if (point.step < from) continue;
+      range.include(point.low);
+      range.include(point.high);
+    }
+  }
+  range.widen(0.04);
+  return range;
+}
+
+std::string direct_labels(std::vector<Trace> const& traces, Range const& range, double height) {
+  std::vector<double> heights;
+  for (auto const& trace : traces) heights.push_back(std::clamp(range.place(trace.end()), 0.0, 1.0));
+  heights = spread(heights, label_height / height);
+  std::string text;
+  for (std::size_t i = 0; i < traces.size(); ++i) {
+    double const end = traces[i].end();
+    std::string name = traces[i].name;
+    if (!std::isfinite(end))
+      name += " (not finite)";
+    else if (!range.holds(end))
+      name = fmt::format("{} {} {:.3g}", end > range.high ? "↑" : "↓", name, end);
+    text += fmt::format("set label {} {} at graph 1.03, graph {:.4f} left tc rgb '{}'\n", i + 1, gnuplot_text(name), heights[i],
+                        traces[i].style.colour);
+  }
+  return text;
+}
+
+double label_width(std::vector<Trace> const& traces) {
+  std::size_t longest = 0;
+  for (auto const& trace : traces) longest = std::max(longest, columns(trace.name) + 7);
+  return std::min(1.7, 0.1 + 0.066 * static_cast<double>(longest));
+}
+
+std::string margins(double left, double right, double bottom, double top, double height) {
+  return fmt::format(
+      "set lmargin at screen {:.4f}\nset rmargin at screen {:.4f}\nset bmargin at screen {:.4f}\nset tmargin at screen {:.4f}\n",
+      left / Figure::width, right / Figure::width, bottom / height, top / height);
+}
+
+std::string x_steps(double from, double to) {
+  return fmt::format("set xlabel 'step'\nset xrange [{:.8g}:{:.8g}]\nset xtics {:.8g}\n", from, to, tick_step(to - from, 5));
+}
+
+double end_of_training(std::vector<Trace> const& traces) {
+  double last = 0;
+  for (auto const& trace : traces) last = std::max(last, trace.curve.back().step);
+  return last;
+}
+
+std::string seeds_said(Material const& material) {
+  return material.single ? "One run" : fmt::format("Mean and 95 % interval over {} seeds", material.seeds);
+}
+
+}  // namespace heed
