@@ -16,6 +16,7 @@
 #include "experiments/probe/prober.hpp"
 #include "experiments/progress.hpp"
 #include "experiments/record.hpp"
+#include "experiments/report/report.hpp"
 #include "experiments/signals.hpp"
 #include "experiments/study/study.hpp"
 #include "experiments/train.hpp"
@@ -267,7 +268,10 @@ Exit run(RunOptions const& options) {
   if (is_study(load(options.config))) return run_study(options);
   if (options.threads) set_threads(static_cast<int>(*options.threads));
   LoadedExperiment experiment = load_experiment(options.config, options.overrides, options.places);
-  return train(experiment, options.quiet, options.fresh);
+  Exit const exit = train(experiment, options.quiet, options.fresh);
+  fs::path const folder = experiment.places.output / experiment.settings.name;
+  if (exit == Exit::done && !has_report(folder)) write_report(folder, options.quiet);
+  return exit;
 }
 
 Exit check(RunOptions const& options) {

@@ -9,6 +9,7 @@
 #include "experiments/ablation/jobs.hpp"
 #include "experiments/ablation/results.hpp"
 #include "experiments/folder_lock.hpp"
+#include "experiments/report/report.hpp"
 #include "experiments/signals.hpp"
 #include "nn/atomic_file.hpp"
 
@@ -55,6 +56,7 @@ class Runner {
     auto const page = write_results(ablation_, jobs, tuned);
     if (!whole) return stopped();
     if (!options_.quiet) fmt::print("{}", page);
+    write_report(ablation_.folder(), options_.quiet);
     bool const failed = std::ranges::any_of(jobs, [](Job const& job) { return job.state == Job::State::failed; });
     return failed ? Exit::failed : Exit::done;
   }

@@ -28,7 +28,7 @@ std::optional<Figure> learning_curves(Material const& material, std::string cons
   for (auto const& trace : traces) {
     whole.include(trace.curve.front().mean);
     for (auto const& point : trace.curve)
-      if (point.step >= last / 10) whole.include(point.mean);
+      if (point.step >= last / 10) whole.include(point.low), whole.include(point.high);
   }
   whole.widen(0.04);
   if (!(half.low < half.high) || !(whole.low < whole.high)) return std::nullopt;
@@ -155,7 +155,7 @@ std::vector<std::string> metrics_of(Material const& material) {
   for (auto const& name : found)
     if (name.starts_with("validation.") && !name.ends_with("excess")) add(name);
   for (auto const& name : found)
-    if (name.starts_with("probe.curvature.")) add(name);
+    if (name.starts_with("probe.curvature.") && !name.ends_with(".residual")) add(name);
   if (material.single) add("grad_norm"), add("lr");
   return metrics;
 }

@@ -3,11 +3,14 @@
 #include <array>
 #include <cerrno>
 #include <cmath>
-#include <cstdio>
-#include <memory>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
 
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <spawn.h>
+#include <stdlib.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -16,58 +19,60 @@
 
 namespace heed {
 
+namespace fs = std::filesystem;
+
 namespace {
 
 constexpr std::array<std::array<int, 3>, 7> series{
     {{0, 0, 0}, {0, 114, 178}, {213, 94, 0}, {0, 158, 115}, {204, 121, 167}, {230, 159, 0}, {86, 180, 233}}};
 constexpr int faint = 0xD9;  // grey of grids and of what is behind
 
-/// A file without a name.
+/// A folder that goes with what is in it.
 class Scratch {
  public:
-  explicit Scratch(std::string const& content = "") {
-    if (!file_ || std::fwrite(content.data(), 1, content.size(), file_.get()) != content.size() || std::fflush(file_.get()) != 0)
-      throw Error("report: no temporary file can be written");
-    std::rewind(file_.get());
+  Scratch() {
+    auto name = (fs::temp_directory_path() / "heed-figures-XXXXXX").string();
+    if (::mkdtemp(name.data()) == nullptr) throw Error(fmt::format("report: {} cannot be made", name));
+    path_ = name;
   }
-  int descriptor() const { return ::fileno(file_.get()); }
-  std::string content() const {
-    std::string text;
-    std::array<char, 1 << 16> buffer{};
-    std::rewind(file_.get());
-    while (std::size_t const count = std::fread(buffer.data(), 1, buffer.size(), file_.get())) text.append(buffer.data(), count);
-    return text;
+  Scratch(Scratch const&) = delete;
+  Scratch& operator=(Scratch const&) = delete;
+  ~Scratch() {
+    std::error_code ignored;
+    fs::remove_all(path_, ignored);
   }
+  std::string operator/(std::string const& name) const { return (path_ / name).string(); }
 
  private:
-  struct Close {
-    void operator()(std::FILE* file) const { std::fclose(file); }
-  };
-  std::unique_ptr<std::FILE, Close> file_{std::tmpfile()};
+  fs::path path_;
 };
 
-/// What gnuplot prints for these commands; nothing if it cannot be started.
-std::optional<std::string> gnuplot(std::string const& commands) {
-  Scratch const input(commands), output, errors;
+std::string content(std::string const& path) {
+  std::ifstream file(path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(file), {}};
+}
+
+/// Lets gnuplot do what a file in the folder says. False if it cannot be started.
+bool gnuplot(Scratch const& folder, std::string const& commands) {
+  std::ofstream(folder / "commands") << commands;
+  auto const input = folder / "commands", output = folder / "output", errors = folder / "errors";
   posix_spawn_file_actions_t actions;
   ::posix_spawn_file_actions_init(&actions);
-  ::posix_spawn_file_actions_adddup2(&actions, input.descriptor(), STDIN_FILENO);
-  ::posix_spawn_file_actions_adddup2(&actions, output.descriptor(), STDOUT_FILENO);
-  ::posix_spawn_file_actions_adddup2(&actions, errors.descriptor(), STDERR_FILENO);
+  ::posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, input.c_str(), O_RDONLY, 0);
+  ::posix_spawn_file_actions_addopen(&actions, STDOUT_FILENO, output.c_str(), O_WRONLY | O_CREAT, 0600);
+  ::posix_spawn_file_actions_addopen(&actions, STDERR_FILENO, errors.c_str(), O_WRONLY | O_CREAT, 0600);
   char name[] = "gnuplot", no_startup_file[] = "-d";
   char* arguments[] = {name, no_startup_file, nullptr};
   pid_t process = -1;
   int const failed = ::posix_spawnp(&process, name, &actions, nullptr, arguments, environ);
   ::posix_spawn_file_actions_destroy(&actions);
-  if (failed != 0) return std::nullopt;
+  if (failed != 0) return false;
   int status = 0;
   while (::waitpid(process, &status, 0) < 0 && errno == EINTR) continue;
-  if (!WIFEXITED(status) || WEXITSTATUS(status) != 0) {
-    auto said = errors.content();
-    for (char& c : said) c = c == '\n' ? ' ' : c;
-    throw Error(fmt::format("gnuplot: {}", said));
-  }
-  return output.content();
+  if (WIFEXITED(status) && WEXITSTATUS(status) == 0) return true;
+  auto said = content(errors);
+  for (char& c : said) c = c == '\n' ? ' ' : c;
+  throw Error(fmt::format("gnuplot: {}", said));
 }
 
 void replace(std::string& text, std::string_view from, std::string_view to) {
@@ -83,20 +88,28 @@ void forget_time(std::string& pdf) {
 
 }  // namespace
 
-std::optional<Drawing> draw(Figure const& figure) {
+std::optional<std::vector<Drawing>> draw(std::vector<Figure> const& figures) {
   constexpr double pixels_per_inch = 120;  // so that 8 points are a page's small print
-  auto const commands = "set encoding utf8\n" + figure.commands;
-  auto svg = gnuplot(fmt::format("set terminal svg size {:.0f},{:.0f} noenhanced font 'sans-serif,13' linewidth 1.2 background '#ffffff'\n",
-                                 Figure::width * pixels_per_inch, figure.height * pixels_per_inch) +
-                     commands);
-  if (!svg) return std::nullopt;
-  auto pdf =
-      gnuplot(fmt::format("set terminal pdfcairo size {:.2f}in,{:.2f}in noenhanced font 'Helvetica,8' fontscale 0.75 linewidth 1.4\n",
-                          Figure::width, figure.height) +
-              commands);
-  if (!pdf) return std::nullopt;
-  forget_time(*pdf);
-  return Drawing{std::move(*svg), std::move(*pdf)};
+  Scratch const folder;
+  std::string commands;
+  for (std::size_t i = 0; i < figures.size(); ++i) {
+    auto const& figure = figures[i];
+    commands += fmt::format("set terminal svg size {:.0f},{:.0f} noenhanced font 'sans-serif,13' linewidth 1.2 background '#ffffff'\n",
+                            Figure::width * pixels_per_inch, figure.height * pixels_per_inch) +
+                fmt::format("set output {}\nset encoding utf8\n{}set output\nreset session\n",
+                            gnuplot_text(folder / fmt::format("{}.svg", i)), figure.commands) +
+                fmt::format("set terminal pdfcairo size {:.2f}in,{:.2f}in noenhanced font 'Helvetica,8' fontscale 0.75 linewidth 1.4\n",
+                            Figure::width, figure.height) +
+                fmt::format("set output {}\nset encoding utf8\n{}set output\nreset session\n",
+                            gnuplot_text(folder / fmt::format("{}.pdf", i)), figure.commands);
+  }
+  if (!gnuplot(folder, commands)) return std::nullopt;
+  std::vector<Drawing> drawings;
+  for (std::size_t i = 0; i < figures.size(); ++i) {
+    drawings.push_back({content(folder / fmt::format("{}.svg", i)), content(folder / fmt::format("{}.pdf", i))});
+    forget_time(drawings.back().pdf);
+  }
+  return drawings;
 }
 
 std::string gnuplot_text(std::string_view text) {

@@ -3,6 +3,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace heed {
 
@@ -21,8 +22,8 @@ struct Drawing {
   std::string svg, pdf;
 };
 
-/// Draws a figure; nothing if gnuplot is not installed. Equal commands make equal bytes. Throws Error with gnuplot's words if it refuses.
-std::optional<Drawing> draw(Figure const& figure);
+/// Draws figures; nothing if gnuplot is not installed. Equal commands make equal bytes. Throws Error with gnuplot's words if it refuses.
+std::optional<std::vector<Drawing>> draw(std::vector<Figure> const& figures);
 
 /// A text for gnuplot, in quotes inside which nothing has a meaning.
 std::string gnuplot_text(std::string_view text);

@@ -144,6 +144,10 @@ std::optional<Figure> heat_map(Material const& material, std::string const& name
   figure.commands += fmt::format("set xrange [{:.8g}:{:.8g}]\n", static_cast<double>(probe.first) - column / 2,
                                  static_cast<double>(probe.last) + column / 2);
   double const ticks = tick_step(static_cast<double>(probe.last - probe.first), 3);
+  double const box = std::min(1.6, height - head - foot);
+  auto const colour_box = fmt::format("set colorbox user origin screen {:.4f}, screen {:.4f} size screen 0.022, screen {:.4f} noborder\n{}",
+                                      (right + 0.12) / Figure::width, foot / height, box / height,
+                                      decades ? "" : fmt::format("set cbtics {:.6g} format '%g'\n", tick_step(high - low, box / 0.16)));
   std::string rows;
   std::size_t const every = 1 + probe.places.size() / 24;
   for (std::size_t i = 0; i < probe.places.size(); i += every)
@@ -157,11 +161,10 @@ std::optional<Figure> heat_map(Material const& material, std::string const& name
         "set lmargin at screen {:.4f}\nset rmargin at screen {:.4f}\nset tmargin at screen {:.4f}\nset bmargin at screen {:.4f}\n",
         from / Figure::width, (from + panel_width) / Figure::width, top / height, (top - panel_height) / height);
     figure.commands += x == 0 ? fmt::format("set ytics nomirror out scale 0.4 ({})\n", rows) : "set format y ''\nunset ytics\n";
-    figure.commands +=
-        lowest ? fmt::format("set xtics {:g} format '%g'\nset xlabel 'step' offset 0,0.6\n", ticks) : "unset xtics\nunset xlabel\n";
+    figure.commands += lowest ? fmt::format("set xtics nomirror out scale 0.4 {:g} format '%g'\nset xlabel 'step' offset 0,0.6\n", ticks)
+                              : "unset xtics\nunset xlabel\n";
     if (k == 0)
-      figure.commands += fmt::format("set colorbox user origin screen {:.4f}, screen {:.4f} size screen 0.022, screen {:.4f} noborder\n",
-                                     (right + 0.12) / Figure::width, foot / height, std::min(1.6, height - head - foot) / height);
+      figure.commands += colour_box;
     else
       figure.commands += "unset colorbox\n";
     figure.commands += fmt::format("set label 1 {} at graph 0, graph 1 offset character 0,0.6 left\n",

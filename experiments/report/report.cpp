@@ -16,25 +16,35 @@ namespace {
 
 constexpr std::size_t map_bytes = 1'500'000;  ///< of a page, which stays below 3 MB
 
+/// Leaves out what gnuplot refuses to draw, with a warning.
+void drop_refused(Chapter& chapter) {
+  std::erase_if(chapter.figures, [&](Figure const& figure) {
+    try {
+      draw({figure});
+      return false;
+    } catch (Error const& error) {
+      chapter.material.warnings.push_back(fmt::format("the figure '{}' is missing: {}", figure.title, error.what()));
+      return true;
+    }
+  });
+}
+
 /// Draws the figures, and leaves them in the folder.
 void draw_figures(Chapter& chapter) {
+  std::optional<std::vector<Drawing>> drawings;
+  try {
+    drawings = draw(chapter.figures);
+  } catch (Error const&) {
+    drop_refused(chapter);
+    drawings = draw(chapter.figures);
+  }
+  if (!drawings) return;
   fs::path const folder = chapter.material.folder / "figures";
-  for (std::size_t i = 0; i < chapter.figures.size();) {
-    auto const& figure = chapter.figures[i];
-    try {
-      auto const drawing = draw(figure);
-      if (!drawing) return chapter.drawings.clear();
-      fs::create_directories(folder);
-      write_atomically(folder / (figure.name + ".svg"), drawing->svg);
-      write_atomically(folder / (figure.name + ".pdf"), drawing->pdf);
-      chapter.drawings.push_back(drawing->svg);
-      ++i;
-    } catch (FileError const&) {
-      throw;
-    } catch (Error const& error) {
-      chapter.material.warnings.push_back(fmt::format("figure '{}': {}", figure.title, error.what()));
-      chapter.figures.erase(chapter.figures.begin() + static_cast<std::ptrdiff_t>(i));
-    }
+  fs::create_directories(folder);
+  for (std::size_t i = 0; i < drawings->size(); ++i) {
+    write_atomically(folder / (chapter.figures[i].name + ".svg"), (*drawings)[i].svg);
+    write_atomically(folder / (chapter.figures[i].name + ".pdf"), (*drawings)[i].pdf);
+    chapter.drawings.push_back(std::move((*drawings)[i].svg));
   }
 }
 
@@ -74,6 +84,12 @@ void write_report(fs::path const& folder, bool quiet) {
   write_page(folder / "report.html", chapters);
   warn(chapters.front());
   if (!quiet) fmt::print("  {}\n", (folder / "report.html").string());
+}
+
+bool has_report(fs::path const& folder) {
+  std::error_code missing;
+  auto const written = fs::last_write_time(folder / "report.html", missing);
+  return !missing && written >= fs::last_write_time(folder / "summary.json", missing) && !missing;
 }
 
 Exit report(ReportOptions const& options) {

@@ -17,6 +17,9 @@ struct ReportOptions {
 /// is not installed is said on standard error and in the report, which then lacks what they draw. Throws FileError.
 void write_report(std::filesystem::path const& folder, bool quiet);
 
+/// Whether the report is of the last summary.
+bool has_report(std::filesystem::path const& folder);
+
 /// `heed report`: the report of each folder and, of several, one report.html of all in the output folder. Throws ConfigError for a folder
 /// that is not there, FileError.
 Exit report(ReportOptions const& options);

@@ -96,6 +96,7 @@ double Trace::end() const {
 
 Outliers::Outliers(std::vector<double> values) {
   std::erase_if(values, [](double value) { return !std::isfinite(value); });
+  if (values.size() < 5) return;  // too few to say what is usual
   middle_ = median(values);
   for (double& value : values) value = std::abs(value - middle_);
   spread_ = median(values);

@@ -43,14 +43,14 @@ struct Range {
 };
 
 /// Whether a value lies so far from the others that a scale which shows it hides how they differ: 8 times their median distance to the
-/// median.
+/// median. Of fewer than five values none does.
 class Outliers {
  public:
   explicit Outliers(std::vector<double> values);
   bool operator()(double value) const { return spread_ > 0 && std::abs(value - middle_) > 8 * spread_; }
 
  private:
-  double middle_, spread_;
+  double middle_ = 0, spread_ = 0;
 };
 
 /// A curve with the name and the look of its arm.

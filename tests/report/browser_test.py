@@ -1,0 +1,113 @@
+#!/usr/bin/env python3
+"""Opens a report from disk in a headless Chromium: no complaints on its console, nothing fetched, and the viewer's controls change the picture.
+
+    tests/report/browser_test.py [REPORT.html]      without one, a small ablation is run for it
+"""
+
+import os
+import pathlib
+import subprocess
+import sys
+import tempfile
+
+import browser
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+
+
+def small_ablation(folder):
+    """The report of an ablation of a few steps, with probes and maps."""
+    subprocess.run([ROOT / "heed", "run", ROOT / "configs/ablations/attention.yaml", "--output", folder, "--quiet", "seeds=2",
+                    "vary={model.attention: [scaled, additive]}", "train.steps=20", "data.ngram_sentences=1000", "train.evaluate.every=10",
+                    "probes={every: 5, attention: [entropy], maps: {examples: 2, every: 10}}"], check=True, stdout=subprocess.DEVNULL)
+    return folder + "/attention/report.html"
+
+
+def check(what, holds):
+    print("ok  " if holds else "FAIL", what)
+    if not holds:
+        check.failed = True
+
+
+check.failed = False
+PICTURE = "[...document.querySelectorAll('.map svg .mark-rect path')].map(cell => cell.getAttribute('fill')).join()"
+SETTLED = "new Promise(done => setTimeout(done, 150))"
+
+
+def choose(page, name, value):
+    """What the viewer shows after a control was set as a person would."""
+    page.run(f"(() => {{ const c = document.querySelector('[data-choose={name}]'); c.type === 'checkbox' ? c.checked = {value} : c.value = '{value}';"
+             " c.dispatchEvent(new Event('input', {bubbles: true})); })()")
+    page.run(SETTLED)
+    return page.run(PICTURE)
+
+
+def test_page(report, width, dark):
+    look = f"{'dark' if dark else 'light'}, {width} wide"
+    with browser.Browser(width=width, dark=dark) as page:
+        page.open(report)
+        check(f"{look}: the page is not wider than the window", page.run("document.documentElement.scrollWidth") <= width)
+        check(f"{look}: figures have names", page.run("[...document.querySelectorAll('figure svg')].every(s => s.getAttribute('role') === 'img' &&"
+                                                      " s.getAttribute('aria-labelledby').split(' ').every(id => document.getElementById(id).textContent))"))
+        check(f"{look}: controls have labels", page.run("[...document.querySelectorAll('select, input')].every(c => c.labels.length === 1)"))
+        # Ink and paper differ as much as WCAG asks of small print.
+        contrast = page.run("""(() => {
+          const light = rgb => rgb.match(/[\\d.]+/g).slice(0, 3).map(v => v / 255).map(v => v <= 0.04045 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4)
+                                 .reduce((sum, v, i) => sum + v * [0.2126, 0.7152, 0.0722][i], 0);
+          const paper = light(getComputedStyle(document.body).backgroundColor);
+          return Math.min(...[...document.querySelectorAll('p, td, th, figcaption, figure text, .map text')].map(e => {
+            const style = getComputedStyle(e), ink = light(e instanceof SVGElement ? style.fill : style.color);
+            return (Math.max(ink, paper) + 0.05) / (Math.min(ink, paper) + 0.05); }));
+        })()""")
+        check(f"{look}: text stands out from its ground ({contrast:.1f} : 1)", contrast >= 3)
+        check(f"{look}: no complaints on the console {page.problems or ''}", not page.problems)
+        check(f"{look}: nothing is fetched but the file", all(url.startswith(("file:", "data:")) for url in page.fetched) and
+              sum(url.startswith("file:") for url in page.fetched) == 1)
+
+
+def test_viewer(report):
+    with browser.Browser() as page:
+        page.open(report)
+        first = page.run(PICTURE)
+        check("the viewer shows a map", first.count(",") > 10 and len(set(first.split(","))) > 1)
+        for name, value in (("arm", 1), ("layer", 1), ("head", 1), ("example", 1), ("step", 0)):
+            before = page.run(PICTURE)
+            check(f"another {name} is another picture", choose(page, name, value) != before)
+        before = page.run(PICTURE)
+        check("the colours' scale changes", choose(page, "stretch", "true") != before)
+        page.run("document.querySelector('.map').focus()")
+        readout = "document.querySelector('.readout').textContent"
+        page.key("ArrowDown")
+        page.key("ArrowDown")
+        page.run(SETTLED)
+        second = page.run(readout)
+        check(f"arrow keys read cells: {second}", "looks at" in second and "weight" in second)
+        page.key("ArrowRight")
+        page.run(SETTLED)
+        check("the next cell is another", page.run(readout) != second)
+        x, y = page.run("(() => { const svg = document.querySelector('.map svg'); svg.scrollIntoView({block: 'center'});"
+                        " const r = svg.querySelector('.mark-rect path').getBoundingClientRect(); return [r.x + 5, r.y + 5]; })()")
+        page.move(x, y)
+        page.run(SETTLED)
+        check("pointing reads the first cell", "(place 0) looks at" in page.run(readout))
+        light = page.run(PICTURE)
+        page.dark(True)
+        page.run(SETTLED)
+        check("the dark page's map is another", page.run(PICTURE) != light)
+        check(f"no complaints on the console {page.problems or ''}", not page.problems)
+
+
+def main():
+    if not browser.find():
+        print("skipped: there is no Chromium (apt-get install chromium)")
+        return 0
+    with tempfile.TemporaryDirectory() as folder:
+        report = os.path.abspath(sys.argv[1]) if len(sys.argv) > 1 else small_ablation(folder)
+        for width, dark in ((1000, False), (1000, True), (390, False)):
+            test_page(report, width, dark)
+        test_viewer(report)
+    return 1 if check.failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
