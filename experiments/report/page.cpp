@@ -180,7 +180,7 @@ class Section {
            "<label><span>step <span class=\"step\"></span></span><input data-choose=\"step\" type=\"range\" min=\"0\" "
            "step=\"1\"></label>\n" +
            select("example", "example") +
-           "<label class=\"line\"><input data-choose=\"stretch\" type=\"checkbox\">colours up to the largest weight</label>\n</fieldset>\n"
+           "<label class=\"line\"><input data-choose=\"small\" type=\"checkbox\">bring out small weights</label>\n</fieldset>\n"
            "<output class=\"readout\" aria-live=\"polite\"></output>\n<div class=\"map\" tabindex=\"0\" role=\"application\"></div>\n"
            "<script type=\"application/json\">" +
            data + "</script>\n</section>\n";

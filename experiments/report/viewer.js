@@ -11,7 +11,7 @@ function makeView(container, state) {
       {name: 'cell', value: 12},
       {name: 'queries', value: []},
       {name: 'keys', value: []},
-      {name: 'largest', value: 1},
+      {name: 'exponent', value: 1},
       {name: 'cursor', value: {q: -1, k: -1}},
       {name: 'ink', update: "dark ? '#e6e8eb' : '#1a1c20'"},
       {name: 'width', update: 'cell * length(keys)'},
@@ -23,7 +23,7 @@ function makeView(container, state) {
       {name: 'x', type: 'band', domain: {signal: 'sequence(length(keys))'}, range: 'width'},
       {name: 'y', type: 'band', domain: {signal: 'sequence(length(queries))'}, range: 'height'},
       {
-        name: 'colour', type: 'linear', domain: [0, {signal: 'largest'}], clamp: true, interpolate: 'lab',
+        name: 'colour', type: 'pow', exponent: {signal: 'exponent'}, domain: [0, 1], clamp: true, interpolate: 'lab',
         range: {signal: "dark ? ['#1d2026', '#1f5f94', '#62b5ec', '#f4f8c0'] : ['#f5f6f8', '#9ccbe8', '#2178b4', '#08254d']"},
       },
     ],
@@ -115,8 +115,7 @@ function startViewer(section) {
     load();
     fit();
     if (cursor.q >= map.queries.length || cursor.k >= map.keys.length) cursor.q = cursor.k = -1;
-    const largest = control.stretch.checked ? Math.max(...map.cells.map(cell => cell.w), 1 / 255) : 1;
-    view.signal('queries', map.queries.map(short)).signal('keys', map.keys.map(short)).signal('largest', largest);
+    view.signal('queries', map.queries.map(short)).signal('keys', map.keys.map(short)).signal('exponent', control.small.checked ? 0.5 : 1);
     view.data('cells', map.cells);
     await point(cursor.q, cursor.k);
     const arm = maps.arms[control.arm.selectedIndex];
