@@ -172,6 +172,7 @@ std::vector<Topic> const& topics() {
       {"positions", "how a model knows where a token stands", list_positions},
       {"models", "kinds of models and their keys", [] { return choice_page(model_choice()); }},
       {"data", "kinds of data and their keys; data sets by name", list_data},
+      {"tasks", "synthetic tasks and their keys", [] { return choice_page(task_choice()); }},
       {"optimizers", "kinds of optimizers and their keys", [] { return choice_page(optimizer_choice()); }},
       {"schedules", "kinds of learning rate schedules and their keys", [] { return choice_page(schedule_choice()); }},
       {"probes", "what can be recorded beside the loss, with formulas and keys", list_probes},

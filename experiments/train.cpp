@@ -16,21 +16,6 @@ namespace heed {
 
 namespace {
 
-/// How many targets count.
-double counted(Batch const& batch) {
-  auto const targets = batch.targets.data<std::int64_t>();
-  return static_cast<double>(targets.size() - static_cast<std::size_t>(std::ranges::count(targets, -1)));
-}
-
-/// How many of the targets that count are the most probable token.
-double right(Tensor const& logits, Tensor const& targets) {
-  Tensor const best = argmax(logits, -1);
-  auto const found = best.data<std::int64_t>(), wanted = targets.data<std::int64_t>();
-  double count = 0;
-  for (std::size_t i = 0; i < wanted.size(); ++i) count += found[i] == wanted[i] ? 1 : 0;  // never so for −1
-  return count;
-}
-
 /// A number that is none.
 std::string name_of(double value) { return std::isnan(value) ? "NaN" : value > 0 ? "infinity" : "-infinity"; }
 
@@ -93,13 +78,14 @@ auto judging(Document const& document, std::string const& section, F f) {
 }
 
 /// What the data lack is better told now than at the step that asks for it.
-void check_data(LoadedExperiment const& experiment, Dataset const& data, std::int64_t context) {
+void check_data(LoadedExperiment const& experiment, Dataset const& data, Model const& model) {
+  std::int64_t const context = model.context();
   TrainSettings const& train = experiment.settings.train;
   double const rows = static_cast<double>(train.steps) * static_cast<double>(train.accumulate) * static_cast<double>(train.batch);
   if (rows > 9e15)
     throw ConfigError(place_of(experiment.document, "train"), fmt::format("train: {:.0g} rows are more than can be numbered", rows));
   judging(experiment.document, "data", [&] {
-    if (train.steps > 0) data.training(0, train.batch, context);
+    if (train.steps > 0) model.check(data.training(0, train.batch, context));
     if (train.steps > 0) data.training(train.steps * train.accumulate - 1, train.batch, context);
     std::int64_t const held_out = train.evaluate.batch.value_or(train.batch);
     if (data.validation_batches(held_out, context) > 0) data.validation(0, held_out, context);
@@ -117,7 +103,7 @@ Trainer::Trainer(LoadedExperiment const& experiment, bool quiet)
     check_memory(experiment, data_->vocabulary());
     model_ = make_model(settings_.model, parameters_, data_->vocabulary());
   });
-  check_data(experiment, *data_, model_->context());
+  check_data(experiment, *data_, *model_);
   if (!settings_.init.from.empty()) start_from(parameters_, locate(settings_.init.from, data_context(experiment, quiet)));
   optimizer_ = make_optimizer(settings_.train.optimizer, parameters_);
   if (settings_.train.ema) average_.emplace(parameters_, *settings_.train.ema);
@@ -140,7 +126,7 @@ Pass Trainer::pass_for(std::int64_t micro_batch) const {
 
 double Trainer::accumulate_gradients(std::vector<Batch> const& batches) {
   double targets = 0;
-  for (Batch const& batch : batches) targets += counted(batch);
+  for (Batch const& batch : batches) targets += counted(batch.targets);
   double loss = 0;
   if (estimator_) estimator_->begin_step();
   for (std::size_t k = 0; k < batches.size(); ++k) {
@@ -192,20 +178,16 @@ void Trainer::diagnose(std::vector<Batch> const& batches, std::string const& wha
   throw TrainingError(fmt::format("step {}: {} ({}); a smaller learning rate, clipping or warm-up may help", step_, what, place));
 }
 
-Trainer::Validation Trainer::validate(std::int64_t count, std::int64_t rows) const {
+Validation Trainer::validate(std::int64_t count, std::int64_t rows) const {
   NoGrad const no_grad;
-  Validation sum{0, 0};
-  double targets = 0;
+  Validation score(*data_);
   for (std::int64_t i = 0; i < count; ++i) {
     Batch const batch = data_->validation(i, rows, model_->context());
     Pass pass;
     pass.choosing = Stream(static_cast<std::uint64_t>(settings_.seed), "validation").child(static_cast<std::uint64_t>(i));
-    Tensor const logits = model_->logits(batch, pass);
-    sum.loss += cross_entropy(logits, batch.targets, 0, -1, 1.0).item();
-    sum.accuracy += right(logits, batch.targets);
-    targets += counted(batch);
+    score.add(model_->logits(batch, pass), batch);
   }
-  return {sum.loss / targets, sum.accuracy / targets};
+  return score;
 }
 
 void Trainer::evaluate(Row& row) {
@@ -213,14 +195,11 @@ void Trainer::evaluate(Row& row) {
   std::int64_t const count = settings_.train.evaluate.count(data_->validation_batches(rows, model_->context()));
   if (count == 0) return;
   Validation const score = validate(count, rows);
-  row.set("validation.loss", score.loss);
-  row.set("validation.accuracy", score.accuracy);
-  if (auto const optimum = data_->optimum(count * rows)) row.set("validation.excess", score.loss - *optimum);
+  score.write(row, "validation");
+  if (auto const optimum = data_->optimum(count * rows)) row.set("validation.excess", score.loss() - *optimum);
   if (average_) {
     WithAverage const averaged(*average_);
-    Validation const smooth = validate(count, rows);
-    row.set("validation.ema.loss", smooth.loss);
-    row.set("validation.ema.accuracy", smooth.accuracy);
+    validate(count, rows).write(row, "validation.ema");
   }
 }
 

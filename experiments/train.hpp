@@ -5,6 +5,7 @@
 
 #include "experiments/experiment.hpp"
 #include "experiments/record.hpp"
+#include "experiments/validation.hpp"
 #include "nn/checkpoint.hpp"
 #include "nn/estimator.hpp"
 
@@ -29,10 +30,8 @@ class Trainer {
   /// One update; sets `loss`, `grad_norm` and `lr` in the row: those of batch `step()` before the update. Throws TrainingError for
   /// a loss or gradient that is not finite, naming step, operation and layer.
   void train_step(Row& row);
-  /// Mean loss per target of the validation data, and the share of targets that are the most probable token, with the weights as they are
-  /// after step() updates: sets `validation.loss` and `validation.accuracy` and, with averaged weights, `validation.ema.loss` and
-  /// `validation.ema.accuracy`; where the least possible loss is known, `validation.excess` over it. Sets nothing if there is no validation
-  /// data.
+  /// The Validation of the validation data with the weights as they are after step() updates, as `validation.…` and, with averaged weights,
+  /// `validation.ema.…`; where the least possible loss is known, `validation.excess` over it. Sets nothing if there is no validation data.
   void evaluate(Row& row);
 
   /// All that is needed to go on. Throws TrainingError if a parameter is no longer finite: the last good checkpoint is not replaced.
@@ -45,9 +44,6 @@ class Trainer {
   Pass pass_for(std::int64_t micro_batch) const;
   double accumulate_gradients(std::vector<Batch> const& batches);
   [[noreturn]] void diagnose(std::vector<Batch> const& batches, std::string const& what);
-  struct Validation {
-    double loss, accuracy;
-  };
   Validation validate(std::int64_t count, std::int64_t rows) const;
 
   Experiment const& settings_;

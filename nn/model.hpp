@@ -19,6 +19,8 @@ class Model {
 
   /// Scores of the token that is to be predicted at every place (the next one, or the one that was masked): [B, T, V].
   virtual Tensor logits(Batch const& batch, Pass const& pass) const = 0;
+  /// Throws Error for rows that it cannot be trained on, a message that begins with the key it concerns.
+  virtual void check(Batch const& batch) const { static_cast<void>(batch); }
   /// The longest row of tokens that it was made for.
   virtual std::int64_t context() const = 0;
   virtual std::int64_t vocabulary() const = 0;

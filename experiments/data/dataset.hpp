@@ -12,6 +12,13 @@
 
 namespace heed {
 
+/// Targets whose accuracy is told apart (Batch::groups holds their numbers), and what is right there: of the tokens that have a category,
+/// the most probable one is of the target's category.
+struct TargetGroups {
+  std::vector<std::string> names;
+  std::vector<std::int64_t> categories;  ///< of every token; −1: none
+};
+
 /// Where batches come from. A batch is a pure function of the seed and its number, so that resuming needs no state, arms of an
 /// ablation see the same data, and evaluation is the same for every seed and arm.
 class Dataset {
@@ -29,6 +36,9 @@ class Dataset {
 
   /// Whether the targets are a task's own rather than the tokens that follow the inputs: then there is nothing for a model to mask.
   virtual bool poses_task() const { return false; }
+
+  /// The groups of targets in validation batches.
+  virtual TargetGroups groups() const { return {}; }
 
   /// Text to token ids and back; nothing for data without a tokenizer. encode throws Error naming a character it does not know.
   virtual std::optional<std::vector<std::int64_t>> encode(std::string const& text) const = 0;

@@ -142,10 +142,11 @@ void Grammar::solve_expectations() {
   auto const n = names_.size();
   std::vector<double> a(n * n), b(n * 3);
   for (std::size_t i = 0; i < n; ++i) a[i * n + i] = b[i * 3] = 1;
-  for (auto const& [left, right, p] : rules_) {
-    auto const row = index(left);
+  for (auto const& rule : rules_) {
+    auto const row = index(rule.left);
+    auto const p = rule.probability;
     b[row * 3 + 1] -= p * std::log(p);
-    for (auto symbol : right) {
+    for (auto symbol : rule.right) {
       if (symbol < 0)
         b[row * 3 + 2] += p;
       else
@@ -162,24 +163,47 @@ void Grammar::solve_expectations() {
 
 Grammar::Sentence Grammar::sample(Stream const& stream, std::int64_t longest) const {
   Sentence sentence;
-  std::vector<std::int32_t> open;  // what is still to be expanded, the leftmost last
+  struct Open {
+    std::int32_t symbol;
+    std::int32_t from = -1, to = -1;  // the number of the agreement that it is a side of
+  };
+  std::vector<Open> open;              // what is still to be expanded, the leftmost last
+  std::vector<std::size_t> heads;      // the word that an agreement comes from, by number
+  std::vector<std::int32_t> headless;  // agreements whose `from` is being expanded
   for (std::uint64_t draw = 0;;) {
     sentence = {};
-    open.assign(1, 0);
+    open.assign(1, {0});
+    heads.clear();
+    headless.clear();
     // No rule is empty, so every open symbol becomes at least one word.
     while (!open.empty() && static_cast<std::int64_t>(sentence.words.size() + open.size()) <= longest) {
-      auto const symbol = open.back();
+      auto const [symbol, from, to] = open.back();
       open.pop_back();
+      if (from >= 0) headless.push_back(from);
+      if (to >= 0) sentence.agreements.push_back({heads[index(to)], sentence.words.size()});
       if (symbol < 0) {
         sentence.words.push_back(~symbol);
         continue;
+      }
+      if (!headless.empty() && is_head_[index(symbol)]) {
+        for (auto const agreement : headless) heads[index(agreement)] = sentence.words.size();
+        headless.clear();
       }
       auto chosen = first_rule_[index(symbol)];
       auto const last = first_rule_[index(symbol) + 1] - 1;
       for (double left = stream.uniform(draw++); chosen < last && left >= rules_[chosen].probability; ++chosen)
         left -= rules_[chosen].probability;
       sentence.log_probability += std::log(rules_[chosen].probability);
-      open.insert(open.end(), rules_[chosen].right.rbegin(), rules_[chosen].right.rend());
+      auto const& rule = rules_[chosen];
+      for (auto next = rule.right.rbegin(); next != rule.right.rend(); ++next) open.push_back({*next});
+      for (auto const& [first, second] : rule.agreements) {
+        auto& from_side = open[open.size() - 1 - first].from;
+        if (from_side < 0) {
+          from_side = static_cast<std::int32_t>(heads.size());
+          heads.push_back(sentence.words.size());
+        }
+        open[open.size() - 1 - second].to = from_side;
+      }
     }
     if (open.empty()) return sentence;
   }

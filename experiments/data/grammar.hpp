@@ -28,6 +28,11 @@ namespace heed {
 ///       Noun[many]: [dogs, cats]
 ///       …
 ///
+///     agreement:                             # optional: what to tell the accuracy of, by distance
+///       feature: number                      # the first word of a Verb agrees in number with the Noun before
+///       from: Noun
+///       to: [Verb]
+///
 /// A rule with features stands for one rule for each of their values. A feature of the left side is the same on the right; one that
 /// occurs only on the right is summed over, each value with an equal share of the weight.
 class Grammar {
@@ -46,7 +51,15 @@ class Grammar {
   struct Sentence {
     std::vector<std::int32_t> words;
     double log_probability = 0;  ///< of the derivation: log P of the sentence if that is its only one
+    /// Two words, the second of which agrees with the first.
+    struct Agreement {
+      std::size_t from, to;
+    };
+    std::vector<Agreement> agreements;
   };
+  /// The value of the feature of `agreement` (its number) that the words which a `to` symbol begins with have, by word; −1 for words that
+  /// none begins with or several do. Empty without such a section.
+  std::vector<std::int64_t> const& agreement_values() const { return agreement_values_; }
   /// A sentence of at most `longest` words, by drawing until one is short enough (see up_to() for how likely that is).
   Sentence sample(Stream const& stream, std::int64_t longest = any_length) const;
 
@@ -77,6 +90,7 @@ class Grammar {
     std::int32_t left;
     std::vector<std::int32_t> right;
     double probability;
+    std::vector<std::pair<std::size_t, std::size_t>> agreements{};  ///< two symbols of the right side with the same value of the feature
   };
   /// The same language with right sides of one word, one symbol or two symbols, for the recursions over spans and lengths.
   struct NormalForm {
@@ -103,7 +117,9 @@ class Grammar {
   std::vector<std::string> names_;   // of the nonterminals
   std::vector<std::string> places_;  // where each is defined
   std::vector<Rule> rules_;
-  std::vector<std::size_t> first_rule_;  // rules_[first_rule_[A]] … rules_[first_rule_[A + 1]] are A's
+  std::vector<bool> is_head_;                   // by nonterminal: whether it is a `from` of agreement
+  std::vector<std::int64_t> agreement_values_;  // by word
+  std::vector<std::size_t> first_rule_;         // rules_[first_rule_[A]] … rules_[first_rule_[A + 1]] are A's
   NormalForm normal_;
   double entropy_ = 0;
   double expected_length_ = 0;

@@ -1,6 +1,7 @@
 #include "experiments/data/grammar_data.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 
 #include <fmt/format.h>
@@ -15,6 +16,10 @@ namespace heed {
 namespace {
 
 constexpr std::int32_t eos = 0;
+
+/// Distances of agreement are told apart up to the first number and then in ranges that begin with these.
+constexpr std::array<std::size_t, 7> distances{1, 2, 3, 4, 5, 9, 17};
+std::int64_t range_of(std::size_t distance) { return std::ranges::upper_bound(distances, distance) - distances.begin() - 1; }
 
 std::unique_ptr<Dataset> open_grammar(GrammarSettings const& settings, DataContext const& context) {
   auto const path = settings.path ? locate(*settings.path, context) : shipped("english.yaml");
@@ -114,7 +119,33 @@ Batch GrammarDataset::validation(std::int64_t index, std::int64_t batch, std::in
   if (index < 0 || rows <= 0)
     throw Error(fmt::format("validation batch {} of {} does not exist", index, validation_batches(batch, context)));
   Batch result{Tensor::full({rows, context}, eos, DType::int64), Tensor::full({rows, context}, -1, DType::int64), {}, {}};
-  for (std::int64_t row = 0; row < rows; ++row) fill_row(result, row, held_out(first + row).words);
+  bool const agrees = !grammar_.agreement_values().empty();
+  if (agrees) result.groups = Tensor::full({rows, context}, -1, DType::int64);
+  for (std::int64_t row = 0; row < rows; ++row) {
+    auto const sentence = held_out(first + row);
+    fill_row(result, row, sentence.words);
+    if (!agrees) continue;
+    auto const groups = result.groups.mutable_data<std::int64_t>().subspan(static_cast<std::size_t>(row * context));
+    for (auto const& [from, to] : sentence.agreements)
+      if (grammar_.agreement_values()[static_cast<std::size_t>(sentence.words[to])] >= 0) groups[to] = range_of(to - from);
+  }
+  return result;
+}
+
+TargetGroups GrammarDataset::groups() const {
+  auto const& values = grammar_.agreement_values();
+  if (values.empty()) return {};
+  TargetGroups result{{}, {-1}};  // <eos> has no value
+  for (std::size_t i = 0; i < distances.size(); ++i) {
+    auto const first = distances[i];
+    std::string name = fmt::format("agreement.distance{}", first);
+    if (i + 1 == distances.size())
+      name += "+";
+    else if (auto const last = distances[i + 1] - 1; last > first)
+      name += fmt::format("-{}", last);
+    result.names.push_back(std::move(name));
+  }
+  result.categories.insert(result.categories.end(), values.begin(), values.end());
   return result;
 }
 

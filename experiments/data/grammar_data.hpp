@@ -40,6 +40,8 @@ class GrammarDataset : public Dataset {
   /// Words parted by blanks, a sentence a line; begins with <eos>, as rows do. Throws Error naming an unknown word and the nearest.
   std::optional<std::vector<std::int64_t>> encode(std::string const& text) const override;
   std::optional<std::string> decode(std::vector<std::int64_t> const& tokens) const override { return tokenizer_.decode(tokens); }
+  /// agreement.distance1 …: of the words that agree with one so many words before (Linzen et al. 2016), where the grammar says which do.
+  TargetGroups groups() const override;
   std::string tokenizer() const override { return tokenizer_.json(); }
   nlohmann::json describe() const override;
   /// {"1-gram", …} … {"6-gram", …}, counted on `ngram_sentences` other sentences; {"exact", mean −log P of the held-out sentences},

@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <map>
+#include <optional>
 #include <set>
 #include <sstream>
 
@@ -32,7 +33,7 @@ using Assignment = std::map<std::string, std::string>;  // feature → value
 struct GrammarReader {
   GrammarReader(std::string_view text, std::string const& path) {
     auto const yaml = parse_data(text, path);
-    entries_of(yaml, "the grammar", {"about", "start", "features", "rules"});
+    entries_of(yaml, "the grammar", {"about", "start", "features", "agreement", "rules"});
     for (auto const* key : {"start", "rules"})
       if (!yaml.entry(key)) refuse(yaml.place, fmt::format("'{}' is missing", key));
     if (auto const* entry = yaml.entry("features")) read_features(entry->value);
@@ -40,6 +41,7 @@ struct GrammarReader {
     // Left sides first, because a right side may come before what it refers to.
     auto const& rules = entries_of(yaml.entry("rules")->value, "rules");
     for (auto const& rule : rules) define(rule);
+    if (auto const* entry = yaml.entry("agreement")) read_agreement(entry->value);
     auto const& start = yaml.entry("start")->value;
     if (!is_nonterminal(text_of(start, "start")))
       refuse(start.place, fmt::format("start: {} is a word; it must be a nonterminal", shown(start.text)));
@@ -47,6 +49,7 @@ struct GrammarReader {
     for (auto const& rule : rules) read_alternatives(rule);
     number_words();
     sort_rules();
+    if (!agreement.feature.empty()) find_agreement_values();
   }
 
   void read_features(Yaml const& node) {
@@ -82,6 +85,79 @@ struct GrammarReader {
              fmt::format("{} in {} is neither a feature nor a value of one{}", shown(argument), text, did_you_mean(argument, known)));
     }
     return symbol;
+  }
+
+  void read_agreement(Yaml const& node) {
+    auto const& entries = entries_of(node, "agreement", {"feature", "from", "to"});
+    for (auto const* key : {"feature", "from", "to"})
+      if (!node.entry(key)) refuse(node.place, fmt::format("agreement: '{}' is missing", key));
+    for (auto const& [key, place, value] : entries) {
+      if (key == "feature") {
+        agreement.feature = text_of(value, "a feature");
+        if (!features.count(agreement.feature)) refuse(value.place, fmt::format("{} is no feature", shown(agreement.feature)));
+        continue;
+      }
+      auto const items = value.kind == Yaml::Kind::list ? value.items : std::vector{value};
+      for (auto const& item : items) {
+        auto const& name = text_of(item, "a nonterminal");
+        auto const is_it = [&](std::string const& full) { return full.substr(0, full.find('[')) == name; };
+        if (std::none_of(grammar.names_.begin(), grammar.names_.end(), is_it))
+          refuse(item.place, fmt::format("{} has no rules", shown(name)));
+        (key == "from" ? agreement.from : agreement.to).insert(name);
+      }
+    }
+  }
+
+  /// The symbols of a right side that agree: a `to` whose feature is left open, and the nearest before it with the same open feature.
+  std::vector<std::pair<std::size_t, std::size_t>> agreements(std::vector<Symbol> const& right) const {
+    auto const open = [&](Symbol const& symbol) {
+      return std::find(symbol.arguments.begin(), symbol.arguments.end(), agreement.feature) != symbol.arguments.end();
+    };
+    std::vector<std::pair<std::size_t, std::size_t>> pairs;
+    std::optional<std::size_t> from;
+    for (std::size_t i = 0; i < right.size(); ++i) {
+      if (!open(right[i])) continue;
+      if (!agreement.to.count(right[i].name))
+        from = i;
+      else if (from)
+        pairs.emplace_back(*from, i);
+    }
+    return pairs;
+  }
+
+  /// Which value the first word of a `to` symbol tells: a word can be the first of a symbol if it begins one of its rules, or the symbol
+  /// that does can begin with it.
+  void find_agreement_values() {
+    auto const& values = features.at(agreement.feature);
+    std::vector<std::set<std::int64_t>> told(grammar.words_.size());
+    for (std::size_t symbol = 0; symbol < grammar.names_.size(); ++symbol) {
+      auto const name = parse_symbol(grammar.names_[symbol], {});
+      grammar.is_head_.push_back(agreement.from.count(name.name) > 0);
+      if (!agreement.to.count(name.name)) continue;
+      for (auto const& argument : name.arguments) {
+        auto const value = std::find(values.begin(), values.end(), argument);
+        if (value == values.end()) continue;
+        for (auto const word : first_words(static_cast<std::int32_t>(symbol)))
+          told[static_cast<std::size_t>(word)].insert(value - values.begin());
+      }
+    }
+    for (auto const& of_word : told) grammar.agreement_values_.push_back(of_word.size() == 1 ? *of_word.begin() : -1);
+  }
+
+  std::set<std::int32_t> first_words(std::int32_t symbol) const {
+    std::set<std::int32_t> words, seen{symbol};
+    for (std::vector<std::int32_t> left{symbol}; !left.empty();) {
+      auto const next = left.back();
+      left.pop_back();
+      for (auto const& rule : grammar.rules_) {
+        if (rule.left != next) continue;
+        if (rule.right[0] < 0)
+          words.insert(~rule.right[0]);
+        else if (seen.insert(rule.right[0]).second)
+          left.push_back(rule.right[0]);
+      }
+    }
+    return words;
   }
 
   static std::string plain_name(Symbol const& symbol, Assignment const& values) {
@@ -158,7 +234,7 @@ struct GrammarReader {
     for_each_assignment({left}, {}, place, [&](Assignment const& outer, double) {
       auto const number = numbers.at(plain_name(left, outer));
       for_each_assignment(right, outer, place, [&](Assignment const& values, double share) {
-        Grammar::Rule plain{number, {}, weight * share};
+        Grammar::Rule plain{number, {}, weight * share, agreements(right)};
         for (auto const& symbol : right) plain.right.push_back(symbol_number(plain_name(symbol, values), place));
         if (!written.insert({number, plain.right}).second)
           refuse(place, fmt::format("{} has the alternative {} twice", grammar.names_[static_cast<std::size_t>(number)], shown(text)));
@@ -198,6 +274,10 @@ struct GrammarReader {
 
   std::map<std::string, std::vector<std::string>> features;
   std::set<std::string> all_values;  // of all features
+  struct {
+    std::string feature;  // empty: there is no such section
+    std::set<std::string> from, to;
+  } agreement;
   std::map<std::string, std::int32_t> numbers, word_numbers;
   std::set<std::pair<std::int32_t, std::vector<std::int32_t>>> written;
   Grammar grammar;

@@ -27,6 +27,13 @@ Choice data_choice() {
   return choice;
 }
 
+Choice task_choice() {
+  Choice choice;
+  for (auto const& [name, kind] : kinds())
+    if (kind.task) choice.options.push_back({name, kind.help, kind.make});
+  return choice;
+}
+
 std::unique_ptr<Dataset> open_dataset(Choice const& data, DataContext const& context) {
   auto const found = kinds().find(data.kind);
   if (found == kinds().end() || !data.settings) throw Error("data.kind: '" + data.kind + "' is not a kind of data");

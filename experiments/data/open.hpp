@@ -20,6 +20,8 @@ struct DataContext {
 
 /// All kinds of data, for the section `data: {kind: …}`.
 Choice data_choice();
+/// Those of them that are synthetic tasks.
+Choice task_choice();
 
 /// Opens what a filled-in data_choice() describes. Throws FileError for data that are wrong, Error for settings that are.
 std::unique_ptr<Dataset> open_dataset(Choice const& data, DataContext const& context);
@@ -31,6 +33,7 @@ struct DataKind {
   std::string help;
   std::function<std::shared_ptr<Settings>()> make;
   std::function<std::unique_ptr<Dataset>(Settings const&, DataContext const&)> open;
+  bool task = false;  ///< a synthetic task (experiments/data/tasks)
 };
 bool register_data(DataKind kind);
 
@@ -38,7 +41,7 @@ template <class S>
 bool register_data(std::string name, std::string help, std::unique_ptr<Dataset> (*open)(S const&, DataContext const&)) {
   return register_data(
       {std::move(name), std::move(help), [] { return std::make_shared<S>(); },
-       [open](Settings const& settings, DataContext const& context) { return open(dynamic_cast<S const&>(settings), context); }});
+       [open](Settings const& settings, DataContext const& context) { return open(dynamic_cast<S const&>(settings), context); }, false});
 }
 
 }  // namespace heed

@@ -315,6 +315,90 @@ rules:
     CHECK_THROWS_WITH_AS(dataset(settings), "english.yaml: only 0 % of its sentences have at most 2 words (data.longest)", FileError);
   }
 
+  TEST_CASE("who agrees with whom, and how far away") {
+    auto const g = grammar(R"(
+start: S
+features: {number: [one, many]}
+agreement: {feature: number, from: Noun, to: [Verb, Has]}
+rules:
+  S: {"NP[number] Verb[number]": 1, "do NP[number] Verb[many]": 1}
+  NP[number]: {"the Noun[number]": 3, "the Noun[number] that NP[number] Has[number]": 1}
+  Noun[one]: cat
+  Noun[many]: cats
+  Verb[one]: [sleeps, "sits there"]
+  Verb[many]: [sleep, "sit there"]
+  Has[one]: has
+  Has[many]: has
+)");
+    std::map<std::string, std::int64_t> values;
+    for (std::size_t i = 0; i < g.words().size(); ++i) values[g.words()[i]] = g.agreement_values()[i];
+    CHECK(values == std::map<std::string, std::int64_t>{{"cat", -1},
+                                                        {"cats", -1},
+                                                        {"do", -1},
+                                                        {"has", -1},
+                                                        {"sit", 1},
+                                                        {"sits", 0},
+                                                        {"sleep", 1},
+                                                        {"sleeps", 0},
+                                                        {"that", -1},
+                                                        {"the", -1},
+                                                        {"there", -1}});
+    std::size_t nested = 0;
+    for (std::uint64_t i = 0; i < 300; ++i) {
+      auto const sentence = g.sample(Stream(1, "agreement").child(i), 40);
+      auto const word = [&](std::size_t place) { return g.words()[static_cast<std::size_t>(sentence.words[place])]; };
+      // "the cat that the cat that … has has sleeps": the k-th noun from the left goes with the k-th verb from the right.
+      std::vector<std::size_t> nouns, verbs;
+      for (std::size_t place = 0; place < sentence.words.size(); ++place) {
+        if (word(place).starts_with("cat")) nouns.push_back(place);
+        if (word(place) == "has" || word(place).starts_with("s")) verbs.push_back(place);
+      }
+      REQUIRE(nouns.size() == verbs.size());
+      bool const asks = word(0) == "do";  // the last verb is a plural whoever it is
+      REQUIRE(sentence.agreements.size() == verbs.size() - (asks ? 1 : 0));
+      nested += sentence.agreements.size() > 1 ? 1 : 0;
+      for (std::size_t k = 0; k < sentence.agreements.size(); ++k) {
+        CHECK(sentence.agreements[k].to == verbs[k]);
+        CHECK(sentence.agreements[k].from == nouns[nouns.size() - 1 - k]);
+      }
+    }
+    CHECK(nested > 20);
+  }
+
+  TEST_CASE("agreement that cannot be understood") {
+    std::string const rules = "\nrules:\n  S: A[n]\n  A[one]: a\n  A[two]: b\n", features = "start: S\nfeatures: {n: [one, two]}\n";
+    CHECK_NOTHROW(grammar(features + "agreement: {feature: n, from: A, to: A}" + rules));
+    std::vector<std::pair<std::string, std::string>> const cases{
+        {"agreement: {feature: m, from: A, to: A}", "g.yaml:3:22: 'm' is no feature"},
+        {"agreement: {feature: n, from: B, to: A}", "g.yaml:3:31: 'B' has no rules"},
+        {"agreement: {feature: n, from: A}", "agreement: 'to' is missing"},
+        {"agreement: {feature: n, from: A, two: A}", "unknown key 'two' in agreement"}};
+    for (auto const& [text, message] : cases)
+      CHECK_THROWS_WITH_AS(grammar(features + text + rules), doctest::Contains(message.c_str()), FileError);
+  }
+
+  TEST_CASE("verbs of held-out sentences are grouped by their distance, and told apart by number") {
+    auto const data = dataset();
+    auto const groups = data.groups();
+    CHECK(groups.names.front() == "agreement.distance1");
+    CHECK(groups.names.back() == "agreement.distance17+");
+    REQUIRE(groups.categories.size() == static_cast<std::size_t>(data.vocabulary()));
+    for (auto const& [word, value] : std::map<std::string, std::int64_t>{{"sings", 0}, {"sing", 1}, {"king", -1}, {"do", -1}}) {
+      CAPTURE(word);
+      CHECK(groups.categories[static_cast<std::size_t>(data.encode(word)->back())] == value);
+    }
+    auto const batch = data.validation(0, 200, 32);
+    auto const of = values(batch.groups), targets = values(batch.targets);
+    std::vector<int> found(groups.names.size());
+    for (std::size_t i = 0; i < of.size(); ++i) {
+      if (of[i] < 0) continue;
+      ++found[static_cast<std::size_t>(of[i])];
+      CHECK(groups.categories[static_cast<std::size_t>(targets[i])] >= 0);
+    }
+    for (int const count : found) CHECK(count > 0);
+    CHECK(!data.training(0, 2, 32).groups.defined());
+  }
+
   TEST_CASE("sentences to tokens and back") {
     auto const data = dataset();
     std::string const text = "the old king sings .\ndo the dogs near a tree howl ?";

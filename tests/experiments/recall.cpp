@@ -1,13 +1,14 @@
-#include "experiments/data/recall.hpp"
-
 #include <cmath>
 #include <fstream>
 #include <map>
+#include <set>
 
 #include <doctest/doctest.h>
 #include <nlohmann/json.hpp>
 
+#include "autograd/error.hpp"
 #include "experiments/run.hpp"
+#include "tests/experiments/task.hpp"
 #include "tests/folder.hpp"
 
 TEST_SUITE("recall") {
@@ -15,25 +16,13 @@ TEST_SUITE("recall") {
 
   namespace {
 
-  RecallSettings sized(std::int64_t pairs, std::int64_t keys, std::int64_t values, std::optional<std::int64_t> queries = std::nullopt) {
-    RecallSettings settings;
-    settings.pairs = pairs;
-    settings.keys = keys;
-    settings.values = values;
-    settings.queries = queries;
-    return settings;
+  test::Keys sized(std::int64_t pairs, std::int64_t keys, std::int64_t values) {
+    return {{"pairs", pairs}, {"keys", keys}, {"values", values}};
   }
-
-  /// The rows of a batch, each with its inputs and targets.
-  std::vector<std::pair<std::vector<std::int64_t>, std::vector<std::int64_t>>> rows_of(Batch const& batch) {
-    std::vector<std::pair<std::vector<std::int64_t>, std::vector<std::int64_t>>> rows;
-    auto const length = static_cast<std::size_t>(batch.inputs.size(1));
-    auto const inputs = batch.inputs.data<std::int64_t>(), targets = batch.targets.data<std::int64_t>();
-    for (std::size_t begin = 0; begin < inputs.size(); begin += length)
-      rows.push_back(
-          {{inputs.begin() + static_cast<std::ptrdiff_t>(begin), inputs.begin() + static_cast<std::ptrdiff_t>(begin + length)},
-           {targets.begin() + static_cast<std::ptrdiff_t>(begin), targets.begin() + static_cast<std::ptrdiff_t>(begin + length)}});
-    return rows;
+  test::Keys sized(std::int64_t pairs, std::int64_t keys, std::int64_t values, std::int64_t queries) {
+    auto result = sized(pairs, keys, values);
+    result.emplace_back("queries", queries);
+    return result;
   }
 
   bool same(Batch const& a, Batch const& b) {
@@ -67,9 +56,9 @@ train: {batch: 64, optimizer: {kind: adamw, lr: 3.0e-3, betas: [0.9, 0.99]}, log
       for (std::int64_t const spare : {0, 11}) {
         CAPTURE(queries);
         CAPTURE(spare);
-        RecallDataset const data(sized(5, 7, 6, queries), 3);
+        auto const data = test::task("recall", sized(5, 7, 6, queries), 3);
         auto const context = 10 + queries + spare;
-        for (auto const& [inputs, targets] : rows_of(data.training(4, 20, context))) {
+        for (auto const& [inputs, targets] : test::rows_of(data->training(4, 20, context))) {
           std::map<std::int64_t, std::int64_t> value;
           for (std::size_t i = 0; i < 10; i += 2) {
             CHECK((inputs[i] >= 1 && inputs[i] <= 7));
@@ -100,10 +89,10 @@ train: {batch: 64, optimizer: {kind: adamw, lr: 3.0e-3, betas: [0.9, 0.99]}, log
   }
 
   TEST_CASE("keys, values and the places of queries are even") {
-    RecallDataset const data(sized(3, 6, 4, 2), 1);
+    auto const data = test::task("recall", sized(3, 6, 4, 2), 1);
     std::map<std::int64_t, int> keys, values, places;
     constexpr int rows = 6000;
-    for (auto const& [inputs, targets] : rows_of(data.training(0, rows, 12))) {
+    for (auto const& [inputs, targets] : test::rows_of(data->training(0, rows, 12))) {
       for (std::size_t i = 0; i < 6; i += 2) ++keys[inputs[i]], ++values[inputs[i + 1]];
       for (std::size_t i = 6; i < 12; ++i) places[static_cast<std::int64_t>(i)] += targets[i] >= 0 ? 1 : 0;
     }
@@ -118,24 +107,47 @@ train: {batch: 64, optimizer: {kind: adamw, lr: 3.0e-3, betas: [0.9, 0.99]}, log
   }
 
   TEST_CASE("a batch is a function of seed and rows; validation is the same for every seed") {
-    RecallDataset const one(sized(4, 8, 8), 1), again(sized(4, 8, 8), 1), other(sized(4, 8, 8), 2);
-    CHECK(same(one.training(7, 6, 20), again.training(7, 6, 20)));
-    CHECK(!same(one.training(7, 6, 20), one.training(8, 6, 20)));
-    CHECK(!same(one.training(7, 6, 20), other.training(7, 6, 20)));
-    CHECK(same(one.validation(3, 6, 20), other.validation(3, 6, 20)));
-    auto const whole = rows_of(one.training(1, 6, 20)), half = rows_of(one.training(3, 3, 20));
+    auto const one = test::task("recall", sized(4, 8, 8), 1), again = test::task("recall", sized(4, 8, 8), 1),
+               other = test::task("recall", sized(4, 8, 8), 2);
+    CHECK(same(one->training(7, 6, 20), again->training(7, 6, 20)));
+    CHECK(!same(one->training(7, 6, 20), one->training(8, 6, 20)));
+    CHECK(!same(one->training(7, 6, 20), other->training(7, 6, 20)));
+    CHECK(same(one->validation(3, 6, 20), other->validation(3, 6, 20)));
+    auto const whole = test::rows_of(one->training(1, 6, 20)), half = test::rows_of(one->training(3, 3, 20));
     CHECK(std::vector(whole.begin() + 3, whole.end()) == half);
-    CHECK(one.validation_batches(300, 20) == 4);
-    CHECK(one.validation(3, 300, 20).inputs.size(0) == 100);
-    CHECK_THROWS_AS(one.validation(4, 300, 20), Error);
-    CHECK(one.poses_task());
+    CHECK(one->validation_batches(300, 20) == 4);
+    CHECK(one->validation(3, 300, 20).inputs.size(0) == 100);
+    CHECK_THROWS_AS(one->validation(4, 300, 20), Error);
+    CHECK(one->poses_task());
+  }
+
+  TEST_CASE("the rows of a seed, as they have always been") {
+    auto const data = test::task("recall", sized(3, 5, 4, 2), 7);
+    CHECK(test::rows_of(data->training(2, 1, 9)).front() == test::TaskRow{{3, 6, 5, 6, 1, 8, 5, 1, 0}, {-1, -1, -1, -1, -1, -1, 6, 8, -1}});
+    CHECK(test::rows_of(data->validation(0, 1, 9)).front() ==
+          test::TaskRow{{5, 7, 2, 6, 3, 8, 0, 3, 5}, {-1, -1, -1, -1, -1, -1, -1, 8, 7}});
+  }
+
+  TEST_CASE("values that do not repeat") {
+    auto keys = sized(6, 9, 6);
+    keys.emplace_back("repeat", false);
+    for (auto const& [inputs, targets] : test::rows_of(test::task("recall", keys)->training(0, 50, 18))) {
+      std::set<std::int64_t> values;
+      for (std::size_t i = 1; i < 12; i += 2) values.insert(inputs[i]);
+      CHECK(values == std::set<std::int64_t>{10, 11, 12, 13, 14, 15});
+    }
   }
 
   TEST_CASE("what cannot be is refused") {
-    CHECK(sized(9, 8, 8).contradiction()->starts_with("pairs: "));
-    CHECK(!sized(8, 8, 8).contradiction());
-    RecallDataset const data(sized(4, 8, 8, 3), 1);
-    CHECK_THROWS_WITH_AS(data.training(0, 1, 10), "model.context: 10 is too short for 4 pairs and 3 queries; make it 11 or more", Error);
+    auto const contradiction = [](test::Keys const& keys) { return test::chosen(task_choice(), "recall", keys).settings->contradiction(); };
+    CHECK(contradiction(sized(9, 8, 8))->starts_with("pairs: "));
+    CHECK(!contradiction(sized(8, 8, 8)));
+    auto once = sized(8, 8, 7);
+    CHECK(!contradiction(once));
+    once.emplace_back("repeat", false);
+    CHECK(contradiction(once)->starts_with("repeat: "));
+    auto const data = test::task("recall", sized(4, 8, 8, 3), 1);
+    CHECK_THROWS_WITH_AS(data->training(0, 1, 10), "model.context: 10 is too short for a row of recall; make it 11 or more", Error);
   }
 
   TEST_CASE("a small model learns it: two pairs, almost always right") {

@@ -87,7 +87,8 @@ TEST_SUITE("text") {
           std::vector<std::int64_t> inputs, targets;
           auto const batches = data.validation_batches(batch, context);
           for (std::int64_t index = 0; index < batches; ++index) {
-            auto const [x, y, source, lengths] = data.validation(index, batch, context);
+            auto const rows = data.validation(index, batch, context);
+            Tensor const &x = rows.inputs, &y = rows.targets;
             CHECK((x.shape() == y.shape() && x.size(0) <= batch && x.size(1) == context));
             CHECK((x.size(0) == batch || index == batches - 1));
             auto const xs = values(x), ys = values(y);

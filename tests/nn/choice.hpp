@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <optional>
 #include <string>
+#include <type_traits>
 #include <utility>
 #include <variant>
 #include <vector>
@@ -26,7 +28,15 @@ inline Choice chosen(Choice choice, std::string const& kind, std::vector<std::pa
     CAPTURE(entry.first);
     auto const field = std::ranges::find(fields, entry.first, &Field::name);
     REQUIRE(field != fields.end());
-    std::visit([&](auto const& v) { *std::get<std::decay_t<decltype(v)>*>(field->target) = v; }, entry.second);
+    std::visit(
+        [&](auto const& v) {
+          using V = std::decay_t<decltype(v)>;
+          if constexpr (std::is_same_v<V, std::int64_t> || std::is_same_v<V, double>) {
+            if (auto* const maybe = std::get_if<std::optional<V>*>(&field->target)) return static_cast<void>(**maybe = v);
+          }
+          *std::get<V*>(field->target) = v;
+        },
+        entry.second);
   }
   return choice;
 }

@@ -1,0 +1,66 @@
+// Balanced brackets of several kinds (the language Dyck-k): after a bracket that closes, which one closes what is still open?
+//
+//     inputs    ( [ ( ) ] [ ] )
+//     targets   · · · ] ) · ) ·          nothing is open at the end
+//
+// After an opening bracket the answer is its own other half, so that does not count. What is asked for may have been opened long ago, and
+// depth is what a model without a stack has to keep in its places (Hahn 2020; Yao et al. 2021).
+//
+// Token 0 is a blank; with k kinds, 1 … k open and k + 1 … 2k close.
+
+#include <fmt/format.h>
+
+#include "experiments/data/tasks/task.hpp"
+
+namespace heed {
+
+namespace {
+
+struct Brackets : Task {
+  std::int64_t kinds = 4;
+  std::int64_t length = 32;
+  std::int64_t depth = 8;
+
+  std::vector<Field> keys() override {
+    return {{.name = "kinds", .target = &kinds, .help = "of brackets", .least = 2, .greatest = 1e6},
+            {.name = "length",
+             .target = &length,
+             .help = "brackets in a row, an even number; model.context ≥ length",
+             .least = 4,
+             .greatest = 1e6},
+            {.name = "depth", .target = &depth, .help = "the most that are open at once", .least = 2, .greatest = 1e6}};
+  }
+
+  std::optional<std::string> contradiction() override {
+    if (length % 2 == 0) return std::nullopt;
+    return fmt::format("length: {} brackets cannot all be closed, the number must be even", length);
+  }
+
+  std::int64_t tokens() const override { return 1 + 2 * kinds; }
+  std::int64_t places() const override { return length; }
+  std::int64_t answers() const override { return kinds; }
+
+  void write(TaskRow const& row, Stream const& draws) const override {
+    std::vector<std::int64_t> open;
+    auto const size = static_cast<std::size_t>(length);
+    for (std::size_t i = 0; i < size; ++i) {
+      // Either with equal probability, where both are possible.
+      bool const full = open.size() == static_cast<std::size_t>(depth) || open.size() == size - i;
+      bool const opens = open.empty() || (!full && draws.child("opens").below(i, 2) == 0);
+      if (opens) {
+        open.push_back(1 + number(draws.child("kind"), i, kinds));
+        row.inputs[i] = open.back();
+        continue;
+      }
+      row.inputs[i] = open.back() + kinds;
+      open.pop_back();
+      if (!open.empty()) row.targets[i] = open.back() + kinds;
+    }
+  }
+};
+
+bool const registered = register_task<Brackets>("brackets", "balanced brackets of several kinds: which one closes next");
+
+}  // namespace
+
+}  // namespace heed

@@ -1,0 +1,23 @@
+// A sequence, and the same again:
+//
+//     inputs    c a b b · c a b          forced: false has blanks for the second c a b
+//     targets   · · · · c a b b
+//
+// A look `length` places back, by position or (forced) by what came before. Graves et al. 2014; with `test_length` larger than `length`
+// (and a context for it) it asks whether a model has learned the rule or the places.
+
+#include "experiments/data/tasks/sequence.hpp"
+
+namespace heed {
+
+namespace {
+
+struct Copy : SequenceTask {
+  void transform(std::span<std::int64_t>) const override {}
+};
+
+bool const registered = register_task<Copy>("copy", "a sequence, and the same again");
+
+}  // namespace
+
+}  // namespace heed

@@ -1,0 +1,44 @@
+// … A B … A → B: random tokens, and at each that has been there before the one that followed it the last time:
+//
+//     inputs    c a b d a c a
+//     targets   · · · · b a c
+//
+// What an induction head does (Olsson et al. 2022), with a head before it that tells each token its predecessor. A larger vocabulary puts
+// the earlier place further back: on average as many tokens as there are different ones.
+
+#include "experiments/data/tasks/task.hpp"
+
+namespace heed {
+
+namespace {
+
+struct Induction : Task {
+  std::int64_t vocabulary = 16;
+  std::optional<std::int64_t> length;
+
+  std::vector<Field> keys() override {
+    return {{.name = "vocabulary", .target = &vocabulary, .help = "number of different tokens", .least = 2, .greatest = 1e6},
+            {.name = "length", .target = &length, .help = "tokens of a row (default: the context)", .least = 3, .greatest = 1e6}};
+  }
+
+  std::int64_t tokens() const override { return 1 + vocabulary; }
+  std::int64_t places() const override { return length.value_or(3); }
+  std::int64_t answers() const override { return vocabulary; }
+
+  void write(TaskRow const& row, Stream const& draws) const override {
+    auto const size = length ? static_cast<std::size_t>(*length) : row.inputs.size();
+    std::vector<std::size_t> followed(static_cast<std::size_t>(tokens()), 0);  // the place after each token's last; 0: not seen
+    for (std::size_t i = 0; i < size; ++i) {
+      row.inputs[i] = 1 + number(draws, i, vocabulary);
+      auto& place = followed[static_cast<std::size_t>(row.inputs[i])];
+      if (place > 0) row.targets[i] = row.inputs[place];
+      place = i + 1;
+    }
+  }
+};
+
+bool const registered = register_task<Induction>("induction", "random tokens: what followed the last time that this one was there");
+
+}  // namespace
+
+}  // namespace heed

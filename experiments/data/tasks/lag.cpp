@@ -1,0 +1,45 @@
+// The token that stood `lag` steps ago. A lag of 3:
+//
+//     inputs    c a b b d a c
+//     targets   · · · c a b b
+//
+// A dependency at a set distance and nothing else: attention needs one look, a recurrent state has to carry `lag` tokens (Hochreiter &
+// Schmidhuber 1997).
+
+#include "experiments/data/tasks/task.hpp"
+
+namespace heed {
+
+namespace {
+
+struct Lag : Task {
+  std::int64_t lag = 8;
+  std::int64_t vocabulary = 16;
+
+  std::vector<Field> keys() override {
+    return {{.name = "lag",
+             .target = &lag,
+             .help = "steps back; model.context > lag: a row is as long as the context",
+             .least = 0,
+             .greatest = 1e6},
+            {.name = "vocabulary", .target = &vocabulary, .help = "number of different tokens", .least = 2, .greatest = 1e6}};
+  }
+
+  std::int64_t tokens() const override { return 1 + vocabulary; }
+  std::int64_t places() const override { return lag + 1; }
+  std::int64_t answers() const override { return vocabulary; }
+
+  void write(TaskRow const& row, Stream const& draws) const override {
+    auto const back = static_cast<std::size_t>(lag);
+    for (std::size_t i = 0; i < row.inputs.size(); ++i) {
+      row.inputs[i] = 1 + number(draws, i, vocabulary);
+      if (i >= back) row.targets[i] = row.inputs[i - back];
+    }
+  }
+};
+
+bool const registered = register_task<Lag>("lag", "the token that stood so many steps ago");
+
+}  // namespace
+
+}  // namespace heed

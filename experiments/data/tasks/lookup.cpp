@@ -1,0 +1,75 @@
+// Ordered lookup of two keys in one question. Four keys a … d, four values 0 … 3, three pairs:
+//
+//     inputs    b 2 d 0 a 3 d b            pairs, then two different keys
+//     targets               0 2            the value of the first, and that of the second
+//
+// Who answers both from one place must look at two pairs at once: a single head looks at their average, two heads at one each. That is what
+// multi-head attention is for (Vaswani et al. 2017, section 3.2.2), and what single_attention with `question: 2` measures. A GPT answers
+// each at the key itself, as in recall, or with a delay of 1 at the place after it,
+//
+//     inputs    b 2 d 0 a 3 d b ·
+//     targets               · 0 2
+//
+// where it first has to look back for the key: much harder to learn.
+//
+// Token 0 is a blank, 1 … keys are the keys, and the values follow.
+
+#include <fmt/format.h>
+
+#include "experiments/data/tasks/task.hpp"
+
+namespace heed {
+
+namespace {
+
+struct Lookup : Task {
+  std::int64_t pairs = 8;
+  std::int64_t key_count = 16;
+  std::int64_t values = 16;
+  std::int64_t questions = 1;
+  std::int64_t delay = 0;
+
+  std::vector<Field> keys() override {
+    return {{.name = "pairs",
+             .target = &pairs,
+             .help = "of a key and a value in a row; model.context ≥ 2·pairs + (2 + delay)·questions",
+             .least = 2,
+             .greatest = 1e6},
+            {.name = "keys", .target = &key_count, .help = "number of different keys", .least = 2, .greatest = 1e6},
+            {.name = "values", .target = &values, .help = "number of different values", .least = 2, .greatest = 1e6},
+            {.name = "questions", .target = &questions, .help = "of two keys, one after the other in a row", .least = 1, .greatest = 1e6},
+            {.name = "delay", .target = &delay, .help = "places from a key to its answer", .least = 0, .greatest = 1e6}};
+  }
+
+  std::optional<std::string> contradiction() override {
+    if (pairs <= key_count) return std::nullopt;
+    return fmt::format("pairs: the keys of a row differ, but of {} keys there are no {} different ones", key_count, pairs);
+  }
+
+  std::int64_t tokens() const override { return 1 + key_count + values; }
+  std::int64_t places() const override { return 2 * pairs + (2 + delay) * questions; }
+  std::int64_t answers() const override { return values; }
+
+  void write(TaskRow const& row, Stream const& draws) const override {
+    auto const own_keys = different_numbers(draws.child("keys"), pairs, key_count);
+    for (std::size_t i = 0; i < own_keys.size(); ++i) {
+      row.inputs[2 * i] = 1 + own_keys[i];
+      row.inputs[2 * i + 1] = 1 + key_count + number(draws.child("values"), i, values);
+    }
+    auto const later = static_cast<std::size_t>(delay);
+    for (std::size_t question = 0; question < static_cast<std::size_t>(questions); ++question) {
+      auto const asked = different_numbers(draws.child("query").child(question), 2, pairs);
+      for (std::size_t i = 0; i < asked.size(); ++i) {
+        auto const pair = 2 * static_cast<std::size_t>(asked[i]), place = 2 * own_keys.size() + (2 + later) * question + i;
+        row.inputs[place] = row.inputs[pair];
+        row.targets[place + later] = row.inputs[pair + 1];
+      }
+    }
+  }
+};
+
+bool const registered = register_task<Lookup>("lookup", "pairs, then a question of two keys, whose values are the answer in this order");
+
+}  // namespace
+
+}  // namespace heed

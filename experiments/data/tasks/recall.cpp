@@ -1,0 +1,77 @@
+// Multi-query associative recall (Arora et al. 2023, "Zoology"). Four keys a … d, four values 0 … 3, three pairs, two queries, a context
+// of ten tokens:
+//
+//     inputs    b 2 d 0 a 2 · d · b        pairs, then queries at random places among blanks
+//     targets               · 0 · 2        the value of each key that is asked for; nothing else counts
+//
+// The keys of a row differ, and no key is asked for twice before all have been. The task needs a look back at a token that stood *after* an
+// equal one: one attention layer of a GPT cannot do it, two can (Olsson et al. 2022). single_attention reads the pairs as they are, and
+// can.
+//
+// Token 0 is a blank, 1 … keys are the keys, and the values follow.
+
+#include <fmt/format.h>
+
+#include "experiments/data/tasks/task.hpp"
+
+namespace heed {
+
+namespace {
+
+struct Recall : Task {
+  std::int64_t pairs = 8;
+  std::int64_t key_count = 16;
+  std::int64_t values = 16;
+  std::optional<std::int64_t> queries;
+  bool repeat = true;
+
+  std::vector<Field> keys() override {
+    return {{.name = "pairs", .target = &pairs, .help = "of a key and a value in a row", .least = 1, .greatest = 1e6},
+            {.name = "keys", .target = &key_count, .help = "number of different keys", .least = 1, .greatest = 1e6},
+            {.name = "values", .target = &values, .help = "number of different values", .least = 2, .greatest = 1e6},
+            {.name = "queries",
+             .target = &queries,
+             .help = "keys whose values are asked for in a row (default: as many as pairs); model.context ≥ 2·pairs + queries",
+             .least = 1,
+             .greatest = 1e6},
+            {.name = "repeat", .target = &repeat, .help = "a value may stand in several pairs of a row"}};
+  }
+
+  std::optional<std::string> contradiction() override {
+    if (pairs > key_count)
+      return fmt::format("pairs: the keys of a row differ, but of {} keys there are no {} different ones", key_count, pairs);
+    if (pairs > values && !repeat) return fmt::format("repeat: of {} values there are no {} different ones", values, pairs);
+    return std::nullopt;
+  }
+
+  std::int64_t asked() const { return queries.value_or(pairs); }
+  std::int64_t tokens() const override { return 1 + key_count + values; }
+  std::int64_t places() const override { return 2 * pairs + asked(); }
+  std::int64_t answers() const override { return repeat ? values : pairs; }
+
+  void write(TaskRow const& row, Stream const& draws) const override {
+    auto const own_keys = different_numbers(draws.child("keys"), pairs, key_count);
+    auto const own_values = repeat ? std::vector<std::int64_t>() : different_numbers(draws.child("values"), pairs, values);
+    for (std::size_t i = 0; i < own_keys.size(); ++i) {
+      row.inputs[2 * i] = 1 + own_keys[i];
+      row.inputs[2 * i + 1] = 1 + key_count + (repeat ? number(draws.child("values"), i, values) : own_values[i]);
+    }
+    auto const context = static_cast<std::int64_t>(row.inputs.size());
+    auto const free = different_numbers(draws.child("places"), asked(), context - 2 * pairs);
+    std::vector<std::int64_t> order;
+    for (std::size_t i = 0; i < free.size(); ++i) {
+      auto const round = i / own_keys.size();
+      if (i % own_keys.size() == 0) order = different_numbers(draws.child("queries").child(round), pairs, pairs);
+      auto const pair = 2 * static_cast<std::size_t>(order[i % own_keys.size()]);
+      auto const place = static_cast<std::size_t>(2 * pairs + free[i]);
+      row.inputs[place] = row.inputs[pair];
+      row.targets[place] = row.inputs[pair + 1];
+    }
+  }
+};
+
+bool const registered = register_task<Recall>("recall", "multi-query associative recall: pairs, then keys whose values are asked for");
+
+}  // namespace
+
+}  // namespace heed

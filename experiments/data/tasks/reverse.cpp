@@ -1,0 +1,22 @@
+// A sequence, and the same backwards:
+//
+//     inputs    c a b b · b b a          forced: false has blanks for the second b b a
+//     targets   · · · · b b a c
+//
+// The place to look at moves against the place that asks: without positions the answer cannot be told from any other order.
+
+#include "experiments/data/tasks/sequence.hpp"
+
+namespace heed {
+
+namespace {
+
+struct Reverse : SequenceTask {
+  void transform(std::span<std::int64_t> sequence) const override { std::ranges::reverse(sequence); }
+};
+
+bool const registered = register_task<Reverse>("reverse", "a sequence, and the same backwards");
+
+}  // namespace
+
+}  // namespace heed

@@ -1,0 +1,62 @@
+#pragma once
+
+#include <algorithm>
+
+#include "experiments/data/tasks/task.hpp"
+
+namespace heed {
+
+/// A task whose rows are a sequence of random tokens 1 … vocabulary and another that follows from it:
+///
+///     inputs    c a b · x y          forced: the answer's earlier tokens are given
+///     targets   · · · x y z
+struct SequenceTask : Task {
+  std::int64_t length = 10;
+  std::optional<std::int64_t> shortest;
+  std::optional<std::int64_t> test_length;
+  std::int64_t vocabulary = 16;
+  bool forced = true;
+
+  /// Turns the sequence into its answer.
+  virtual void transform(std::span<std::int64_t> sequence) const = 0;
+
+  std::vector<Field> keys() override {
+    return {
+        {.name = "length", .target = &length, .help = "tokens of a sequence; model.context ≥ 2·length", .least = 1, .greatest = 1e6},
+        {.name = "shortest",
+         .target = &shortest,
+         .help = "training lengths are even between this and length (default: all sequences have length)",
+         .least = 1,
+         .greatest = 1e6},
+        {.name = "test_length",
+         .target = &test_length,
+         .help = "tokens of held-out sequences (default: length)",
+         .least = 1,
+         .greatest = 1e6},
+        {.name = "vocabulary", .target = &vocabulary, .help = "number of different tokens", .least = 2, .greatest = 1e6},
+        {.name = "forced",
+         .target = &forced,
+         .help = "the answer's earlier tokens are given; false: blanks, all is answered at once (as models that see the whole row must)"}};
+  }
+
+  std::optional<std::string> contradiction() override {
+    if (!shortest || *shortest <= length) return std::nullopt;
+    return "shortest: it is more than length";
+  }
+
+  std::int64_t tokens() const override { return 1 + vocabulary; }
+  std::int64_t places() const override { return 2 * std::max(length, test_length.value_or(length)); }
+  std::int64_t answers() const override { return vocabulary; }
+
+  void write(TaskRow const& row, Stream const& draws) const override {
+    std::int64_t const least = shortest.value_or(length);
+    std::int64_t const drawn = least + number(draws.child("length"), 0, length - least + 1);
+    auto const size = static_cast<std::size_t>(row.held_out ? test_length.value_or(length) : drawn);
+    auto const question = row.inputs.first(size), answer = row.targets.subspan(size, size);
+    for (std::size_t i = 0; i < size; ++i) question[i] = answer[i] = 1 + number(draws.child("tokens"), i, vocabulary);
+    transform(answer);
+    if (forced) std::copy_n(answer.begin(), size - 1, row.inputs.begin() + static_cast<std::ptrdiff_t>(size) + 1);
+  }
+};
+
+}  // namespace heed

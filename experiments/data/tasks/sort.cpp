@@ -1,0 +1,22 @@
+// A sequence, and its tokens in order:
+//
+//     inputs    c a b b · a b b          forced: false has blanks for the second a b b
+//     targets   · · · · a b b c
+//
+// Forced, the next token is the smallest that has not been named often enough; at once, a token's rank has to be counted.
+
+#include "experiments/data/tasks/sequence.hpp"
+
+namespace heed {
+
+namespace {
+
+struct Sort : SequenceTask {
+  void transform(std::span<std::int64_t> sequence) const override { std::ranges::sort(sequence); }
+};
+
+bool const registered = register_task<Sort>("sort", "a sequence, and its tokens in order");
+
+}  // namespace
+
+}  // namespace heed

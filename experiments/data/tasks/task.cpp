@@ -1,0 +1,79 @@
+#include "experiments/data/tasks/task.hpp"
+
+#include <cmath>
+#include <numeric>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "autograd/error.hpp"
+
+namespace heed {
+
+std::vector<Field> Task::fields() {
+  auto all = keys();
+  all.push_back({.name = "validation",
+                 .target = &validation,
+                 .help = "number of held-out rows, the same for every seed",
+                 .least = 1,
+                 .greatest = 1e6});
+  return all;
+}
+
+TaskDataset::TaskDataset(std::unique_ptr<Task> task, std::string name, std::uint64_t seed)
+    : task_(std::move(task)), name_(std::move(name)), seed_(seed) {}
+
+Batch TaskDataset::rows(Stream const& stream, std::int64_t first, std::int64_t count, std::int64_t context, bool held_out) const {
+  if (context < task_->places())
+    throw Error(fmt::format("model.context: {} is too short for a row of {}; make it {} or more", context, name_, task_->places()));
+  Batch result{Tensor::full({count, context}, Task::blank, DType::int64), Tensor::full({count, context}, -1, DType::int64), {}, {}};
+  auto const inputs = result.inputs.mutable_data<std::int64_t>(), targets = result.targets.mutable_data<std::int64_t>();
+  auto const length = static_cast<std::size_t>(context);
+  for (std::size_t row = 0; row < static_cast<std::size_t>(count); ++row) {
+    task_->write({inputs.subspan(row * length, length), targets.subspan(row * length, length), held_out},
+                 stream.child(static_cast<std::uint64_t>(first) + row));
+  }
+  return result;
+}
+
+Batch TaskDataset::training(std::int64_t index, std::int64_t batch, std::int64_t context) const {
+  return rows(Stream(seed_, "data"), index * batch, batch, context, false);
+}
+
+std::int64_t TaskDataset::validation_batches(std::int64_t batch, std::int64_t) const { return (task_->validation + batch - 1) / batch; }
+
+Batch TaskDataset::validation(std::int64_t index, std::int64_t batch, std::int64_t context) const {
+  auto const first = index * batch, count = std::min(batch, task_->validation - first);
+  if (index < 0 || count <= 0)
+    throw Error(fmt::format("validation batch {} of {} does not exist", index, validation_batches(batch, context)));
+  return rows(Stream(0, name_ + ".held_out"), first, count, context, true);
+}
+
+std::vector<std::pair<std::string, double>> TaskDataset::yardsticks() const {
+  return {{"chance", std::log(static_cast<double>(task_->answers()))}};
+}
+
+nlohmann::json TaskDataset::describe() const {
+  nlohmann::json result{{"task", name_}, {"tokens", vocabulary()}};
+  for (auto const& field : task_->fields()) {
+    if (auto* const given = std::get_if<std::int64_t*>(&field.target)) result[field.name] = **given;
+    if (auto* const given = std::get_if<bool*>(&field.target)) result[field.name] = **given;
+    if (auto* const given = std::get_if<std::optional<std::int64_t>*>(&field.target); given && **given) result[field.name] = ***given;
+  }
+  return result;
+}
+
+std::int64_t number(Stream const& stream, std::size_t i, std::int64_t n) {
+  return static_cast<std::int64_t>(stream.below(i, static_cast<std::uint64_t>(n)));
+}
+
+std::vector<std::int64_t> different_numbers(Stream const& stream, std::int64_t count, std::int64_t n) {
+  std::vector<std::int64_t> all(static_cast<std::size_t>(n));
+  std::iota(all.begin(), all.end(), 0);
+  // The beginning of a Fisher–Yates shuffle.
+  for (std::size_t i = 0; i < static_cast<std::size_t>(count); ++i) std::swap(all[i], all[i + stream.below(i, all.size() - i)]);
+  all.resize(static_cast<std::size_t>(count));
+  return all;
+}
+
+}  // namespace heed

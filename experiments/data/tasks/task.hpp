@@ -1,0 +1,81 @@
+#pragma once
+
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "autograd/random.hpp"
+#include "experiments/data/open.hpp"
+
+namespace heed {
+
+/// A row while a task writes it: blanks without targets at first. Both have the model's context as length.
+struct TaskRow {
+  std::span<std::int64_t> inputs;
+  std::span<std::int64_t> targets;
+  bool held_out;  ///< of the validation data
+};
+
+/// A synthetic task: settings, and how one row is drawn from them. A file that adds one defines a struct and says
+/// `bool const registered = register_task<Copy>("copy", "…");`; batches, splits and accuracies follow (TaskDataset).
+struct Task : Settings {
+  static constexpr std::int64_t blank = 0;  ///< the token that stands where nothing is said
+  std::int64_t validation = 1'000;
+
+  /// The task's own keys: length, vocabulary, difficulty.
+  virtual std::vector<Field> keys() = 0;
+  /// Number of token ids, the blank included.
+  virtual std::int64_t tokens() const = 0;
+  /// The shortest context that a row fits into.
+  virtual std::int64_t places() const = 0;
+  /// Among how many answers a guess chooses.
+  virtual std::int64_t answers() const = 0;
+  /// Writes a row of at least places() blanks, all of its choices drawn from `draws`.
+  virtual void write(TaskRow const& row, Stream const& draws) const = 0;
+
+  std::vector<Field> fields() final;
+};
+
+/// The rows of a task. Only its answers have targets, so that loss and accuracy are those of the answers.
+class TaskDataset : public Dataset {
+ public:
+  TaskDataset(std::unique_ptr<Task> task, std::string name, std::uint64_t seed);
+
+  std::int64_t vocabulary() const override { return task_->tokens(); }
+  /// Row r is drawn from Stream(seed, "data").child(index · batch + r).
+  Batch training(std::int64_t index, std::int64_t batch, std::int64_t context) const override;
+  std::int64_t validation_batches(std::int64_t batch, std::int64_t context) const override;
+  /// Row r is drawn from Stream(0, NAME.held_out).child(index · batch + r), whatever the seed.
+  Batch validation(std::int64_t index, std::int64_t batch, std::int64_t context) const override;
+  bool poses_task() const override { return true; }
+
+  std::optional<std::vector<std::int64_t>> encode(std::string const&) const override { return std::nullopt; }
+  std::optional<std::string> decode(std::vector<std::int64_t> const&) const override { return std::nullopt; }
+  nlohmann::json describe() const override;
+  /// {"chance", ln answers}: what comes of guessing.
+  std::vector<std::pair<std::string, double>> yardsticks() const override;
+
+ private:
+  Batch rows(Stream const& stream, std::int64_t first, std::int64_t count, std::int64_t context, bool held_out) const;
+
+  std::unique_ptr<Task> task_;
+  std::string name_;
+  std::uint64_t seed_;
+};
+
+template <class T>
+bool register_task(std::string const& name, std::string const& help) {
+  return register_data({name, help, [] { return std::make_shared<T>(); },
+                        [name](Settings const& settings, DataContext const& context) {
+                          return std::make_unique<TaskDataset>(std::make_unique<T>(dynamic_cast<T const&>(settings)), name, context.seed);
+                        },
+                        true});
+}
+
+/// Draw i as a number of 0 … n − 1.
+std::int64_t number(Stream const& stream, std::size_t i, std::int64_t n);
+/// `count` different numbers of 0 … n − 1 in random order.
+std::vector<std::int64_t> different_numbers(Stream const& stream, std::int64_t count, std::int64_t n);
+
+}  // namespace heed

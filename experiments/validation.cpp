@@ -1,0 +1,62 @@
+#include "experiments/validation.hpp"
+
+#include <algorithm>
+
+#include "autograd/operations.hpp"
+
+namespace heed {
+
+double counted(Tensor const& targets) {
+  auto const all = targets.data<std::int64_t>();
+  return static_cast<double>(all.size() - static_cast<std::size_t>(std::ranges::count(all, -1)));
+}
+
+Validation::Validation(Dataset const& data) : groups_(data.groups()), poses_task_(data.poses_task()), by_group_(groups_.names.size()) {}
+
+void Validation::add(Tensor const& logits, Batch const& batch) {
+  loss_ += cross_entropy(logits, batch.targets, 0, -1, 1.0).item();
+  targets_ += counted(batch.targets);
+  add_rows(argmax(logits, -1), batch.targets);
+  if (batch.groups.defined()) add_groups(logits, batch);
+}
+
+void Validation::add_rows(Tensor const& best, Tensor const& targets) {
+  auto const found = best.data<std::int64_t>(), wanted = targets.data<std::int64_t>();
+  auto const length = static_cast<std::size_t>(targets.size(1));
+  for (std::size_t begin = 0; begin < wanted.size(); begin += length) {
+    Share row;
+    for (std::size_t i = begin; i < begin + length; ++i) {
+      row.all += wanted[i] >= 0 ? 1 : 0;
+      row.right += found[i] == wanted[i] ? 1 : 0;  // never so for −1
+    }
+    right_ += row.right;
+    rows_.all += row.all > 0 ? 1 : 0;
+    rows_.right += row.all > 0 && row.right == row.all ? 1 : 0;
+  }
+}
+
+void Validation::add_groups(Tensor const& logits, Batch const& batch) {
+  auto const group = batch.groups.data<std::int64_t>(), wanted = batch.targets.data<std::int64_t>();
+  auto const categories = std::span(groups_.categories);
+  Tensor const flat = logits.viewed({batch.groups.elements(), logits.size(-1)});
+  for (std::size_t i = 0; i < group.size(); ++i) {
+    if (group[i] < 0) continue;
+    auto const row = flat.rows(static_cast<std::int64_t>(i), 1).to_vector();
+    std::int64_t best = -1;
+    for (std::size_t token = 0; token < row.size(); ++token)
+      if (categories[token] >= 0 && (best < 0 || row[token] > row[static_cast<std::size_t>(best)])) best = static_cast<std::int64_t>(token);
+    Share& share = by_group_[static_cast<std::size_t>(group[i])];
+    share.all += 1;
+    share.right += categories[static_cast<std::size_t>(best)] == categories[static_cast<std::size_t>(wanted[i])] ? 1 : 0;
+  }
+}
+
+void Validation::write(Row& row, std::string const& prefix) const {
+  row.set(prefix + ".loss", loss());
+  row.set(prefix + ".accuracy", right_ / targets_);
+  if (poses_task_) row.set(prefix + ".exact", rows_.right / rows_.all);
+  for (std::size_t i = 0; i < by_group_.size(); ++i)
+    if (by_group_[i].all > 0) row.set(prefix + ".accuracy." + groups_.names[i], by_group_[i].right / by_group_[i].all);
+}
+
+}  // namespace heed

@@ -1,0 +1,41 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "experiments/data/dataset.hpp"
+#include "experiments/record.hpp"
+
+namespace heed {
+
+/// What a model's logits are worth on validation data, gathered batch by batch.
+class Validation {
+ public:
+  explicit Validation(Dataset const& data);
+  /// logits [B, T, V].
+  void add(Tensor const& logits, Batch const& batch);
+
+  /// Mean cross entropy of the targets that count.
+  double loss() const { return loss_ / targets_; }
+  /// Sets PREFIX.loss and PREFIX.accuracy, the share of targets that are the most probable token; where the data pose a task,
+  /// PREFIX.exact, the share of rows whose targets all are; and for each group of targets that occurred PREFIX.accuracy.NAME.
+  void write(Row& row, std::string const& prefix) const;
+
+ private:
+  struct Share {
+    double right = 0, all = 0;
+  };
+  void add_rows(Tensor const& best, Tensor const& targets);
+  void add_groups(Tensor const& logits, Batch const& batch);
+
+  TargetGroups groups_;
+  bool poses_task_;
+  double loss_ = 0, targets_ = 0, right_ = 0;
+  Share rows_;
+  std::vector<Share> by_group_;
+};
+
+/// How many targets count.
+double counted(Tensor const& targets);
+
+}  // namespace heed

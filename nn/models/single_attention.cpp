@@ -1,0 +1,186 @@
+#include "nn/models/single_attention.hpp"
+
+#include <cmath>
+
+#include <fmt/format.h>
+
+#include "autograd/error.hpp"
+#include "autograd/graph.hpp"
+
+namespace heed {
+
+namespace {
+
+DeclaredModel const declared{
+    {"single_attention", "one bare attention layer between given inputs and a readout, for the tasks recall and lookup",
+     Objective::next_token, [] { return std::make_shared<SingleAttentionSettings>(); },
+     [](Parameters& parameters, Settings const& settings, std::int64_t vocabulary) {
+       return std::make_unique<SingleAttention>(parameters, dynamic_cast<SingleAttentionSettings const&>(settings), vocabulary);
+     }}};
+
+constexpr double never = -100;  // the logit of a token that is no value: e⁻¹⁰⁰ of an answer's probability
+
+/// Initial weights whose products with vectors of variance 1 an entry have variance spread².
+Initial preserving(std::int64_t inputs, double spread = 1) { return Initial::normal(spread / std::sqrt(static_cast<double>(inputs))); }
+
+/// Of the vector that stands for a key.
+std::int64_t input_width(SingleAttentionSettings const& s) { return s.input_width.value_or(s.keys); }
+
+Tensor scaled_identity(std::int64_t size, double value, DType dtype) {
+  return scale(one_hot(Tensor::arange(size, DType::int64), size, dtype), value);
+}
+
+/// One-hot vectors of the length that the settings ask for.
+Tensor one_hot_vectors(SingleAttentionSettings const& s, std::int64_t count, DType dtype) {
+  return scaled_identity(count, s.input_norm.value_or(std::sqrt(static_cast<double>(count))), dtype);
+}
+
+Tensor gaussian_vectors(SingleAttentionSettings const& s, DType dtype) {
+  double const root = std::sqrt(static_cast<double>(input_width(s)));
+  return scale(Tensor::normal({s.keys, input_width(s)}, Stream(0, "single_attention.inputs"), dtype), s.input_norm.value_or(root) / root);
+}
+
+/// The vectors of the keys 1 … K and, first, of the blank: zeros.
+Tensor key_vectors(SingleAttentionSettings const& s, DType dtype) {
+  return pad(s.inputs == "gaussian" ? gaussian_vectors(s, dtype) : one_hot_vectors(s, s.keys, dtype), 0, 1, 0);
+}
+
+/// Tokens at the places first, first + step, … of every row, less `base`: int64 [B, count].
+Tensor tokens_at(Tensor const& rows, std::int64_t first, std::int64_t count, std::int64_t step, std::int64_t base = 0) {
+  auto const all = rows.data<std::int64_t>();
+  std::vector<std::int64_t> found;
+  for (std::int64_t row = 0; row < rows.size(0); ++row)
+    for (std::int64_t i = 0; i < count; ++i) found.push_back(all[static_cast<std::size_t>(row * rows.size(1) + first + i * step)] - base);
+  return Tensor::of(found, {rows.size(0), count});
+}
+
+}  // namespace
+
+std::vector<Field> SingleAttentionSettings::fields() {
+  return {
+      {.name = "pairs",
+       .target = &pairs,
+       .help = "of a key and a value at the beginning of a row, as data.pairs",
+       .least = 1,
+       .greatest = 1 << 20},
+      {.name = "keys",
+       .target = &keys,
+       .help = "number of different keys, as data.keys; the other tokens are values",
+       .least = 1,
+       .greatest = 1 << 20},
+      {.name = "question",
+       .target = &question,
+       .help = "tokens after the pairs that are one query; as many answers, at the row's last places",
+       .least = 1,
+       .greatest = 1 << 20},
+      {.name = "context", .target = &context, .help = "tokens of a row; default 2·pairs + question", .least = 3, .greatest = 1 << 22},
+      {.name = "inputs", .target = &inputs, .help = "what stands for a key", .words = {"one_hot", "gaussian"}},
+      {.name = "input_width", .target = &input_width, .help = "of Gaussian inputs; default: keys", .least = 1, .greatest = 65536},
+      {.name = "input_norm",
+       .target = &input_norm,
+       .help = "length of what stands for a key or, read linearly, a value; default: of entries with variance 1",
+       .least = 0,
+       .open = true},
+      {.name = "heads", .target = &heads, .help = "attention heads", .least = 1, .greatest = 1000},
+      {.name = "width", .target = &width, .help = "of queries, keys and values, all heads together", .least = 1, .greatest = 65536},
+      {.name = "key_width",
+       .target = &key_width,
+       .help = "of a head's queries and keys; default width / heads",
+       .least = 1,
+       .greatest = 65536},
+      {.name = "value_width", .target = &value_width, .help = "of a head's values; default width / heads", .least = 1, .greatest = 65536},
+      {.name = "attention", .target = &attention, .help = "a name, or score, align and read"},
+      {.name = "spread",
+       .target = &spread,
+       .help = "standard deviation of a query's and a key's entries at the start (instead of init)",
+       .least = 0,
+       .open = true},
+      {.name = "readout",
+       .target = &readout,
+       .help = "logits are the weights of the values times sharpness, or a linear function of projected values",
+       .words = {"fixed", "linear"}},
+      {.name = "sharpness", .target = &sharpness, .help = "of the fixed readout", .least = 0, .open = true},
+  };
+}
+
+std::optional<std::string> SingleAttentionSettings::contradiction() {
+  if ((!key_width || (readout == "linear" && !value_width)) && width % heads != 0)
+    return fmt::format("heads: {} heads do not divide the width {} (or give key_width and value_width)", heads, width);
+  if (readout == "fixed" && heads > 1) return "heads: the fixed readout is of one head; several need readout: linear";
+  if (readout == "fixed" && question > 1) return "question: the fixed readout gives one answer; several need readout: linear";
+  if (inputs == "one_hot" && input_width)
+    return "input_width: one-hot inputs have as many entries as there are keys; it is of inputs: gaussian";
+  if (context && *context < 2 * pairs + question)
+    return fmt::format("context: {} tokens do not hold {} pairs and a question of {}", *context, pairs, question);
+  return std::nullopt;
+}
+
+SingleAttention::SingleAttention(Parameters& parameters, SingleAttentionSettings const& s, std::int64_t vocabulary)
+    : settings_(s),
+      context_(s.context.value_or(2 * s.pairs + s.question)),
+      values_(vocabulary - 1 - s.keys),
+      key_width_(s.key_width.value_or(s.width / s.heads)),
+      value_width_(s.value_width.value_or(s.width / s.heads)),
+      part_("blocks.0.attention"),
+      query_(Scope(parameters).at(part_ + ".query"), s.question * input_width(s), s.heads * key_width_, false,
+             preserving(s.question * input_width(s), s.spread)),
+      key_(Scope(parameters).at(part_ + ".key"), input_width(s), s.heads * key_width_, false, preserving(input_width(s), s.spread)),
+      attention_(Scope(parameters).at(part_), s.attention, {s.heads, key_width_, s.pairs}, 0) {
+  if (values_ < 1) throw Error(fmt::format("model.keys: of {} tokens, a blank and {} keys leave no value", vocabulary, s.keys));
+  key_vectors_ = key_vectors(s, parameters.dtype());
+  bool const fixed = s.readout == "fixed";
+  value_vectors_ = fixed ? scaled_identity(values_, 1, parameters.dtype()) : one_hot_vectors(s, values_, parameters.dtype());
+  if (fixed) return;
+  Scope const scope = Scope(parameters).at(part_);
+  value_.emplace(scope.at("value"), values_, s.heads * value_width_, false, preserving(values_));
+  output_.emplace(scope.at("output"), s.heads * value_width_, s.question * values_, false, preserving(s.heads * value_width_));
+}
+
+void SingleAttention::check(Batch const& batch) const {
+  auto const inputs = batch.inputs.data<std::int64_t>(), targets = batch.targets.data<std::int64_t>();
+  std::int64_t const memory = 2 * settings_.pairs, first_answer = context_ - settings_.question;
+  for (std::size_t i = 0; i < inputs.size(); ++i) {
+    auto const place = static_cast<std::int64_t>(i) % context_;
+    bool const wants_value = place < memory && place % 2 == 1, wants_key = place < memory + settings_.question && !wants_value;
+    if ((wants_value && inputs[i] <= settings_.keys) || (wants_key && inputs[i] > settings_.keys))
+      throw Error(fmt::format("model.pairs: place {} of a row should hold a {}, not token {}: are pairs and keys those of the data?", place,
+                              wants_key ? "key" : "value", inputs[i]));
+    if (targets[i] >= 0 && place < first_answer)
+      throw Error(fmt::format(
+          "model.question: a row's last {} places are answered, but place {} of {} has a target (does a row ask more than once?)",
+          settings_.question, place, context_));
+  }
+}
+
+Tensor SingleAttention::logits(Batch const& batch, Pass const& pass) const {
+  Part const here(part_);
+  if (batch.inputs.size(1) != context_)
+    throw Error(fmt::format("single_attention: rows of {} tokens, not of {}", batch.inputs.size(1), context_));
+  std::int64_t const pairs = settings_.pairs, question = settings_.question;
+  Tensor const asked = embedding(key_vectors_, tokens_at(batch.inputs, 2 * pairs, question, 1));              // [B, g, in]
+  Tensor const keys = embedding(key_vectors_, tokens_at(batch.inputs, 0, pairs, 2));                          // [B, n, in]
+  Tensor const values = embedding(value_vectors_, tokens_at(batch.inputs, 1, pairs, 2, 1 + settings_.keys));  // [B, n, C]
+  Tensor const query = reshape(asked, {asked.size(0), 1, question * asked.size(2)});
+
+  Tensor const context = attention_(query_(query), key_(keys), value_ ? (*value_)(values) : values, {}, pass);
+  Tensor const scores = output_ ? (*output_)(context) : scale(context, settings_.sharpness);  // [B, 1, g·C]
+  // At the answers' places and tokens of the rows' [T, V].
+  Tensor const apart = reshape(scores, {-1, question, values_});
+  return pad(pad(apart, 2, 1 + settings_.keys, 0, never), 1, context_ - question, 0);
+}
+
+double SingleAttention::kept_elements(std::int64_t batch, std::int64_t) const {
+  double const h = static_cast<double>(settings_.heads), per_pair = h * static_cast<double>(key_width_ + value_width_);
+  double const inputs = static_cast<double>(key_vectors_.size(1) + values_);
+  return static_cast<double>(batch) * (static_cast<double>(settings_.pairs) * (per_pair + inputs + h) +
+                                       3 * static_cast<double>(context_) * static_cast<double>(vocabulary()));
+}
+
+double SingleAttention::flops_per_token() const {
+  double const in = static_cast<double>(key_vectors_.size(1)), h = static_cast<double>(settings_.heads);
+  double const keys = 2 * h * static_cast<double>(key_width_) * (in + 1);
+  double const values = 2 * h * static_cast<double>(value_width_) * (static_cast<double>(values_) + 1);
+  return (keys + values) / 2;  // of every second token
+}
+
+}  // namespace heed

@@ -1,0 +1,72 @@
+#pragma once
+
+#include <optional>
+
+#include "nn/attention/attention.hpp"
+#include "nn/layers.hpp"
+#include "nn/model.hpp"
+
+namespace heed {
+
+/// `model: {kind: single_attention, …}`.
+struct SingleAttentionSettings : Settings {
+  std::int64_t pairs = 16;
+  std::int64_t keys = 32;
+  std::int64_t question = 1;
+  std::optional<std::int64_t> context;
+  std::string inputs = "one_hot";
+  std::optional<std::int64_t> input_width;
+  std::optional<double> input_norm;
+  std::int64_t heads = 1;
+  std::int64_t width = 32;
+  std::optional<std::int64_t> key_width;    ///< d_k; width / heads unless given
+  std::optional<std::int64_t> value_width;  ///< d_v; width / heads unless given
+  AttentionSettings attention;
+  double spread = 1;
+  std::string readout = "fixed";
+  double sharpness = 8;
+
+  std::vector<Field> fields() override;
+  std::optional<std::string> contradiction() override;
+};
+
+/// One bare attention layer between given inputs and a readout: no residual, no norm, no perceptron, no positions, no biases. What it does
+/// is what the score and the heads do (claims of Vaswani et al. 2017, sections 3.2.1 and 3.2.2; Britz et al. 2017).
+///
+/// A row is k_1 v_1 … k_n v_n q_1 … q_g and perhaps more (the tasks recall and lookup): the query is made of the vectors x of all g tokens
+/// of the question, side by side, and the answers stand at the row's last g places.
+///
+///     c = Σ_j a_j(W_q [x(q_1) … x(q_g)], W_k x(k_j)) y(v_j)
+///     fixed readout:   logits = sharpness · c,  y(v) = onehot(v);  one head, g = 1
+///     linear readout:  logits = W_o c,          y(v) = W_v x(v)
+///
+/// x is a multiple of a one-hot vector or, of a key, a Gaussian vector that is its own for good: entries have variance 1 unless input_norm
+/// gives another length. Queries and keys start with entries of variance spread² if the inputs' is 1.
+/// Tokens are numbered as by the tasks: 0 a blank, 1 … `keys` the keys, then the values.
+class SingleAttention : public Model {
+ public:
+  SingleAttention(Parameters& parameters, SingleAttentionSettings const& settings, std::int64_t vocabulary);
+
+  Tensor logits(Batch const& batch, Pass const& pass) const override;
+  void check(Batch const& batch) const override;
+  std::int64_t context() const override { return context_; }
+  std::int64_t vocabulary() const override { return 1 + settings_.keys + values_; }
+  std::int64_t width() const override { return settings_.width; }
+  std::optional<std::int64_t> limit() const override { return context_; }
+  EstimatorSettings const* estimator() const override { return settings_.attention.estimator_if_hard(); }
+  double kept_elements(std::int64_t batch, std::int64_t tokens) const override;
+  double flops_per_token() const override;
+
+ private:
+  SingleAttentionSettings settings_;
+  std::int64_t context_, values_;
+  std::int64_t key_width_, value_width_;  ///< of a head
+  Tensor key_vectors_;                    ///< [1 + K, in]: a blank is zeros
+  Tensor value_vectors_;                  ///< [C, C]
+  std::string part_;
+  Linear query_, key_;
+  std::optional<Linear> value_, output_;
+  Attention attention_;
+};
+
+}  // namespace heed

@@ -1,0 +1,87 @@
+#include "experiments/validation.hpp"
+
+#include <cmath>
+#include <map>
+
+#include <doctest/doctest.h>
+#include <nlohmann/json.hpp>
+
+TEST_SUITE("validation") {
+  using namespace heed;
+
+  namespace {
+
+  /// Data of five tokens, of which only what they say of themselves is asked for.
+  struct Told : Dataset {
+    Told(bool task, TargetGroups names) : poses(task), told(std::move(names)) {}
+    std::int64_t vocabulary() const override { return 5; }
+    Batch training(std::int64_t, std::int64_t, std::int64_t) const override { return {}; }
+    std::int64_t validation_batches(std::int64_t, std::int64_t) const override { return 0; }
+    Batch validation(std::int64_t, std::int64_t, std::int64_t) const override { return {}; }
+    bool poses_task() const override { return poses; }
+    TargetGroups groups() const override { return told; }
+    std::optional<std::vector<std::int64_t>> encode(std::string const&) const override { return std::nullopt; }
+    std::optional<std::string> decode(std::vector<std::int64_t> const&) const override { return std::nullopt; }
+    nlohmann::json describe() const override { return {}; }
+
+    bool poses;
+    TargetGroups told;
+  };
+
+  Batch batch(std::vector<std::int64_t> const& targets, std::vector<std::int64_t> const& groups = {}) {
+    Shape const shape{static_cast<std::int64_t>(targets.size()) / 3, 3};
+    Batch result{Tensor::full(shape, 0, DType::int64), Tensor::of(targets, shape), {}, {}};
+    if (!groups.empty()) result.groups = Tensor::of(groups, shape);
+    return result;
+  }
+
+  /// Logits of rows of three places that hold the given numbers.
+  Tensor scores(std::vector<double> const& values) { return Tensor::of(values, {static_cast<std::int64_t>(values.size()) / 15, 3, 5}); }
+
+  std::map<std::string, double> written(Validation const& validation) {
+    Row row;
+    validation.write(row, "validation");
+    return {row.values.begin(), row.values.end()};
+  }
+
+  // Most probable, by place: 0, 3, 1.
+  std::vector<double> const place_by_place{2, 1, 0, 0, 0, 0, 0, 1, 3, 2, 0, 2, 0, 0, 1};
+
+  }  // namespace
+
+  TEST_CASE("a row is right if all of its answers are; rows without any do not count") {
+    std::vector<double> three;
+    for (int i = 0; i < 3; ++i) three.insert(three.end(), place_by_place.begin(), place_by_place.end());
+    Validation validation(Told(true, {}));
+    validation.add(scores(three), batch({0, -1, 1, 0, 2, -1, -1, -1, -1}));
+    validation.add(scores(place_by_place), batch({-1, 3, -1}));
+    auto const values = written(validation);
+    CHECK(values.at("validation.accuracy") == doctest::Approx(4.0 / 5));
+    CHECK(values.at("validation.exact") == doctest::Approx(2.0 / 3));
+    CHECK(values.size() == 3);
+    double const first = std::log(std::exp(2) + std::exp(1) + 3), second = std::log(2 + std::exp(1) + std::exp(3) + std::exp(2)),
+                 third = std::log(3 + std::exp(2) + std::exp(1));
+    // The targets' logits: 2 and 2 at the first place, 1 and 3 at the second, 2 at the third.
+    CHECK(values.at("validation.loss") == doctest::Approx((2 * (first - 2) + (second - 1) + (second - 3) + (third - 2)) / 5));
+    CHECK(validation.loss() == values.at("validation.loss"));
+  }
+
+  TEST_CASE("no exact rows where the data are no task") {
+    Validation validation(Told(false, {}));
+    validation.add(scores(place_by_place), batch({0, 3, 2}));
+    CHECK(!written(validation).contains("validation.exact"));
+  }
+
+  TEST_CASE("a group's answer is the most probable of the tokens that have a category, and right if that is the target's") {
+    // Tokens 1 and 2 are singular, 4 is plural, 0 and 3 are nothing.
+    Validation validation(Told(false, {.names = {"near", "far", "never"}, .categories = {-1, 0, 0, -1, 1}}));
+    // First place: 1 before 2 and 4 (singular); second: 4 (plural), though 3 is most probable; third: 1.
+    validation.add(scores(place_by_place), batch({2, 1, 2}, {0, 0, 1}));
+    validation.add(scores(place_by_place), batch({4, 4, 0}, {1, 0, -1}));
+    auto const values = written(validation);
+    CHECK(values.at("validation.accuracy") == 0);
+    CHECK(values.at("validation.accuracy.near") == doctest::Approx(2.0 / 3));
+    CHECK(values.at("validation.accuracy.far") == doctest::Approx(1.0 / 2));
+    CHECK(!values.contains("validation.accuracy.never"));
+  }
+}

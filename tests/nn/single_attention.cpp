@@ -1,0 +1,188 @@
+#include "nn/models/single_attention.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include <doctest/doctest.h>
+
+#include "autograd/check.hpp"
+#include "autograd/error.hpp"
+#include "autograd/graph.hpp"
+
+TEST_SUITE("single_attention") {
+  using namespace heed;
+
+  namespace {
+
+  // Keys 1 … 4, values 5 … 7.
+  constexpr std::int64_t vocabulary = 8;
+
+  SingleAttentionSettings one_key(std::string const& attention = "scaled") {
+    SingleAttentionSettings settings;
+    settings.pairs = 3;
+    settings.keys = 4;
+    settings.key_width = 5;
+    settings.attention.from_word(attention);
+    return settings;
+  }
+
+  SingleAttentionSettings two_keys(std::int64_t heads, std::string const& attention = "scaled") {
+    auto settings = one_key(attention);
+    settings.question = 2;
+    settings.context = 9;
+    settings.heads = heads;
+    settings.width = 8;
+    settings.key_width.reset();
+    settings.readout = "linear";
+    return settings;
+  }
+
+  Batch one_question() {
+    return {Tensor::of(std::vector<std::int64_t>{2, 5, 1, 7, 4, 6, 4, 3, 7, 1, 5, 2, 6, 1}, {2, 7}),
+            Tensor::of(std::vector<std::int64_t>{-1, -1, -1, -1, -1, -1, 6, -1, -1, -1, -1, -1, -1, 5}, {2, 7}),
+            {},
+            {}};
+  }
+  Batch two_questions() {
+    return {Tensor::of(std::vector<std::int64_t>{2, 5, 1, 7, 4, 6, 4, 2, 0}, {1, 9}),
+            Tensor::of(std::vector<std::int64_t>{-1, -1, -1, -1, -1, -1, -1, 6, 5}, {1, 9}),
+            {},
+            {}};
+  }
+
+  }  // namespace
+
+  TEST_CASE("a fixed readout gives each value its weight, at the last place of the row") {
+    Parameters parameters(1, DType::float64);
+    auto const settings = one_key();
+    SingleAttention const model(parameters, settings, vocabulary);
+    CHECK(model.context() == 7);
+    CHECK(model.vocabulary() == vocabulary);
+    Tensor weights;
+    Observer observer;
+    observer.attention = [&](std::string const& layer, AttentionView const& view) {
+      CHECK(layer == "blocks.0.attention");
+      weights = view.weights;
+    };
+    Pass pass;
+    pass.observer = &observer;
+    Batch const batch = one_question();
+    Tensor const logits = model.logits(batch, pass);
+    REQUIRE(logits.shape() == Shape{2, 7, vocabulary});
+    REQUIRE(weights.shape() == Shape{2, 1, 1, 3});
+    auto const a = weights.to_vector(), scores = logits.to_vector();
+    auto const inputs = batch.inputs.data<std::int64_t>();
+
+    // The weights from the projections, by hand: √4 · (column of the query token) · √4 · (column of the key token) / √5.
+    auto const q = parameters.find("blocks.0.attention.query.weight")->to_vector(),
+               k = parameters.find("blocks.0.attention.key.weight")->to_vector();
+    for (std::size_t row = 0; row < 2; ++row) {
+      double sum = 0;
+      std::vector<double> e(3);
+      for (std::size_t j = 0; j < 3; ++j) {
+        auto const asked = static_cast<std::size_t>(inputs[row * 7 + 6] - 1), key = static_cast<std::size_t>(inputs[row * 7 + 2 * j] - 1);
+        for (std::size_t d = 0; d < 5; ++d) e[j] += 4 * q[d * 4 + asked] * k[d * 4 + key] / std::sqrt(5);
+        sum += std::exp(e[j]);
+      }
+      for (std::size_t j = 0; j < 3; ++j) {
+        CHECK(a[row * 3 + j] == doctest::Approx(std::exp(e[j]) / sum));
+        auto const value = static_cast<std::size_t>(inputs[row * 7 + 2 * j + 1]);
+        CHECK(scores[(row * 7 + 6) * vocabulary + value] == doctest::Approx(8 * a[row * 3 + j]));
+      }
+      for (std::size_t token = 0; token < 5; ++token) CHECK(scores[(row * 7 + 6) * vocabulary + token] == -100);
+    }
+  }
+
+  TEST_CASE("as many parameters whatever the number of heads") {
+    for (std::int64_t const heads : {1, 2, 4, 8}) {
+      Parameters parameters(1, DType::float64);
+      SingleAttention const model(parameters, two_keys(heads), vocabulary);
+      CHECK(parameters.elements() == 8 * (2 * 4) + 8 * 4 + 8 * 3 + (2 * 3) * 8);
+      for (char const* part : {"query", "key", "value", "output"})
+        CHECK(parameters.find(std::string("blocks.0.attention.") + part + ".weight") != nullptr);
+      CHECK(model.logits(two_questions(), {}).shape() == Shape{1, 9, vocabulary});
+    }
+  }
+
+  TEST_CASE("queries and keys start with variance spread², whatever stands for a key") {
+    for (auto const* inputs : {"one_hot", "gaussian"}) {
+      CAPTURE(inputs);
+      auto settings = one_key();
+      settings.keys = 200;
+      settings.inputs = inputs;
+      settings.key_width = 64;
+      settings.spread = 0.5;
+      Parameters parameters(1, DType::float64);
+      SingleAttention const model(parameters, settings, 203);
+      auto const weights = parameters.find("blocks.0.attention.key.weight")->to_vector();
+      double square = 0;
+      for (double const w : weights) square += w * w;
+      CHECK(square / static_cast<double>(weights.size()) == doctest::Approx(0.25 / 200).epsilon(0.05));
+    }
+  }
+
+  TEST_CASE("derivatives through the logits") {
+    for (char const* attention : {"scaled", "dot", "additive", "general", "local-p"}) {
+      for (bool const two : {false, true}) {
+        CAPTURE(attention);
+        CAPTURE(two);
+        auto const settings = two ? two_keys(2, attention) : one_key(attention);
+        Batch const batch = two ? two_questions() : one_question();
+        Parameters drawn(3, DType::float64);
+        SingleAttention const model(drawn, settings, vocabulary);
+        std::vector<Tensor> at;
+        for (auto const& [name, value] : drawn.all()) at.push_back(value.detach());
+        auto const logits = [&](std::vector<Tensor> const& x) {
+          std::vector<std::pair<std::string, Tensor>> values;
+          for (std::size_t i = 0; i < x.size(); ++i) values.emplace_back(drawn.all()[i].first, x[i]);
+          auto parameters = Parameters::given(values, DType::float64);
+          return SingleAttention(parameters, settings, vocabulary).logits(batch, {});
+        };
+        auto const result = gradcheck(logits, at, 1e-6);
+        CHECK_MESSAGE(result.ok, result.message);
+      }
+    }
+  }
+
+  TEST_CASE("the order of the pairs does not matter, that of the question does") {
+    Parameters parameters(1, DType::float64);
+    SingleAttention const model(parameters, two_keys(2), vocabulary);
+    auto const logits = [&](std::vector<std::int64_t> const& row) {
+      return model.logits({Tensor::of(row, {1, 9}), {}, {}, {}}, {}).to_vector();
+    };
+    auto const one = logits({2, 5, 1, 7, 4, 6, 4, 2, 0}), turned = logits({4, 6, 2, 5, 1, 7, 4, 2, 0});
+    double furthest = 0;
+    for (std::size_t i = 0; i < one.size(); ++i) furthest = std::max(furthest, std::abs(one[i] - turned[i]));
+    CHECK(furthest < 1e-12);
+    CHECK(one != logits({2, 5, 1, 7, 4, 6, 2, 4, 0}));
+  }
+
+  TEST_CASE("settings and rows that do not fit are refused") {
+    auto settings = two_keys(3);
+    CHECK(settings.contradiction()->starts_with("heads: 3 heads do not divide"));
+    settings = two_keys(2);
+    settings.readout = "fixed";
+    CHECK(settings.contradiction()->starts_with("heads: "));
+    settings.heads = 1;
+    CHECK(settings.contradiction()->starts_with("question: "));
+    settings = one_key();
+    CHECK(!settings.contradiction());
+    settings.input_width = 3;
+    CHECK(settings.contradiction()->starts_with("input_width: "));
+    settings = one_key();
+    settings.context = 6;
+    CHECK(settings.contradiction()->starts_with("context: "));
+
+    Parameters parameters(1, DType::float64), few(1, DType::float64);
+    CHECK_THROWS_WITH_AS(SingleAttention(few, one_key(), 5), "model.keys: of 5 tokens, a blank and 4 keys leave no value", Error);
+    SingleAttention const model(parameters, one_key(), vocabulary);
+    CHECK_NOTHROW(model.check(one_question()));
+    auto wrong = one_question();
+    wrong.inputs.mutable_data<std::int64_t>()[2] = 6;
+    CHECK_THROWS_WITH_AS(model.check(wrong), doctest::Contains("model.pairs: place 2 of a row should hold a key, not token 6"), Error);
+    wrong = one_question();
+    wrong.targets.mutable_data<std::int64_t>()[5] = 6;
+    CHECK_THROWS_WITH_AS(model.check(wrong), doctest::Contains("model.question: "), Error);
+    CHECK_THROWS_WITH_AS(model.logits(two_questions(), {}), "single_attention: rows of 9 tokens, not of 7", Error);
+  }
+}
