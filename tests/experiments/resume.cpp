@@ -84,7 +84,7 @@ Trace trace_of(fs::path const& run) {
   Trace trace{rows_of(run), {}};
   for (auto const& entry : fs::directory_iterator(run)) {
     auto const name = entry.path().filename().string();
-    bool const equal = name != "metrics.jsonl" && name != "summary.json";
+    bool const equal = entry.is_regular_file() && name != "metrics.jsonl" && name != "summary.json" && name != "report.html";
     trace.files[name] = equal ? test::get(entry.path()) : "";
   }
   return trace;
