@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include "experiments/report/html.hpp"
 #include "experiments/report/page.hpp"
 
 namespace heed {
@@ -40,7 +41,7 @@ constexpr std::pair<char const*, char const*> modules[] = {
 
 std::optional<std::string> vega_program() {
   // Each file calls define(names, make), as the convention of asynchronous modules wants; here they come in order.
-  std::string program = "const modules = {};\n";
+  auto program = fmt::format("/*\n{}*/\nconst modules = {{}};\n", vega_licences);
   for (auto const& [name, file_name] : modules) {
     std::ifstream file(fmt::format("{}{}.min.js", folder, file_name), std::ios::binary);
     if (!file) return std::nullopt;
