@@ -31,8 +31,8 @@ struct Choice {
 /// The default is what the struct holds before anything is read.
 struct Field {
   using Target = std::variant<bool*, std::int64_t*, double*, std::string*, std::vector<double>*, std::vector<std::string>*,
-                              std::vector<std::vector<double>>*,
-                              std::optional<double>*, std::optional<std::int64_t>*, std::optional<std::string>*, Settings*, Choice*>;
+                              std::vector<std::vector<double>>*, std::optional<double>*, std::optional<std::int64_t>*,
+                              std::optional<std::string>*, Settings*, Choice*>;
   std::string name;
   Target target;
   std::string help{};
