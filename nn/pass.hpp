@@ -26,6 +26,8 @@ struct AttentionView {
   Tensor const& scores;   ///< e_ij with the position's bias, of all keys, visible or not: [B, H, n, m]
   Tensor const& weights;  ///< a_ij, before a hard read chooses and before dropout: [B, H, n, m]
   Visibility const& visibility;
+  Tensor const& query;  ///< turned by its position: [B, n, H·d]
+  Tensor const& key;    ///< likewise: [B, m, H·d]
 };
 
 /// Is shown what a model computes on its way: parts of the graph, so that they have gradients if the pass is recorded. A layer has the

@@ -4,6 +4,7 @@
 #include <array>
 #include <cmath>
 #include <numbers>
+#include <numeric>
 
 #include <xsimd/xsimd.hpp>
 
@@ -20,16 +21,16 @@ constexpr auto lanes = static_cast<std::int64_t>(Doubles::size);
 
 Doubles load(float const* x) { return Doubles::load_unaligned(x); }
 
-/// Means of z² and z⁴.
-std::pair<double, double> moments(std::span<float const> z) {
-  Doubles second(0.0), fourth(0.0);
+/// Adds Σ z² and Σ z⁴.
+void add_moments(std::span<float const> z, double& second, double& fourth) {
+  Doubles squares(0.0), fourths(0.0);
   for (std::size_t i = 0; i < z.size(); i += Doubles::size) {
     Doubles const x = load(z.data() + i), square = x * x;
-    second += square;
-    fourth += square * square;
+    squares += square;
+    fourths += square * square;
   }
-  auto const count = static_cast<double>(z.size());
-  return {xsimd::hadd(second) / count, xsimd::hadd(fourth) / count};
+  second += xsimd::hadd(squares);
+  fourth += xsimd::hadd(fourths);
 }
 
 double sum(std::span<double const> x) {
@@ -39,12 +40,11 @@ double sum(std::span<double const> x) {
 }
 
 /// Σ over queries of ‖J K‖²_F = Σ_j p_j² ‖k_j − c‖² with c = Σ_j p_j k_j, from the weights [n, queries] and the keys' inner products.
-double jacobian_times_keys(std::vector<float> const& weights, float const* keys, BlockShape const& shape, std::vector<float>& gram,
-                           std::vector<float>& product) {
-  auto const n = shape.n, queries = shape.queries;
+double jacobian_times_keys(std::vector<float> const& weights, std::int64_t queries, float const* keys, std::int64_t n, std::int64_t width,
+                           std::vector<float>& gram, std::vector<float>& product) {
   gram.resize(static_cast<std::size_t>(n * n));
   product.resize(weights.size());
-  kernels::gemm<float>(n, n, shape.width, 1, {keys, shape.width}, {keys, shape.width, true}, 0, gram.data(), n);
+  kernels::gemm<float>(n, n, width, 1, {keys, width}, {keys, width, true}, 0, gram.data(), n);
   kernels::gemm<float>(n, queries, n, 1, {gram.data(), n}, {weights.data(), queries}, 0, product.data(), queries);
   Doubles total(0.0);
   for (std::int64_t i = 0; i < queries; i += lanes) {
@@ -58,38 +58,13 @@ double jacobian_times_keys(std::vector<float> const& weights, float const* keys,
   return xsimd::hadd(total);
 }
 
-/// Queries, keys and their products, or the products alone.
-struct Drawn {
-  Drawn(Law law, BlockShape const& shape, Stream const& stream) : products(static_cast<std::size_t>(shape.logits())) {
-    auto const d = shape.width;
-    if (law == Law::logits) {
-      draw(law, stream, products);
-      auto const deviation = static_cast<float>(std::sqrt(static_cast<double>(d)));
-      for (float& z : products) z *= deviation;
-      return;
-    }
-    queries.resize(static_cast<std::size_t>(shape.queries * d));
-    keys.resize(static_cast<std::size_t>((shape.keys * d + 31) / 32 * 32));
-    draw(law, stream.child("queries"), queries);
-    draw(law, stream.child("keys"), keys);
-    kernels::gemm<float>(shape.keys, shape.queries, d, 1, {keys.data(), d}, {queries.data(), d, true}, 0, products.data(), shape.queries);
-  }
-
-  /// |q|² by query.
-  std::vector<double> query_norms(BlockShape const& shape) const {
-    std::vector<double> norms;
-    for (std::int64_t i = 0; i < shape.queries && !queries.empty(); ++i) {
-      double norm = 0;
-      for (std::int64_t c = 0; c < shape.width; ++c)
-        norm += static_cast<double>(queries[i * shape.width + c]) * queries[i * shape.width + c];
-      norms.push_back(norm);
-    }
-    return norms;
-  }
-
-  std::vector<float> queries, keys;  ///< [queries, d], [keys, d]
-  std::vector<float> products;       ///< [keys, queries]
-};
+/// |q|² by query.
+std::vector<double> query_norms(Block const& block, std::int64_t width) {
+  std::vector<double> norms;
+  auto const row = static_cast<std::ptrdiff_t>(width);
+  for (auto q = block.queries.begin(); q != block.queries.end(); q += row) norms.push_back(std::inner_product(q, q + row, q, 0.0));
+  return norms;
+}
 
 }  // namespace
 
@@ -170,36 +145,79 @@ BlockShape BlockShape::of(std::int64_t width, std::int64_t n) {
   return {width, n, (side + 31) / 32 * 32, n * groups};
 }
 
-std::vector<BlockMeans> measure_block(Law law, BlockShape const& shape, Wanted const& wanted, Stream const& stream) {
-  Drawn const drawn(law, shape, stream);
-  bool const gradients = wanted.gradients && law != Law::logits;
-  auto const norms = drawn.query_norms(shape);
-  auto const [second, fourth] = moments(drawn.products);
-  auto const rows = static_cast<double>(shape.rows());
+std::int64_t BlockShape::first_query(std::int64_t first_key) const {
+  if (!place) return 0;
+  std::int64_t const first = std::max<std::int64_t>(0, first_key + n - 1 - *place);
+  return std::min(queries, (first + 15) / 16 * 16);
+}
+
+std::int64_t BlockShape::rows() const {
+  std::int64_t count = 0;
+  for (std::int64_t first = 0; first + n <= keys; first += n) count += queries - first_query(first);
+  return count;
+}
+
+Block draw_block(Law law, BlockShape const& shape, Stream const& stream) {
+  Block block;
+  if (law == Law::logits) {
+    block.products.resize(static_cast<std::size_t>(shape.logits()));
+    draw(law, stream, block.products);
+    auto const deviation = static_cast<float>(std::sqrt(static_cast<double>(shape.width)));
+    for (float& z : block.products) z *= deviation;
+    return block;
+  }
+  block.queries.resize(static_cast<std::size_t>(shape.queries * shape.width));
+  block.keys.resize(static_cast<std::size_t>((shape.keys * shape.width + 31) / 32 * 32));
+  draw(law, stream.child("queries"), block.queries);
+  draw(law, stream.child("keys"), block.keys);
+  multiply(block, shape);
+  return block;
+}
+
+void multiply(Block& block, BlockShape const& shape) {
+  auto const d = shape.width;
+  block.products.resize(static_cast<std::size_t>(shape.logits()));
+  kernels::gemm<float>(shape.keys, shape.queries, d, 1, {block.keys.data(), d}, {block.queries.data(), d, true}, 0, block.products.data(),
+                       shape.queries);
+}
+
+std::vector<BlockMeans> measure_block(Block const& block, BlockShape const& shape, Wanted const& wanted) {
+  bool const gradients = wanted.gradients && !block.queries.empty();
+  auto const norms = gradients ? query_norms(block, shape.width) : std::vector<double>();
+  auto const rows = static_cast<double>(shape.rows()), logits = rows * static_cast<double>(shape.n);
 
   std::vector<BlockMeans> result(wanted.scales.size());
+  for (auto& each : result) each.frobenius.reserve(static_cast<std::size_t>(shape.rows()));
   Saturation measured;
   std::vector<float> gram, product;
-  for (std::size_t k = 0; k < wanted.scales.size(); ++k) {
-    double const scale = wanted.scales[k], square = scale * scale;
-    auto const mean = [&](Quantity q) -> double& { return result[k].means[static_cast<std::size_t>(q)]; };
-    result[k].frobenius.reserve(static_cast<std::size_t>(shape.rows()));
-    for (std::int64_t first = 0; first < shape.keys; first += shape.n) {
-      measure_saturation(drawn.products.data() + first * shape.queries, shape.n, shape.queries, shape.queries, scale, measured);
+  double second = 0, fourth = 0;
+  for (std::int64_t first = 0; first + shape.n <= shape.keys; first += shape.n) {
+    std::int64_t const begin = shape.first_query(first), count = shape.queries - begin;
+    if (count == 0) continue;
+    float const* const z = block.products.data() + first * shape.queries + begin;
+    for (std::int64_t j = 0; j < shape.n; ++j) add_moments({z + j * shape.queries, static_cast<std::size_t>(count)}, second, fourth);
+    for (std::size_t k = 0; k < wanted.scales.size(); ++k) {
+      double const scale = wanted.scales[k];
+      auto const mean = [&](Quantity q) -> double& { return result[k].means[static_cast<std::size_t>(q)]; };
+      measure_saturation(z, shape.n, count, shape.queries, scale, measured);
       mean(Quantity::trace) += sum(measured.trace) / rows;
       mean(Quantity::frobenius_squared) += sum(measured.frobenius_squared) / rows;
       mean(Quantity::entropy) += sum(measured.entropy) / rows;
       mean(Quantity::max_weight) += sum(measured.max_weight) / rows;
       for (double const j2 : measured.frobenius_squared) result[k].frobenius.push_back(static_cast<float>(std::sqrt(j2)));
       if (!gradients) continue;
-      float const* const keys = drawn.keys.data() + first * shape.width;
-      mean(Quantity::query_gradient_squared) += square * jacobian_times_keys(measured.weights, keys, shape, gram, product) / rows;
-      double key_gradient = 0;
-      for (std::size_t i = 0; i < norms.size(); ++i) key_gradient += norms[i] * measured.frobenius_squared[i];
-      mean(Quantity::key_gradient_squared) += square * key_gradient / rows;
+      float const* const keys = block.keys.data() + first * shape.width;
+      mean(Quantity::query_gradient_squared) +=
+          scale * scale * jacobian_times_keys(measured.weights, count, keys, shape.n, shape.width, gram, product) / rows;
+      double const key_gradient = std::inner_product(measured.frobenius_squared.begin(), measured.frobenius_squared.end(),
+                                                     norms.begin() + static_cast<std::ptrdiff_t>(begin), 0.0);
+      mean(Quantity::key_gradient_squared) += scale * scale * key_gradient / rows;
     }
-    mean(Quantity::logit_variance) = square * second;
-    mean(Quantity::logit_kurtosis) = square * square * fourth;
+  }
+  for (std::size_t k = 0; k < wanted.scales.size(); ++k) {
+    double const square = wanted.scales[k] * wanted.scales[k];
+    result[k].means[static_cast<std::size_t>(Quantity::logit_variance)] = square * second / logits;
+    result[k].means[static_cast<std::size_t>(Quantity::logit_kurtosis)] = square * square * fourth / logits;
   }
   return result;
 }

@@ -42,14 +42,29 @@ enum class Law : std::uint8_t { logits, gaussian, uniform, rademacher };
 /// Fills `out`, whose size is a multiple of 32, with independent numbers of the law; `gaussian` and `logits`: standard normal (Box–Muller).
 void draw(Law law, Stream const& stream, std::span<float> out);
 
-/// A block: so many queries meet so many keys, in groups of n. Rows of different blocks are independent, rows of the same are not.
+/// A block: so many queries (a multiple of 32) meet so many keys, in groups of n. Rows of different blocks are independent, rows of the
+/// same are not.
 struct BlockShape {
   std::int64_t width, n, queries, keys;
-  /// A block whose numbers do not take longer to draw than to use.
+  /// If set, attention is causal: query i stands at this place plus i, key j at j, and a query meets the groups that it sees whole.
+  std::optional<std::int64_t> place{};
+
+  /// A block of numbers that do not take longer to draw than to use.
   static BlockShape of(std::int64_t width, std::int64_t n);
-  std::int64_t rows() const { return queries * (keys / n); }
+  /// The first query that meets the group of the keys first … first + n − 1, a multiple of 16; at most `queries`.
+  std::int64_t first_query(std::int64_t first_key) const;
+  std::int64_t rows() const;
   std::int64_t logits() const { return queries * keys; }
 };
+
+/// Queries, keys and their products, or (Law::logits) the products alone.
+struct Block {
+  std::vector<float> queries, keys;  ///< [queries, d], [keys, d]
+  std::vector<float> products;       ///< [keys, queries]
+};
+Block draw_block(Law law, BlockShape const& shape, Stream const& stream);
+/// Fills in the products.
+void multiply(Block& block, BlockShape const& shape);
 
 /// What is wanted of a block.
 struct Wanted {
@@ -64,7 +79,7 @@ struct BlockMeans {
   std::vector<float> frobenius;
 };
 
-/// Draws and measures one block, by scale.
-std::vector<BlockMeans> measure_block(Law law, BlockShape const& shape, Wanted const& wanted, Stream const& stream);
+/// Measures one block, by scale. Gradients are those by the queries and keys, where there are any.
+std::vector<BlockMeans> measure_block(Block const& block, BlockShape const& shape, Wanted const& wanted);
 
 }  // namespace heed

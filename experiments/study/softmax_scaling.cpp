@@ -17,6 +17,7 @@
 #include "experiments/progress.hpp"
 #include "experiments/signals.hpp"
 #include "experiments/study/quadrature.hpp"
+#include "experiments/study/trained.hpp"
 
 namespace heed {
 
@@ -88,10 +89,9 @@ struct Samples {
   }
 
   /// The median over all rows; its error from the medians of 32 lots of blocks.
-  Measured frobenius_median() {
-    constexpr std::size_t lots = 32;
+  Measured frobenius_median() const {
     std::vector<double> medians;
-    std::size_t const count = of(Quantity::trace).size(), rows = frobenius.size() / count;
+    std::size_t const count = of(Quantity::trace).size(), rows = frobenius.size() / count, lots = std::min<std::size_t>(32, count);
     std::vector<float> sorted = frobenius;
     for (std::size_t lot = 0; lot < lots; ++lot) {
       std::size_t const first = count * lot / lots * rows, last = count * (lot + 1) / lots * rows;
@@ -100,7 +100,7 @@ struct Samples {
     return {median(sorted), mean_of(medians).standard_error, {}};
   }
 
-  Cell summarise() {
+  Cell summarise() const {
     Cell cell;
     for (std::size_t q = 0; q < quantities; ++q) {
       if (!blocks[q].empty()) cell.values[q] = mean_of(blocks[q]);
@@ -184,7 +184,8 @@ class Sampler {
     std::vector<std::vector<BlockMeans>> blocks(static_cast<std::size_t>(last - first));
     parallel_for(last - first, 1e6, [&](std::int64_t begin, std::int64_t end) {
       for (std::int64_t b = begin; b < end; ++b)
-        blocks[static_cast<std::size_t>(b)] = measure_block(law_, shape_, wanted, stream_.child(static_cast<std::uint64_t>(first + b)));
+        blocks[static_cast<std::size_t>(b)] =
+            measure_block(draw_block(law_, shape_, stream_.child(static_cast<std::uint64_t>(first + b))), shape_, wanted);
     });
     for (auto const& block : blocks) {
       for (std::size_t i = 0; i < open.size(); ++i) samples[open[i]].add(block[i], gradients);
@@ -211,6 +212,30 @@ class Sampler {
   Stream stream_;
   std::int64_t most_;  ///< blocks
 };
+
+/// One head of a trained model: all its sequences, nothing more to draw.
+std::vector<Cell> measure_head(TrainedHead const& head, std::int64_t n, SoftmaxScalingSettings const& settings) {
+  BlockShape const shape = head.shape(n);
+  if (shape.keys < n || shape.rows() == 0) return {};
+  Wanted wanted;
+  for (auto const& scale : settings.scale) wanted.scales.push_back(scale_of(scale, head.width));
+  std::vector<std::vector<BlockMeans>> blocks(head.sequences.size());
+  parallel_for(static_cast<std::int64_t>(blocks.size()), 1e6, [&](std::int64_t begin, std::int64_t end) {
+    for (auto b = static_cast<std::size_t>(begin); b < static_cast<std::size_t>(end); ++b)
+      blocks[b] = measure_block(centred_products(head.sequences[b], shape), shape, wanted);
+  });
+  std::vector<Cell> cells;
+  for (std::size_t k = 0; k < settings.scale.size(); ++k) {
+    Samples samples;
+    for (auto const& block : blocks) samples.add(block[k], true);
+    cells.push_back(samples.summarise());
+    cells.back().distribution = head.name;
+    cells.back().scale = settings.scale[k];
+    cells.back().d_k = head.width;
+    cells.back().keys = n;
+  }
+  return cells;
+}
 
 // ---------------------------------------------------------------- theory
 
@@ -305,18 +330,23 @@ std::vector<Field> SoftmaxScalingSettings::fields() {
            .help = "a cell is sampled until every standard error is at most this part of its quantity",
            .least = 1e-4,
            .greatest = 1},
-          {.name = "limit", .target = &limit, .help = "but no more logits than this are drawn for a cell", .least = 1, .greatest = 1e12}};
+          {.name = "limit", .target = &limit, .help = "but no more logits than this are drawn for a cell", .least = 1, .greatest = 1e12},
+          {.name = "run",
+           .target = &run,
+           .help = "a trained run: the queries and keys of its heads for its validation data, beside the distributions"},
+          {.name = "sequences", .target = &sequences, .help = "of the run's validation data, at most", .least = 2, .greatest = 1e6}};
 }
 
 std::optional<std::string> SoftmaxScalingSettings::contradiction() {
   if (auto const wrong = not_whole("d_k", d_k)) return wrong;
   if (auto const wrong = not_whole("keys", keys)) return wrong;
   if (scale.empty()) return "scale: is empty";
-  if (distribution.empty()) return "distribution: is empty";
+  if (distribution.empty() && !run) return "distribution: is empty";
   return std::nullopt;
 }
 
 std::optional<std::vector<Cell>> measure_grid(SoftmaxScalingSettings const& settings, StudyContext const& context) {
+  auto const heads = settings.run ? trained_heads(*settings.run, settings.sequences, context) : std::vector<TrainedHead>();
   auto const total = static_cast<std::int64_t>(settings.distribution.size() * settings.d_k.size() * settings.keys.size());
   Progress progress(context.name, total, 0, context.quiet, "cells");
   std::vector<Cell> cells;
@@ -333,6 +363,13 @@ std::optional<std::vector<Cell>> measure_grid(SoftmaxScalingSettings const& sett
   }
   progress.update(done, "quadrature");
   add_theory(settings, cells);
+  for (auto const& head : heads) {
+    for (auto const keys : integers(settings.keys)) {
+      if (interrupted()) return std::nullopt;
+      auto const measured = measure_head(head, keys, settings);
+      cells.insert(cells.end(), measured.begin(), measured.end());
+    }
+  }
   progress.finish();
   return cells;
 }

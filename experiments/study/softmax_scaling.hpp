@@ -18,6 +18,8 @@ struct SoftmaxScalingSettings : Settings {
   std::vector<std::string> distribution{"logits", "gaussian", "uniform", "rademacher"};
   double precision = 0.01;
   double limit = 2e9;
+  std::optional<std::string> run;  ///< its heads are further distributions
+  std::int64_t sequences = 256;
 
   std::vector<Field> fields() override;
   std::optional<std::string> contradiction() override;
@@ -42,7 +44,7 @@ struct Cell {
   }
 };
 
-/// All cells of the grid; nothing if it was interrupted.
+/// All cells of the grid, and of the run's heads; nothing if it was interrupted.
 std::optional<std::vector<Cell>> measure_grid(SoftmaxScalingSettings const& settings, StudyContext const& context);
 
 /// The tables and sentences that the cells give.

@@ -63,7 +63,7 @@ void compare_with_theory(SoftmaxScalingSettings const& settings, std::vector<Cel
     result.figures.emplace_back(distribution + ".farthest", worst);
     result.figures.emplace_back(distribution + ".mean_square", mean);
   }
-  result.tables.push_back(std::move(table));
+  if (table.rows.size() > 1) result.tables.push_back(std::move(table));
 }
 
 void say_precision(SoftmaxScalingSettings const& settings, std::vector<Cell> const& cells, StudyResult& result) {
@@ -73,7 +73,8 @@ void say_precision(SoftmaxScalingSettings const& settings, std::vector<Cell> con
   for (auto const& cell : cells) {
     for (std::size_t q = 0; q < quantities; ++q) {
       auto const& value = cell.values[q];
-      if (!value || value->standard_error == 0) continue;
+      bool const of_run = cell.distribution.starts_with("layer");  // has only so many sequences
+      if (!value || value->standard_error == 0 || of_run) continue;
       double const relative = value->standard_error / std::abs(value->mean);
       ++count;
       if (relative > settings.precision) ++beyond;
@@ -120,6 +121,22 @@ void show_growth(SoftmaxScalingSettings const& settings, std::vector<Cell> const
     }
     result.tables.push_back(std::move(table));
   }
+}
+
+/// The heads of a trained run.
+void show_heads(SoftmaxScalingSettings const& settings, std::vector<Cell> const& cells, StudyResult& result) {
+  if (!settings.run) return;
+  double const keys = shown_keys(settings);
+  StudyTable table{fmt::format("{}, {} keys", *settings.run, keys), {{"head", "d_k", "scale"}}};
+  std::vector const shown{Quantity::logit_variance,   Quantity::logit_kurtosis, Quantity::trace,
+                          Quantity::frobenius_median, Quantity::entropy,        Quantity::query_gradient_squared};
+  for (auto const q : shown) table.rows.front().push_back(name(q));
+  for (auto const& cell : cells) {
+    if (!cell.distribution.starts_with("layer") || static_cast<double>(cell.keys) != keys) continue;
+    table.rows.push_back({cell.distribution, std::to_string(cell.d_k), cell.scale});
+    for (auto const q : shown) table.rows.back().push_back(fmt::format("{:.3g}", cell.get(q)->mean));
+  }
+  result.tables.push_back(std::move(table));
 }
 
 /// Exponents: quantity ∝ d_k^slope over d_k ≥ 64.
@@ -193,6 +210,7 @@ StudyResult report(SoftmaxScalingSettings const& settings, std::vector<Cell> con
   StudyResult result;
   write_rows(cells, result);
   show_growth(settings, cells, result);
+  show_heads(settings, cells, result);
   show_limits(settings, cells, result);
   fit_slopes(settings, cells, result);
   compare_with_theory(settings, cells, result);

@@ -56,7 +56,7 @@ Tensor Attention::operator()(Tensor const& query, Tensor const& key, Tensor cons
 Tensor Attention::reference(Tensor const& query, Tensor const& key, Tensor const& value, Visibility const& visibility,
                             Pass const& pass) const {
   auto const [e, a] = scored(query, key, visibility);
-  if (pass.watches_attention()) pass.observer->attention(part_, {e, a, visibility});
+  if (pass.watches_attention()) pass.observer->attention(part_, {e, a, visibility, query, key});
   Tensor const read = (*read_)(a, visibility, pass, part_ + ".read");
   return merge_heads(matmul(pass.dropout(read, dropout_, part_ + ".weights"), split_heads(value, heads_)));
 }

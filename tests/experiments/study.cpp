@@ -12,6 +12,7 @@
 #include "autograd/parallel.hpp"
 #include "experiments/study/quadrature.hpp"
 #include "experiments/study/softmax_scaling.hpp"
+#include "experiments/study/trained.hpp"
 #include "tests/program.hpp"
 
 TEST_SUITE("study") {
@@ -230,6 +231,52 @@ TEST_SUITE("study") {
     set_threads(before);
     REQUIRE((one && three));
     CHECK(report(settings, *one).csv == report(settings, *three).csv);
+  }
+
+  TEST_CASE("a trained run's heads: the rows that each query may see, by the engine's own softmax") {
+    test::Folder const folder;
+    test::put(folder / "gpt.yaml",
+              "name: tiny\ndata: {kind: grammar}\ninit: {std: 0.4}\nmodel: {kind: gpt, layers: 2, heads: 2, width: 8, context: 40, "
+              "position: rotary}\ntrain: {steps: 1, batch: 2, evaluate: {batches: 1}}\n");
+    REQUIRE(test::run_heed({"run", folder / "gpt.yaml", "--output", folder.path().string(), "--quiet"}).code == 0);
+    SoftmaxScalingSettings settings;
+    settings.distribution = {};
+    settings.scale = {"none"};
+    settings.keys = {3, 200};
+    settings.run = "tiny";
+    settings.sequences = 5;
+    StudyContext context;
+    context.places.output = folder.path();
+    auto const cells = measure_grid(settings, context);
+    REQUIRE(cells);
+    REQUIRE(cells->size() == 4);  // layers × heads: of 200 keys there are no rows
+    auto const heads = trained_heads("tiny", 5, context);
+    REQUIRE(heads.size() == 4);
+    auto const& head = heads[3];
+    CHECK(head.name == "layer1.head1");
+    CHECK(head.causal);
+    REQUIRE(head.sequences.size() == 5);
+    auto const shape = head.shape(3);
+    double trace = 0, gradient = 0, rows = 0;
+    auto const matrix = [](float const* x, std::int64_t n, std::int64_t d) {
+      return Tensor::of(std::vector<double>(x, x + n * d), {n, d});
+    };
+    for (auto const& sequence : head.sequences) {
+      for (std::int64_t first = 0; first + 3 <= 40; first += 3) {
+        Tensor const keys = matrix(sequence.keys.data() + first * 4, 3, 4);
+        for (std::int64_t i = shape.first_query(first); i < shape.queries; ++i, ++rows) {
+          CHECK(*shape.place + i >= first + 2);
+          Tensor q = matrix(sequence.queries.data() + i * 4, 1, 4);
+          Tensor const by_query = jacobian([&](Tensor const& x) { return softmax(matmul(x, keys, false, true)); }, q.set_requires_grad());
+          for (double const x : by_query.to_vector()) gradient += x * x;
+          trace += 1 - sum(pow(softmax(matmul(q, keys, false, true)), 2)).item();
+        }
+      }
+    }
+    CHECK(rows == 5 * shape.rows());
+    CHECK(cells->back().get(Quantity::trace)->mean == doctest::Approx(trace / rows).epsilon(1e-6));
+    CHECK(cells->back().get(Quantity::query_gradient_squared)->mean == doctest::Approx(gradient / rows).epsilon(1e-4));
+    CHECK_THROWS_AS(trained_heads("nowhere", 5, context), ConfigError);
   }
 
   // ---------------------------------------------------------------- the program

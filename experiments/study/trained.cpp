@@ -1,0 +1,82 @@
+#include "experiments/study/trained.hpp"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "autograd/graph.hpp"
+#include "experiments/data/open.hpp"
+#include "experiments/experiment.hpp"
+
+namespace heed {
+
+namespace {
+
+/// Rows of head h of sequence b in x [B, T, H·d], as [T, d].
+std::vector<float> head_of(Tensor const& x, std::int64_t b, std::int64_t h, std::int64_t width, std::int64_t first) {
+  std::vector<float> rows;
+  for (std::int64_t t = first; t < x.size(1); ++t) {
+    for (std::int64_t c = 0; c < width; ++c) rows.push_back(static_cast<float>(x.at((b * x.size(1) + t) * x.size(2) + h * width + c)));
+  }
+  return rows;
+}
+
+/// Queries of a sequence: as many of the last as vector lanes take.
+std::int64_t queries_of(std::int64_t length) { return length / 16 * 16; }
+
+}  // namespace
+
+BlockShape TrainedHead::shape(std::int64_t n) const {
+  BlockShape result{width, n, queries_of(length), length};
+  if (causal) result.place = length - result.queries;
+  return result;
+}
+
+std::vector<TrainedHead> trained_heads(std::string const& run, std::int64_t sequences, StudyContext const& context) {
+  auto const folder = find_run(run, context.places);
+  TrainedModel const trained = open_run(folder);
+  auto const data = open_dataset(trained.settings.data, {context.places.config_folder, context.places.data,
+                                                         static_cast<std::uint64_t>(trained.settings.seed), context.quiet});
+  NoGrad const no_grad;
+  std::vector<TrainedHead> heads;
+  std::int64_t const rows = std::min<std::int64_t>(sequences, 16), length = trained.model->context();
+  std::int64_t taken = 0;
+  for (std::int64_t i = 0; i < data->validation_batches(rows, length) && taken < sequences; ++i) {
+    std::size_t next = 0, layer = 0;
+    Observer observer;
+    observer.attention = [&](std::string const&, AttentionView const& view) {
+      std::int64_t const count = view.scores.size(1), width = view.query.size(2) / count, size = view.query.size(1);
+      bool const self = size == view.key.size(1) && size >= 16;
+      for (std::int64_t h = 0; h < count && self; ++h, ++next) {
+        if (next == heads.size()) heads.push_back({fmt::format("layer{}.head{}", layer, h), width, size, view.visibility.causal, {}});
+        for (std::int64_t b = 0; b < view.query.size(0); ++b)
+          heads[next].sequences.push_back(
+              {head_of(view.query, b, h, width, size - queries_of(size)), head_of(view.key, b, h, width, 0), {}});
+      }
+      ++layer;
+    };
+    Pass pass;
+    pass.observer = &observer;
+    Batch const batch = data->validation(i, rows, length);
+    trained.model->logits(batch, pass);
+    taken += batch.inputs.size(0);
+  }
+  if (heads.empty()) throw FileError(fmt::format("{}: no self-attention over 16 tokens or more in its validation data", folder.string()));
+  if (taken < 2) throw FileError(fmt::format("{}: its validation data are a single sequence", folder.string()));
+  return heads;
+}
+
+Block centred_products(Block const& sequence, BlockShape const& shape) {
+  Block block = sequence;
+  multiply(block, shape);
+  double total = 0, count = 0;
+  for (std::int64_t j = 0; j < shape.keys; ++j) {
+    for (std::int64_t i = shape.place ? std::max<std::int64_t>(0, j - *shape.place) : 0; i < shape.queries; ++i, ++count)
+      total += static_cast<double>(block.products[static_cast<std::size_t>(j * shape.queries + i)]);
+  }
+  auto const mean = static_cast<float>(total / count);
+  for (float& z : block.products) z -= mean;
+  return block;
+}
+
+}  // namespace heed
