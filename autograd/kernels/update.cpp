@@ -16,7 +16,7 @@ namespace {
 
 /// Calls f(x…, v…) batch by batch, x the elements of `read` and v those of `written`, which f changes.
 template <class T, class F, class... W>
-void update_row(F const& f, Stretch at, T const* read, W*... written) {
+void update_row(F const& f, Elements at, T const* read, W*... written) {
   auto const update = [&](std::int64_t i, auto const& load, auto const& store) {
     std::tuple values{load(written + i)...};
     std::apply(
@@ -44,7 +44,7 @@ T* elements(Tensor& x) {
 
 }  // namespace
 
-void sgd_update(Tensor& parameter, Tensor const& gradient, Tensor& velocity, SgdUpdate const& update, Stretch at) {
+void sgd_update(Tensor& parameter, Tensor const& gradient, Tensor& velocity, SgdUpdate const& update, Elements at) {
   with_real(parameter.dtype(), [&](auto type) {
     using T = decltype(type);
     using L = Lanes<T>;
@@ -64,7 +64,7 @@ void sgd_update(Tensor& parameter, Tensor const& gradient, Tensor& velocity, Sgd
   });
 }
 
-void adam_update(Tensor& parameter, Tensor const& gradient, Tensor& first, Tensor& second, AdamUpdate const& update, Stretch at) {
+void adam_update(Tensor& parameter, Tensor const& gradient, Tensor& first, Tensor& second, AdamUpdate const& update, Elements at) {
   with_real(parameter.dtype(), [&](auto type) {
     using T = decltype(type);
     using L = Lanes<T>;
@@ -85,7 +85,7 @@ void adam_update(Tensor& parameter, Tensor const& gradient, Tensor& first, Tenso
   });
 }
 
-void average_update(Tensor& average, Tensor const& x, double weight, Stretch at) {
+void average_update(Tensor& average, Tensor const& x, double weight, Elements at) {
   with_real(average.dtype(), [&](auto type) {
     using T = decltype(type);
     using L = Lanes<T>;
@@ -94,7 +94,7 @@ void average_update(Tensor& average, Tensor const& x, double weight, Stretch at)
   });
 }
 
-double sum_of_squares(Tensor const& x, Stretch at) {
+double sum_of_squares(Tensor const& x, Elements at) {
   return with_real(x.dtype(), [&](auto type) {
     using T = decltype(type);
     T const* const values = x.data<T>().data();

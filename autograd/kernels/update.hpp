@@ -8,7 +8,7 @@
 /// [begin, end) are touched, so that a caller may cut the work among threads as it likes: an element's bits depend on its own values alone.
 namespace heed::kernels {
 
-struct Stretch {
+struct Elements {
   std::int64_t begin, end;
 };
 
@@ -18,19 +18,19 @@ struct SgdUpdate {
   bool nesterov;
 };
 /// `velocity` may be undefined if there is no momentum.
-void sgd_update(Tensor& parameter, Tensor const& gradient, Tensor& velocity, SgdUpdate const& update, Stretch at);
+void sgd_update(Tensor& parameter, Tensor const& gradient, Tensor& velocity, SgdUpdate const& update, Elements at);
 
 /// Adam (Kingma & Ba 2015): g ← factor·g + l2·p;  m ← β₁m + (1 − β₁)g;  v ← β₂v + (1 − β₂)g²;
 /// p ← shrink·p − rate·m / (√v·root_factor + eps), with the bias corrections in `rate` and `root_factor`.
 struct AdamUpdate {
   double rate, gradient_factor, l2, shrink, beta1, beta2, root_factor, eps;
 };
-void adam_update(Tensor& parameter, Tensor const& gradient, Tensor& first, Tensor& second, AdamUpdate const& update, Stretch at);
+void adam_update(Tensor& parameter, Tensor const& gradient, Tensor& first, Tensor& second, AdamUpdate const& update, Elements at);
 
 /// average ← (1 − weight)·average + weight·x.
-void average_update(Tensor& average, Tensor const& x, double weight, Stretch at);
+void average_update(Tensor& average, Tensor const& x, double weight, Elements at);
 
 /// Σ x², summed in double precision.
-double sum_of_squares(Tensor const& x, Stretch at);
+double sum_of_squares(Tensor const& x, Elements at);
 
 }  // namespace heed::kernels

@@ -59,7 +59,7 @@ double jacobian_times_keys(std::vector<float> const& weights, std::int64_t queri
 }
 
 /// |q|² by query.
-std::vector<double> query_norms(Block const& block, std::int64_t width) {
+std::vector<double> query_norms(ProductBlock const& block, std::int64_t width) {
   std::vector<double> norms;
   auto const row = static_cast<std::ptrdiff_t>(width);
   for (auto q = block.queries.begin(); q != block.queries.end(); q += row) norms.push_back(std::inner_product(q, q + row, q, 0.0));
@@ -157,8 +157,8 @@ std::int64_t BlockShape::rows() const {
   return count;
 }
 
-Block draw_block(Law law, BlockShape const& shape, Stream const& stream) {
-  Block block;
+ProductBlock draw_block(Law law, BlockShape const& shape, Stream const& stream) {
+  ProductBlock block;
   if (law == Law::logits) {
     block.products.resize(static_cast<std::size_t>(shape.logits()));
     draw(law, stream, block.products);
@@ -174,14 +174,14 @@ Block draw_block(Law law, BlockShape const& shape, Stream const& stream) {
   return block;
 }
 
-void multiply(Block& block, BlockShape const& shape) {
+void multiply(ProductBlock& block, BlockShape const& shape) {
   auto const d = shape.width;
   block.products.resize(static_cast<std::size_t>(shape.logits()));
   kernels::gemm<float>(shape.keys, shape.queries, d, 1, {block.keys.data(), d}, {block.queries.data(), d, true}, 0, block.products.data(),
                        shape.queries);
 }
 
-std::vector<BlockMeans> measure_block(Block const& block, BlockShape const& shape, Wanted const& wanted) {
+std::vector<BlockMeans> measure_block(ProductBlock const& block, BlockShape const& shape, Wanted const& wanted) {
   bool const gradients = wanted.gradients && !block.queries.empty();
   auto const norms = gradients ? query_norms(block, shape.width) : std::vector<double>();
   auto const rows = static_cast<double>(shape.rows()), logits = rows * static_cast<double>(shape.n);

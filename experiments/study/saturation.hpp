@@ -58,13 +58,13 @@ struct BlockShape {
 };
 
 /// Queries, keys and their products, or (Law::logits) the products alone.
-struct Block {
+struct ProductBlock {
   std::vector<float> queries, keys;  ///< [queries, d], [keys, d]
   std::vector<float> products;       ///< [keys, queries]
 };
-Block draw_block(Law law, BlockShape const& shape, Stream const& stream);
+ProductBlock draw_block(Law law, BlockShape const& shape, Stream const& stream);
 /// Fills in the products.
-void multiply(Block& block, BlockShape const& shape);
+void multiply(ProductBlock& block, BlockShape const& shape);
 
 /// What is wanted of a block.
 struct Wanted {
@@ -80,6 +80,6 @@ struct BlockMeans {
 };
 
 /// Measures one block, by scale. Gradients are those by the queries and keys, where there are any.
-std::vector<BlockMeans> measure_block(Block const& block, BlockShape const& shape, Wanted const& wanted);
+std::vector<BlockMeans> measure_block(ProductBlock const& block, BlockShape const& shape, Wanted const& wanted);
 
 }  // namespace heed

@@ -66,8 +66,8 @@ std::vector<TrainedHead> trained_heads(std::string const& run, std::int64_t sequ
   return heads;
 }
 
-Block centred_products(Block const& sequence, BlockShape const& shape) {
-  Block block = sequence;
+ProductBlock centred_products(ProductBlock const& sequence, BlockShape const& shape) {
+  ProductBlock block = sequence;
   multiply(block, shape);
   double total = 0, count = 0;
   for (std::int64_t j = 0; j < shape.keys; ++j) {

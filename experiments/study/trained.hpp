@@ -14,7 +14,7 @@ struct TrainedHead {
   std::string name;  ///< "layer0.head1"
   std::int64_t width = 0, length = 0;
   bool causal = false;
-  std::vector<Block> sequences;  ///< without products
+  std::vector<ProductBlock> sequences;  ///< without products
 
   BlockShape shape(std::int64_t n) const;
 };
@@ -24,6 +24,6 @@ struct TrainedHead {
 std::vector<TrainedHead> trained_heads(std::string const& run, std::int64_t sequences, StudyContext const& context);
 
 /// The products of a head's block, less the mean of those that are seen: softmax does not know of it, variance and kurtosis are about it.
-Block centred_products(Block const& sequence, BlockShape const& shape);
+ProductBlock centred_products(ProductBlock const& sequence, BlockShape const& shape);
 
 }  // namespace heed
