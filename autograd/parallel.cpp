@@ -12,8 +12,9 @@
 #include <thread>
 #include <vector>
 
-#include <cblas.h>
 #include <immintrin.h>
+
+#include "autograd/products.hpp"
 
 namespace heed {
 
@@ -78,7 +79,7 @@ class Pool {
   }
 
   void work() {
-    openblas_set_num_threads(1);  // its OpenMP flavour keeps this by thread
+    detail::keep_libraries_single_threaded();
     std::uint64_t seen = 0;
     while (!stopping_) {
       for (int look = 0; look < 2000 && generation_ == seen; ++look) _mm_pause();  // about 50 µs
@@ -109,17 +110,12 @@ std::unique_ptr<Pool> pool;
 void set_threads(int count) {
   configured = std::max(1, count);
   pool = configured > 1 ? std::make_unique<Pool>(configured - 1) : nullptr;
-  openblas_set_num_threads(1);
+  detail::keep_libraries_single_threaded();
 }
 
 int threads() {
   if (configured == 0) set_threads(static_cast<int>(std::thread::hardware_concurrency()));
   return configured;
-}
-
-std::string matrix_library() {
-  std::string text = openblas_get_config();
-  return text.erase(text.find_last_not_of(' ') + 1);
 }
 
 namespace detail {

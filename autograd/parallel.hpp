@@ -1,7 +1,6 @@
 #pragma once
 
 #include <cstdint>
-#include <string>
 
 namespace heed {
 
@@ -9,8 +8,6 @@ namespace heed {
 /// single-threaded: splitting products by rows in this pool beats its own threading on the shapes of attention.
 void set_threads(int count);
 int threads();
-/// The matrix library underneath and the kernels that it chose for this processor: "OpenBLAS 0.3.21 … Cooperlake".
-std::string matrix_library();
 
 /// Runs body(begin, end) over [0, n) cut into one stretch a thread; inline when n elements of `cost` nanoseconds each are not worth waking
 /// the pool (about 20 µs), or inside another parallel region. Stretches depend on n and the number of threads only.

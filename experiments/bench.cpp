@@ -7,6 +7,7 @@
 
 #include "experiments/config.hpp"
 #include "experiments/nearest.hpp"
+#include "experiments/products.hpp"
 
 namespace heed {
 
@@ -16,7 +17,7 @@ struct Topic {
   std::string name;
   void (*run)(BenchOptions const&, std::ostream&);
 };
-std::vector<Topic> const topics{{"attention", bench_attention}};
+std::vector<Topic> const topics{{"gpt", bench_gpt}, {"attention", bench_attention}};
 
 }  // namespace
 
@@ -27,6 +28,7 @@ std::vector<std::string> bench_topics() {
 }
 
 Exit bench(BenchOptions const& options, std::ostream& out) {
+  use_products(options.products, options.precision);
   bool found = false;
   for (auto const& topic : topics) {
     if (!options.what.empty() && options.what != topic.name) continue;

@@ -12,11 +12,14 @@ namespace heed {
 /// What the command line says of a benchmark.
 struct BenchOptions {
   std::string what;                ///< a topic; empty: all
-  std::vector<std::string> names;  ///< attention: only variants with one of these scores, aligns, reads or positions
-  std::string size;                ///< attention: BxHxTxd; empty: the topic's own
+  std::vector<std::string> names;  ///< attention: only variants with one of these scores, aligns, reads or positions; gpt: only these works
+  std::string size;                ///< attention: BxHxTxd; gpt: a name; empty: the topic's own
   bool causal = false;             ///< attention: a query sees the keys up to its own place
-  double seconds = 0.5;            ///< to repeat each measurement for
-  bool json = false;               ///< one JSON object a line instead of a table
+  std::string products = "openblas";  ///< openblas, onednn
+  std::string precision = "float32";  ///< of the factors of products: float32, bfloat16
+  bool recompute = false;             ///< gpt: run each block again for its gradient
+  double seconds = 0.5;               ///< to repeat each measurement for
+  bool json = false;                  ///< one JSON object a line instead of a table
 };
 
 /// Names of the topics.
@@ -28,5 +31,9 @@ Exit bench(BenchOptions const& options, std::ostream& out);
 /// Attention alone, forward and with its gradients, over every score × align, read and position: milliseconds, and memory of the engine's
 /// pool, beside scaled dot product attention.
 void bench_attention(BenchOptions const& options, std::ostream& out);
+
+/// A GPT of several sizes: a training step (forward, backward, clipping, AdamW), a forward pass, sampling token by token: milliseconds,
+/// tokens a second, the share of the machine's peak in matrix products, and memory.
+void bench_gpt(BenchOptions const& options, std::ostream& out);
 
 }  // namespace heed

@@ -212,14 +212,21 @@ void add_commands(CLI::App& app, CommandLine& line) {
 
   auto& bench = add_command(app, line, "bench", "measure how long things take on this machine, and how much memory");
   bench.add_option("TOPIC", line.bench.what, fmt::format("{} (default: all)", fmt::join(bench_topics(), ", ")))->type_name("");
-  bench.add_option("NAME", line.bench.names, "attention: only variants with this score, align, read or position")->type_name("");
-  add_text(bench, "--size", "BxHxTxD", "attention: sequences, heads, tokens, width of a head (default: 12x4x256x64)",
+  bench
+      .add_option("NAME", line.bench.names,
+                  "attention: only variants with this score, align, read or position; gpt: train, forward, sample")
+      ->type_name("");
+  add_text(bench, "--size", "SIZE", "gpt: tiny, nano, small, gpt2 (default: the first three); attention: BxHxTxD (default: 12x4x256x64)",
            [&](std::string const& size) { line.bench.size = size; });
+  bench.add_option("--products", line.bench.products, "who multiplies matrices: openblas (default), onednn")->type_name("LIBRARY");
+  bench.add_option("--precision", line.bench.precision, "of their factors: float32 (default), bfloat16")->type_name("TYPE");
+  bench.add_flag("--recompute", line.bench.recompute, "gpt: run each block again for its gradient");
   bench.add_flag("--causal", line.bench.causal, "attention: a query sees the keys up to its own place");
   add_number<double>(bench, "--seconds", line.bench.seconds, 0, 3600, "to repeat each measurement for (default: 0.5)");
   bench.add_flag("--json", line.bench.json, "one JSON object a line");
   bench.footer(
       "examples:\n"
+      "  heed bench gpt --size nano --threads 1\n"
       "  heed bench attention --threads 1\n"
       "  heed bench attention local_m local_p --size 1x4x2048x64 --causal");
 

@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "experiments/nearest.hpp"
+#include "experiments/products.hpp"
 #include "nn/checkpoint.hpp"
 
 namespace heed {
@@ -68,6 +69,14 @@ std::vector<Field> TrainSettings::fields() {
       {.name = "recompute",
        .target = &recompute,
        .help = "run each block again for its gradient instead of keeping what is inside: less memory, more time"},
+      {.name = "products",
+       .target = &products,
+       .help = "who multiplies matrices; onednn: where a fixed table says that it is faster",
+       .words = {"openblas", "onednn"}},
+      {.name = "precision",
+       .target = &precision,
+       .help = "of the factors of matrix products: bfloat16 (summed in float32), or dtype, as none",
+       .words = {"float32", "float64", "bfloat16"}},
   };
 }
 
@@ -82,6 +91,12 @@ std::vector<Field> Experiment::fields() {
       {.name = "train", .target = &train, .help = "how it learns"},
       {.name = "probes", .target = &probes, .help = "what is recorded beside the loss (heed list probes)"},
   };
+}
+
+std::optional<std::string> Experiment::contradiction() {
+  std::string const factors = train.precision.value_or(dtype);
+  if (factors == dtype || (factors == "bfloat16" && dtype == "float32")) return std::nullopt;
+  return fmt::format("train.precision: {} does not go with dtype {}", factors, dtype);
 }
 
 LoadedExperiment load_experiment(fs::path const& file, std::vector<std::string> const& overrides, Places places) {
@@ -125,6 +140,7 @@ TrainedModel open_run(fs::path const& folder) {
   auto const size = vocabulary == checkpoint.metadata.end() ? std::nullopt : positive_number(vocabulary->second);
   std::string const path = (directory / "checkpoint.safetensors").string();
   if (!size) throw FileError(fmt::format("{}: its metadata do not say how large the vocabulary is", path));
+  use_products(run.settings.train.products, run.settings.train.precision.value_or(""));
   run.parameters = std::make_unique<Parameters>(static_cast<std::uint64_t>(run.settings.seed), run.settings.precision());
   run.model = make_model(run.settings.model, *run.parameters, *size);
   try {

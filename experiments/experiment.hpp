@@ -51,6 +51,8 @@ struct TrainSettings : Settings {
   EverySettings log{1, "steps between rows of metrics.jsonl"};
   std::optional<double> ema;
   bool recompute = false;
+  std::string products = "openblas";
+  std::optional<std::string> precision;  ///< of the factors of matrix products; none: dtype
   std::vector<Field> fields() override;
 };
 
@@ -65,6 +67,8 @@ struct Experiment : Settings {
   TrainSettings train;
   ProbeSettings probes;
   std::vector<Field> fields() override;
+
+  std::optional<std::string> contradiction() override;
 
   DType precision() const { return dtype == "float64" ? DType::float64 : DType::float32; }
 };

@@ -11,6 +11,7 @@
 
 #include "autograd/error.hpp"
 #include "autograd/parallel.hpp"
+#include "autograd/products.hpp"
 #include "experiments/build_info.hpp"
 
 namespace heed {

@@ -9,6 +9,7 @@
 #include "autograd/operations.hpp"
 #include "experiments/data/files.hpp"
 #include "experiments/data/masked.hpp"
+#include "experiments/products.hpp"
 #include "experiments/run.hpp"
 #include "nn/safetensors.hpp"
 
@@ -99,6 +100,7 @@ Trainer::Trainer(LoadedExperiment const& experiment, bool quiet)
       data_(judging(experiment.document, "data", [&] { return open_for(settings_, data_context(experiment, quiet)); })),
       parameters_(static_cast<std::uint64_t>(settings_.seed), settings_.precision(), settings_.init),
       noise_(static_cast<std::uint64_t>(settings_.seed), "dropout") {
+  judging(experiment.document, "train.precision", [&] { use_products(settings_.train.products, settings_.train.precision.value_or("")); });
   judging(experiment.document, "model", [&] {
     check_memory(experiment, data_->vocabulary());
     model_ = make_model(settings_.model, parameters_, data_->vocabulary());

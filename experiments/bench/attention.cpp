@@ -161,8 +161,6 @@ class Bench {
   Pass pass_;
 };
 
-double megabytes(std::int64_t bytes) { return static_cast<double>(bytes) * 1e-6; }
-
 }  // namespace
 
 void bench_attention(BenchOptions const& options, std::ostream& out) {

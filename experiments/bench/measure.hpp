@@ -9,10 +9,25 @@ namespace heed {
 struct Measurement {
   double median_ms = 0, min_ms = 0, max_ms = 0;  ///< wall time of one repetition
   std::int64_t peak_bytes = 0;                   ///< most that the engine's pool held during one, beyond what it held before
+  double product_gflop = 0;                      ///< of matrix products in one repetition: those that were executed, 10⁹ operations
   int repetitions = 0;
+
+  /// 10⁹ operations of matrix products a second, by the median.
+  double gflops() const { return 1e3 * product_gflop / median_ms; }
 };
 
 /// Repeats `work` for about `seconds`, but three times at least, after once to warm up. Throws what `work` throws.
 Measurement measure(std::function<void()> const& work, double seconds);
+
+/// The machine's peak in matrix products as products() are set: 10⁹ operations a second of the best of many products [1536, 1536]²,
+/// cut among the threads as every product is.
+double peak_gflops();
+
+/// Memory that the system holds resident for this process, in bytes: the most since reset_resident_peak().
+std::int64_t resident_peak();
+/// Gives idle memory back and starts the peak again from what is resident now.
+void reset_resident_peak();
+
+inline double megabytes(std::int64_t bytes) { return static_cast<double>(bytes) * 1e-6; }
 
 }  // namespace heed

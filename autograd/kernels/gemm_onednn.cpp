@@ -1,0 +1,62 @@
+#include "autograd/kernels/gemm_onednn.hpp"
+
+#include <bit>
+
+#include <fmt/format.h>
+#include <oneapi/dnnl/dnnl.h>
+
+#include "autograd/error.hpp"
+
+// Exported by the library, but only its own tests declare it.
+extern "C" dnnl_status_t dnnl_gemm_bf16bf16f32(char transa, char transb, dnnl_dim_t m, dnnl_dim_t n, dnnl_dim_t k, float alpha,
+                                               std::uint16_t const* a, dnnl_dim_t lda, std::uint16_t const* b, dnnl_dim_t ldb, float beta,
+                                               float* c, dnnl_dim_t ldc);
+
+namespace heed::kernels {
+
+namespace {
+
+char letter(bool transposed) { return transposed ? 'T' : 'N'; }
+
+void expect_success(dnnl_status_t status, std::int64_t n, std::int64_t m, std::int64_t k) {
+  if (status != dnnl_success)
+    throw Error(fmt::format("oneDNN: the product [{}, {}] x [{}, {}] failed with status {}", n, k, k, m, static_cast<int>(status)));
+}
+
+BFloat16 rounded(float x) {
+  auto const bits = std::bit_cast<std::uint32_t>(x);
+  if (x != x) return static_cast<BFloat16>(bits >> 16 | 0x40);  // quiet, and not an infinity
+  return static_cast<BFloat16>((bits + 0x7fff + (bits >> 16 & 1)) >> 16);
+}
+
+}  // namespace
+
+std::string onednn_version() {
+  auto const* const version = dnnl_version();
+  return fmt::format("oneDNN {}.{}.{}", version->major, version->minor, version->patch);
+}
+
+bool onednn_is_faster(std::int64_t n, std::int64_t m, std::int64_t k) { return n >= 16 && m >= 16 && k >= 16; }
+
+void onednn_gemm(std::int64_t n, std::int64_t m, std::int64_t k, float alpha, Matrix<float> a, Matrix<float> b, float beta, float* c,
+                 std::int64_t leading_c) {
+  expect_success(
+      dnnl_sgemm(letter(a.transposed), letter(b.transposed), n, m, k, alpha, a.data, a.leading, b.data, b.leading, beta, c, leading_c), n,
+      m, k);
+}
+
+void round_to_bfloat16(float const* x, std::int64_t leading, std::int64_t rows, std::int64_t columns, BFloat16* out) {
+  if (leading == columns) columns *= rows, rows = 1;
+  for (std::int64_t r = 0; r < rows; ++r) {
+    for (std::int64_t i = 0; i < columns; ++i) out[r * columns + i] = rounded(x[r * leading + i]);
+  }
+}
+
+void onednn_gemm(std::int64_t n, std::int64_t m, std::int64_t k, float alpha, Matrix<BFloat16> a, Matrix<BFloat16> b, float beta, float* c,
+                 std::int64_t leading_c) {
+  expect_success(dnnl_gemm_bf16bf16f32(letter(a.transposed), letter(b.transposed), n, m, k, alpha, a.data, a.leading, b.data, b.leading,
+                                       beta, c, leading_c),
+                 n, m, k);
+}
+
+}  // namespace heed::kernels

@@ -1,0 +1,36 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+namespace heed {
+
+/// How float32 matrices are multiplied; products of float64 are OpenBLAS's always. A choice of the user (`train.products`,
+/// `train.precision`), never of a clock: the same settings give the same bits.
+struct Products {
+  /// onednn: by oneDNN where a fixed table of shapes says that it is faster (autograd/kernels/gemm_onednn.cpp), by OpenBLAS elsewhere.
+  enum class Library : std::uint8_t { openblas, onednn } library = Library::openblas;
+  /// Rounds the factors to bfloat16 (the nearest, ties to even) and sums their products in float32, with oneDNN's kernels: twice the peak
+  /// of float32 where the processor has AVX512_BF16.
+  bool bfloat16 = false;
+};
+
+/// Sets it for the whole process; not while products are running. Throws Error for bfloat16 on a processor without AVX512_BF16.
+void set_products(Products wanted);
+Products products();
+/// Whether set_products() takes bfloat16 here.
+bool has_bfloat16();
+
+/// Floating-point operations of all matrix products since the program began, those of other threads included: 2·n·m·k each.
+std::int64_t product_flops();
+
+/// The matrix libraries in use and the kernels that the first of them chose for this processor: "OpenBLAS 0.3.21 … Cooperlake".
+std::string matrix_library();
+
+namespace detail {
+void count_product_flops(std::int64_t operations);
+/// The libraries' own threads, of which each thread of ours wants none: to be called in every thread that multiplies.
+void keep_libraries_single_threaded();
+}  // namespace detail
+
+}  // namespace heed
