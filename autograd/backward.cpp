@@ -92,6 +92,10 @@ void walk(std::vector<Tensor> const& outputs, std::vector<Tensor> seeds, Goal& g
       any = any || wanted.back();
     }
     if (!any) continue;
+    for (std::size_t i = 0; i < node.inputs.size() && i < 32; ++i) {
+      if ((node.dropped >> i & 1U) != 0) node.inputs[i] = remade(node.inputs[i]);
+    }
+    node.dropped = 0;
     Tensor output = node.output;
     if (recording()) output.set_node(current.node);
     std::vector<Tensor> gradients;

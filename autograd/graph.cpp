@@ -18,6 +18,7 @@ namespace {
 thread_local bool recording_now = true;
 thread_local bool anomaly_now = false;
 thread_local std::string const* part_now = nullptr;
+std::int64_t remake_from = std::int64_t{2} << 20;
 
 std::uint64_t next_sequence() {
   static std::atomic<std::uint64_t> counter{0};
@@ -80,6 +81,7 @@ Node::~Node() {
 
 void Node::consume() {
   rule = nullptr;
+  remake = nullptr;
   inputs.clear();
   output = {};
   consumed = true;
@@ -104,7 +106,10 @@ Tensor record(char const* operation, std::vector<Tensor> inputs, Tensor value, K
   if (!recording_now || !any_wants_gradient(inputs)) return value;
   auto node = std::make_shared<Node>(operation);
   for (std::size_t i = 0; i < inputs.size(); ++i) {
-    if ((keep.inputs >> std::min<std::size_t>(i, 31) & 1U) == 0) inputs[i] = inputs[i].hollow();  // the last bit is all further inputs'
+    bool const kept = (keep.inputs >> std::min<std::size_t>(i, 31) & 1U) != 0;  // the last bit is all further inputs'
+    bool const dropped = kept && i < 32 && inputs[i].node() && inputs[i].node()->remake;
+    if (dropped) node->dropped |= 1U << i;
+    if (!kept || dropped) inputs[i] = inputs[i].hollow();
   }
   node->inputs = std::move(inputs);
   node->output = keep.output ? value.detach() : value.detach().hollow();
@@ -112,6 +117,28 @@ Tensor record(char const* operation, std::vector<Tensor> inputs, Tensor value, K
   node->rule_given = true;
   value.set_node(std::move(node));
   return value;
+}
+
+std::int64_t remake_bytes() { return remake_from; }
+void set_remake_bytes(std::int64_t bytes) { remake_from = bytes; }
+
+Tensor remakeable(Tensor value, Remake remake) {
+  bool const large = value.elements() * static_cast<std::int64_t>(bytes_of(value.dtype())) >= remake_from;
+  if (large && value.node() && !value.node()->is_leaf()) value.node()->remake = std::move(remake);
+  return value;
+}
+
+Tensor remade(Tensor const& hollow) {
+  Node& maker = *hollow.node();
+  if (!maker.output.defined()) {
+    std::vector<Tensor> inputs;
+    for (std::size_t i = 0; i < maker.inputs.size(); ++i)
+      inputs.push_back((i < 32 && (maker.dropped >> i & 1U) != 0 ? remade(maker.inputs[i]) : maker.inputs[i]).detach());
+    maker.output = maker.remake(inputs);
+  }
+  Tensor result = maker.output;
+  result.set_node(hollow.node());
+  return result;
 }
 
 Tensor alias(Tensor const& x) {

@@ -122,6 +122,16 @@ Tensor record(char const* operation, std::vector<Tensor> inputs, Tensor value, K
 Tensor record_fused(char const* operation, std::vector<Tensor> inputs, Tensor value, Keep keep, Rule kernel,
                     std::function<Tensor(std::vector<Tensor> const&)> reference);
 
+/// An operation's value again from its inputs, bit for bit.
+using Remake = std::function<Tensor(std::vector<Tensor> const& inputs)>;
+
+/// Marks `value` as cheaper to make again than to keep, if it is of remake_bytes() or more: operations that use it do not hold it for their
+/// derivative, but have it made again in the backward walk. For what is one pass over inputs that are kept anyway (norms, activations).
+Tensor remakeable(Tensor value, Remake remake);
+/// From how many bytes on; 2 MiB unless set: less stays in the processor's cache, where keeping costs nothing.
+std::int64_t remake_bytes();
+void set_remake_bytes(std::int64_t bytes);
+
 /// Number of operations on the longest path of the graph behind `output` (0 for a leaf): the sequential depth of a computation.
 std::int64_t critical_path(Tensor const& output);
 

@@ -1,13 +1,16 @@
 #include "autograd/memory.hpp"
 
+#include <algorithm>
+#include <array>
 #include <atomic>
 #include <bit>
 #include <cstdlib>
 #include <mutex>
-#include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include <fmt/format.h>
+#include <sys/mman.h>
 
 #include "autograd/error.hpp"
 
@@ -17,14 +20,66 @@ namespace heed {
 struct alignas(64) Buffer::Block {
   std::atomic<std::int64_t> references;
   std::size_t capacity;
+  bool resident;  ///< false: the system has its pages back, or has never given them
   std::byte* data() { return reinterpret_cast<std::byte*>(this + 1); }
 };
+
+namespace {
+
+/// Address space from which blocks are cut, one after the other. It is asked for in large pieces on huge pages: with small ones a training
+/// step is 4 % slower and reading weights of 40 MB takes half as long again (page walks). Memory is only taken where it is touched.
+class Slabs {
+ public:
+  /// Null if there is no address space left.
+  void* cut(std::size_t bytes) {
+#ifdef __SANITIZE_ADDRESS__
+    return std::aligned_alloc(64, bytes);  // so that the sanitizer sees where each block ends
+#else
+    if (bytes > left_ && !map(std::max(size, (bytes + huge - 1) / huge * huge))) return nullptr;
+    left_ -= bytes;
+    return std::exchange(next_, next_ + bytes);
+#endif
+  }
+
+ private:
+  static constexpr std::size_t huge = std::size_t{1} << 21;
+  static constexpr std::size_t size = 32 * huge;
+
+  bool map(std::size_t bytes) {
+    void* const start = ::mmap(nullptr, bytes + huge, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (start == MAP_FAILED) return false;
+    auto* const first = static_cast<std::byte*>(start);
+    auto const skipped = (huge - reinterpret_cast<std::uintptr_t>(first) % huge) % huge;
+    next_ = first + skipped;
+    left_ = bytes;
+    ::madvise(next_, bytes, MADV_HUGEPAGE);
+    return true;
+  }
+
+  std::byte* next_ = nullptr;
+  std::size_t left_ = 0;
+};
+
+/// Sizes are rounded up to a quarter of a power of two: at most a fifth is wasted, and nearly equal sizes share blocks.
+struct SizeClass {
+  explicit SizeClass(std::size_t bytes) {
+    std::size_t const below = std::max<std::size_t>(std::bit_floor(std::max<std::size_t>(bytes, 1) - 1), 64);
+    std::size_t const step = std::max<std::size_t>(below / 4, 64);
+    std::size_t const steps = bytes <= below ? 0 : (bytes - below + step - 1) / step;  // 0: 64 bytes and less; else 1 … 4
+    capacity = below + steps * step;
+    index = static_cast<std::size_t>(std::bit_width(below)) * 4 + steps;
+  }
+  std::size_t capacity, index;
+};
+
+}  // namespace
 
 struct Pool {
   using Block = Buffer::Block;
 
   std::mutex mutex;
-  std::unordered_map<std::size_t, std::vector<Block*>> idle;  // by capacity
+  Slabs slabs;
+  std::array<std::vector<Block*>, 50 * 4> idle;  // by SizeClass::index
   MemoryUse use;
 
   /// Never destroyed: tensors of static storage may outlive any order of destruction.
@@ -33,30 +88,28 @@ struct Pool {
     return *pool;
   }
 
-  /// Sizes are rounded up to a quarter of a power of two: at most a fifth is wasted, and nearly equal sizes share blocks.
-  static std::size_t capacity_for(std::size_t bytes) {
-    if (bytes <= 64) return 64;
-    std::size_t const step = std::max<std::size_t>(std::bit_floor(bytes - 1) / 4, 64);
-    return (bytes + step - 1) / step * step;
-  }
-
   Block* take(std::size_t bytes) {
-    std::size_t const capacity = capacity_for(bytes);
+    constexpr std::size_t address_space = std::size_t{1} << 46;
     std::lock_guard const lock(mutex);
-    auto& blocks = idle[capacity];
+    auto const refuse = [&] { throw Error(fmt::format("out of memory: {} bytes asked for, {} in use", bytes, use.live)); };
+    if (bytes > address_space) refuse();
+    SizeClass const of_size(bytes);
+    auto& blocks = idle[of_size.index];
     Block* block = nullptr;
     if (blocks.empty()) {
-      constexpr std::size_t address_space = std::size_t{1} << 47;
-      void* const memory = capacity < address_space ? std::aligned_alloc(64, sizeof(Block) + capacity) : nullptr;
-      if (memory == nullptr) throw Error(fmt::format("out of memory: {} bytes asked for, {} in use", bytes, use.live));
-      block = new (memory) Block{0, capacity};
-      ++use.system_allocations;
-      use.reserved += static_cast<std::int64_t>(capacity);
+      void* const memory = slabs.cut(sizeof(Block) + of_size.capacity);
+      if (memory == nullptr) refuse();
+      block = new (memory) Block{0, of_size.capacity, false};
     } else {
       block = blocks.back();
       blocks.pop_back();
     }
-    use.live += static_cast<std::int64_t>(capacity);
+    if (!block->resident) {
+      block->resident = true;
+      ++use.system_allocations;
+      use.reserved += static_cast<std::int64_t>(block->capacity);
+    }
+    use.live += static_cast<std::int64_t>(block->capacity);
     use.peak = std::max(use.peak, use.live);
     return block;
   }
@@ -64,7 +117,17 @@ struct Pool {
   void give_back(Block* block) {
     std::lock_guard const lock(mutex);
     use.live -= static_cast<std::int64_t>(block->capacity);
-    idle[block->capacity].push_back(block);
+    idle[SizeClass(block->capacity).index].push_back(block);
+  }
+
+  /// Gives the pages that lie wholly inside an idle block back to the system.
+  void release(Block* block) {
+    constexpr std::uintptr_t page = 4096;
+    auto const first = (reinterpret_cast<std::uintptr_t>(block->data()) + page - 1) / page * page;
+    auto const last = (reinterpret_cast<std::uintptr_t>(block->data()) + block->capacity) / page * page;
+    if (first < last) ::madvise(reinterpret_cast<void*>(first), last - first, MADV_DONTNEED);
+    block->resident = false;
+    use.reserved -= static_cast<std::int64_t>(block->capacity);
   }
 };
 
@@ -81,10 +144,10 @@ void reset_memory_peak() {
 void release_idle_memory() {
   Pool& pool = Pool::instance();
   std::lock_guard const lock(pool.mutex);
-  for (auto& [capacity, blocks] : pool.idle) {
-    for (auto* block : blocks) std::free(block);
-    pool.use.reserved -= static_cast<std::int64_t>(capacity * blocks.size());
-    blocks.clear();
+  for (auto const& blocks : pool.idle) {
+    for (auto* block : blocks) {
+      if (block->resident) pool.release(block);
+    }
   }
 }
 

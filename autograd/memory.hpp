@@ -6,7 +6,7 @@
 
 namespace heed {
 
-/// Counters of the pool, in bytes; `system_allocations` counts calls that reached the system's allocator.
+/// Counters of the pool, in bytes; `system_allocations` counts blocks whose memory came from the system, and not from the pool.
 struct MemoryUse {
   std::int64_t live = 0;
   std::int64_t peak = 0;

@@ -163,8 +163,8 @@ Tensor one_hot(Tensor const& index, std::int64_t classes, DType dtype);
 /// a [..., n, k] · b [..., k, m] with broadcast batch axes; a vector is a row on the left and a column on the right (NumPy's matmul).
 /// transpose_a / transpose_b: the last two axes are swapped first, without a copy.
 Tensor matmul(Tensor const& a, Tensor const& b, bool transpose_a = false, bool transpose_b = false);
-/// x [..., in] · weightᵀ + bias: weight [out, in], bias [out] or undefined.
-Tensor linear(Tensor const& x, Tensor const& weight, Tensor const& bias);
+/// x [..., in] · weightᵀ + bias + residual: weight [out, in], bias [out] or undefined, residual [..., out] or undefined.
+Tensor linear(Tensor const& x, Tensor const& weight, Tensor const& bias, Tensor const& residual = {});
 /// Einstein's sum of one or two operands: "bhnd,bhmd->bhnm". One letter an axis, no repeats within an operand.
 Tensor einsum(std::string const& formula, std::vector<Tensor> const& operands);
 /// x [B, C, H, W], weight [O, C, h, w], bias [O] or undefined → [B, O, (H + 2p − h)/stride + 1, …]: cross-correlation.

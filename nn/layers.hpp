@@ -7,10 +7,10 @@
 
 namespace heed {
 
-/// y = x Wᵀ + b, weight [out, in], bias [out].
+/// y = x Wᵀ + b (+ a residual of y's shape), weight [out, in], bias [out].
 struct Linear {
   Linear(Scope const& scope, std::int64_t in, std::int64_t out, bool with_bias, Initial const& initial = Initial::weight());
-  Tensor operator()(Tensor const& x) const { return linear(x, weight, bias); }
+  Tensor operator()(Tensor const& x, Tensor const& residual = {}) const { return linear(x, weight, bias, residual); }
 
   Tensor weight, bias;
 };
@@ -43,10 +43,11 @@ struct Norm {
 std::vector<std::string> const& activation_names();
 Tensor activate(std::string const& name, Tensor const& x);
 
-/// down(f(up x)), or swiglu's down(silu(gate x) · up x) (Shazeer 2020). `residual`: the factor on down's initial spread.
+/// down(f(up x)), or swiglu's down(silu(gate x) · up x) (Shazeer 2020), added to a residual if there is one. `share`: the factor on down's
+/// initial spread.
 struct Mlp {
-  Mlp(Scope const& scope, std::int64_t width, std::int64_t hidden, std::string activation_name, bool with_bias, double residual);
-  Tensor operator()(Tensor const& x) const;
+  Mlp(Scope const& scope, std::int64_t width, std::int64_t hidden, std::string activation_name, bool with_bias, double share);
+  Tensor operator()(Tensor const& x, Tensor const& residual = {}) const;
 
   std::string part, activation;
   std::optional<Linear> gate;

@@ -49,8 +49,9 @@ struct Pass {
 
   /// Dropout while training, keyed by the place that asks ("blocks.0.attention.weights"); x itself otherwise.
   Tensor dropout(Tensor const& x, double rate, std::string const& place) const {
-    return noise && rate > 0 ? heed::dropout(x, rate, noise->child(place)) : x;
+    return drops(rate) ? heed::dropout(x, rate, noise->child(place)) : x;
   }
+  bool drops(double rate) const { return noise && rate > 0; }
   bool watches_attention() const { return observer != nullptr && observer->attention; }
   bool watches_stream() const { return observer != nullptr && observer->stream; }
 };

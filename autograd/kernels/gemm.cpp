@@ -11,6 +11,8 @@
 #include <xtensor-blas/xblas_config.hpp>
 
 #include "autograd/kernels/gemm_onednn.hpp"
+#include "autograd/kernels/gemv.hpp"
+#include "autograd/kernels/rows.hpp"
 #include "autograd/memory.hpp"
 #include "autograd/parallel.hpp"
 #include "autograd/products.hpp"
@@ -46,16 +48,42 @@ void scale_rows(std::int64_t n, std::int64_t m, T beta, T* c, std::int64_t leadi
     std::transform(c + i * leading_c, c + i * leading_c + m, c + i * leading_c, [&](T x) { return beta == 0 ? T(0) : beta * x; });
 }
 
-/// Rows of C cut among the threads: part(begin, end).
-template <class Part>
-void by_rows(std::int64_t n, std::int64_t m, std::int64_t k, Part const& part) {
-  parallel_for(n, fused_cost * static_cast<double>(m) * static_cast<double>(k), part, 8);
+/// Rows [begin, end) of the addend into C; false if there are none.
+template <class T>
+bool put_addend(Addend<T> const& addend, std::int64_t begin, std::int64_t end, std::int64_t m, T* c) {
+  if (addend.row == nullptr && addend.matrix == nullptr) return false;
+  for (std::int64_t i = begin; i < end; ++i) {
+    T const* const rows = addend.matrix + (addend.matrix != nullptr ? i * m : 0);
+    if (addend.row == nullptr || addend.matrix == nullptr) {
+      std::copy_n(addend.row != nullptr ? addend.row : rows, m, c + i * m);
+    } else {
+      transform_row<T>(
+          c + i * m, m, [](auto x, auto y) { return x + y; }, addend.row, rows);
+    }
+  }
+  return true;
 }
 
 template <class T>
 Matrix<T> from_row(Matrix<T> a, std::int64_t begin) {
   a.data += a.transposed ? begin : begin * a.leading;
   return a;
+}
+
+template <class T>
+Matrix<T> from_column(Matrix<T> b, std::int64_t begin) {
+  b.data += b.transposed ? begin * b.leading : begin;
+  return b;
+}
+
+/// One row; f is what is done to each element as it is read.
+template <class T, class F>
+void gemv(std::int64_t m, std::int64_t k, T alpha, T const* a, Matrix<T> const& b, T beta, T* c, F const& f) {
+  if (b.transposed) {
+    row_times_transposed(m, k, alpha, a, b.data, b.leading, beta, c, f);
+  } else {
+    row_times(m, k, alpha, a, b.data, b.leading, beta, c, f);
+  }
 }
 
 }  // namespace
@@ -65,40 +93,57 @@ void gemm(std::int64_t n, std::int64_t m, std::int64_t k, T alpha, Matrix<T> a, 
   if (n == 0 || m == 0) return;
   if (k == 0) return scale_rows(n, m, beta, c, leading_c);  // the libraries leave C as it is
   detail::count_product_flops(2 * n * m * k);
+  bool const row = n == 1 && (!a.transposed || a.leading == 1);
   if constexpr (std::is_same_v<T, float>) {
+    if (products().bfloat16 && row) return gemv(m, k, alpha, a.data, b, beta, c, [](auto x) { return rounded_to_bfloat16(x); });
     if (products().bfloat16)
       return onednn_gemm(n, m, k, alpha, rounded(a, n, k, scratch(0, n * k)), rounded(b, k, m, scratch(1, k * m)), beta, c, leading_c);
-    if (products().library == Products::Library::onednn && onednn_is_faster(n, m, k))
+    if (!row && products().library == Products::Library::onednn && onednn_is_faster(n, m, k))
       return onednn_gemm(n, m, k, alpha, a, b, beta, c, leading_c);
   }
+  if (row) return gemv(m, k, alpha, a.data, b, beta, c, [](auto x) { return x; });
   cxxblas::gemm<Index>(cxxblas::RowMajor, a.transposed ? cxxblas::Trans : cxxblas::NoTrans,
                        b.transposed ? cxxblas::Trans : cxxblas::NoTrans, index(n), index(m), index(k), alpha, a.data, index(a.leading),
                        b.data, index(b.leading), beta, c, index(leading_c));
 }
 
 template <class T>
-void parallel_gemm(std::int64_t n, std::int64_t m, std::int64_t k, T alpha, Matrix<T> a, Matrix<T> b, T beta, T* c,
-                   std::int64_t leading_c) {
+void parallel_gemm(std::int64_t n, std::int64_t m, std::int64_t k, Matrix<T> a, Matrix<T> b, T* c, Addend<T> addend) {
+  if (n == 1) {  // a single row is cut by columns; what it costs is to read b
+    T const beta = put_addend(addend, 0, 1, m, c) ? T(1) : T(0);
+    double const column_cost = 0.02 * static_cast<double>(static_cast<std::int64_t>(sizeof(T)) * k);
+    return parallel_for(
+        m, column_cost,
+        [&](std::int64_t begin, std::int64_t end) { gemm<T>(1, end - begin, k, 1, a, from_column(b, begin), beta, c + begin, m); }, 16);
+  }
+  double const row_cost = fused_cost * static_cast<double>(m) * static_cast<double>(k);
   if constexpr (std::is_same_v<T, float>) {
     if (products().bfloat16 && n * m * k > 0) {  // the right factor is rounded once for all threads
       Buffer const room(static_cast<std::size_t>(k * m) * sizeof(BFloat16));
       auto const right = rounded(b, k, m, reinterpret_cast<BFloat16*>(room.data()));
       detail::count_product_flops(2 * n * m * k);
-      return by_rows(n, m, k, [&](std::int64_t begin, std::int64_t end) {
-        auto const left = rounded(from_row(a, begin), end - begin, k, scratch(0, (end - begin) * k));
-        onednn_gemm(end - begin, m, k, alpha, left, right, beta, c + begin * leading_c, leading_c);
-      });
+      return parallel_for(
+          n, row_cost / 2,
+          [&](std::int64_t begin, std::int64_t end) {
+            float const beta = put_addend(addend, begin, end, m, c) ? 1 : 0;
+            auto const left = rounded(from_row(a, begin), end - begin, k, scratch(0, (end - begin) * k));
+            onednn_gemm(end - begin, m, k, 1, left, right, beta, c + begin * m, m);
+          },
+          8);
     }
   }
-  by_rows(n, m, k, [&](std::int64_t begin, std::int64_t end) {
-    gemm(end - begin, m, k, alpha, from_row(a, begin), b, beta, c + begin * leading_c, leading_c);
-  });
+  parallel_for(
+      n, row_cost,
+      [&](std::int64_t begin, std::int64_t end) {
+        T const beta = put_addend(addend, begin, end, m, c) ? T(1) : T(0);
+        gemm<T>(end - begin, m, k, 1, from_row(a, begin), b, beta, c + begin * m, m);
+      },
+      8);
 }
 
 template void gemm(std::int64_t, std::int64_t, std::int64_t, float, Matrix<float>, Matrix<float>, float, float*, std::int64_t);
 template void gemm(std::int64_t, std::int64_t, std::int64_t, double, Matrix<double>, Matrix<double>, double, double*, std::int64_t);
-template void parallel_gemm(std::int64_t, std::int64_t, std::int64_t, float, Matrix<float>, Matrix<float>, float, float*, std::int64_t);
-template void parallel_gemm(std::int64_t, std::int64_t, std::int64_t, double, Matrix<double>, Matrix<double>, double, double*,
-                            std::int64_t);
+template void parallel_gemm(std::int64_t, std::int64_t, std::int64_t, Matrix<float>, Matrix<float>, float*, Addend<float>);
+template void parallel_gemm(std::int64_t, std::int64_t, std::int64_t, Matrix<double>, Matrix<double>, double*, Addend<double>);
 
 }  // namespace heed::kernels

@@ -16,8 +16,15 @@ struct Matrix {
 template <class T>
 void gemm(std::int64_t n, std::int64_t m, std::int64_t k, T alpha, Matrix<T> a, Matrix<T> b, T beta, T* c, std::int64_t leading_c);
 
-/// The same, split by rows of C over the pool.
+/// What a product is added to: a row that is repeated, rows, both (their sum) or nothing.
 template <class T>
-void parallel_gemm(std::int64_t n, std::int64_t m, std::int64_t k, T alpha, Matrix<T> a, Matrix<T> b, T beta, T* c, std::int64_t leading_c);
+struct Addend {
+  T const* row = nullptr;     ///< [m]
+  T const* matrix = nullptr;  ///< [n, m], contiguous
+};
+
+/// C [n, m] = A [n, k] · B [k, m] + addend, contiguous, split by rows of C over the pool.
+template <class T>
+void parallel_gemm(std::int64_t n, std::int64_t m, std::int64_t k, Matrix<T> a, Matrix<T> b, T* c, Addend<T> addend = {});
 
 }  // namespace heed::kernels

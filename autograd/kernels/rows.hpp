@@ -15,18 +15,52 @@ using Lanes = xsimd::batch<T>;
 template <class T>
 inline constexpr std::int64_t lanes = static_cast<std::int64_t>(xsimd::batch<T>::size);
 
-/// The first `count` < lanes elements, the rest `fill`.
+/// The first `count` < lanes elements, the rest `fill`; the same of a batch; and the way back. Where there are masked instructions a tail
+/// costs what a whole batch does. keep_some() sets the rest to 0.
 template <class T>
 Lanes<T> load_some(T const* x, std::int64_t count, T fill) {
+#ifdef __AVX512F__
+  auto const mask = (1U << count) - 1;
+  if constexpr (sizeof(T) == 4) {
+    return _mm512_mask_loadu_ps(Lanes<T>(fill), static_cast<__mmask16>(mask), x);
+  } else {
+    return _mm512_mask_loadu_pd(Lanes<T>(fill), static_cast<__mmask8>(mask), x);
+  }
+#else
   alignas(64) T buffer[xsimd::batch<T>::size];
   std::fill(std::copy_n(x, count, buffer), buffer + lanes<T>, fill);
   return Lanes<T>::load_aligned(buffer);
+#endif
+}
+template <class T>
+Lanes<T> keep_some(Lanes<T> const& v, std::int64_t count) {
+#ifdef __AVX512F__
+  auto const mask = (1U << count) - 1;
+  if constexpr (sizeof(T) == 4) {
+    return _mm512_maskz_mov_ps(static_cast<__mmask16>(mask), v);
+  } else {
+    return _mm512_maskz_mov_pd(static_cast<__mmask8>(mask), v);
+  }
+#else
+  alignas(64) T buffer[xsimd::batch<T>::size];
+  v.store_aligned(buffer);
+  return load_some<T>(buffer, count, T(0));
+#endif
 }
 template <class T>
 void store_some(Lanes<T> const& v, T* out, std::int64_t count) {
+#ifdef __AVX512F__
+  auto const mask = (1U << count) - 1;
+  if constexpr (sizeof(T) == 4) {
+    _mm512_mask_storeu_ps(out, static_cast<__mmask16>(mask), v);
+  } else {
+    _mm512_mask_storeu_pd(out, static_cast<__mmask8>(mask), v);
+  }
+#else
   alignas(64) T buffer[xsimd::batch<T>::size];
   v.store_aligned(buffer);
   std::copy_n(buffer, count, out);
+#endif
 }
 
 /// out[i] = f(x[i]…) for n elements; the sources and `out` may be the same.
@@ -50,33 +84,31 @@ T sum_row(std::int64_t n, F const& f, X const*... x) {
     d += f(Lanes<T>::load_unaligned(x + i + 3 * step)...);
   }
   for (; i + step <= n; i += step) a += f(Lanes<T>::load_unaligned(x + i)...);
-  T total = xsimd::hadd((a + b) + (c + d));
-  if (i < n) {
-    alignas(64) T buffer[xsimd::batch<T>::size];
-    f(load_some<T>(x + i, n - i, T(0))...).store_aligned(buffer);
-    for (std::int64_t k = 0; k < n - i; ++k) total += buffer[k];
-  }
-  return total;
+  if (i < n) b += keep_some<T>(f(load_some<T>(x + i, n - i, T(0))...), n - i);
+  return xsimd::hadd((a + b) + (c + d));
 }
 
-/// The larger of two, NaN if either is. (xsimd's `a != a` is false for NaN where there is AVX.)
-template <class V>
-V larger(V const& a, V const& b) {
-  return xsimd::select((a > b) | xsimd::isnan(a), a, b);
-}
-
-/// max x[i], NaN if one is; −∞ for an empty row.
+/// max x[i], NaN if one is; −∞ for an empty row. (A batch's max forgets a NaN that meets a number, so they are looked for beside it.)
 template <class T>
 T max_row(T const* x, std::int64_t n) {
-  Lanes<T> a(-std::numeric_limits<T>::infinity());
+  Lanes<T> const least(-std::numeric_limits<T>::infinity());
+  Lanes<T> a = least, b = least;
+  auto nan = xsimd::isnan(least);
+  auto const take = [&](Lanes<T>& into, Lanes<T> const& v) {
+    into = xsimd::max(into, v);
+    nan = nan | xsimd::isnan(v);
+  };
   std::int64_t i = 0;
-  for (; i + lanes<T> <= n; i += lanes<T>) a = larger(Lanes<T>::load_unaligned(x + i), a);
-  if (i < n) a = larger(load_some<T>(x + i, n - i, -std::numeric_limits<T>::infinity()), a);
+  for (; i + 2 * lanes<T> <= n; i += 2 * lanes<T>) {
+    take(a, Lanes<T>::load_unaligned(x + i));
+    take(b, Lanes<T>::load_unaligned(x + i + lanes<T>));
+  }
+  for (; i + lanes<T> <= n; i += lanes<T>) take(a, Lanes<T>::load_unaligned(x + i));
+  if (i < n) take(b, load_some<T>(x + i, n - i, -std::numeric_limits<T>::infinity()));
+  if (xsimd::any(nan)) return std::numeric_limits<T>::quiet_NaN();
   alignas(64) T buffer[xsimd::batch<T>::size];
-  a.store_aligned(buffer);
-  T result = buffer[0];
-  for (T const v : buffer) result = v > result || v != v ? v : result;
-  return result;
+  xsimd::max(a, b).store_aligned(buffer);
+  return *std::max_element(buffer, buffer + lanes<T>);
 }
 
 /// out[i] = e^(x[i] − m); returns their sum.
@@ -98,12 +130,12 @@ T exp_row(T const* x, T m, T* out, std::int64_t n) {
     value.store_unaligned(out + i);
     a += value;
   }
-  T total = xsimd::hadd(a + b);
   if (i < n) {
-    store_some<T>(xsimd::exp(load_some<T>(x + i, n - i, m) - shift), out + i, n - i);
-    for (; i < n; ++i) total += out[i];
+    auto const value = xsimd::exp(load_some<T>(x + i, n - i, T(0)) - shift);
+    store_some<T>(value, out + i, n - i);
+    b += keep_some<T>(value, n - i);
   }
-  return total;
+  return xsimd::hadd(a + b);
 }
 
 /// Softmax of one row; a row of no elements is left alone. `out` may be x. Returns log Σ eˣ.

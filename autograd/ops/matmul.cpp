@@ -52,9 +52,9 @@ Tensor product(Tensor const& a, Tensor const& b, bool transpose_a, bool transpos
     T const* const pb = b.data<T>().data();
     T* const out = y.mutable_data<T>().data();
     if (batch_b.elements() == 1 && !transpose_a) {  // one right factor: the batch is more rows
-      kernels::parallel_gemm<T>(batch.elements() * n, m, k, 1, {pa, k}, {pb, b.size(-1), transpose_b}, 0, out, m);
+      kernels::parallel_gemm<T>(batch.elements() * n, m, k, {pa, k}, {pb, b.size(-1), transpose_b}, out);
     } else if (batch.elements() == 1) {
-      kernels::parallel_gemm<T>(n, m, k, 1, {pa, a.size(-1), transpose_a}, {pb, b.size(-1), transpose_b}, 0, out, m);
+      kernels::parallel_gemm<T>(n, m, k, {pa, a.size(-1), transpose_a}, {pb, b.size(-1), transpose_b}, out);
     } else {
       auto const at_a = matrix_positions(batch_a, batch);
       auto const at_b = matrix_positions(batch_b, batch);
@@ -137,46 +137,52 @@ static Registered const matmul_check{
       {[] { matmul(Tensor::zeros({}, DType::float64), Tensor::zeros({3}, DType::float64)); },
        "matmul: wants at least one axis: [] x [3]"}}}};
 
-Tensor linear(Tensor const& x, Tensor const& weight, Tensor const& bias) {
+Tensor linear(Tensor const& x, Tensor const& weight, Tensor const& bias, Tensor const& residual) {
   require_same_real("linear", x, weight);
-  if (x.rank() == 0 || weight.rank() != 2 || weight.size(1) != x.size(-1) || (bias.defined() && bias.shape() != Shape{weight.size(0)})) {
-    throw Error(fmt::format("linear: x {}, weight {}, bias {}: weight is [out, in], bias [out]", to_string(x.shape()),
-                            to_string(weight.shape()), bias.defined() ? to_string(bias.shape()) : "none"));
+  bool const fits = x.rank() > 0 && weight.rank() == 2 && weight.size(1) == x.size(-1);
+  Shape shape = x.shape();
+  if (fits) shape.set(-1, weight.size(0));
+  if (!fits || (bias.defined() && bias.shape() != Shape{weight.size(0)}) || (residual.defined() && residual.shape() != shape)) {
+    throw Error(fmt::format("linear: x {}, weight {}, bias {}{}: weight is [out, in], bias [out]", to_string(x.shape()),
+                            to_string(weight.shape()), bias.defined() ? to_string(bias.shape()) : "none",
+                            residual.defined() ? ", residual " + to_string(residual.shape()) : ""));
   }
   std::int64_t const in = weight.size(1);
   std::int64_t const out = weight.size(0);
-  Shape shape = x.shape();
-  shape.set(-1, out);
-  Tensor y(shape, x.dtype());
   std::int64_t const rows = in == 0 ? shape.elements() / std::max<std::int64_t>(out, 1) : x.elements() / in;
+  Tensor y(shape, x.dtype());
   kernels::with_real(x.dtype(), [&](auto type) {
     using T = decltype(type);
-    T* const target = y.mutable_data<T>().data();
-    if (bias.defined()) {  // the product is added to the bias
-      T const* const b = bias.data<T>().data();
-      for (std::int64_t r = 0; r < rows; ++r) std::copy_n(b, out, target + r * out);
-    }
-    kernels::parallel_gemm<T>(rows, out, in, 1, {x.data<T>().data(), in}, {weight.data<T>().data(), in, true}, bias.defined() ? T(1) : T(0),
-                              target, out);
+    auto const array = [](Tensor const& t) { return t.defined() ? t.data<T>().data() : nullptr; };
+    kernels::parallel_gemm<T>(rows, out, in, {array(x), in}, {array(weight), in, true}, y.mutable_data<T>().data(),
+                              {.row = array(bias), .matrix = array(residual)});
   });
   std::vector<Tensor> inputs{x, weight};
   if (bias.defined()) inputs.push_back(bias);
-  return record("linear", std::move(inputs), std::move(y), Keep{.inputs = 3U}, [](Step const& s) {
+  if (residual.defined()) inputs.push_back(residual);
+  return record("linear", std::move(inputs), std::move(y), Keep{.inputs = 3U}, [biased = bias.defined()](Step const& s) {
     std::vector<Tensor> gradients(s.inputs.size());
     if (s.wants(0)) gradients[0] = matmul(s.dy, s.x(1));
     if (s.wants(1)) gradients[1] = matmul(flat(s.dy), flat(s.x(0)), true, false);
-    if (s.inputs.size() > 2 && s.wants(2)) gradients[2] = sum_to(s.dy, s.x(2).shape());
+    if (biased && s.wants(2)) gradients[2] = sum_to(s.dy, s.x(2).shape());
+    if (std::size_t const last = biased ? 3 : 2; last < s.inputs.size()) gradients[last] = s.dy;
     return gradients;
   });
 }
 static Registered const linear_check{{"linear",
-                                      "x Wᵀ + b",
+                                      "x Wᵀ + b + residual",
                                       {{{{{2, 3, 4}}, {{5, 4}}, {{5}}},
                                         [](std::vector<Tensor> const& x) { return linear(x[0], x[1], x[2]); },
                                         [](std::vector<Tensor> const& x) { return matmul(x[0], transpose(x[1])) + x[2]; }},
                                        {{{{4}}, {{5, 4}}},
                                         [](std::vector<Tensor> const& x) { return linear(x[0], x[1], {}); },
-                                        [](std::vector<Tensor> const& x) { return matmul(x[0], transpose(x[1])); }}},
+                                        [](std::vector<Tensor> const& x) { return matmul(x[0], transpose(x[1])); }},
+                                       {{{{2, 3, 4}}, {{19, 4}}, {{19}}, {{2, 3, 19}}},
+                                        [](std::vector<Tensor> const& x) { return linear(x[0], x[1], x[2], x[3]); },
+                                        [](std::vector<Tensor> const& x) { return matmul(x[0], transpose(x[1])) + x[2] + x[3]; }},
+                                       {{{{3, 4}}, {{5, 4}}, {{3, 5}}},
+                                        [](std::vector<Tensor> const& x) { return linear(x[0], x[1], {}, x[2]); },
+                                        [](std::vector<Tensor> const& x) { return matmul(x[0], transpose(x[1])) + x[2]; }}},
                                       {{[] {
                                           linear(Tensor::zeros({2, 3}, DType::float64), Tensor::zeros({4, 5}, DType::float64), {});
                                         },

@@ -112,7 +112,7 @@ Tensor normalise(char const* operation, Tensor const& x, Tensor const& weight, T
   kernels::with_real(x.dtype(), [&](auto type) { forward<decltype(type)>(x, weight, bias, eps, y, statistics); });
   std::vector<Tensor> inputs{x, weight};
   if (bias.defined()) inputs.push_back(bias);
-  return record_fused(
+  y = record_fused(
       operation, std::move(inputs), std::move(y), keep_inputs,
       [statistics](Step const& s) {
         Tensor dx(s.x(0).shape(), s.dy.dtype());
@@ -123,6 +123,13 @@ Tensor normalise(char const* operation, Tensor const& x, Tensor const& weight, T
         return gradients;
       },
       std::move(reference));
+  return remakeable(std::move(y), [eps, statistics](std::vector<Tensor> const& in) {
+    Tensor again(in[0].shape(), in[0].dtype());
+    Statistics same = statistics;
+    kernels::with_real(again.dtype(),
+                       [&](auto type) { forward<decltype(type)>(in[0], in[1], in.size() > 2 ? in[2] : Tensor(), eps, again, same); });
+    return again;
+  });
 }
 
 Tensor layer_norm_reference(std::vector<Tensor> const& in, double eps) {

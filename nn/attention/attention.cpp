@@ -83,7 +83,7 @@ MultiHead::MultiHead(Scope const& scope, AttentionSettings const& settings, Shap
       attention_(scope, settings, {shape.heads, shape.key_width, shape.context}, dropout, position) {}
 
 Tensor MultiHead::operator()(Tensor const& x, Tensor const& memory, Visibility const& visibility, Pass const& pass,
-                             std::size_t layer) const {
+                             std::size_t layer, Tensor const& residual) const {
   Part const here(part_);
   // Keys are kept turned: what is read once stays where it stood.
   Tensor key = attention_.turned(key_(memory), pass.cache != nullptr ? visibility.offset : 0);
@@ -97,7 +97,7 @@ Tensor MultiHead::operator()(Tensor const& x, Tensor const& memory, Visibility c
     kept = {key, value};
   }
   Tensor const query = attention_.turned(query_(x), visibility.offset);
-  return output_(attention_(query, key, value, visibility, pass));
+  return output_(attention_(query, key, value, visibility, pass), residual);
 }
 
 }  // namespace heed

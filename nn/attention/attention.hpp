@@ -71,8 +71,9 @@ class MultiHead {
             Position const* position = nullptr);
 
   /// x [B, n, width] attends to memory [B, m, width] → [B, n, width]. With a cache, `layer` says whose keys and values to continue;
-  /// visibility.offset is then the position of the first query.
-  Tensor operator()(Tensor const& x, Tensor const& memory, Visibility const& visibility, Pass const& pass, std::size_t layer) const;
+  /// visibility.offset is then the position of the first query. The result is added to `residual`, if there is one.
+  Tensor operator()(Tensor const& x, Tensor const& memory, Visibility const& visibility, Pass const& pass, std::size_t layer,
+                    Tensor const& residual = {}) const;
 
  private:
   std::string part_;

@@ -63,16 +63,20 @@ Block::Block(Scope const& scope, StackSettings const& s, Position const& positio
 
 Tensor Block::operator()(Tensor x, Visibility const& visibility, Pass const& pass, std::size_t layer) const {
   Part const here(path_);
-  auto const attend = [&](Tensor const& y) {
-    return pass.dropout(attention_(y, y, visibility, pass, layer), dropout_, path_ + ".attention");
+  // x + branch(y), in the branch's last product where nothing comes between.
+  auto const added = [&](Tensor const& residual, std::string const& branch, auto const& result) {
+    return pass.drops(dropout_) ? residual + pass.dropout(result(Tensor()), dropout_, path_ + branch) : result(residual);
   };
-  auto const feed = [&](Tensor const& y) { return pass.dropout(mlp_(y), dropout_, path_ + ".mlp"); };
+  auto const attend = [&](Tensor const& y) {
+    return added(x, ".attention", [&](Tensor const& residual) { return attention_(y, y, visibility, pass, layer, residual); });
+  };
+  auto const feed = [&](Tensor const& y) { return added(x, ".mlp", [&](Tensor const& residual) { return mlp_(y, residual); }); };
   if (pre_) {
-    x = x + attend(norm1_(x));
-    x = x + feed(norm2_(x));
+    x = attend(norm1_(x));
+    x = feed(norm2_(x));
   } else {
-    x = norm1_(x + attend(x));
-    x = norm2_(x + feed(x));
+    x = norm1_(attend(x));
+    x = norm2_(feed(x));
   }
   if (pass.watches_stream()) pass.observer->stream(path_, x);
   return x;
