@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include "autograd/products.hpp"
 #include "experiments/config.hpp"
 #include "experiments/nearest.hpp"
 #include "experiments/products.hpp"
@@ -17,7 +18,7 @@ struct Topic {
   std::string name;
   void (*run)(BenchOptions const&, std::ostream&);
 };
-std::vector<Topic> const topics{{"gpt", bench_gpt}, {"attention", bench_attention}};
+std::vector<Topic> const topics{{"gpt", bench_gpt}, {"attention", bench_attention}, {"ops", bench_ops}, {"scaling", bench_scaling}};
 
 }  // namespace
 
@@ -27,18 +28,25 @@ std::vector<std::string> bench_topics() {
   return names;
 }
 
+void expect_known(std::string const& option, std::string const& name, std::vector<std::string> const& known) {
+  if (std::ranges::find(known, name) == known.end())
+    throw ConfigError(Place{std::make_shared<std::string>(option)},
+                      fmt::format("there is no '{}'{} (there are {})", name, did_you_mean(name, known), fmt::join(known, ", ")));
+}
+
 Exit bench(BenchOptions const& options, std::ostream& out) {
+  if (!options.what.empty()) expect_known("bench", options.what, bench_topics());
+  expect_known("--products", options.products, {"openblas", "onednn"});
+  expect_known("--precision", options.precision, {"float32", "bfloat16"});
+  struct Restored {
+    Products before = products();
+    ~Restored() { set_products(before); }
+  } const restored;
   use_products(options.products, options.precision);
-  bool found = false;
   for (auto const& topic : topics) {
-    if (!options.what.empty() && options.what != topic.name) continue;
-    found = true;
-    topic.run(options, out);
+    if (options.what.empty() || options.what == topic.name) topic.run(options, out);
   }
-  if (found) return Exit::done;
-  auto const names = bench_topics();
-  throw ConfigError(Place{std::make_shared<std::string>("bench")}, fmt::format("there is no topic '{}'{} (there are {})", options.what,
-                                                                               did_you_mean(options.what, names), fmt::join(names, ", ")));
+  return Exit::done;
 }
 
 }  // namespace heed

@@ -11,16 +11,19 @@ namespace heed {
 
 /// What the command line says of a benchmark.
 struct BenchOptions {
-  std::string what;                ///< a topic; empty: all
-  std::vector<std::string> names;  ///< attention: only variants with one of these scores, aligns, reads or positions; gpt: only these works
-  std::string size;                ///< attention: BxHxTxd; gpt: a name; empty: the topic's own
-  bool causal = false;             ///< attention: a query sees the keys up to its own place
+  std::string what;                   ///< a topic; empty: all
+  std::vector<std::string> names;     ///< only these: attention's scores, aligns, reads or positions, gpt's train, forward, sample, …
+  std::string size;                   ///< attention: BxHxTxd; gpt: a name; empty: the topic's own
+  bool causal = false;                ///< attention: a query sees the keys up to its own place
   std::string products = "openblas";  ///< openblas, onednn
   std::string precision = "float32";  ///< of the factors of products: float32, bfloat16
   bool recompute = false;             ///< gpt: run each block again for its gradient
   double seconds = 0.5;               ///< to repeat each measurement for
   bool json = false;                  ///< one JSON object a line instead of a table
 };
+
+/// Throws ConfigError that names the option, unless `name` is known.
+void expect_known(std::string const& option, std::string const& name, std::vector<std::string> const& known);
 
 /// Names of the topics.
 std::vector<std::string> bench_topics();
@@ -35,5 +38,11 @@ void bench_attention(BenchOptions const& options, std::ostream& out);
 /// A GPT of several sizes: a training step (forward, backward, clipping, AdamW), a forward pass, sampling token by token: milliseconds,
 /// tokens a second, the share of the machine's peak in matrix products, and memory.
 void bench_gpt(BenchOptions const& options, std::ostream& out);
+
+/// A training step as tokens, width, layers and vocabulary grow, with the exponents of time and memory; the price of recomputation.
+void bench_scaling(BenchOptions const& options, std::ostream& out);
+
+/// Single operations, and what the engine itself costs: microseconds, nanoseconds an element, the share of the machine's peak.
+void bench_ops(BenchOptions const& options, std::ostream& out);
 
 }  // namespace heed

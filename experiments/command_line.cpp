@@ -214,7 +214,7 @@ void add_commands(CLI::App& app, CommandLine& line) {
   bench.add_option("TOPIC", line.bench.what, fmt::format("{} (default: all)", fmt::join(bench_topics(), ", ")))->type_name("");
   bench
       .add_option("NAME", line.bench.names,
-                  "attention: only variants with this score, align, read or position; gpt: train, forward, sample")
+                  "only these. attention: a score, align, read or position; gpt: train, forward, sample; ops, scaling: names of lines")
       ->type_name("");
   add_text(bench, "--size", "SIZE", "gpt: tiny, nano, small, gpt2 (default: the first three); attention: BxHxTxD (default: 12x4x256x64)",
            [&](std::string const& size) { line.bench.size = size; });
@@ -227,6 +227,9 @@ void add_commands(CLI::App& app, CommandLine& line) {
   bench.footer(
       "examples:\n"
       "  heed bench gpt --size nano --threads 1\n"
+      "  heed bench gpt train --size small --threads 2 --products onednn --json\n"
+      "  heed bench ops matmul gelu --threads 1\n"
+      "  heed bench scaling tokens\n"
       "  heed bench attention --threads 1\n"
       "  heed bench attention local_m local_p --size 1x4x2048x64 --causal");
 

@@ -4,7 +4,6 @@
 #include <string>
 
 #include "autograd/kernels/gemm.hpp"
-#include "autograd/kernels/rows.hpp"
 
 /// oneDNN's products, single-threaded like OpenBLAS's.
 namespace heed::kernels {
@@ -24,14 +23,6 @@ using BFloat16 = std::uint16_t;
 
 /// out [rows, columns], contiguous: x rounded to the nearest bfloat16, ties to even; NaN stays NaN.
 void round_to_bfloat16(float const* x, std::int64_t leading, std::int64_t rows, std::int64_t columns, BFloat16* out);
-
-/// The same of a batch, as float32 numbers.
-inline Lanes<float> rounded_to_bfloat16(Lanes<float> const& x) {
-  using Bits = xsimd::batch<std::uint32_t>;
-  auto const bits = xsimd::bitwise_cast<Bits>(x);
-  auto const nearest = (bits + Bits(0x7fff) + ((bits >> 16) & Bits(1))) & Bits(0xffff0000);
-  return xsimd::select(xsimd::isnan(x), x, xsimd::bitwise_cast<Lanes<float>>(nearest));
-}
 
 /// The same product of factors that are bfloat16 already, summed in float32.
 void onednn_gemm(std::int64_t n, std::int64_t m, std::int64_t k, float alpha, Matrix<BFloat16> a, Matrix<BFloat16> b, float beta, float* c,

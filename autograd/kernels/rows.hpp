@@ -88,6 +88,22 @@ T sum_row(std::int64_t n, F const& f, X const*... x) {
   return xsimd::hadd((a + b) + (c + d));
 }
 
+/// The largest element of a batch without NaN.
+template <class T, class A>
+T largest(xsimd::batch<T, A> const& v) {
+#ifdef __AVX512F__
+  if constexpr (sizeof(T) == 4) {
+    return _mm512_reduce_max_ps(v);
+  } else {
+    return _mm512_reduce_max_pd(v);
+  }
+#else
+  alignas(64) T buffer[xsimd::batch<T, A>::size];
+  v.store_aligned(buffer);
+  return *std::max_element(buffer, buffer + xsimd::batch<T, A>::size);
+#endif
+}
+
 /// max x[i], NaN if one is; −∞ for an empty row. (A batch's max forgets a NaN that meets a number, so they are looked for beside it.)
 template <class T>
 T max_row(T const* x, std::int64_t n) {
@@ -105,10 +121,7 @@ T max_row(T const* x, std::int64_t n) {
   }
   for (; i + lanes<T> <= n; i += lanes<T>) take(a, Lanes<T>::load_unaligned(x + i));
   if (i < n) take(b, load_some<T>(x + i, n - i, -std::numeric_limits<T>::infinity()));
-  if (xsimd::any(nan)) return std::numeric_limits<T>::quiet_NaN();
-  alignas(64) T buffer[xsimd::batch<T>::size];
-  xsimd::max(a, b).store_aligned(buffer);
-  return *std::max_element(buffer, buffer + lanes<T>);
+  return xsimd::any(nan) ? std::numeric_limits<T>::quiet_NaN() : largest(xsimd::max(a, b));
 }
 
 /// out[i] = e^(x[i] − m); returns their sum.

@@ -15,7 +15,6 @@
 #include "experiments/bench.hpp"
 #include "experiments/bench/measure.hpp"
 #include "experiments/config.hpp"
-#include "experiments/nearest.hpp"
 
 namespace heed {
 
@@ -106,11 +105,7 @@ std::vector<Variant> chosen(std::vector<std::string> const& names) {
   }
   std::ranges::sort(known);
   known.erase(std::ranges::unique(known).begin(), known.end());
-  for (auto const& name : names) {
-    if (std::ranges::find(known, name) == known.end())
-      throw refusal("bench attention",
-                    fmt::format("there is no '{}'{} (there are {})", name, did_you_mean(name, known), fmt::join(known, ", ")));
-  }
+  for (auto const& name : names) expect_known("bench attention", name, known);
   std::erase_if(variants, [&](Variant const& variant) {
     auto const parts = variant.parts();
     bool const named = std::ranges::any_of(names, [&](auto const& name) { return std::ranges::find(parts, name) != parts.end(); });
@@ -168,8 +163,7 @@ void bench_attention(BenchOptions const& options, std::ostream& out) {
   auto const variants = chosen(options.names);
   if (!options.json) {
     out << fmt::format("attention, B x H x T x d = {}, {}, float32, {}: median of {:g} s each\n\n", size.text(),
-                       options.causal ? "causal" : "every key visible", threads() == 1 ? "1 thread" : fmt::format("{} threads", threads()),
-                       options.seconds);
+                       options.causal ? "causal" : "every key visible", threads_in_words(), options.seconds);
     out << fmt::format("{:<11} {:<9} {:<5} {:<11} {:>10} {:>14} {:>9} {:>9} {:>8}\n", "score", "align", "read", "position", "forward ms",
                        "with gradients", "x scaled", "peak MB", "x scaled");
   }

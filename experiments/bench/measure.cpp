@@ -6,12 +6,14 @@
 #include <string>
 #include <vector>
 
+#include <fmt/format.h>
 #include <malloc.h>
 #include <sys/resource.h>
 
 #include "autograd/graph.hpp"
 #include "autograd/memory.hpp"
 #include "autograd/operations.hpp"
+#include "autograd/parallel.hpp"
 #include "autograd/products.hpp"
 #include "autograd/random.hpp"
 
@@ -46,9 +48,10 @@ Measurement measure(std::function<void()> const& work, double seconds) {
 double peak_gflops() {
   NoGrad const quiet;
   Tensor const a = Tensor::uniform({1536, 1536}, Stream(1, "peak"), DType::float32, -1, 1);
-  auto const products = measure([&] { matmul(a, a); }, 0.5);
-  return 1e3 * products.product_gflop / products.min_ms;
+  return measure([&] { matmul(a, a); }, 0.5).gflops();
 }
+
+std::string threads_in_words() { return threads() == 1 ? "1 thread" : fmt::format("{} threads", threads()); }
 
 std::int64_t resident_peak() {
   std::ifstream status("/proc/self/status");

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <string>
 
 namespace heed {
 
@@ -19,14 +20,17 @@ struct Measurement {
 /// Repeats `work` for about `seconds`, but three times at least, after once to warm up. Throws what `work` throws.
 Measurement measure(std::function<void()> const& work, double seconds);
 
-/// The machine's peak in matrix products as products() are set: 10⁹ operations a second of the best of many products [1536, 1536]²,
-/// cut among the threads as every product is.
+/// The machine's peak in matrix products as products() are set: 10⁹ operations a second of products [1536, 1536]², the median as of all
+/// else, cut among the threads as every product is.
 double peak_gflops();
 
 /// Memory that the system holds resident for this process, in bytes: the most since reset_resident_peak().
 std::int64_t resident_peak();
 /// Gives idle memory back and starts the peak again from what is resident now.
 void reset_resident_peak();
+
+/// "1 thread", "2 threads": how many the engine uses.
+std::string threads_in_words();
 
 inline double megabytes(std::int64_t bytes) { return static_cast<double>(bytes) * 1e-6; }
 

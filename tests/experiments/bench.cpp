@@ -101,4 +101,88 @@ TEST_SUITE("bench") {
     CHECK(result.peak_bytes < 8000);
     CHECK(calls == result.repetitions + 1);
   }
+
+  TEST_CASE("gpt: every work of a size, with its share of the machine's peak") {
+    BenchOptions options;
+    options.what = "gpt";
+    options.size = "tiny";
+    options.seconds = 0;
+    auto const all = rows(options);
+    REQUIRE(all.size() == 3);
+    for (std::size_t i = 0; i < 3; ++i) {
+      auto const& row = all[i];
+      CAPTURE(row.dump());
+      CHECK(row.at("what") == std::vector<std::string>{"train", "forward", "sample"}[i]);
+      CHECK(row.at("size") == "tiny");
+      CHECK(row.at("products") == "openblas");
+      CHECK(row.at("precision") == "float32");
+      CHECK(row.at("min_ms") <= row.at("median_ms"));
+      CHECK(row.at("median_ms") <= row.at("max_ms"));
+      double const tokens = i == 2 ? 31 : 16 * 32;
+      CHECK(row.at("tokens_per_second").get<double>() == doctest::Approx(1e3 * tokens / row.at("median_ms").get<double>()));
+      CHECK(row.at("gflop") > 0);
+      CHECK(row.at("share_of_peak") > 0);
+      CHECK(row.at("share_of_peak") < 1.5);
+      CHECK(row.at("peak_mb") > row.at("pool_mb"));
+    }
+    // A training step multiplies three times what a forward pass does, and attention's scores once more.
+    CHECK(all[0].at("gflop") > 2.9 * all[1].at("gflop").get<double>());
+    CHECK(all[0].at("gflop") < 3.2 * all[1].at("gflop").get<double>());
+    options.names = {"forward"};
+    options.products = "onednn";
+    auto const other = rows(options);
+    REQUIRE(other.size() == 1);
+    CHECK(other[0].at("products") == "onednn");
+    CHECK(other[0].at("gflop") == all[1].at("gflop"));
+    options.products = "openblas";
+    options.size = "nanoo";
+    CHECK_THROWS_WITH_AS(page(options), "--size: there is no 'nanoo'; did you mean 'nano'? (there are tiny, nano, small, gpt2)",
+                         ConfigError);
+    options.size = "tiny";
+    options.names = {"training"};
+    CHECK_THROWS_WITH_AS(page(options), doctest::Contains("there is no 'training'"), ConfigError);
+    options.names = {};
+    options.products = "openbals";
+    CHECK_THROWS_WITH_AS(page(options), doctest::Contains("did you mean 'openblas'?"), ConfigError);
+    options.products = "openblas";
+    options.precision = "float16";
+    CHECK_THROWS_WITH_AS(page(options), doctest::Contains("there is no 'float16'"), ConfigError);
+  }
+
+  TEST_CASE("ops: products tell their share of the peak, the rest their time an element") {
+    BenchOptions options;
+    options.what = "ops";
+    options.seconds = 0;
+    options.names = {"matmul", "gelu", "engine, with backward"};
+    auto const all = rows(options);
+    CHECK(all.size() >= 6);
+    for (auto const& row : all) {
+      CAPTURE(row.dump());
+      CHECK(row.at("median_ms") > 0);
+      CHECK((row.at("gflops") > 0) == (row.at("what") == "matmul"));
+      CHECK((row.at("ns_per_element") > 0) == (row.at("what") == "gelu"));
+    }
+    options.names = {"gelo"};
+    CHECK_THROWS_WITH_AS(page(options), doctest::Contains("there is no 'gelo'; did you mean 'gelu'?"), ConfigError);
+  }
+
+  TEST_CASE("scaling: memory grows with the vocabulary, and the fits are told") {
+    BenchOptions options;
+    options.what = "scaling";
+    options.seconds = 0;
+    options.names = {"layers"};
+    auto const all = rows(options);
+    std::vector<Json> fits, prices;
+    for (auto const& row : all) {
+      if (row.at("what") == "exponent") fits.push_back(row);
+      if (row.at("what") == "recompute") prices.push_back(row);
+    }
+    REQUIRE(fits.size() == 2);
+    CHECK(fits[0].at("memory") > 0.7);
+    CHECK(fits[0].at("memory") < 1.1);
+    REQUIRE(prices.size() == 1);
+    CHECK(prices[0].at("memory") < 0.8);
+    options.names = {"layer"};
+    CHECK_THROWS_WITH_AS(page(options), doctest::Contains("did you mean 'layers'?"), ConfigError);
+  }
 }

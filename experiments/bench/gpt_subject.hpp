@@ -1,0 +1,46 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "nn/models/gpt.hpp"
+#include "nn/optimizer.hpp"
+
+namespace heed {
+
+/// A GPT and its batch. `context` tokens fit, `tokens` are read.
+struct GptSize {
+  std::string name;
+  std::int64_t layers, heads, width, context, batch, tokens, vocabulary;
+};
+
+/// A GPT on one random batch, with AdamW and clipping: all of a training step but its data.
+class GptSubject {
+ public:
+  GptSubject(GptSize size, bool recompute);
+
+  /// Forward, backward, the gradient's norm, clipping and AdamW.
+  void train();
+  /// Forward and loss alone.
+  void forward() const;
+  /// As many tokens as the batch is long, one after the other, with the cache of keys and values.
+  void sample() const;
+  /// One of the three by its name.
+  std::function<void()> work(std::string const& name);
+  /// Tokens that one of them reads or writes.
+  std::int64_t tokens_of(std::string const& name) const { return name == "sample" ? size_.tokens - 1 : size_.batch * size_.tokens; }
+
+ private:
+  Tensor loss() const;
+
+  GptSize size_;
+  bool recompute_;
+  Parameters parameters_;
+  std::unique_ptr<Gpt> model_;
+  std::unique_ptr<Optimizer> optimizer_;
+  Batch batch_;
+};
+
+}  // namespace heed

@@ -1,0 +1,226 @@
+#include "autograd/products.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <vector>
+
+#include <doctest/doctest.h>
+
+#include "autograd/error.hpp"
+#include "autograd/graph.hpp"
+#include "autograd/kernels/gemm.hpp"
+#include "autograd/kernels/gemm_onednn.hpp"
+#include "autograd/operations.hpp"
+#include "autograd/random.hpp"
+
+using namespace heed;
+
+namespace {
+
+/// While it lives, products are made so.
+class With {
+ public:
+  explicit With(Products wanted) : before_(products()) { set_products(wanted); }
+  ~With() { set_products(before_); }
+  With(With const&) = delete;
+  With& operator=(With const&) = delete;
+
+ private:
+  Products before_;
+};
+
+constexpr Products openblas{};
+constexpr Products onednn{Products::Library::onednn, false};
+constexpr Products bfloat16{Products::Library::openblas, true};
+
+struct Size {
+  std::int64_t n, m, k;
+};
+std::vector<Size> const sizes{{1, 1, 1},    {1, 40, 70},  {1, 384, 129}, {2, 3, 5},       {7, 33, 64},
+                              {64, 64, 32}, {65, 31, 17}, {80, 96, 200}, {200, 128, 130}, {130, 65, 140}};
+
+std::vector<float> drawn(std::int64_t count, std::uint64_t seed) {
+  std::vector<float> values;
+  for (std::int64_t i = 0; i < count; ++i)
+    values.push_back(static_cast<float>(Stream(seed, "products").normal(static_cast<std::uint64_t>(i))));
+  return values;
+}
+
+/// alpha A B + beta C with A and B stored transposed or not, in matrices that are wider than they need be.
+struct Case {
+  Case(Size const& s, bool transpose_a, bool transpose_b)
+      : size(s),
+        leading_a((transpose_a ? s.n : s.k) + 3),
+        leading_b((transpose_b ? s.k : s.m) + 2),
+        leading_c(s.m + 1),
+        a(drawn((transpose_a ? s.k : s.n) * leading_a, 1)),
+        b(drawn((transpose_b ? s.m : s.k) * leading_b, 2)),
+        c(drawn(s.n * leading_c, 3)),
+        at(transpose_a),
+        bt(transpose_b) {}
+
+  float left(std::int64_t i, std::int64_t j) const { return a[static_cast<std::size_t>(at ? j * leading_a + i : i * leading_a + j)]; }
+  float right(std::int64_t i, std::int64_t j) const { return b[static_cast<std::size_t>(bt ? j * leading_b + i : i * leading_b + j)]; }
+
+  /// In float64; f is done to the factors. Second: Σ |a b|, by which rounding is measured.
+  template <class F>
+  std::pair<double, double> expected(std::int64_t i, std::int64_t j, F const& f) const {
+    double sum = 0, size_of_terms = 0;
+    for (std::int64_t l = 0; l < size.k; ++l) {
+      double const term = double{f(left(i, l))} * double{f(right(l, j))};
+      sum += term;
+      size_of_terms += std::abs(term);
+    }
+    double const old = double{c[static_cast<std::size_t>(i * leading_c + j)]};
+    return {0.5 * sum + 2 * old, 0.5 * size_of_terms + 2 * std::abs(old)};
+  }
+
+  /// The largest error of a product made as products() says, in units of float32's precision and of what was summed.
+  template <class F>
+  double error(F const& f) const {
+    auto out = c;
+    kernels::gemm<float>(size.n, size.m, size.k, 0.5F, {a.data(), leading_a, at}, {b.data(), leading_b, bt}, 2.0F, out.data(), leading_c);
+    double worst = 0;
+    for (std::int64_t i = 0; i < size.n; ++i) {
+      for (std::int64_t j = 0; j < leading_c; ++j) {
+        auto const place = static_cast<std::size_t>(i * leading_c + j);
+        if (j >= size.m) {
+          CHECK(out[place] == c[place]);  // beside the matrix
+          continue;
+        }
+        auto const [value, terms] = expected(i, j, f);
+        worst = std::max(worst, std::abs(double{out[place]} - value) / (terms * std::numeric_limits<float>::epsilon()));
+      }
+    }
+    return worst;
+  }
+
+  Size size;
+  std::int64_t leading_a, leading_b, leading_c;
+  std::vector<float> a, b, c;
+  bool at, bt;
+};
+
+float same(float x) { return x; }
+
+float to_bfloat16(float x) {
+  kernels::BFloat16 rounded = 0;
+  kernels::round_to_bfloat16(&x, 1, 1, 1, &rounded);
+  return std::bit_cast<float>(static_cast<std::uint32_t>(rounded) << 16);
+}
+
+template <class Body>
+void for_cases(Body const& body) {
+  for (Size const& size : sizes) {
+    for (bool const transpose_a : {false, true}) {
+      for (bool const transpose_b : {false, true}) {
+        CAPTURE(size.n);
+        CAPTURE(size.m);
+        CAPTURE(size.k);
+        CAPTURE(transpose_a);
+        CAPTURE(transpose_b);
+        body(Case(size, transpose_a, transpose_b));
+      }
+    }
+  }
+}
+
+}  // namespace
+
+TEST_SUITE("products") {
+  TEST_CASE("either library's float32 products are as near to float64's as the other's") {
+    double worst_openblas = 0, worst_onednn = 0;
+    for_cases([&](Case const& c) {
+      double const first = c.error(same);
+      worst_openblas = std::max(worst_openblas, first);
+      With const other(onednn);
+      double const second = c.error(same);
+      worst_onednn = std::max(worst_onednn, second);
+      CHECK(first < 4);
+      CHECK(second < 4);
+    });
+    CHECK(worst_onednn <= 2 * worst_openblas);
+    CHECK(worst_openblas <= 2 * worst_onednn);
+  }
+
+  TEST_CASE("the table sends some shapes to oneDNN and some not") {
+    CHECK(kernels::onednn_is_faster(768, 128, 128));
+    CHECK(!kernels::onednn_is_faster(64, 64, 32));
+    CHECK(!kernels::onednn_is_faster(768, 65, 128));
+  }
+
+  TEST_CASE("bfloat16 products are those of rounded factors, summed in float32" * doctest::skip(!has_bfloat16())) {
+    With const chosen(bfloat16);
+    for_cases([&](Case const& c) {
+      CHECK(c.error(to_bfloat16) < 4);
+      if (c.size.k > 10) CHECK(c.error(same) > 100);  // and not of the factors themselves
+    });
+  }
+
+  TEST_CASE("rounding to bfloat16: to the nearest, ties to even; infinities stay, and so does NaN") {
+    CHECK(to_bfloat16(1.0F) == 1.0F);
+    CHECK(to_bfloat16(1.0F + 0x1p-8F) == 1.0F);                       // a tie: 1 is even
+    CHECK(to_bfloat16(1.0F + 3 * 0x1p-8F) == 1.0F + 2 * 0x1p-7F);     // a tie: up to the even one
+    CHECK(to_bfloat16(1.0F + 0x1p-8F + 0x1p-20F) == 1.0F + 0x1p-7F);  // above a tie
+    CHECK(to_bfloat16(-1.0F - 0x1p-9F) == -1.0F);
+    CHECK(to_bfloat16(std::numeric_limits<float>::max()) == std::numeric_limits<float>::infinity());
+    CHECK(to_bfloat16(-std::numeric_limits<float>::infinity()) == -std::numeric_limits<float>::infinity());
+    CHECK(std::isnan(to_bfloat16(std::bit_cast<float>(0x7f800001U))));  // a NaN whose upper half is infinity's
+    CHECK(std::isnan(to_bfloat16(std::bit_cast<float>(0xffffffffU))));
+    CHECK(to_bfloat16(0x1p-140F) == 0x0p0F + to_bfloat16(0x1p-140F));
+    CHECK(std::signbit(to_bfloat16(-0.0F)));
+  }
+
+  TEST_CASE("a row of one has the same product as among others") {
+    Tensor const x = Tensor::normal({3, 70}, Stream(1, "x"), DType::float32);
+    Tensor const w = Tensor::normal({50, 70}, Stream(1, "w"), DType::float32);
+    Tensor const bias = Tensor::normal({50}, Stream(1, "b"), DType::float32);
+    for (Products const& how : {openblas, onednn, bfloat16}) {
+      if (how.bfloat16 && !has_bfloat16()) continue;
+      With const chosen(how);
+      Tensor const all = linear(x, w, bias);
+      for (std::int64_t row = 0; row < 3; ++row) {
+        Tensor const one = linear(x.rows(row, 1), w, bias);
+        for (std::int64_t j = 0; j < 50; ++j) CHECK(one.at(j) == doctest::Approx(all.at(row * 50 + j)).epsilon(1e-4));
+      }
+    }
+  }
+
+  TEST_CASE("float64 is OpenBLAS's whatever is chosen") {
+    Tensor const x = Tensor::normal({80, 96}, Stream(1, "x"), DType::float64);
+    auto const before = matmul(x, x, false, true).to_vector();
+    With const chosen(has_bfloat16() ? bfloat16 : onednn);
+    CHECK(matmul(x, x, false, true).to_vector() == before);
+  }
+
+  TEST_CASE("gradients go through bfloat16 products too" * doctest::skip(!has_bfloat16())) {
+    Tensor x = Tensor::normal({40, 64}, Stream(1, "x"), DType::float32);
+    Tensor w = Tensor::normal({48, 64}, Stream(1, "w"), DType::float32);
+    x.set_requires_grad();
+    w.set_requires_grad();
+    auto const gradients = [&] { return grad({sum(tanh(scale(linear(x, w, {}), 0.1)))}, {x, w}); };
+    auto const exact = gradients();
+    With const chosen(bfloat16);
+    auto const rounded = gradients();
+    for (std::size_t i = 0; i < 2; ++i) {
+      double difference = 0, size = 0;
+      for (std::int64_t e = 0; e < exact[i].elements(); ++e) {
+        difference += std::pow(exact[i].at(e) - rounded[i].at(e), 2);
+        size += std::pow(exact[i].at(e), 2);
+      }
+      CHECK(difference > 0);
+      CHECK(std::sqrt(difference / size) < 0.01);
+    }
+  }
+
+  TEST_CASE("what was multiplied is counted, and the library is named") {
+    Tensor const x = Tensor::ones({10, 20}, DType::float32);
+    auto const before = product_flops();
+    matmul(x, x, false, true);
+    CHECK(product_flops() - before == 2 * 10 * 10 * 20);
+    CHECK(matrix_library().find("oneDNN") == std::string::npos);
+    With const chosen(onednn);
+    CHECK(matrix_library().find("oneDNN") != std::string::npos);
+  }
+}

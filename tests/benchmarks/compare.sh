@@ -1,0 +1,17 @@
+#!/usr/bin/env bash
+# heed beside PyTorch on this machine: both sides alternate in one run, and what is printed are ratios of medians.
+#
+#   tests/benchmarks/compare.sh                       everything; about a quarter of an hour. Nothing else should be running.
+#   tests/benchmarks/compare.sh --sizes nano --threads 1 --rounds 1 --only train
+#
+# PyTorch is Debian's python3-torch; without it there is nothing to compare with. PYTHON names another interpreter that has it.
+set -euo pipefail
+here=$(dirname "$(readlink -f "${BASH_SOURCE[0]}")")
+python=${PYTHON:-/usr/bin/python3}
+
+if ! "$python" -c 'import torch' 2> /dev/null; then
+  echo "compare.sh: $python has no torch, so there is nothing to compare with (Debian: apt-get install python3-torch)"
+  exit 0
+fi
+"$here/../../heed" build > /dev/null
+exec "$python" "$here/compare.py" "$@"
