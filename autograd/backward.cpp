@@ -50,12 +50,43 @@ Tensor run_hooks(Node const& node, Tensor gradient) {
   return gradient;
 }
 
+/// A node that the walk has yet to reach, and its gradient so far. By age, newest first.
+struct Pending {
+  NodePointer node;
+  Tensor gradient;
+};
+using Frontier = std::map<std::uint64_t, Pending, std::greater<>>;
+
+/// The sums at the inputs of the node that is being walked over.
+class FrontierSums : public Sums {
+ public:
+  explicit FrontierSums(Frontier& frontier) : frontier_(frontier) {}
+  void begin(Node const& node) {
+    node_ = &node;
+    taken_ = 0;
+  }
+  Tensor take(std::size_t i) override {
+    NodePointer const& input = node_->inputs[i].node();
+    if (!input || i >= 32) return {};
+    auto const found = frontier_.find(input->sequence);
+    if (found == frontier_.end() || !found->second.gradient.defined()) return {};
+    Tensor& sum = found->second.gradient;
+    if (!sum.sole_owner()) sum = sum.clone();  // added to all the same: who else holds an array must not change how sums are rounded
+    taken_ |= 1U << i;
+    return sum;
+  }
+  /// Whether the rule has taken the sum of input i, and so added to it.
+  bool taken(std::size_t i) const { return i < 32 && (taken_ >> i & 1U) != 0; }
+
+ private:
+  Frontier& frontier_;
+  Node const* node_ = nullptr;
+  std::uint32_t taken_ = 0;
+};
+
 void walk(std::vector<Tensor> const& outputs, std::vector<Tensor> seeds, Goal& goal) {
-  struct Pending {
-    NodePointer node;
-    Tensor gradient;
-  };
-  std::map<std::uint64_t, Pending, std::greater<>> pending;
+  Frontier pending;
+  FrontierSums sums(pending);
   auto const reach = [&](NodePointer const& node, Tensor const& gradient) {
     Pending& entry = pending[node->sequence];
     if (!entry.node) entry.node = node;
@@ -101,7 +132,8 @@ void walk(std::vector<Tensor> const& outputs, std::vector<Tensor> seeds, Goal& g
     std::vector<Tensor> gradients;
     {
       Part const part(node);
-      gradients = node.rule({current.gradient, node.inputs, output, wanted});
+      sums.begin(node);
+      gradients = node.rule({current.gradient, node.inputs, output, wanted, recording() ? nullptr : &sums});
     }
     if (gradients.size() != node.inputs.size())
       throw Error(
@@ -115,7 +147,7 @@ void walk(std::vector<Tensor> const& outputs, std::vector<Tensor> seeds, Goal& g
     }
     std::vector<Tensor> const& sources = goal.consume ? inputs : node.inputs;
     for (std::size_t i = 0; i < gradients.size(); ++i) {
-      if (!wanted[i] || !gradients[i].defined()) continue;
+      if (!wanted[i] || !gradients[i].defined() || sums.taken(i)) continue;  // taken: it is in the sum already
       if (anomaly_mode()) check_finite(gradients[i], "the gradient of " + describe(node));
       Tensor gradient = fitted(std::move(gradients[i]), sources[i]);
       reach(sources[i].node(), gradient);

@@ -89,15 +89,27 @@ class Part {
 
 // ---------------------------------------------------------------- for operations
 
+/// The gradients that a walk is still summing, as a rule may look at them.
+class Sums {
+ public:
+  virtual ~Sums() = default;
+  /// See Step::sum_so_far().
+  virtual Tensor take(std::size_t i) = 0;
+};
+
 /// What a derivative rule is given. Inputs and output that the operation did not ask to keep have shape and dtype, but no elements.
 struct Step {
   Tensor const& dy;
   std::vector<Tensor> const& inputs;
   Tensor const& y;
   std::vector<bool> const& wanted;
+  Sums* sums = nullptr;
 
   Tensor const& x(std::size_t i = 0) const { return inputs[i]; }
   bool wants(std::size_t i) const { return wanted[i]; }
+  /// What others have given to input i's gradient so far. A rule that asks for it adds its own in place, if it is defined, and returns it;
+  /// undefined where there is nothing yet, or the walk records.
+  Tensor sum_so_far(std::size_t i) const { return sums != nullptr ? sums->take(i) : Tensor(); }
 };
 
 /// Gradients with respect to the inputs, in order; an undefined one means zero. A gradient of a broadcast shape is summed to its input's

@@ -312,10 +312,14 @@ Yaml load_yaml(std::string const& path) {
   if (std::filesystem::is_directory(status)) throw ConfigError(path + ": is a folder, not a configuration file");
   errno = 0;
   std::ifstream file(path, std::ios::binary);
-  std::string text(most_bytes + 1, '\0');
-  file.read(text.data(), static_cast<std::streamsize>(text.size()));
+  std::string text;
+  do {  // piece by piece: a size may be unknown (a pipe) or wrong
+    std::size_t const known = text.size();
+    text.resize(known + (std::size_t{1} << 16));
+    file.read(text.data() + known, static_cast<std::streamsize>(text.size() - known));
+    text.resize(known + static_cast<std::size_t>(file.gcount()));
+  } while (file && text.size() <= most_bytes);
   if (!file.is_open() || file.bad()) throw ConfigError(path + ": cannot be read: " + std::strerror(errno));
-  text.resize(static_cast<std::size_t>(file.gcount()));
   if (text.size() > most_bytes) throw ConfigError(path + ": larger than 16 MB; that is no configuration");
   return parse_yaml(text, path);
 }

@@ -56,10 +56,10 @@ void scale_rows(std::int64_t n, std::int64_t m, T beta, T* c, std::int64_t leadi
     std::transform(c + i * leading_c, c + i * leading_c + m, c + i * leading_c, [&](T x) { return beta == 0 ? T(0) : beta * x; });
 }
 
-/// Rows [begin, end) of the addend into C; false if there are none.
+/// Rows [begin, end) of the addend into C; false if there is none.
 template <class T>
 bool put_addend(Addend<T> const& addend, std::int64_t begin, std::int64_t end, std::int64_t m, T* c) {
-  if (addend.row == nullptr && addend.matrix == nullptr) return false;
+  if (addend.row == nullptr && addend.matrix == nullptr) return addend.in_place;
   for (std::int64_t i = begin; i < end; ++i) {
     T const* const rows = addend.matrix + (addend.matrix != nullptr ? i * m : 0);
     if (addend.row == nullptr || addend.matrix == nullptr) {

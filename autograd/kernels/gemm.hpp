@@ -16,11 +16,12 @@ struct Matrix {
 template <class T>
 void gemm(std::int64_t n, std::int64_t m, std::int64_t k, T alpha, Matrix<T> a, Matrix<T> b, T beta, T* c, std::int64_t leading_c);
 
-/// What a product is added to: a row that is repeated, rows, both (their sum) or nothing.
+/// What a product is added to: what C holds already, or a row that is repeated, rows, both (their sum), or nothing.
 template <class T>
 struct Addend {
   T const* row = nullptr;     ///< [m]
   T const* matrix = nullptr;  ///< [n, m], contiguous
+  bool in_place = false;
 };
 
 /// C [n, m] = A [n, k] · B [k, m] + addend, contiguous, split by rows of C over the pool.

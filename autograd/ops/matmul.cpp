@@ -137,6 +137,24 @@ static Registered const matmul_check{
       {[] { matmul(Tensor::zeros({}, DType::float64), Tensor::zeros({3}, DType::float64)); },
        "matmul: wants at least one axis: [] x [3]"}}}};
 
+namespace {
+
+/// dx = dy W, added to what dx is so far.
+Tensor input_gradient(Step const& s) {
+  Tensor dx = s.sum_so_far(0);
+  Tensor const& weight = s.x(1);
+  if (!dx.defined() || dx.elements() == 0) return matmul(s.dy, weight);
+  std::int64_t const out = weight.size(0);
+  kernels::with_real(dx.dtype(), [&](auto type) {
+    using T = decltype(type);
+    kernels::parallel_gemm<T>(dx.elements() / weight.size(1), weight.size(1), out, {s.dy.data<T>().data(), out},
+                              {weight.data<T>().data(), weight.size(1)}, dx.mutable_data<T>().data(), {.in_place = true});
+  });
+  return dx;
+}
+
+}  // namespace
+
 Tensor linear(Tensor const& x, Tensor const& weight, Tensor const& bias, Tensor const& residual) {
   require_same_real("linear", x, weight);
   bool const fits = x.rank() > 0 && weight.rank() == 2 && weight.size(1) == x.size(-1);
@@ -162,7 +180,7 @@ Tensor linear(Tensor const& x, Tensor const& weight, Tensor const& bias, Tensor 
   if (residual.defined()) inputs.push_back(residual);
   return record("linear", std::move(inputs), std::move(y), Keep{.inputs = 3U}, [biased = bias.defined()](Step const& s) {
     std::vector<Tensor> gradients(s.inputs.size());
-    if (s.wants(0)) gradients[0] = matmul(s.dy, s.x(1));
+    if (s.wants(0)) gradients[0] = input_gradient(s);
     if (s.wants(1)) gradients[1] = matmul(flat(s.dy), flat(s.x(0)), true, false);
     if (biased && s.wants(2)) gradients[2] = sum_to(s.dy, s.x(2).shape());
     if (std::size_t const last = biased ? 3 : 2; last < s.inputs.size()) gradients[last] = s.dy;

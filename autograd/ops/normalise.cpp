@@ -64,9 +64,10 @@ void forward(Tensor const& x, Tensor const& weight, Tensor const& bias, double e
 }
 
 /// With g = dy·weight: dx = scale (g − [mean g] − x̂ mean(g x̂)); dweight = Σ_rows dy x̂. (dbias = Σ_rows dy is a sum.)
-/// Rows are cut into as many stretches whatever the number of threads is, each with its own partial dweight, added in order.
+/// `adds`: dx is added to. Rows are cut into as many stretches whatever the number of threads is, each with its own partial dweight, added
+/// in order.
 template <class T>
-void backward(Tensor const& x, Tensor const& weight, Tensor const& dy, Statistics const& s, Tensor& dx, Tensor& dweight) {
+void backward(Tensor const& x, Tensor const& weight, Tensor const& dy, Statistics const& s, Tensor& dx, bool adds, Tensor& dweight) {
   std::int64_t const n = x.size(-1);
   std::int64_t const rows = s.scale.elements();
   constexpr std::int64_t stretches = 16;
@@ -91,9 +92,14 @@ void backward(Tensor const& x, Tensor const& weight, Tensor const& dy, Statistic
         Lanes<T> const mean_gx(kernels::sum_row<T>(
                                    n, [&](auto gv, auto wv, auto v) { return gv * wv * ((v - center) * scale); }, g, w, row) /
                                static_cast<T>(n));
-        kernels::transform_row<T>(
-            out + r * n, n, [&](auto gv, auto wv, auto v) { return scale * (gv * wv - mean_g - (v - center) * scale * mean_gx); }, g, w,
-            row);
+        auto const slope = [&](auto gv, auto wv, auto v) { return scale * (gv * wv - mean_g - (v - center) * scale * mean_gx); };
+        T* const to = out + r * n;
+        if (adds) {
+          kernels::transform_row<T>(
+              to, n, [&](auto sum, auto gv, auto wv, auto v) { return sum + slope(gv, wv, v); }, static_cast<T const*>(to), g, w, row);
+        } else {
+          kernels::transform_row<T>(to, n, slope, g, w, row);
+        }
         kernels::transform_row<T>(
             dw, n, [&](auto sum, auto gv, auto v) { return sum + gv * ((v - center) * scale); }, static_cast<T const*>(dw), g, row);
       }
@@ -115,9 +121,11 @@ Tensor normalise(char const* operation, Tensor const& x, Tensor const& weight, T
   y = record_fused(
       operation, std::move(inputs), std::move(y), keep_inputs,
       [statistics](Step const& s) {
-        Tensor dx(s.x(0).shape(), s.dy.dtype());
+        Tensor dx = s.sum_so_far(0);
+        bool const adds = dx.defined();
+        if (!adds) dx = Tensor(s.x(0).shape(), s.dy.dtype());
         Tensor dweight;
-        kernels::with_real(s.dy.dtype(), [&](auto type) { backward<decltype(type)>(s.x(0), s.x(1), s.dy, statistics, dx, dweight); });
+        kernels::with_real(s.dy.dtype(), [&](auto type) { backward<decltype(type)>(s.x(0), s.x(1), s.dy, statistics, dx, adds, dweight); });
         std::vector<Tensor> gradients{dx, dweight};
         if (s.inputs.size() > 2) gradients.push_back(s.wants(2) ? sum_to(s.dy, s.x(2).shape()) : Tensor());
         return gradients;

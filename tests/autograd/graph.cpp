@@ -602,4 +602,29 @@ TEST_SUITE("graph") {
     CHECK(slopes == std::vector<double>{64, 128, 192, 0});
     CHECK(modes == std::vector<int>(4, 200));
   }
+
+  TEST_CASE("gradients that rules add to in place: sums, seeds and shared arrays stay right") {
+    auto const drawn = [](char const* name, Shape const& shape) { return Tensor::normal(shape, Stream(1, name), DType::float64); };
+    Tensor x = drawn("x", {6, 5}), w = drawn("w", {5, 5}), v = drawn("v", {5, 5}), scale_ = drawn("scale", {5});
+    for (Tensor* const leaf : {&x, &w, &v, &scale_}) leaf->set_requires_grad();
+    auto const loss = [&](bool kernels) {
+      auto const project = [&](Tensor const& a, Tensor const& weight) {
+        return kernels ? linear(a, weight, {}) : matmul(a, transpose(weight));
+      };
+      Tensor const h = x * 2.0;
+      Tensor const normed = kernels ? rms_norm(h, scale_) : h * rsqrt(mean(h * h, {-1}, true) + 1e-5) * scale_;
+      Tensor const y = project(normed, w) * project(normed, v) + project(h, w) + project(h, h.size(0) == 6 ? v : w);
+      return sum(y * y + h + (kernels ? linear(h, w, {}, h) : project(h, w) + h));  // h as input and residual of one product
+    };
+    auto const fast = grad({loss(true)}, {x, w, v, scale_});
+    auto const plain = grad({loss(false)}, {x, w, v, scale_});
+    for (std::size_t i = 0; i < fast.size(); ++i) {
+      for (std::int64_t e = 0; e < fast[i].elements(); ++e) CHECK(fast[i].at(e) == doctest::Approx(plain[i].at(e)).epsilon(1e-12));
+    }
+    Tensor const seed = drawn("seed", {6, 5});
+    auto const before = seed.to_vector();
+    Tensor const h = x * 1.0;
+    static_cast<void>(grad({h, linear(h, w, {})}, {x}, {seed, seed}));
+    CHECK(seed.to_vector() == before);  // the caller's array is no place to sum in
+  }
 }

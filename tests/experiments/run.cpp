@@ -6,6 +6,7 @@
 #include <doctest/doctest.h>
 #include <nlohmann/json.hpp>
 
+#include "autograd/products.hpp"
 #include "experiments/config.hpp"
 #include "experiments/train.hpp"
 #include "nn/checkpoint.hpp"
@@ -91,6 +92,39 @@ TEST_SUITE("run") {
       CHECK_MESSAGE(summary.contains(key), key);
     for (auto const* const key : {"revision", "compiler", "processor", "blas", "threads"})
       CHECK_MESSAGE(summary["environment"].contains(key), key);
+  }
+
+  TEST_CASE("products and their precision: other bits, the same every time, and named in the summary") {
+    struct Restored {
+      Products before = products();
+      ~Restored() { set_products(before); }
+    } const restored;
+    Runs const runs;
+    auto const loss = [&](std::string const& name, std::vector<std::string> overrides) {
+      overrides.push_back("name=" + name);
+      overrides.push_back("model.width=64");
+      REQUIRE(runs(overrides) == Exit::done);
+      return rows_of(runs.folder / "runs" / name).back()["validation.loss"].get<double>();
+    };
+    double const plain = loss("plain", {});
+    CHECK(loss("named", {"train.products=openblas", "train.precision=float32"}) == plain);
+    double const other = loss("onednn", {"train.products=onednn"});
+    CHECK(other == doctest::Approx(plain).epsilon(1e-4));
+    auto const summary = json::parse(test::get(runs.folder / "runs" / "onednn" / "summary.json"));
+    CHECK(summary["environment"]["blas"].get<std::string>().find("oneDNN") != std::string::npos);
+    if (has_bfloat16()) {
+      double const rounded = loss("bfloat16", {"train.precision=bfloat16"});
+      CHECK(rounded != plain);
+      CHECK(rounded == doctest::Approx(plain).epsilon(1e-2));
+      CHECK(loss("again", {"train.precision=bfloat16"}) == rounded);
+    } else {
+      CHECK_THROWS_WITH_AS(runs({"train.precision=bfloat16"}), doctest::Contains("train.precision: bfloat16: this processor"), ConfigError);
+    }
+    CHECK(loss("plain-again", {}) == plain);
+    for (std::string const dtype : {"float64", "float32"}) {
+      CHECK_THROWS_WITH_AS(runs({"dtype=" + dtype, std::string("train.precision=") + (dtype == "float64" ? "bfloat16" : "float64")}),
+                           doctest::Contains(("does not go with dtype " + dtype).c_str()), ConfigError);
+    }
   }
 
   TEST_CASE("no steps: the initial weights, evaluated") {
