@@ -2,6 +2,7 @@
 
 #include <bit>
 #include <cmath>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -10,21 +11,21 @@
 namespace heed {
 namespace {
 
-/// Numbers the different pairs (context, token) in the order of their first appearance: an exact hash table with linear probing.
+/// Numbers the different pairs (context, token) in the order of their first appearance: an exact hash table with linear probing. It grows
+/// with what is in it, so that few different pairs stay in the cache however long the text is.
 class PairNumbers {
  public:
-  PairNumbers(std::size_t most, std::int64_t vocabulary)
-      : vocabulary_(static_cast<std::uint64_t>(vocabulary)),
-        slots_(std::bit_ceil(2 * most + 2)),
-        shift_(64 - std::countr_zero(slots_.size())) {}
+  explicit PairNumbers(std::int64_t vocabulary) : vocabulary_(static_cast<std::uint64_t>(vocabulary)), slots_(1024), shift_(64 - 10) {}
 
   std::int32_t add(std::int32_t context, std::int32_t token) {
-    auto& slot = find_slot(context, token);
-    if (slot.number < 0) slot = {key(context, token), size_++};
-    return slot.number;
+    auto& slot = find_slot(key(context, token));
+    if (slot.number >= 0) return slot.number;
+    slot = {key(context, token), size_++};
+    if (2 * static_cast<std::size_t>(size_) > slots_.size()) grow();
+    return size_ - 1;
   }
   /// −1 if the pair was never added.
-  std::int32_t find(std::int32_t context, std::int32_t token) { return find_slot(context, token).number; }
+  std::int32_t find(std::int32_t context, std::int32_t token) { return find_slot(key(context, token)).number; }
   std::int32_t size() const { return size_; }
 
  private:
@@ -35,8 +36,14 @@ class PairNumbers {
   std::uint64_t key(std::int32_t context, std::int32_t token) const {
     return static_cast<std::uint64_t>(context) * vocabulary_ + static_cast<std::uint64_t>(token);
   }
-  Slot& find_slot(std::int32_t context, std::int32_t token) {
-    auto const wanted = key(context, token);
+  void grow() {
+    auto const before = std::exchange(slots_, std::vector<Slot>(2 * slots_.size()));
+    --shift_;
+    for (Slot const& slot : before) {
+      if (slot.number >= 0) find_slot(slot.key) = slot;
+    }
+  }
+  Slot& find_slot(std::uint64_t wanted) {
     auto place = static_cast<std::size_t>((wanted * 0x9e3779b97f4a7c15u) >> shift_);  // Fibonacci hashing
     while (slots_[place].number >= 0 && slots_[place].key != wanted) place = (place + 1) & (slots_.size() - 1);
     return slots_[place];
@@ -77,7 +84,7 @@ std::vector<double> witten_bell(std::span<std::int32_t const> train, std::span<s
   std::vector<double> losses;
 
   for (int order = 1; order <= highest; ++order) {
-    PairNumbers grams(train.size(), vocabulary);
+    PairNumbers grams(vocabulary);
     std::vector<std::int32_t> count, total(static_cast<std::size_t>(contexts)), types(static_cast<std::size_t>(contexts));
     for (std::size_t i = 0; i < train.size(); ++i) {
       if (seen[i] == none) continue;
