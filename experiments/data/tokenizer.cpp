@@ -17,6 +17,11 @@ std::u32string from_utf8(std::string_view text) {
   characters.reserve(text.size());
   for (std::size_t i = 0; i < text.size();) {
     auto const start = i;
+    if (auto const byte = static_cast<unsigned char>(text[i]); byte < 0x80) {
+      characters.push_back(byte);
+      ++i;
+      continue;
+    }
     auto const character = decode_utf8(text, i);
     if (!character) throw Error(fmt::format("not UTF-8 at byte {} (0x{:02X})", start, static_cast<unsigned char>(text[start])));
     characters.push_back(*character);
