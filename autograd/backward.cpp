@@ -147,8 +147,9 @@ void walk(std::vector<Tensor> const& outputs, std::vector<Tensor> seeds, Goal& g
     }
     std::vector<Tensor> const& sources = goal.consume ? inputs : node.inputs;
     for (std::size_t i = 0; i < gradients.size(); ++i) {
-      if (!wanted[i] || !gradients[i].defined() || sums.taken(i)) continue;  // taken: it is in the sum already
+      if (!wanted[i] || !gradients[i].defined()) continue;
       if (anomaly_mode()) check_finite(gradients[i], "the gradient of " + describe(node));
+      if (sums.taken(i)) continue;  // it is in the sum already
       Tensor gradient = fitted(std::move(gradients[i]), sources[i]);
       reach(sources[i].node(), gradient);
     }
