@@ -82,8 +82,8 @@ MultiHead::MultiHead(Scope const& scope, AttentionSettings const& settings, Shap
       output_(scope.at("output"), shape.heads * shape.value_width, shape.width, bias, Initial::weight(residual)),
       attention_(scope, settings, {shape.heads, shape.key_width, shape.context}, dropout, position) {}
 
-Tensor MultiHead::operator()(Tensor const& x, Tensor const& memory, Visibility const& visibility, Pass const& pass,
-                             std::size_t layer, Tensor const& residual) const {
+Tensor MultiHead::operator()(Tensor const& x, Tensor const& memory, Visibility const& visibility, Pass const& pass, std::size_t layer,
+                             Tensor const& residual) const {
   Part const here(part_);
   // Keys are kept turned: what is read once stays where it stood.
   Tensor key = attention_.turned(key_(memory), pass.cache != nullptr ? visibility.offset : 0);
