@@ -55,8 +55,10 @@ class Printer {
  public:
   Printer(BenchOptions const& options, std::ostream& out) : json_(options.json), out_(out) {
     if (json_) return;
-    out_ << fmt::format("a training step of a GPT (2 layers, 4 heads, width 128, 4 x 128 tokens, vocabulary 65; one of them grows), {}\n\n",
-                        threads_in_words());
+    out_ << fmt::format(
+        "a training step of a GPT (2 layers, 4 heads, width 128, 4 x 128 tokens, vocabulary 65; one of them grows, tokens in one row), "
+        "{}\n\n",
+        threads_in_words());
     out_ << fmt::format("{:<22} {:>8} {:>10} {:>10} {:>10} {:>9} {:>9}\n", "what grows", "to", "median ms", "min", "max", "GFLOP/s",
                         "pool MB");
   }
