@@ -17,8 +17,7 @@ std::atomic<std::int64_t> flops{0};
 }  // namespace
 
 void set_products(Products wanted) {
-  if (wanted.bfloat16 && !has_bfloat16())
-    throw Error("bfloat16: this processor has no instructions for its products (AVX512_BF16); train.precision must be left out");
+  if (wanted.bfloat16 && !has_bfloat16()) throw Error("bfloat16: this processor has no instructions for its products (AVX512_BF16)");
   chosen = wanted;
 }
 

@@ -5,8 +5,8 @@
 
 namespace heed {
 
-/// How float32 matrices are multiplied; products of float64 are OpenBLAS's always. A choice of the user (`train.products`,
-/// `train.precision`), never of a clock: the same settings give the same bits.
+/// How float32 matrices are multiplied; products of float64 are OpenBLAS's always. A choice of the user, never of a clock: the same
+/// settings give the same bits.
 struct Products {
   /// onednn: by oneDNN where a fixed table of shapes says that it is faster (autograd/kernels/gemm_onednn.cpp), by OpenBLAS elsewhere.
   enum class Library : std::uint8_t { openblas, onednn } library = Library::openblas;
@@ -20,6 +20,18 @@ void set_products(Products wanted);
 Products products();
 /// Whether set_products() takes bfloat16 here.
 bool has_bfloat16();
+
+/// While it lives, products are made so; then as before.
+class WithProducts {
+ public:
+  explicit WithProducts(Products wanted) : before_(products()) { set_products(wanted); }
+  ~WithProducts() { set_products(before_); }
+  WithProducts(WithProducts const&) = delete;
+  WithProducts& operator=(WithProducts const&) = delete;
+
+ private:
+  Products before_;
+};
 
 /// Floating-point operations of all matrix products since the program began, those of other threads included: 2·n·m·k each.
 std::int64_t product_flops();

@@ -5,7 +5,6 @@
 
 #include <fmt/format.h>
 
-#include "autograd/products.hpp"
 #include "experiments/config.hpp"
 #include "experiments/nearest.hpp"
 #include "experiments/products.hpp"
@@ -38,11 +37,7 @@ Exit bench(BenchOptions const& options, std::ostream& out) {
   if (!options.what.empty()) expect_known("bench", options.what, bench_topics());
   expect_known("--products", options.products, {"openblas", "onednn"});
   expect_known("--precision", options.precision, {"float32", "bfloat16"});
-  struct Restored {
-    Products before = products();
-    ~Restored() { set_products(before); }
-  } const restored;
-  use_products(options.products, options.precision);
+  WithProducts const chosen(products_named(options.products, options.precision));
   for (auto const& topic : topics) {
     if (options.what.empty() || options.what == topic.name) topic.run(options, out);
   }

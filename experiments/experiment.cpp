@@ -140,7 +140,7 @@ TrainedModel open_run(fs::path const& folder) {
   auto const size = vocabulary == checkpoint.metadata.end() ? std::nullopt : positive_number(vocabulary->second);
   std::string const path = (directory / "checkpoint.safetensors").string();
   if (!size) throw FileError(fmt::format("{}: its metadata do not say how large the vocabulary is", path));
-  use_products(run.settings.train.products, run.settings.train.precision.value_or(""));
+  set_products(products_named(run.settings.train.products, run.settings.train.precision.value_or("")));
   run.parameters = std::make_unique<Parameters>(static_cast<std::uint64_t>(run.settings.seed), run.settings.precision());
   run.model = make_model(run.settings.model, *run.parameters, *size);
   try {

@@ -2,10 +2,12 @@
 
 #include <string>
 
+#include "autograd/products.hpp"
+
 namespace heed {
 
-/// Sets products() (autograd/products.hpp) by the words of `train.products` (openblas, onednn) and `train.precision` (bfloat16; anything
-/// else: as the tensors are). Throws Error for bfloat16 on a processor without it.
-void use_products(std::string const& library, std::string const& precision);
+/// The words of `train.products` (openblas, onednn) and `train.precision` (bfloat16; anything else: as the tensors are) as the engine's
+/// setting.
+Products products_named(std::string const& library, std::string const& precision);
 
 }  // namespace heed

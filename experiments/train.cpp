@@ -100,7 +100,8 @@ Trainer::Trainer(LoadedExperiment const& experiment, bool quiet)
       data_(judging(experiment.document, "data", [&] { return open_for(settings_, data_context(experiment, quiet)); })),
       parameters_(static_cast<std::uint64_t>(settings_.seed), settings_.precision(), settings_.init),
       noise_(static_cast<std::uint64_t>(settings_.seed), "dropout") {
-  judging(experiment.document, "train.precision", [&] { use_products(settings_.train.products, settings_.train.precision.value_or("")); });
+  judging(experiment.document, "train.precision",
+          [&] { set_products(products_named(settings_.train.products, settings_.train.precision.value_or(""))); });
   judging(experiment.document, "model", [&] {
     check_memory(experiment, data_->vocabulary());
     model_ = make_model(settings_.model, parameters_, data_->vocabulary());

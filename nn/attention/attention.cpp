@@ -73,13 +73,13 @@ Attention::Scored Attention::scored(Tensor const& query, Tensor const& key, Visi
   return {scores, (*align_)(scores, q, visibility)};
 }
 
-MultiHead::MultiHead(Scope const& scope, AttentionSettings const& settings, Shape const& shape, bool bias, double dropout, double residual,
+MultiHead::MultiHead(Scope const& scope, AttentionSettings const& settings, Shape const& shape, bool bias, double dropout, double share,
                      Position const* position)
     : part_(scope.path()),
       query_(scope.at("query"), shape.width, shape.heads * shape.key_width, bias),
       key_(scope.at("key"), shape.width, shape.heads * shape.key_width, bias),
       value_(scope.at("value"), shape.width, shape.heads * shape.value_width, bias),
-      output_(scope.at("output"), shape.heads * shape.value_width, shape.width, bias, Initial::weight(residual)),
+      output_(scope.at("output"), shape.heads * shape.value_width, shape.width, bias, Initial::weight(share)),
       attention_(scope, settings, {shape.heads, shape.key_width, shape.context}, dropout, position) {}
 
 Tensor MultiHead::operator()(Tensor const& x, Tensor const& memory, Visibility const& visibility, Pass const& pass, std::size_t layer,

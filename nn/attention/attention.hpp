@@ -66,8 +66,8 @@ class MultiHead {
     std::int64_t value_width;  ///< d_v, per head
     std::int64_t context;
   };
-  /// `residual`: the factor on the output projection's initial spread. `position`: as Attention's.
-  MultiHead(Scope const& scope, AttentionSettings const& settings, Shape const& shape, bool bias, double dropout, double residual,
+  /// `share`: the factor on the output projection's initial spread. `position`: as Attention's.
+  MultiHead(Scope const& scope, AttentionSettings const& settings, Shape const& shape, bool bias, double dropout, double share,
             Position const* position = nullptr);
 
   /// x [B, n, width] attends to memory [B, m, width] → [B, n, width]. With a cache, `layer` says whose keys and values to continue;

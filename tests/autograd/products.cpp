@@ -18,18 +18,6 @@ using namespace heed;
 
 namespace {
 
-/// While it lives, products are made so.
-class With {
- public:
-  explicit With(Products wanted) : before_(products()) { set_products(wanted); }
-  ~With() { set_products(before_); }
-  With(With const&) = delete;
-  With& operator=(With const&) = delete;
-
- private:
-  Products before_;
-};
-
 constexpr Products openblas{};
 constexpr Products onednn{Products::Library::onednn, false};
 constexpr Products bfloat16{Products::Library::openblas, true};
@@ -134,7 +122,7 @@ TEST_SUITE("products") {
     for_cases([&](Case const& c) {
       double const first = c.error(same);
       worst_openblas = std::max(worst_openblas, first);
-      With const other(onednn);
+      WithProducts const other(onednn);
       double const second = c.error(same);
       worst_onednn = std::max(worst_onednn, second);
       CHECK(first < 4);
@@ -151,7 +139,7 @@ TEST_SUITE("products") {
   }
 
   TEST_CASE("bfloat16 products are those of rounded factors, summed in float32" * doctest::skip(!has_bfloat16())) {
-    With const chosen(bfloat16);
+    WithProducts const chosen(bfloat16);
     for_cases([&](Case const& c) {
       CHECK(c.error(to_bfloat16) < 4);
       if (c.size.k > 10) CHECK(c.error(same) > 100);  // and not of the factors themselves
@@ -178,7 +166,7 @@ TEST_SUITE("products") {
     Tensor const bias = Tensor::normal({50}, Stream(1, "b"), DType::float32);
     for (Products const& how : {openblas, onednn, bfloat16}) {
       if (how.bfloat16 && !has_bfloat16()) continue;
-      With const chosen(how);
+      WithProducts const chosen(how);
       Tensor const all = linear(x, w, bias);
       for (std::int64_t row = 0; row < 3; ++row) {
         Tensor const one = linear(x.rows(row, 1), w, bias);
@@ -190,7 +178,7 @@ TEST_SUITE("products") {
   TEST_CASE("float64 is OpenBLAS's whatever is chosen") {
     Tensor const x = Tensor::normal({80, 96}, Stream(1, "x"), DType::float64);
     auto const before = matmul(x, x, false, true).to_vector();
-    With const chosen(has_bfloat16() ? bfloat16 : onednn);
+    WithProducts const chosen(has_bfloat16() ? bfloat16 : onednn);
     CHECK(matmul(x, x, false, true).to_vector() == before);
   }
 
@@ -201,7 +189,7 @@ TEST_SUITE("products") {
     w.set_requires_grad();
     auto const gradients = [&] { return grad({sum(tanh(scale(linear(x, w, {}), 0.1)))}, {x, w}); };
     auto const exact = gradients();
-    With const chosen(bfloat16);
+    WithProducts const chosen(bfloat16);
     auto const rounded = gradients();
     for (std::size_t i = 0; i < 2; ++i) {
       double difference = 0, size = 0;
@@ -220,7 +208,7 @@ TEST_SUITE("products") {
     matmul(x, x, false, true);
     CHECK(product_flops() - before == 2 * 10 * 10 * 20);
     CHECK(matrix_library().find("oneDNN") == std::string::npos);
-    With const chosen(onednn);
+    WithProducts const chosen(onednn);
     CHECK(matrix_library().find("oneDNN") != std::string::npos);
   }
 }
