@@ -199,7 +199,7 @@ void Trainer::evaluate(Row& row) {
   if (count == 0) return;
   Validation const score = validate(count, rows);
   score.write(row, "validation");
-  if (auto const optimum = data_->optimum(count * rows)) row.set("validation.excess", score.loss() - *optimum);
+  if (auto const optimum = data_->optimum(count * rows, model_->context())) row.set("validation.excess", score.loss() - *optimum);
   if (average_) {
     WithAverage const averaged(*average_);
     validate(count, rows).write(row, "validation.ema");

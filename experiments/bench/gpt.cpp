@@ -48,10 +48,11 @@ void bench_gpt(BenchOptions const& options, std::ostream& out) {
       if (!options.names.empty() && std::ranges::find(options.names, what) == options.names.end()) continue;
       reset_resident_peak();
       GptSubject subject(size, options.recompute);
-      auto const m = measure(subject.work(what), options.seconds);
+      auto const work = subject.work(what);
+      auto const m = measure(work, options.seconds);
       auto const resident = resident_peak();
       double const tokens_per_second = 1e3 * static_cast<double>(subject.tokens_of(what)) / m.median_ms;
-      double const peak = peak_gflops();
+      auto const [peak, share] = share_of_peak(work, m.product_gflop, options.seconds);
       if (options.json) {
         out << nlohmann::ordered_json{{"what", what},
                                       {"size", size.name},
@@ -67,15 +68,15 @@ void bench_gpt(BenchOptions const& options, std::ostream& out) {
                                       {"gflop", m.product_gflop},
                                       {"gflops", m.gflops()},
                                       {"peak_gflops", peak},
-                                      {"share_of_peak", m.gflops() / peak},
+                                      {"share_of_peak", share},
                                       {"pool_mb", megabytes(m.peak_bytes)},
                                       {"peak_mb", megabytes(resident)}}
                    .dump()
             << '\n';
       } else {
         out << fmt::format("{:<6} {:<8} {:>10.2f} {:>10.2f} {:>10.2f} {:>10.0f} {:>8.3f} {:>8.1f} {:>7.1f}% {:>9.1f} {:>12.1f}\n",
-                           size.name, what, m.median_ms, m.min_ms, m.max_ms, tokens_per_second, m.product_gflop, m.gflops(),
-                           100 * m.gflops() / peak, megabytes(m.peak_bytes), megabytes(resident));
+                           size.name, what, m.median_ms, m.min_ms, m.max_ms, tokens_per_second, m.product_gflop, m.gflops(), 100 * share,
+                           megabytes(m.peak_bytes), megabytes(resident));
       }
       out.flush();
     }

@@ -19,36 +19,80 @@
 
 namespace heed {
 
-Measurement measure(std::function<void()> const& work, double seconds) {
+namespace {
+
+double seconds_of(std::function<void()> const& work) {
   using Clock = std::chrono::steady_clock;
-  auto const timed = [&] {
-    auto const start = Clock::now();
-    work();
-    return std::chrono::duration<double, std::milli>(Clock::now() - start).count();
-  };
+  auto const start = Clock::now();
+  work();
+  return std::chrono::duration<double>(Clock::now() - start).count();
+}
+
+double median(std::vector<double> values) {
+  std::ranges::sort(values);
+  auto const middle = values.size() / 2;
+  return values.size() % 2 == 1 ? values[middle] : (values[middle - 1] + values[middle]) / 2;
+}
+
+/// The products by which the machine's peak is measured.
+class Peak {
+ public:
+  void work() const {
+    NoGrad const quiet;
+    matmul(factor_, factor_);
+  }
+  static constexpr std::int64_t n = 1536;
+  static constexpr double gflop = 2e-9 * n * n * n;
+
+ private:
+  Tensor factor_ = Tensor::uniform({n, n}, Stream(1, "peak"), DType::float32, -1, 1);
+};
+
+/// Repeats for at least 0.05 s: 10⁹ operations a second.
+double gflops_of(std::function<void()> const& work, double gflop) {
+  double total = 0;
+  int repetitions = 0;
+  for (; total < 0.05; ++repetitions) total += seconds_of(work);
+  return repetitions * gflop / total;
+}
+
+}  // namespace
+
+Measurement measure(std::function<void()> const& work, double seconds) {
   reset_memory_peak();
   auto const before = memory_use().live;
   auto const flops_before = product_flops();
-  timed();
+  work();
   Measurement result;
   result.peak_bytes = memory_use().peak - before;
   result.product_gflop = static_cast<double>(product_flops() - flops_before) * 1e-9;
 
   std::vector<double> times;
-  for (double total = 0; times.size() < 3 || total < 1e3 * seconds; total += times.back()) times.push_back(timed());
-  std::ranges::sort(times);
-  auto const middle = times.size() / 2;
-  result.median_ms = times.size() % 2 == 1 ? times[middle] : (times[middle - 1] + times[middle]) / 2;
-  result.min_ms = times.front();
-  result.max_ms = times.back();
+  for (double total = 0; times.size() < 3 || total < seconds; total += times.back()) times.push_back(seconds_of(work));
+  result.median_ms = 1e3 * median(times);
+  result.min_ms = 1e3 * std::ranges::min(times);
+  result.max_ms = 1e3 * std::ranges::max(times);
   result.repetitions = static_cast<int>(times.size());
   return result;
 }
 
 double peak_gflops() {
-  NoGrad const quiet;
-  Tensor const a = Tensor::uniform({1536, 1536}, Stream(1, "peak"), DType::float32, -1, 1);
-  return measure([&] { matmul(a, a); }, 0.5).gflops();
+  Peak const peak;
+  return measure([&] { peak.work(); }, 0.5).gflops();
+}
+
+Share share_of_peak(std::function<void()> const& work, double gflop, double seconds) {
+  Peak const peak;
+  peak.work();
+  std::vector<double> peaks, shares;
+  for (double total = 0; shares.size() < 3 || total < seconds;) {
+    total += seconds_of([&] {
+      double const reached = gflops_of(work, gflop);
+      peaks.push_back(gflops_of([&] { peak.work(); }, Peak::gflop));
+      shares.push_back(reached / peaks.back());
+    });
+  }
+  return {median(peaks), median(shares)};
 }
 
 std::string threads_in_words() { return threads() == 1 ? "1 thread" : fmt::format("{} threads", threads()); }

@@ -24,6 +24,16 @@ Measurement measure(std::function<void()> const& work, double seconds);
 /// else, cut among the threads as every product is.
 double peak_gflops();
 
+/// How near a piece of work comes to peak_gflops().
+struct Share {
+  double peak_gflops = 0;
+  double share = 0;
+};
+
+/// Works and measures the peak by turns, at least 0.05 s each time, for about `seconds` and three turns at least: a machine whose speed
+/// changes does so for both. The medians over the turns; `gflop`: of products in one repetition, 10⁹ operations.
+Share share_of_peak(std::function<void()> const& work, double gflop, double seconds);
+
 /// Memory that the system holds resident for this process, in bytes: the most since reset_resident_peak().
 std::int64_t resident_peak();
 /// Gives idle memory back and starts the peak again from what is resident now.

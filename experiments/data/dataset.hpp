@@ -50,9 +50,11 @@ class Dataset {
   /// For summary.json: the hashes of the files and what is known of the data ("sha256", "tokens", "ngram": {"1": nats, …},
   /// "entropy": nats per token), all in nats per token of the validation split.
   virtual nlohmann::json describe() const = 0;
-  /// The least loss that any model can expect on the first `rows` rows of the validation data, in nats per token, where it is known:
-  /// −log P of their tokens under the distribution that they were drawn from.
-  virtual std::optional<double> optimum(std::int64_t rows) const { return static_cast<void>(rows), std::nullopt; }
+  /// The least loss that any model can expect on the first `rows` rows of the validation data, of `context` tokens, in nats per token,
+  /// where it is known: −log P of their tokens under the distribution that they were drawn from.
+  virtual std::optional<double> optimum(std::int64_t rows, std::int64_t context) const {
+    return static_cast<void>(rows), static_cast<void>(context), std::nullopt;
+  }
   /// Reference losses in nats per token to show beside a model's validation loss: {"5-gram", 1.669}, {"entropy", 1.234}.
   virtual std::vector<std::pair<std::string, double>> yardsticks() const { return {}; }
 };

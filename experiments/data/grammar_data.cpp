@@ -21,6 +21,24 @@ constexpr std::int32_t eos = 0;
 constexpr std::array<std::size_t, 7> distances{1, 2, 3, 4, 5, 9, 17};
 std::int64_t range_of(std::size_t distance) { return std::ranges::upper_bound(distances, distance) - distances.begin() - 1; }
 
+Batch padding(std::int64_t rows, std::int64_t context) {
+  return {Tensor::full({rows, context}, eos, DType::int64), Tensor::full({rows, context}, -1, DType::int64), {}, {}};
+}
+
+/// A sentence and its <eos> from place `at` of a row on, as far as there is room; returns the place after them.
+std::int64_t put_sentence(Batch& batch, std::int64_t row, std::int64_t at, std::vector<std::int32_t> const& words) {
+  auto const context = batch.inputs.size(1), length = std::ssize(words);
+  auto const begin = static_cast<std::size_t>(row * context);
+  auto const inputs = batch.inputs.mutable_data<std::int64_t>().subspan(begin);
+  auto const targets = batch.targets.mutable_data<std::int64_t>().subspan(begin);
+  for (std::int64_t i = 0; i <= length && at + i < context; ++i) {
+    auto const place = static_cast<std::size_t>(at + i);
+    inputs[place] = i == 0 ? eos : words[static_cast<std::size_t>(i - 1)] + 1;
+    targets[place] = i == length ? eos : words[static_cast<std::size_t>(i)] + 1;
+  }
+  return at + length + 1;
+}
+
 std::unique_ptr<Dataset> open_grammar(GrammarSettings const& settings, DataContext const& context) {
   auto const path = settings.path ? locate(*settings.path, context) : shipped("english.yaml");
   auto const text = read_text(path);
@@ -40,6 +58,7 @@ std::vector<Field> GrammarSettings::fields() {
            .help = "sentences of more words are left out; model.context must be larger",
            .least = 1,
            .greatest = 1000},
+          {.name = "pack", .target = &pack, .help = "as many sentences in a row as there is room for, instead of one and padding"},
           {.name = "validation",
            .target = &validation,
            .help = "number of held-out sentences, the same for every seed",
@@ -77,9 +96,24 @@ GrammarDataset::GrammarDataset(Grammar grammar, std::string origin, std::string 
   }
 }
 
-std::optional<double> GrammarDataset::optimum(std::int64_t rows) const {
-  auto const count = static_cast<std::size_t>(std::clamp<std::int64_t>(rows, 1, settings_.validation));
+double GrammarDataset::information_per_token(std::int64_t sentences) const {
+  auto const count = static_cast<std::size_t>(sentences);
   return information_[count] / static_cast<double>(held_out_tokens_[count]);
+}
+
+std::optional<double> GrammarDataset::optimum(std::int64_t rows, std::int64_t context) const {
+  auto const first = held_out_rows(context);
+  return information_per_token(first[static_cast<std::size_t>(std::clamp<std::int64_t>(rows, 1, std::ssize(first) - 1))]);
+}
+
+std::vector<std::int64_t> GrammarDataset::held_out_rows(std::int64_t context) const {
+  std::vector<std::int64_t> first{0};
+  for (std::int64_t i = 1; i <= settings_.validation; ++i) {
+    auto const tokens = held_out_tokens_[static_cast<std::size_t>(i)] - held_out_tokens_[static_cast<std::size_t>(first.back())];
+    if (i - first.back() > 1 && (!settings_.pack || tokens > context)) first.push_back(i - 1);
+  }
+  first.push_back(settings_.validation);
+  return first;
 }
 
 Grammar::Sentence GrammarDataset::held_out(std::int64_t number) const {
@@ -92,44 +126,53 @@ void GrammarDataset::check_context(std::int64_t context) const {
                           context, settings_.longest, settings_.longest + 1, context - 1));
 }
 
-void GrammarDataset::fill_row(Batch& batch, std::int64_t row, std::vector<std::int32_t> const& words) const {
-  auto const context = batch.inputs.size(1);
-  auto const inputs = batch.inputs.mutable_data<std::int64_t>().subspan(static_cast<std::size_t>(row * context));
-  auto const targets = batch.targets.mutable_data<std::int64_t>().subspan(static_cast<std::size_t>(row * context));
-  for (std::size_t i = 0; i < words.size(); ++i) inputs[i + 1] = targets[i] = words[i] + 1;
-  targets[words.size()] = eos;
-}
-
 Batch GrammarDataset::training(std::int64_t index, std::int64_t batch, std::int64_t context) const {
   check_context(context);
-  Batch result{Tensor::full({batch, context}, eos, DType::int64), Tensor::full({batch, context}, -1, DType::int64), {}, {}};
+  Batch result = padding(batch, context);
   Stream const stream(seed_, "data");
-  for (std::int64_t row = 0; row < batch; ++row)
-    fill_row(result, row, grammar_.sample(stream.child(static_cast<std::uint64_t>(index * batch + row)), settings_.longest).words);
+  for (std::int64_t row = 0; row < batch; ++row) {
+    auto const draws = stream.child(static_cast<std::uint64_t>(index * batch + row));
+    if (!settings_.pack) {
+      put_sentence(result, row, 0, grammar_.sample(draws, settings_.longest).words);
+      continue;
+    }
+    std::int64_t at = 0;
+    for (std::uint64_t i = 0; at < context; ++i)
+      at = put_sentence(result, row, at, grammar_.sample(draws.child(i), settings_.longest).words);
+  }
   return result;
 }
 
-std::int64_t GrammarDataset::validation_batches(std::int64_t batch, std::int64_t) const {
-  return (settings_.validation + batch - 1) / batch;
+std::int64_t GrammarDataset::validation_batches(std::int64_t batch, std::int64_t context) const {
+  auto const rows = std::ssize(held_out_rows(context)) - 1;
+  return (rows + batch - 1) / batch;
 }
 
 Batch GrammarDataset::validation(std::int64_t index, std::int64_t batch, std::int64_t context) const {
   check_context(context);
-  auto const first = index * batch, rows = std::min(batch, settings_.validation - first);
+  auto const sentences = held_out_rows(context);
+  auto const first = index * batch, rows = std::min(batch, std::ssize(sentences) - 1 - first);
   if (index < 0 || rows <= 0)
     throw Error(fmt::format("validation batch {} of {} does not exist", index, validation_batches(batch, context)));
-  Batch result{Tensor::full({rows, context}, eos, DType::int64), Tensor::full({rows, context}, -1, DType::int64), {}, {}};
-  bool const agrees = !grammar_.agreement_values().empty();
-  if (agrees) result.groups = Tensor::full({rows, context}, -1, DType::int64);
+  Batch result = padding(rows, context);
+  if (!grammar_.agreement_values().empty()) result.groups = Tensor::full({rows, context}, -1, DType::int64);
   for (std::int64_t row = 0; row < rows; ++row) {
-    auto const sentence = held_out(first + row);
-    fill_row(result, row, sentence.words);
-    if (!agrees) continue;
-    auto const groups = result.groups.mutable_data<std::int64_t>().subspan(static_cast<std::size_t>(row * context));
-    for (auto const& [from, to] : sentence.agreements)
-      if (grammar_.agreement_values()[static_cast<std::size_t>(sentence.words[to])] >= 0) groups[to] = range_of(to - from);
+    auto const number = static_cast<std::size_t>(first + row);
+    fill_held_out(result, row, sentences[number], sentences[number + 1]);
   }
   return result;
+}
+
+void GrammarDataset::fill_held_out(Batch& batch, std::int64_t row, std::int64_t first, std::int64_t end) const {
+  for (std::int64_t number = first, at = 0; number < end; ++number) {
+    auto const sentence = held_out(number);
+    if (batch.groups.defined()) {
+      auto const groups = batch.groups.mutable_data<std::int64_t>().subspan(static_cast<std::size_t>(row * batch.groups.size(1) + at));
+      for (auto const& [from, to] : sentence.agreements)
+        if (grammar_.agreement_values()[static_cast<std::size_t>(sentence.words[to])] >= 0) groups[to] = range_of(to - from);
+    }
+    at = put_sentence(batch, row, at, sentence.words);
+  }
 }
 
 TargetGroups GrammarDataset::groups() const {
@@ -173,7 +216,7 @@ std::vector<double> const& GrammarDataset::ngram_losses() const {
 std::vector<std::pair<std::string, double>> GrammarDataset::yardsticks() const {
   std::vector<std::pair<std::string, double>> result;
   for (auto loss : ngram_losses()) result.emplace_back(fmt::format("{}-gram", result.size() + 1), loss);
-  result.emplace_back("exact", *optimum(settings_.validation));
+  result.emplace_back("exact", information_per_token(settings_.validation));
   result.emplace_back("entropy", up_to_.entropy / (up_to_.expected_length + 1));
   return result;
 }
@@ -189,7 +232,7 @@ nlohmann::json GrammarDataset::describe() const {
                         {"tokens_per_sentence", up_to_.expected_length + 1},
                         {"tokens", {{"validation", held_out_tokens_.back()}}},
                         {"entropy", up_to_.entropy / (up_to_.expected_length + 1)},
-                        {"exact", *optimum(settings_.validation)}};
+                        {"exact", information_per_token(settings_.validation)}};
   auto const& losses = ngram_losses();
   for (std::size_t order = 0; order < losses.size(); ++order) result["ngram"][std::to_string(order + 1)] = losses[order];
   return result;

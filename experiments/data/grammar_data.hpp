@@ -17,23 +17,26 @@ namespace heed {
 struct GrammarSettings : Settings {
   std::optional<std::string> path;
   std::int64_t longest = 31;
+  bool pack = false;
   std::int64_t validation = 2'000;
   std::int64_t ngram_sentences = 100'000;
 
   std::vector<Field> fields() override;
 };
 
-/// Sentences of at most `longest` words, drawn from a grammar and given that they are so short. One sentence a row: the inputs are <eos>
-/// and its words, the targets its words and <eos>, so that a row's loss is −log P of the whole sentence; the rest is padded with
-/// inputs <eos> and targets −1. Token 0 is <eos>, token w + 1 is word w of the grammar. Training sentences come without end; the held-out
-/// ones are the same for every seed.
+/// Sentences of at most `longest` words, drawn from a grammar and given that they are so short. The inputs are <eos> and a sentence's
+/// words, the targets its words and <eos>, so that their loss is −log P of the whole sentence. One sentence a row, the rest padded with
+/// inputs <eos> and targets −1; or, packed, one sentence after the other: what was drawn before says nothing of what comes, so that −log P
+/// is still the least loss, and a model has to find out how far back to look. Packed training rows are cut off where they are full, since
+/// to leave out what does not fit would favour short sentences there; held-out sentences stay whole. Token 0 is <eos>, token w + 1 is word
+/// w of the grammar. Training sentences come without end; the held-out ones are the same for every seed.
 class GrammarDataset : public Dataset {
  public:
   /// `origin` names the grammar in messages. Throws FileError if hardly any sentence is so short or a sentence is ambiguous.
   GrammarDataset(Grammar grammar, std::string origin, std::string sha256, GrammarSettings const& settings, std::uint64_t seed);
 
   std::int64_t vocabulary() const override { return tokenizer_.vocabulary(); }
-  /// Row r is the sentence drawn from Stream(seed, "data").child(index · batch + r).
+  /// Row r is the sentence drawn from Stream(seed, "data").child(index · batch + r) or, packed, those drawn from its children 0, 1, …
   Batch training(std::int64_t index, std::int64_t batch, std::int64_t context) const override;
   std::int64_t validation_batches(std::int64_t batch, std::int64_t context) const override;
   Batch validation(std::int64_t index, std::int64_t batch, std::int64_t context) const override;
@@ -47,11 +50,14 @@ class GrammarDataset : public Dataset {
   /// {"1-gram", …} … {"6-gram", …}, counted on `ngram_sentences` other sentences; {"exact", mean −log P of the held-out sentences},
   /// what the best model of all would reach on them; {"entropy", its expectation}. All in nats per token, <eos> included.
   std::vector<std::pair<std::string, double>> yardsticks() const override;
-  /// Mean −log P per token of the first `rows` held-out sentences.
-  std::optional<double> optimum(std::int64_t rows) const override;
+  /// Mean −log P per token of the sentences in the first `rows` held-out rows.
+  std::optional<double> optimum(std::int64_t rows, std::int64_t context) const override;
 
  private:
-  void fill_row(Batch& batch, std::int64_t row, std::vector<std::int32_t> const& words) const;
+  double information_per_token(std::int64_t sentences) const;
+  /// Row r of the held-out data has the sentences from number [r] to [r + 1].
+  std::vector<std::int64_t> held_out_rows(std::int64_t context) const;
+  void fill_held_out(Batch& batch, std::int64_t row, std::int64_t first, std::int64_t end) const;
   void check_context(std::int64_t context) const;
   Grammar::Sentence held_out(std::int64_t number) const;
   std::vector<double> const& ngram_losses() const;

@@ -51,6 +51,8 @@ struct Case {
   float left(std::int64_t i, std::int64_t j) const { return a[static_cast<std::size_t>(at ? j * leading_a + i : i * leading_a + j)]; }
   float right(std::int64_t i, std::int64_t j) const { return b[static_cast<std::size_t>(bt ? j * leading_b + i : i * leading_b + j)]; }
 
+  float alpha = 0.5F, beta = 2;
+
   /// In float64; f is done to the factors. Second: Σ |a b|, by which rounding is measured.
   template <class F>
   std::pair<double, double> expected(std::int64_t i, std::int64_t j, F const& f) const {
@@ -61,14 +63,14 @@ struct Case {
       size_of_terms += std::abs(term);
     }
     double const old = double{c[static_cast<std::size_t>(i * leading_c + j)]};
-    return {0.5 * sum + 2 * old, 0.5 * size_of_terms + 2 * std::abs(old)};
+    return {double{alpha} * sum + double{beta} * old, double{alpha} * size_of_terms + double{beta} * std::abs(old)};
   }
 
   /// The largest error of a product made as products() says, in units of float32's precision and of what was summed.
   template <class F>
   double error(F const& f) const {
     auto out = c;
-    kernels::gemm<float>(size.n, size.m, size.k, 0.5F, {a.data(), leading_a, at}, {b.data(), leading_b, bt}, 2.0F, out.data(), leading_c);
+    kernels::gemm<float>(size.n, size.m, size.k, alpha, {a.data(), leading_a, at}, {b.data(), leading_b, bt}, beta, out.data(), leading_c);
     double worst = 0;
     for (std::int64_t i = 0; i < size.n; ++i) {
       for (std::int64_t j = 0; j < leading_c; ++j) {
@@ -108,7 +110,12 @@ void for_cases(Body const& body) {
         CAPTURE(size.k);
         CAPTURE(transpose_a);
         CAPTURE(transpose_b);
-        body(Case(size, transpose_a, transpose_b));
+        for (auto const& [alpha, beta] : {std::pair{0.5F, 2.0F}, {1.0F, 0.0F}, {1.0F, 1.0F}}) {
+          Case one(size, transpose_a, transpose_b);
+          one.alpha = alpha;
+          one.beta = beta;
+          body(one);
+        }
       }
     }
   }

@@ -294,6 +294,67 @@ rules:
                          Error);
   }
 
+  TEST_CASE("packed rows: sentence after sentence; training cuts the last off, held-out ones stay whole") {
+    GrammarSettings settings;
+    settings.validation = 60;
+    settings.pack = true;
+    auto const data = dataset(settings);
+    auto const batch = data.training(3, 5, 70);
+    auto const inputs = values(batch.inputs), targets = values(batch.targets);
+    for (std::size_t row = 0; row < 5; ++row) {
+      CHECK(inputs[row * 70] == 0);
+      for (std::size_t i = row * 70; i + 1 < (row + 1) * 70; ++i) CHECK(inputs[i + 1] == targets[i]);
+      // The first sentence of a row is drawn from the first child of the row's stream, and so on.
+      auto const draws = Stream(1, "data").child(15 + row);
+      std::vector<std::int64_t> expected;
+      for (std::uint64_t s = 0; expected.size() < 70; ++s) {
+        for (auto word : english().sample(draws.child(s), 31).words) expected.push_back(word + 1);
+        expected.push_back(0);
+      }
+      CHECK(std::equal(expected.begin(), expected.begin() + 70, targets.begin() + static_cast<std::ptrdiff_t>(row * 70)));
+    }
+
+    settings.pack = false;
+    std::vector<std::int64_t> one_a_row, packed, groups, packed_groups;
+    auto const append = [](std::vector<std::int64_t>& list, Tensor const& kept, Tensor const& all) {
+      auto const tokens = values(kept), others = values(all);
+      for (std::size_t i = 0; i < tokens.size(); ++i)
+        if (tokens[i] >= 0) list.push_back(others[i]);
+    };
+    auto const whole = dataset(settings).validation(0, 60, 70);
+    append(one_a_row, whole.targets, whole.targets);
+    append(groups, whole.targets, whole.groups);
+    auto const batches = data.validation_batches(4, 70);
+    CHECK(batches * 4 < 60 / 2);
+    for (std::int64_t i = 0; i < batches; ++i) {
+      auto const part = data.validation(i, 4, 70);
+      append(packed, part.targets, part.targets);
+      append(packed_groups, part.targets, part.groups);
+      CHECK(values(part.inputs)[0] == 0);
+    }
+    CHECK(packed == one_a_row);
+    CHECK(packed_groups == groups);
+    CHECK_THROWS_AS(data.validation(batches, 4, 70), Error);
+
+    // The least loss of the first rows is that of the sentences in them.
+    auto const first = values(data.validation(0, 2, 70).targets);
+    double surprise = 0, tokens = 0;
+    std::vector<std::int32_t> sentence;
+    for (auto target : first) {
+      if (target < 0) continue;
+      ++tokens;
+      if (target > 0) {
+        sentence.push_back(static_cast<std::int32_t>(target - 1));
+        continue;
+      }
+      surprise -= english().log_probability(sentence) - std::log(english().up_to(31).probability);
+      sentence.clear();
+    }
+    CHECK(sentence.empty());
+    CHECK(data.optimum(2, 70).value() == doctest::Approx(surprise / tokens).epsilon(1e-10));
+    CHECK(data.optimum(1000, 70).value() == doctest::Approx(data.describe()["exact"].get<double>()).epsilon(1e-12));
+  }
+
   TEST_CASE("the exact loss is that of the held-out rows") {
     GrammarSettings settings;
     settings.validation = 300;
