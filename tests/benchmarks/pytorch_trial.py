@@ -11,8 +11,8 @@ import torch
 import torch.nn as nn
 import torch.nn.functional as F
 
-LAYERS, HEADS, WIDTH, CONTEXT, BATCH, VOCABULARY = 2, 2, 64, 32, 32, 112
-STEPS, WARMUP, HIGH, LOW, EVERY, VALIDATION = 600, 60, 3e-3, 3e-4, 100, 50
+LAYERS, HEADS, WIDTH, CONTEXT, BATCH, VOCABULARY = 2, 2, 64, 128, 8, 112
+STEPS, WARMUP, HIGH, LOW, EVERY, VALIDATION = 600, 60, 3e-3, 3e-4, 100, 34
 
 
 class Attention(nn.Module):
@@ -20,7 +20,10 @@ class Attention(nn.Module):
         super().__init__()
         self.query, self.key, self.value, self.output = (nn.Linear(WIDTH, WIDTH) for _ in range(4))
         self.vector = nn.Parameter(torch.randn(HEADS, 1, 1, WIDTH // HEADS) * 0.02) if score == "additive" else None
-        self.register_buffer("hidden", torch.tril(torch.ones(CONTEXT, CONTEXT)) == 0)
+        distance = torch.arange(CONTEXT)[:, None] - torch.arange(CONTEXT)
+        slopes = 2.0 ** (-8.0 / HEADS * torch.arange(1, HEADS + 1))
+        bias = -slopes[:, None, None] * distance  # ALiBi
+        self.register_buffer("bias", bias.masked_fill(distance < 0, -math.inf))
 
     def forward(self, x):
         B, T, C = x.shape
@@ -29,7 +32,7 @@ class Attention(nn.Module):
             scores = q @ k.transpose(-2, -1) / math.sqrt(k.shape[-1])
         else:
             scores = (torch.tanh(q[:, :, :, None] + k[:, :, None]) * self.vector).sum(-1)
-        weights = F.softmax(scores.masked_fill(self.hidden[:T, :T], -math.inf), -1)
+        weights = F.softmax(scores + self.bias, -1)
         return self.output((weights @ v).transpose(1, 2).reshape(B, T, C))
 
 
@@ -47,11 +50,11 @@ class Block(nn.Module):
 class GPT(nn.Module):
     def __init__(self, score):
         super().__init__()
-        self.token, self.place = nn.Embedding(VOCABULARY, WIDTH), nn.Embedding(CONTEXT, WIDTH)
+        self.token = nn.Embedding(VOCABULARY, WIDTH)
         self.blocks, self.norm = nn.Sequential(*(Block(score) for _ in range(LAYERS))), nn.LayerNorm(WIDTH)
 
     def forward(self, tokens, targets):
-        x = self.norm(self.blocks(self.token(tokens) + self.place(torch.arange(tokens.shape[1]))))
+        x = self.norm(self.blocks(self.token(tokens)))
         return F.cross_entropy((x @ self.token.weight.T).flatten(0, 1), targets.flatten())
 
 
