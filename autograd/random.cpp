@@ -2,12 +2,12 @@
 
 #include <algorithm>
 #include <array>
-#include <cmath>
 #include <numbers>
 
 #include <Random123/philox.h>
 
 #include "autograd/error.hpp"
+#include "autograd/kernels/rows.hpp"
 
 namespace heed {
 
@@ -20,12 +20,6 @@ Philox::ctr_type block_of(std::uint64_t key, std::uint64_t i) {
   Philox::ctr_type const counter = {{static_cast<std::uint32_t>(i), static_cast<std::uint32_t>(i >> 32), 0, 0}};
   Philox::key_type const words = {{static_cast<std::uint32_t>(key), static_cast<std::uint32_t>(key >> 32)}};
   return Philox()(counter, words);
-}
-
-/// Draw i: the block's words as two of 64 bits.
-std::pair<std::uint64_t, std::uint64_t> draw(std::uint64_t key, std::uint64_t i) {
-  auto const block = block_of(key, i);
-  return {std::uint64_t{block[1]} << 32 | block[0], std::uint64_t{block[3]} << 32 | block[2]};
 }
 
 /// SplitMix64's finaliser: spreads a change of one bit over the whole word.
@@ -42,7 +36,81 @@ std::uint64_t derive(std::uint64_t key, std::string_view name) {
   return mix(hash);
 }
 
+/// Two words as one of 64 bits.
+std::uint64_t joined(std::uint32_t low, std::uint32_t high) { return std::uint64_t{high} << 32 | low; }
+
 double unit(std::uint64_t bits) { return static_cast<double>(bits >> 11) * 0x1p-53; }
+
+constexpr std::size_t together = 16;
+
+/// Draws first … first + 15, each as two words of 64 bits.
+struct Draws {
+  alignas(64) std::array<std::uint64_t, together> low, high;
+};
+
+using Words = xsimd::batch<std::uint64_t>;
+
+/// The 64-bit products of the words' lower halves with m.
+Words multiply(Words const& a, std::uint64_t m) {
+#ifdef __AVX512F__
+  return _mm512_mul_epu32(a, Words(m));
+#else
+  return _mm256_mul_epu32(a, Words(m));
+#endif
+}
+
+// Philox as block_of has it, a batch of counters at a time; tests hold the one against the other. Each of a block's four words is the lower
+// half of a 64-bit word. What is in the upper halves does not matter until the end.
+Draws draws_from(std::uint64_t key, std::uint64_t first) {
+  constexpr std::size_t batches = together / Words::size;
+  Draws draws;
+  for (std::size_t k = 0; k < together; ++k) draws.low[k] = first + k;
+  std::array<Words, batches> a, b, c, d;
+  for (std::size_t k = 0; k < batches; ++k) {
+    a[k] = Words::load_aligned(&draws.low[k * Words::size]);
+    b[k] = a[k] >> 32;
+    c[k] = d[k] = Words(0);
+  }
+  auto key0 = static_cast<std::uint32_t>(key), key1 = static_cast<std::uint32_t>(key >> 32);
+  for (int round = 0; round < 10; ++round, key0 += PHILOX_W32_0, key1 += PHILOX_W32_1) {
+    for (std::size_t k = 0; k < batches; ++k) {
+      Words const p = multiply(a[k], PHILOX_M4x32_0), q = multiply(c[k], PHILOX_M4x32_1);
+      a[k] = (q >> 32) ^ b[k] ^ Words(key0);
+      b[k] = q;
+      c[k] = (p >> 32) ^ d[k] ^ Words(key1);
+      d[k] = p;
+    }
+  }
+  Words const half(0xffffffffU);
+  for (std::size_t k = 0; k < batches; ++k) {
+    ((a[k] & half) | (b[k] << 32)).store_aligned(&draws.low[k * Words::size]);
+    ((c[k] & half) | (d[k] << 32)).store_aligned(&draws.high[k * Words::size]);
+  }
+  return draws;
+}
+
+using Doubles = kernels::Lanes<double>;
+
+/// cos(2πv) for v in [0, 1]. The nearest quarter turn is taken off, exactly, by hand: xsimd's own reduction would choose between formulas
+/// by what else the batch holds, and an element's bits would depend on its neighbours.
+Doubles cos_of_turns(Doubles const& v) {
+  Doubles const quarters = xsimd::nearbyint(4.0 * v);
+  auto const [sin, cos] = xsimd::sincos((v - 0.25 * quarters) * (2 * std::numbers::pi));  // of at most π/4
+  auto const is = [&](double quarter) { return quarters == Doubles(quarter); };
+  Doubles const value = xsimd::select(is(1) | is(3), sin, cos);
+  return xsimd::select(is(1) | is(2), -value, value);
+}
+
+/// The normals of draws first … first + 15. One function for all, so that compilers make one piece of code, with the same bits, of it.
+[[gnu::noinline]] void normals_from(std::uint64_t key, std::uint64_t first, double* out) {
+  Draws const draws = draws_from(key, first);
+  alignas(64) std::array<double, together> u, v;
+  for (std::size_t k = 0; k < together; ++k) u[k] = unit(draws.low[k]), v[k] = unit(draws.high[k]);
+  for (std::size_t k = 0; k < together; k += Doubles::size) {
+    Doubles const radius = xsimd::sqrt(-2.0 * xsimd::log(1.0 - Doubles::load_aligned(&u[k])));
+    (radius * cos_of_turns(Doubles::load_aligned(&v[k]))).store_unaligned(out + k);
+  }
+}
 
 }  // namespace
 
@@ -52,40 +120,36 @@ Stream Stream::child(std::string_view name) const { return Stream(derive(key_, n
 
 Stream Stream::child(std::uint64_t index) const { return Stream(mix(key_ + 0x9e3779b97f4a7c15U * (index + 1))); }
 
-std::uint64_t Stream::bits(std::uint64_t i) const { return draw(key_, i).first; }
+std::uint64_t Stream::bits(std::uint64_t i) const {
+  auto const block = block_of(key_, i);
+  return joined(block[0], block[1]);
+}
 
 double Stream::uniform(std::uint64_t i) const { return unit(bits(i)); }
 
 double Stream::normal(std::uint64_t i) const {
-  auto const [a, b] = draw(key_, i);
-  return std::sqrt(-2 * std::log(1 - unit(a))) * std::cos(2 * std::numbers::pi * unit(b));
+  double value = 0;
+  normals(i, {&value, 1});
+  return value;
 }
 
-// Sixteen blocks at a time, in loops that compilers turn into vector instructions; the same words as block_of, which tests hold them
-// against.
+void Stream::normals(std::uint64_t first, std::span<double> out) const {
+  for (; out.size() >= together; out = out.subspan(together), first += together) normals_from(key_, first, out.data());
+  if (out.empty()) return;
+  std::array<double, together> rest;
+  normals_from(key_, first, rest.data());
+  std::copy_n(rest.begin(), out.size(), out.begin());
+}
+
 void Stream::words(std::uint64_t first, std::span<std::uint32_t> out) const {
-  constexpr std::size_t lanes = 16;
-  using Lanes = std::array<std::uint32_t, lanes>;
-  std::size_t done = 0;
-  for (; done + 4 * lanes <= out.size(); done += 4 * lanes, first += lanes) {
-    Lanes a, b, c{}, d{};
-    for (std::size_t k = 0; k < lanes; ++k)
-      a[k] = static_cast<std::uint32_t>(first + k), b[k] = static_cast<std::uint32_t>((first + k) >> 32);
-    auto key0 = static_cast<std::uint32_t>(key_), key1 = static_cast<std::uint32_t>(key_ >> 32);
-    for (int round = 0; round < 10; ++round, key0 += PHILOX_W32_0, key1 += PHILOX_W32_1) {
-      for (std::size_t k = 0; k < lanes; ++k) {
-        std::uint64_t const p = std::uint64_t{PHILOX_M4x32_0} * a[k], q = std::uint64_t{PHILOX_M4x32_1} * c[k];
-        a[k] = static_cast<std::uint32_t>(q >> 32) ^ b[k] ^ key0;
-        b[k] = static_cast<std::uint32_t>(q);
-        c[k] = static_cast<std::uint32_t>(p >> 32) ^ d[k] ^ key1;
-        d[k] = static_cast<std::uint32_t>(p);
-      }
+  for (; out.size() >= 4 * together; out = out.subspan(4 * together), first += together) {
+    Draws const draws = draws_from(key_, first);
+    for (std::size_t k = 0; k < together; ++k) {
+      out[4 * k] = static_cast<std::uint32_t>(draws.low[k]), out[4 * k + 1] = static_cast<std::uint32_t>(draws.low[k] >> 32);
+      out[4 * k + 2] = static_cast<std::uint32_t>(draws.high[k]), out[4 * k + 3] = static_cast<std::uint32_t>(draws.high[k] >> 32);
     }
-    std::uint32_t* const words = out.data() + done;
-    for (std::size_t k = 0; k < lanes; ++k) words[4 * k] = a[k], words[4 * k + 1] = b[k], words[4 * k + 2] = c[k], words[4 * k + 3] = d[k];
   }
-  for (; done + 4 <= out.size(); done += 4, ++first)
-    std::ranges::copy(block_of(key_, first), out.begin() + static_cast<std::ptrdiff_t>(done));
+  for (; out.size() >= 4; out = out.subspan(4), ++first) std::ranges::copy(block_of(key_, first), out.begin());
 }
 
 std::uint64_t Stream::below(std::uint64_t i, std::uint64_t n) const {

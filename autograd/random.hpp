@@ -21,8 +21,11 @@ class Stream {
   std::uint64_t bits(std::uint64_t i) const;
   /// Uniform in [0, 1), 53 bits.
   double uniform(std::uint64_t i) const;
-  /// Standard normal (Box–Muller over the two halves of draw i).
+  /// Standard normal: Box–Muller, √(−2 ln(1 − u)) cos(2πv) with u and v uniform, the two halves of draw i. To 4 ulp, by the
+  /// engine's own logarithm and cosine: no C library has a say in its bits.
   double normal(std::uint64_t i) const;
+  /// out[k] = normal(first + k), bit for bit, many at a time.
+  void normals(std::uint64_t first, std::span<double> out) const;
   /// The 32-bit words of draws first, first + 1, …, four each: bits in bulk. The number of words is a multiple of four.
   void words(std::uint64_t first, std::span<std::uint32_t> out) const;
   /// Uniform integer in [0, n), unbiased to 2⁻⁶⁴ n; throws Error if n is 0.

@@ -1,7 +1,9 @@
 #include "autograd/tensor.hpp"
 
 #include <algorithm>
+#include <array>
 #include <numeric>
+#include <span>
 
 #include <fmt/format.h>
 
@@ -115,7 +117,20 @@ Tensor Tensor::of(std::vector<std::int64_t> const& values, Shape const& shape) {
 }
 
 Tensor Tensor::normal(Shape const& shape, Stream const& stream, DType dtype) {
-  return generated(shape, dtype, 30, [&](std::int64_t i) { return stream.normal(static_cast<std::uint64_t>(i)); });
+  Tensor result(shape, dtype);
+  with_type(dtype, [&](auto type) {
+    using T = decltype(type);
+    T* const out = result.mutable_data<T>().data();
+    parallel_for(result.elements(), 5, [&](std::int64_t begin, std::int64_t end) {
+      std::array<double, 256> some;
+      for (auto i = begin; i < end; i += static_cast<std::int64_t>(some.size())) {
+        std::span const values(some.data(), std::min(some.size(), static_cast<std::size_t>(end - i)));
+        stream.normals(static_cast<std::uint64_t>(i), values);
+        std::ranges::transform(values, out + i, [](double value) { return static_cast<T>(value); });
+      }
+    });
+  });
+  return result;
 }
 
 Tensor Tensor::uniform(Shape const& shape, Stream const& stream, DType dtype, double low, double high) {

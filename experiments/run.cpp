@@ -264,8 +264,9 @@ Exit train(LoadedExperiment& experiment, bool quiet, bool fresh) {
 }
 
 Exit run(RunOptions const& options) {
-  if (is_ablation(load(options.config))) return run_ablation(options);
-  if (is_study(load(options.config))) return run_study(options);
+  Document const document = load(options.config);
+  if (is_ablation(document)) return run_ablation(options);
+  if (is_study(document)) return run_study(options);
   if (options.threads) set_threads(static_cast<int>(*options.threads));
   LoadedExperiment experiment = load_experiment(options.config, options.overrides, options.places);
   Exit const exit = train(experiment, options.quiet, options.fresh);
@@ -275,8 +276,9 @@ Exit run(RunOptions const& options) {
 }
 
 Exit check(RunOptions const& options) {
-  if (is_ablation(load(options.config))) return check_ablation(options);
-  if (is_study(load(options.config))) return check_study(options);
+  Document const document = load(options.config);
+  if (is_ablation(document)) return check_ablation(options);
+  if (is_study(document)) return check_study(options);
   LoadedExperiment experiment = load_experiment(options.config, options.overrides, options.places);
   Trainer const trainer(experiment, true);
   if (options.quiet) return Exit::done;

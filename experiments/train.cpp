@@ -250,10 +250,11 @@ void check_memory(LoadedExperiment const& experiment, std::int64_t vocabulary) {
   Experiment const& settings = experiment.settings;
   Parameters counted_parameters = Parameters::counted(settings.precision());
   auto const model = make_model(settings.model, counted_parameters, vocabulary);
-  // Weights, gradients, two moments, perhaps an average; a forward pass, and a quarter of it again for what backward holds at once.
+  // Weights, gradients, two moments, perhaps an average; a forward pass, and a quarter of it again for what backward holds at once. With
+  // recomputation, the inputs of the blocks and one block.
   double const copies = settings.train.ema ? 5 : 4;
   double const passes = model->estimator() != nullptr ? static_cast<double>(model->estimator()->samples) : 1;
-  double const kept = passes * model->kept_elements(settings.train.batch, model->context()) * (settings.train.recompute ? 0.3 : 1.25);
+  double const kept = passes * model->kept_elements(settings.train.batch, model->context()) * (settings.train.recompute ? 0.45 : 1.25);
   double const tokens =
       static_cast<double>(settings.train.batch) * static_cast<double>(settings.train.accumulate) * static_cast<double>(model->context());
   double const bytes =

@@ -69,7 +69,8 @@ std::optional<std::string> TextSettings::contradiction() {
 TextDataset::TextDataset(std::string_view text, std::string origin, std::string const& tokenizer, double fraction,
                          std::optional<std::string_view> held_out, std::uint64_t seed)
     : origin_(std::move(origin)), seed_(seed) {
-  auto const everything = held_out ? std::string(text).append(*held_out) : std::string(text);
+  auto const joined = held_out ? std::string(text).append(*held_out) : std::string();
+  auto const everything = held_out ? std::string_view(joined) : text;
   tokenizer_ = about_file(origin_, [&] { return make_tokenizer(tokenizer, everything); });
   train_ = about_file(origin_, [&] { return tokenizer_.encode(text); });
   if (held_out) {

@@ -1,6 +1,7 @@
 #include "experiments/data/tokenizer.hpp"
 
 #include <algorithm>
+#include <span>
 #include <sstream>
 
 #include <fmt/format.h>
@@ -12,20 +13,30 @@
 
 namespace heed {
 
-std::u32string from_utf8(std::string_view text) {
-  std::u32string characters;
-  characters.reserve(text.size());
+namespace {
+
+/// Calls f(code point) for each of UTF-8 text. Throws Error as from_utf8.
+template <class F>
+void each_character(std::string_view text, F f) {
   for (std::size_t i = 0; i < text.size();) {
     auto const start = i;
     if (auto const byte = static_cast<unsigned char>(text[i]); byte < 0x80) {
-      characters.push_back(byte);
+      f(char32_t{byte});
       ++i;
       continue;
     }
     auto const character = decode_utf8(text, i);
     if (!character) throw Error(fmt::format("not UTF-8 at byte {} (0x{:02X})", start, static_cast<unsigned char>(text[start])));
-    characters.push_back(*character);
+    f(*character);
   }
+}
+
+}  // namespace
+
+std::u32string from_utf8(std::string_view text) {
+  std::u32string characters;
+  characters.reserve(text.size());
+  each_character(text, [&](char32_t c) { characters.push_back(c); });
   return characters;
 }
 
@@ -40,11 +51,14 @@ std::string to_utf8(char32_t c) {
 
 Tokenizer Tokenizer::characters(std::string_view text) {
   Tokenizer tokenizer;
-  std::vector<bool> present(0x110000);
-  for (auto c : from_utf8(text)) present[c] = true;
-  for (char32_t c = 0; c < present.size(); ++c) {
-    if (!present[c]) continue;
-    tokenizer.numbers_[c] = static_cast<std::int32_t>(tokenizer.characters_.size());
+  auto& numbers = tokenizer.numbers_;
+  each_character(text, [&](char32_t c) {
+    if (c >= numbers.size()) numbers.resize(c + 1, -1);
+    numbers[c] = 0;
+  });
+  for (char32_t c = 0; c < numbers.size(); ++c) {
+    if (numbers[c] < 0) continue;
+    numbers[c] = static_cast<std::int32_t>(tokenizer.characters_.size());
     tokenizer.characters_.push_back(c);
   }
   return tokenizer;
@@ -110,21 +124,22 @@ std::string decode_sentences(std::vector<std::int64_t> const& tokens, std::vecto
 
 std::vector<std::int32_t> Tokenizer::encode(std::string_view text) const {
   if (kind_ == Kind::sentences) return encode_sentences(text, words_);
-  std::vector<std::int32_t> tokens;
-  tokens.reserve(text.size());
+  std::vector<std::int32_t> tokens(text.size());  // no more than there are bytes
   if (kind_ == Kind::bytes) {
-    for (char c : text) tokens.push_back(static_cast<unsigned char>(c));
+    std::ranges::transform(text, tokens.begin(), [](char c) { return static_cast<unsigned char>(c); });
     return tokens;
   }
-  for (auto c : from_utf8(text)) {
-    auto const found = numbers_.find(c);
-    if (found == numbers_.end()) {
+  auto end = tokens.begin();
+  each_character(text, [&, numbers = std::span(numbers_)](char32_t c) {
+    auto const number = c < numbers.size() ? numbers[c] : -1;
+    if (number < 0) {
       auto const shown = c < 0x20 ? std::string() : fmt::format("'{}' ", to_utf8(c));
       throw Error(
           fmt::format("character {}(U+{:04X}) is not in the vocabulary of {} characters", shown, static_cast<unsigned>(c), vocabulary()));
     }
-    tokens.push_back(found->second);
-  }
+    *end++ = number;
+  });
+  tokens.erase(end, tokens.end());
   return tokens;
 }
 

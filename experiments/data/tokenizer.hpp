@@ -4,7 +4,6 @@
 #include <optional>
 #include <string>
 #include <string_view>
-#include <unordered_map>
 #include <vector>
 
 namespace heed {
@@ -40,7 +39,7 @@ class Tokenizer {
   enum class Kind { characters, bytes, sentences };
   Kind kind_ = Kind::characters;
   std::u32string characters_;
-  std::unordered_map<char32_t, std::int32_t> numbers_;
+  std::vector<std::int32_t> numbers_;  ///< of each code point up to the greatest; −1: not in the vocabulary
   std::vector<std::string> words_;
 };
 

@@ -118,11 +118,18 @@ double TransformerStack::kept_elements(std::int64_t batch, std::int64_t tokens) 
   auto const s = head_shape(settings_);
   double const width = static_cast<double>(settings_.width);
   double const heads = static_cast<double>(settings_.heads * (2 * s.key_width + 2 * s.value_width));
-  // Two norms' inputs and outputs, the projections, the perceptron's hidden layer twice; logits and their gradient.
-  double const hidden = settings_.activation == "swiglu" ? 5 * 4 * width : 2 * 4 * width;
-  double const per_token =
-      static_cast<double>(settings_.layers) * (5 * width + heads + hidden) + 3 * width + 2 * static_cast<double>(vocabulary());
-  return static_cast<double>(batch * tokens) * per_token;
+  double const places = static_cast<double>(batch * tokens), hidden = 4 * width;
+  // The results of norms and activations, where they are not so large that backward makes them again.
+  double const element = static_cast<double>(bytes_of(head_.dtype())), from = static_cast<double>(remake_bytes());
+  auto const result = [&](double elements) { return places * elements * element < from ? elements : 0; };
+  // What enters the activation, its result, what swiglu multiplies that with, and the product. The derivative of relu needs its result
+  // alone.
+  bool const gated = settings_.activation == "swiglu";
+  double const perceptron = settings_.activation == "relu" ? hidden : (gated ? 3 : 1) * hidden + result(hidden);
+  // Two norms' inputs and results and the last product's, the projections, the perceptron; logits and their gradient.
+  double const per_token = static_cast<double>(settings_.layers) * (3 * width + 2 * result(width) + heads + perceptron) + 2 * width +
+                           result(width) + 2 * static_cast<double>(vocabulary());
+  return places * per_token;
 }
 
 double TransformerStack::flops_per_token() const {

@@ -1,0 +1,57 @@
+#include "nn/models/transformer_stack.hpp"
+
+#include <doctest/doctest.h>
+
+#include "autograd/graph.hpp"
+#include "autograd/memory.hpp"
+#include "nn/models/gpt.hpp"
+
+TEST_SUITE("transformer_stack") {
+  using namespace heed;
+
+  namespace {
+
+  constexpr std::int64_t batch = 12, vocabulary = 65;
+
+  /// nanoGPT's configuration for a CPU, or a smaller one.
+  GptSettings sized(std::string const& size) {
+    GptSettings settings;
+    settings.layers = size == "nano" ? 4 : 2;
+    settings.heads = size == "nano" ? 4 : 2;
+    settings.width = size == "nano" ? 128 : 64;
+    settings.context = size == "nano" ? 64 : 32;
+    return settings;
+  }
+
+  /// The pool's bytes that a recorded forward pass holds.
+  double held(Gpt const& model) {
+    Batch const rows{Tensor::full({batch, model.context()}, 1, DType::int64), {}, {}, {}};
+    std::int64_t const before = memory_use().live;
+    Tensor const logits = model.logits(rows, {});
+    return static_cast<double>(memory_use().live - before);
+  }
+
+  }  // namespace
+
+  TEST_CASE("kept_elements: near what a pass keeps, and not below it, whether norms and activations are made again or not") {
+    std::int64_t const before = remake_bytes();
+    for (std::string const size : {"tiny", "nano"}) {
+      for (char const* const activation : {"gelu", "relu", "swiglu"}) {
+        for (std::int64_t const from : {std::int64_t{0}, 4 * batch * 64 * 256, std::int64_t{1} << 40}) {
+          CAPTURE(size);
+          CAPTURE(activation);
+          CAPTURE(from);
+          set_remake_bytes(from);
+          GptSettings settings = sized(size);
+          settings.activation = activation;
+          Parameters parameters(1, DType::float32);
+          Gpt const model(parameters, settings, vocabulary);
+          double const share = 4 * model.kept_elements(batch, model.context()) / held(model);
+          CHECK(share > 1);
+          CHECK(share < 1.25);
+        }
+      }
+    }
+    set_remake_bytes(before);
+  }
+}
