@@ -1,5 +1,5 @@
 // The one place where matrices are multiplied: by OpenBLAS through xtensor-blas's interface, over pointers and leading dimensions only (its
-// linalg::dot may take a wrong path on views), or by oneDNN.
+// linalg::dot may take a wrong path on views), by oneDNN, or, where a factor is small, here.
 
 #include "autograd/kernels/gemm.hpp"
 
@@ -10,6 +10,7 @@
 #include <xflens/cxxblas/cxxblas.cxx>
 #include <xtensor-blas/xblas_config.hpp>
 
+#include "autograd/kernels/gemm_narrow.hpp"
 #include "autograd/kernels/gemm_onednn.hpp"
 #include "autograd/kernels/gemv.hpp"
 #include "autograd/kernels/rows.hpp"
@@ -106,6 +107,7 @@ void gemm(std::int64_t n, std::int64_t m, std::int64_t k, T alpha, Matrix<T> a, 
     if (products().bfloat16 && row) return gemv(m, k, alpha, a.data, b, beta, c, [](auto x) { return rounded_to_bfloat16(x); });
     if (products().bfloat16)
       return onednn_gemm(n, m, k, alpha, rounded(a, n, k, scratch(0, n * k)), rounded(b, k, m, scratch(1, k * m)), beta, c, leading_c);
+    if (!row && narrow_is_faster(n, m, k, a.transposed, b.transposed)) return narrow_gemm(n, m, k, alpha, a, b, beta, c, leading_c);
     if (!row && products().library == Products::Library::onednn && onednn_is_faster(n, m, k))
       return onednn_gemm(n, m, k, alpha, a, b, beta, c, leading_c);
   }
@@ -143,6 +145,14 @@ void parallel_gemm(std::int64_t n, std::int64_t m, std::int64_t k, Matrix<T> a, 
   parallel_for(
       n, row_cost,
       [&](std::int64_t begin, std::int64_t end) {
+        if constexpr (std::is_same_v<T, float>) {
+          if (narrow_is_faster(end - begin, m, k, a.transposed, b.transposed)) {
+            detail::count_product_flops(2 * (end - begin) * m * k);
+            float const* const rows = addend.matrix != nullptr ? addend.matrix + begin * m : nullptr;
+            return narrow_gemm(end - begin, m, k, 1, from_row(a, begin), b, addend.in_place ? 1.0F : 0.0F, c + begin * m, m,
+                               {addend.row, rows, false});
+          }
+        }
         T const beta = put_addend(addend, begin, end, m, c) ? T(1) : T(0);
         gemm<T>(end - begin, m, k, 1, from_row(a, begin), b, beta, c + begin * m, m);
       },

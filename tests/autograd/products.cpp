@@ -10,6 +10,7 @@
 #include "autograd/error.hpp"
 #include "autograd/graph.hpp"
 #include "autograd/kernels/gemm.hpp"
+#include "autograd/kernels/gemm_narrow.hpp"
 #include "autograd/kernels/gemm_onednn.hpp"
 #include "autograd/operations.hpp"
 #include "autograd/random.hpp"
@@ -68,9 +69,16 @@ struct Case {
 
   /// The largest error of a product made as products() says, in units of float32's precision and of what was summed.
   template <class F>
-  double error(F const& f) const {
+  double error(F const& f, bool narrow = false) const {
     auto out = c;
-    kernels::gemm<float>(size.n, size.m, size.k, alpha, {a.data(), leading_a, at}, {b.data(), leading_b, bt}, beta, out.data(), leading_c);
+    kernels::Addend<float> const addend{addend_row.empty() ? nullptr : addend_row.data(),
+                                        addend_matrix.empty() ? nullptr : addend_matrix.data(), false};
+    if (narrow)
+      kernels::narrow_gemm(size.n, size.m, size.k, alpha, {a.data(), leading_a, at}, {b.data(), leading_b, bt}, beta, out.data(), leading_c,
+                           addend);
+    else
+      kernels::gemm<float>(size.n, size.m, size.k, alpha, {a.data(), leading_a, at}, {b.data(), leading_b, bt}, beta, out.data(),
+                           leading_c);
     double worst = 0;
     for (std::int64_t i = 0; i < size.n; ++i) {
       for (std::int64_t j = 0; j < leading_c; ++j) {
@@ -79,7 +87,10 @@ struct Case {
           CHECK(out[place] == c[place]);  // beside the matrix
           continue;
         }
-        auto const [value, terms] = expected(i, j, f);
+        auto [value, terms] = expected(i, j, f);
+        for (float const added :
+             {addend_row.empty() ? 0 : addend_row[static_cast<std::size_t>(j)], addend_matrix.empty() ? 0 : addend_matrix[place]})
+          value += double{added}, terms += std::abs(double{added});
         worst = std::max(worst, std::abs(double{out[place]} - value) / (terms * std::numeric_limits<float>::epsilon()));
       }
     }
@@ -90,6 +101,7 @@ struct Case {
   std::int64_t leading_a, leading_b, leading_c;
   std::vector<float> a, b, c;
   bool at, bt;
+  std::vector<float> addend_row{}, addend_matrix{};
 };
 
 float same(float x) { return x; }
@@ -137,6 +149,42 @@ TEST_SUITE("products") {
     });
     CHECK(worst_onednn <= 2 * worst_openblas);
     CHECK(worst_openblas <= 2 * worst_onednn);
+  }
+
+  TEST_CASE("the kernel for small factors: its error, what it adds, and what stays beside the matrix") {
+    double worst = 0, worst_openblas = 0;
+    for (Size const& size :
+         {Size{1, 1, 1}, {13, 16, 5}, {14, 17, 16}, {29, 33, 40}, {70, 65, 70}, {100, 300, 31}, {40, 48, 600}, {64, 64, 64}}) {
+      for (int const flags : {0, 1, 2, 3}) {
+        for (auto const& [alpha, beta] : {std::pair{0.5F, 2.0F}, {1.0F, 0.0F}}) {
+          for (bool const adds : {false, true}) {
+            CAPTURE(size.n);
+            CAPTURE(size.m);
+            CAPTURE(size.k);
+            CAPTURE(flags);
+            CAPTURE(adds);
+            Case one(size, (flags & 1) != 0, (flags & 2) != 0);
+            one.alpha = alpha;
+            one.beta = beta;
+            if (adds) one.addend_row = drawn(size.m, 4), one.addend_matrix = drawn(size.n * one.leading_c, 5);
+            worst = std::max(worst, one.error(same, true));
+            if (!adds) worst_openblas = std::max(worst_openblas, one.error(same));
+          }
+        }
+      }
+    }
+    CHECK(worst < 4);
+    CHECK(worst <= 2 * worst_openblas);
+  }
+
+  TEST_CASE("a layer's product is the small factors' kernel's, bias and residual too, cut among threads or not") {
+    REQUIRE(kernels::narrow_is_faster(96, 64, 64, false, true));
+    Tensor const x = Tensor::normal({96, 64}, Stream(1, "x"), DType::float32), w = Tensor::normal({64, 64}, Stream(1, "w"), DType::float32);
+    Tensor const bias = Tensor::normal({64}, Stream(1, "b"), DType::float32);
+    Tensor const residual = Tensor::normal({96, 64}, Stream(1, "r"), DType::float32);
+    auto const y = linear(x, w, bias, residual);
+    auto const exact = linear(x.to(DType::float64), w.to(DType::float64), bias.to(DType::float64), residual.to(DType::float64));
+    for (std::int64_t i = 0; i < y.elements(); ++i) CHECK(y.at(i) == doctest::Approx(exact.at(i)).epsilon(1e-5));
   }
 
   TEST_CASE("the table sends some shapes to oneDNN and some not") {
