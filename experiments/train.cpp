@@ -138,7 +138,7 @@ double Trainer::accumulate_gradients(std::vector<Batch> const& batches) {
       loss += estimator_->accumulate(*model_, batches[k], pass, settings_.train.label_smoothing, targets);
       continue;
     }
-    Tensor const part = cross_entropy(model_->logits(batches[k], pass), batches[k].targets, settings_.train.label_smoothing, -1, targets);
+    Tensor const part = model_->loss(batches[k], pass, settings_.train.label_smoothing, targets);
     part.backward();
     loss += part.item();
   }
@@ -188,7 +188,7 @@ Validation Trainer::validate(std::int64_t count, std::int64_t rows) const {
     Batch const batch = data_->validation(i, rows, model_->context());
     Pass pass;
     pass.choosing = Stream(static_cast<std::uint64_t>(settings_.seed), "validation").child(static_cast<std::uint64_t>(i));
-    score.add(model_->logits(batch, pass), batch);
+    score.add(*model_, batch, pass);
   }
   return score;
 }

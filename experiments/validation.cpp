@@ -14,40 +14,54 @@ double counted(Tensor const& targets) {
 Validation::Validation(Dataset const& data) : groups_(data.groups()), poses_task_(data.poses_task()), by_group_(groups_.names.size()) {}
 
 void Validation::add(Tensor const& logits, Batch const& batch) {
-  loss_ += cross_entropy(logits, batch.targets, 0, -1, 1.0).item();
-  targets_ += counted(batch.targets);
-  add_rows(argmax(logits, -1), batch.targets);
-  if (batch.groups.defined()) add_groups(logits, batch);
+  std::vector<std::int64_t> best;
+  add_places(0, logits.viewed({batch.targets.elements(), logits.size(-1)}), batch, best);
+  add_rows(best, batch.targets);
 }
 
-void Validation::add_rows(Tensor const& best, Tensor const& targets) {
-  auto const found = best.data<std::int64_t>(), wanted = targets.data<std::int64_t>();
-  auto const length = static_cast<std::size_t>(targets.size(1));
-  for (std::size_t begin = 0; begin < wanted.size(); begin += length) {
-    Share row;
-    for (std::size_t i = begin; i < begin + length; ++i) {
-      row.all += wanted[i] >= 0 ? 1 : 0;
-      row.right += found[i] == wanted[i] ? 1 : 0;  // never so for −1
-    }
-    right_ += row.right;
-    rows_.all += row.all > 0 ? 1 : 0;
-    rows_.right += row.all > 0 && row.right == row.all ? 1 : 0;
-  }
+void Validation::add(Model const& model, Batch const& batch, Pass const& pass) {
+  std::vector<std::int64_t> best;
+  model.each_logits(batch, pass, [&](std::int64_t first, Tensor const& logits) { add_places(first, logits, batch, best); });
+  add_rows(best, batch.targets);
 }
 
-void Validation::add_groups(Tensor const& logits, Batch const& batch) {
-  auto const group = batch.groups.data<std::int64_t>(), wanted = batch.targets.data<std::int64_t>();
+void Validation::add_places(std::int64_t first, Tensor const& logits, Batch const& batch, std::vector<std::int64_t>& best) {
+  Tensor const targets = batch.targets.viewed({batch.targets.elements()}).rows(first, logits.size(0));
+  loss_ += cross_entropy(logits, targets, 0, -1, 1.0).item();
+  Tensor const found = argmax(logits, -1);
+  best.insert(best.end(), found.data<std::int64_t>().begin(), found.data<std::int64_t>().end());
+  if (batch.groups.defined()) add_groups(first, logits, batch);
+}
+
+void Validation::add_groups(std::int64_t first, Tensor const& logits, Batch const& batch) {
+  auto const here = [&](Tensor const& all) { return all.viewed({all.elements()}).rows(first, logits.size(0)).data<std::int64_t>(); };
+  auto const group = here(batch.groups), wanted = here(batch.targets);
   auto const categories = std::span(groups_.categories);
-  Tensor const flat = logits.viewed({batch.groups.elements(), logits.size(-1)});
   for (std::size_t i = 0; i < group.size(); ++i) {
     if (group[i] < 0) continue;
-    auto const row = flat.rows(static_cast<std::int64_t>(i), 1).to_vector();
+    auto const row = logits.rows(static_cast<std::int64_t>(i), 1).to_vector();
     std::int64_t best = -1;
     for (std::size_t token = 0; token < row.size(); ++token)
       if (categories[token] >= 0 && (best < 0 || row[token] > row[static_cast<std::size_t>(best)])) best = static_cast<std::int64_t>(token);
     Share& share = by_group_[static_cast<std::size_t>(group[i])];
     share.all += 1;
     share.right += categories[static_cast<std::size_t>(best)] == categories[static_cast<std::size_t>(wanted[i])] ? 1 : 0;
+  }
+}
+
+void Validation::add_rows(std::vector<std::int64_t> const& best, Tensor const& targets) {
+  targets_ += counted(targets);
+  auto const wanted = targets.data<std::int64_t>();
+  auto const length = static_cast<std::size_t>(targets.size(1));
+  for (std::size_t begin = 0; begin < wanted.size(); begin += length) {
+    Share row;
+    for (std::size_t i = begin; i < begin + length; ++i) {
+      row.all += wanted[i] >= 0 ? 1 : 0;
+      row.right += best[i] == wanted[i] ? 1 : 0;  // never so for −1
+    }
+    right_ += row.right;
+    rows_.all += row.all > 0 ? 1 : 0;
+    rows_.right += row.all > 0 && row.right == row.all ? 1 : 0;
   }
 }
 

@@ -5,6 +5,7 @@
 
 #include "experiments/data/dataset.hpp"
 #include "experiments/record.hpp"
+#include "nn/model.hpp"
 
 namespace heed {
 
@@ -14,6 +15,8 @@ class Validation {
   explicit Validation(Dataset const& data);
   /// logits [B, T, V].
   void add(Tensor const& logits, Batch const& batch);
+  /// Those of a pass, which are never held whole where they are many.
+  void add(Model const& model, Batch const& batch, Pass const& pass);
 
   /// Mean cross entropy of the targets that count.
   double loss() const { return loss_ / targets_; }
@@ -25,8 +28,10 @@ class Validation {
   struct Share {
     double right = 0, all = 0;
   };
-  void add_rows(Tensor const& best, Tensor const& targets);
-  void add_groups(Tensor const& logits, Batch const& batch);
+  /// logits [n, V] of the places first … first + n − 1 of all rows; what is most probable there is added to `best`.
+  void add_places(std::int64_t first, Tensor const& logits, Batch const& batch, std::vector<std::int64_t>& best);
+  void add_groups(std::int64_t first, Tensor const& logits, Batch const& batch);
+  void add_rows(std::vector<std::int64_t> const& best, Tensor const& targets);
 
   TargetGroups groups_;
   bool poses_task_;

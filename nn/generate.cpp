@@ -40,7 +40,12 @@ Tensor Decoder::read(std::span<std::int64_t const> tokens) {
   auto const length = static_cast<std::int64_t>(fresh.size());
   Pass pass;
   pass.cache = &cache_;
-  Tensor const scores = model_.logits({Tensor::of(fresh, {1, length}), {}, {}, {}}, pass);  // [1, length, V]
+  Batch const batch{Tensor::of(fresh, {1, length}), {}, {}, {}};
+  if (auto const head = model_.linear_head(batch, pass)) {  // of the last place alone
+    Tensor const last = head->x.viewed({length, head->x.size(-1)}).rows(length - 1, 1);
+    return linear(last, head->weight, head->bias).viewed({model_.vocabulary()});
+  }
+  Tensor const scores = model_.logits(batch, pass);  // [1, length, V]
   return scores.viewed({length, model_.vocabulary()}).rows(length - 1, 1).viewed({model_.vocabulary()});
 }
 

@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include "autograd/error.hpp"
+#include "autograd/operations.hpp"
 
 namespace heed {
 
@@ -16,6 +17,24 @@ std::vector<ModelKind>& registry() {
 }
 
 }  // namespace
+
+std::optional<LinearHead> Model::linear_head(Batch const&, Pass const&) const { return std::nullopt; }
+
+Tensor Model::loss(Batch const& batch, Pass const& pass, double label_smoothing, std::optional<double> count) const {
+  if (auto const head = linear_head(batch, pass))
+    return linear_cross_entropy(head->x, head->weight, head->bias, batch.targets, label_smoothing, -1, count);
+  return cross_entropy(logits(batch, pass), batch.targets, label_smoothing, -1, count);
+}
+
+void Model::each_logits(Batch const& batch, Pass const& pass, std::function<void(std::int64_t, Tensor const&)> const& see) const {
+  std::int64_t const places = batch.inputs.elements();
+  auto const head = linear_head(batch, pass);
+  if (!head) return see(0, reshape(logits(batch, pass), {places, -1}));
+  Tensor const x = reshape(head->x, {places, -1});
+  std::int64_t const at_once = logits_at_once(places, head->weight.size(0), x.dtype());
+  for (std::int64_t first = 0; first < places; first += at_once)
+    see(first, linear(slice(x, 0, first, std::min(places, first + at_once)), head->weight, head->bias));
+}
 
 DeclaredModel::DeclaredModel(ModelKind kind) {
   registry().push_back(std::move(kind));

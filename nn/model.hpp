@@ -2,6 +2,7 @@
 
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -12,6 +13,11 @@
 
 namespace heed {
 
+/// What a linear layer makes logits of: x [B, T, in] · weightᵀ + bias, weight [V, in], bias [V] or undefined.
+struct LinearHead {
+  Tensor x, weight, bias;
+};
+
 /// What can be trained: parameters, and logits for a batch.
 class Model {
  public:
@@ -19,6 +25,13 @@ class Model {
 
   /// Scores of the token that is to be predicted at every place (the next one, or the one that was masked): [B, T, V].
   virtual Tensor logits(Batch const& batch, Pass const& pass) const = 0;
+  /// The same pass without its last product, where that is a linear layer: so that the logits of a large vocabulary need not be whole.
+  virtual std::optional<LinearHead> linear_head(Batch const& batch, Pass const& pass) const;
+  /// cross_entropy(logits, targets, label_smoothing, −1, count) of a pass; of a linear head by linear_cross_entropy().
+  Tensor loss(Batch const& batch, Pass const& pass, double label_smoothing = 0, std::optional<double> count = std::nullopt) const;
+  /// Calls `see` with the logits [rows, V] of the places first, first + 1, … of a pass, all places in order: as many at once as
+  /// logits_at_once() says.
+  void each_logits(Batch const& batch, Pass const& pass, std::function<void(std::int64_t first, Tensor const& logits)> const& see) const;
   /// Throws Error for rows that it cannot be trained on, a message that begins with the key it concerns.
   virtual void check(Batch const& batch) const { static_cast<void>(batch); }
   /// The longest row of tokens that it was made for.

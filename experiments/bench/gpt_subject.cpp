@@ -49,7 +49,7 @@ std::function<void()> GptSubject::work(std::string const& name) {
 Tensor GptSubject::loss() const {
   Pass pass;
   pass.recompute = recompute_;
-  return cross_entropy(model_->logits(batch_, pass), batch_.targets);
+  return model_->loss(batch_, pass);
 }
 
 }  // namespace heed

@@ -29,7 +29,7 @@ Tensor Prober::loss(Batch const& batch, Observer const* observer) const {
   Pass pass;
   pass.observer = observer;
   pass.choices = &expected;
-  return cross_entropy(model_.logits(batch, pass), batch.targets, smoothing_);
+  return model_.loss(batch, pass, smoothing_);
 }
 
 Sight Prober::sight(Batch const& batch, std::vector<Probe const*> const& asked) const {

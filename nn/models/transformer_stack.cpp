@@ -95,6 +95,11 @@ TransformerStack::TransformerStack(Parameters& parameters, StackSettings const& 
 }
 
 Tensor TransformerStack::logits(Batch const& batch, Pass const& pass) const {
+  auto const head = linear_head(batch, pass);
+  return linear(head->x, head->weight, head->bias);
+}
+
+std::optional<LinearHead> TransformerStack::linear_head(Batch const& batch, Pass const& pass) const {
   std::int64_t const past = pass.cache != nullptr ? pass.cache->past : 0;
   Visibility const visibility{.causal = sees_ == Sees::past, .lengths = {}, .offset = past};
 
@@ -111,7 +116,7 @@ Tensor TransformerStack::logits(Batch const& batch, Pass const& pass) const {
   }
   if (norm_) x = (*norm_)(x);
   if (pass.cache != nullptr) pass.cache->past += batch.inputs.size(1);
-  return linear(x, head_, {});
+  return LinearHead{x, head_, {}};
 }
 
 double TransformerStack::kept_elements(std::int64_t batch, std::int64_t tokens) const {

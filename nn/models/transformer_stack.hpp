@@ -55,6 +55,7 @@ class TransformerStack : public Model {
   TransformerStack(Parameters& parameters, StackSettings const& settings, std::int64_t vocabulary, Sees sees);
 
   Tensor logits(Batch const& batch, Pass const& pass) const override;
+  std::optional<LinearHead> linear_head(Batch const& batch, Pass const& pass) const override;
   std::int64_t context() const override { return settings_.context; }
   std::int64_t vocabulary() const override { return tokens_.weight.size(0); }
   std::int64_t width() const override { return settings_.width; }

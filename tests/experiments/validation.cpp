@@ -6,6 +6,10 @@
 #include <doctest/doctest.h>
 #include <nlohmann/json.hpp>
 
+#include "autograd/graph.hpp"
+#include "nn/models/gpt.hpp"
+#include "tests/logits.hpp"
+
 TEST_SUITE("validation") {
   using namespace heed;
 
@@ -83,5 +87,38 @@ TEST_SUITE("validation") {
     CHECK(values.at("validation.accuracy.near") == doctest::Approx(2.0 / 3));
     CHECK(values.at("validation.accuracy.far") == doctest::Approx(1.0 / 2));
     CHECK(!values.contains("validation.accuracy.never"));
+  }
+
+  TEST_CASE("a model's logits are worth the same in blocks as whole") {
+    constexpr std::int64_t tokens = 5;
+    StackSettings settings;
+    settings.layers = 1;
+    settings.heads = 2;
+    settings.width = 8;
+    settings.context = 40;
+    InitSettings init;
+    init.std = 0.5;
+    Parameters parameters(3, DType::float64, init);
+    Gpt const model(parameters, settings, tokens);
+    std::vector<std::int64_t> inputs, targets, groups;
+    for (std::int64_t i = 0; i < 320; ++i) {
+      inputs.push_back(i * i % tokens);
+      targets.push_back(i % 7 == 2 ? -1 : i % 3 + i % 2);
+      groups.push_back(targets.back() == 1 || targets.back() == 2 ? i % 2 : -1);
+    }
+    Batch rows{Tensor::of(inputs, {8, 40}), Tensor::of(targets, {8, 40}), {}, {}};
+    rows.groups = Tensor::of(groups, {8, 40});
+    NoGrad const quiet;
+    Told const told(true, {.names = {"even", "odd"}, .categories = {-1, 0, 1, -1, 1}});
+    Validation given(told), whole(told), blocks(told);
+    given.add(model.logits(rows, {}), rows);
+    whole.add(model, rows, {});
+    test::LogitsWithin const nothing(0);
+    blocks.add(model, rows, {});
+    CHECK(written(whole) == written(given));
+    CHECK(blocks.loss() == doctest::Approx(given.loss()).epsilon(1e-13));
+    auto in_blocks = written(blocks);
+    in_blocks["validation.loss"] = given.loss();
+    CHECK(in_blocks == written(given));
   }
 }

@@ -1,0 +1,43 @@
+#pragma once
+
+#include <cmath>
+#include <cstdint>
+
+#include "autograd/kernels/rows.hpp"
+
+/// Cross entropy of one row of logits x: against (1 − ε) at the target plus ε/n everywhere.
+namespace heed::kernels {
+
+template <class T>
+struct RowLoss {
+  double loss;
+  T lse;  ///< log Σ eˣ: what the gradient is made from
+};
+
+/// (1 − ε)(lse − x_t) + ε (lse − mean x).
+template <class T>
+RowLoss<T> cross_entropy_row(T const* x, std::int64_t n, std::int64_t target, double smoothing) {
+  T const m = max_row(x, n);
+  Lanes<T> const shift(m);
+  T const total = sum_row<T>(
+      n, [&](auto v) { return xsimd::exp(v - shift); }, x);
+  T const lse = m + std::log(total);
+  double loss = (1 - smoothing) * static_cast<double>(lse - x[target]);
+  if (smoothing > 0) {
+    T const sum = sum_row<T>(
+        n, [](auto v) { return v; }, x);
+    loss += smoothing * (static_cast<double>(lse) - static_cast<double>(sum) / static_cast<double>(n));
+  }
+  return {loss, lse};
+}
+
+/// out = (softmax x − the target's distribution) · factor; out may be x.
+template <class T>
+void cross_entropy_row_backward(T const* x, std::int64_t n, std::int64_t target, double smoothing, T lse, T factor, T* out) {
+  Lanes<T> const norm(lse), scale(factor), everywhere(static_cast<T>(smoothing / static_cast<double>(n)));
+  transform_row<T>(
+      out, n, [&](auto v) { return (xsimd::exp(v - norm) - everywhere) * scale; }, x);
+  out[target] -= static_cast<T>(1 - smoothing) * factor;
+}
+
+}  // namespace heed::kernels

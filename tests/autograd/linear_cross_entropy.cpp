@@ -1,0 +1,291 @@
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <limits>
+#include <vector>
+
+#include <doctest/doctest.h>
+
+#include "autograd/check.hpp"
+#include "autograd/graph.hpp"
+#include "autograd/memory.hpp"
+#include "autograd/operations.hpp"
+#include "autograd/parallel.hpp"
+#include "autograd/products.hpp"
+#include "autograd/random.hpp"
+#include "tests/logits.hpp"
+
+using namespace heed;
+using test::LogitsWithin;
+
+namespace {
+
+/// A layer's input, a head, and targets: 4 × 150 rows, which are two blocks of 208 and one of 184 where blocks are the smallest.
+struct Head {
+  explicit Head(DType dtype = DType::float64, bool biased = true, bool ignores = true) {
+    auto const drawn = [&](char const* name, Shape const& shape) {
+      Tensor tensor = Tensor::normal(shape, Stream(1, name), DType::float32).to(dtype);
+      tensor.set_requires_grad();
+      return tensor;
+    };
+    x = drawn("x", {4, 150, 24});
+    weight = drawn("weight", {classes, 24});
+    if (biased) bias = drawn("bias", {classes});
+    std::vector<std::int64_t> values;
+    for (std::int64_t i = 0; i < 600; ++i) values.push_back(ignores && i % 11 == 3 ? -1 : i * 29 % classes);
+    targets = Tensor::of(values, {4, 150});
+  }
+
+  Tensor whole(double smoothing = 0) const { return cross_entropy(linear(x, weight, bias), targets, smoothing); }
+  Tensor in_blocks(double smoothing = 0) const {
+    LogitsWithin const nothing(0);
+    return linear_cross_entropy(x, weight, bias, targets, smoothing);
+  }
+  std::vector<Tensor> inputs() const { return bias.defined() ? std::vector{x, weight, bias} : std::vector{x, weight}; }
+  /// A loss, and its gradients.
+  std::vector<Tensor> differentiated(Tensor const& loss) const {
+    std::vector<Tensor> all = grad({loss}, inputs());
+    all.push_back(loss.detach());
+    return all;
+  }
+
+  static constexpr std::int64_t classes = 67;
+  Tensor x, weight, bias, targets;
+};
+
+/// √Σ(a − b)², relative to √Σb².
+double distance(Tensor const& a, Tensor const& b) {
+  REQUIRE(a.shape() == b.shape());
+  double difference = 0, size = 0;
+  for (std::int64_t i = 0; i < a.elements(); ++i) {
+    difference += (a.at(i) - b.at(i)) * (a.at(i) - b.at(i));
+    size += b.at(i) * b.at(i);
+  }
+  return std::sqrt(difference / size);
+}
+
+bool same_bits(std::vector<Tensor> const& a, std::vector<Tensor> const& b) {
+  return std::ranges::equal(a, b, [](Tensor const& u, Tensor const& v) { return u.to_vector() == v.to_vector(); });
+}
+
+bool all_zero(Tensor const& x) {
+  return std::ranges::all_of(x.to_vector(), [](double value) { return value == 0; });
+}
+
+}  // namespace
+
+TEST_SUITE("linear_cross_entropy") {
+  TEST_CASE("blocks give what whole logits give") {
+    for (bool const biased : {true, false}) {
+      for (bool const ignores : {true, false}) {
+        for (double const smoothing : {0.0, 0.1}) {
+          CAPTURE(biased);
+          CAPTURE(ignores);
+          CAPTURE(smoothing);
+          Head const exact(DType::float64, biased, ignores), single(DType::float32, biased, ignores);
+          auto const expected = exact.differentiated(exact.whole(smoothing)), found = exact.differentiated(exact.in_blocks(smoothing));
+          auto const rounded = single.differentiated(single.whole(smoothing)), ours = single.differentiated(single.in_blocks(smoothing));
+          REQUIRE(found.size() == expected.size());
+          for (std::size_t i = 0; i < found.size(); ++i) {
+            CAPTURE(i);
+            CHECK(distance(found[i], expected[i]) < 1e-12);
+            CHECK(ours[i].dtype() == DType::float32);
+            double const least = std::numeric_limits<float>::epsilon() / 2;  // the whole loss may happen to be exact
+            CHECK(distance(ours[i], expected[i]) <= 2 * std::max(distance(rounded[i], expected[i]), least));
+          }
+        }
+      }
+    }
+  }
+
+  TEST_CASE("small logits are whole, with the bits of the two operations") {
+    Head const head(DType::float32);
+    Tensor const loss = linear_cross_entropy(head.x, head.weight, head.bias, head.targets, 0.1);
+    CHECK(critical_path(loss) == 2);
+    CHECK(same_bits(head.differentiated(loss), head.differentiated(head.whole(0.1))));
+    CHECK(critical_path(head.in_blocks(0.1)) == 1);
+    auto const operations_within = [&](std::int64_t bytes) {
+      LogitsWithin const limit(bytes);
+      return critical_path(linear_cross_entropy(head.x, head.weight, {}, head.targets));
+    };
+    CHECK(operations_within(600 * Head::classes * 4) == 2);
+    CHECK(operations_within(600 * Head::classes * 4 - 1) == 1);
+  }
+
+  TEST_CASE("how many rows of logits are held at once") {
+    CHECK(logits_bytes() == 16 << 20);
+    CHECK(logits_at_once(4096, 1024, DType::float32) == 4096);  // 16 MiB
+    CHECK(logits_at_once(4097, 1024, DType::float32) == 2064);  // two blocks
+    CHECK(logits_at_once(4096, 1024, DType::float64) == 2048);
+    CHECK(logits_at_once(1000, 1 << 20, DType::float32) == 256);  // with fewer, products would be slow
+    CHECK(logits_at_once(40, 1 << 20, DType::float32) == 40);
+    CHECK(logits_at_once(0, 1 << 20, DType::float32) == 0);
+    for (std::int64_t rows = 1; rows < 1500; ++rows) {
+      LogitsWithin const limit(300 * 4 * 10);
+      auto const at_once = logits_at_once(rows, 10, DType::float32);
+      CHECK(at_once <= 300);
+      CHECK((at_once == rows || at_once % 16 == 0));
+    }
+  }
+
+  TEST_CASE("the divisor, and what comes before it in the graph") {
+    Head const head;
+    LogitsWithin const nothing(0);
+    auto const over = [&](double count) { return linear_cross_entropy(head.x, head.weight, head.bias, head.targets, 0.1, -1, count); };
+    auto const expected = head.differentiated(cross_entropy(linear(head.x, head.weight, head.bias), head.targets, 0.1, -1, 1000.0));
+    auto const found = head.differentiated(over(1000)), scaled = head.differentiated(scale(over(3000), 3));
+    for (std::size_t i = 0; i < expected.size(); ++i) {
+      CHECK(distance(found[i], expected[i]) < 1e-12);
+      CHECK(distance(scaled[i], expected[i]) < 1e-12);
+    }
+    CHECK(over(0).item() == 0);
+    for (Tensor const& gradient : grad({over(0)}, head.inputs())) CHECK(all_zero(gradient));
+  }
+
+  TEST_CASE("a graph that is kept gives its gradients again") {
+    Head head;
+    Tensor const loss = head.in_blocks();
+    auto const once = grad({loss}, head.inputs());
+    CHECK(same_bits(grad({loss}, head.inputs()), once));
+    backward(loss, {}, true);
+    CHECK(same_bits({head.x.grad(), head.weight.grad(), head.bias.grad()}, once));
+    backward(loss, {}, true);
+    backward(loss);
+    for (std::size_t i = 0; i < 3; ++i) CHECK(distance(head.inputs()[i].grad(), scale(once[i], 3)) < 1e-15);
+  }
+
+  TEST_CASE("what is ignored has no part") {
+    Head const head;
+    LogitsWithin const nothing(0);
+    SUBCASE("all rows") {
+      Tensor const none = Tensor::full({4, 150}, -1, DType::int64);
+      Tensor const loss = linear_cross_entropy(head.x, head.weight, head.bias, none, 0.1);
+      CHECK(loss.item() == 0);
+      for (Tensor const& gradient : grad({loss}, head.inputs())) CHECK(all_zero(gradient));
+    }
+    SUBCASE("a row of NaN, unless it counts") {
+      Tensor x = head.x.clone();
+      x.mutable_data<double>()[3 * 24] = std::numeric_limits<double>::quiet_NaN();  // row 3 is ignored
+      x.set_requires_grad();
+      auto const loss = [&](Tensor const& targets) { return linear_cross_entropy(x, head.weight, head.bias, targets); };
+      CHECK(loss(head.targets).item() == head.in_blocks().item());
+      CHECK(same_bits({grad(loss(head.targets), head.weight)}, {grad(head.in_blocks(), head.weight)}));
+      Tensor const all = Tensor::full({4, 150}, 1, DType::int64);
+      CHECK(std::isnan(loss(all).item()));
+      CHECK(std::isnan(grad(loss(all), x).at(3 * 24)));
+    }
+  }
+
+  TEST_CASE("one row") {
+    Tensor x = Tensor::normal({24}, Stream(2, "x"), DType::float64);
+    x.set_requires_grad();
+    Tensor const weight = Head().weight.detach(), target = Tensor::of(std::vector<std::int64_t>{5}, {});
+    Tensor const whole = cross_entropy(linear(x, weight, {}), target);
+    LogitsWithin const nothing(0);
+    Tensor const loss = linear_cross_entropy(x, weight, {}, target);
+    CHECK(loss.item() == doctest::Approx(whole.item()).epsilon(1e-14));
+    CHECK(distance(grad(loss, x), grad(whole, x)) < 1e-12);
+  }
+
+  TEST_CASE("derivatives of both orders, of a weight that is table and head") {
+    std::vector<std::int64_t> tokens;
+    for (std::int64_t i = 0; i < 300; ++i) tokens.push_back(i % 5);
+    Tensor const read = Tensor::of(tokens, {2, 150});
+    std::ranges::rotate(tokens, tokens.begin() + 3);
+    tokens[8] = -1;
+    Tensor const wanted = Tensor::of(tokens, {2, 150});
+    auto const tied = [&](bool blocks) {
+      return [&read, &wanted, blocks](std::vector<Tensor> const& in) {
+        LogitsWithin const limit(blocks ? 0 : 16 << 20);
+        return linear_cross_entropy(tanh(embedding(in[0], read)), in[0], in[1], wanted, 0.1);
+      };
+    };
+    std::vector<Tensor> const inputs{Tensor::normal({5, 3}, Stream(3, "weight"), DType::float64),
+                                     Tensor::normal({5}, Stream(3, "bias"), DType::float64)};
+    CheckResult const first = gradcheck(tied(true), inputs), second = gradgradcheck(tied(true), inputs);
+    CHECK_MESSAGE(first.ok, first.message);
+    CHECK_MESSAGE(second.ok, second.message);
+    auto const gradient = [&](bool blocks) {
+      Tensor weight = inputs[0].clone();
+      weight.set_requires_grad();
+      tied(blocks)({weight, inputs[1]}).backward();
+      return weight.grad();
+    };
+    CHECK(distance(gradient(true), gradient(false)) < 1e-12);
+  }
+
+  TEST_CASE("the bits do not depend on the run, on threads, or on whether there will be gradients") {
+    Stream const stream(4, "threads");
+    Tensor x = Tensor::normal({333, 130}, stream.child("x"), DType::float32);
+    Tensor weight = Tensor::normal({1003, 130}, stream.child("weight"), DType::float32);
+    Tensor bias = Tensor::normal({1003}, stream.child("bias"), DType::float32);
+    for (Tensor* const tensor : {&x, &weight, &bias}) tensor->set_requires_grad();
+    std::vector<std::int64_t> values;
+    for (std::int64_t i = 0; i < 333; ++i) values.push_back(i * 31 % 1003);
+    Tensor const targets = Tensor::of(values, {333});
+    LogitsWithin const nothing(0);
+    auto const made = [&](int count) {
+      int const before = threads();
+      set_threads(count);
+      Tensor const loss = linear_cross_entropy(x, weight, bias, targets, 0.1);
+      std::vector<Tensor> all = grad({loss}, {x, weight, bias});
+      all.push_back(loss.detach());
+      set_threads(before);
+      return all;
+    };
+    auto const first = made(1);
+    CHECK(same_bits(made(1), first));
+    CHECK(same_bits(made(2), first));
+    NoGrad const quiet;
+    CHECK(same_bits({linear_cross_entropy(x, weight, bias, targets, 0.1)}, {first.back()}));
+  }
+
+  TEST_CASE("no more than a block of logits is there beside the gradients") {
+    std::int64_t const rows = 1024, classes = 8192, in = 16;  // 32 MiB of logits
+    Tensor x = Tensor::normal({rows, in}, Stream(5, "x"), DType::float32);
+    Tensor weight = Tensor::normal({classes, in}, Stream(5, "weight"), DType::float32);
+    x.set_requires_grad(), weight.set_requires_grad();
+    Tensor const targets = Tensor::full({rows}, 3, DType::int64);
+    LogitsWithin const limit(8 << 20);
+    auto const needed = [&] {
+      std::int64_t const before = memory_use().live;
+      reset_memory_peak();
+      linear_cross_entropy(x, weight, {}, targets).backward();
+      return memory_use().peak - before;
+    };
+    std::int64_t const gradients = (rows + classes) * in * 4, small = 100'000;  // pools round up
+    CHECK(needed() <= (8 << 20) + gradients * 5 / 4 + small);
+    x.clear_grad(), weight.clear_grad();
+    std::int64_t const before = memory_use().live;
+    Tensor const loss = linear_cross_entropy(x, weight, {}, targets);
+    CHECK(memory_use().live - before <= gradients * 5 / 4 + small);  // the block is gone
+    NoGrad const quiet;
+    reset_memory_peak();
+    std::int64_t const again = memory_use().live;
+    linear_cross_entropy(x, weight, {}, targets);
+    CHECK(memory_use().peak - again <= (8 << 20) + small);
+  }
+
+  TEST_CASE("anomaly mode names it and its part") {
+    Tensor x = Tensor::full({2, 3}, 1e300, DType::float64);
+    x.set_requires_grad();
+    LogitsWithin const nothing(0);
+    Anomaly const anomaly;
+    Part const here("head");
+    CHECK_THROWS_WITH_AS(linear_cross_entropy(x, scale(Tensor::ones({4, 3}, DType::float64), 1e300), {}, Tensor::zeros({2}, DType::int64)),
+                         doctest::Contains("linear_cross_entropy in head: NaN at element 0 of []"), NonFinite);
+  }
+
+  TEST_CASE("its products are those that were chosen, and are counted" * doctest::skip(!has_bfloat16())) {
+    Head const head(DType::float32, false, false);
+    auto const counted = product_flops();
+    auto const exact = head.differentiated(head.in_blocks());
+    CHECK(product_flops() - counted == 3 * 2 * 600 * 24 * Head::classes);
+    WithProducts const chosen({.library = Products::Library::openblas, .bfloat16 = true});
+    auto const rounded = head.differentiated(head.in_blocks());
+    for (std::size_t i = 0; i < exact.size(); ++i) {
+      CHECK(distance(rounded[i], exact[i]) > 1e-6);
+      CHECK(distance(rounded[i], exact[i]) < 0.02);
+    }
+  }
+}

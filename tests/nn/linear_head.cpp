@@ -1,0 +1,128 @@
+#include <cmath>
+#include <memory>
+#include <vector>
+
+#include <doctest/doctest.h>
+
+#include "autograd/graph.hpp"
+#include "nn/models/bert.hpp"
+#include "nn/models/gpt.hpp"
+#include "tests/logits.hpp"
+
+TEST_SUITE("linear_head") {
+  using namespace heed;
+  using test::LogitsWithin;
+
+  namespace {
+
+  constexpr std::int64_t vocabulary = 37;
+
+  struct Made {
+    Made(bool causal, bool tie, DType dtype = DType::float64) : parameters(3, dtype) {
+      StackSettings settings;
+      settings.layers = 1;
+      settings.heads = 2;
+      settings.width = 16;
+      settings.context = 30;
+      settings.tie = tie;
+      if (causal) {
+        model = std::make_unique<Gpt>(parameters, settings, vocabulary);
+      } else {
+        model = std::make_unique<Bert>(parameters, settings, vocabulary);
+      }
+      std::vector<std::int64_t> tokens, targets;
+      for (std::int64_t i = 0; i < 300; ++i) {
+        tokens.push_back(i * i % vocabulary);
+        targets.push_back(!causal && i % 3 != 0 ? -1 : i * 7 % vocabulary);
+      }
+      batch = {Tensor::of(tokens, {10, 30}), Tensor::of(targets, {10, 30}), {}, {}};
+    }
+
+    /// A loss and the gradients of all parameters.
+    std::vector<Tensor> differentiated(Tensor const& loss) {
+      parameters.clear_gradients();
+      loss.backward();
+      std::vector<Tensor> all{loss.detach()};
+      for (auto const& [name, parameter] : parameters.all()) all.push_back(parameter.grad());
+      return all;
+    }
+
+    Parameters parameters;
+    std::unique_ptr<Model> model;
+    Batch batch;
+  };
+
+  double difference(Tensor const& a, Tensor const& b) {
+    REQUIRE(a.shape() == b.shape());
+    double worst = 0;
+    for (std::int64_t i = 0; i < a.elements(); ++i) worst = std::max(worst, std::abs(a.at(i) - b.at(i)));
+    return worst;
+  }
+
+  }  // namespace
+
+  TEST_CASE("a model's loss is that of its logits, with all gradients, whole or in blocks") {
+    for (bool const causal : {true, false}) {
+      for (bool const tie : {true, false}) {
+        CAPTURE(causal);
+        CAPTURE(tie);
+        Made made(causal, tie);
+        auto const expected = made.differentiated(cross_entropy(made.model->logits(made.batch, {}), made.batch.targets, 0.1, -1, 200.0));
+        auto const whole = made.differentiated(made.model->loss(made.batch, {}, 0.1, 200));
+        LogitsWithin const nothing(0);
+        auto const blocks = made.differentiated(made.model->loss(made.batch, {}, 0.1, 200));
+        for (std::size_t i = 0; i < expected.size(); ++i) {
+          CHECK(difference(whole[i], expected[i]) == 0);
+          CHECK(difference(blocks[i], expected[i]) < 1e-14);
+        }
+      }
+    }
+  }
+
+  TEST_CASE("logits that are shown are those of the places in order, all of them") {
+    Made const made(true, true);
+    NoGrad const quiet;
+    Tensor const all = made.model->logits(made.batch, {}).viewed({300, vocabulary});
+    for (std::int64_t const bytes : {0, 1 << 20}) {
+      LogitsWithin const limit(bytes);
+      std::vector<std::int64_t> sizes;
+      std::int64_t next = 0;
+      made.model->each_logits(made.batch, {}, [&](std::int64_t first, Tensor const& logits) {
+        CHECK(first == next);
+        CHECK(difference(logits, all.rows(first, logits.size(0))) < 1e-14);
+        sizes.push_back(logits.size(0));
+        next += logits.size(0);
+      });
+      CHECK(sizes == (bytes == 0 ? std::vector<std::int64_t>{160, 140} : std::vector<std::int64_t>{300}));
+    }
+  }
+
+  TEST_CASE("a model that has no linear head shows whole logits") {
+    struct Other : Gpt {
+      using Gpt::Gpt;
+      std::optional<LinearHead> linear_head(Batch const&, Pass const&) const override { return std::nullopt; }
+      Tensor logits(Batch const& batch, Pass const& pass) const override {
+        auto const head = Gpt::linear_head(batch, pass);
+        return tanh(linear(head->x, head->weight, head->bias));
+      }
+    };
+    Made made(true, true);
+    StackSettings settings;
+    settings.layers = 1;
+    settings.heads = 2;
+    settings.width = 16;
+    settings.context = 30;
+    Parameters parameters(3, DType::float64);
+    Other const other(parameters, settings, vocabulary);
+    LogitsWithin const nothing(0);
+    Tensor const logits = other.logits(made.batch, {});
+    CHECK(other.loss(made.batch, {}).item() == cross_entropy(logits, made.batch.targets).item());
+    int calls = 0;
+    other.each_logits(made.batch, {}, [&](std::int64_t first, Tensor const& shown) {
+      CHECK(first == 0);
+      CHECK(difference(shown, logits.viewed({300, vocabulary})) == 0);
+      ++calls;
+    });
+    CHECK(calls == 1);
+  }
+}
