@@ -4,6 +4,7 @@
 #include "autograd/kernels/gemm_narrow.hpp"
 
 #include <algorithm>
+#include <vector>
 
 #include "autograd/kernels/rows.hpp"
 
@@ -181,7 +182,7 @@ bool narrow_is_faster(std::int64_t n, std::int64_t m, std::int64_t k, bool left_
 
 void narrow_gemm(std::int64_t n, std::int64_t m, std::int64_t k, float alpha, Matrix<float> a, Matrix<float> b, float beta, float* c,
                  std::int64_t leading_c, Addend<float> const& addend) {
-  alignas(64) static thread_local float room[depth * breadth];
+  thread_local std::vector<float, xsimd::aligned_allocator<float, 64>> room(depth * breadth);
   for (std::int64_t k0 = 0; k0 < k; k0 += depth) {
     auto const k_end = std::min(depth, k - k0);
     for (std::int64_t j = 0; j < m; j += breadth) {
@@ -189,7 +190,7 @@ void narrow_gemm(std::int64_t n, std::int64_t m, std::int64_t k, float alpha, Ma
       Matrix<float> const right{b.data + (b.transposed ? j * b.leading + k0 : k0 * b.leading + j), b.leading, b.transposed};
       Matrix<float> const left{a.data + (a.transposed ? k0 * a.leading : k0), a.leading, a.transposed};
       bool const as_it_is = !b.transposed && width % L == 0 && n <= few_rows;
-      Panels const panels = as_it_is ? Panels{right.data, right.leading, panel_width} : packed(right, k_end, width, room);
+      Panels const panels = as_it_is ? Panels{right.data, right.leading, panel_width} : packed(right, k_end, width, room.data());
       Finish const finish = k0 == 0 ? Finish{alpha, beta, from(addend.row, j), from(addend.matrix, j)} : Finish{alpha, 1, nullptr, nullptr};
       (a.transposed ? all_rows<true> : all_rows<false>)(n, k_end, left, panels, finish, c + j, leading_c, width);
     }

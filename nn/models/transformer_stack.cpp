@@ -131,10 +131,12 @@ double TransformerStack::kept_elements(std::int64_t batch, std::int64_t tokens) 
   // alone.
   bool const gated = settings_.activation == "swiglu";
   double const perceptron = settings_.activation == "relu" ? hidden : (gated ? 3 : 1) * hidden + result(hidden);
-  // Two norms' inputs and results and the last product's, the projections, the perceptron; logits and their gradient.
-  double const per_token = static_cast<double>(settings_.layers) * (3 * width + 2 * result(width) + heads + perceptron) + 2 * width +
-                           result(width) + 2 * static_cast<double>(vocabulary());
-  return places * per_token;
+  // Two norms' inputs and results and the last product's, the projections, the perceptron.
+  double const per_token =
+      static_cast<double>(settings_.layers) * (3 * width + 2 * result(width) + heads + perceptron) + 2 * width + result(width);
+  // Logits and their gradient, as many as are held at once.
+  double const scored = static_cast<double>(logits_at_once(batch * tokens, vocabulary(), head_.dtype()));
+  return places * per_token + 2 * scored * static_cast<double>(vocabulary());
 }
 
 double TransformerStack::flops_per_token() const {

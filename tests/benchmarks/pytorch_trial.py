@@ -12,7 +12,7 @@ import torch.nn as nn
 import torch.nn.functional as F
 
 LAYERS, HEADS, WIDTH, CONTEXT, BATCH, VOCABULARY = 2, 2, 64, 128, 8, 112
-STEPS, WARMUP, HIGH, LOW, EVERY, VALIDATION = 600, 60, 3e-3, 3e-4, 100, 34
+STEPS, WARMUP, HIGH, LOW, EVERY, VALIDATION = 400, 40, 3e-3, 3e-4, 100, 34
 
 
 class Attention(nn.Module):
