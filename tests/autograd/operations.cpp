@@ -40,6 +40,9 @@ std::vector<Tensor> drawn(Sample const& sample, Stream const& stream) {
 /// Calls test(operation, sample, inputs) for every draw of every sample, inside a message that says which.
 template <class Test>
 void for_each_draw(int draws, Test const& test) {
+#ifdef __SANITIZE_ADDRESS__
+  draws = 1;  // addresses do not depend on the numbers, and every draw costs a minute there
+#endif
   for (OperationCheck const& operation : operation_checks()) {
     for (std::size_t s = 0; s < operation.samples.size(); ++s) {
       for (int draw = 0; draw < draws; ++draw) {
