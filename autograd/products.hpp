@@ -6,7 +6,7 @@
 namespace heed {
 
 /// How float32 matrices are multiplied; products of float64 are OpenBLAS's always. A choice of the user, never of a clock: the same
-/// settings give the same bits. Those with a small factor are made by a kernel of our own (autograd/kernels/gemm_narrow.hpp) whichever
+/// settings give the same bits. Those of middling sizes are made by a kernel of our own (autograd/kernels/gemm_tiles.hpp) whichever
 /// library is chosen.
 struct Products {
   /// onednn: by oneDNN where a fixed table of shapes says that it is faster (autograd/kernels/gemm_onednn.cpp), by OpenBLAS elsewhere.

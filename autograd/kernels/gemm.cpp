@@ -1,5 +1,5 @@
 // The one place where matrices are multiplied: by OpenBLAS through xtensor-blas's interface, over pointers and leading dimensions only (its
-// linalg::dot may take a wrong path on views), by oneDNN, or, where a factor is small, here.
+// linalg::dot may take a wrong path on views), by oneDNN, or, where it is faster, here.
 
 #include "autograd/kernels/gemm.hpp"
 
@@ -10,7 +10,7 @@
 #include <xflens/cxxblas/cxxblas.cxx>
 #include <xtensor-blas/xblas_config.hpp>
 
-#include "autograd/kernels/gemm_narrow.hpp"
+#include "autograd/kernels/gemm_tiles.hpp"
 #include "autograd/kernels/gemm_onednn.hpp"
 #include "autograd/kernels/gemv.hpp"
 #include "autograd/kernels/rows.hpp"
@@ -107,7 +107,7 @@ void gemm(std::int64_t n, std::int64_t m, std::int64_t k, T alpha, Matrix<T> a, 
     if (products().bfloat16 && row) return gemv(m, k, alpha, a.data, b, beta, c, [](auto x) { return rounded_to_bfloat16(x); });
     if (products().bfloat16)
       return onednn_gemm(n, m, k, alpha, rounded(a, n, k, scratch(0, n * k)), rounded(b, k, m, scratch(1, k * m)), beta, c, leading_c);
-    if (!row && narrow_is_faster(n, m, k, a.transposed, b.transposed)) return narrow_gemm(n, m, k, alpha, a, b, beta, c, leading_c);
+    if (!row && tiles_are_faster(n, m, k, a, b)) return tiled_gemm(n, m, k, alpha, a, b, beta, c, leading_c);
     if (!row && products().library == Products::Library::onednn && onednn_is_faster(n, m, k))
       return onednn_gemm(n, m, k, alpha, a, b, beta, c, leading_c);
   }
@@ -146,10 +146,10 @@ void parallel_gemm(std::int64_t n, std::int64_t m, std::int64_t k, Matrix<T> a, 
       n, row_cost,
       [&](std::int64_t begin, std::int64_t end) {
         if constexpr (std::is_same_v<T, float>) {
-          if (narrow_is_faster(end - begin, m, k, a.transposed, b.transposed)) {
+          if (tiles_are_faster(end - begin, m, k, a, b)) {
             detail::count_product_flops(2 * (end - begin) * m * k);
             float const* const rows = addend.matrix != nullptr ? addend.matrix + begin * m : nullptr;
-            return narrow_gemm(end - begin, m, k, 1, from_row(a, begin), b, addend.in_place ? 1.0F : 0.0F, c + begin * m, m,
+            return tiled_gemm(end - begin, m, k, 1, from_row(a, begin), b, addend.in_place ? 1.0F : 0.0F, c + begin * m, m,
                                {addend.row, rows, false});
           }
         }

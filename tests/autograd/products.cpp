@@ -10,8 +10,8 @@
 #include "autograd/error.hpp"
 #include "autograd/graph.hpp"
 #include "autograd/kernels/gemm.hpp"
-#include "autograd/kernels/gemm_narrow.hpp"
 #include "autograd/kernels/gemm_onednn.hpp"
+#include "autograd/kernels/gemm_tiles.hpp"
 #include "autograd/operations.hpp"
 #include "autograd/random.hpp"
 
@@ -69,13 +69,13 @@ struct Case {
 
   /// The largest error of a product made as products() says, in units of float32's precision and of what was summed.
   template <class F>
-  double error(F const& f, bool narrow = false) const {
+  double error(F const& f, bool tiled = false) const {
     auto out = c;
     kernels::Addend<float> const addend{addend_row.empty() ? nullptr : addend_row.data(),
                                         addend_matrix.empty() ? nullptr : addend_matrix.data(), false};
-    if (narrow)
-      kernels::narrow_gemm(size.n, size.m, size.k, alpha, {a.data(), leading_a, at}, {b.data(), leading_b, bt}, beta, out.data(), leading_c,
-                           addend);
+    if (tiled)
+      kernels::tiled_gemm(size.n, size.m, size.k, alpha, {a.data(), leading_a, at}, {b.data(), leading_b, bt}, beta, out.data(), leading_c,
+                          addend);
     else
       kernels::gemm<float>(size.n, size.m, size.k, alpha, {a.data(), leading_a, at}, {b.data(), leading_b, bt}, beta, out.data(),
                            leading_c);
@@ -152,10 +152,17 @@ TEST_SUITE("products") {
     CHECK(worst_openblas <= 2 * worst_onednn);
   }
 
-  TEST_CASE("the kernel for small factors: its error, what it adds, and what stays beside the matrix") {
+  TEST_CASE("the kernel of tiles: its error, what it adds, and what stays beside the matrix") {
     double worst = 0, worst_openblas = 0;
-    for (Size const& size :
-         {Size{1, 1, 1}, {13, 16, 5}, {14, 17, 16}, {29, 33, 40}, {70, 65, 70}, {29, 300, 31}, {40, 48, 300}, {64, 64, 64}}) {
+    for (Size const& size : {Size{1, 1, 1},
+                             {13, 16, 5},
+                             {14, 17, 16},
+                             {29, 33, 40},
+                             {70, 65, 70},
+                             {29, 400, 31},
+                             {40, 48, 400},
+                             {15, 420, 390},
+                             {64, 64, 64}}) {
       for (int const flags : {0, 1, 2, 3}) {
         for (auto const& [alpha, beta] : {std::pair{0.5F, 2.0F}, {1.0F, 0.0F}}) {
           for (bool const adds : {false, true}) {
@@ -178,9 +185,9 @@ TEST_SUITE("products") {
     CHECK(worst <= 2 * worst_openblas);
   }
 
-  TEST_CASE("a layer's product is the small factors' kernel's, bias and residual too") {
-    REQUIRE(kernels::narrow_is_faster(96, 64, 64, false, true));
+  TEST_CASE("a layer's product is made in tiles, bias and residual too") {
     Tensor const x = Tensor::normal({96, 64}, Stream(1, "x"), DType::float32), w = Tensor::normal({64, 64}, Stream(1, "w"), DType::float32);
+    REQUIRE(kernels::tiles_are_faster(96, 64, 64, {x.data<float>().data(), 64, false}, {w.data<float>().data(), 64, true}));
     Tensor const bias = Tensor::normal({64}, Stream(1, "b"), DType::float32);
     Tensor const residual = Tensor::normal({96, 64}, Stream(1, "r"), DType::float32);
     auto const y = linear(x, w, bias, residual);
