@@ -5,6 +5,7 @@
 #include "autograd/kernels/gemm_tiles.hpp"
 
 #include <algorithm>
+#include <type_traits>
 #include <vector>
 
 #include "autograd/kernels/rows.hpp"
@@ -111,35 +112,55 @@ struct Finish {
   }
 };
 
-/// The part of A's next rows that is asked for while a tile is made.
-template <bool transposed>
-struct Ahead {
-  float const* data;
-  std::int64_t leading;
-  std::int64_t begin, end;    ///< of the rows, or transposed of the columns; equal where nothing is to be asked for
-  std::int64_t at_once;       ///< of the columns, at a step
-  std::int64_t rows_at_once;  ///< of C
+/// x / y, upwards.
+std::int64_t parts(std::int64_t x, std::int64_t y) { return (x + y - 1) / y; }
 
-  /// At a step of the tile, which goes through columns [k, k + step_width) of its own rows.
-  void prefetch(std::int64_t step, std::int64_t k) const {
-    if constexpr (transposed) {
-      std::int64_t const first = begin + step * at_once;
-      for (std::int64_t i = first; i < std::min(first + at_once, end); ++i) {
-        __builtin_prefetch(data + i * leading);
-        __builtin_prefetch(data + i * leading + tile_rows - 1);
-      }
-    } else {
-      for (std::int64_t r = begin; r < end; ++r)
-        for (std::int64_t i = 0; i < step_width; i += L) __builtin_prefetch(data + r * leading + k + i);
-    }
+// What will be needed next is asked for a little at every step of a tile, since only a few requests can be under way. Three ways:
+
+/// Not at all: it is in the second cache.
+struct NothingAhead {
+  static constexpr bool asks = false;
+  void panel() {}
+  void step(std::int64_t /*k*/) {}
+};
+
+/// The rows of A that come next, some of them with each panel.
+struct RowsAhead {
+  static constexpr bool asks = true;
+  float const* next;
+  std::int64_t leading, rows, at_once;
+  std::int64_t begin = 0, end = 0;
+
+  void panel() {
+    begin = end;
+    end = std::min(begin + at_once, rows);
+  }
+  void step(std::int64_t k) {
+    for (std::int64_t r = begin; r < end; ++r)
+      for (std::int64_t i = 0; i < step_width; i += L) __builtin_prefetch(next + r * leading + k + i);
+  }
+};
+
+/// The next block of a transposed A's rows and of B's that go with them, each without a gap.
+struct BlockAhead {
+  static constexpr bool asks = true;
+  float const *a, *b;
+  std::int64_t lines_of_a, lines_of_b;  ///< at a step
+
+  void panel() {}
+  void step(std::int64_t /*k*/) {
+    for (std::int64_t i = 0; i < lines_of_a; ++i, a += L) __builtin_prefetch(a);
+    for (std::int64_t i = 0; i < lines_of_b; ++i, b += L) __builtin_prefetch(b);
   }
 };
 
 /// Columns [column, column + batches · L) of R rows of C, whose width they may pass. A's element [r, k] is a[r · leading] [k], or
 /// transposed a[k · leading] [r]. What will be needed is asked for a little at every step, since only a few requests can be under way.
-template <int R, int batches, bool transposed, bool asks>
-void tile(std::int64_t k_end, Matrix<float> const& a, Ahead<transposed> const& ahead, float const* b, std::int64_t leading_b,
-          Finish const& finish, float* c, std::int64_t leading_c, std::int64_t column, std::int64_t width) {
+/// Not inlined, since the compiler then finds no registers for the sums.
+template <int R, int batches, bool transposed, class Ahead>
+[[gnu::noinline]] void tile(std::int64_t k_end, Matrix<float> const& a, Ahead& ahead, std::int64_t rows_at_once, float const* b,
+                            std::int64_t leading_b, Finish const& finish, float* c, std::int64_t leading_c, std::int64_t column,
+                            std::int64_t width) {
   Batch sums[R][batches];
   for (auto& row : sums) std::fill_n(row, batches, Batch(0.0F));
   auto const multiply = [&](std::int64_t begin, std::int64_t end) {
@@ -153,12 +174,12 @@ void tile(std::int64_t k_end, Matrix<float> const& a, Ahead<transposed> const& a
       }
     }
   };
-  if constexpr (asks) {
-    for (std::int64_t step = 0; step * step_width < k_end; ++step) {
-      ahead.prefetch(step, step * step_width);
-      for (std::int64_t r = step * ahead.rows_at_once; r < std::min<std::int64_t>((step + 1) * ahead.rows_at_once, R); ++r)
-        for (int i = 0; i < batches; ++i) __builtin_prefetch(c + r * leading_c + column + i * L, 1);
-      multiply(step * step_width, std::min(k_end, (step + 1) * step_width));
+  if constexpr (Ahead::asks) {
+    for (std::int64_t k = 0, row = 0; k < k_end; k += step_width) {
+      ahead.step(k);
+      for (std::int64_t const stop = std::min<std::int64_t>(row + rows_at_once, R); row < stop; ++row)
+        for (int i = 0; i < batches; ++i) __builtin_prefetch(c + row * leading_c + column + i * L, 1);
+      multiply(k, std::min(k_end, k + step_width));
     }
   } else {
     multiply(0, k_end);
@@ -177,55 +198,48 @@ void tile(std::int64_t k_end, Matrix<float> const& a, Ahead<transposed> const& a
   }
 }
 
-/// x / y, upwards.
-std::int64_t parts(std::int64_t x, std::int64_t y) { return (x + y - 1) / y; }
-
-/// R rows of C; while they are made A's next ones are asked for, if there are any.
-template <int R, bool transposed, bool asks>
-void row_of_tiles(std::int64_t k_end, Matrix<float> const& a, float const* next, Panels const& b, Finish const& finish, float* c,
+template <int R, bool transposed, class Ahead>
+void row_of_tiles(std::int64_t k_end, Matrix<float> const& a, Ahead& ahead, Panels const& b, Finish const& finish, float* c,
                   std::int64_t leading_c, std::int64_t width) {
-  Ahead<transposed> ahead{nullptr, a.leading, 0, 0, 0, 0};
-  std::int64_t all = 0, share = 0;
-  if (asks) {
-    std::int64_t const steps = parts(k_end, step_width);
-    if (next != nullptr) {
-      all = transposed ? k_end : tile_rows;
-      share = parts(all, parts(width, panel_width));
-      ahead.data = next;
-      ahead.at_once = parts(share, steps);
-    }
-    ahead.rows_at_once = parts(R, steps);
-  }
+  std::int64_t const rows_at_once = Ahead::asks ? parts(R, parts(k_end, step_width)) : 0;  // of C
   auto const* panel = b.data;
   std::int64_t column = 0;
-  for (; column + L < width; column += panel_width, panel += b.next, ahead.begin = ahead.end) {
-    ahead.end = std::min(ahead.begin + share, all);
-    tile<R, 2, transposed, asks>(k_end, a, ahead, panel, b.leading, finish, c, leading_c, column, width);
+  for (; column + L < width; column += panel_width, panel += b.next) {
+    ahead.panel();
+    tile<R, 2, transposed>(k_end, a, ahead, rows_at_once, panel, b.leading, finish, c, leading_c, column, width);
   }
-  ahead.end = all;
-  if (column < width) tile<R, 1, transposed, asks>(k_end, a, ahead, panel, b.leading, finish, c, leading_c, column, width);
+  ahead.panel();
+  if (column < width) tile<R, 1, transposed>(k_end, a, ahead, rows_at_once, panel, b.leading, finish, c, leading_c, column, width);
 }
 
 /// The last rows, fewer than tile_rows.
 template <int R, bool transposed, class... Arguments>
-void last_rows(std::int64_t rows, Arguments const&... arguments) {
+void last_rows(std::int64_t rows, Arguments&... arguments) {
   if constexpr (R > 0) {
-    if (rows == R) return row_of_tiles<R, transposed, false>(arguments...);
+    if (rows == R) return row_of_tiles<R, transposed>(arguments...);
     last_rows<R - 1, transposed>(rows, arguments...);
   }
 }
 
-template <bool transposed, bool asks>
-void all_rows(std::int64_t rows, std::int64_t k_end, Matrix<float> a, Panels const& b, Finish finish, float* c, std::int64_t leading_c,
-              std::int64_t width) {
+/// All of C's rows, columns [0, width). block: what comes after them, if A is transposed.
+template <bool transposed, class Ahead>
+void all_rows(std::int64_t rows, std::int64_t k_end, Matrix<float> a, Ahead block, Panels const& b, Finish finish, float* c,
+              std::int64_t leading_c, std::int64_t width) {
+  std::int64_t const share = parts(tile_rows, parts(width, panel_width));
   for (; rows >= tile_rows; rows -= tile_rows) {
     auto const* const next = a.data + (transposed ? tile_rows : tile_rows * a.leading);
-    row_of_tiles<tile_rows, transposed, asks>(k_end, a, rows >= 2 * tile_rows ? next : nullptr, b, finish, c, leading_c, width);
+    if constexpr (std::is_same_v<Ahead, RowsAhead>) block = {next, a.leading, std::min<std::int64_t>(rows - tile_rows, tile_rows), share};
+    row_of_tiles<tile_rows, transposed>(k_end, a, block, b, finish, c, leading_c, width);
     a.data = next;
     c += tile_rows * leading_c;
     if (finish.matrix != nullptr) finish.matrix += tile_rows * leading_c;
   }
-  last_rows<tile_rows - 1, transposed>(rows, k_end, a, nullptr, b, finish, c, leading_c, width);
+  NothingAhead none;
+  last_rows<tile_rows - 1, transposed>(rows, k_end, a, none, b, finish, c, leading_c, width);
+}
+
+void ask(float const* data, std::int64_t count) {
+  for (std::int64_t i = 0; i < count; i += L) __builtin_prefetch(data + i);
 }
 
 template <class T>
@@ -252,20 +266,35 @@ bool tiles_are_faster(std::int64_t n, std::int64_t m, std::int64_t k, Matrix<flo
 void tiled_gemm(std::int64_t n, std::int64_t m, std::int64_t k, float alpha, Matrix<float> a, Matrix<float> b, float beta, float* c,
                 std::int64_t leading_c, Addend<float> const& addend) {
   thread_local std::vector<float, xsimd::aligned_allocator<float, 64>> room(depth * breadth);
-  bool const asks = n * (k + m) > near;
-  for (std::int64_t k0 = 0; k0 < k; k0 += depth) {
-    auto const k_end = std::min(depth, k - k0);
+  // A transposed A comes by blocks of rows, as does B then, while the block before is multiplied: two blocks must stay in the second cache.
+  std::int64_t const stretch = a.transposed ? depth / 2 : depth;
+  bool const whole = a.transposed && !b.transposed && a.leading == n && b.leading == m;
+  bool const by_blocks = whole && n * (k + m) > near / 2 && stretch * (n + m) <= near;
+  bool const by_rows = !a.transposed && n * (k + m) > near;
+  bool const as_it_is = !b.transposed && m % L == 0 && (n <= few_rows || (by_blocks && m % 1024 != 0));
+  if (by_blocks) ask(a.data, n * std::min(stretch, k)), ask(b.data, m * std::min(stretch, k));
+  for (std::int64_t k0 = 0; k0 < k; k0 += stretch) {
+    auto const k_end = std::min(stretch, k - k0), coming = std::min(stretch, k - k0 - k_end);
     for (std::int64_t j = 0; j < m; j += breadth) {
       auto const width = std::min(breadth, m - j);
       Matrix<float> const right{b.data + (b.transposed ? j * b.leading + k0 : k0 * b.leading + j), b.leading, b.transposed};
       Matrix<float> const left{a.data + (a.transposed ? k0 * a.leading : k0), a.leading, a.transposed};
-      bool const as_it_is = !b.transposed && width % L == 0 && n <= few_rows;
       Panels const panels = as_it_is ? Panels{right.data, right.leading, panel_width} : packed(right, k_end, width, room.data());
       Finish const finish = k0 == 0 ? Finish{alpha, beta, from(addend.row, j), from(addend.matrix, j)} : Finish{alpha, 1, nullptr, nullptr};
-      auto const make = a.transposed ? asks ? all_rows<true, true> : all_rows<true, false>
-                        : asks ? all_rows<false, true>
-                                     : all_rows<false, false>;
-      make(n, k_end, left, panels, finish, c + j, leading_c, width);
+      auto const make = [&]<bool transposed>(auto const& ahead) {
+        all_rows<transposed>(n, k_end, left, ahead, panels, finish, c + j, leading_c, width);
+      };
+      if (by_blocks && j == 0 && coming > 0) {
+        std::int64_t const steps = std::max<std::int64_t>(1, n / tile_rows) * parts(width, panel_width) * parts(k_end, step_width);
+        make.template operator()<true>(BlockAhead{a.data + (k0 + stretch) * n, b.data + (k0 + stretch) * m, parts(coming * n, L * steps),
+                                                  parts(coming * m, L * steps)});
+      } else if (by_rows) {
+        make.template operator()<false>(RowsAhead{});
+      } else if (a.transposed) {
+        make.template operator()<true>(NothingAhead{});
+      } else {
+        make.template operator()<false>(NothingAhead{});
+      }
     }
   }
 }
