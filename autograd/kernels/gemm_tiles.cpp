@@ -238,10 +238,12 @@ void all_rows(std::int64_t rows, std::int64_t k_end, Matrix<float> a, Ahead bloc
   last_rows<tile_rows - 1, transposed>(rows, k_end, a, none, b, finish, c, leading_c, width);
 }
 
+/// Asks for all at once.
 void ask(float const* data, std::int64_t count) {
   for (std::int64_t i = 0; i < count; i += L) __builtin_prefetch(data + i);
 }
 
+/// x + offset, or null.
 template <class T>
 T const* from(T const* start, std::int64_t offset) {
   return start != nullptr ? start + offset : nullptr;
@@ -266,13 +268,14 @@ bool tiles_are_faster(std::int64_t n, std::int64_t m, std::int64_t k, Matrix<flo
 void tiled_gemm(std::int64_t n, std::int64_t m, std::int64_t k, float alpha, Matrix<float> a, Matrix<float> b, float beta, float* c,
                 std::int64_t leading_c, Addend<float> const& addend) {
   thread_local std::vector<float, xsimd::aligned_allocator<float, 64>> room(depth * breadth);
-  // A transposed A comes by blocks of rows, as does B then, while the block before is multiplied: two blocks must stay in the second cache.
+  // A transposed A comes by blocks of rows, as does B then, while the block before is multiplied: they must stay in the second cache. A may
+  // be one of two threads' halves, whose rows are asked for whole.
   std::int64_t const stretch = a.transposed ? depth / 2 : depth;
-  bool const whole = a.transposed && !b.transposed && a.leading == n && b.leading == m;
-  bool const by_blocks = whole && n * (k + m) > near / 2 && stretch * (n + m) <= near;
+  bool const whole = a.transposed && !b.transposed && a.leading <= 2 * n && b.leading == m;
+  bool const by_blocks = whole && a.leading * (k + m) > near / 2 && stretch * (a.leading + m) <= near;
   bool const by_rows = !a.transposed && n * (k + m) > near;
   bool const as_it_is = !b.transposed && m % L == 0 && (n <= few_rows || (by_blocks && m % 1024 != 0));
-  if (by_blocks) ask(a.data, n * std::min(stretch, k)), ask(b.data, m * std::min(stretch, k));
+  if (by_blocks) ask(a.data, a.leading * std::min(stretch, k)), ask(b.data, m * std::min(stretch, k));
   for (std::int64_t k0 = 0; k0 < k; k0 += stretch) {
     auto const k_end = std::min(stretch, k - k0), coming = std::min(stretch, k - k0 - k_end);
     for (std::int64_t j = 0; j < m; j += breadth) {
@@ -286,8 +289,8 @@ void tiled_gemm(std::int64_t n, std::int64_t m, std::int64_t k, float alpha, Mat
       };
       if (by_blocks && j == 0 && coming > 0) {
         std::int64_t const steps = std::max<std::int64_t>(1, n / tile_rows) * parts(width, panel_width) * parts(k_end, step_width);
-        make.template operator()<true>(BlockAhead{a.data + (k0 + stretch) * n, b.data + (k0 + stretch) * m, parts(coming * n, L * steps),
-                                                  parts(coming * m, L * steps)});
+        make.template operator()<true>(BlockAhead{a.data + (k0 + stretch) * a.leading, b.data + (k0 + stretch) * m,
+                                                  parts(coming * a.leading, L * steps), parts(coming * m, L * steps)});
       } else if (by_rows) {
         make.template operator()<false>(RowsAhead{});
       } else if (a.transposed) {

@@ -12,8 +12,9 @@ namespace heed::kernels {
 bool tiles_are_faster(std::int64_t n, std::int64_t m, std::int64_t k, Matrix<float> const& a, Matrix<float> const& b);
 
 /// C [n, m] = alpha · A [n, k] · B [k, m] + beta · C + addend, on the calling thread alone; the addend's matrix has C's leading dimension,
-/// its in_place is not looked at. An element of C is summed over k from first to last in stretches of 384, whatever n and m are.
+/// its in_place is not looked at. An element of C is summed over k from first to last, in stretches of 384, or 192 if A is transposed,
+/// whatever n and m are.
 void tiled_gemm(std::int64_t n, std::int64_t m, std::int64_t k, float alpha, Matrix<float> a, Matrix<float> b, float beta, float* c,
-                 std::int64_t leading_c, Addend<float> const& addend = {});
+                std::int64_t leading_c, Addend<float> const& addend = {});
 
 }  // namespace heed::kernels

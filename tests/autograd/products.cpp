@@ -36,13 +36,13 @@ std::vector<float> drawn(std::int64_t count, std::uint64_t seed) {
   return values;
 }
 
-/// alpha A B + beta C with A and B stored transposed or not, in matrices that are wider than they need be.
+/// alpha A B + beta C with A and B stored transposed or not, in matrices that may be wider than they need be.
 struct Case {
-  Case(Size const& s, bool transpose_a, bool transpose_b)
+  Case(Size const& s, bool transpose_a, bool transpose_b, bool wider = true)
       : size(s),
-        leading_a((transpose_a ? s.n : s.k) + 3),
-        leading_b((transpose_b ? s.k : s.m) + 2),
-        leading_c(s.m + 1),
+        leading_a((transpose_a ? s.n : s.k) + (wider ? 3 : 0)),
+        leading_b((transpose_b ? s.k : s.m) + (wider ? 2 : 0)),
+        leading_c(s.m + (wider ? 1 : 0)),
         a(drawn((transpose_a ? s.k : s.n) * leading_a, 1)),
         b(drawn((transpose_b ? s.m : s.k) * leading_b, 2)),
         c(drawn(s.n * leading_c, 3)),
@@ -183,6 +183,15 @@ TEST_SUITE("products") {
     }
     CHECK(worst < 4);
     CHECK(worst <= 2 * worst_openblas);
+  }
+
+  TEST_CASE("the kernel of tiles, where what comes next is asked for ahead: rows, blocks, and half a block's columns") {
+    CHECK(Case({600, 64, 300}, false, true, false).error(same, true) < 4);
+    CHECK(Case({600, 70, 300}, false, false, false).error(same, true) < 4);
+    Case whole({160, 208, 400}, true, false, false);
+    CHECK(whole.error(same, true) < 4);
+    whole.size.n = 90;
+    CHECK(whole.error(same, true) < 4);
   }
 
   TEST_CASE("a layer's product is made in tiles, bias and residual too") {
