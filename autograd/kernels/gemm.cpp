@@ -10,8 +10,8 @@
 #include <xflens/cxxblas/cxxblas.cxx>
 #include <xtensor-blas/xblas_config.hpp>
 
-#include "autograd/kernels/gemm_tiles.hpp"
 #include "autograd/kernels/gemm_onednn.hpp"
+#include "autograd/kernels/gemm_tiles.hpp"
 #include "autograd/kernels/gemv.hpp"
 #include "autograd/kernels/rows.hpp"
 #include "autograd/memory.hpp"
@@ -150,7 +150,7 @@ void parallel_gemm(std::int64_t n, std::int64_t m, std::int64_t k, Matrix<T> a, 
             detail::count_product_flops(2 * (end - begin) * m * k);
             float const* const rows = addend.matrix != nullptr ? addend.matrix + begin * m : nullptr;
             return tiled_gemm(end - begin, m, k, 1, from_row(a, begin), b, addend.in_place ? 1.0F : 0.0F, c + begin * m, m,
-                               {addend.row, rows, false});
+                              {addend.row, rows, false});
           }
         }
         T const beta = put_addend(addend, begin, end, m, c) ? T(1) : T(0);
