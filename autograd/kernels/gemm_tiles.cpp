@@ -19,6 +19,7 @@ constexpr std::int64_t L = lanes<float>;
 
 constexpr int tile_rows = L == 16 ? 14 : 6;  // 28 + 2 + 1 registers of 32, 12 + 2 + 1 of 16
 constexpr std::int64_t panel_width = 2 * L;
+constexpr std::int64_t line = 16;                   // numbers that come from memory together
 constexpr std::int64_t depth = 384, breadth = 384;  // of what is copied of B at a time: 590 KB, for the second cache
 constexpr std::int64_t few_rows = 64;               // of A, for which B's rows are read where they are
 constexpr std::int64_t rows_ahead = 4;              // of B, asked for while one is copied
@@ -137,7 +138,7 @@ struct RowsAhead {
   }
   void step(std::int64_t k) {
     for (std::int64_t r = begin; r < end; ++r)
-      for (std::int64_t i = 0; i < step_width; i += L) __builtin_prefetch(next + r * leading + k + i);
+      for (std::int64_t i = 0; i < step_width; i += line) __builtin_prefetch(next + r * leading + k + i);
   }
 };
 
@@ -149,8 +150,8 @@ struct BlockAhead {
 
   void panel() {}
   void step(std::int64_t /*k*/) {
-    for (std::int64_t i = 0; i < lines_of_a; ++i, a += L) __builtin_prefetch(a);
-    for (std::int64_t i = 0; i < lines_of_b; ++i, b += L) __builtin_prefetch(b);
+    for (std::int64_t i = 0; i < lines_of_a; ++i, a += line) __builtin_prefetch(a);
+    for (std::int64_t i = 0; i < lines_of_b; ++i, b += line) __builtin_prefetch(b);
   }
 };
 
@@ -240,7 +241,7 @@ void all_rows(std::int64_t rows, std::int64_t k_end, Matrix<float> a, Ahead bloc
 
 /// Asks for all at once.
 void ask(float const* data, std::int64_t count) {
-  for (std::int64_t i = 0; i < count; i += L) __builtin_prefetch(data + i);
+  for (std::int64_t i = 0; i < count; i += line) __builtin_prefetch(data + i);
 }
 
 /// x + offset, or null.
@@ -290,7 +291,7 @@ void tiled_gemm(std::int64_t n, std::int64_t m, std::int64_t k, float alpha, Mat
       if (by_blocks && j == 0 && coming > 0) {
         std::int64_t const steps = std::max<std::int64_t>(1, n / tile_rows) * parts(width, panel_width) * parts(k_end, step_width);
         make.template operator()<true>(BlockAhead{a.data + (k0 + stretch) * a.leading, b.data + (k0 + stretch) * m,
-                                                  parts(coming * a.leading, L * steps), parts(coming * m, L * steps)});
+                                                  parts(coming * a.leading, line * steps), parts(coming * m, line * steps)});
       } else if (by_rows) {
         make.template operator()<false>(RowsAhead{});
       } else if (a.transposed) {
