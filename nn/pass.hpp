@@ -12,10 +12,27 @@
 
 namespace heed {
 
+/// Rows that are kept while one sequence is read, in an array with room for more: reading T tokens one by one copies few rows twice, not
+/// all of them T times.
+class GrowingRows {
+ public:
+  GrowingRows() = default;
+  GrowingRows(GrowingRows&&) = default;
+  GrowingRows& operator=(GrowingRows&&) = default;  // and no copies: both would write into one array
+
+  /// The rows so far and behind them `fresh` [1, n, width]: [1, so far + n, width], a constant to the graph that shares the kept array.
+  /// What was returned before stays as it was. Throws Error for more sequences than one, another width or dtype, or rows with gradients.
+  Tensor append(Tensor const& fresh);
+
+ private:
+  Tensor room_;  // [capacity, width]
+  std::int64_t count_ = 0;
+};
+
 /// Keys and values of the tokens already read, one entry a layer, so that a decoder reads each token once.
 struct KeyValueCache {
   struct Layer {
-    Tensor key, value;  ///< [B, past, H·d]; undefined before the first token
+    GrowingRows key, value;  ///< H·d wide
   };
   std::vector<Layer> layers;
   std::int64_t past = 0;  ///< tokens read: the position of the next one

@@ -90,11 +90,8 @@ Tensor MultiHead::operator()(Tensor const& x, Tensor const& memory, Visibility c
   Tensor value = value_(memory);
   if (pass.cache != nullptr) {
     KeyValueCache::Layer& kept = pass.cache->layers.at(layer);
-    if (kept.key.defined()) {
-      key = concatenate({kept.key, key}, 1);
-      value = concatenate({kept.value, value}, 1);
-    }
-    kept = {key, value};
+    key = kept.key.append(key);
+    value = kept.value.append(value);
   }
   Tensor const query = attention_.turned(query_(x), visibility.offset);
   return output_(attention_(query, key, value, visibility, pass), residual);
