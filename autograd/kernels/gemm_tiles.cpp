@@ -1,6 +1,6 @@
 // C is made in tiles of `tile_rows` × 2 batches, as many as there are registers for, by outer products: a column of A's tile, number by
 // number, times a row of B. B is copied in panels, block by block (Goto & van de Geijn 2008 have the names); A is not copied but asked for
-// ahead of its use, the rows of the next tile while those of this one meet the panels.
+// ahead of its use: the rows of the next tile while those of this one meet the panels, or, where A is transposed, the next block of both.
 
 #include "autograd/kernels/gemm_tiles.hpp"
 
@@ -23,7 +23,7 @@ constexpr std::int64_t line = 16;                   // numbers that come from me
 constexpr std::int64_t depth = 384, breadth = 384;  // of what is copied of B at a time: 590 KB, for the second cache
 constexpr std::int64_t few_rows = 64;               // of A, for which B's rows are read where they are
 constexpr std::int64_t rows_ahead = 4;              // of B, asked for while one is copied
-constexpr std::int64_t near = 180'000;              // numbers of A and C that are in the second cache anyway: 720 KB
+constexpr std::int64_t near = 180'000;              // numbers that fit the second cache beside a block of B: 720 KB
 constexpr std::int64_t step_width = 32;             // products of an element between one asking ahead and the next
 
 /// a0 b0 a1 b1 …, the lower and the upper half.
