@@ -7,15 +7,46 @@
 /// A row times a matrix: what a product is where one token is decoded. It is as fast as the matrix can be read, which OpenBLAS's is not.
 namespace heed::kernels {
 
-/// c[j] = alpha · Σ_i f(a[i]) f(b[j, i]) + beta · c[j], for b [m, k] with a leading dimension. f: batch → batch. One row after the other: a
-/// single stream comes from memory at twice the speed of four.
+/// sums[r] = Σ_i f(a[i]) f(b[r · apart + i]), summed in one order whatever `rows`. Memory is asked for 2 KB ahead of each row, which is into
+/// the next one where rows are short: the processor's own prefetching stops at every page.
+template <std::int64_t rows, class T, class F>
+void dot_rows(std::int64_t k, T const* a, T const* b, std::int64_t apart, T* sums, F const& f) {
+  constexpr std::int64_t step = 2 * lanes<T>, line = 64 / sizeof(T), ahead = 2048 / sizeof(T);
+  Lanes<T> even[rows], odd[rows];
+  for (std::int64_t r = 0; r < rows; ++r) even[r] = odd[r] = Lanes<T>(T(0));
+  std::int64_t i = 0;
+  for (; i + step <= k; i += step) {
+    Lanes<T> const x = f(Lanes<T>::load_unaligned(a + i)), y = f(Lanes<T>::load_unaligned(a + i + lanes<T>));
+    for (std::int64_t r = 0; r < rows; ++r) {
+      T const* const from = b + r * apart + i;
+      for (std::int64_t next = ahead; next < ahead + step; next += line) __builtin_prefetch(from + next);
+      even[r] = xsimd::fma(x, f(Lanes<T>::load_unaligned(from)), even[r]);
+      odd[r] = xsimd::fma(y, f(Lanes<T>::load_unaligned(from + lanes<T>)), odd[r]);
+    }
+  }
+  for (; i < k; i += lanes<T>) {
+    std::int64_t const count = std::min(lanes<T>, k - i);
+    Lanes<T> const x = f(load_some<T>(a + i, count, T(0)));
+    for (std::int64_t r = 0; r < rows; ++r) even[r] = xsimd::fma(x, f(load_some<T>(b + r * apart + i, count, T(0))), even[r]);
+  }
+  for (std::int64_t r = 0; r < rows; ++r) sums[r] = xsimd::hadd(even[r] + odd[r]);
+}
+
+/// c[j] = alpha · Σ_i f(a[i]) f(b[j, i]) + beta · c[j], for b [m, k] with a leading dimension. f: batch → batch. One row of each half after the
+/// other: two streams come from memory and the third cache 1.3 times as fast as one.
 template <class T, class F>
 void row_times_transposed(std::int64_t m, std::int64_t k, T alpha, T const* a, T const* b, std::int64_t leading, T beta, T* c, F const& f) {
-  for (std::int64_t j = 0; j < m; ++j) {
-    T const sum = sum_row<T>(
-        k, [&](auto const& x, auto const& y) { return f(x) * f(y); }, a, b + j * leading);
-    c[j] = alpha * sum + (beta == 0 ? T(0) : beta * c[j]);
+  std::int64_t const half = m / 2;
+  auto const put = [&](std::int64_t j, T sum) { c[j] = alpha * sum + (beta == 0 ? T(0) : beta * c[j]); };
+  T sums[2];
+  for (std::int64_t j = 0; j < half; ++j) {
+    dot_rows<2>(k, a, b + j * leading, half * leading, sums, f);
+    put(j, sums[0]);
+    put(half + j, sums[1]);
   }
+  if (m % 2 == 0) return;
+  dot_rows<1>(k, a, b + (m - 1) * leading, 0, sums, f);
+  put(m - 1, sums[0]);
 }
 
 /// c[j] = alpha · Σ_i f(a[i]) f(b[i, j]) + beta · c[j], for b [k, m] with a leading dimension.
