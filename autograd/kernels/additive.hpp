@@ -46,7 +46,7 @@ class AdditiveHead {
     }
     factored_ = 2 * largest <= additive_limit<T>;
     if (!factored_) return;
-    auto const twice_exp = [](auto v) { return xsimd::exp(v + v); };
+    auto const twice_exp = [](auto v) { return exponential(v + v); };
     transform_row<T>(query_.data(), queries * width, twice_exp, static_cast<T const*>(query_.data()));
     transform_row<T>(key_.data(), width * padded_, twice_exp, static_cast<T const*>(key_.data()));
   }

@@ -20,7 +20,7 @@ RowLoss<T> cross_entropy_row(T const* x, std::int64_t n, std::int64_t target, do
   T const m = max_row(x, n);
   Lanes<T> const shift(m);
   T const total = sum_row<T>(
-      n, [&](auto v) { return xsimd::exp(v - shift); }, x);
+      n, [&](auto v) { return exponential(v - shift); }, x);
   T const lse = m + std::log(total);
   double loss = (1 - smoothing) * static_cast<double>(lse - x[target]);
   if (smoothing > 0) {
@@ -36,7 +36,7 @@ template <class T>
 void cross_entropy_row_backward(T const* x, std::int64_t n, std::int64_t target, double smoothing, T lse, T factor, T* out) {
   Lanes<T> const norm(lse), scale(factor), everywhere(static_cast<T>(smoothing / static_cast<double>(n)));
   transform_row<T>(
-      out, n, [&](auto v) { return (xsimd::exp(v - norm) - everywhere) * scale; }, x);
+      out, n, [&](auto v) { return (exponential(v - norm) - everywhere) * scale; }, x);
   out[target] -= static_cast<T>(1 - smoothing) * factor;
 }
 

@@ -23,6 +23,7 @@ constexpr std::int64_t line = 16;                   // numbers that come from me
 constexpr std::int64_t depth = 384, breadth = 384;  // of what is copied of B at a time: 590 KB, for the second cache
 constexpr std::int64_t few_rows = 64;               // of A, for which B's rows are read where they are
 constexpr std::int64_t rows_ahead = 4;              // of B, asked for while one is copied
+constexpr std::int64_t columns_ahead = 64;          // of a transposed B
 constexpr std::int64_t near = 180'000;              // numbers that fit the second cache beside a block of B: 720 KB
 constexpr std::int64_t step_width = 32;             // products of an element between one asking ahead and the next
 
@@ -49,12 +50,17 @@ void transpose(Batch (&rows)[L]) {
   }
 }
 
-/// panel[k, j] = x[j, k] for j < count ≤ L, 0 beyond; k < k_end.
+/// panel[k, j] = x[j, k] for j < count ≤ L, 0 beyond; k < k_end. What comes `columns_ahead` later, in the next rows if there is no more in
+/// these, is asked for.
 void pack_transposed(float const* x, std::int64_t leading, std::int64_t count, std::int64_t k_end, float* panel) {
   std::int64_t k = 0;
   for (; k + L <= k_end; k += L) {
+    auto const* const next = x + k + columns_ahead + (k + columns_ahead < k_end ? 0 : L * leading - k_end);
     Batch rows[L];
-    for (std::int64_t j = 0; j < L; ++j) rows[j] = j < count ? Batch::load_unaligned(x + j * leading + k) : Batch(0.0F);
+    for (std::int64_t j = 0; j < L; ++j) {
+      __builtin_prefetch(next + j * leading);
+      rows[j] = j < count ? Batch::load_unaligned(x + j * leading + k) : Batch(0.0F);
+    }
     transpose(rows);
     for (std::int64_t i = 0; i < L; ++i) rows[i].store_aligned(panel + (k + i) * panel_width);
   }

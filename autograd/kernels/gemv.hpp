@@ -7,8 +7,8 @@
 /// A row times a matrix: what a product is where one token is decoded. It is as fast as the matrix can be read, which OpenBLAS's is not.
 namespace heed::kernels {
 
-/// sums[r] = Σ_i f(a[i]) f(b[r · apart + i]), summed in one order whatever `rows`. Memory is asked for 2 KB ahead of each row, which is into
-/// the next one where rows are short: the processor's own prefetching stops at every page.
+/// sums[r] = Σ_i f(a[i]) f(b[r · apart + i]), summed in one order whatever `rows`. Memory is asked for 2 KB ahead of each row, which is
+/// into the next one where rows are short: the processor's own prefetching stops at every page.
 template <std::int64_t rows, class T, class F>
 void dot_rows(std::int64_t k, T const* a, T const* b, std::int64_t apart, T* sums, F const& f) {
   constexpr std::int64_t step = 2 * lanes<T>, line = 64 / sizeof(T), ahead = 2048 / sizeof(T);
@@ -32,8 +32,8 @@ void dot_rows(std::int64_t k, T const* a, T const* b, std::int64_t apart, T* sum
   for (std::int64_t r = 0; r < rows; ++r) sums[r] = xsimd::hadd(even[r] + odd[r]);
 }
 
-/// c[j] = alpha · Σ_i f(a[i]) f(b[j, i]) + beta · c[j], for b [m, k] with a leading dimension. f: batch → batch. One row of each half after the
-/// other: two streams come from memory and the third cache 1.3 times as fast as one.
+/// c[j] = alpha · Σ_i f(a[i]) f(b[j, i]) + beta · c[j], for b [m, k] with a leading dimension. f: batch → batch. One row of each half after
+/// the other: two streams come from memory and the third cache 1.3 times as fast as one.
 template <class T, class F>
 void row_times_transposed(std::int64_t m, std::int64_t k, T alpha, T const* a, T const* b, std::int64_t leading, T beta, T* c, F const& f) {
   std::int64_t const half = m / 2;

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <limits>
 
+#include "autograd/kernels/exponential.hpp"
 #include "autograd/xtensor.hpp"
 
 /// Loops over one contiguous row, in xsimd batches. Sums run in a fixed order (four accumulators, then lanes), so that a row's result
@@ -131,20 +132,20 @@ T exp_row(T const* x, T m, T* out, std::int64_t n) {
   Lanes<T> a(T(0)), b(T(0));
   std::int64_t i = 0;
   for (; i + 2 * lanes<T> <= n; i += 2 * lanes<T>) {
-    auto const first = xsimd::exp(Lanes<T>::load_unaligned(x + i) - shift);
-    auto const second = xsimd::exp(Lanes<T>::load_unaligned(x + i + lanes<T>) - shift);
+    auto const first = exponential(Lanes<T>::load_unaligned(x + i) - shift);
+    auto const second = exponential(Lanes<T>::load_unaligned(x + i + lanes<T>) - shift);
     first.store_unaligned(out + i);
     second.store_unaligned(out + i + lanes<T>);
     a += first;
     b += second;
   }
   for (; i + lanes<T> <= n; i += lanes<T>) {
-    auto const value = xsimd::exp(Lanes<T>::load_unaligned(x + i) - shift);
+    auto const value = exponential(Lanes<T>::load_unaligned(x + i) - shift);
     value.store_unaligned(out + i);
     a += value;
   }
   if (i < n) {
-    auto const value = xsimd::exp(load_some<T>(x + i, n - i, T(0)) - shift);
+    auto const value = exponential(load_some<T>(x + i, n - i, T(0)) - shift);
     store_some<T>(value, out + i, n - i);
     b += keep_some<T>(value, n - i);
   }

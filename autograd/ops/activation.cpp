@@ -46,19 +46,19 @@ static Registered const silu_check{unary_check("silu", "x · sigmoid(x)", silu, 
 
 namespace {
 
-// gelu's 1/2 (1 + tanh u) = sigmoid(2u), 2u = steepness · (x + cubic · x³)
+// gelu's 1/2 (1 + tanh u) = sigmoid(2u), 2u = x (steepness + bend · x²)
 constexpr double steepness = 2 * 0.7978845608028653559;  // 2 √(2/π)
-constexpr double cubic = 0.044715;
+constexpr double bend = 0.044715 * steepness;
 
 }  // namespace
 
 Tensor gelu(Tensor const& x) {
   return elementwise<Uses::input>(
-      "gelu", x, [](auto v) { return v * sigmoid(like(steepness, v) * v * (1 + like(cubic, v) * v * v)); },
+      "gelu", x, [](auto v) { return v * sigmoid(v * (like(steepness, v) + like(bend, v) * (v * v))); },
       [](auto dy, auto v) {
-        auto const square = like(cubic, v) * v * v;
-        auto const s = sigmoid(like(steepness, v) * v * (1 + square));
-        return dy * (s * (1 + v * (1 - s) * (like(steepness, v) * (1 + 3 * square))));
+        auto const square = v * v;
+        auto const s = sigmoid(v * (like(steepness, v) + like(bend, v) * square));
+        return dy * (s * (1 + v * (like(steepness, v) + like(3 * bend, v) * square) * (1 - s)));
       });
 }
 static Registered const gelu_check{unary_check("gelu", "x/2 · (1 + tanh(√(2/π)(x + 0.044715 x³)))", gelu, -3, 3)};

@@ -125,7 +125,7 @@ static Registered const tensor_pow_check{binary_check("pow", "aᵇ", pow, {{}, 0
 
 Tensor exp(Tensor const& x) {
   return elementwise<Uses::output>(
-      "exp", x, [](auto v) { return exp(v); }, [](auto dy, auto y) { return dy * y; });
+      "exp", x, [](auto v) { return kernels::exponential(v); }, [](auto dy, auto y) { return dy * y; });
 }
 static Registered const exp_check{unary_check("exp", "eˣ", exp)};
 
