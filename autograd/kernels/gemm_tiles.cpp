@@ -23,46 +23,63 @@ constexpr std::int64_t line = 16;                   // numbers that come from me
 constexpr std::int64_t depth = 384, breadth = 384;  // of what is copied of B at a time: 590 KB, for the second cache
 constexpr std::int64_t few_rows = 64;               // of A, for which B's rows are read where they are
 constexpr std::int64_t rows_ahead = 4;              // of B, asked for while one is copied
-constexpr std::int64_t columns_ahead = 64;          // of a transposed B
 constexpr std::int64_t near = 180'000;              // numbers that fit the second cache beside a block of B: 720 KB
 constexpr std::int64_t step_width = 32;             // products of an element between one asking ahead and the next
 
-/// a0 b0 a1 b1 …, the lower and the upper half.
-void interleave(Batch const& a, Batch const& b, Batch& low, Batch& high) {
+/// Four numbers of every fourth row: x[4i + 0 … 3] of row i in the batch's quarter i. Each comes straight from memory, without a shuffle.
+Batch quarters(float const* x, std::int64_t leading) {
+  auto const four = [&](std::int64_t i) { return _mm_loadu_ps(x + 4 * i * leading); };
 #ifdef __AVX512F__
-  auto const from_low = _mm512_setr_epi32(0, 16, 1, 17, 2, 18, 3, 19, 4, 20, 5, 21, 6, 22, 7, 23);
-  auto const from_high = _mm512_setr_epi32(8, 24, 9, 25, 10, 26, 11, 27, 12, 28, 13, 29, 14, 30, 15, 31);
-  low = _mm512_permutex2var_ps(a, from_low, b);
-  high = _mm512_permutex2var_ps(a, from_high, b);
+  __m512 const half = _mm512_insertf32x4(_mm512_castps128_ps512(four(0)), four(1), 1);
+  return _mm512_insertf32x4(_mm512_insertf32x4(half, four(2), 2), four(3), 3);
 #else
-  __m256 const even = _mm256_unpacklo_ps(a, b), odd = _mm256_unpackhi_ps(a, b);
-  low = _mm256_permute2f128_ps(even, odd, 0x20);
-  high = _mm256_permute2f128_ps(even, odd, 0x31);
+  return _mm256_insertf128_ps(_mm256_castps128_ps256(four(0)), four(1), 1);
 #endif
 }
 
-/// Rows become columns: log₂ L rounds, each of which interleaves the first half of the rows with the second.
-void transpose(Batch (&rows)[L]) {
-  Batch next[L];
-  for (std::int64_t round = 1; round < L; round *= 2) {
-    for (std::int64_t i = 0; i < L / 2; ++i) interleave(rows[i], rows[i + L / 2], next[2 * i], next[2 * i + 1]);
-    std::copy_n(next, L, rows);
+/// out[i · panel_width + j] = x[j, i] for i, j < L.
+void transpose(float const* x, std::int64_t leading, float* out) {
+#ifdef __AVX512F__
+  auto const low = [](Batch const& a, Batch const& b) { return Batch(_mm512_unpacklo_ps(a, b)); };
+  auto const high = [](Batch const& a, Batch const& b) { return Batch(_mm512_unpackhi_ps(a, b)); };
+  auto const low_pairs = [](Batch const& a, Batch const& b) {
+    return Batch(_mm512_castpd_ps(_mm512_unpacklo_pd(_mm512_castps_pd(a), _mm512_castps_pd(b))));
+  };
+  auto const high_pairs = [](Batch const& a, Batch const& b) {
+    return Batch(_mm512_castpd_ps(_mm512_unpackhi_pd(_mm512_castps_pd(a), _mm512_castps_pd(b))));
+  };
+#else
+  auto const low = [](Batch const& a, Batch const& b) { return Batch(_mm256_unpacklo_ps(a, b)); };
+  auto const high = [](Batch const& a, Batch const& b) { return Batch(_mm256_unpackhi_ps(a, b)); };
+  auto const low_pairs = [](Batch const& a, Batch const& b) {
+    return Batch(_mm256_castpd_ps(_mm256_unpacklo_pd(_mm256_castps_pd(a), _mm256_castps_pd(b))));
+  };
+  auto const high_pairs = [](Batch const& a, Batch const& b) {
+    return Batch(_mm256_castpd_ps(_mm256_unpackhi_pd(_mm256_castps_pd(a), _mm256_castps_pd(b))));
+  };
+#endif
+  for (std::int64_t i = 0; i < L; i += 4) {  // four columns: [4, 4] is transposed in each quarter
+    Batch const a = quarters(x + i, leading), b = quarters(x + leading + i, leading), c = quarters(x + 2 * leading + i, leading),
+                d = quarters(x + 3 * leading + i, leading);
+    Batch const ab = low(a, b), cd = low(c, d), ab_high = high(a, b), cd_high = high(c, d);
+    low_pairs(ab, cd).store_aligned(out + i * panel_width);
+    high_pairs(ab, cd).store_aligned(out + (i + 1) * panel_width);
+    low_pairs(ab_high, cd_high).store_aligned(out + (i + 2) * panel_width);
+    high_pairs(ab_high, cd_high).store_aligned(out + (i + 3) * panel_width);
   }
 }
 
-/// panel[k, j] = x[j, k] for j < count ≤ L, 0 beyond; k < k_end. What comes `columns_ahead` later, in the next rows if there is no more in
-/// these, is asked for.
+/// panel[k, j] = x[j, k] for j < count ≤ L, 0 beyond; k < k_end.
 void pack_transposed(float const* x, std::int64_t leading, std::int64_t count, std::int64_t k_end, float* panel) {
   std::int64_t k = 0;
   for (; k + L <= k_end; k += L) {
-    auto const* const next = x + k + columns_ahead + (k + columns_ahead < k_end ? 0 : L * leading - k_end);
-    Batch rows[L];
-    for (std::int64_t j = 0; j < L; ++j) {
-      __builtin_prefetch(next + j * leading);
-      rows[j] = j < count ? Batch::load_unaligned(x + j * leading + k) : Batch(0.0F);
+    if (count == L) {
+      transpose(x + k, leading, panel + k * panel_width);
+    } else {
+      alignas(64) float rows[L * L] = {};
+      for (std::int64_t j = 0; j < count; ++j) std::copy_n(x + j * leading + k, L, rows + j * L);
+      transpose(rows, L, panel + k * panel_width);
     }
-    transpose(rows);
-    for (std::int64_t i = 0; i < L; ++i) rows[i].store_aligned(panel + (k + i) * panel_width);
   }
   for (; k < k_end; ++k)
     for (std::int64_t j = 0; j < L; ++j) panel[k * panel_width + j] = j < count ? x[j * leading + k] : 0.0F;
@@ -103,19 +120,35 @@ struct Finish {
   float const* row;     ///< of C's width, or null
   float const* matrix;  ///< with C's leading dimension, or null
 
-  bool is_none() const { return alpha == 1 && beta == 0 && row == nullptr && matrix == nullptr; }
-
-  void operator()(Batch const& sum, float* c, std::int64_t column, std::int64_t place, std::int64_t count) const {
-    auto const load = [count](float const* x) { return count == L ? Batch::load_unaligned(x) : load_some<float>(x, count, 0.0F); };
+  /// `count` < L sums at c + place, in column `column`.
+  void some(Batch const& sum, float* c, std::int64_t column, std::int64_t place, std::int64_t count) const {
+    auto const load = [count](float const* x) { return load_some<float>(x, count, 0.0F); };
     Batch result = Batch(alpha) * sum;
     if (beta != 0) result = xsimd::fma(Batch(beta), load(c + place), result);
     if (row != nullptr) result += load(row + column);
     if (matrix != nullptr) result += load(matrix + place);
-    if (count == L) {
-      result.store_unaligned(c + place);
-    } else {
-      store_some<float>(result, c + place, count);
+    store_some<float>(result, c + place, count);
+  }
+
+  /// Whole batches: each question is asked once for all of a tile, whose sums stay in registers.
+  template <int R, int batches>
+  [[gnu::always_inline]] void all(Batch (&sums)[R][batches], float* c, std::int64_t leading, std::int64_t column) const {
+    auto const each = [&](auto const& change) __attribute__((always_inline)) {
+#pragma GCC unroll 16
+      for (int r = 0; r < R; ++r) {
+        for (int i = 0; i < batches; ++i) change(sums[r][i], r * leading + column + i * L, i);
+      }
+    };
+    if (alpha != 1) each([factor = Batch(alpha)](Batch& sum, std::int64_t, int) { sum = factor * sum; });
+    if (beta != 0)
+      each([&, factor = Batch(beta)](Batch& sum, std::int64_t at, int) { sum = xsimd::fma(factor, Batch::load_unaligned(c + at), sum); });
+    if (row != nullptr) {
+      Batch more[batches];
+      for (int i = 0; i < batches; ++i) more[i] = Batch::load_unaligned(row + column + i * L);
+      each([&](Batch& sum, std::int64_t, int i) { sum += more[i]; });
     }
+    if (matrix != nullptr) each([&](Batch& sum, std::int64_t at, int) { sum += Batch::load_unaligned(matrix + at); });
+    each([&](Batch const& sum, std::int64_t at, int) { sum.store_unaligned(c + at); });
   }
 };
 
@@ -192,16 +225,11 @@ template <int R, int batches, bool transposed, class Ahead>
     multiply(0, k_end);
   }
   width -= column;
-  if (width >= batches * L && finish.is_none()) {
-#pragma GCC unroll 16
-    for (int r = 0; r < R; ++r) {
-      for (int i = 0; i < batches; ++i) sums[r][i].store_unaligned(c + r * leading_c + column + i * L);
-    }
-    return;
-  }
+  if (width >= batches * L) return finish.template all<R, batches>(sums, c, leading_c, column);
 #pragma GCC unroll 16
   for (int r = 0; r < R; ++r) {
-    for (int i = 0; i < batches; ++i) finish(sums[r][i], c, column + i * L, r * leading_c + column + i * L, std::min(L, width - i * L));
+    for (int i = 0; i < batches; ++i)
+      finish.some(sums[r][i], c, column + i * L, r * leading_c + column + i * L, std::min(L, width - i * L));
   }
 }
 
