@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 #include <vector>
 
 #include "autograd/kernels/attention_head.hpp"
@@ -64,10 +65,6 @@ class HeadBackward {
         drelative_(shared_relative),
         dcentres_(g.centres.defined() ? g.centres.mutable_data<T>().data() + (head.b_ * c_.form.heads + head.h_) * c_.queries : nullptr),
         dscores_({std::min(block_rows, c_.queries), head.row_stride_}, c_.query.dtype()) {
-    for (std::int64_t j = 0; j < c_.keys; ++j) {
-      std::fill_n(dk_ + j * head.stride_, c_.width, T(0));
-      std::fill_n(dv_ + j * head.value_stride_, c_.value_width, T(0));
-    }
     if (head.ordered()) {
       packed_dcontext_ = head.packed(dcontext_, head.value_stride_, c_.value_width);
       dcontext_ = packed_dcontext_.template data<T>().data();
@@ -88,12 +85,13 @@ class HeadBackward {
       for (std::int64_t i = 0; dcentres_ != nullptr && i < rows; ++i) dcentres_[head_.at(first + i)] = 0;
       return;
     }
+    T const before = sum_before(all);
     T* const ds = dscores_.template mutable_data<T>().data();
     Matrix<T> const dc{dcontext_ + first * context_stride_, context_stride_};
     gemm<T>(rows, seen, c_.value_width, 1, dc, {head_.v + all.first * head_.value_stride_, head_.value_stride_, true}, 0, ds,
             head_.row_stride_);
     apply_gaussian(ds);
-    gemm<T>(seen, c_.value_width, rows, 1, {weighted_ ? weighted_ : head_.weights(), head_.row_stride_, true}, dc, 1,
+    gemm<T>(seen, c_.value_width, rows, 1, {weighted_ ? weighted_ : head_.weights(), head_.row_stride_, true}, dc, before,
             dv_ + all.first * head_.value_stride_, head_.value_stride_);
     for (std::int64_t i = 0; i < rows; ++i)
       softmax_row_backward<T>(head_.weights() + i * head_.row_stride_, ds + i * head_.row_stride_, ds + i * head_.row_stride_, seen);
@@ -106,12 +104,13 @@ class HeadBackward {
     T const scale = head_.product_scale();
     gemm<T>(rows, c_.width, seen, scale, {ds, head_.row_stride_}, {head_.k + all.first * head_.stride_, head_.stride_}, 0,
             dq_ + first * head_.query_stride_, head_.query_stride_);
-    gemm<T>(seen, c_.width, rows, scale, {ds, head_.row_stride_, true}, {head_.q + first * head_.query_stride_, head_.query_stride_}, 1,
-            dk_ + all.first * head_.stride_, head_.stride_);
+    gemm<T>(seen, c_.width, rows, scale, {ds, head_.row_stride_, true}, {head_.q + first * head_.query_stride_, head_.query_stride_},
+            before, dk_ + all.first * head_.stride_, head_.stride_);
     if (!head_.query_lengths_.empty()) add_query_lengths();
   }
 
   void finish() {
+    if (blank_) clear();
     if (head_.additive_) {
       for (std::int64_t j = 0; j < c_.keys; ++j) {
         for (std::int64_t c = 0; c < c_.width; ++c)
@@ -125,6 +124,21 @@ class HeadBackward {
 
  private:
   std::size_t place(std::int64_t i) const { return static_cast<std::size_t>(i); }
+
+  void clear() {
+    for (std::int64_t j = 0; j < c_.keys; ++j) {
+      std::fill_n(dk_ + j * head_.stride_, c_.width, T(0));
+      std::fill_n(dv_ + j * head_.value_stride_, c_.value_width, T(0));
+    }
+  }
+  /// What the gradients of keys and values are multiplied by before a block adds to them: 0 where nothing was written yet and the block
+  /// writes all of them.
+  T sum_before(Stretch all) {
+    bool const first = std::exchange(blank_, false);
+    if (first && all.first == 0 && all.last == c_.keys) return 0;
+    if (first) clear();
+    return 1;
+  }
 
   /// With a = P g: the values' weights become a, dP = da g, and dp = Σ_j da a (j − p)/σ².
   void apply_gaussian(T* ds) {
@@ -205,6 +219,7 @@ class HeadBackward {
   T *dq_, *dk_, *dv_, *dparameter_, *drelative_, *dcentres_;
   Tensor dscores_, gaussian_weights_, packed_dcontext_, packed_dq_;
   T* weighted_ = nullptr;
+  bool blank_ = true;  ///< nothing has been written to dk and dv
   std::vector<T> dkeys_, dkey_lengths_, dquery_lengths_;
 };
 
@@ -259,7 +274,9 @@ AttentionGradients attention_backward(AttentionCall const& c, Tensor const& norm
   for_heads(c, 5, [&](std::int64_t b, std::int64_t h) {
     Head<T> head(c, b, h);
     HeadBackward<T> back(head, g, dc, part(parameter_parts, c.parameter, b, h), part(relative_parts, c.relative, b, h));
-    for (std::int64_t first = 0; first < c.queries; first += block_rows) {
+    // Backwards: the last queries, where attention is causal, see all keys, so that their block need not add to anything.
+    for (std::int64_t block = (c.queries + block_rows - 1) / block_rows - 1; block >= 0; --block) {
+      std::int64_t const first = block * block_rows;
       back.block(first, std::min(block_rows, c.queries - first), lse + (b * heads + h) * c.queries + first);
     }
     back.finish();

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <numeric>
 #include <optional>
@@ -87,6 +88,7 @@ class Head {
       gemm<T>(rows_, seen, c_.width, product_scale(), {q + first_ * query_stride_, query_stride_},
               {k + all_.first * stride_, stride_, true}, 0, w, row_stride_);
     }
+    std::array<T, block_rows> totals;
     for (std::int64_t i = 0; i < rows_; ++i) {
       Stretch const s = stretches_[static_cast<std::size_t>(i)];
       T* const row = w + i * row_stride_;
@@ -95,14 +97,19 @@ class Head {
       finish_scores(first_ + i, s, mine);
       if (count == 0) {
         norms[i] = 0;
+        totals[static_cast<std::size_t>(i)] = 1;
       } else if (known) {
         exp_row(mine, norms[i], mine, count);
       } else {
-        norms[i] = softmax_row(mine, mine, count);
+        auto const sum = softmax_row(mine, mine, count);
+        norms[i] = sum.m;
+        totals[static_cast<std::size_t>(i)] = sum.total;
       }
       std::fill(row, mine, T(0));
       std::fill(mine + count, row + std::max<std::int64_t>(seen, 0), T(0));
     }
+    if (known) return;
+    for (std::int64_t i = 0; i < rows_; ++i) norms[i] += std::log(totals[static_cast<std::size_t>(i)]);
   }
 
   /// exp(−(j − p)²/(2σ²)) into out, for the stretch of row i; false if this call has no Gaussian.

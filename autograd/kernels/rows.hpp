@@ -125,42 +125,39 @@ T max_row(T const* x, std::int64_t n) {
   return xsimd::any(nan) ? std::numeric_limits<T>::quiet_NaN() : largest(xsimd::max(a, b));
 }
 
-/// out[i] = e^(x[i] − m); returns their sum.
+/// out[i] = e^(x[i] − m); returns their sum. Inlined, so that a caller's loop over rows keeps the constants of the exponential in
+/// registers.
 template <class T>
-T exp_row(T const* x, T m, T* out, std::int64_t n) {
+[[gnu::always_inline]] inline T exp_row(T const* x, T m, T* out, std::int64_t n) {
   Lanes<T> const shift(m);
-  Lanes<T> a(T(0)), b(T(0));
+  Lanes<T> sum(T(0));
   std::int64_t i = 0;
-  for (; i + 2 * lanes<T> <= n; i += 2 * lanes<T>) {
-    auto const first = exponential(Lanes<T>::load_unaligned(x + i) - shift);
-    auto const second = exponential(Lanes<T>::load_unaligned(x + i + lanes<T>) - shift);
-    first.store_unaligned(out + i);
-    second.store_unaligned(out + i + lanes<T>);
-    a += first;
-    b += second;
-  }
   for (; i + lanes<T> <= n; i += lanes<T>) {
     auto const value = exponential(Lanes<T>::load_unaligned(x + i) - shift);
     value.store_unaligned(out + i);
-    a += value;
+    sum += value;
   }
   if (i < n) {
     auto const value = exponential(load_some<T>(x + i, n - i, T(0)) - shift);
     store_some<T>(value, out + i, n - i);
-    b += keep_some<T>(value, n - i);
+    sum += keep_some<T>(value, n - i);
   }
-  return xsimd::hadd(a + b);
+  return xsimd::hadd(sum);
 }
 
-/// Softmax of one row; a row of no elements is left alone. `out` may be x. Returns log Σ eˣ.
+/// Softmax of one row; a row of no elements is left alone. `out` may be x. What log Σ eˣ is made of: m + log(total).
 template <class T>
-T softmax_row(T const* x, T* out, std::int64_t n) {
+struct SoftmaxSum {
+  T m, total;
+};
+template <class T>
+[[gnu::always_inline]] inline SoftmaxSum<T> softmax_row(T const* x, T* out, std::int64_t n) {
   T const m = max_row(x, n);
   T const total = exp_row(x, m, out, n);
   Lanes<T> const factor(T(1) / total);
   transform_row<T>(
       out, n, [&](auto v) { return v * factor; }, static_cast<T const*>(out));
-  return m + std::log(total);
+  return {m, total};
 }
 
 template <class T>
