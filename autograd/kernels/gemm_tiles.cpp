@@ -261,15 +261,27 @@ template <bool transposed, class Ahead>
 void all_rows(std::int64_t rows, std::int64_t k_end, Matrix<float> a, Ahead block, Panels const& b, Finish finish, float* c,
               std::int64_t leading_c, std::int64_t width) {
   std::int64_t const share = parts(tile_rows, parts(width, panel_width));
-  for (; rows >= tile_rows; rows -= tile_rows) {
+  auto const advance = [&](std::int64_t count) {
+    a.data += transposed ? count : count * a.leading;
+    c += count * leading_c;
+    if (finish.matrix != nullptr) finish.matrix += count * leading_c;
+    rows -= count;
+  };
+  std::int64_t const rest = rows % tile_rows;
+  bool const halved = 0 < rest && rest < tile_rows / 3 && rows > tile_rows;  // a tile of few rows waits for its sums: the last two are alike
+  std::int64_t const last = halved ? tile_rows + rest : rest;
+  while (rows > last) {
     auto const* const next = a.data + (transposed ? tile_rows : tile_rows * a.leading);
     if constexpr (std::is_same_v<Ahead, RowsAhead>) block = {next, a.leading, std::min<std::int64_t>(rows - tile_rows, tile_rows), share};
     row_of_tiles<tile_rows, transposed>(k_end, a, block, b, finish, c, leading_c, width);
-    a.data = next;
-    c += tile_rows * leading_c;
-    if (finish.matrix != nullptr) finish.matrix += tile_rows * leading_c;
+    advance(tile_rows);
   }
   NothingAhead none;
+  if (halved) {
+    std::int64_t const half = parts(last, 2);
+    last_rows<tile_rows - 1, transposed>(half, k_end, a, none, b, finish, c, leading_c, width);
+    advance(half);
+  }
   last_rows<tile_rows - 1, transposed>(rows, k_end, a, none, b, finish, c, leading_c, width);
 }
 
