@@ -26,53 +26,69 @@ constexpr std::int64_t rows_ahead = 4;              // of B, asked for while one
 constexpr std::int64_t near = 180'000;              // numbers that fit the second cache beside a block of B: 720 KB
 constexpr std::int64_t step_width = 32;             // products of an element between one asking ahead and the next
 
-/// Four numbers of every fourth row: x[4i + 0 … 3] of row i in the batch's quarter i. Each comes straight from memory, without a shuffle.
-Batch quarters(float const* x, std::int64_t leading) {
-  auto const four = [&](std::int64_t i) { return _mm_loadu_ps(x + 4 * i * leading); };
+/// a0 b0 a1 b1 of every quarter (four numbers) of two batches, and a2 b2 a3 b3; the same for pairs of numbers; and the quarters themselves:
+/// the even ones of a, then of b, and the odd ones.
+struct Shuffles {
 #ifdef __AVX512F__
-  __m512 const half = _mm512_insertf32x4(_mm512_castps128_ps512(four(0)), four(1), 1);
-  return _mm512_insertf32x4(_mm512_insertf32x4(half, four(2), 2), four(3), 3);
+  static Batch low(Batch const& a, Batch const& b) { return _mm512_unpacklo_ps(a, b); }
+  static Batch high(Batch const& a, Batch const& b) { return _mm512_unpackhi_ps(a, b); }
+  static Batch low_pairs(Batch const& a, Batch const& b) {
+    return _mm512_castpd_ps(_mm512_unpacklo_pd(_mm512_castps_pd(a), _mm512_castps_pd(b)));
+  }
+  static Batch high_pairs(Batch const& a, Batch const& b) {
+    return _mm512_castpd_ps(_mm512_unpackhi_pd(_mm512_castps_pd(a), _mm512_castps_pd(b)));
+  }
+  static Batch even_quarters(Batch const& a, Batch const& b) { return _mm512_shuffle_f32x4(a, b, 0x88); }
+  static Batch odd_quarters(Batch const& a, Batch const& b) { return _mm512_shuffle_f32x4(a, b, 0xdd); }
 #else
-  return _mm256_insertf128_ps(_mm256_castps128_ps256(four(0)), four(1), 1);
+  static Batch low(Batch const& a, Batch const& b) { return _mm256_unpacklo_ps(a, b); }
+  static Batch high(Batch const& a, Batch const& b) { return _mm256_unpackhi_ps(a, b); }
+  static Batch low_pairs(Batch const& a, Batch const& b) {
+    return _mm256_castpd_ps(_mm256_unpacklo_pd(_mm256_castps_pd(a), _mm256_castps_pd(b)));
+  }
+  static Batch high_pairs(Batch const& a, Batch const& b) {
+    return _mm256_castpd_ps(_mm256_unpackhi_pd(_mm256_castps_pd(a), _mm256_castps_pd(b)));
+  }
+  static Batch even_quarters(Batch const& a, Batch const& b) { return _mm256_permute2f128_ps(a, b, 0x20); }
+  static Batch odd_quarters(Batch const& a, Batch const& b) { return _mm256_permute2f128_ps(a, b, 0x31); }
 #endif
-}
+};
 
-/// out[i · panel_width + j] = x[j, i] for i, j < L.
+/// out[i · panel_width + j] = x[j, i] for i, j < L: first [4, 4] in each quarter, then the quarters.
 void transpose(float const* x, std::int64_t leading, float* out) {
-#ifdef __AVX512F__
-  auto const low = [](Batch const& a, Batch const& b) { return Batch(_mm512_unpacklo_ps(a, b)); };
-  auto const high = [](Batch const& a, Batch const& b) { return Batch(_mm512_unpackhi_ps(a, b)); };
-  auto const low_pairs = [](Batch const& a, Batch const& b) {
-    return Batch(_mm512_castpd_ps(_mm512_unpacklo_pd(_mm512_castps_pd(a), _mm512_castps_pd(b))));
-  };
-  auto const high_pairs = [](Batch const& a, Batch const& b) {
-    return Batch(_mm512_castpd_ps(_mm512_unpackhi_pd(_mm512_castps_pd(a), _mm512_castps_pd(b))));
-  };
-#else
-  auto const low = [](Batch const& a, Batch const& b) { return Batch(_mm256_unpacklo_ps(a, b)); };
-  auto const high = [](Batch const& a, Batch const& b) { return Batch(_mm256_unpackhi_ps(a, b)); };
-  auto const low_pairs = [](Batch const& a, Batch const& b) {
-    return Batch(_mm256_castpd_ps(_mm256_unpacklo_pd(_mm256_castps_pd(a), _mm256_castps_pd(b))));
-  };
-  auto const high_pairs = [](Batch const& a, Batch const& b) {
-    return Batch(_mm256_castpd_ps(_mm256_unpackhi_pd(_mm256_castps_pd(a), _mm256_castps_pd(b))));
-  };
-#endif
-  for (std::int64_t i = 0; i < L; i += 4) {  // four columns: [4, 4] is transposed in each quarter
-    Batch const a = quarters(x + i, leading), b = quarters(x + leading + i, leading), c = quarters(x + 2 * leading + i, leading),
-                d = quarters(x + 3 * leading + i, leading);
-    Batch const ab = low(a, b), cd = low(c, d), ab_high = high(a, b), cd_high = high(c, d);
-    low_pairs(ab, cd).store_aligned(out + i * panel_width);
-    high_pairs(ab, cd).store_aligned(out + (i + 1) * panel_width);
-    low_pairs(ab_high, cd_high).store_aligned(out + (i + 2) * panel_width);
-    high_pairs(ab_high, cd_high).store_aligned(out + (i + 3) * panel_width);
+  using S = Shuffles;
+  Batch quarters[4][L / 4];  // column 4i + q of rows 4j … 4j + 3 is quarter i of [q][j]
+  for (std::int64_t j = 0; j < L / 4; ++j) {
+    auto const row = [&](std::int64_t r) { return Batch::load_unaligned(x + (4 * j + r) * leading); };
+    Batch const a = row(0), b = row(1), c = row(2), d = row(3);
+    Batch const ab = S::low(a, b), cd = S::low(c, d), ab_high = S::high(a, b), cd_high = S::high(c, d);
+    quarters[0][j] = S::low_pairs(ab, cd);
+    quarters[1][j] = S::high_pairs(ab, cd);
+    quarters[2][j] = S::low_pairs(ab_high, cd_high);
+    quarters[3][j] = S::high_pairs(ab_high, cd_high);
+  }
+  for (std::int64_t q = 0; q < 4; ++q) {
+    auto const store = [&](std::int64_t i, Batch const& column) { column.store_aligned(out + (4 * i + q) * panel_width); };
+    auto const& t = quarters[q];
+    Batch const even = S::even_quarters(t[0], t[1]), odd = S::odd_quarters(t[0], t[1]);
+    if constexpr (L == 8) {
+      store(0, even);
+      store(1, odd);
+    } else {
+      Batch const more_even = S::even_quarters(t[2], t[L / 4 - 1]), more_odd = S::odd_quarters(t[2], t[L / 4 - 1]);
+      store(0, S::even_quarters(even, more_even));
+      store(1, S::even_quarters(odd, more_odd));
+      store(2, S::odd_quarters(even, more_even));
+      store(3, S::odd_quarters(odd, more_odd));
+    }
   }
 }
 
-/// panel[k, j] = x[j, k] for j < count ≤ L, 0 beyond; k < k_end.
+/// panel[k, j] = x[j, k] for j < count ≤ L, 0 beyond; k < k_end. The next L rows are asked for.
 void pack_transposed(float const* x, std::int64_t leading, std::int64_t count, std::int64_t k_end, float* panel) {
   std::int64_t k = 0;
   for (; k + L <= k_end; k += L) {
+    for (std::int64_t j = 0; j < L; ++j) __builtin_prefetch(x + (L + j) * leading + k);
     if (count == L) {
       transpose(x + k, leading, panel + k * panel_width);
     } else {
@@ -268,7 +284,8 @@ void all_rows(std::int64_t rows, std::int64_t k_end, Matrix<float> a, Ahead bloc
     rows -= count;
   };
   std::int64_t const rest = rows % tile_rows;
-  bool const halved = 0 < rest && rest < tile_rows / 3 && rows > tile_rows;  // a tile of few rows waits for its sums: the last two are alike
+  bool const halved =
+      0 < rest && rest < tile_rows / 3 && rows > tile_rows;  // a tile of few rows waits for its sums: the last two are alike
   std::int64_t const last = halved ? tile_rows + rest : rest;
   while (rows > last) {
     auto const* const next = a.data + (transposed ? tile_rows : tile_rows * a.leading);
