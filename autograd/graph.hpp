@@ -56,6 +56,9 @@ struct WithGrad : Recording {
   WithGrad() : Recording(true) {}
 };
 
+/// True where the values and gradients of operations are checked (see Anomaly).
+bool anomaly_mode();
+
 /// A NaN or an infinity, found in anomaly mode: the message names the operation, the part of the model and the first element.
 struct NonFinite : Error {
   using Error::Error;
@@ -125,6 +128,13 @@ struct Keep {
 inline constexpr Keep keep_nothing{};
 inline constexpr Keep keep_inputs{~0U, false};
 inline constexpr Keep keep_output{0U, true};
+
+/// Whether record() has anything to do for an operation on these: one of them wants a gradient and that is recorded, or values are checked.
+/// The operations that decoding consists of ask before they gather what a node would hold, a third of a token's time beside its products.
+template <class... X>
+bool records(X const&... inputs) {
+  return anomaly_mode() || (recording() && (inputs.requires_grad() || ...));
+}
 
 /// Ends every operation: `value` as the result of `operation` on `inputs`, with the rule for its derivative if one of them wants it.
 Tensor record(char const* operation, std::vector<Tensor> inputs, Tensor value, Keep keep, Rule rule);

@@ -50,6 +50,5 @@ std::vector<Tensor> grad_within(Tensor const& output, std::vector<Tensor> const&
 
 /// Throws NonFinite if anomaly mode is on and `value` holds a NaN or an infinity. `what`: "tanh", "the gradient of tanh".
 void check_finite(Tensor const& value, std::string const& what);
-bool anomaly_mode();
 
 }  // namespace heed

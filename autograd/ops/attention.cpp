@@ -209,6 +209,7 @@ Tensor fused_attention(AttentionForm const& form, Tensor const& query, Tensor co
   Tensor context({call.batch, call.queries, form.heads * call.value_width}, query.dtype());
   Tensor norms({call.batch, form.heads, call.queries}, query.dtype());
   kernels::with_real(query.dtype(), [&](auto type) { kernels::attention_forward<decltype(type)>(call, context, norms); });
+  if (!records(query, key, value, parameter, relative, centres)) return context;
   // The arrays that are there become the operation's inputs; `slots` says which is which.
   std::vector<Tensor> inputs;
   std::vector<std::size_t> slots;

@@ -47,11 +47,12 @@ template <Uses uses, class Value, class Derivative>
 Tensor elementwise(char const* operation, Tensor const& x, Value const& value, Derivative const& derivative,
                    double cost = transcendental_cost) {
   require_real(operation, x);
-  Tensor y = record(operation, {x}, kernels::map(x.shape(), value, cost, x), uses == Uses::output ? keep_output : keep_inputs,
-                    [derivative, cost](Step const& s) {
-                      Tensor const& known = uses == Uses::output ? s.y : s.x();
-                      return std::vector{recording() ? derivative(s.dy, known) : kernels::map(s.dy.shape(), derivative, cost, s.dy, known)};
-                    });
+  Tensor y = kernels::map(x.shape(), value, cost, x);
+  if (!records(x)) return y;
+  y = record(operation, {x}, std::move(y), uses == Uses::output ? keep_output : keep_inputs, [derivative, cost](Step const& s) {
+    Tensor const& known = uses == Uses::output ? s.y : s.x();
+    return std::vector{recording() ? derivative(s.dy, known) : kernels::map(s.dy.shape(), derivative, cost, s.dy, known)};
+  });
   if constexpr (uses == Uses::output) return y;
   return remakeable(std::move(y), [value, cost](std::vector<Tensor> const& in) { return kernels::map(in[0].shape(), value, cost, in[0]); });
 }

@@ -116,6 +116,7 @@ Tensor normalise(char const* operation, Tensor const& x, Tensor const& weight, T
   Statistics statistics{centred ? Tensor({rows}, x.dtype()) : Tensor(), Tensor({rows}, x.dtype())};
   Tensor y(x.shape(), x.dtype());
   kernels::with_real(x.dtype(), [&](auto type) { forward<decltype(type)>(x, weight, bias, eps, y, statistics); });
+  if (!records(x, weight, bias)) return y;
   std::vector<Tensor> inputs{x, weight};
   if (bias.defined()) inputs.push_back(bias);
   y = record_fused(
