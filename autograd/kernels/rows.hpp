@@ -72,6 +72,27 @@ void transform_row(T* out, std::int64_t n, F const& f, X const*... x) {
   if (i < n) store_some<T>(f(load_some<T>(x + i, n - i, T(0))...), out + i, n - i);
 }
 
+/// A batch of a row, or what is left of one: numbers beyond are read as 0 and not written.
+template <class T>
+struct WholeBatch {
+  Lanes<T> load(T const* x) const { return Lanes<T>::load_unaligned(x); }
+  void store(Lanes<T> const& v, T* x) const { v.store_unaligned(x); }
+};
+template <class T>
+struct PartBatch {
+  std::int64_t count;
+  Lanes<T> load(T const* x) const { return load_some<T>(x, count, T(0)); }
+  void store(Lanes<T> const& v, T* x) const { store_some<T>(v, x, count); }
+};
+
+/// f(i, batch) for every batch of a row of n, i its first element; for work that reads and writes several rows at once.
+template <class T, class F>
+void each_batch(std::int64_t n, F const& f) {
+  std::int64_t i = 0;
+  for (; i + lanes<T> <= n; i += lanes<T>) f(i, WholeBatch<T>{});
+  if (i < n) f(i, PartBatch<T>{n - i});
+}
+
 /// Σ f(x[i]…). f of the fill value must not be NaN; elements beyond the row are masked out.
 template <class T, class F, class... X>
 T sum_row(std::int64_t n, F const& f, X const*... x) {

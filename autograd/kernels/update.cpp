@@ -14,6 +14,9 @@ namespace heed::kernels {
 
 namespace {
 
+/// Numbers between what is worked on and what is asked for: the processor's own prefetching stops at every page.
+constexpr std::int64_t ahead = 512;
+
 /// Calls f(x…, v…) batch by batch, x the elements of `read` and v those of `written`, which f changes.
 template <class T, class F, class... W>
 void update_row(F const& f, Elements at, T const* read, W*... written) {
@@ -101,6 +104,7 @@ double sum_of_squares(Tensor const& x, Elements at) {
     std::array<double, 16> totals{};  // independent sums, which the compiler keeps in registers
     std::int64_t i = at.begin;
     for (; i + 16 <= at.end; i += 16) {
+      __builtin_prefetch(values + i + ahead);
       for (std::size_t k = 0; k < 16; ++k) {
         double const v = values[i + static_cast<std::int64_t>(k)];
         totals[k] = std::fma(v, v, totals[k]);

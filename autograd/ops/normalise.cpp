@@ -87,21 +87,21 @@ void backward(Tensor const& x, Tensor const& weight, Tensor const& dy, Statistic
         T const* const g = gradient + r * n;
         Lanes<T> const center(means != nullptr ? means[r] : T(0));
         Lanes<T> const scale(scales[r]);
-        auto const weighted = [](auto gv, auto wv) { return gv * wv; };
-        Lanes<T> const mean_g(means != nullptr ? kernels::sum_row<T>(n, weighted, g, w) / static_cast<T>(n) : T(0));
-        Lanes<T> const mean_gx(kernels::sum_row<T>(
-                                   n, [&](auto gv, auto wv, auto v) { return gv * wv * ((v - center) * scale); }, g, w, row) /
-                               static_cast<T>(n));
-        auto const slope = [&](auto gv, auto wv, auto v) { return scale * (gv * wv - mean_g - (v - center) * scale * mean_gx); };
+        Lanes<T> sum_g(T(0)), sum_gx(T(0));
+        kernels::each_batch<T>(n, [&](std::int64_t i, auto const& batch) {
+          Lanes<T> const gw = batch.load(g + i) * batch.load(w + i);
+          sum_g += gw;
+          sum_gx = xsimd::fma(gw, (batch.load(row + i) - center) * scale, sum_gx);
+        });
+        Lanes<T> const mean_g(means != nullptr ? xsimd::hadd(sum_g) / static_cast<T>(n) : T(0));
+        Lanes<T> const mean_gx(xsimd::hadd(sum_gx) / static_cast<T>(n));
         T* const to = out + r * n;
-        if (adds) {
-          kernels::transform_row<T>(
-              to, n, [&](auto sum, auto gv, auto wv, auto v) { return sum + slope(gv, wv, v); }, static_cast<T const*>(to), g, w, row);
-        } else {
-          kernels::transform_row<T>(to, n, slope, g, w, row);
-        }
-        kernels::transform_row<T>(
-            dw, n, [&](auto sum, auto gv, auto v) { return sum + gv * ((v - center) * scale); }, static_cast<T const*>(dw), g, row);
+        kernels::each_batch<T>(n, [&](std::int64_t i, auto const& batch) {
+          Lanes<T> const dy_i = batch.load(g + i), normal = (batch.load(row + i) - center) * scale;
+          Lanes<T> const slope = scale * (dy_i * batch.load(w + i) - mean_g - normal * mean_gx);
+          batch.store(adds ? batch.load(to + i) + slope : slope, to + i);
+          batch.store(xsimd::fma(dy_i, normal, batch.load(dw + i)), dw + i);
+        });
       }
     }
   });
