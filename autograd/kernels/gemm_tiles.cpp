@@ -136,7 +136,7 @@ struct Finish {
   float const* row;     ///< of C's width, or null
   float const* matrix;  ///< with C's leading dimension, or null
 
-  /// `count` < L sums at c + place, in column `column`.
+  /// `count` ≤ L sums at c + place, in column `column`.
   void some(Batch const& sum, float* c, std::int64_t column, std::int64_t place, std::int64_t count) const {
     auto const load = [count](float const* x) { return load_some<float>(x, count, 0.0F); };
     Batch result = Batch(alpha) * sum;
@@ -284,8 +284,8 @@ void all_rows(std::int64_t rows, std::int64_t k_end, Matrix<float> a, Ahead bloc
     rows -= count;
   };
   std::int64_t const rest = rows % tile_rows;
-  bool const halved =
-      0 < rest && rest < tile_rows / 3 && rows > tile_rows;  // a tile of few rows waits for its sums: the last two are alike
+  // A tile of few rows would wait for its sums: the last two share what is left.
+  bool const halved = 0 < rest && rest < tile_rows / 3 && rows > tile_rows;
   std::int64_t const last = halved ? tile_rows + rest : rest;
   while (rows > last) {
     auto const* const next = a.data + (transposed ? tile_rows : tile_rows * a.leading);

@@ -20,24 +20,18 @@ constexpr std::int64_t ahead = 512;
 /// Calls f(x…, v…) batch by batch, x the elements of `read` and v those of `written`, which f changes.
 template <class T, class F, class... W>
 void update_row(F const& f, Elements at, T const* read, W*... written) {
-  auto const update = [&](std::int64_t i, auto const& load, auto const& store) {
-    std::tuple values{load(written + i)...};
+  each_batch<T>(at.end - at.begin, [&](std::int64_t i, auto const& batch) {
+    i += at.begin;
+    __builtin_prefetch(read + i + ahead);
+    (__builtin_prefetch(written + i + ahead, 1), ...);
+    std::tuple values{batch.load(written + i)...};
     std::apply(
         [&](auto&... v) {
-          f(load(read + i), v...);
-          (store(v, written + i), ...);
+          f(batch.load(read + i), v...);
+          (batch.store(v, written + i), ...);
         },
         values);
-  };
-  std::int64_t i = at.begin;
-  for (; i + lanes<T> <= at.end; i += lanes<T>) {
-    update(
-        i, [](T const* x) { return Lanes<T>::load_unaligned(x); }, [](Lanes<T> const& v, T* x) { v.store_unaligned(x); });
-  }
-  if (std::int64_t const rest = at.end - i; rest > 0) {
-    update(
-        i, [&](T const* x) { return load_some(x, rest, T(0)); }, [&](Lanes<T> const& v, T* x) { store_some(v, x, rest); });
-  }
+  });
 }
 
 template <class T>

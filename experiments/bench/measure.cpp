@@ -48,12 +48,17 @@ class Peak {
   Tensor factor_ = Tensor::uniform({n, n}, Stream(1, "peak"), DType::float32, -1, 1);
 };
 
-/// Repeats for at least 0.05 s: 10⁹ operations a second.
-double gflops_of(std::function<void()> const& work, double gflop) {
-  double total = 0;
-  int repetitions = 0;
-  for (; total < 0.05; ++repetitions) total += seconds_of(work);
-  return repetitions * gflop / total;
+/// 10⁹ operations, and the seconds that they took.
+struct Run {
+  double gflop = 0, seconds = 0;
+  double gflops() const { return gflop / seconds; }
+};
+
+/// Repeats for at least `least` seconds; `gflop`: of one repetition.
+Run repeated(std::function<void()> const& work, double gflop, double least) {
+  Run run;
+  for (; run.seconds < least; run.gflop += gflop) run.seconds += seconds_of(work);
+  return run;
 }
 
 }  // namespace
@@ -82,15 +87,17 @@ double peak_gflops() {
 }
 
 Share share_of_peak(std::function<void()> const& work, double gflop, double seconds) {
+  constexpr double least = 0.05;
   Peak const peak;
-  peak.work();
+  double const beside = std::max(least, seconds_of(work) / 4);
+  auto const products = [&] { return repeated([&] { peak.work(); }, Peak::gflop, beside); };
+  products();
   std::vector<double> peaks, shares;
-  for (double total = 0; shares.size() < 3 || total < seconds;) {
-    total += seconds_of([&] {
-      double const reached = gflops_of(work, gflop);
-      peaks.push_back(gflops_of([&] { peak.work(); }, Peak::gflop));
-      shares.push_back(reached / peaks.back());
-    });
+  for (double total = 0; shares.size() < 5 || total < seconds;) {
+    Run const before = products(), own = repeated(work, gflop, least), after = products();
+    peaks.push_back((before.gflop + after.gflop) / (before.seconds + after.seconds));
+    shares.push_back(own.gflops() / peaks.back());
+    total += before.seconds + own.seconds + after.seconds;
   }
   return {median(peaks), median(shares)};
 }

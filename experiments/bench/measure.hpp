@@ -30,8 +30,9 @@ struct Share {
   double share = 0;
 };
 
-/// Works and measures the peak by turns, at least 0.05 s each time, for about `seconds` and three turns at least: a machine whose speed
-/// changes does so for both. The medians over the turns; `gflop`: of products in one repetition, 10⁹ operations.
+/// Works and measures the peak by turns, before and after a quarter as long (at least 0.05 s each), for about `seconds` and five turns at
+/// least: a machine whose speed changes does so for both. The medians over the turns; `gflop`: of products in one repetition, 10⁹
+/// operations.
 Share share_of_peak(std::function<void()> const& work, double gflop, double seconds);
 
 /// Memory that the system holds resident for this process, in bytes: the most since reset_resident_peak().
