@@ -32,23 +32,15 @@ struct Shuffles {
 #ifdef __AVX512F__
   static Batch low(Batch const& a, Batch const& b) { return _mm512_unpacklo_ps(a, b); }
   static Batch high(Batch const& a, Batch const& b) { return _mm512_unpackhi_ps(a, b); }
-  static Batch low_pairs(Batch const& a, Batch const& b) {
-    return _mm512_castpd_ps(_mm512_unpacklo_pd(_mm512_castps_pd(a), _mm512_castps_pd(b)));
-  }
-  static Batch high_pairs(Batch const& a, Batch const& b) {
-    return _mm512_castpd_ps(_mm512_unpackhi_pd(_mm512_castps_pd(a), _mm512_castps_pd(b)));
-  }
+  static Batch low_pairs(Batch const& a, Batch const& b) { return _mm512_shuffle_ps(a, b, 0x44); }
+  static Batch high_pairs(Batch const& a, Batch const& b) { return _mm512_shuffle_ps(a, b, 0xee); }
   static Batch even_quarters(Batch const& a, Batch const& b) { return _mm512_shuffle_f32x4(a, b, 0x88); }
   static Batch odd_quarters(Batch const& a, Batch const& b) { return _mm512_shuffle_f32x4(a, b, 0xdd); }
 #else
   static Batch low(Batch const& a, Batch const& b) { return _mm256_unpacklo_ps(a, b); }
   static Batch high(Batch const& a, Batch const& b) { return _mm256_unpackhi_ps(a, b); }
-  static Batch low_pairs(Batch const& a, Batch const& b) {
-    return _mm256_castpd_ps(_mm256_unpacklo_pd(_mm256_castps_pd(a), _mm256_castps_pd(b)));
-  }
-  static Batch high_pairs(Batch const& a, Batch const& b) {
-    return _mm256_castpd_ps(_mm256_unpackhi_pd(_mm256_castps_pd(a), _mm256_castps_pd(b)));
-  }
+  static Batch low_pairs(Batch const& a, Batch const& b) { return _mm256_shuffle_ps(a, b, 0x44); }
+  static Batch high_pairs(Batch const& a, Batch const& b) { return _mm256_shuffle_ps(a, b, 0xee); }
   static Batch even_quarters(Batch const& a, Batch const& b) { return _mm256_permute2f128_ps(a, b, 0x20); }
   static Batch odd_quarters(Batch const& a, Batch const& b) { return _mm256_permute2f128_ps(a, b, 0x31); }
 #endif
