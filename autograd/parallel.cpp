@@ -120,7 +120,8 @@ int threads() {
 
 namespace detail {
 
-bool worth_waking(double nanoseconds) { return nanoseconds > 20e3 && threads() > 1 && !inside_region; }
+static double const wake_limit = std::getenv("WAKEX") ? std::atof(std::getenv("WAKE")) : 20e3;
+bool worth_waking(double nanoseconds) { return nanoseconds > 5e3 && threads() > 1 && !inside_region; }
 
 void parallel_stretches(std::int64_t n, std::int64_t align, Run run, void const* context) {
   pool->run(n, align, std::min<std::int64_t>(threads(), (n + align - 1) / align), run, context);

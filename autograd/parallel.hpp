@@ -10,7 +10,7 @@ void set_threads(int count);
 int threads();
 
 /// Runs body(begin, end) over [0, n) cut into one stretch a thread; inline when n elements of `cost` nanoseconds each are not worth waking
-/// the pool (about 20 µs), or inside another parallel region. Stretches depend on n and the number of threads only.
+/// the pool (about 5 µs), or inside another parallel region. Stretches depend on n and the number of threads only.
 /// `align`: stretches begin at multiples of it.
 template <class Body>
 void parallel_for(std::int64_t n, double cost, Body const& body, std::int64_t align = 1);

@@ -119,9 +119,9 @@ void gemm(std::int64_t n, std::int64_t m, std::int64_t k, T alpha, Matrix<T> a, 
 
 template <class T>
 void parallel_gemm(std::int64_t n, std::int64_t m, std::int64_t k, Matrix<T> a, Matrix<T> b, T* c, Addend<T> addend) {
-  if (n == 1) {  // a single row is cut by columns; what it costs is to read b
+  if (n == 1) {  // a single row is cut by columns; what it costs is to read b, from the third cache
     T const beta = put_addend(addend, 0, 1, m, c) ? T(1) : T(0);
-    double const column_cost = 0.02 * static_cast<double>(static_cast<std::int64_t>(sizeof(T)) * k);
+    double const column_cost = 0.05 * static_cast<double>(static_cast<std::int64_t>(sizeof(T)) * k);
     return parallel_for(
         m, column_cost,
         [&](std::int64_t begin, std::int64_t end) { gemm<T>(1, end - begin, k, 1, a, from_column(b, begin), beta, c + begin, m); }, 16);

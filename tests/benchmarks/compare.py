@@ -85,15 +85,19 @@ def train(sizes, threads, rounds):
     print("\nRatios: PyTorch's time over heed's (OpenBLAS, oneDNN); of bfloat16: PyTorch's float32 and its autocast over heed's bfloat16.\n")
 
 
-def sample(sizes, rounds):
-    print("## Sampling with the cache of keys and values, one thread (tokens a second)\n")
-    print("| size | heed | PyTorch | ratio |\n| --- | --- | --- | --- |")
-    for size in sizes:
-        seen = Rounds()
-        for _ in range(rounds):
-            seen.add("heed", heed("sample", size, 1)["tokens_per_second"])
-            seen.add("PyTorch", pytorch("sample", size, 1)["tokens_per_second"])
-        print(f"| {size} | {seen.of('heed'):.0f} | {seen.of('PyTorch'):.0f} | {seen.of('heed') / seen.of('PyTorch'):.1f} |", flush=True)
+def sample(sizes, threads, rounds):
+    print("## Sampling with the cache of keys and values (tokens a second)\n")
+    print("| size | threads | heed | PyTorch | ratio |\n| --- | --- | --- | --- | --- |")
+    for count in threads:
+        for size in sizes:
+            seen = Rounds()
+            for _ in range(rounds):
+                seen.add("heed", heed("sample", size, count)["tokens_per_second"])
+                seen.add("PyTorch", pytorch("sample", size, count)["tokens_per_second"])
+            for _ in range(max(0, 5 - rounds) if count > 1 else 0):
+                seen.add("PyTorch", pytorch("sample", size, count)["tokens_per_second"])
+            theirs = seen.of("PyTorch") if count == 1 else seen.best("PyTorch", max)
+            print(f"| {size} | {count} | {seen.of('heed'):.0f} | {theirs:.0f} | {seen.of('heed') / theirs:.1f} |", flush=True)
     print()
 
 
@@ -152,7 +156,7 @@ def main():
     if "train" in chosen.only:
         train(chosen.sizes, chosen.threads, chosen.rounds)
     if "sample" in chosen.only:
-        sample(chosen.sizes, chosen.rounds)
+        sample(chosen.sizes, chosen.threads, chosen.rounds)
     if "attention" in chosen.only:
         attention(chosen.rounds)
     if "trials" in chosen.only:
