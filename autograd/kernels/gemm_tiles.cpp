@@ -264,12 +264,13 @@ void last_rows(std::int64_t rows, Arguments&... arguments) {
   }
 }
 
-/// All of C's rows, columns [0, width). block: what comes after them, if A is transposed.
+/// All of C's rows, columns [0, width). block: what comes after them, if A is transposed. sum: what A's rows are added to, or null.
 template <bool transposed, class Ahead>
 void all_rows(std::int64_t rows, std::int64_t k_end, Matrix<float> a, Ahead block, Panels const& b, Finish finish, float* c,
-              std::int64_t leading_c, std::int64_t width) {
+              std::int64_t leading_c, std::int64_t width, float* sum) {
   std::int64_t const share = parts(tile_rows, parts(width, panel_width));
   auto const advance = [&](std::int64_t count) {
+    if (sum != nullptr) add_rows(count, k_end, a.data, a.leading, sum);
     a.data += transposed ? count : count * a.leading;
     c += count * leading_c;
     if (finish.matrix != nullptr) finish.matrix += count * leading_c;
@@ -292,6 +293,7 @@ void all_rows(std::int64_t rows, std::int64_t k_end, Matrix<float> a, Ahead bloc
     advance(half);
   }
   last_rows<tile_rows - 1, transposed>(rows, k_end, a, none, b, finish, c, leading_c, width);
+  advance(rows);
 }
 
 /// Asks for all at once.
@@ -322,7 +324,7 @@ bool tiles_are_faster(std::int64_t n, std::int64_t m, std::int64_t k, Matrix<flo
 }
 
 void tiled_gemm(std::int64_t n, std::int64_t m, std::int64_t k, float alpha, Matrix<float> a, Matrix<float> b, float beta, float* c,
-                std::int64_t leading_c, Addend<float> const& addend) {
+                std::int64_t leading_c, Addend<float> const& addend, float* sum) {
   thread_local std::vector<float, xsimd::aligned_allocator<float, 64>> room(depth * breadth);
   // A transposed A comes by blocks of rows, as does B then, while the block before is multiplied: they must stay in the second cache. A may
   // be one of two threads' halves, whose rows are asked for whole.
@@ -341,7 +343,7 @@ void tiled_gemm(std::int64_t n, std::int64_t m, std::int64_t k, float alpha, Mat
       Panels const panels = as_it_is ? Panels{right.data, right.leading, panel_width} : packed(right, k_end, width, room.data());
       Finish const finish = k0 == 0 ? Finish{alpha, beta, from(addend.row, j), from(addend.matrix, j)} : Finish{alpha, 1, nullptr, nullptr};
       auto const make = [&]<bool transposed>(auto const& ahead) {
-        all_rows<transposed>(n, k_end, left, ahead, panels, finish, c + j, leading_c, width);
+        all_rows<transposed>(n, k_end, left, ahead, panels, finish, c + j, leading_c, width, j == 0 && sum != nullptr ? sum + k0 : nullptr);
       };
       if (by_blocks && j == 0 && coming > 0) {
         std::int64_t const steps = std::max<std::int64_t>(1, n / tile_rows) * parts(width, panel_width) * parts(k_end, step_width);

@@ -13,8 +13,8 @@ bool tiles_are_faster(std::int64_t n, std::int64_t m, std::int64_t k, Matrix<flo
 
 /// C [n, m] = alpha · A [n, k] · B [k, m] + beta · C + addend, on the calling thread alone; the addend's matrix has C's leading dimension,
 /// its in_place is not looked at. An element of C is summed over k from first to last, in stretches of 384, or 192 if A is transposed,
-/// whatever n and m are.
+/// whatever n and m are. `sum`, if not null and A is not transposed: A's rows are added to it.
 void tiled_gemm(std::int64_t n, std::int64_t m, std::int64_t k, float alpha, Matrix<float> a, Matrix<float> b, float beta, float* c,
-                std::int64_t leading_c, Addend<float> const& addend = {});
+                std::int64_t leading_c, Addend<float> const& addend = {}, float* sum = nullptr);
 
 }  // namespace heed::kernels

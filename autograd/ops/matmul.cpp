@@ -139,16 +139,18 @@ static Registered const matmul_check{
 
 namespace {
 
-/// dx = dy W, added to what dx is so far.
-Tensor input_gradient(Step const& s) {
-  Tensor dx = s.sum_so_far(0);
+/// dx = dy W, added to what dx is so far, and, if dbias has a bias's shape, db = Σ_rows dy on the way.
+Tensor input_gradient(Step const& s, Tensor& dbias) {
   Tensor const& weight = s.x(1);
-  if (!dx.defined() || dx.elements() == 0) return matmul(s.dy, weight);
-  std::int64_t const out = weight.size(0);
+  std::int64_t const in = weight.size(1), out = weight.size(0);
+  Tensor dx = s.sum_so_far(0);
+  bool const adds = dx.defined();
+  if (!adds) dx = Tensor(s.x(0).shape(), s.dy.dtype());
   kernels::with_real(dx.dtype(), [&](auto type) {
     using T = decltype(type);
-    kernels::parallel_gemm<T>(dx.elements() / weight.size(1), weight.size(1), out, {s.dy.data<T>().data(), out},
-                              {weight.data<T>().data(), weight.size(1)}, dx.mutable_data<T>().data(), {.in_place = true});
+    std::int64_t const rows = out > 0 ? s.dy.elements() / out : dx.elements() / std::max<std::int64_t>(in, 1);
+    kernels::parallel_gemm<T>(rows, in, out, {s.dy.data<T>().data(), out}, {weight.data<T>().data(), in}, dx.mutable_data<T>().data(),
+                              {.in_place = adds}, dbias.defined() ? dbias.mutable_data<T>().data() : nullptr);
   });
   return dx;
 }
@@ -181,9 +183,11 @@ Tensor linear(Tensor const& x, Tensor const& weight, Tensor const& bias, Tensor 
   if (residual.defined()) inputs.push_back(residual);
   return record("linear", std::move(inputs), std::move(y), Keep{.inputs = 3U}, [biased = bias.defined()](Step const& s) {
     std::vector<Tensor> gradients(s.inputs.size());
-    if (s.wants(0)) gradients[0] = input_gradient(s);
+    bool const on_the_way = s.wants(0) && !recording(), with_bias = biased && s.wants(2);
+    Tensor dbias = with_bias && on_the_way ? Tensor(s.x(2).shape(), s.dy.dtype()) : Tensor();
+    if (s.wants(0)) gradients[0] = on_the_way ? input_gradient(s, dbias) : matmul(s.dy, s.x(1));
     if (s.wants(1)) gradients[1] = matmul(flat(s.dy), flat(s.x(0)), true, false);
-    if (biased && s.wants(2)) gradients[2] = sum_to(s.dy, s.x(2).shape());
+    if (with_bias) gradients[2] = dbias.defined() ? dbias : sum_to(s.dy, s.x(2).shape());
     if (std::size_t const last = biased ? 3 : 2; last < s.inputs.size()) gradients[last] = s.dy;
     return gradients;
   });
