@@ -240,7 +240,7 @@ void attention_forward(AttentionCall const& c, Tensor& context, Tensor& norms) {
     Tensor packed = head.ordered() ? Tensor({c.queries, c.value_width}, context.dtype()) : Tensor();
     Block<T> const to =
         head.ordered() ? Block<T>{packed.template mutable_data<T>().data(), c.value_width} : Block<T>{mine, head.value_stride_};
-    std::vector<T> g(static_cast<std::size_t>(c.keys));
+    std::vector<T> g(c.centres.defined() ? static_cast<std::size_t>(c.keys) : 0);
     for (std::int64_t first = 0; first < c.queries; first += block_rows) {
       std::int64_t const rows = std::min(block_rows, c.queries - first);
       head.begin_block(first, rows);

@@ -151,7 +151,8 @@ class RowSum {
     return parts_.try_emplace(begin, width_, T(0)).first->second.data();
   }
   void add(std::int64_t begin, std::int64_t end, Matrix<T> const& a) {
-    if (total_ != nullptr) add_rows<T>(end - begin, static_cast<std::int64_t>(width_), a.data + begin * a.leading, a.leading, of_stretch(begin));
+    if (total_ != nullptr)
+      add_rows<T>(end - begin, static_cast<std::int64_t>(width_), a.data + begin * a.leading, a.leading, of_stretch(begin));
   }
 
  private:

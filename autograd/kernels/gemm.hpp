@@ -24,8 +24,9 @@ struct Addend {
   bool in_place = false;
 };
 
-/// C [n, m] = A [n, k] · B [k, m] + addend, contiguous, split by rows of C over the pool. `sum` [k], if not null, becomes the sum of the rows
-/// of an A that is not transposed, each taken while the product has it near: what a bias's gradient is beside that of the layer's input.
+/// C [n, m] = A [n, k] · B [k, m] + addend, contiguous, split by rows of C over the pool. `sum` [k], if not null, becomes the sum of the
+/// rows of an A that is not transposed, each taken while the product has it near: what a bias's gradient is beside that of the layer's
+/// input.
 template <class T>
 void parallel_gemm(std::int64_t n, std::int64_t m, std::int64_t k, Matrix<T> a, Matrix<T> b, T* c, Addend<T> addend = {}, T* sum = nullptr);
 

@@ -138,9 +138,8 @@ Tensor normalise(char const* operation, Tensor const& x, Tensor const& weight, T
         std::vector<Tensor> gradients(s.inputs.size());
         gradients[0] = dx;
         Tensor* const dbias = s.inputs.size() > 2 && s.wants(2) ? &gradients[2] : nullptr;
-        kernels::with_real(s.dy.dtype(), [&](auto type) {
-          backward<decltype(type)>(s.x(0), s.x(1), s.dy, statistics, dx, adds, gradients[1], dbias);
-        });
+        kernels::with_real(s.dy.dtype(),
+                           [&](auto type) { backward<decltype(type)>(s.x(0), s.x(1), s.dy, statistics, dx, adds, gradients[1], dbias); });
         return gradients;
       },
       std::move(reference));

@@ -13,6 +13,7 @@
 #include "autograd/kernels/gemm_onednn.hpp"
 #include "autograd/kernels/gemm_tiles.hpp"
 #include "autograd/operations.hpp"
+#include "autograd/parallel.hpp"
 #include "autograd/random.hpp"
 
 using namespace heed;
@@ -202,6 +203,33 @@ TEST_SUITE("products") {
     auto const y = linear(x, w, bias, residual);
     auto const exact = linear(x.to(DType::float64), w.to(DType::float64), bias.to(DType::float64), residual.to(DType::float64));
     for (std::int64_t i = 0; i < y.elements(); ++i) CHECK(y.at(i) == doctest::Approx(exact.at(i)).epsilon(1e-5));
+  }
+
+  TEST_CASE("a bias's gradient comes with the product for the input's, whoever makes that and on however many threads") {
+    struct Threads {
+      ~Threads() { set_threads(before); }
+      int before = threads();
+    } const as_before;
+    std::vector<Products> all{openblas, onednn};
+    if (has_bfloat16()) all.push_back(bfloat16);
+    for (Products const& how : all) {
+      WithProducts const chosen(how);
+      // In tiles (whole ones, with a few rows left, in two stretches of the inner extent), by a library, and a single row.
+      for (Size const& size : {Size{140, 48, 64}, Size{143, 48, 500}, Size{30, 8, 9}, Size{1, 40, 70}}) {
+        Tensor x = Tensor::normal({size.n, size.m}, Stream(1, "x"), DType::float32),
+               w = Tensor::normal({size.k, size.m}, Stream(1, "w"), DType::float32);
+        Tensor bias = Tensor::zeros({size.k}, DType::float32);
+        Tensor const dy = Tensor::normal({size.n, size.k}, Stream(1, "dy"), DType::float32);
+        auto const wanted = sum(dy.to(DType::float64), {0});
+        for (int const count : {1, 2, 3}) {
+          set_threads(count);
+          x.set_requires_grad(), w.set_requires_grad(), bias.set_requires_grad();
+          auto const gradients = grad({linear(x, w, bias)}, {x, w, bias}, {dy});
+          for (std::int64_t j = 0; j < size.k; ++j)
+            CHECK(std::abs(gradients[2].at(j) - wanted.at(j)) <= 1e-6 * static_cast<double>(size.n));
+        }
+      }
+    }
   }
 
   TEST_CASE("the table sends some shapes to oneDNN and some not") {
