@@ -225,8 +225,12 @@ template <int R, int batches, bool transposed, class Ahead>
   if constexpr (Ahead::asks) {
     for (std::int64_t k = 0, row = 0; k < k_end; k += step_width) {
       ahead.step(k);
-      for (std::int64_t const stop = std::min<std::int64_t>(row + rows_at_once, R); row < stop; ++row)
-        for (int i = 0; i < batches; ++i) __builtin_prefetch(c + row * leading_c + column + i * L, 1);
+      for (std::int64_t const stop = std::min<std::int64_t>(row + rows_at_once, R); row < stop; ++row) {
+        std::int64_t const place = row * leading_c + column;
+        for (int i = 0; i < batches; ++i) __builtin_prefetch(c + place + i * L, 1);
+        if (finish.matrix != nullptr)
+          for (int i = 0; i < batches; ++i) __builtin_prefetch(finish.matrix + place + i * L);
+      }
       multiply(k, std::min(k_end, k + step_width));
     }
   } else {
