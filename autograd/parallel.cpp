@@ -120,7 +120,6 @@ int threads() {
 
 namespace detail {
 
-static double const wake_limit = std::getenv("WAKEX") ? std::atof(std::getenv("WAKE")) : 20e3;
 bool worth_waking(double nanoseconds) { return nanoseconds > 5e3 && threads() > 1 && !inside_region; }
 
 void parallel_stretches(std::int64_t n, std::int64_t align, Run run, void const* context) {
