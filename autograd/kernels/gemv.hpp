@@ -32,21 +32,31 @@ void dot_rows(std::int64_t k, T const* a, T const* b, std::int64_t apart, T* sum
   for (std::int64_t r = 0; r < rows; ++r) sums[r] = xsimd::hadd(even[r] + odd[r]);
 }
 
-/// c[j] = alpha · Σ_i f(a[i]) f(b[j, i]) + beta · c[j], for b [m, k] with a leading dimension. f: batch → batch. One row of each half after
-/// the other: two streams come from memory and the third cache 1.3 times as fast as one.
+/// c[j] = alpha · Σ_i f(a[i]) f(b[j, i]) + beta · c[j], for b [m, k] with a leading dimension. f: batch → batch. b is read in `streams` at
+/// a time, one row of each part after the other.
+template <std::int64_t streams, class T, class F>
+void row_times_streams(std::int64_t m, std::int64_t k, T alpha, T const* a, T const* b, std::int64_t leading, T beta, T* c, F const& f) {
+  std::int64_t const part = m / streams;
+  auto const put = [&](std::int64_t j, T sum) { c[j] = alpha * sum + (beta == 0 ? T(0) : beta * c[j]); };
+  T sums[streams];
+  for (std::int64_t j = 0; j < part; ++j) {
+    dot_rows<streams>(k, a, b + j * leading, part * leading, sums, f);
+    for (std::int64_t r = 0; r < streams; ++r) put(r * part + j, sums[r]);
+  }
+  for (std::int64_t j = part * streams; j < m; ++j) {
+    dot_rows<1>(k, a, b + j * leading, 0, sums, f);
+    put(j, sums[0]);
+  }
+}
+
+/// The same, in as many streams as suit the matrix. Two come from the third cache 1.3 times as fast as one, and more no faster; from memory
+/// eight are 1.1 to 1.15 times as fast as two, since the processor itself fetches ahead in each.
 template <class T, class F>
 void row_times_transposed(std::int64_t m, std::int64_t k, T alpha, T const* a, T const* b, std::int64_t leading, T beta, T* c, F const& f) {
-  std::int64_t const half = m / 2;
-  auto const put = [&](std::int64_t j, T sum) { c[j] = alpha * sum + (beta == 0 ? T(0) : beta * c[j]); };
-  T sums[2];
-  for (std::int64_t j = 0; j < half; ++j) {
-    dot_rows<2>(k, a, b + j * leading, half * leading, sums, f);
-    put(j, sums[0]);
-    put(half + j, sums[1]);
-  }
-  if (m % 2 == 0) return;
-  dot_rows<1>(k, a, b + (m - 1) * leading, 0, sums, f);
-  put(m - 1, sums[0]);
+  constexpr std::int64_t large = 256 * 1024 / sizeof(T);
+  if (m * k <= large) return row_times_streams<2>(m, k, alpha, a, b, leading, beta, c, f);
+  constexpr std::int64_t sums_in_registers = sizeof(Lanes<T>) == 64 ? 8 : 4;  // two for each stream
+  row_times_streams<sums_in_registers>(m, k, alpha, a, b, leading, beta, c, f);
 }
 
 /// c[j] = alpha · Σ_i f(a[i]) f(b[i, j]) + beta · c[j], for b [k, m] with a leading dimension.

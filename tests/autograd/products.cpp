@@ -27,7 +27,7 @@ constexpr Products bfloat16{Products::Library::openblas, true};
 struct Size {
   std::int64_t n, m, k;
 };
-std::vector<Size> const sizes{{1, 1, 1},    {1, 40, 70},  {1, 384, 129}, {2, 3, 5},       {7, 33, 64},
+std::vector<Size> const sizes{{1, 1, 1},    {1, 40, 70},  {1, 384, 129}, {1, 403, 300},   {2, 3, 5},     {7, 33, 64},
                               {64, 64, 32}, {65, 31, 17}, {80, 96, 200}, {200, 128, 130}, {130, 65, 140}};
 
 std::vector<float> drawn(std::int64_t count, std::uint64_t seed) {
@@ -112,6 +112,11 @@ float to_bfloat16(float x) {
   kernels::round_to_bfloat16(&x, 1, 1, 1, &rounded);
   return std::bit_cast<float>(static_cast<std::uint32_t>(rounded) << 16);
 }
+
+struct ThreadsAsBefore {
+  ~ThreadsAsBefore() { set_threads(before); }
+  int before = threads();
+};
 
 template <class Body>
 void for_cases(Body const& body) {
@@ -206,10 +211,7 @@ TEST_SUITE("products") {
   }
 
   TEST_CASE("a bias's gradient comes with the product for the input's, whoever makes that and on however many threads") {
-    struct Threads {
-      ~Threads() { set_threads(before); }
-      int before = threads();
-    } const as_before;
+    ThreadsAsBefore const as_before;
     std::vector<Products> all{openblas, onednn};
     if (has_bfloat16()) all.push_back(bfloat16);
     for (Products const& how : all) {
@@ -272,6 +274,18 @@ TEST_SUITE("products") {
         Tensor const one = linear(x.rows(row, 1), w, bias);
         for (std::int64_t j = 0; j < 50; ++j) CHECK(one.at(j) == doctest::Approx(all.at(row * 50 + j)).epsilon(1e-4));
       }
+    }
+  }
+
+  TEST_CASE("a row's product has the same bits on however many threads, which read the matrix in parts and streams of their own") {
+    Tensor const x = Tensor::normal({1, 300}, Stream(1, "x"), DType::float32);
+    Tensor const w = Tensor::normal({603, 300}, Stream(1, "w"), DType::float32);
+    ThreadsAsBefore const as_before;
+    set_threads(1);
+    auto const alone = linear(x, w, {}).to_vector();
+    for (int const count : {2, 3}) {
+      set_threads(count);
+      CHECK(linear(x, w, {}).to_vector() == alone);
     }
   }
 
