@@ -54,8 +54,9 @@ struct Run {
   double gflops() const { return gflop / seconds; }
 };
 
-/// Repeats for at least `least` seconds; `gflop`: of one repetition.
+/// Repeats for at least `least` seconds, after once that finds the caches as other work left them; `gflop`: of one repetition.
 Run repeated(std::function<void()> const& work, double gflop, double least) {
+  work();
   Run run;
   for (; run.seconds < least; run.gflop += gflop) run.seconds += seconds_of(work);
   return run;
@@ -91,7 +92,6 @@ Share share_of_peak(std::function<void()> const& work, double gflop, double seco
   Peak const peak;
   double const beside = std::max(least, seconds_of(work) / 4);
   auto const products = [&] { return repeated([&] { peak.work(); }, Peak::gflop, beside); };
-  products();
   std::vector<double> peaks, shares;
   for (double total = 0; shares.size() < 5 || total < seconds;) {
     Run const before = products(), own = repeated(work, gflop, least), after = products();
