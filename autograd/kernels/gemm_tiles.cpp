@@ -1,4 +1,4 @@
-// C is made in tiles of `tile_rows` × 2 batches, as many as there are registers for, by outer products: a column of A's tile, number by
+// C is made in tiles of a few rows and batches, as many as there are registers for, by outer products: a column of A's tile, number by
 // number, times a row of B. B is copied in panels, block by block (Goto & van de Geijn 2008 have the names); A is not copied but asked for
 // ahead of its use: the rows of the next tile while those of this one meet the panels, or, where A is transposed, the next block of both.
 
@@ -17,8 +17,16 @@ namespace {
 using Batch = Lanes<float>;
 constexpr std::int64_t L = lanes<float>;
 
-constexpr int tile_rows = L == 16 ? 14 : 6;  // 28 + 2 + 1 registers of 32, 12 + 2 + 1 of 16
-constexpr std::int64_t panel_width = 2 * L;
+/// Tiles of R rows and B batches, and panels of that width. What a step of a tile costs beside its R · B multiply-adds is R + B loads and
+/// their place in the processor's queue, which another process on the same core may leave it half of: the fewer the better.
+template <int R, int B>
+struct Shape {
+  static constexpr int rows = R, batches = B;
+  static constexpr std::int64_t width = B * L;
+};
+using Wide = Shape<6, L == 16 ? 4 : 2>;     // 24 + 4 + 1 registers of 32, 12 + 2 + 1 of 16
+using Narrow = Shape<L == 16 ? 14 : 6, 2>;  // 28 + 2 + 1: for a C of no more columns
+
 constexpr std::int64_t line = 16;                   // numbers that come from memory together
 constexpr std::int64_t depth = 384, breadth = 384;  // of what is copied of B at a time: 590 KB, for the second cache
 constexpr std::int64_t few_rows = 64;               // of A, for which B's rows are read where they are
@@ -46,8 +54,8 @@ struct Shuffles {
 #endif
 };
 
-/// out[i · panel_width + j] = x[j, i] for i, j < L: first [4, 4] in each quarter, then the quarters.
-void transpose(float const* x, std::int64_t leading, float* out) {
+/// out[i · panel + j] = x[j, i] for i, j < L: first [4, 4] in each quarter, then the quarters.
+void transpose(float const* x, std::int64_t leading, float* out, std::int64_t panel) {
   using S = Shuffles;
   Batch quarters[4][L / 4];  // column 4i + q of rows 4j … 4j + 3 is quarter i of [q][j]
   for (std::int64_t j = 0; j < L / 4; ++j) {
@@ -60,7 +68,7 @@ void transpose(float const* x, std::int64_t leading, float* out) {
     quarters[3][j] = S::high_pairs(ab_high, cd_high);
   }
   for (std::int64_t q = 0; q < 4; ++q) {
-    auto const store = [&](std::int64_t i, Batch const& column) { column.store_aligned(out + (4 * i + q) * panel_width); };
+    auto const store = [&](std::int64_t i, Batch const& column) { column.store_aligned(out + (4 * i + q) * panel); };
     auto const& t = quarters[q];
     Batch const even = S::even_quarters(t[0], t[1]), odd = S::odd_quarters(t[0], t[1]);
     if constexpr (L == 8) {
@@ -77,16 +85,16 @@ void transpose(float const* x, std::int64_t leading, float* out) {
 }
 
 /// panel[k, j] = x[j, k] for j < count ≤ L, 0 beyond; k < k_end. The next L rows are asked for.
-void pack_transposed(float const* x, std::int64_t leading, std::int64_t count, std::int64_t k_end, float* panel) {
+void pack_transposed(float const* x, std::int64_t leading, std::int64_t count, std::int64_t k_end, float* panel, std::int64_t panel_width) {
   std::int64_t k = 0;
   for (; k + L <= k_end; k += L) {
     for (std::int64_t j = 0; j < L; ++j) __builtin_prefetch(x + (L + j) * leading + k);
     if (count == L) {
-      transpose(x + k, leading, panel + k * panel_width);
+      transpose(x + k, leading, panel + k * panel_width, panel_width);
     } else {
       alignas(64) float rows[L * L] = {};
       for (std::int64_t j = 0; j < count; ++j) std::copy_n(x + j * leading + k, L, rows + j * L);
-      transpose(rows, L, panel + k * panel_width);
+      transpose(rows, L, panel + k * panel_width, panel_width);
     }
   }
   for (; k < k_end; ++k)
@@ -102,12 +110,12 @@ struct Panels {
 };
 
 /// Copies rows [0, k_end) of `width` columns of B into panels, with zeros to the width of a panel.
-Panels packed(Matrix<float> const& b, std::int64_t k_end, std::int64_t width, float* room) {
+Panels packed(Matrix<float> const& b, std::int64_t k_end, std::int64_t width, std::int64_t panel_width, float* room) {
   std::int64_t const next = k_end * panel_width;
   auto const place = [&](std::int64_t column) { return room + column / panel_width * next + column % panel_width; };
   if (b.transposed) {
     for (std::int64_t column = 0; column < width; column += L)
-      pack_transposed(b.data + column * b.leading, b.leading, std::min(L, width - column), k_end, place(column));
+      pack_transposed(b.data + column * b.leading, b.leading, std::min(L, width - column), k_end, place(column), panel_width);
     return {room, panel_width, next};
   }
   for (std::int64_t k = 0; k < k_end; ++k) {
@@ -144,6 +152,7 @@ struct Finish {
     auto const each = [&](auto const& change) __attribute__((always_inline)) {
 #pragma GCC unroll 16
       for (int r = 0; r < R; ++r) {
+#pragma GCC unroll 4
         for (int i = 0; i < batches; ++i) change(sums[r][i], r * leading + column + i * L, i);
       }
     };
@@ -204,20 +213,27 @@ struct BlockAhead {
 
 /// Columns [column, column + batches · L) of R rows of C, whose width they may pass. A's element [r, k] is a[r · leading] [k], or
 /// transposed a[k · leading] [r]. What will be needed is asked for a little at every step, since only a few requests can be under way.
-/// Not inlined, since the compiler then finds no registers for the sums.
+/// Not inlined, since the compiler then finds no registers for the sums, and each loop over them unrolled, since it otherwise keeps them in
+/// memory.
 template <int R, int batches, bool transposed, class Ahead>
 [[gnu::noinline]] void tile(std::int64_t k_end, Matrix<float> const& a, Ahead& ahead, std::int64_t rows_at_once, float const* b,
                             std::int64_t leading_b, Finish const& finish, float* c, std::int64_t leading_c, std::int64_t column,
                             std::int64_t width) {
   Batch sums[R][batches];
-  for (auto& row : sums) std::fill_n(row, batches, Batch(0.0F));
+#pragma GCC unroll 16
+  for (int r = 0; r < R; ++r) {
+#pragma GCC unroll 4
+    for (int i = 0; i < batches; ++i) sums[r][i] = Batch(0.0F);
+  }
   auto const multiply = [&](std::int64_t begin, std::int64_t end) {
     for (std::int64_t k = begin; k < end; ++k) {
       Batch right[batches];
+#pragma GCC unroll 4
       for (int i = 0; i < batches; ++i) right[i] = Batch::load_unaligned(b + k * leading_b + i * L);
 #pragma GCC unroll 16
       for (int r = 0; r < R; ++r) {
         Batch const left(transposed ? a.data[k * a.leading + r] : a.data[r * a.leading + k]);
+#pragma GCC unroll 4
         for (int i = 0; i < batches; ++i) sums[r][i] = xsimd::fma(left, right[i], sums[r][i]);
       }
     }
@@ -240,39 +256,48 @@ template <int R, int batches, bool transposed, class Ahead>
   if (width >= batches * L) return finish.template all<R, batches>(sums, c, leading_c, column);
 #pragma GCC unroll 16
   for (int r = 0; r < R; ++r) {
+#pragma GCC unroll 4
     for (int i = 0; i < batches; ++i)
       finish.some(sums[r][i], c, column + i * L, r * leading_c + column + i * L, std::min(L, width - i * L));
   }
 }
 
-template <int R, bool transposed, class Ahead>
+/// Columns of as many batches as are left, `batches` at most.
+template <int R, int batches, bool transposed, class... Arguments>
+void tile_of(std::int64_t count, Arguments&... arguments) {
+  if constexpr (batches > 0) {
+    if (count == batches) return tile<R, batches, transposed>(arguments...);
+    tile_of<R, batches - 1, transposed>(count, arguments...);
+  }
+}
+
+template <class S, int R, bool transposed, class Ahead>
 void row_of_tiles(std::int64_t k_end, Matrix<float> const& a, Ahead& ahead, Panels const& b, Finish const& finish, float* c,
                   std::int64_t leading_c, std::int64_t width) {
   std::int64_t const rows_at_once = Ahead::asks ? parts(R, parts(k_end, step_width)) : 0;  // of C
   auto const* panel = b.data;
-  std::int64_t column = 0;
-  for (; column + L < width; column += panel_width, panel += b.next) {
+  for (std::int64_t column = 0; column < width; column += S::width, panel += b.next) {
     ahead.panel();
-    tile<R, 2, transposed>(k_end, a, ahead, rows_at_once, panel, b.leading, finish, c, leading_c, column, width);
+    tile_of<R, S::batches, transposed>(std::min<std::int64_t>(S::batches, parts(width - column, L)), k_end, a, ahead, rows_at_once, panel,
+                                       b.leading, finish, c, leading_c, column, width);
   }
-  ahead.panel();
-  if (column < width) tile<R, 1, transposed>(k_end, a, ahead, rows_at_once, panel, b.leading, finish, c, leading_c, column, width);
 }
 
-/// The last rows, fewer than tile_rows.
-template <int R, bool transposed, class... Arguments>
+/// The last rows, fewer than a tile's.
+template <class S, int R, bool transposed, class... Arguments>
 void last_rows(std::int64_t rows, Arguments&... arguments) {
   if constexpr (R > 0) {
-    if (rows == R) return row_of_tiles<R, transposed>(arguments...);
-    last_rows<R - 1, transposed>(rows, arguments...);
+    if (rows == R) return row_of_tiles<S, R, transposed>(arguments...);
+    last_rows<S, R - 1, transposed>(rows, arguments...);
   }
 }
 
 /// All of C's rows, columns [0, width). block: what comes after them, if A is transposed. sum: what A's rows are added to, or null.
-template <bool transposed, class Ahead>
+template <class S, bool transposed, class Ahead>
 void all_rows(std::int64_t rows, std::int64_t k_end, Matrix<float> a, Ahead block, Panels const& b, Finish finish, float* c,
               std::int64_t leading_c, std::int64_t width, float* sum) {
-  std::int64_t const share = parts(tile_rows, parts(width, panel_width));
+  constexpr int tile_rows = S::rows;
+  std::int64_t const share = parts(tile_rows, parts(width, S::width));
   auto const advance = [&](std::int64_t count) {
     if (sum != nullptr) add_rows(count, k_end, a.data, a.leading, sum);
     a.data += transposed ? count : count * a.leading;
@@ -287,16 +312,16 @@ void all_rows(std::int64_t rows, std::int64_t k_end, Matrix<float> a, Ahead bloc
   while (rows > last) {
     auto const* const next = a.data + (transposed ? tile_rows : tile_rows * a.leading);
     if constexpr (std::is_same_v<Ahead, RowsAhead>) block = {next, a.leading, std::min<std::int64_t>(rows - tile_rows, tile_rows), share};
-    row_of_tiles<tile_rows, transposed>(k_end, a, block, b, finish, c, leading_c, width);
+    row_of_tiles<S, tile_rows, transposed>(k_end, a, block, b, finish, c, leading_c, width);
     advance(tile_rows);
   }
   NothingAhead none;
   if (halved) {
     std::int64_t const half = parts(last, 2);
-    last_rows<tile_rows - 1, transposed>(half, k_end, a, none, b, finish, c, leading_c, width);
+    last_rows<S, tile_rows - 1, transposed>(half, k_end, a, none, b, finish, c, leading_c, width);
     advance(half);
   }
-  last_rows<tile_rows - 1, transposed>(rows, k_end, a, none, b, finish, c, leading_c, width);
+  last_rows<S, tile_rows - 1, transposed>(rows, k_end, a, none, b, finish, c, leading_c, width);
   advance(rows);
 }
 
@@ -309,6 +334,51 @@ void ask(float const* data, std::int64_t count) {
 template <class T>
 T const* from(T const* start, std::int64_t offset) {
   return start != nullptr ? start + offset : nullptr;
+}
+
+/// This thread's, for a block of B.
+float* room_for_panels() {
+  thread_local std::vector<float, xsimd::aligned_allocator<float, 64>> room(depth * breadth);
+  return room.data();
+}
+
+template <class S>
+void gemm_in_tiles(std::int64_t n, std::int64_t m, std::int64_t k, float alpha, Matrix<float> a, Matrix<float> b, float beta, float* c,
+                   std::int64_t leading_c, Addend<float> const& addend, float* sum) {
+  float* const room = room_for_panels();
+  // A transposed A comes by blocks of rows, as does B then, while the block before is multiplied: they must stay in the second cache. A may
+  // be one of two threads' halves, whose rows are asked for whole.
+  std::int64_t const stretch = a.transposed ? depth / 2 : depth;
+  bool const whole = a.transposed && !b.transposed && a.leading <= 2 * n && b.leading == m;
+  bool const by_blocks = whole && a.leading * (k + m) > near / 2 && stretch * (a.leading + m) <= near;
+  bool const by_rows = !a.transposed && n * (k + m) > near;
+  bool const as_it_is = !b.transposed && m % L == 0 && (n <= few_rows || (by_blocks && m % 1024 != 0));
+  if (by_blocks) ask(a.data, a.leading * std::min(stretch, k)), ask(b.data, m * std::min(stretch, k));
+  for (std::int64_t k0 = 0; k0 < k; k0 += stretch) {
+    auto const k_end = std::min(stretch, k - k0), coming = std::min(stretch, k - k0 - k_end);
+    for (std::int64_t j = 0; j < m; j += breadth) {
+      auto const width = std::min(breadth, m - j);
+      Matrix<float> const right{b.data + (b.transposed ? j * b.leading + k0 : k0 * b.leading + j), b.leading, b.transposed};
+      Matrix<float> const left{a.data + (a.transposed ? k0 * a.leading : k0), a.leading, a.transposed};
+      Panels const panels = as_it_is ? Panels{right.data, right.leading, S::width} : packed(right, k_end, width, S::width, room);
+      Finish const finish = k0 == 0 ? Finish{alpha, beta, from(addend.row, j), from(addend.matrix, j)} : Finish{alpha, 1, nullptr, nullptr};
+      auto const make = [&]<bool transposed>(auto const& ahead) {
+        all_rows<S, transposed>(n, k_end, left, ahead, panels, finish, c + j, leading_c, width,
+                                j == 0 && sum != nullptr ? sum + k0 : nullptr);
+      };
+      if (by_blocks && j == 0 && coming > 0) {
+        std::int64_t const steps = std::max<std::int64_t>(1, n / S::rows) * parts(width, S::width) * parts(k_end, step_width);
+        make.template operator()<true>(BlockAhead{a.data + (k0 + stretch) * a.leading, b.data + (k0 + stretch) * m,
+                                                  parts(coming * a.leading, line * steps), parts(coming * m, line * steps)});
+      } else if (by_rows) {
+        make.template operator()<false>(RowsAhead{});
+      } else if (a.transposed) {
+        make.template operator()<true>(NothingAhead{});
+      } else {
+        make.template operator()<false>(NothingAhead{});
+      }
+    }
+  }
 }
 
 }  // namespace
@@ -329,39 +399,8 @@ bool tiles_are_faster(std::int64_t n, std::int64_t m, std::int64_t k, Matrix<flo
 
 void tiled_gemm(std::int64_t n, std::int64_t m, std::int64_t k, float alpha, Matrix<float> a, Matrix<float> b, float beta, float* c,
                 std::int64_t leading_c, Addend<float> const& addend, float* sum) {
-  thread_local std::vector<float, xsimd::aligned_allocator<float, 64>> room(depth * breadth);
-  // A transposed A comes by blocks of rows, as does B then, while the block before is multiplied: they must stay in the second cache. A may
-  // be one of two threads' halves, whose rows are asked for whole.
-  std::int64_t const stretch = a.transposed ? depth / 2 : depth;
-  bool const whole = a.transposed && !b.transposed && a.leading <= 2 * n && b.leading == m;
-  bool const by_blocks = whole && a.leading * (k + m) > near / 2 && stretch * (a.leading + m) <= near;
-  bool const by_rows = !a.transposed && n * (k + m) > near;
-  bool const as_it_is = !b.transposed && m % L == 0 && (n <= few_rows || (by_blocks && m % 1024 != 0));
-  if (by_blocks) ask(a.data, a.leading * std::min(stretch, k)), ask(b.data, m * std::min(stretch, k));
-  for (std::int64_t k0 = 0; k0 < k; k0 += stretch) {
-    auto const k_end = std::min(stretch, k - k0), coming = std::min(stretch, k - k0 - k_end);
-    for (std::int64_t j = 0; j < m; j += breadth) {
-      auto const width = std::min(breadth, m - j);
-      Matrix<float> const right{b.data + (b.transposed ? j * b.leading + k0 : k0 * b.leading + j), b.leading, b.transposed};
-      Matrix<float> const left{a.data + (a.transposed ? k0 * a.leading : k0), a.leading, a.transposed};
-      Panels const panels = as_it_is ? Panels{right.data, right.leading, panel_width} : packed(right, k_end, width, room.data());
-      Finish const finish = k0 == 0 ? Finish{alpha, beta, from(addend.row, j), from(addend.matrix, j)} : Finish{alpha, 1, nullptr, nullptr};
-      auto const make = [&]<bool transposed>(auto const& ahead) {
-        all_rows<transposed>(n, k_end, left, ahead, panels, finish, c + j, leading_c, width, j == 0 && sum != nullptr ? sum + k0 : nullptr);
-      };
-      if (by_blocks && j == 0 && coming > 0) {
-        std::int64_t const steps = std::max<std::int64_t>(1, n / tile_rows) * parts(width, panel_width) * parts(k_end, step_width);
-        make.template operator()<true>(BlockAhead{a.data + (k0 + stretch) * a.leading, b.data + (k0 + stretch) * m,
-                                                  parts(coming * a.leading, line * steps), parts(coming * m, line * steps)});
-      } else if (by_rows) {
-        make.template operator()<false>(RowsAhead{});
-      } else if (a.transposed) {
-        make.template operator()<true>(NothingAhead{});
-      } else {
-        make.template operator()<false>(NothingAhead{});
-      }
-    }
-  }
+  auto const& make = m > Narrow::width ? gemm_in_tiles<Wide> : gemm_in_tiles<Narrow>;
+  make(n, m, k, alpha, a, b, beta, c, leading_c, addend, sum);
 }
 
 }  // namespace heed::kernels
