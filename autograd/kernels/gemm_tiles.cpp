@@ -384,17 +384,18 @@ void gemm_in_tiles(std::int64_t n, std::int64_t m, std::int64_t k, float alpha, 
 }  // namespace
 
 bool tiles_are_faster(std::int64_t n, std::int64_t m, std::int64_t k, Matrix<float> const& a, Matrix<float> const& b) {
-  // On a Sapphire Rapids, one thread, GFLOP/s of OpenBLAS's SkylakeX kernels / this:
-  //   [512, 64] x [64, 64]ᵀ       92 / 112      [2048, 384] x [384, 384]ᵀ    112 / 118      [32, 32] x [32, 32]ᵀ         39 / 92
-  //   [512, 256] x [256, 64]ᵀ    101 / 124      [2048, 384] x [384, 1536]    117 / 121      [32, 32] x [32, 32]         117 / 110
-  //   [64, 512]ᵀ x [512, 64]      88 / 122      [384, 2048]ᵀ x [2048, 384]   105 / 119      [96, 60]ᵀ x [60, 96]        131 / 112
-  //   [768, 128] x [128, 128]ᵀ   109 / 125      [1536, 2048]ᵀ x [2048, 384]  106 / 112      [1536, 1536] x [1536, 1536]  94 / 83
-  //   [16, 512] x [512, 512]      56 / 94       [256, 768] x [768, 3072]      92 / 112      [256, 3072] x [3072, 768]ᵀ  108 / 107
+  // Of OpenBLAS's SkylakeX kernels' speed, on a Sapphire Rapids, one thread, taken by turns:
+  //   [512, 64] x [64, 64]ᵀ       1.45      [2048, 384] x [384, 384]ᵀ    1.22      [32, 32] x [32, 32]ᵀ         1.89
+  //   [512, 256] x [256, 64]ᵀ     1.35      [2048, 384] x [384, 1536]    1.07      [32, 32] x [32, 32]          0.96
+  //   [768, 128] x [128, 128]ᵀ    1.19      [2048, 1024] x [1024, 256]   1.26      [60, 96]ᵀ x [60, 96]         0.89
+  //   [16, 512] x [512, 512]      1.47      [256, 768] x [768, 3072]     1.16      [4096, 1024] x [1024, 1024]  1.02
+  //   [512, 64]ᵀ x [512, 64]      1.38      [2048, 384]ᵀ x [2048, 384]   1.07      [256, 3072]ᵀ x [256, 768]    0.87
   if (n < 16 || m < 16 || k < 16) return false;
-  if (a.leading % 1024 == 0) return false;  // rows 4 KiB apart, which are not copied here, drive one another from the caches
   if (!b.transposed && n * m * k <= 1'000'000) return false;  // OpenBLAS leaves such factors where they are, too
-  constexpr std::int64_t most = 600'000, most_transposed = L == 16 ? most : 1 << 15;
-  return a.transposed ? n * m <= most_transposed : m * k <= most;
+  constexpr std::int64_t most = 600'000, most_transposed = L == 16 ? most : 1 << 15, most_rows = L == 16 ? 1024 : 0;
+  // Rows 4 KiB apart, which are not copied here, drive one another from the caches where they are many.
+  if (a.leading % 1024 == 0 && (a.transposed || L == 8)) return false;
+  return a.transposed ? n * m <= most_transposed : m * k <= most || n <= most_rows;
 }
 
 void tiled_gemm(std::int64_t n, std::int64_t m, std::int64_t k, float alpha, Matrix<float> a, Matrix<float> b, float beta, float* c,
