@@ -41,8 +41,13 @@ def pytorch(what, size, threads, *options):
     return rows([sys.executable, PYTORCH, size, "--threads", threads, "--what", what, *options], env=pinned(threads))[0]
 
 
+def processes(threads, rounds):
+    """Of each side, by turns: at two threads and more PyTorch is bimodal, and the best of five counts."""
+    return rounds if threads == 1 else max(rounds, 5)
+
+
 class Rounds:
-    """The median over rounds of a figure of each side; at two threads and more PyTorch's best process counts (it is bimodal)."""
+    """The median over rounds of a figure of each side, or the best."""
 
     def __init__(self):
         self.figures = {}
@@ -65,19 +70,21 @@ def train(sizes, threads, rounds):
     for count in threads:
         for size in sizes:
             seen = Rounds()
-            for _ in range(rounds):
+            for turn in range(processes(count, rounds)):
                 a = heed("train", size, count)
                 b = pytorch("train", size, count)
-                c = heed("train", size, count, "--products", "onednn")
                 d = heed("train", size, count, "--precision", "bfloat16")
-                e = pytorch("train", size, count, "--bfloat16")
-                for name, row in zip("abcde", (a, b, c, d, e)):
+                for name, row in zip("abd", (a, b, d)):
                     seen.add(name, row["median_ms"])
                 seen.add("share", a["share_of_peak"])
                 seen.add("heed MB", a["peak_mb"])
                 seen.add("PyTorch MB", b["peak_mb"] * 1.048576)  # its script counts in 2^20 bytes
-            for _ in range(max(0, 5 - rounds) if count > 1 else 0):
-                seen.add("b", pytorch("train", size, count)["median_ms"])
+                if turn >= rounds:
+                    continue
+                c = heed("train", size, count, "--products", "onednn")
+                e = pytorch("train", size, count, "--bfloat16")
+                for name, row in zip("ce", (c, e)):
+                    seen.add(name, row["median_ms"])
             theirs = seen.of("b") if count == 1 else seen.best("b")
             a, c, d, e = (seen.of(name) for name in "acde")
             print(f"| {size} | {count} | {a:.2f} | {c:.2f} | {theirs:.2f} | {theirs / a:.2f}, {theirs / c:.2f} | {seen.of('share'):.0%} "
@@ -91,10 +98,8 @@ def sample(sizes, threads, rounds):
     for count in threads:
         for size in sizes:
             seen = Rounds()
-            for _ in range(rounds):
+            for _ in range(processes(count, rounds)):
                 seen.add("heed", heed("sample", size, count)["tokens_per_second"])
-                seen.add("PyTorch", pytorch("sample", size, count)["tokens_per_second"])
-            for _ in range(max(0, 5 - rounds) if count > 1 else 0):
                 seen.add("PyTorch", pytorch("sample", size, count)["tokens_per_second"])
             theirs = seen.of("PyTorch") if count == 1 else seen.best("PyTorch", max)
             print(f"| {size} | {count} | {seen.of('heed'):.0f} | {theirs:.0f} | {seen.of('heed') / theirs:.1f} |", flush=True)
