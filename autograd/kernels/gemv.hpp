@@ -55,8 +55,8 @@ template <class T, class F>
 void row_times_transposed(std::int64_t m, std::int64_t k, T alpha, T const* a, T const* b, std::int64_t leading, T beta, T* c, F const& f) {
   constexpr std::int64_t large = 256 * 1024 / sizeof(T);
   if (m * k <= large) return row_times_streams<2>(m, k, alpha, a, b, leading, beta, c, f);
-  constexpr std::int64_t sums_in_registers = sizeof(Lanes<T>) == 64 ? 8 : 4;  // two for each stream
-  row_times_streams<sums_in_registers>(m, k, alpha, a, b, leading, beta, c, f);
+  constexpr std::int64_t streams = sizeof(Lanes<T>) == 64 ? 8 : 4;  // each with two sums in registers
+  row_times_streams<streams>(m, k, alpha, a, b, leading, beta, c, f);
 }
 
 /// c[j] = alpha · Σ_i f(a[i]) f(b[i, j]) + beta · c[j], for b [k, m] with a leading dimension.
