@@ -70,21 +70,17 @@ def train(sizes, threads, rounds):
     for count in threads:
         for size in sizes:
             seen = Rounds()
-            for turn in range(processes(count, rounds)):
+            for _ in range(processes(count, rounds)):
                 a = heed("train", size, count)
                 b = pytorch("train", size, count)
+                c = heed("train", size, count, "--products", "onednn")
                 d = heed("train", size, count, "--precision", "bfloat16")
-                for name, row in zip("abd", (a, b, d)):
+                e = pytorch("train", size, count, "--bfloat16")
+                for name, row in zip("abcde", (a, b, c, d, e)):
                     seen.add(name, row["median_ms"])
                 seen.add("share", a["share_of_peak"])
                 seen.add("heed MB", a["peak_mb"])
                 seen.add("PyTorch MB", b["peak_mb"] * 1.048576)  # its script counts in 2^20 bytes
-                if turn >= rounds:
-                    continue
-                c = heed("train", size, count, "--products", "onednn")
-                e = pytorch("train", size, count, "--bfloat16")
-                for name, row in zip("ce", (c, e)):
-                    seen.add(name, row["median_ms"])
             theirs = seen.of("b") if count == 1 else seen.best("b")
             a, c, d, e = (seen.of(name) for name in "acde")
             print(f"| {size} | {count} | {a:.2f} | {c:.2f} | {theirs:.2f} | {theirs / a:.2f}, {theirs / c:.2f} | {seen.of('share'):.0%} "
