@@ -1,6 +1,7 @@
-// The pool. Stretches are handed out by a counter, and the calling thread takes its share of them: a worker that another process keeps
-// from running costs nothing but its help. Workers look out for the next job for a while before they sleep, because the regions of a
-// training step follow each other within microseconds, and no longer than that, because other processes want the cores.
+// The pool. Each thread begins with pieces of its own, the same of every such region, so that its caches hold what belongs to it, and then
+// takes from behind what others have not come to: a worker that another process keeps from running costs nothing but its help. Workers look
+// out for the next job for a while before they sleep, because the regions of a training step follow each other within microseconds, and no
+// longer than that, because other processes want the cores.
 
 #include "autograd/parallel.hpp"
 
@@ -9,6 +10,7 @@
 #include <exception>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <thread>
 #include <vector>
 
@@ -21,13 +23,38 @@ namespace heed {
 namespace {
 
 thread_local bool inside_region = false;
+thread_local int index_of_thread = 0;
 
-using Run = void (*)(void const*, std::int64_t, std::int64_t);
+/// Pieces [front, back) that nobody has begun.
+class Pieces {
+ public:
+  void assign(std::int64_t front, std::int64_t back) { both_ = packed(front, back); }
+  std::optional<std::int64_t> take(bool from_behind) {
+    for (std::uint64_t both = both_;;) {
+      auto const front = static_cast<std::int64_t>(both >> 32), back = static_cast<std::int64_t>(both & 0xffffffff);
+      if (front >= back) return {};
+      if (both_.compare_exchange_weak(both, from_behind ? packed(front, back - 1) : packed(front + 1, back)))
+        return from_behind ? back - 1 : front;
+    }
+  }
+
+ private:
+  static std::uint64_t packed(std::int64_t front, std::int64_t back) {
+    return static_cast<std::uint64_t>(front) << 32 | static_cast<std::uint64_t>(back);
+  }
+  std::atomic<std::uint64_t> both_{0};
+};
+
+/// Looks until it holds. Who is waited for may share this core: spinning on would keep it from finishing.
+template <class Condition>
+void wait_until(Condition const& holds) {
+  for (int look = 0; !holds(); ++look) look < 1000 ? _mm_pause() : std::this_thread::yield();
+}
 
 class Pool {
  public:
-  explicit Pool(int workers) {
-    for (int i = 0; i < workers; ++i) workers_.emplace_back([this] { work(); });
+  explicit Pool(int threads) : threads_(threads) {
+    for (int i = 1; i < threads; ++i) workers_.emplace_back([this, i] { work(i); });
   }
   ~Pool() {
     stopping_ = true;
@@ -37,23 +64,22 @@ class Pool {
   Pool(Pool const&) = delete;
   Pool& operator=(Pool const&) = delete;
 
-  void run(std::int64_t n, std::int64_t align, std::int64_t stretches, Run body, void const* context) {
-    job_ = {n, align, stretches, body, context};
+  void run(std::int64_t sweeps, std::int64_t n, std::int64_t piece, detail::Run body, void const* context) {
+    job_ = {sweeps, n, piece, body, context};
     failure_ = nullptr;
-    next_ = 0;
+    lay_out((n + piece - 1) / piece);
     open_ = true;
     announce();
-    take_stretches();
+    take_pieces();
     open_ = false;  // who comes now goes away again; who is in is waited for
-    // A worker may share this core with its caller: spinning on would keep it from finishing.
-    for (int look = 0; inside_ > 0; ++look) look < 1000 ? _mm_pause() : std::this_thread::yield();
+    wait_until([this] { return inside_ == 0; });
     if (failure_) std::rethrow_exception(failure_);
   }
 
  private:
   struct Job {
-    std::int64_t n, align, stretches;
-    Run body;
+    std::int64_t sweeps, n, piece;
+    detail::Run body;
     void const* context;
   };
 
@@ -62,23 +88,40 @@ class Pool {
     generation_.notify_all();
   }
 
-  void take_stretches() {
+  /// Every thread's pieces of every sweep, and how many sweeps of each piece are done.
+  void lay_out(std::int64_t pieces) {
+    auto const lists = static_cast<std::size_t>(job_.sweeps * threads_);
+    if (lists > room_) left_ = std::make_unique<Pieces[]>(room_ = lists);
+    for (std::int64_t i = 0; i < job_.sweeps * threads_; ++i)
+      left_[static_cast<std::size_t>(i)].assign(pieces * (i % threads_) / threads_, pieces * (i % threads_ + 1) / threads_);
+    if (job_.sweeps > 1) done_ = std::vector<std::atomic<std::int64_t>>(static_cast<std::size_t>(pieces));
+  }
+
+  void take_pieces() {
     inside_region = true;
-    std::int64_t const pieces = (job_.n + job_.align - 1) / job_.align;
-    for (std::int64_t stretch = next_.fetch_add(1); stretch < job_.stretches; stretch = next_.fetch_add(1)) {
-      try {
-        std::int64_t const begin = pieces * stretch / job_.stretches * job_.align;
-        std::int64_t const end = std::min(job_.n, pieces * (stretch + 1) / job_.stretches * job_.align);
-        if (begin < end) job_.body(job_.context, begin, end);
-      } catch (...) {
-        std::lock_guard const lock(failing_);
-        failure_ = std::current_exception();
+    for (std::int64_t sweep = 0; sweep < job_.sweeps; ++sweep) {
+      for (int i = 0; i < threads_; ++i) {
+        Pieces& left = left_[static_cast<std::size_t>(sweep * threads_ + (index_of_thread + i) % threads_)];
+        while (auto const piece = left.take(i > 0)) do_piece(sweep, *piece);
       }
     }
     inside_region = false;
   }
 
-  void work() {
+  void do_piece(std::int64_t sweep, std::int64_t piece) {
+    auto* const done = job_.sweeps > 1 ? &done_[static_cast<std::size_t>(piece)] : nullptr;
+    if (done != nullptr) wait_until([=] { return *done == sweep; });
+    try {
+      job_.body(job_.context, sweep, piece * job_.piece, std::min(job_.n, (piece + 1) * job_.piece));
+    } catch (...) {
+      std::lock_guard const lock(failing_);
+      failure_ = std::current_exception();
+    }
+    if (done != nullptr) *done = sweep + 1;
+  }
+
+  void work(int index) {
+    index_of_thread = index;
     detail::keep_libraries_single_threaded();
     std::uint64_t seen = 0;
     while (!stopping_) {
@@ -86,15 +129,18 @@ class Pool {
       generation_.wait(seen);
       seen = generation_;
       ++inside_;
-      if (open_) take_stretches();
+      if (open_) take_pieces();
       --inside_;
     }
   }
 
+  int threads_;
   Job job_{};
+  std::size_t room_ = 0;
+  std::unique_ptr<Pieces[]> left_;  // [sweeps, threads]
+  std::vector<std::atomic<std::int64_t>> done_;
   std::exception_ptr failure_;
   std::mutex failing_;
-  alignas(64) std::atomic<std::int64_t> next_{0};
   alignas(64) std::atomic<std::uint64_t> generation_{0};
   alignas(64) std::atomic<int> inside_{0};
   std::atomic<bool> open_{false};
@@ -109,7 +155,7 @@ std::unique_ptr<Pool> pool;
 
 void set_threads(int count) {
   configured = std::max(1, count);
-  pool = configured > 1 ? std::make_unique<Pool>(configured - 1) : nullptr;
+  pool = configured > 1 ? std::make_unique<Pool>(configured) : nullptr;
   detail::keep_libraries_single_threaded();
 }
 
@@ -118,12 +164,27 @@ int threads() {
   return configured;
 }
 
+int thread_index() { return index_of_thread; }
+
 namespace detail {
 
 bool worth_waking(double nanoseconds) { return nanoseconds > 5e3 && threads() > 1 && !inside_region; }
 
-void parallel_stretches(std::int64_t n, std::int64_t align, Run run, void const* context) {
-  pool->run(n, align, std::min<std::int64_t>(threads(), (n + align - 1) / align), run, context);
+std::int64_t whole_piece(std::int64_t n, std::int64_t align) {
+  std::int64_t const units = (n + align - 1) / align;
+  return (units + threads() - 1) / threads() * align;
+}
+
+std::int64_t fine_piece(std::int64_t n, double cost, std::int64_t align) {
+  constexpr std::int64_t most = 16;  // of a thread
+  constexpr double least = 10e3;     // nanoseconds
+  auto const whole = whole_piece(n, align), enough = static_cast<std::int64_t>(least / cost);
+  auto const elements = std::clamp(enough, (whole + most - 1) / most, whole);
+  return std::min(whole, (elements + align - 1) / align * align);
+}
+
+void run_in_parallel(std::int64_t sweeps, std::int64_t n, std::int64_t piece, Run run, void const* context) {
+  pool->run(sweeps, n, piece, run, context);
 }
 
 }  // namespace detail

@@ -42,10 +42,12 @@ template <class Body>
 void for_heads(AttentionCall const& c, double products, Body const& body) {
   double const pair =
       c.form.score == AttentionForm::Score::additive ? 0.4 * static_cast<double>(c.width) : 0.02 * static_cast<double>(c.width + 20);
-  parallel_for(c.batch * c.form.heads, products * pair * static_cast<double>(c.queries * c.keys),
-               [&](std::int64_t begin, std::int64_t end) {
-                 for (std::int64_t at = begin; at < end; ++at) body(at / c.form.heads, at % c.form.heads);
-               });
+  parallel_for(
+      c.batch * c.form.heads, products * pair * static_cast<double>(c.queries * c.keys),
+      [&](std::int64_t begin, std::int64_t end) {
+        for (std::int64_t at = begin; at < end; ++at) body(at / c.form.heads, at % c.form.heads);
+      },
+      1, Cut::fine);
 }
 
 /// The gradient of one head; what heads of different sequences share is summed later.

@@ -5,9 +5,6 @@
 
 #include <algorithm>
 #include <complex>
-#include <functional>
-#include <map>
-#include <mutex>
 #include <vector>
 
 #include <xflens/cxxblas/cxxblas.cxx>
@@ -16,6 +13,7 @@
 #include "autograd/kernels/gemm_onednn.hpp"
 #include "autograd/kernels/gemm_tiles.hpp"
 #include "autograd/kernels/gemv.hpp"
+#include "autograd/kernels/row_sum.hpp"
 #include "autograd/kernels/rows.hpp"
 #include "autograd/memory.hpp"
 #include "autograd/parallel.hpp"
@@ -121,61 +119,21 @@ void gemm(std::int64_t n, std::int64_t m, std::int64_t k, T alpha, Matrix<T> a, 
 }
 
 template <class T>
-void add_rows(std::int64_t n, std::int64_t m, T const* x, std::int64_t leading, T* into) {
-  each_batch<T>(m, [&](std::int64_t j, auto const& batch) {
-    Lanes<T> sum = batch.load(into + j);
-    for (std::int64_t i = 0; i < n; ++i) sum += batch.load(x + i * leading + j);
-    batch.store(sum, into + j);
-  });
-}
-
-namespace {
-
-/// The sum of A's rows: one for each stretch of them, added up in order at the end, so that bits depend on the number of threads alone.
-template <class T>
-class RowSum {
- public:
-  /// total [width]: null if nobody asks.
-  RowSum(std::int64_t width, T* total) : width_(static_cast<std::size_t>(total != nullptr ? width : 0)), total_(total) {}
-  RowSum(RowSum const&) = delete;
-  RowSum& operator=(RowSum const&) = delete;
-  ~RowSum() {
-    std::fill_n(total_, width_, T(0));
-    for (auto const& [begin, part] : parts_) std::transform(part.begin(), part.end(), total_, total_, std::plus<T>());
-  }
-
-  /// Where the stretch that begins with this row is summed, zeros at first; null if nobody asks.
-  T* of_stretch(std::int64_t begin) {
-    if (total_ == nullptr) return nullptr;
-    std::lock_guard const lock(adding_);
-    return parts_.try_emplace(begin, width_, T(0)).first->second.data();
-  }
-  void add(std::int64_t begin, std::int64_t end, Matrix<T> const& a) {
-    if (total_ != nullptr)
-      add_rows<T>(end - begin, static_cast<std::int64_t>(width_), a.data + begin * a.leading, a.leading, of_stretch(begin));
-  }
-
- private:
-  std::size_t width_;
-  T* total_;
-  std::mutex adding_;
-  std::map<std::int64_t, std::vector<T>> parts_;
-};
-
-}  // namespace
-
-template <class T>
 void parallel_gemm(std::int64_t n, std::int64_t m, std::int64_t k, Matrix<T> a, Matrix<T> b, T* c, Addend<T> addend, T* sum) {
-  RowSum<T> sums(k, sum);
+  RowSum<T> sums(n, k, sum);
+  auto const add_sums = [&](std::int64_t begin, std::int64_t end) {
+    if (sums.asked()) sums.add(begin, end, 0, k, a.data + begin * a.leading, a.leading);
+  };
   if (n == 1) {  // a single row is cut by columns; what it costs is to read b, from the third cache
     T const beta = put_addend(addend, 0, 1, m, c) ? T(1) : T(0);
     double const column_cost = 0.05 * static_cast<double>(static_cast<std::int64_t>(sizeof(T)) * k);
-    sums.add(0, 1, a);
+    add_sums(0, 1);
     return parallel_for(
         m, column_cost,
         [&](std::int64_t begin, std::int64_t end) { gemm<T>(1, end - begin, k, 1, a, from_column(b, begin), beta, c + begin, m); }, 16);
   }
   double const row_cost = fused_cost * static_cast<double>(m) * static_cast<double>(k);
+  std::int64_t const align = sums.asked() ? sums.stretch() : 8;
   if constexpr (std::is_same_v<T, float>) {
     if (products().bfloat16 && n * m * k > 0) {  // the right factor is rounded once for all threads
       Buffer const room(static_cast<std::size_t>(k * m) * sizeof(BFloat16));
@@ -187,34 +145,28 @@ void parallel_gemm(std::int64_t n, std::int64_t m, std::int64_t k, Matrix<T> a, 
             float const beta = put_addend(addend, begin, end, m, c) ? 1 : 0;
             auto const left = rounded(from_row(a, begin), end - begin, k, scratch(0, (end - begin) * k));
             onednn_gemm(end - begin, m, k, 1, left, right, beta, c + begin * m, m);
-            sums.add(begin, end, a);
+            add_sums(begin, end);
           },
-          8);
+          align);
+    }
+    if (tiles_are_faster((n + threads() - 1) / threads(), m, k, a, b)) {
+      detail::count_product_flops(2 * n * m * k);
+      return parallel_tiled_gemm(n, m, k, a, b, c, addend, sums.asked() ? &sums : nullptr);
     }
   }
   parallel_for(
       n, row_cost,
       [&](std::int64_t begin, std::int64_t end) {
-        if constexpr (std::is_same_v<T, float>) {
-          if (tiles_are_faster(end - begin, m, k, a, b)) {
-            detail::count_product_flops(2 * (end - begin) * m * k);
-            float const* const rows = addend.matrix != nullptr ? addend.matrix + begin * m : nullptr;
-            return tiled_gemm(end - begin, m, k, 1, from_row(a, begin), b, addend.in_place ? 1.0F : 0.0F, c + begin * m, m,
-                              {addend.row, rows, false}, sums.of_stretch(begin));
-          }
-        }
         T const beta = put_addend(addend, begin, end, m, c) ? T(1) : T(0);
         gemm<T>(end - begin, m, k, 1, from_row(a, begin), b, beta, c + begin * m, m);
-        sums.add(begin, end, a);
+        add_sums(begin, end);
       },
-      8);
+      align);
 }
 
 template void gemm(std::int64_t, std::int64_t, std::int64_t, float, Matrix<float>, Matrix<float>, float, float*, std::int64_t);
 template void gemm(std::int64_t, std::int64_t, std::int64_t, double, Matrix<double>, Matrix<double>, double, double*, std::int64_t);
 template void parallel_gemm(std::int64_t, std::int64_t, std::int64_t, Matrix<float>, Matrix<float>, float*, Addend<float>, float*);
 template void parallel_gemm(std::int64_t, std::int64_t, std::int64_t, Matrix<double>, Matrix<double>, double*, Addend<double>, double*);
-template void add_rows(std::int64_t, std::int64_t, float const*, std::int64_t, float*);
-template void add_rows(std::int64_t, std::int64_t, double const*, std::int64_t, double*);
 
 }  // namespace heed::kernels

@@ -30,8 +30,4 @@ struct Addend {
 template <class T>
 void parallel_gemm(std::int64_t n, std::int64_t m, std::int64_t k, Matrix<T> a, Matrix<T> b, T* c, Addend<T> addend = {}, T* sum = nullptr);
 
-/// into[j] += Σ_i x[i, j] for n rows of m numbers, one row after the other.
-template <class T>
-void add_rows(std::int64_t n, std::int64_t m, T const* x, std::int64_t leading, T* into);
-
 }  // namespace heed::kernels

@@ -10,6 +10,7 @@
 
 #include "autograd/kernels/rows.hpp"
 #include "autograd/kernels/transpose.hpp"
+#include "autograd/parallel.hpp"
 
 namespace heed::kernels {
 
@@ -243,14 +244,21 @@ void last_rows(std::int64_t rows, Arguments&... arguments) {
   }
 }
 
-/// All of C's rows, columns [0, width). block: what comes after them, if A is transposed. sum: what A's rows are added to, or null.
+/// What some of A's columns, from `column` on, are added to as rows of `rows` beginning with `next`; nothing if that is null.
+struct Sum {
+  RowSum<float>* rows;
+  std::int64_t next, column;
+};
+
+/// Some rows of C, columns [0, width), which `following` others come after. block: what comes after all, if A is transposed.
 template <class S, bool transposed, class Ahead>
-void all_rows(std::int64_t rows, std::int64_t k_end, Matrix<float> a, Ahead block, Panels const& b, Finish finish, float* c,
-              std::int64_t leading_c, std::int64_t width, float* sum) {
+void some_rows(std::int64_t rows, std::int64_t following, std::int64_t k_end, Matrix<float> a, Ahead& block, Panels const& b, Finish finish,
+               float* c, std::int64_t leading_c, std::int64_t width, Sum sum) {
   constexpr int tile_rows = S::rows;
   std::int64_t const share = parts(tile_rows, parts(width, S::width));
   auto const advance = [&](std::int64_t count) {
-    if (sum != nullptr) add_rows(count, k_end, a.data, a.leading, sum);
+    if (sum.rows != nullptr) sum.rows->add(sum.next, sum.next + count, sum.column, k_end, a.data, a.leading);
+    sum.next += count;
     a.data += transposed ? count : count * a.leading;
     c += count * leading_c;
     if (finish.matrix != nullptr) finish.matrix += count * leading_c;
@@ -262,7 +270,8 @@ void all_rows(std::int64_t rows, std::int64_t k_end, Matrix<float> a, Ahead bloc
   std::int64_t const last = halved ? tile_rows + rest : rest;
   while (rows > last) {
     auto const* const next = a.data + (transposed ? tile_rows : tile_rows * a.leading);
-    if constexpr (std::is_same_v<Ahead, RowsAhead>) block = {next, a.leading, std::min<std::int64_t>(rows - tile_rows, tile_rows), share};
+    if constexpr (std::is_same_v<Ahead, RowsAhead>)
+      block = {next, a.leading, std::min<std::int64_t>(rows - tile_rows + following, tile_rows), share};
     row_of_tiles<S, tile_rows, transposed>(k_end, a, block, b, finish, c, leading_c, width);
     advance(tile_rows);
   }
@@ -293,43 +302,115 @@ float* room_for_panels() {
   return room.data();
 }
 
+struct Factors {
+  std::int64_t n, m, k;
+  Matrix<float> a, b;
+};
+
+struct Result {
+  float alpha, beta;
+  float* c;
+  std::int64_t leading;
+  Addend<float> addend;  ///< its matrix has C's leading dimension; in_place is not looked at
+  RowSum<float>* sum;
+};
+
+/// A product in sweeps over C's rows, one for each block of B, stretch of k by stretch of k.
 template <class S>
-void gemm_in_tiles(std::int64_t n, std::int64_t m, std::int64_t k, float alpha, Matrix<float> a, Matrix<float> b, float beta, float* c,
-                   std::int64_t leading_c, Addend<float> const& addend, float* sum) {
-  float* const room = room_for_panels();
-  // A transposed A comes by blocks of rows, as does B then, while the block before is multiplied: they must stay in the second cache. A may
-  // be one of two threads' halves, whose rows are asked for whole.
-  std::int64_t const stretch = a.transposed ? depth / 2 : depth;
-  bool const whole = a.transposed && !b.transposed && a.leading <= 2 * n && b.leading == m;
-  bool const by_blocks = whole && a.leading * (k + m) > near / 2 && stretch * (a.leading + m) <= near;
-  bool const by_rows = !a.transposed && n * (k + m) > near;
-  bool const as_it_is = !b.transposed && m % L == 0 && (n <= few_rows || (by_blocks && m % 1024 != 0));
-  if (by_blocks) ask(a.data, a.leading * std::min(stretch, k)), ask(b.data, m * std::min(stretch, k));
-  for (std::int64_t k0 = 0; k0 < k; k0 += stretch) {
-    auto const k_end = std::min(stretch, k - k0), coming = std::min(stretch, k - k0 - k_end);
-    for (std::int64_t j = 0; j < m; j += breadth) {
-      auto const width = std::min(breadth, m - j);
-      Matrix<float> const right{b.data + (b.transposed ? j * b.leading + k0 : k0 * b.leading + j), b.leading, b.transposed};
-      Matrix<float> const left{a.data + (a.transposed ? k0 * a.leading : k0), a.leading, a.transposed};
-      Panels const panels = as_it_is ? Panels{right.data, right.leading, S::width} : packed(right, k_end, width, S::width, room);
-      Finish const finish = k0 == 0 ? Finish{alpha, beta, from(addend.row, j), from(addend.matrix, j)} : Finish{alpha, 1, nullptr, nullptr};
-      auto const make = [&]<bool transposed>(auto const& ahead) {
-        all_rows<S, transposed>(n, k_end, left, ahead, panels, finish, c + j, leading_c, width,
-                                j == 0 && sum != nullptr ? sum + k0 : nullptr);
-      };
-      if (by_blocks && j == 0 && coming > 0) {
-        std::int64_t const steps = std::max<std::int64_t>(1, n / S::rows) * parts(width, S::width) * parts(k_end, step_width);
-        make.template operator()<true>(BlockAhead{a.data + (k0 + stretch) * a.leading, b.data + (k0 + stretch) * m,
-                                                  parts(coming * a.leading, line * steps), parts(coming * m, line * steps)});
-      } else if (by_rows) {
-        make.template operator()<false>(RowsAhead{});
-      } else if (a.transposed) {
-        make.template operator()<true>(NothingAhead{});
-      } else {
-        make.template operator()<false>(NothingAhead{});
-      }
+class TiledProduct {
+ public:
+  /// What a thread has at hand of the sweep that it is in.
+  struct AtHand {
+    std::int64_t sweep = -1;
+    Panels panels{};
+    BlockAhead block{};
+  };
+
+  /// rows: how many of C's a thread makes, about.
+  TiledProduct(Factors const& f, Result const& to, std::int64_t rows) : f_(f), to_(to), rows_(rows) {
+    auto const& [n, m, k, a, b] = f;
+    // A transposed A comes by blocks of rows, as does B then, while the block before is multiplied: they must stay in the second cache. A
+    // may be meant for two threads, of which each asks for whole rows.
+    bool const whole = a.transposed && !b.transposed && a.leading <= 2 * rows && b.leading == m;
+    by_blocks_ = whole && a.leading * (k + m) > near / 2 && stretch() * (a.leading + m) <= near;
+    by_rows_ = !a.transposed && rows * (k + m) > near;
+    as_it_is_ = !b.transposed && m % L == 0 && (rows <= few_rows || (by_blocks_ && m % 1024 != 0));
+  }
+
+  std::int64_t sweeps() const { return parts(f_.k, stretch()) * parts(f_.m, breadth); }
+
+  void make(AtHand& at_hand, std::int64_t sweep, std::int64_t begin, std::int64_t end) const {
+    std::int64_t const k0 = sweep / parts(f_.m, breadth) * stretch(), j = sweep % parts(f_.m, breadth) * breadth;
+    if (at_hand.sweep != sweep) prepare(at_hand, k0, j);
+    at_hand.sweep = sweep;
+    NothingAhead none;
+    RowsAhead next_rows{};
+    if (by_blocks_ && j == 0 && coming(k0) > 0) {
+      make_rows<true>(at_hand.block, at_hand.panels, begin, end, k0, j);
+    } else if (by_rows_) {
+      make_rows<false>(next_rows, at_hand.panels, begin, end, k0, j);
+    } else if (f_.a.transposed) {
+      make_rows<true>(none, at_hand.panels, begin, end, k0, j);
+    } else {
+      make_rows<false>(none, at_hand.panels, begin, end, k0, j);
     }
   }
+
+ private:
+  std::int64_t stretch() const { return f_.a.transposed ? depth / 2 : depth; }
+  std::int64_t depth_at(std::int64_t k0) const { return std::min(stretch(), f_.k - k0); }
+  /// How deep the block after is.
+  std::int64_t coming(std::int64_t k0) const { return std::min(stretch(), f_.k - k0 - depth_at(k0)); }
+  std::int64_t width_at(std::int64_t j) const { return std::min(breadth, f_.m - j); }
+
+  void prepare(AtHand& at_hand, std::int64_t k0, std::int64_t j) const {
+    auto const& [n, m, k, a, b] = f_;
+    if (by_blocks_ && at_hand.sweep < 0) ask(a.data, a.leading * depth_at(0)), ask(b.data, m * depth_at(0));
+    Matrix<float> const right{b.data + (b.transposed ? j * b.leading + k0 : k0 * b.leading + j), b.leading, b.transposed};
+    at_hand.panels =
+        as_it_is_ ? Panels{right.data, right.leading, S::width} : packed(right, depth_at(k0), width_at(j), S::width, room_for_panels());
+    if (!by_blocks_) return;
+    std::int64_t const steps = std::max<std::int64_t>(1, rows_ / S::rows) * parts(width_at(j), S::width) * parts(depth_at(k0), step_width);
+    at_hand.block = {a.data + (k0 + stretch()) * a.leading, b.data + (k0 + stretch()) * m, parts(coming(k0) * a.leading, line * steps),
+                     parts(coming(k0) * m, line * steps)};
+  }
+
+  template <bool transposed, class Ahead>
+  void make_rows(Ahead& ahead, Panels const& panels, std::int64_t begin, std::int64_t end, std::int64_t k0, std::int64_t j) const {
+    auto const& [n, m, k, a, b] = f_;
+    std::int64_t const at = begin * to_.leading + j;
+    Matrix<float> const left{a.data + (transposed ? k0 * a.leading + begin : begin * a.leading + k0), a.leading, transposed};
+    Finish const finish = k0 == 0 ? Finish{to_.alpha, to_.beta, from(to_.addend.row, j), from(to_.addend.matrix, at)}
+                                  : Finish{to_.alpha, 1, nullptr, nullptr};
+    some_rows<S, transposed>(end - begin, n - end, depth_at(k0), left, ahead, panels, finish, to_.c + at, to_.leading, width_at(j),
+                             {j == 0 ? to_.sum : nullptr, begin, k0});
+  }
+
+  Factors f_;
+  Result to_;
+  std::int64_t rows_;
+  bool by_blocks_, by_rows_, as_it_is_;
+};
+
+template <class S>
+void make_here(Factors const& factors, Result const& result) {
+  TiledProduct<S> const product(factors, result, factors.n);
+  typename TiledProduct<S>::AtHand at_hand;
+  for (std::int64_t sweep = 0; sweep < product.sweeps(); ++sweep) product.make(at_hand, sweep, 0, factors.n);
+}
+
+template <class S>
+void make_in_parallel(Factors const& factors, Result const& result) {
+  auto const& [n, m, k, a, b] = factors;
+  TiledProduct<S> const product(factors, result, parts(n, threads()));
+  std::vector<typename TiledProduct<S>::AtHand> at_hand(static_cast<std::size_t>(threads()));
+  constexpr double multiply_add = 0.02;  // nanoseconds, about
+  parallel_sweeps(
+      product.sweeps(), n, multiply_add * static_cast<double>(m * k) / static_cast<double>(product.sweeps()),
+      [&](std::int64_t sweep, std::int64_t begin, std::int64_t end) {
+        product.make(at_hand[static_cast<std::size_t>(thread_index())], sweep, begin, end);
+      },
+      result.sum != nullptr ? result.sum->stretch() : S::rows);
 }
 
 }  // namespace
@@ -350,9 +431,15 @@ bool tiles_are_faster(std::int64_t n, std::int64_t m, std::int64_t k, Matrix<flo
 }
 
 void tiled_gemm(std::int64_t n, std::int64_t m, std::int64_t k, float alpha, Matrix<float> a, Matrix<float> b, float beta, float* c,
-                std::int64_t leading_c, Addend<float> const& addend, float* sum) {
-  auto const& make = m > Narrow::width ? gemm_in_tiles<Wide> : gemm_in_tiles<Narrow>;
-  make(n, m, k, alpha, a, b, beta, c, leading_c, addend, sum);
+                std::int64_t leading_c, Addend<float> const& addend) {
+  auto const& make = m > Narrow::width ? make_here<Wide> : make_here<Narrow>;
+  make({n, m, k, a, b}, {alpha, beta, c, leading_c, addend, nullptr});
+}
+
+void parallel_tiled_gemm(std::int64_t n, std::int64_t m, std::int64_t k, Matrix<float> a, Matrix<float> b, float* c,
+                         Addend<float> const& addend, RowSum<float>* sum) {
+  auto const& make = m > Narrow::width ? make_in_parallel<Wide> : make_in_parallel<Narrow>;
+  make({n, m, k, a, b}, {1, addend.in_place ? 1.0F : 0.0F, c, m, addend, sum});
 }
 
 }  // namespace heed::kernels

@@ -79,7 +79,7 @@ void map_broadcast(Formula const& formula, Tensor& y, std::array<Tensor const*, 
           map_span(formula, out + at, count, operand(I)...);
         }
       },
-      map_block);
+      map_block, Cut::fine);
 }
 
 /// A new tensor of `shape`: formula(x…), each x (all of one real dtype) broadcast to it.

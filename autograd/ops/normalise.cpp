@@ -36,31 +36,34 @@ void forward(Tensor const& x, Tensor const& weight, Tensor const& bias, double e
   T* const out = y.mutable_data<T>().data();
   T* const means = s.mean.defined() ? s.mean.mutable_data<T>().data() : nullptr;
   T* const scales = s.scale.mutable_data<T>().data();
-  parallel_for(s.scale.elements(), 3 * arithmetic_cost * static_cast<double>(n), [&](std::int64_t begin, std::int64_t end) {
-    for (std::int64_t r = begin; r < end; ++r) {
-      T const* const row = in + r * n;
-      T const mean = means != nullptr ? kernels::sum_row<T>(
-                                            n, [](auto v) { return v; }, row) /
-                                            static_cast<T>(n)
-                                      : T(0);
-      Lanes<T> const center(mean);
-      // Elements beyond the row are taken out of sum_row's tail one by one, so (0 − mean)² does not enter.
-      T const square = kernels::sum_row<T>(
-                           n, [&](auto v) { return (v - center) * (v - center); }, row) /
-                       static_cast<T>(n);
-      T const factor = T(1) / std::sqrt(square + static_cast<T>(eps));
-      if (means != nullptr) means[r] = mean;
-      scales[r] = factor;
-      Lanes<T> const scale(factor);
-      if (b != nullptr) {
-        kernels::transform_row<T>(
-            out + r * n, n, [&](auto v, auto wv, auto bv) { return (v - center) * scale * wv + bv; }, row, w, b);
-      } else {
-        kernels::transform_row<T>(
-            out + r * n, n, [&](auto v, auto wv) { return (v - center) * scale * wv; }, row, w);
-      }
-    }
-  });
+  parallel_for(
+      s.scale.elements(), 3 * arithmetic_cost * static_cast<double>(n),
+      [&](std::int64_t begin, std::int64_t end) {
+        for (std::int64_t r = begin; r < end; ++r) {
+          T const* const row = in + r * n;
+          T const mean = means != nullptr ? kernels::sum_row<T>(
+                                                n, [](auto v) { return v; }, row) /
+                                                static_cast<T>(n)
+                                          : T(0);
+          Lanes<T> const center(mean);
+          // Elements beyond the row are taken out of sum_row's tail one by one, so (0 − mean)² does not enter.
+          T const square = kernels::sum_row<T>(
+                               n, [&](auto v) { return (v - center) * (v - center); }, row) /
+                           static_cast<T>(n);
+          T const factor = T(1) / std::sqrt(square + static_cast<T>(eps));
+          if (means != nullptr) means[r] = mean;
+          scales[r] = factor;
+          Lanes<T> const scale(factor);
+          if (b != nullptr) {
+            kernels::transform_row<T>(
+                out + r * n, n, [&](auto v, auto wv, auto bv) { return (v - center) * scale * wv + bv; }, row, w, b);
+          } else {
+            kernels::transform_row<T>(
+                out + r * n, n, [&](auto v, auto wv) { return (v - center) * scale * wv; }, row, w);
+          }
+        }
+      },
+      1, Cut::fine);
 }
 
 /// With g = dy·weight: dx = scale (g − [mean g] − x̂ mean(g x̂)); dweight = Σ_rows dy x̂; dbias = Σ_rows dy, if there is a bias.
@@ -83,37 +86,40 @@ void backward(Tensor const& x, Tensor const& weight, Tensor const& dy, Statistic
   T* const out = dx.mutable_data<T>().data();
   T* const dweights = weight_parts.mutable_data<T>().data();
   T* const dbiases = dbias != nullptr ? bias_parts.mutable_data<T>().data() : nullptr;
-  parallel_for(stretches, 6 * arithmetic_cost * static_cast<double>(n * rows / stretches), [&](std::int64_t begin, std::int64_t end) {
-    for (std::int64_t k = begin; k < end; ++k) {
-      T* const dw = dweights + k * n;
-      T* const db = dbiases + (dbiases != nullptr ? k * n : 0);
-      for (std::int64_t r = rows * k / stretches; r < rows * (k + 1) / stretches; ++r) {
-        T const* const row = in + r * n;
-        T const* const g = gradient + r * n;
-        T* const to = out + r * n;
-        Lanes<T> const center(means != nullptr ? means[r] : T(0));
-        Lanes<T> const scale(scales[r]);
-        Lanes<T> sum_g(T(0)), sum_gx(T(0));
-        kernels::each_batch<T>(n, [&](std::int64_t i, auto const& batch) {
-          __builtin_prefetch(g + i + ahead);
-          __builtin_prefetch(row + i + ahead);
-          __builtin_prefetch(to + i + ahead, 1);
-          Lanes<T> const gw = batch.load(g + i) * batch.load(w + i);
-          sum_g += gw;
-          sum_gx = xsimd::fma(gw, (batch.load(row + i) - center) * scale, sum_gx);
-        });
-        Lanes<T> const mean_g(means != nullptr ? xsimd::hadd(sum_g) / static_cast<T>(n) : T(0));
-        Lanes<T> const mean_gx(xsimd::hadd(sum_gx) / static_cast<T>(n));
-        kernels::each_batch<T>(n, [&](std::int64_t i, auto const& batch) {
-          Lanes<T> const dy_i = batch.load(g + i), normal = (batch.load(row + i) - center) * scale;
-          Lanes<T> const slope = scale * (dy_i * batch.load(w + i) - mean_g - normal * mean_gx);
-          batch.store(adds ? batch.load(to + i) + slope : slope, to + i);
-          batch.store(xsimd::fma(dy_i, normal, batch.load(dw + i)), dw + i);
-          if (db != nullptr) batch.store(dy_i + batch.load(db + i), db + i);
-        });
-      }
-    }
-  });
+  parallel_for(
+      stretches, 6 * arithmetic_cost * static_cast<double>(n * rows / stretches),
+      [&](std::int64_t begin, std::int64_t end) {
+        for (std::int64_t k = begin; k < end; ++k) {
+          T* const dw = dweights + k * n;
+          T* const db = dbiases + (dbiases != nullptr ? k * n : 0);
+          for (std::int64_t r = rows * k / stretches; r < rows * (k + 1) / stretches; ++r) {
+            T const* const row = in + r * n;
+            T const* const g = gradient + r * n;
+            T* const to = out + r * n;
+            Lanes<T> const center(means != nullptr ? means[r] : T(0));
+            Lanes<T> const scale(scales[r]);
+            Lanes<T> sum_g(T(0)), sum_gx(T(0));
+            kernels::each_batch<T>(n, [&](std::int64_t i, auto const& batch) {
+              __builtin_prefetch(g + i + ahead);
+              __builtin_prefetch(row + i + ahead);
+              __builtin_prefetch(to + i + ahead, 1);
+              Lanes<T> const gw = batch.load(g + i) * batch.load(w + i);
+              sum_g += gw;
+              sum_gx = xsimd::fma(gw, (batch.load(row + i) - center) * scale, sum_gx);
+            });
+            Lanes<T> const mean_g(means != nullptr ? xsimd::hadd(sum_g) / static_cast<T>(n) : T(0));
+            Lanes<T> const mean_gx(xsimd::hadd(sum_gx) / static_cast<T>(n));
+            kernels::each_batch<T>(n, [&](std::int64_t i, auto const& batch) {
+              Lanes<T> const dy_i = batch.load(g + i), normal = (batch.load(row + i) - center) * scale;
+              Lanes<T> const slope = scale * (dy_i * batch.load(w + i) - mean_g - normal * mean_gx);
+              batch.store(adds ? batch.load(to + i) + slope : slope, to + i);
+              batch.store(xsimd::fma(dy_i, normal, batch.load(dw + i)), dw + i);
+              if (db != nullptr) batch.store(dy_i + batch.load(db + i), db + i);
+            });
+          }
+        }
+      },
+      1, Cut::fine);
   dweight = sum(weight_parts, {0});
   if (dbias != nullptr) *dbias = sum(bias_parts, {0});
 }

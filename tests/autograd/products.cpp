@@ -294,6 +294,28 @@ TEST_SUITE("products") {
     }
   }
 
+  TEST_CASE("a layer has the same bits on however many threads, which share its rows as they come to them") {
+    ThreadsAsBefore const as_before;
+    // One sweep and several: of columns, of the inner extent, and, in the gradients, of rows that are transposed.
+    for (Size const& size : {Size{200, 64, 64}, Size{301, 500, 40}, Size{150, 90, 900}, Size{700, 130, 450}}) {
+      Tensor x = Tensor::normal({size.n, size.k}, Stream(1, "x"), DType::float32),
+             w = Tensor::normal({size.m, size.k}, Stream(1, "w"), DType::float32);
+      Tensor const dy = Tensor::normal({size.n, size.m}, Stream(1, "dy"), DType::float32);
+      auto const results = [&] {
+        x.set_requires_grad(), w.set_requires_grad();
+        Tensor const y = linear(x, w, {});
+        auto const gradients = grad({y}, {x, w}, {dy});
+        return std::vector{y.to_vector(), gradients[0].to_vector(), gradients[1].to_vector()};
+      };
+      set_threads(1);
+      auto const alone = results();
+      for (int const count : {2, 3}) {
+        set_threads(count);
+        CHECK(results() == alone);
+      }
+    }
+  }
+
   TEST_CASE("float64 is OpenBLAS's whatever is chosen") {
     Tensor const x = Tensor::normal({80, 96}, Stream(1, "x"), DType::float64);
     auto const before = matmul(x, x, false, true).to_vector();
