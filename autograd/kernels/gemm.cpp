@@ -10,6 +10,7 @@
 #include <xflens/cxxblas/cxxblas.cxx>
 #include <xtensor-blas/xblas_config.hpp>
 
+#include "autograd/kernels/gemm_amx.hpp"
 #include "autograd/kernels/gemm_onednn.hpp"
 #include "autograd/kernels/gemm_tiles.hpp"
 #include "autograd/kernels/gemv.hpp"
@@ -25,6 +26,9 @@ namespace {
 
 using Index = BLAS_IDX;
 Index index(std::int64_t i) { return static_cast<Index>(i); }
+
+/// Rows of C that are made together: pieces of as many have no leftovers.
+constexpr std::int64_t tile_rows = 24, amx_rows = 32;
 
 /// Nanoseconds of a multiply-add, roughly: half of one at 100 GFLOP/s.
 constexpr double fused_cost = 0.02;
@@ -106,6 +110,7 @@ void gemm(std::int64_t n, std::int64_t m, std::int64_t k, T alpha, Matrix<T> a, 
   bool const row = n == 1 && (!a.transposed || a.leading == 1);
   if constexpr (std::is_same_v<T, float>) {
     if (products().bfloat16 && row) return gemv(m, k, alpha, a.data, b, beta, c, [](auto x) { return rounded_to_bfloat16(x); });
+    if (products().bfloat16 && has_amx()) return amx_gemm(n, m, k, alpha, a, b, beta, c, leading_c);
     if (products().bfloat16)
       return onednn_gemm(n, m, k, alpha, rounded(a, n, k, scratch(0, n * k)), rounded(b, k, m, scratch(1, k * m)), beta, c, leading_c);
     if (!row && tiles_are_faster(n, m, k, a, b)) return tiled_gemm(n, m, k, alpha, a, b, beta, c, leading_c);
@@ -120,7 +125,8 @@ void gemm(std::int64_t n, std::int64_t m, std::int64_t k, T alpha, Matrix<T> a, 
 
 template <class T>
 void parallel_gemm(std::int64_t n, std::int64_t m, std::int64_t k, Matrix<T> a, Matrix<T> b, T* c, Addend<T> addend, T* sum) {
-  RowSum<T> sums(n, k, sum);
+  bool const amx = std::is_same_v<T, float> && products().bfloat16 && has_amx();
+  RowSum<T> sums(n, k, sum, amx ? amx_rows : tile_rows);
   auto const add_sums = [&](std::int64_t begin, std::int64_t end) {
     if (sums.asked()) sums.add(begin, end, 0, k, a.data + begin * a.leading, a.leading);
   };
@@ -135,6 +141,10 @@ void parallel_gemm(std::int64_t n, std::int64_t m, std::int64_t k, Matrix<T> a, 
   double const row_cost = fused_cost * static_cast<double>(m) * static_cast<double>(k);
   std::int64_t const align = sums.asked() ? sums.stretch() : 8;
   if constexpr (std::is_same_v<T, float>) {
+    if (amx && n * m * k > 0) {
+      detail::count_product_flops(2 * n * m * k);
+      return parallel_amx_gemm(n, m, k, a, b, c, addend, sums.asked() ? &sums : nullptr);
+    }
     if (products().bfloat16 && n * m * k > 0) {  // the right factor is rounded once for all threads
       Buffer const room(static_cast<std::size_t>(k * m) * sizeof(BFloat16));
       auto const right = rounded(b, k, m, reinterpret_cast<BFloat16*>(room.data()));

@@ -16,10 +16,11 @@ namespace heed::kernels {
 template <class T>
 class RowSum {
  public:
-  /// total [width]: null if nobody asks.
-  RowSum(std::int64_t rows, std::int64_t width, T* total) : width_(width), total_(total), stretch_(std::max<std::int64_t>(rows, 1)) {
+  /// total [width]: null if nobody asks. Stretches are of a multiple of `align` rows.
+  RowSum(std::int64_t rows, std::int64_t width, T* total, std::int64_t align)
+      : width_(width), total_(total), stretch_(std::max<std::int64_t>(rows, 1)) {
     if (total == nullptr) return;
-    if (threads() > 1) stretch_ = std::max(least, (rows + most * least - 1) / (most * least) * least);
+    if (threads() > 1) stretch_ = std::max(align, (rows + most * align - 1) / (most * align) * align);
     parts_.resize(static_cast<std::size_t>((rows + stretch_ - 1) / stretch_ * width));
   }
   RowSum(RowSum const&) = delete;
@@ -50,7 +51,7 @@ class RowSum {
   }
 
  private:
-  static constexpr std::int64_t most = 32, least = 24;  // stretches; rows of one, of which tiles have 6
+  static constexpr std::int64_t most = 32;  // stretches
   std::int64_t width_;
   T* total_;
   std::int64_t stretch_;

@@ -1,0 +1,51 @@
+#pragma once
+
+#include <cstdint>
+
+#include "autograd/kernels/rows.hpp"
+
+namespace heed::kernels {
+
+/// What becomes of sums of products: alpha · sum + beta · C + row + matrix.
+struct Finish {
+  using Batch = Lanes<float>;
+  static constexpr std::int64_t L = lanes<float>;
+
+  float alpha, beta;
+  float const* row;     ///< of C's width, or null
+  float const* matrix;  ///< with C's leading dimension, or null
+
+  /// `count` ≤ L sums at c + place, in column `column`.
+  void some(Batch const& sum, float* c, std::int64_t column, std::int64_t place, std::int64_t count) const {
+    auto const load = [count](float const* x) { return load_some<float>(x, count, 0.0F); };
+    Batch result = Batch(alpha) * sum;
+    if (beta != 0) result = xsimd::fma(Batch(beta), load(c + place), result);
+    if (row != nullptr) result += load(row + column);
+    if (matrix != nullptr) result += load(matrix + place);
+    store_some<float>(result, c + place, count);
+  }
+
+  /// Whole batches: each question is asked once for all of a tile, whose sums stay in registers.
+  template <int R, int batches>
+  [[gnu::always_inline]] void all(Batch (&sums)[R][batches], float* c, std::int64_t leading, std::int64_t column) const {
+    auto const each = [&](auto const& change) __attribute__((always_inline)) {
+#pragma GCC unroll 16
+      for (int r = 0; r < R; ++r) {
+#pragma GCC unroll 4
+        for (int i = 0; i < batches; ++i) change(sums[r][i], r * leading + column + i * L, i);
+      }
+    };
+    if (alpha != 1) each([factor = Batch(alpha)](Batch& sum, std::int64_t, int) { sum = factor * sum; });
+    if (beta != 0)
+      each([&, factor = Batch(beta)](Batch& sum, std::int64_t at, int) { sum = xsimd::fma(factor, Batch::load_unaligned(c + at), sum); });
+    if (row != nullptr) {
+      Batch more[batches];
+      for (int i = 0; i < batches; ++i) more[i] = Batch::load_unaligned(row + column + i * L);
+      each([&](Batch& sum, std::int64_t, int i) { sum += more[i]; });
+    }
+    if (matrix != nullptr) each([&](Batch& sum, std::int64_t at, int) { sum += Batch::load_unaligned(matrix + at); });
+    each([&](Batch const& sum, std::int64_t at, int) { sum.store_unaligned(c + at); });
+  }
+};
+
+}  // namespace heed::kernels
