@@ -5,6 +5,7 @@
 #include <cblas.h>
 
 #include "autograd/error.hpp"
+#include "autograd/kernels/gemm_amx.hpp"
 #include "autograd/kernels/gemm_onednn.hpp"
 
 namespace heed {
@@ -27,11 +28,17 @@ bool has_bfloat16() { return __builtin_cpu_supports("avx512bf16") != 0; }
 
 std::int64_t product_flops() { return flops.load(std::memory_order_relaxed); }
 
+std::string products_by() {
+  if (chosen.bfloat16) return kernels::has_amx() ? "amx" : "onednn";
+  return chosen.library == Products::Library::onednn ? "onednn" : "openblas";
+}
+
 std::string matrix_library() {
   std::string text = openblas_get_config();
   text.erase(text.find_last_not_of(' ') + 1);
-  if (chosen.library == Products::Library::onednn || chosen.bfloat16) text += ", " + kernels::onednn_version();
+  if (products_by() == "onednn") text += ", " + kernels::onednn_version();
   if (chosen.bfloat16) text += ", factors in bfloat16";
+  if (products_by() == "amx") text += " by AMX";
   return text;
 }
 

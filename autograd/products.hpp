@@ -11,8 +11,8 @@ namespace heed {
 struct Products {
   /// onednn: by oneDNN where a fixed table of shapes says that it is faster (autograd/kernels/gemm_onednn.cpp), by OpenBLAS elsewhere.
   enum class Library : std::uint8_t { openblas, onednn } library = Library::openblas;
-  /// Rounds the factors to bfloat16 (the nearest, ties to even) and sums their products in float32, with oneDNN's kernels: twice the peak
-  /// of float32 where the processor has AVX512_BF16.
+  /// Rounds the factors to bfloat16 (the nearest, ties to even) and sums their products in float32: by a kernel of our own where the
+  /// processor has AMX (autograd/kernels/gemm_amx.hpp), else by oneDNN's, which have twice float32's peak with AVX512_BF16.
   bool bfloat16 = false;
 };
 
@@ -21,6 +21,8 @@ void set_products(Products wanted);
 Products products();
 /// Whether set_products() takes bfloat16 here.
 bool has_bfloat16();
+/// Who makes the large ones: "openblas", "onednn" or "amx".
+std::string products_by();
 
 /// While it lives, products are made so; then as before.
 class WithProducts {

@@ -34,21 +34,23 @@ __mmask16 first(std::int64_t count) { return static_cast<__mmask16>((1U << std::
 
 void store(BFloat16* to, __m512bh x) { _mm512_store_si512(to, reinterpret_cast<__m512i const&>(x)); }
 
-/// A tile of rows: row i is x[i, 0 … 31], zeros beyond `rows` and `columns`.
-void pack_rows(float const* x, std::int64_t leading, std::int64_t rows, std::int64_t columns, BFloat16* tile) {
+/// A tile of rows: row i is x[i, 0 … 31], zeros beyond `rows` and `columns`. What is `ahead` numbers on is asked for.
+void pack_rows(float const* x, std::int64_t leading, std::int64_t rows, std::int64_t columns, std::int64_t ahead, BFloat16* tile) {
   __mmask16 const low = first(columns), high = first(columns - side);
   for (std::int64_t i = 0; i < side; ++i) {
     if (i >= rows) {
       _mm512_store_si512(tile + i * inner, _mm512_setzero_si512());
     } else {
       float const* const row = x + i * leading;
+      __builtin_prefetch(row + ahead);
+      __builtin_prefetch(row + ahead + side);
       store(tile + i * inner, _mm512_cvtne2ps_pbh(_mm512_maskz_loadu_ps(high, row + side), _mm512_maskz_loadu_ps(low, row)));
     }
   }
 }
 
 /// A tile of pairs of rows: row p is x[2p, 0], x[2p + 1, 0], x[2p, 1], …
-void pack_pairs(float const* x, std::int64_t leading, std::int64_t rows, std::int64_t columns, BFloat16* tile) {
+void pack_pairs(float const* x, std::int64_t leading, std::int64_t rows, std::int64_t columns, std::int64_t ahead, BFloat16* tile) {
   alignas(64) static constexpr std::uint16_t by_turns[] = {0, 16, 1, 17, 2,  18, 3,  19, 4,  20, 5,  21, 6,  22, 7,  23,
                                                            8, 24, 9, 25, 10, 26, 11, 27, 12, 28, 13, 29, 14, 30, 15, 31};
   __m512i const order = _mm512_load_si512(by_turns);
@@ -57,6 +59,8 @@ void pack_pairs(float const* x, std::int64_t leading, std::int64_t rows, std::in
     auto const row = [&](std::int64_t r) {
       return _mm512_maskz_loadu_ps(r < rows ? mask : __mmask16{0}, x + (r < rows ? r : 0) * leading);
     };
+    __builtin_prefetch(x + 2 * p * leading + ahead);
+    __builtin_prefetch(x + (2 * p + 1) * leading + ahead);
     __m512bh const both = _mm512_cvtne2ps_pbh(row(2 * p + 1), row(2 * p));
     _mm512_store_si512(tile + p * inner, _mm512_permutexvar_epi16(order, reinterpret_cast<__m512i const&>(both)));
   }
@@ -72,14 +76,14 @@ void pack_transposed(Pack const& pack, BFloat16* tile) {
 
 /// Rows [0, rows) ≤ 16 and columns [0, columns) ≤ 32 of A, whose element [i, k] is at a [i, k] or transposed at a [k, i].
 void pack_left(Matrix<float> const& a, std::int64_t rows, std::int64_t columns, BFloat16* tile) {
-  if (!a.transposed) return pack_rows(a.data, a.leading, rows, columns, tile);
-  pack_transposed([&](BFloat16* pairs) { pack_pairs(a.data, a.leading, columns, rows, pairs); }, tile);
+  if (!a.transposed) return pack_rows(a.data, a.leading, rows, columns, inner, tile);
+  pack_transposed([&](BFloat16* pairs) { pack_pairs(a.data, a.leading, columns, rows, inner * a.leading, pairs); }, tile);
 }
 
 /// Rows [0, rows) ≤ 32 and columns [0, columns) ≤ 16 of B.
 void pack_right(Matrix<float> const& b, std::int64_t rows, std::int64_t columns, BFloat16* tile) {
-  if (!b.transposed) return pack_pairs(b.data, b.leading, rows, columns, tile);
-  pack_transposed([&](BFloat16* pairs) { pack_rows(b.data, b.leading, columns, rows, pairs); }, tile);
+  if (!b.transposed) return pack_pairs(b.data, b.leading, rows, columns, 2 * side, tile);
+  pack_transposed([&](BFloat16* pairs) { pack_rows(b.data, b.leading, columns, rows, inner, pairs); }, tile);
 }
 
 /// The matrix that begins at row i, column j of x.
@@ -90,10 +94,16 @@ Matrix<float> part(Matrix<float> const& x, std::int64_t i, std::int64_t j) {
 /// Numbers of B in tiles: those of 16 columns after each other, along k.
 std::int64_t room_for_right(std::int64_t k, std::int64_t m) { return parts(m, side) * parts(k, inner) * numbers; }
 
-void pack_columns(Matrix<float> const& b, std::int64_t k, std::int64_t m, std::int64_t column_tile, BFloat16* right) {
-  BFloat16* tile = right + column_tile * parts(k, inner) * numbers;
-  for (std::int64_t at = 0; at < k; at += inner, tile += numbers)
-    pack_right(part(b, at, column_tile * side), std::min(inner, k - at), std::min(side, m - column_tile * side), tile);
+/// B in units that threads may share: 16 columns, or 32 rows where those are what lies together.
+std::int64_t units(Matrix<float> const& b, std::int64_t k, std::int64_t m) { return b.transposed ? parts(m, side) : parts(k, inner); }
+
+void pack_unit(Matrix<float> const& b, std::int64_t k, std::int64_t m, std::int64_t unit, BFloat16* right) {
+  auto const pack = [&](std::int64_t row, std::int64_t column) {
+    pack_right(part(b, row * inner, column * side), std::min(inner, k - row * inner), std::min(side, m - column * side),
+               right + (column * parts(k, inner) + row) * numbers);
+  };
+  for (std::int64_t row = 0; b.transposed && row < parts(k, inner); ++row) pack(row, unit);
+  for (std::int64_t column = 0; !b.transposed && column < parts(m, side); ++column) pack(unit, column);
 }
 
 /// This thread's; which: 0 or 1. Not cleared.
@@ -129,6 +139,10 @@ void sum_square(BFloat16 const* a, std::int64_t next_a, BFloat16 const* b, std::
   if constexpr (two_rows) _tile_zero(2);
   if constexpr (two_rows && two_columns) _tile_zero(3);
   for (std::int64_t t = 0; t < count; ++t, a += numbers, b += numbers) {
+    for (std::int64_t i = 0; i < numbers; i += inner) {  // the columns' tiles come from the second cache
+      __builtin_prefetch(b + 2 * numbers + i);
+      if constexpr (two_columns) __builtin_prefetch(b + next_b + 2 * numbers + i);
+    }
     _tile_loadd(4, a, bytes);
     _tile_loadd(6, b, bytes);
     _tile_dpbf16ps(0, 4, 6);
@@ -240,7 +254,7 @@ bool has_amx() {
 void amx_gemm(std::int64_t n, std::int64_t m, std::int64_t k, float alpha, Matrix<float> a, Matrix<float> b, float beta, float* c,
               std::int64_t leading_c) {
   BFloat16* const right = room(1, room_for_right(k, m));
-  for (std::int64_t tile = 0; tile < parts(m, side); ++tile) pack_columns(b, k, m, tile, right);
+  for (std::int64_t unit = 0; unit < units(b, k, m); ++unit) pack_unit(b, k, m, unit, right);
   AmxProduct const product({n, m, k, a, right}, {alpha, beta, c, leading_c, {}, nullptr});
   for (std::int64_t sweep = 0; sweep < product.sweeps(); ++sweep) product.make(sweep, 0, n);
 }
@@ -251,9 +265,9 @@ void parallel_amx_gemm(std::int64_t n, std::int64_t m, std::int64_t k, Matrix<fl
   Buffer const buffer(static_cast<std::size_t>(room_for_right(k, m)) * sizeof(BFloat16));
   auto* const right = reinterpret_cast<BFloat16*>(buffer.data());
   parallel_for(
-      parts(m, side), copying * static_cast<double>(k * side),
+      units(b, k, m), copying * static_cast<double>(k * m) / static_cast<double>(units(b, k, m)),
       [&](std::int64_t begin, std::int64_t end) {
-        for (std::int64_t tile = begin; tile < end; ++tile) pack_columns(b, k, m, tile, right);
+        for (std::int64_t unit = begin; unit < end; ++unit) pack_unit(b, k, m, unit, right);
       },
       1, Cut::fine);
   AmxProduct const product({n, m, k, a, right}, {1, addend.in_place ? 1.0F : 0.0F, c, m, addend, sum});

@@ -31,7 +31,6 @@ std::vector<GptSize> chosen_sizes(std::string const& name) {
 }
 
 std::string factors() { return products().bfloat16 ? "bfloat16" : "float32"; }
-std::string library() { return products().library == Products::Library::onednn || products().bfloat16 ? "onednn" : "openblas"; }
 
 }  // namespace
 
@@ -39,7 +38,8 @@ void bench_gpt(BenchOptions const& options, std::ostream& out) {
   auto const chosen = chosen_sizes(options.size);
   for (auto const& name : options.names) expect_known("bench gpt", name, works);
   if (!options.json) {
-    out << fmt::format("GPT, {} products by {}, {}: median of {:g} s each\n\n", factors(), library(), threads_in_words(), options.seconds);
+    out << fmt::format("GPT, {} products by {}, {}: median of {:g} s each\n\n", factors(), products_by(), threads_in_words(),
+                       options.seconds);
     out << fmt::format("{:<6} {:<8} {:>10} {:>10} {:>10} {:>10} {:>8} {:>8} {:>8} {:>9} {:>12}\n", "size", "what", "median ms", "min",
                        "max", "tokens/s", "GFLOP", "GFLOP/s", "of peak", "pool MB", "resident MB");
   }
@@ -57,7 +57,7 @@ void bench_gpt(BenchOptions const& options, std::ostream& out) {
         out << nlohmann::ordered_json{{"what", what},
                                       {"size", size.name},
                                       {"threads", threads()},
-                                      {"products", library()},
+                                      {"products", products_by()},
                                       {"precision", factors()},
                                       {"recompute", options.recompute},
                                       {"median_ms", m.median_ms},

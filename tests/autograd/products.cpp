@@ -10,6 +10,7 @@
 #include "autograd/error.hpp"
 #include "autograd/graph.hpp"
 #include "autograd/kernels/gemm.hpp"
+#include "autograd/kernels/gemm_amx.hpp"
 #include "autograd/kernels/gemm_onednn.hpp"
 #include "autograd/kernels/gemm_tiles.hpp"
 #include "autograd/operations.hpp"
@@ -68,18 +69,28 @@ struct Case {
     return {double{alpha} * sum + double{beta} * old, double{alpha} * size_of_terms + double{beta} * std::abs(old)};
   }
 
-  /// The largest error of a product made as products() says, in units of float32's precision and of what was summed.
+  enum class By : std::uint8_t { products, tiles, onednn_in_bfloat16 };
+
+  void make(By by, std::vector<float>& out) const {
+    auto const& [n, m, k] = size;
+    kernels::Matrix<float> const left{a.data(), leading_a, at}, right{b.data(), leading_b, bt};
+    if (by == By::products) return kernels::gemm<float>(n, m, k, alpha, left, right, beta, out.data(), leading_c);
+    if (by == By::tiles) {
+      kernels::Addend<float> const addend{addend_row.empty() ? nullptr : addend_row.data(),
+                                          addend_matrix.empty() ? nullptr : addend_matrix.data(), false};
+      return kernels::tiled_gemm(n, m, k, alpha, left, right, beta, out.data(), leading_c, addend);
+    }
+    std::vector<kernels::BFloat16> rounded_a(a.size()), rounded_b(b.size());
+    kernels::round_to_bfloat16(a.data(), std::ssize(a), 1, std::ssize(a), rounded_a.data());
+    kernels::round_to_bfloat16(b.data(), std::ssize(b), 1, std::ssize(b), rounded_b.data());
+    kernels::onednn_gemm(n, m, k, alpha, {rounded_a.data(), leading_a, at}, {rounded_b.data(), leading_b, bt}, beta, out.data(), leading_c);
+  }
+
+  /// The largest error of a product, in units of float32's precision and of what was summed.
   template <class F>
-  double error(F const& f, bool tiled = false) const {
+  double error(F const& f, By by = By::products) const {
     auto out = c;
-    kernels::Addend<float> const addend{addend_row.empty() ? nullptr : addend_row.data(),
-                                        addend_matrix.empty() ? nullptr : addend_matrix.data(), false};
-    if (tiled)
-      kernels::tiled_gemm(size.n, size.m, size.k, alpha, {a.data(), leading_a, at}, {b.data(), leading_b, bt}, beta, out.data(), leading_c,
-                          addend);
-    else
-      kernels::gemm<float>(size.n, size.m, size.k, alpha, {a.data(), leading_a, at}, {b.data(), leading_b, bt}, beta, out.data(),
-                           leading_c);
+    make(by, out);
     double worst = 0;
     for (std::int64_t i = 0; i < size.n; ++i) {
       for (std::int64_t j = 0; j < leading_c; ++j) {
@@ -186,7 +197,7 @@ TEST_SUITE("products") {
             one.alpha = alpha;
             one.beta = beta;
             if (adds) one.addend_row = drawn(size.m, 4), one.addend_matrix = drawn(size.n * one.leading_c, 5);
-            worst = std::max(worst, one.error(same, true));
+            worst = std::max(worst, one.error(same, Case::By::tiles));
             if (!adds) worst_openblas = std::max(worst_openblas, one.error(same));
           }
         }
@@ -197,12 +208,12 @@ TEST_SUITE("products") {
   }
 
   TEST_CASE("the kernel of tiles, where what comes next is asked for ahead: rows, blocks, and half a block's columns") {
-    CHECK(Case({600, 64, 300}, false, true, false).error(same, true) < 4);
-    CHECK(Case({600, 70, 300}, false, false, false).error(same, true) < 4);
+    CHECK(Case({600, 64, 300}, false, true, false).error(same, Case::By::tiles) < 4);
+    CHECK(Case({600, 70, 300}, false, false, false).error(same, Case::By::tiles) < 4);
     Case whole({160, 208, 400}, true, false, false);
-    CHECK(whole.error(same, true) < 4);
+    CHECK(whole.error(same, Case::By::tiles) < 4);
     whole.size.n = 90;
-    CHECK(whole.error(same, true) < 4);
+    CHECK(whole.error(same, Case::By::tiles) < 4);
   }
 
   TEST_CASE("a layer's product is made in tiles, bias and residual too") {
@@ -249,8 +260,12 @@ TEST_SUITE("products") {
     WithProducts const chosen(bfloat16);
     for_cases([&](Case const& c) {
       CHECK(c.error(to_bfloat16) < 4);
-      if (c.size.k > 10) CHECK(c.error(same) > 100);  // and not of the factors themselves
+      CHECK(c.error(to_bfloat16, Case::By::onednn_in_bfloat16) < 4);  // where there is no AMX
+      if (c.size.k > 10) CHECK(c.error(same) > 100);                  // and not of the factors themselves
     });
+    // In blocks of both factors; one for each way to read them.
+    CHECK(Case({40, 50, 1100}, false, true).error(to_bfloat16) < 4);
+    CHECK(Case({20, 600, 1700}, true, false).error(to_bfloat16) < 4);
   }
 
   TEST_CASE("rounding to bfloat16: to the nearest, ties to even; infinities stay, and so does NaN") {
@@ -296,22 +311,27 @@ TEST_SUITE("products") {
 
   TEST_CASE("a layer has the same bits on however many threads, which share its rows as they come to them") {
     ThreadsAsBefore const as_before;
-    // One sweep and several: of columns, of the inner extent, and, in the gradients, of rows that are transposed.
-    for (Size const& size : {Size{200, 64, 64}, Size{301, 500, 40}, Size{150, 90, 900}, Size{700, 130, 450}}) {
-      Tensor x = Tensor::normal({size.n, size.k}, Stream(1, "x"), DType::float32),
-             w = Tensor::normal({size.m, size.k}, Stream(1, "w"), DType::float32);
-      Tensor const dy = Tensor::normal({size.n, size.m}, Stream(1, "dy"), DType::float32);
-      auto const results = [&] {
-        x.set_requires_grad(), w.set_requires_grad();
-        Tensor const y = linear(x, w, {});
-        auto const gradients = grad({y}, {x, w}, {dy});
-        return std::vector{y.to_vector(), gradients[0].to_vector(), gradients[1].to_vector()};
-      };
-      set_threads(1);
-      auto const alone = results();
-      for (int const count : {2, 3}) {
-        set_threads(count);
-        CHECK(results() == alone);
+    std::vector<Products> all{openblas};
+    if (kernels::has_amx()) all.push_back(bfloat16);
+    for (Products const& how : all) {
+      WithProducts const chosen(how);
+      // One sweep and several: of columns, of the inner extent, and, in the gradients, of rows that are transposed.
+      for (Size const& size : {Size{200, 64, 64}, Size{301, 500, 40}, Size{150, 90, 900}, Size{700, 130, 450}}) {
+        Tensor x = Tensor::normal({size.n, size.k}, Stream(1, "x"), DType::float32),
+               w = Tensor::normal({size.m, size.k}, Stream(1, "w"), DType::float32);
+        Tensor const dy = Tensor::normal({size.n, size.m}, Stream(1, "dy"), DType::float32);
+        auto const results = [&] {
+          x.set_requires_grad(), w.set_requires_grad();
+          Tensor const y = linear(x, w, {});
+          auto const gradients = grad({y}, {x, w}, {dy});
+          return std::vector{y.to_vector(), gradients[0].to_vector(), gradients[1].to_vector()};
+        };
+        set_threads(1);
+        auto const alone = results();
+        for (int const count : {2, 3}) {
+          set_threads(count);
+          CHECK(results() == alone);
+        }
       }
     }
   }
@@ -351,5 +371,8 @@ TEST_SUITE("products") {
     CHECK(matrix_library().find("oneDNN") == std::string::npos);
     WithProducts const chosen(onednn);
     CHECK(matrix_library().find("oneDNN") != std::string::npos);
+    if (!has_bfloat16()) return;
+    WithProducts const rounded(bfloat16);
+    CHECK(matrix_library().find(kernels::has_amx() ? "AMX" : "oneDNN") != std::string::npos);
   }
 }
