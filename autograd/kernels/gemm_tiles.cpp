@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "autograd/kernels/finish.hpp"
+#include "autograd/kernels/panels.hpp"
 #include "autograd/kernels/rows.hpp"
-#include "autograd/kernels/transpose.hpp"
 #include "autograd/parallel.hpp"
 
 namespace heed::kernels {
@@ -33,55 +33,8 @@ using Narrow = Shape<L == 16 ? 14 : 6, 2>;  // 28 + 2 + 1: for a C of no more co
 constexpr std::int64_t line = 16;                   // numbers that come from memory together
 constexpr std::int64_t depth = 384, breadth = 384;  // of what is copied of B at a time: 590 KB, for the second cache
 constexpr std::int64_t few_rows = 64;               // of A, for which B's rows are read where they are
-constexpr std::int64_t rows_ahead = 4;              // of B, asked for while one is copied
 constexpr std::int64_t near = 180'000;              // numbers that fit the second cache beside a block of B: 720 KB
 constexpr std::int64_t step_width = 32;             // products of an element between one asking ahead and the next
-
-/// panel[k, j] = x[j, k] for j < count ≤ L, 0 beyond; k < k_end. The next L rows are asked for.
-void pack_transposed(float const* x, std::int64_t leading, std::int64_t count, std::int64_t k_end, float* panel, std::int64_t panel_width) {
-  std::int64_t k = 0;
-  for (; k + L <= k_end; k += L) {
-    for (std::int64_t j = 0; j < L; ++j) __builtin_prefetch(x + (L + j) * leading + k);
-    if (count == L) {
-      transpose(x + k, leading, panel + k * panel_width, panel_width);
-    } else {
-      alignas(64) float rows[L * L] = {};
-      for (std::int64_t j = 0; j < count; ++j) std::copy_n(x + j * leading + k, L, rows + j * L);
-      transpose(rows, L, panel + k * panel_width, panel_width);
-    }
-  }
-  for (; k < k_end; ++k)
-    for (std::int64_t j = 0; j < L; ++j) panel[k * panel_width + j] = j < count ? x[j * leading + k] : 0.0F;
-}
-
-/// Panels of B's columns, [depth, panel_width] each: where they are, and from row to row of them. B's own rows do where they are read only
-/// a few times.
-struct Panels {
-  float const* data;
-  std::int64_t leading;  ///< from row to row of a panel
-  std::int64_t next;     ///< from panel to panel
-};
-
-/// Copies rows [0, k_end) of `width` columns of B into panels, with zeros to the end of a batch.
-Panels packed(Matrix<float> const& b, std::int64_t k_end, std::int64_t width, std::int64_t panel_width, float* room) {
-  std::int64_t const next = k_end * panel_width;
-  auto const place = [&](std::int64_t column) { return room + column / panel_width * next + column % panel_width; };
-  if (b.transposed) {
-    for (std::int64_t column = 0; column < width; column += L)
-      pack_transposed(b.data + column * b.leading, b.leading, std::min(L, width - column), k_end, place(column), panel_width);
-    return {room, panel_width, next};
-  }
-  for (std::int64_t k = 0; k < k_end; ++k) {
-    float const* const row = b.data + k * b.leading;
-    std::int64_t column = 0;
-    for (; column + L <= width; column += L) {
-      if (k + rows_ahead < k_end) __builtin_prefetch(row + rows_ahead * b.leading + column);
-      Batch::load_unaligned(row + column).store_aligned(place(column) + k * panel_width);
-    }
-    if (column < width) load_some<float>(row + column, width - column, 0.0F).store_aligned(place(column) + k * panel_width);
-  }
-  return {room, panel_width, next};
-}
 
 /// x / y, upwards.
 std::int64_t parts(std::int64_t x, std::int64_t y) { return (x + y - 1) / y; }
