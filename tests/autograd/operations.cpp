@@ -17,8 +17,8 @@
 #include "autograd/check.hpp"
 #include "autograd/error.hpp"
 #include "autograd/graph.hpp"
-#include "autograd/parallel.hpp"
 #include "autograd/random.hpp"
+#include "tests/threads.hpp"
 
 using namespace heed;
 
@@ -103,18 +103,6 @@ bool same_bits(Tensor const& a, Tensor const& b) {
   return a.shape() == b.shape() && a.dtype() == b.dtype() &&
          (a.elements() == 0 || equal(a, b).to_vector() == std::vector<double>(static_cast<std::size_t>(a.elements()), 1));
 }
-
-/// Uses `count` threads while it lives.
-class Threads {
- public:
-  explicit Threads(int count) : before_(threads()) { set_threads(count); }
-  ~Threads() { set_threads(before_); }
-  Threads(Threads const&) = delete;
-  Threads& operator=(Threads const&) = delete;
-
- private:
-  int before_;
-};
 
 Tensor vector_of(std::vector<double> const& values) { return Tensor::of(values, {static_cast<std::int64_t>(values.size())}); }
 

@@ -10,22 +10,12 @@
 
 #include <doctest/doctest.h>
 
+#include "tests/threads.hpp"
+
 namespace heed {
 namespace {
 
 constexpr double costly = 1e5;  // nanoseconds: worth waking the pool
-
-/// Uses `count` threads while it lives.
-class Threads {
- public:
-  explicit Threads(int count) : before_(threads()) { set_threads(count); }
-  ~Threads() { set_threads(before_); }
-  Threads(Threads const&) = delete;
-  Threads& operator=(Threads const&) = delete;
-
- private:
-  int before_;
-};
 
 TEST_SUITE("parallel") {
   TEST_CASE("every element is met once, in pieces that begin where they may") {

@@ -8,9 +8,9 @@
 #include "autograd/error.hpp"
 #include "autograd/graph.hpp"
 #include "autograd/operations.hpp"
-#include "autograd/parallel.hpp"
 #include "autograd/random.hpp"
 #include "tests/nn/choice.hpp"
+#include "tests/threads.hpp"
 
 using namespace heed;
 using doctest::Approx;
@@ -106,16 +106,6 @@ Rule sgd_rule(double lr, double momentum, bool nesterov) {
     e.p -= lr * (nesterov ? g + momentum * e.a : e.a);
   };
 }
-
-/// Runs with so many threads, then with as many as before.
-class Threads {
- public:
-  explicit Threads(int count) : before_(threads()) { set_threads(count); }
-  ~Threads() { set_threads(before_); }
-
- private:
-  int before_;
-};
 
 std::string refusal(std::function<void()> const& action) {
   try {
