@@ -139,6 +139,23 @@ def trials(rounds):
     print()
 
 
+def llmc(sizes, threads, rounds, checkout):
+    print("## A training step beside llm.c's (ms): `gcc -Ofast -march=native -fopenmp`, as its Makefile has them\n")
+    print("| size | threads | heed | llm.c | ratio |\n| --- | --- | --- | --- | --- |")
+    steps = {"tiny": 40, "nano": 9, "small": 3}
+    with tempfile.TemporaryDirectory() as folder:
+        program = pathlib.Path(folder) / "llmc"
+        subprocess.run(["gcc", "-Ofast", "-march=native", "-fopenmp", "-DOMP", "-w", "-I", checkout, HERE / "llmc.c", "-o", program, "-lm"], check=True)
+        for count in threads:
+            for size in sizes:
+                seen = Rounds()
+                for _ in range(rounds):
+                    seen.add("heed", heed("train", size, count)["median_ms"])
+                    seen.add("llm.c", rows([program, size, steps[size]], env=pinned(count))[0]["median_ms"])
+                print(f"| {size} | {count} | {seen.of('heed'):.2f} | {seen.of('llm.c'):.2f} | {seen.of('llm.c') / seen.of('heed'):.1f} |", flush=True)
+    print()
+
+
 def machine():
     for line in open("/proc/cpuinfo"):
         if line.startswith("model name"):
@@ -147,11 +164,12 @@ def machine():
 
 
 def main():
+    topics = ["train", "sample", "attention", "trials", "llmc"]
     parser = argparse.ArgumentParser(prog="compare.sh")
     parser.add_argument("--sizes", nargs="+", default=["tiny", "nano", "small"])
     parser.add_argument("--threads", nargs="+", type=int, default=[1, 2])
     parser.add_argument("--rounds", type=int, default=3)
-    parser.add_argument("--only", nargs="+", choices=["train", "sample", "attention", "trials"], default=["train", "sample", "attention", "trials"])
+    parser.add_argument("--only", nargs="+", choices=topics, default=topics)
     chosen = parser.parse_args()
     print(f"{machine()}, {os.cpu_count()} cores, {datetime.date.today()}\n")
     if "train" in chosen.only:
@@ -162,6 +180,8 @@ def main():
         attention(chosen.rounds)
     if "trials" in chosen.only:
         trials(chosen.rounds)
+    if "llmc" in chosen.only and "LLMC" in os.environ:
+        llmc(chosen.sizes, chosen.threads, chosen.rounds, os.environ["LLMC"])
 
 
 main()

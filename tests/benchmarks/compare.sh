@@ -5,6 +5,7 @@
 #   tests/benchmarks/compare.sh --sizes nano --threads 1 --rounds 1 --only train
 #
 # PyTorch is Debian's python3-torch; without it there is nothing to compare with. PYTHON names another interpreter that has it.
+# LLMC names a checkout of https://github.com/karpathy/llm.c, if there is one: heed's training step is then compared with its too.
 set -euo pipefail
 here=$(dirname "$(readlink -f "${BASH_SOURCE[0]}")")
 python=${PYTHON:-/usr/bin/python3}
