@@ -41,9 +41,10 @@ def pytorch(what, size, threads, *options):
     return rows([sys.executable, PYTORCH, size, "--threads", threads, "--what", what, *options], env=pinned(threads))[0]
 
 
-def processes(threads, rounds):
-    """Of each side, by turns: at two threads and more PyTorch is bimodal, and the best of five counts."""
-    return rounds if threads == 1 else max(rounds, 5)
+def processes(rounds):
+    """How many of each side, by turns: two say too little on a machine with neighbours, and on two threads, where PyTorch is bimodal, its best
+    of five counts."""
+    return max(rounds, 5)
 
 
 class Rounds:
@@ -70,7 +71,7 @@ def train(sizes, threads, rounds):
     for count in threads:
         for size in sizes:
             seen = Rounds()
-            for _ in range(processes(count, rounds)):
+            for _ in range(processes(rounds)):
                 a = heed("train", size, count)
                 b = pytorch("train", size, count)
                 c = heed("train", size, count, "--products", "onednn")
@@ -94,7 +95,7 @@ def sample(sizes, threads, rounds):
     for count in threads:
         for size in sizes:
             seen = Rounds()
-            for _ in range(max(rounds, 5)):  # a process takes seconds
+            for _ in range(processes(rounds)):
                 seen.add("heed", heed("sample", size, count)["tokens_per_second"])
                 seen.add("PyTorch", pytorch("sample", size, count)["tokens_per_second"])
             theirs = seen.of("PyTorch") if count == 1 else seen.best("PyTorch", max)

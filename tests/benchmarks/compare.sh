@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # heed beside PyTorch on this machine: both sides alternate in one run, and what is printed are ratios of medians.
 #
-#   tests/benchmarks/compare.sh                       everything; about half an hour. Nothing else should be running.
+#   tests/benchmarks/compare.sh                       everything; three quarters of an hour. Nothing else should be running.
 #   tests/benchmarks/compare.sh --sizes nano --threads 1 --rounds 1 --only train
 #
 # PyTorch is Debian's python3-torch; without it there is nothing to compare with. PYTHON names another interpreter that has it.
