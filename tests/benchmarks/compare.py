@@ -181,8 +181,11 @@ def main():
         attention(chosen.rounds)
     if "trials" in chosen.only:
         trials(chosen.rounds)
-    if "llmc" in chosen.only and "LLMC" in os.environ:
-        llmc(chosen.sizes, chosen.threads, chosen.rounds, os.environ["LLMC"])
+    if "llmc" in chosen.only:
+        if "LLMC" in os.environ:
+            llmc(chosen.sizes, chosen.threads, chosen.rounds, os.environ["LLMC"])
+        else:
+            print("llm.c is left out: LLMC names no checkout of it")
 
 
 main()
