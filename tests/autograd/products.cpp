@@ -315,9 +315,8 @@ TEST_SUITE("products") {
     if (kernels::has_amx()) all.push_back(bfloat16);
     for (Products const& how : all) {
       WithProducts const chosen(how);
-      // One sweep and several: of columns, of the inner extent, and, in the gradients, of rows that are transposed. Large enough for tiles
-      // on
-      // three threads.
+      // One sweep and several: of columns, of the inner extent, and, in the gradients, of rows that are transposed. Large enough
+      // for tiles on three threads.
       for (Size const& size : {Size{200, 64, 64}, Size{161, 500, 40}, Size{60, 90, 900}, Size{450, 70, 130}}) {
         Tensor x = Tensor::normal({size.n, size.k}, Stream(1, "x"), DType::float32),
                w = Tensor::normal({size.m, size.k}, Stream(1, "w"), DType::float32);

@@ -182,10 +182,11 @@ def main():
     if "trials" in chosen.only:
         trials(chosen.rounds)
     if "llmc" in chosen.only:
-        if "LLMC" in os.environ:
-            llmc(chosen.sizes, chosen.threads, chosen.rounds, os.environ["LLMC"])
+        checkout = os.environ.get("LLMC", "")
+        if (pathlib.Path(checkout) / "train_gpt2.c").is_file():
+            llmc(chosen.sizes, chosen.threads, chosen.rounds, checkout)
         else:
-            print("llm.c is left out: LLMC names no checkout of it")
+            print(f"llm.c is left out: LLMC names no checkout of it ({checkout or 'it is not set'})")
 
 
 main()
