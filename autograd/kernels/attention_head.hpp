@@ -109,7 +109,8 @@ class Head {
       std::fill(mine + count, row + std::max<std::int64_t>(seen, 0), T(0));
     }
     if (known) return;
-    for (std::int64_t i = 0; i < rows_; ++i) norms[i] += std::log(totals[static_cast<std::size_t>(i)]);
+    transform_row<T>(
+        norms, rows_, [](auto const& m, auto const& total) { return m + xsimd::log(total); }, static_cast<T const*>(norms), totals.data());
   }
 
   /// exp(−(j − p)²/(2σ²)) into out, for the stretch of row i; false if this call has no Gaussian.

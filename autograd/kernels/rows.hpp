@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <limits>
+#include <type_traits>
 
 #include "autograd/kernels/exponential.hpp"
 #include "autograd/xtensor.hpp"
@@ -166,6 +167,41 @@ template <class T>
   return xsimd::hadd(sum);
 }
 
+/// Up to this many batches of a row are held in registers.
+inline constexpr int few_batches = 4;
+
+/// A row of n numbers in N batches, the last of them possibly in part.
+template <class T, int N>
+class FewBatches {
+ public:
+  explicit FewBatches(std::int64_t n) : rest_(n - (N - 1) * lanes<T>) {}
+
+  /// Beyond the row: `fill`.
+  [[gnu::always_inline]] void load(T const* x, T fill, Lanes<T> (&v)[N]) const {
+    for (int i = 0; i < N - 1; ++i) v[i] = Lanes<T>::load_unaligned(x + i * lanes<T>);
+    v[N - 1] = rest_ == lanes<T> ? Lanes<T>::load_unaligned(x + (N - 1) * lanes<T>) : load_some<T>(x + (N - 1) * lanes<T>, rest_, fill);
+  }
+  [[gnu::always_inline]] void store(Lanes<T> const (&v)[N], T* x) const {
+    for (int i = 0; i < N - 1; ++i) v[i].store_unaligned(x + i * lanes<T>);
+    store_some<T>(v[N - 1], x + (N - 1) * lanes<T>, rest_);
+  }
+
+ private:
+  std::int64_t rest_;
+};
+
+/// f(FewBatches) for a row of n; false if it is of more.
+template <class T, int N = 1, class F>
+[[gnu::always_inline]] inline bool in_registers(std::int64_t n, F const& f) {
+  if constexpr (N <= few_batches) {
+    if (n > N * lanes<T>) return in_registers<T, N + 1>(n, f);
+    f(FewBatches<T, N>(n), std::integral_constant<int, N>{});
+    return true;
+  } else {
+    return false;
+  }
+}
+
 /// Softmax of one row; a row of no elements is left alone. `out` may be x. What log Σ eˣ is made of: m + log(total).
 template <class T>
 struct SoftmaxSum {
@@ -173,6 +209,24 @@ struct SoftmaxSum {
 };
 template <class T>
 [[gnu::always_inline]] inline SoftmaxSum<T> softmax_row(T const* x, T* out, std::int64_t n) {
+  SoftmaxSum<T> sum;
+  bool const few = in_registers<T>(
+      n, [&](auto const& batches, auto count) __attribute__((always_inline)) {
+        constexpr int N = decltype(count)::value;
+        Lanes<T> v[N];
+        batches.load(x, -std::numeric_limits<T>::infinity(), v);
+        Lanes<T> most = v[0];
+        for (int i = 1; i < N; ++i) most = xsimd::max(most, v[i]);
+        sum.m = largest(most);
+        Lanes<T> const shift(sum.m);
+        Lanes<T> total(T(0));
+        for (int i = 0; i < N; ++i) total += v[i] = exponential(v[i] - shift);
+        sum.total = xsimd::hadd(total);
+        Lanes<T> const factor(T(1) / sum.total);
+        for (int i = 0; i < N; ++i) v[i] *= factor;
+        batches.store(v, out);
+      });
+  if (few) return sum;
   T const m = max_row(x, n);
   T const total = exp_row(x, m, out, n);
   Lanes<T> const factor(T(1) / total);
@@ -189,7 +243,20 @@ T dot_row(T const* a, T const* b, std::int64_t n) {
 
 /// The gradient of softmax_row: dx = y (dy − Σ dy y). dx may be dy.
 template <class T>
-void softmax_row_backward(T const* y, T const* dy, T* dx, std::int64_t n) {
+[[gnu::always_inline]] inline void softmax_row_backward(T const* y, T const* dy, T* dx, std::int64_t n) {
+  bool const few = in_registers<T>(
+      n, [&](auto const& batches, auto count) __attribute__((always_inline)) {
+        constexpr int N = decltype(count)::value;
+        Lanes<T> p[N], g[N];
+        batches.load(y, 0, p);
+        batches.load(dy, 0, g);
+        Lanes<T> sum(T(0));
+        for (int i = 0; i < N; ++i) sum = xsimd::fma(p[i], g[i], sum);
+        Lanes<T> const inner(xsimd::hadd(sum));
+        for (int i = 0; i < N; ++i) g[i] = p[i] * (g[i] - inner);
+        batches.store(g, dx);
+      });
+  if (few) return;
   Lanes<T> const inner(dot_row(y, dy, n));
   transform_row<T>(
       dx, n, [&](auto p, auto g) { return p * (g - inner); }, y, dy);
