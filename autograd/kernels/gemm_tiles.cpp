@@ -244,8 +244,8 @@ class TiledProduct {
   /// rows: how many of C's a thread makes, about.
   TiledProduct(Factors const& f, Result const& to, std::int64_t rows) : f_(f), to_(to), rows_(rows) {
     auto const& [n, m, k, a, b] = f;
-    // A transposed A comes by blocks of rows, as does B then, while the block before is multiplied: they must stay in the second cache. A
-    // may be meant for two threads, of which each asks for whole rows.
+    // A transposed A comes by blocks of rows, as does B then, while another block is multiplied: they must stay in the second cache. A
+    // may be meant for two threads, of which each asks for whole rows. The last block comes first: what made A and B made it last.
     bool const whole = a.transposed && !b.transposed && a.leading <= 2 * rows && b.leading == m;
     by_blocks_ = whole && a.leading * (k + m) > near / 2 && stretch() * (a.leading + m) <= near;
     by_rows_ = !a.transposed && rows * (k + m) > near;
@@ -255,7 +255,8 @@ class TiledProduct {
   std::int64_t sweeps() const { return parts(f_.k, stretch()) * parts(f_.m, breadth); }
 
   void make(AtHand& at_hand, std::int64_t sweep, std::int64_t begin, std::int64_t end) const {
-    std::int64_t const k0 = sweep / parts(f_.m, breadth) * stretch(), j = sweep % parts(f_.m, breadth) * breadth;
+    std::int64_t const block = sweep / parts(f_.m, breadth), j = sweep % parts(f_.m, breadth) * breadth;
+    std::int64_t const k0 = (f_.a.transposed ? parts(f_.k, stretch()) - 1 - block : block) * stretch();
     if (at_hand.sweep != sweep) prepare(at_hand, k0, j);
     at_hand.sweep = sweep;
     NothingAhead none;
@@ -274,19 +275,20 @@ class TiledProduct {
  private:
   std::int64_t stretch() const { return f_.a.transposed ? depth / 2 : depth; }
   std::int64_t depth_at(std::int64_t k0) const { return std::min(stretch(), f_.k - k0); }
-  /// How deep the block after is.
-  std::int64_t coming(std::int64_t k0) const { return std::min(stretch(), f_.k - k0 - depth_at(k0)); }
+  bool is_first(std::int64_t k0) const { return f_.a.transposed ? k0 + stretch() >= f_.k : k0 == 0; }
+  /// How deep the block is that comes after one of a transposed A.
+  std::int64_t coming(std::int64_t k0) const { return std::min(stretch(), k0); }
   std::int64_t width_at(std::int64_t j) const { return std::min(breadth, f_.m - j); }
 
   void prepare(AtHand& at_hand, std::int64_t k0, std::int64_t j) const {
     auto const& [n, m, k, a, b] = f_;
-    if (by_blocks_ && at_hand.sweep < 0) ask(a.data, a.leading * depth_at(0)), ask(b.data, m * depth_at(0));
+    if (by_blocks_ && at_hand.sweep < 0) ask(a.data + k0 * a.leading, a.leading * depth_at(k0)), ask(b.data + k0 * m, m * depth_at(k0));
     Matrix<float> const right{b.data + (b.transposed ? j * b.leading + k0 : k0 * b.leading + j), b.leading, b.transposed};
     at_hand.panels =
         as_it_is_ ? Panels{right.data, right.leading, S::width} : packed(right, depth_at(k0), width_at(j), S::width, room_for_panels());
     if (!by_blocks_) return;
     std::int64_t const steps = std::max<std::int64_t>(1, rows_ / S::rows) * parts(width_at(j), S::width) * parts(depth_at(k0), step_width);
-    at_hand.block = {a.data + (k0 + stretch()) * a.leading, b.data + (k0 + stretch()) * m, parts(coming(k0) * a.leading, line * steps),
+    at_hand.block = {a.data + (k0 - coming(k0)) * a.leading, b.data + (k0 - coming(k0)) * m, parts(coming(k0) * a.leading, line * steps),
                      parts(coming(k0) * m, line * steps)};
   }
 
@@ -295,8 +297,8 @@ class TiledProduct {
     auto const& [n, m, k, a, b] = f_;
     std::int64_t const at = begin * to_.leading + j;
     Matrix<float> const left{a.data + (transposed ? k0 * a.leading + begin : begin * a.leading + k0), a.leading, transposed};
-    Finish const finish = k0 == 0 ? Finish{to_.alpha, to_.beta, from(to_.addend.row, j), from(to_.addend.matrix, at)}
-                                  : Finish{to_.alpha, 1, nullptr, nullptr};
+    Finish const finish = is_first(k0) ? Finish{to_.alpha, to_.beta, from(to_.addend.row, j), from(to_.addend.matrix, at)}
+                                       : Finish{to_.alpha, 1, nullptr, nullptr};
     some_rows<S, transposed>(end - begin, n - end, depth_at(k0), left, ahead, panels, finish, to_.c + at, to_.leading, width_at(j),
                              {j == 0 ? to_.sum : nullptr, begin, k0});
   }
