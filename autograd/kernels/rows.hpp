@@ -202,7 +202,8 @@ template <class T, int N = 1, class F>
   }
 }
 
-/// Softmax of one row; a row of no elements is left alone. `out` may be x. What log Σ eˣ is made of: m + log(total).
+/// Softmax of one row; a row of no elements is left alone, and a NaN makes all of its row NaN, by way of the sum. `out` may be x. What
+/// log Σ eˣ is made of: m + log(total).
 template <class T>
 struct SoftmaxSum {
   T m, total;

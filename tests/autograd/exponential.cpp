@@ -1,12 +1,15 @@
 // The exponential function and what is made of it, in float32 against float64.
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 #include <vector>
 
 #include <doctest/doctest.h>
 
+#include "autograd/graph.hpp"
 #include "autograd/operations.hpp"
+#include "autograd/random.hpp"
 #include "autograd/tensor.hpp"
 
 namespace heed {
@@ -42,6 +45,27 @@ double worst_ulps(Tensor (*function)(Tensor const&), std::vector<float> const& x
 
 double sigmoid_of(double x) { return 1 / (1 + std::exp(-x)); }
 
+/// Softmax of a row and, for dy, its gradient, number by number: first y, then dx.
+template <class T>
+std::vector<double> plain_softmax(std::vector<double> const& x, std::vector<double> const& dy) {
+  std::vector<T> y(x.begin(), x.end()), g(dy.begin(), dy.end());
+  T const most = *std::ranges::max_element(y);
+  T sum = 0, inner = 0;
+  for (T& v : y) sum += v = std::exp(v - most);
+  for (T& v : y) v /= sum;
+  for (std::size_t i = 0; i < y.size(); ++i) inner += y[i] * g[i];
+  std::vector<double> found(y.begin(), y.end());
+  for (std::size_t i = 0; i < y.size(); ++i) found.push_back(static_cast<double>(y[i] * (g[i] - inner)));
+  return found;
+}
+
+double furthest(std::vector<double> const& a, std::vector<double> const& b) {
+  REQUIRE(a.size() == b.size());
+  double most = 0;
+  for (std::size_t i = 0; i < a.size(); ++i) most = std::max(most, std::abs(a[i] - b[i]));
+  return most;
+}
+
 }  // namespace
 
 TEST_SUITE("exponential") {
@@ -76,6 +100,31 @@ TEST_SUITE("exponential") {
       plain = std::max(plain, std::abs(static_cast<double>(v / (1 + std::exp(-u))) - wanted) / size);
     }
     CHECK(worst <= 2 * plain);
+  }
+
+  TEST_CASE("softmax and its gradient: rows of every length, in registers or not") {
+    for (DType const dtype : {DType::float32, DType::float64}) {
+      double worst = 0, plain = 0;
+      for (std::int64_t n = 1; n <= 80; ++n) {
+        INFO("dtype ", to_string(dtype), ", length ", n);
+        Tensor x = (Tensor::normal({3, n}, Stream(1, "x"), dtype) * 4).detach();
+        Tensor const dy = Tensor::normal({3, n}, Stream(1, "dy"), dtype);
+        x.set_requires_grad(true);
+        Tensor const y = softmax(x);
+        sum(y * dy).backward();
+        for (std::int64_t row = 0; row < 3; ++row) {
+          auto const of = [&](Tensor const& t) { return t.detach().rows(row, 1).to_vector(); };
+          auto found = of(y);
+          auto const dx = of(x.grad());
+          found.insert(found.end(), dx.begin(), dx.end());
+          auto const exact = plain_softmax<long double>(of(x), of(dy));
+          worst = std::max(worst, furthest(found, exact));
+          plain = std::max(
+              plain, furthest(dtype == DType::float32 ? plain_softmax<float>(of(x), of(dy)) : plain_softmax<double>(of(x), of(dy)), exact));
+        }
+      }
+      CHECK(worst <= 2 * plain);
+    }
   }
 }
 
