@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cstdint>
 #include <limits>
-#include <type_traits>
 
 #include "autograd/kernels/exponential.hpp"
 #include "autograd/xtensor.hpp"
@@ -174,6 +173,8 @@ inline constexpr int few_batches = 4;
 template <class T, int N>
 class FewBatches {
  public:
+  static constexpr int count = N;
+
   explicit FewBatches(std::int64_t n) : rest_(n - (N - 1) * lanes<T>) {}
 
   /// Beyond the row: `fill`.
@@ -195,25 +196,26 @@ template <class T, int N = 1, class F>
 [[gnu::always_inline]] inline bool in_registers(std::int64_t n, F const& f) {
   if constexpr (N <= few_batches) {
     if (n > N * lanes<T>) return in_registers<T, N + 1>(n, f);
-    f(FewBatches<T, N>(n), std::integral_constant<int, N>{});
+    f(FewBatches<T, N>(n));
     return true;
   } else {
     return false;
   }
 }
 
-/// Softmax of one row; a row of no elements is left alone, and a NaN makes all of its row NaN, by way of the sum. `out` may be x. What
-/// log Σ eˣ is made of: m + log(total).
+/// What log Σ eˣ is made of: m + log(total).
 template <class T>
 struct SoftmaxSum {
   T m, total;
 };
+
+/// Softmax of one row; a row of no elements is left alone, and a NaN makes all of its row NaN, by way of the sum. `out` may be x.
 template <class T>
 [[gnu::always_inline]] inline SoftmaxSum<T> softmax_row(T const* x, T* out, std::int64_t n) {
   SoftmaxSum<T> sum;
   bool const few = in_registers<T>(
-      n, [&](auto const& batches, auto count) __attribute__((always_inline)) {
-        constexpr int N = decltype(count)::value;
+      n, [&](auto batches) __attribute__((always_inline)) {
+        constexpr int N = decltype(batches)::count;
         Lanes<T> v[N];
         batches.load(x, -std::numeric_limits<T>::infinity(), v);
         Lanes<T> most = v[0];
@@ -246,8 +248,8 @@ T dot_row(T const* a, T const* b, std::int64_t n) {
 template <class T>
 [[gnu::always_inline]] inline void softmax_row_backward(T const* y, T const* dy, T* dx, std::int64_t n) {
   bool const few = in_registers<T>(
-      n, [&](auto const& batches, auto count) __attribute__((always_inline)) {
-        constexpr int N = decltype(count)::value;
+      n, [&](auto batches) __attribute__((always_inline)) {
+        constexpr int N = decltype(batches)::count;
         Lanes<T> p[N], g[N];
         batches.load(y, 0, p);
         batches.load(dy, 0, g);
