@@ -1,6 +1,8 @@
 #include "autograd/products.hpp"
 
 #include <atomic>
+#include <cstdlib>
+#include <string_view>
 
 #include <cblas.h>
 
@@ -8,12 +10,41 @@
 #include "autograd/kernels/gemm_amx.hpp"
 #include "autograd/kernels/gemm_onednn.hpp"
 
+// How OpenBLAS chooses its kernels as it is loaded; exported, but in none of its headers, and missing where it was built for one processor.
+extern "C" {
+[[gnu::weak]] void gotoblas_dynamic_init();
+[[gnu::weak]] void gotoblas_dynamic_quit();
+}
+
 namespace heed {
 
 namespace {
 
 Products chosen;
 std::atomic<std::int64_t> flops{0};
+
+/// OpenBLAS's kernels for what this processor can do; null where it has no wide vectors.
+char const* suitable_kernels() {
+  if (__builtin_cpu_supports("avx512bf16")) return "Cooperlake";
+  if (__builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vl")) return "SkylakeX";
+  return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") ? "Haswell" : nullptr;
+}
+
+/// OpenBLAS takes a processor that is younger than itself for one of 2004 (0.3.21: Emerald Rapids for "Prescott") and multiplies at a fifth
+/// of its speed; it is told better before it has multiplied anything. A user's OPENBLAS_CORETYPE stands.
+bool correct_kernels() {
+  std::string_view const found = openblas_get_corename();
+  char const* const better = suitable_kernels();
+  if (found != "Prescott" || better == nullptr || std::getenv("OPENBLAS_CORETYPE") != nullptr || gotoblas_dynamic_init == nullptr ||
+      gotoblas_dynamic_quit == nullptr)
+    return false;
+  ::setenv("OPENBLAS_CORETYPE", better, 0);
+  gotoblas_dynamic_quit();
+  gotoblas_dynamic_init();
+  return true;
+}
+
+[[maybe_unused]] bool const corrected = correct_kernels();
 
 }  // namespace
 

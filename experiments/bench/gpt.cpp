@@ -58,6 +58,7 @@ void bench_gpt(BenchOptions const& options, std::ostream& out) {
                                       {"size", size.name},
                                       {"threads", threads()},
                                       {"products", products_by()},
+                                      {"library", matrix_library()},
                                       {"precision", factors()},
                                       {"recompute", options.recompute},
                                       {"median_ms", m.median_ms},

@@ -376,4 +376,9 @@ TEST_SUITE("products") {
     WithProducts const rounded(bfloat16);
     CHECK(matrix_library().find(kernels::has_amx() ? "AMX" : "oneDNN") != std::string::npos);
   }
+
+  TEST_CASE("OpenBLAS uses the vectors of a processor that it does not know") {
+    if (!__builtin_cpu_supports("avx2") || !__builtin_cpu_supports("fma")) return;
+    CHECK(matrix_library().find("Prescott") == std::string::npos);
+  }
 }

@@ -1,9 +1,11 @@
 """heed beside PyTorch: runs both, alternating, and prints tables of ratios. Called by compare.sh."""
 import argparse
 import datetime
+import functools
 import json
 import os
 import pathlib
+import re
 import statistics
 import subprocess
 import sys
@@ -18,9 +20,16 @@ ABLATION = HERE.parent.parent / "configs" / "ablations" / "grammar.yaml"
 OPENBLAS = pathlib.Path("/usr/lib/x86_64-linux-gnu/openblas-openmp")
 
 
+@functools.cache
+def kernels():
+    """The kernels that heed has from OpenBLAS. By itself OpenBLAS chooses poor ones for a processor younger than itself; PyTorch is to have these."""
+    row = rows([HEED, "bench", "gpt", "forward", "--size", "tiny", "--threads", 1, "--seconds", 0.01, "--json"])[0]
+    return re.search(r"(\w+)(?: MAX_THREADS=\d+)?$", row["library"]).group(1)
+
+
 def pinned(threads):
     """PyTorch at its best: its BLAS and its own pool with as many threads, and OpenBLAS's OpenMP flavour."""
-    settings = {**os.environ, "OMP_NUM_THREADS": str(threads), "OPENBLAS_NUM_THREADS": str(threads)}
+    settings = {**os.environ, "OMP_NUM_THREADS": str(threads), "OPENBLAS_NUM_THREADS": str(threads), "OPENBLAS_CORETYPE": kernels()}
     if OPENBLAS.is_dir():
         settings["LD_LIBRARY_PATH"] = str(OPENBLAS)
     return settings
@@ -172,7 +181,7 @@ def main():
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--only", nargs="+", choices=topics, default=topics)
     chosen = parser.parse_args()
-    print(f"{machine()}, {os.cpu_count()} cores, {datetime.date.today()}\n")
+    print(f"{machine()}, {os.cpu_count()} cores, OpenBLAS's kernels for {kernels()}, {datetime.date.today()}\n")
     if "train" in chosen.only:
         train(chosen.sizes, chosen.threads, chosen.rounds)
     if "sample" in chosen.only:
