@@ -98,6 +98,8 @@ template <int R, int batches, bool transposed, class Ahead>
       Batch right[batches];
 #pragma GCC unroll 4
       for (int i = 0; i < batches; ++i) right[i] = Batch::load_unaligned(b + k * leading_b + i * L);
+      // Rows of a transposed A often drive one another from the first cache: they come from the second, and in time.
+      if constexpr (transposed) __builtin_prefetch(a.data + (k + 4) * a.leading);
 #pragma GCC unroll 16
       for (int r = 0; r < R; ++r) {
         Batch const left(transposed ? a.data[k * a.leading + r] : a.data[r * a.leading + k]);
