@@ -7,6 +7,7 @@
 #include <cblas.h>
 
 #include "autograd/error.hpp"
+#include "autograd/kernels/gemm.hpp"
 #include "autograd/kernels/gemm_amx.hpp"
 #include "autograd/kernels/gemm_onednn.hpp"
 
@@ -60,7 +61,8 @@ bool has_bfloat16() { return __builtin_cpu_supports("avx512bf16") != 0; }
 std::int64_t product_flops() { return flops.load(std::memory_order_relaxed); }
 
 std::string products_by() {
-  if (chosen.bfloat16) return kernels::has_amx() ? "amx" : "onednn";
+  if (chosen.bfloat16 && kernels::has_amx()) return "amx";
+  if (chosen.bfloat16 && !kernels::bfloat16_is_slower()) return "onednn";
   return chosen.library == Products::Library::onednn ? "onednn" : "openblas";
 }
 

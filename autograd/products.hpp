@@ -12,7 +12,8 @@ struct Products {
   /// onednn: by oneDNN where a fixed table of shapes says that it is faster (autograd/kernels/gemm_onednn.cpp), by OpenBLAS elsewhere.
   enum class Library : std::uint8_t { openblas, onednn } library = Library::openblas;
   /// Rounds the factors to bfloat16 (the nearest, ties to even) and sums their products in float32: by a kernel of our own where the
-  /// processor has AMX (autograd/kernels/gemm_amx.hpp), else by oneDNN's, which have twice float32's peak with AVX512_BF16.
+  /// processor has AMX (autograd/kernels/gemm_amx.hpp), else by oneDNN's, which have twice float32's peak with AVX512_BF16, or, where that
+  /// is slower (bfloat16_is_slower(), autograd/kernels/gemm.hpp), as float32 numbers.
   bool bfloat16 = false;
 };
 

@@ -48,9 +48,21 @@ Matrix<BFloat16> rounded(Matrix<float> const& x, std::int64_t rows, std::int64_t
   return {room, columns, x.transposed};
 }
 
-/// This thread's room for a factor in bfloat16; which: 0 or 1.
-BFloat16* scratch(std::size_t which, std::int64_t elements) {
-  thread_local std::vector<BFloat16> rooms[2];
+/// The same in float32, which has all bfloat16 numbers; on the pool, if that is free.
+Matrix<float> rounded(Matrix<float> const& x, std::int64_t rows, std::int64_t columns, float* room) {
+  if (x.transposed) std::swap(rows, columns);
+  parallel_for(rows, 0.1 * static_cast<double>(columns), [&](std::int64_t begin, std::int64_t end) {
+    for (std::int64_t r = begin; r < end; ++r)
+      transform_row<float>(
+          room + r * columns, columns, [](auto const& y) { return rounded_to_bfloat16(y); }, x.data + r * x.leading);
+  });
+  return {room, columns, x.transposed};
+}
+
+/// This thread's room for a factor that is rounded; which: 0 or 1.
+template <class Number>
+Number* scratch(std::size_t which, std::int64_t elements) {
+  thread_local std::vector<Number> rooms[2];
   auto& room = rooms[which];
   if (room.size() < static_cast<std::size_t>(elements)) room.resize(static_cast<std::size_t>(elements));
   return room.data();
@@ -100,33 +112,70 @@ void gemv(std::int64_t m, std::int64_t k, T alpha, T const* a, Matrix<T> const& 
   }
 }
 
+/// gemm() of factors as they are, whatever products().bfloat16 says.
+template <class T>
+void exact_gemm(std::int64_t n, std::int64_t m, std::int64_t k, T alpha, Matrix<T> a, Matrix<T> b, T beta, T* c, std::int64_t leading_c) {
+  if (n == 1 && (!a.transposed || a.leading == 1)) return gemv(m, k, alpha, a.data, b, beta, c, [](auto x) { return x; });
+  if constexpr (std::is_same_v<T, float>) {
+    if (tiles_are_faster(n, m, k, a, b)) return tiled_gemm(n, m, k, alpha, a, b, beta, c, leading_c);
+    if (products().library == Products::Library::onednn && onednn_is_faster(n, m, k))
+      return onednn_gemm(n, m, k, alpha, a, b, beta, c, leading_c);
+  }
+  cxxblas::gemm<Index>(cxxblas::RowMajor, a.transposed ? cxxblas::Trans : cxxblas::NoTrans,
+                       b.transposed ? cxxblas::Trans : cxxblas::NoTrans, index(n), index(m), index(k), alpha, a.data, index(a.leading),
+                       b.data, index(b.leading), beta, c, index(leading_c));
+}
+
+/// parallel_gemm() of factors as they are; n > 1.
+template <class T>
+void parallel_exact_gemm(std::int64_t n, std::int64_t m, std::int64_t k, Matrix<T> a, Matrix<T> b, T* c, Addend<T> addend,
+                         RowSum<T>& sums) {
+  if constexpr (std::is_same_v<T, float>) {
+    if (tiles_are_faster((n + threads() - 1) / threads(), m, k, a, b))
+      return parallel_tiled_gemm(n, m, k, a, b, c, addend, sums.asked() ? &sums : nullptr);
+  }
+  parallel_for(
+      n, fused_cost * static_cast<double>(m) * static_cast<double>(k),
+      [&](std::int64_t begin, std::int64_t end) {
+        T const beta = put_addend(addend, begin, end, m, c) ? T(1) : T(0);
+        if (k > 0) exact_gemm<T>(end - begin, m, k, 1, from_row(a, begin), b, beta, c + begin * m, m);
+        if (k == 0) scale_rows(end - begin, m, beta, c + begin * m, m);
+        if (sums.asked()) sums.add(begin, end, 0, k, a.data + begin * a.leading, a.leading);
+      },
+      sums.asked() ? sums.stretch() : 8);
+}
+
 }  // namespace
+
+bool bfloat16_is_slower() {
+  static bool const slower = !has_amx() && __builtin_cpu_is("intel") && __builtin_cpu_supports("avx512fp16");
+  return slower;
+}
 
 template <class T>
 void gemm(std::int64_t n, std::int64_t m, std::int64_t k, T alpha, Matrix<T> a, Matrix<T> b, T beta, T* c, std::int64_t leading_c) {
   if (n == 0 || m == 0) return;
   if (k == 0) return scale_rows(n, m, beta, c, leading_c);  // the libraries leave C as it is
   detail::count_product_flops(2 * n * m * k);
-  bool const row = n == 1 && (!a.transposed || a.leading == 1);
   if constexpr (std::is_same_v<T, float>) {
-    if (products().bfloat16 && row) return gemv(m, k, alpha, a.data, b, beta, c, [](auto x) { return rounded_to_bfloat16(x); });
-    if (products().bfloat16 && has_amx()) return amx_gemm(n, m, k, alpha, a, b, beta, c, leading_c);
-    if (products().bfloat16)
-      return onednn_gemm(n, m, k, alpha, rounded(a, n, k, scratch(0, n * k)), rounded(b, k, m, scratch(1, k * m)), beta, c, leading_c);
-    if (!row && tiles_are_faster(n, m, k, a, b)) return tiled_gemm(n, m, k, alpha, a, b, beta, c, leading_c);
-    if (!row && products().library == Products::Library::onednn && onednn_is_faster(n, m, k))
-      return onednn_gemm(n, m, k, alpha, a, b, beta, c, leading_c);
+    if (products().bfloat16) {
+      bool const row = n == 1 && (!a.transposed || a.leading == 1);
+      if (row) return gemv(m, k, alpha, a.data, b, beta, c, [](auto x) { return rounded_to_bfloat16(x); });
+      if (has_amx()) return amx_gemm(n, m, k, alpha, a, b, beta, c, leading_c);
+      if (bfloat16_is_slower())
+        return exact_gemm(n, m, k, alpha, rounded(a, n, k, scratch<float>(0, n * k)), rounded(b, k, m, scratch<float>(1, k * m)), beta, c,
+                          leading_c);
+      return onednn_gemm(n, m, k, alpha, rounded(a, n, k, scratch<BFloat16>(0, n * k)), rounded(b, k, m, scratch<BFloat16>(1, k * m)), beta,
+                         c, leading_c);
+    }
   }
-  if (row) return gemv(m, k, alpha, a.data, b, beta, c, [](auto x) { return x; });
-  cxxblas::gemm<Index>(cxxblas::RowMajor, a.transposed ? cxxblas::Trans : cxxblas::NoTrans,
-                       b.transposed ? cxxblas::Trans : cxxblas::NoTrans, index(n), index(m), index(k), alpha, a.data, index(a.leading),
-                       b.data, index(b.leading), beta, c, index(leading_c));
+  exact_gemm(n, m, k, alpha, a, b, beta, c, leading_c);
 }
 
 template <class T>
 void parallel_gemm(std::int64_t n, std::int64_t m, std::int64_t k, Matrix<T> a, Matrix<T> b, T* c, Addend<T> addend, T* sum) {
-  bool const amx = std::is_same_v<T, float> && products().bfloat16 && has_amx();
-  RowSum<T> sums(n, k, sum, amx ? amx_rows : tile_rows);
+  bool const rounds = std::is_same_v<T, float> && products().bfloat16 && n * m * k > 0;
+  RowSum<T> sums(n, k, sum, rounds && has_amx() ? amx_rows : tile_rows);
   auto const add_sums = [&](std::int64_t begin, std::int64_t end) {
     if (sums.asked()) sums.add(begin, end, 0, k, a.data + begin * a.leading, a.leading);
   };
@@ -138,40 +187,32 @@ void parallel_gemm(std::int64_t n, std::int64_t m, std::int64_t k, Matrix<T> a, 
         m, column_cost,
         [&](std::int64_t begin, std::int64_t end) { gemm<T>(1, end - begin, k, 1, a, from_column(b, begin), beta, c + begin, m); }, 16);
   }
-  double const row_cost = fused_cost * static_cast<double>(m) * static_cast<double>(k);
+  detail::count_product_flops(2 * n * m * k);
   std::int64_t const align = sums.asked() ? sums.stretch() : 8;
   if constexpr (std::is_same_v<T, float>) {
-    if (amx && n * m * k > 0) {
-      detail::count_product_flops(2 * n * m * k);
-      return parallel_amx_gemm(n, m, k, a, b, c, addend, sums.asked() ? &sums : nullptr);
+    if (rounds && has_amx()) return parallel_amx_gemm(n, m, k, a, b, c, addend, sums.asked() ? &sums : nullptr);
+    if (rounds && bfloat16_is_slower()) {
+      if (sums.asked()) parallel_for(n, 0.1 * static_cast<double>(k), add_sums, align);
+      Buffer const left(static_cast<std::size_t>(n * k) * sizeof(float)), right(static_cast<std::size_t>(k * m) * sizeof(float));
+      RowSum<float> none(n, k, nullptr, tile_rows);
+      return parallel_exact_gemm(n, m, k, rounded(a, n, k, reinterpret_cast<float*>(left.data())),
+                                 rounded(b, k, m, reinterpret_cast<float*>(right.data())), c, addend, none);
     }
-    if (products().bfloat16 && n * m * k > 0) {  // the right factor is rounded once for all threads
+    if (rounds) {  // the right factor is rounded once for all threads
       Buffer const room(static_cast<std::size_t>(k * m) * sizeof(BFloat16));
       auto const right = rounded(b, k, m, reinterpret_cast<BFloat16*>(room.data()));
-      detail::count_product_flops(2 * n * m * k);
       return parallel_for(
-          n, row_cost / 2,
+          n, fused_cost / 2 * static_cast<double>(m) * static_cast<double>(k),
           [&](std::int64_t begin, std::int64_t end) {
             float const beta = put_addend(addend, begin, end, m, c) ? 1 : 0;
-            auto const left = rounded(from_row(a, begin), end - begin, k, scratch(0, (end - begin) * k));
+            auto const left = rounded(from_row(a, begin), end - begin, k, scratch<BFloat16>(0, (end - begin) * k));
             onednn_gemm(end - begin, m, k, 1, left, right, beta, c + begin * m, m);
             add_sums(begin, end);
           },
           align);
     }
-    if (tiles_are_faster((n + threads() - 1) / threads(), m, k, a, b)) {
-      detail::count_product_flops(2 * n * m * k);
-      return parallel_tiled_gemm(n, m, k, a, b, c, addend, sums.asked() ? &sums : nullptr);
-    }
   }
-  parallel_for(
-      n, row_cost,
-      [&](std::int64_t begin, std::int64_t end) {
-        T const beta = put_addend(addend, begin, end, m, c) ? T(1) : T(0);
-        gemm<T>(end - begin, m, k, 1, from_row(a, begin), b, beta, c + begin * m, m);
-        add_sums(begin, end);
-      },
-      align);
+  parallel_exact_gemm(n, m, k, a, b, c, addend, sums);
 }
 
 template void gemm(std::int64_t, std::int64_t, std::int64_t, float, Matrix<float>, Matrix<float>, float, float*, std::int64_t);

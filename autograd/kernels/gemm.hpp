@@ -30,4 +30,9 @@ struct Addend {
 template <class T>
 void parallel_gemm(std::int64_t n, std::int64_t m, std::int64_t k, Matrix<T> a, Matrix<T> b, T* c, Addend<T> addend = {}, T* sum = nullptr);
 
+/// Whether products of bfloat16 numbers take longer than those of float32: Intel's processors make half as many of them since Sapphire
+/// Rapids (86 and 175 GFLOP/s on a core of an Emerald Rapids) and leave speed to AMX, which a virtual machine may hide. Factors are then
+/// rounded and multiplied in float32, which has all of bfloat16's numbers.
+bool bfloat16_is_slower();
+
 }  // namespace heed::kernels

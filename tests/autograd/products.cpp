@@ -312,7 +312,7 @@ TEST_SUITE("products") {
   TEST_CASE("a layer has the same bits on however many threads, which share its rows as they come to them") {
     ThreadsAsBefore const as_before;
     std::vector<Products> all{openblas};
-    if (kernels::has_amx()) all.push_back(bfloat16);
+    if (kernels::has_amx() || kernels::bfloat16_is_slower()) all.push_back(bfloat16);
     for (Products const& how : all) {
       WithProducts const chosen(how);
       // One sweep and several: of columns, of the inner extent, and, in the gradients, of rows that are transposed. Large enough
@@ -374,7 +374,9 @@ TEST_SUITE("products") {
     CHECK(matrix_library().find("oneDNN") != std::string::npos);
     if (!has_bfloat16()) return;
     WithProducts const rounded(bfloat16);
-    CHECK(matrix_library().find(kernels::has_amx() ? "AMX" : "oneDNN") != std::string::npos);
+    CHECK(matrix_library().find("bfloat16") != std::string::npos);
+    CHECK((matrix_library().find("AMX") != std::string::npos) == kernels::has_amx());
+    CHECK((matrix_library().find("oneDNN") != std::string::npos) == (!kernels::has_amx() && !kernels::bfloat16_is_slower()));
   }
 
   TEST_CASE("OpenBLAS uses the vectors of a processor that it does not know") {
