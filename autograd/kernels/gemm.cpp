@@ -115,6 +115,8 @@ void gemv(std::int64_t m, std::int64_t k, T alpha, T const* a, Matrix<T> const& 
 /// gemm() of factors as they are, whatever products().bfloat16 says.
 template <class T>
 void exact_gemm(std::int64_t n, std::int64_t m, std::int64_t k, T alpha, Matrix<T> a, Matrix<T> b, T beta, T* c, std::int64_t leading_c) {
+  if (n == 0 || m == 0) return;
+  if (k == 0) return scale_rows(n, m, beta, c, leading_c);  // the libraries leave C as it is
   if (n == 1 && (!a.transposed || a.leading == 1)) return gemv(m, k, alpha, a.data, b, beta, c, [](auto x) { return x; });
   if constexpr (std::is_same_v<T, float>) {
     if (tiles_are_faster(n, m, k, a, b)) return tiled_gemm(n, m, k, alpha, a, b, beta, c, leading_c);
@@ -138,8 +140,7 @@ void parallel_exact_gemm(std::int64_t n, std::int64_t m, std::int64_t k, Matrix<
       n, fused_cost * static_cast<double>(m) * static_cast<double>(k),
       [&](std::int64_t begin, std::int64_t end) {
         T const beta = put_addend(addend, begin, end, m, c) ? T(1) : T(0);
-        if (k > 0) exact_gemm<T>(end - begin, m, k, 1, from_row(a, begin), b, beta, c + begin * m, m);
-        if (k == 0) scale_rows(end - begin, m, beta, c + begin * m, m);
+        exact_gemm<T>(end - begin, m, k, 1, from_row(a, begin), b, beta, c + begin * m, m);
         if (sums.asked()) sums.add(begin, end, 0, k, a.data + begin * a.leading, a.leading);
       },
       sums.asked() ? sums.stretch() : 8);
@@ -154,11 +155,9 @@ bool bfloat16_is_slower() {
 
 template <class T>
 void gemm(std::int64_t n, std::int64_t m, std::int64_t k, T alpha, Matrix<T> a, Matrix<T> b, T beta, T* c, std::int64_t leading_c) {
-  if (n == 0 || m == 0) return;
-  if (k == 0) return scale_rows(n, m, beta, c, leading_c);  // the libraries leave C as it is
   detail::count_product_flops(2 * n * m * k);
   if constexpr (std::is_same_v<T, float>) {
-    if (products().bfloat16) {
+    if (products().bfloat16 && n * m * k > 0) {
       bool const row = n == 1 && (!a.transposed || a.leading == 1);
       if (row) return gemv(m, k, alpha, a.data, b, beta, c, [](auto x) { return rounded_to_bfloat16(x); });
       if (has_amx()) return amx_gemm(n, m, k, alpha, a, b, beta, c, leading_c);

@@ -379,6 +379,19 @@ TEST_SUITE("products") {
     CHECK((matrix_library().find("oneDNN") != std::string::npos) == (!kernels::has_amx() && !kernels::bfloat16_is_slower()));
   }
 
+  TEST_CASE("products of nothing, however they are made: no rows, no columns, and sums over nothing") {
+    std::vector<Products> all{openblas, onednn};
+    if (has_bfloat16()) all.push_back(bfloat16);
+    auto const ones = [](Shape const& shape) { return Tensor::ones(shape, DType::float32); };
+    for (Products const& how : all) {
+      WithProducts const chosen(how);
+      CHECK(linear(ones({5, 3}), ones({0, 3}), {}).shape() == Shape{5, 0});
+      CHECK(linear(ones({0, 3}), ones({4, 3}), {}).shape() == Shape{0, 4});
+      CHECK(linear(ones({2, 0}), ones({3, 0}), ones({3})).to_vector() == std::vector<double>(6, 1));
+      CHECK(matmul(ones({7, 0}), ones({0, 5})).to_vector() == std::vector<double>(35, 0));
+    }
+  }
+
   TEST_CASE("OpenBLAS uses the vectors of a processor that it does not know") {
     if (!__builtin_cpu_supports("avx2") || !__builtin_cpu_supports("fma")) return;
     CHECK(matrix_library().find("Prescott") == std::string::npos);
