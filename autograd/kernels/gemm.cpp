@@ -141,9 +141,9 @@ void parallel_exact_gemm(std::int64_t n, std::int64_t m, std::int64_t k, Matrix<
       [&](std::int64_t begin, std::int64_t end) {
         T const beta = put_addend(addend, begin, end, m, c) ? T(1) : T(0);
         exact_gemm<T>(end - begin, m, k, 1, from_row(a, begin), b, beta, c + begin * m, m);
-        if (sums.asked()) sums.add(begin, end, 0, k, a.data + begin * a.leading, a.leading);
+        sums.add_rows(begin, end, a);
       },
-      sums.asked() ? sums.stretch() : 8);
+      sums.piece());
 }
 
 }  // namespace
@@ -175,23 +175,21 @@ template <class T>
 void parallel_gemm(std::int64_t n, std::int64_t m, std::int64_t k, Matrix<T> a, Matrix<T> b, T* c, Addend<T> addend, T* sum) {
   bool const rounds = std::is_same_v<T, float> && products().bfloat16 && n * m * k > 0;
   RowSum<T> sums(n, k, sum, rounds && has_amx() ? amx_rows : tile_rows);
-  auto const add_sums = [&](std::int64_t begin, std::int64_t end) {
-    if (sums.asked()) sums.add(begin, end, 0, k, a.data + begin * a.leading, a.leading);
-  };
   if (n == 1) {  // a single row is cut by columns; what it costs is to read b, from the third cache
     T const beta = put_addend(addend, 0, 1, m, c) ? T(1) : T(0);
     double const column_cost = 0.05 * static_cast<double>(static_cast<std::int64_t>(sizeof(T)) * k);
-    add_sums(0, 1);
+    sums.add_rows(0, 1, a);
     return parallel_for(
         m, column_cost,
         [&](std::int64_t begin, std::int64_t end) { gemm<T>(1, end - begin, k, 1, a, from_column(b, begin), beta, c + begin, m); }, 16);
   }
   detail::count_product_flops(2 * n * m * k);
-  std::int64_t const align = sums.asked() ? sums.stretch() : 8;
   if constexpr (std::is_same_v<T, float>) {
     if (rounds && has_amx()) return parallel_amx_gemm(n, m, k, a, b, c, addend, sums.asked() ? &sums : nullptr);
     if (rounds && bfloat16_is_slower()) {
-      if (sums.asked()) parallel_for(n, 0.1 * static_cast<double>(k), add_sums, align);
+      if (sums.asked())
+        parallel_for(
+            n, 0.1 * static_cast<double>(k), [&](std::int64_t begin, std::int64_t end) { sums.add_rows(begin, end, a); }, sums.piece());
       Buffer const left(static_cast<std::size_t>(n * k) * sizeof(float)), right(static_cast<std::size_t>(k * m) * sizeof(float));
       RowSum<float> none(n, k, nullptr, tile_rows);
       return parallel_exact_gemm(n, m, k, rounded(a, n, k, reinterpret_cast<float*>(left.data())),
@@ -206,9 +204,9 @@ void parallel_gemm(std::int64_t n, std::int64_t m, std::int64_t k, Matrix<T> a, 
             float const beta = put_addend(addend, begin, end, m, c) ? 1 : 0;
             auto const left = rounded(from_row(a, begin), end - begin, k, scratch<BFloat16>(0, (end - begin) * k));
             onednn_gemm(end - begin, m, k, 1, left, right, beta, c + begin * m, m);
-            add_sums(begin, end);
+            sums.add_rows(begin, end, a);
           },
-          align);
+          sums.piece());
     }
   }
   parallel_exact_gemm(n, m, k, a, b, c, addend, sums);

@@ -34,6 +34,8 @@ class RowSum {
 
   bool asked() const { return total_ != nullptr; }
   std::int64_t stretch() const { return stretch_; }
+  /// Where pieces of rows may begin that are shared among threads.
+  std::int64_t piece() const { return asked() ? stretch_ : 8; }
 
   /// Columns [column, column + count) of rows [begin, end), which begin at x. No two threads may be in one stretch.
   void add(std::int64_t begin, std::int64_t end, std::int64_t column, std::int64_t count, T const* x, std::int64_t leading) {
@@ -48,6 +50,10 @@ class RowSum {
       begin += rows;
       x += rows * leading;
     }
+  }
+  /// Whole rows [begin, end) of x; nothing if nobody asks.
+  void add_rows(std::int64_t begin, std::int64_t end, Matrix<T> const& x) {
+    if (asked()) add(begin, end, 0, width_, x.data + begin * x.leading, x.leading);
   }
 
  private:
