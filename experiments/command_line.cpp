@@ -188,6 +188,13 @@ void add_commands(CLI::App& app, CommandLine& line) {
   add_number<std::int64_t>(sample, "--top-k", options.sampling.top_k, 1, many, "only the N most probable tokens");
   add_number<double>(sample, "--top-p", options.sampling.top_p, 1e-9, 1, "only the fewest tokens that have this share of the probability");
   add_number<std::int64_t>(sample, "--seed", options.seed, 0, 9e15, "the same seed writes the same text (default: 1)");
+  add_text(sample, "--precision", "TYPE",
+           "of the factors of products: float32, or bfloat16, in half the time where weights are large (default: as in training)",
+           [&](std::string const& text) {
+             if (text != "float32" && text != "bfloat16")
+               throw refusal("--precision", fmt::format("wants float32 or bfloat16, but found '{}'", text));
+             options.precision = text;
+           });
   sample.footer(
       "examples:\n"
       "  heed sample runs/shakespeare --prompt \"ROMEO:\" \"JULIET:\" --tokens 300 --temperature 0.8\n"

@@ -6,6 +6,7 @@
 
 #include "autograd/graph.hpp"
 #include "experiments/data/tokenizer.hpp"
+#include "experiments/products.hpp"
 #include "experiments/utf8.hpp"
 
 namespace heed {
@@ -60,6 +61,7 @@ class Writer {
         path_(find_run(options.run, options.places).string()),
         run_(open_run(path_)),
         tokenizer_(tokenizer()) {
+    if (options.precision) set_precision(*options.precision);
     for (auto const& prompt : options.prompts) prompts_.push_back(encode(prompt));
     if (prompts_.empty()) prompts_.push_back(beginning());
   }
@@ -91,6 +93,16 @@ class Writer {
     return tokens.empty() ? beginning() : std::vector<std::int64_t>(tokens.begin(), tokens.end());
   } catch (Error const& error) {
     throw refusal("--prompt", error.what());
+  }
+
+  void set_precision(std::string const& precision) {
+    run_.settings.train.precision = precision;
+    if (auto const reason = run_.settings.contradiction()) throw refusal("--precision", *reason);
+    try {
+      set_products(products_named(run_.settings.train.products, precision));
+    } catch (Error const& error) {  // not on this processor
+      throw refusal("--precision", error.what());
+    }
   }
 
   /// What stands before a text: the end of a sentence or a line, or without either the first token.

@@ -23,12 +23,14 @@ struct SampleOptions {
   std::optional<std::int64_t> count;   ///< samples of each prompt; default: 1, for sentences 10
   SamplingSettings sampling;
   std::int64_t seed = 1;
-  bool printable = false;  ///< for a terminal: control characters are shown as U+FFFD
+  std::optional<std::string> precision;  ///< of the factors of products: float32, bfloat16; default: as the run was trained
+  bool printable = false;                ///< for a terminal: control characters are shown as U+FFFD
 };
 
 /// Writes text from a trained model as it is generated; more than one text below a line "--- 1 of 4 ---" each, sentences on lines.
 /// Sample c of prompt p draws from a stream of its own, so that it does not depend on how many there are. Throws ConfigError if there is no
-/// such run, if its model makes no text, or for a prompt that it cannot read; FileError for a damaged run.
+/// such run, if its model makes no text, for a prompt that it cannot read, or a precision that is not its numbers'; FileError for a damaged
+/// run.
 Exit sample(SampleOptions const& options, std::ostream& out);
 
 /// Bytes, cut anywhere, as text that can be shown: what begins a character waits for the rest of it; what belongs to none becomes U+FFFD.

@@ -36,6 +36,7 @@ Tensor Decoder::read(std::span<std::int64_t const> tokens) {
   }
 
   NoGrad const quiet;
+  ConstantWeights::Use const constant(weights_);
   std::vector<std::int64_t> const fresh(tokens_.begin() + (keeps_cache ? known : first), tokens_.end());
   auto const length = static_cast<std::int64_t>(fresh.size());
   Pass pass;

@@ -5,12 +5,14 @@
 #include <span>
 #include <vector>
 
+#include "autograd/constant_weights.hpp"
 #include "autograd/random.hpp"
 #include "nn/model.hpp"
 
 namespace heed {
 
-/// Reads tokens one after the other, each once: keys and values of the earlier ones are kept.
+/// Reads tokens one after the other, each once: keys and values of the earlier ones are kept, and, where products are made in bfloat16,
+/// the rounded weights.
 ///
 /// Of more tokens than the model's context, only the last are seen. Where positions go on beyond the context (no limit()), they may
 /// do so by an eighth, so that the cache, which must be rebuilt when its first token moves, is rebuilt for one token in so many; with a
@@ -18,7 +20,7 @@ namespace heed {
 /// tokens read alone, never on how many were read at once.
 class Decoder {
  public:
-  /// The model must outlive it. Throws Error for a model that does not generate text step by step.
+  /// The model must outlive it, unchanged. Throws Error for a model that does not generate text step by step.
   explicit Decoder(Model const& model);
 
   /// Reads at least one token more; the scores of the token after the last, [V]. Throws Error naming a token outside the vocabulary.
@@ -35,6 +37,7 @@ class Decoder {
   std::vector<std::int64_t> tokens_;  // all that were read
   std::int64_t first_ = 0;            // of them, the first in the cache
   KeyValueCache cache_;
+  ConstantWeights weights_;
 };
 
 /// How a token is drawn from scores.

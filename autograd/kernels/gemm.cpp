@@ -33,14 +33,6 @@ constexpr std::int64_t tile_rows = 24, amx_rows = 32;
 /// Nanoseconds of a multiply-add, roughly: half of one at 100 GFLOP/s.
 constexpr double fused_cost = 0.02;
 
-/// round_to_bfloat16() of a batch, as float32 numbers.
-Lanes<float> rounded_to_bfloat16(Lanes<float> const& x) {
-  using Bits = xsimd::batch<std::uint32_t>;
-  auto const bits = xsimd::bitwise_cast<Bits>(x);
-  auto const nearest = (bits + Bits(0x7fff) + ((bits >> 16) & Bits(1))) & Bits(0xffff0000);
-  return xsimd::select(xsimd::isnan(x), x, xsimd::bitwise_cast<Lanes<float>>(nearest));
-}
-
 /// A factor of `rows` × `columns` (as the product sees it) in bfloat16, contiguous in `room`.
 Matrix<BFloat16> rounded(Matrix<float> const& x, std::int64_t rows, std::int64_t columns, BFloat16* room) {
   if (x.transposed) std::swap(rows, columns);

@@ -10,8 +10,8 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "autograd/kernels/bfloat16.hpp"
 #include "autograd/kernels/finish.hpp"
-#include "autograd/kernels/gemm_onednn.hpp"
 #include "autograd/kernels/transpose.hpp"
 #include "autograd/memory.hpp"
 #include "autograd/parallel.hpp"

@@ -1,9 +1,6 @@
 #include "autograd/kernels/gemm_onednn.hpp"
 
-#include <bit>
-
 #include <fmt/format.h>
-#include <immintrin.h>
 #include <oneapi/dnnl/dnnl.h>
 
 #include "autograd/error.hpp"
@@ -27,28 +24,6 @@ void expect_success(dnnl_status_t status, std::int64_t n, std::int64_t m, std::i
     throw Error(fmt::format("oneDNN: the product [{}, {}] x [{}, {}] failed with status {}", n, k, k, m, static_cast<int>(status)));
 }
 
-BFloat16 rounded(float x) {
-  auto const bits = std::bit_cast<std::uint32_t>(x);
-  auto const nearest = (bits + 0x7fff + (bits >> 16 & 1)) >> 16, quiet_nan = bits >> 16 | 0x40;
-  return static_cast<BFloat16>((bits & 0x7fffffff) > 0x7f800000 ? quiet_nan : nearest);
-}
-
-void round_row(float const* x, std::int64_t n, BFloat16* out) {
-  std::int64_t i = 0;
-#ifdef __AVX512F__
-  for (; i + 16 <= n; i += 16) {  // the compiler's own way with 16-bit numbers takes twice as long
-    __m512 const numbers = _mm512_loadu_ps(x + i);
-    __m512i const bits = _mm512_castps_si512(numbers), high = _mm512_srli_epi32(bits, 16);
-    __m512i const odd = _mm512_and_epi32(high, _mm512_set1_epi32(1));
-    __m512i const nearest = _mm512_srli_epi32(_mm512_add_epi32(_mm512_add_epi32(bits, _mm512_set1_epi32(0x7fff)), odd), 16);
-    __mmask16 const nan = _mm512_cmp_ps_mask(numbers, numbers, _CMP_UNORD_Q);
-    __m512i const result = _mm512_mask_or_epi32(nearest, nan, high, _mm512_set1_epi32(0x40));
-    _mm256_storeu_si256(reinterpret_cast<__m256i*>(out + i), _mm512_cvtepi32_epi16(result));
-  }
-#endif
-  for (; i < n; ++i) out[i] = rounded(x[i]);
-}
-
 }  // namespace
 
 std::string onednn_version() {
@@ -70,11 +45,6 @@ void onednn_gemm(std::int64_t n, std::int64_t m, std::int64_t k, float alpha, Ma
   expect_success(
       dnnl_sgemm(letter(a.transposed), letter(b.transposed), n, m, k, alpha, a.data, a.leading, b.data, b.leading, beta, c, leading_c), n,
       m, k);
-}
-
-void round_to_bfloat16(float const* x, std::int64_t leading, std::int64_t rows, std::int64_t columns, BFloat16* out) {
-  if (leading == columns) columns *= rows, rows = 1;
-  for (std::int64_t r = 0; r < rows; ++r) round_row(x + r * leading, columns, out + r * columns);
 }
 
 void onednn_gemm(std::int64_t n, std::int64_t m, std::int64_t k, float alpha, Matrix<BFloat16> a, Matrix<BFloat16> b, float beta, float* c,

@@ -1,8 +1,11 @@
 // Products of matrices, batched.
 
+#include "autograd/constant_weights.hpp"
 #include "autograd/kernels/dispatch.hpp"
 #include "autograd/kernels/gemm.hpp"
+#include "autograd/kernels/rounded_matrix.hpp"
 #include "autograd/ops/formula.hpp"
+#include "autograd/products.hpp"
 
 namespace heed {
 
@@ -168,13 +171,18 @@ Tensor linear(Tensor const& x, Tensor const& weight, Tensor const& bias, Tensor 
                             residual.defined() ? ", residual " + to_string(residual.shape()) : ""));
   }
   std::int64_t const in = weight.size(1);
-  std::int64_t const out = weight.size(0);
-  std::int64_t const rows = in == 0 ? shape.elements() / std::max<std::int64_t>(out, 1) : x.elements() / in;
+  std::int64_t const outputs = weight.size(0);
+  std::int64_t const rows = in == 0 ? shape.elements() / std::max<std::int64_t>(outputs, 1) : x.elements() / in;
   Tensor y(shape, x.dtype());
   kernels::with_real(x.dtype(), [&](auto type) {
     using T = decltype(type);
     auto const array = [](Tensor const& t) { return t.defined() ? t.data<T>().data() : nullptr; };
-    kernels::parallel_gemm<T>(rows, out, in, {array(x), in}, {array(weight), in, true}, y.mutable_data<T>().data(),
+    T* const out = y.mutable_data<T>().data();
+    if constexpr (std::is_same_v<T, float>) {
+      auto const* const kept = rows == 1 && in > 0 && products().bfloat16 ? ConstantWeights::rounded(weight) : nullptr;
+      if (kept != nullptr) return kept->times(array(x), array(bias), array(residual), out);
+    }
+    kernels::parallel_gemm<T>(rows, outputs, in, {array(x), in}, {array(weight), in, true}, out,
                               {.row = array(bias), .matrix = array(residual)});
   });
   if (!records(x, weight, bias, residual)) return y;

@@ -100,16 +100,20 @@ def train(sizes, threads, rounds):
 
 def sample(sizes, threads, rounds):
     print("## Sampling with the cache of keys and values (tokens a second)\n")
-    print("| size | threads | heed | PyTorch | ratio |\n| --- | --- | --- | --- | --- |")
+    print("| size | threads | heed | PyTorch | ratio | heed, bfloat16 | PyTorch, bfloat16 | ratios |\n| --- | --- | --- | --- | --- | --- | --- | --- |")
     for count in threads:
         for size in sizes:
             seen = Rounds()
             for _ in range(processes(rounds)):
-                seen.add("heed", heed("sample", size, count)["tokens_per_second"])
-                seen.add("PyTorch", pytorch("sample", size, count)["tokens_per_second"])
-            theirs = seen.of("PyTorch") if count == 1 else seen.best("PyTorch", max)
-            print(f"| {size} | {count} | {seen.of('heed'):.0f} | {theirs:.0f} | {seen.of('heed') / theirs:.1f} |", flush=True)
-    print()
+                for name, row in (("heed", heed("sample", size, count)), ("PyTorch", pytorch("sample", size, count)),
+                                  ("heed bfloat16", heed("sample", size, count, "--precision", "bfloat16")),
+                                  ("PyTorch bfloat16", pytorch("sample", size, count, "--bfloat16"))):
+                    seen.add(name, row["tokens_per_second"])
+            theirs, rounded = ((seen.of(name) if count == 1 else seen.best(name, max)) for name in ("PyTorch", "PyTorch bfloat16"))
+            ours, fast = seen.of("heed"), seen.of("heed bfloat16")
+            print(f"| {size} | {count} | {ours:.0f} | {theirs:.0f} | {ours / theirs:.1f} | {fast:.0f} | {rounded:.0f} "
+                  f"| {fast / theirs:.1f}, {fast / rounded:.1f} |", flush=True)
+    print("\nRatios of bfloat16: heed's over PyTorch's float32 and over its bfloat16.\n")
 
 
 def attention(rounds):

@@ -75,6 +75,7 @@ TEST_SUITE("command_line") {
     CHECK(parsed({"sample", "--prompt", "x", "r"}).sample.run == "r");
     CHECK(parsed({"sample", "--prompt", "x", "r", "--seed", "2"}).sample.run == "r");
     CHECK(parsed({"sample", "--prompt", "x", "r", "--seed", "2"}).sample.prompts == Words{"x"});
+    CHECK(parsed({"sample", "r", "--precision", "bfloat16"}).sample.precision == "bfloat16");
     CHECK(!parsed({"sample", "r"}).sample.tokens);
   }
 
@@ -125,6 +126,7 @@ TEST_SUITE("command_line") {
     CHECK(refused({"sample"}) == "sample: RUN is required (see heed sample --help)");
     CHECK(refused({"sample", "--prompt", "x"}) == "sample: RUN is required (see heed sample --help)");
     CHECK(refused({"sample", "r", "--seed"}) == "--seed: a value is missing");
+    CHECK(refused({"sample", "r", "--precision", "float16"}) == "--precision: wants float32 or bfloat16, but found 'float16'");
     CHECK(refused({"sample", "r", "--tokens", "1e3"}) == "--tokens: wants an integer ≥ 0 and ≤ 1000000000, but found '1e3'");
     CHECK(refused({"sample", "r", "--temperature", "-1"}).starts_with("--temperature: wants a number ≥ 0"));
     CHECK(refused({"sample", "r", "--temperature", "nan"}).starts_with("--temperature: wants a number"));

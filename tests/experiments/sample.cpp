@@ -5,6 +5,7 @@
 
 #include <doctest/doctest.h>
 
+#include "autograd/products.hpp"
 #include "experiments/data/tokenizer.hpp"
 #include "nn/checkpoint.hpp"
 #include "tests/folder.hpp"
@@ -105,6 +106,31 @@ TEST_SUITE("sample") {
     options.prompts = {"ab"};
     options.count = 1;
     CHECK(four.starts_with("--- 1 of 4 ---\n" + sampled(options)));
+  }
+
+  TEST_CASE("in bfloat16, whatever the run was trained in: nearly the same scores, and the same text every time") {
+    WithProducts const restored(products());
+    Run const run(letters);
+    auto options = run.options();
+    auto const plain = sampled(options);
+    options.precision = "float32";
+    CHECK(sampled(options) == plain);
+    options.precision = "bfloat16";
+    if (!has_bfloat16()) {
+      CHECK_THROWS_WITH_AS(sampled(options), doctest::Contains("--precision: bfloat16: this processor"), ConfigError);
+      return;
+    }
+    auto const rounded = sampled(options);
+    CHECK(products().bfloat16);
+    CHECK(sampled(options) == rounded);
+    options.sampling.temperature = 0;
+    auto const likeliest = sampled(options);
+    options.precision = "float32";
+    CHECK(sampled(options).substr(0, 5) == likeliest.substr(0, 5));
+    test::put(run.folder / "tiny/config.yaml",
+              "name: tiny\ndtype: float64\ndata: {kind: text, path: gone.txt}\nmodel: {kind: gpt, layers: 1, "
+              "heads: 2, width: 8, context: 16}\n");
+    CHECK_THROWS_WITH_AS(sampled(options), "--precision: train.precision: float32 does not go with dtype float64", ConfigError);
   }
 
   TEST_CASE("sentences are lines that begin with the prompt and end by themselves or with …") {
