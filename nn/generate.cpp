@@ -69,12 +69,14 @@ std::vector<Candidate> candidates(std::span<double const> scores, SamplingSettin
     double const weight = settings.temperature == 0 ? (below == 0 ? 1 : 0) : std::exp(below == 0 ? 0 : below / settings.temperature);
     all[i] = {static_cast<std::int64_t>(i), weight};
   }
-  std::ranges::sort(all, [](Candidate const& a, Candidate const& b) {
+  auto const more_probable = [](Candidate const& a, Candidate const& b) {
     return a.probability != b.probability ? a.probability > b.probability : a.token < b.token;
-  });
+  };
   auto const keep = [&](std::size_t count) { all.resize(std::min(all.size(), std::max<std::size_t>(count, 1))); };
-  if (settings.temperature == 0) keep(1);
-  if (settings.top_k > 0) keep(static_cast<std::size_t>(settings.top_k));
+  auto const most = settings.temperature == 0 ? 1 : settings.top_k > 0 ? static_cast<std::size_t>(settings.top_k) : all.size();
+  if (most < all.size()) std::ranges::nth_element(all, all.begin() + static_cast<std::ptrdiff_t>(most), more_probable);
+  keep(most);
+  std::ranges::sort(all, more_probable);
   while (all.back().probability == 0) all.pop_back();
 
   auto const total = [&] {
