@@ -1,0 +1,90 @@
+#include "autograd/constant_weights.hpp"
+
+#include <cmath>
+#include <limits>
+#include <utility>
+#include <vector>
+
+#include <doctest/doctest.h>
+
+#include "autograd/operations.hpp"
+#include "autograd/parallel.hpp"
+#include "autograd/products.hpp"
+#include "autograd/random.hpp"
+
+TEST_SUITE("constant_weights") {
+  using namespace heed;
+
+  namespace {
+
+  constexpr Products bfloat16{Products::Library::openblas, true};
+
+  struct ThreadsAsBefore {
+    ~ThreadsAsBefore() { set_threads(before); }
+    int before = threads();
+  };
+
+  }  // namespace
+
+  TEST_CASE("rounded once, they give a row the bits of weights rounded as they are read" * doctest::skip(!has_bfloat16())) {
+    ThreadsAsBefore const as_before;
+    WithProducts const chosen(bfloat16);
+    std::vector<std::pair<std::int64_t, std::int64_t>> const sizes{{1, 1},   {3, 15},   {5, 17},    {19, 32},
+                                                                   {64, 33}, {65, 128}, {403, 300}, {1500, 70}};
+    for (auto const& [m, k] : sizes) {
+      CAPTURE(m);
+      CAPTURE(k);
+      Tensor w = Tensor::normal({m, k}, Stream(1, "w"), DType::float32);
+      Tensor const bias = Tensor::normal({m}, Stream(1, "b"), DType::float32);
+      Tensor const residual = Tensor::normal({1, m}, Stream(1, "r"), DType::float32);
+      std::vector<Tensor> rows;
+      for (std::uint64_t i = 0; i < 3; ++i) rows.push_back(Tensor::normal({1, k}, Stream(i, "x"), DType::float32));
+      auto const results = [&] {
+        std::vector<std::vector<double>> all;
+        for (Tensor const& x : rows)
+          for (Tensor const& y : {linear(x, w, {}), linear(x, w, bias), linear(x, w, {}, residual), linear(x, w, bias, residual)})
+            all.push_back(y.to_vector());
+        return all;
+      };
+      auto const wanted = results();
+      for (int const count : {1, 2, 3}) {
+        set_threads(count);
+        ConstantWeights weights;
+        auto const before = product_flops();
+        ConstantWeights::Use const use(weights);
+        CHECK(results() == wanted);
+        CHECK(product_flops() - before == 12 * 2 * m * k);
+        float const kept = std::exchange(w.mutable_data<float>()[0], 9.0F);  // against the promise: what was rounded is read, not this
+        CHECK(results() == wanted);
+        w.mutable_data<float>()[0] = kept;
+      }
+    }
+  }
+
+  TEST_CASE("the right ones, where others come and go, and none where it does not matter") {
+    Tensor const x = Tensor::ones({1, 40}, DType::float32), two = Tensor::ones({2, 40}, DType::float32);
+    ConstantWeights weights;
+    ConstantWeights::Use const use(weights);
+    auto const first = [&](Tensor const& row, double value) { return linear(row, Tensor::full({3, 40}, value, DType::float32), {}).at(0); };
+    double const exact = 40 * (1 + 0x1p-12);  // of a weight that bfloat16 has not
+    CHECK(first(x, 1 + 0x1p-12) == exact);
+    if (!has_bfloat16()) return;
+    WithProducts const chosen(bfloat16);
+    for (double const value : {1 + 0x1p-12, 2.0, 3.0}) {  // the pool would hand the same array out again
+      CHECK(first(x, value) == 40 * std::floor(value));
+      CHECK(first(two, value) == 40 * std::floor(value));
+    }
+    CHECK(linear(x.to(DType::float64), Tensor::full({3, 40}, 1 + 0x1p-12, DType::float64), {}).at(0) == exact);
+    {
+      ConstantWeights others;
+      ConstantWeights::Use const inner(others);
+      CHECK(first(x, 5) == 200);
+    }
+    CHECK(first(x, 7) == 280);
+    float const huge = std::numeric_limits<float>::max(), nan = std::numeric_limits<float>::quiet_NaN();
+    CHECK(std::isinf(linear(x, Tensor::full({3, 40}, double{huge}, DType::float32), {}).at(0)));
+    CHECK(std::isnan(linear(x, Tensor::full({3, 40}, double{nan}, DType::float32), {}).at(0)));
+    CHECK(linear(Tensor::ones({1, 0}, DType::float32), Tensor::ones({3, 0}, DType::float32), {}).to_vector() == std::vector<double>(3, 0));
+    CHECK(linear(Tensor::ones({1, 3}, DType::float32), Tensor::ones({0, 3}, DType::float32), {}).shape() == Shape{1, 0});
+  }
+}
