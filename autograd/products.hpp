@@ -13,7 +13,8 @@ struct Products {
   enum class Library : std::uint8_t { openblas, onednn } library = Library::openblas;
   /// Rounds the factors to bfloat16 (the nearest, ties to even) and sums their products in float32: by a kernel of our own where the
   /// processor has AMX (autograd/kernels/gemm_amx.hpp), else by oneDNN's, which have twice float32's peak with AVX512_BF16, or, where that
-  /// is slower (bfloat16_is_slower(), autograd/kernels/gemm.hpp), as float32 numbers.
+  /// is slower (bfloat16_is_slower(), autograd/kernels/gemm.hpp), as float32 numbers. A decoder's weights are rounded once
+  /// (autograd/constant_weights.hpp).
   bool bfloat16 = false;
 };
 
