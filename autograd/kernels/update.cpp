@@ -1,8 +1,6 @@
 #include "autograd/kernels/update.hpp"
 
-#include <array>
 #include <cmath>
-#include <numeric>
 #include <tuple>
 
 #include "autograd/kernels/dispatch.hpp"
@@ -95,17 +93,21 @@ double sum_of_squares(Tensor const& x, Elements at) {
   return with_real(x.dtype(), [&](auto type) {
     using T = decltype(type);
     T const* const values = x.data<T>().data();
-    std::array<double, 16> totals{};  // independent sums, which the compiler keeps in registers
+    using L = Lanes<double>;
+    constexpr std::int64_t together = 4, step = together * lanes<double>;
+    L totals[together] = {L(0.0), L(0.0), L(0.0), L(0.0)};
     std::int64_t i = at.begin;
-    for (; i + 16 <= at.end; i += 16) {
-      __builtin_prefetch(values + i + ahead);
-      for (std::size_t k = 0; k < 16; ++k) {
-        double const v = values[i + static_cast<std::int64_t>(k)];
-        totals[k] = std::fma(v, v, totals[k]);
+    for (; i + step <= at.end; i += step) {
+      for (std::int64_t k = 0; k < together; ++k) {
+        T const* const from = values + i + k * lanes<double>;
+        __builtin_prefetch(from + ahead);
+        auto const v = L::load_unaligned(from);
+        totals[k] = xsimd::fma(v, v, totals[k]);
       }
     }
-    for (; i < at.end; ++i) totals[0] = std::fma(double{values[i]}, double{values[i]}, totals[0]);
-    return std::accumulate(totals.begin(), totals.end(), 0.0);
+    double total = xsimd::hadd((totals[0] + totals[1]) + (totals[2] + totals[3]));
+    for (; i < at.end; ++i) total = std::fma(double{values[i]}, double{values[i]}, total);
+    return total;
   });
 }
 
