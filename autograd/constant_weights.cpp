@@ -24,10 +24,10 @@ ConstantWeights::Use::~Use() { in_use = before_; }
 kernels::RoundedMatrix const* ConstantWeights::rounded(Tensor const& weight) {
   if (in_use == nullptr) return nullptr;
   float const* const data = weight.data<float>().data();
-  auto const found = in_use->rounded_.find(data);
-  if (found != in_use->rounded_.end()) return &found->second.matrix;
-  Rounded fresh{weight.detach(), {data, weight.size(0), weight.size(1)}};
-  return &in_use->rounded_.emplace(data, std::move(fresh)).first->second.matrix;
+  std::int64_t const out = weight.size(0), in = weight.size(1);
+  auto& kept = in_use->rounded_[{data, out, in}];
+  if (kept == nullptr) kept = std::make_unique<Rounded>(Rounded{weight.detach(), {data, out, in}});
+  return &kept->matrix;
 }
 
 }  // namespace heed

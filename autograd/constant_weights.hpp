@@ -1,7 +1,9 @@
 #pragma once
 
+#include <cstdint>
 #include <map>
 #include <memory>
+#include <tuple>
 
 #include "autograd/tensor.hpp"
 
@@ -37,7 +39,8 @@ class ConstantWeights {
 
  private:
   struct Rounded;
-  std::map<void const*, Rounded> rounded_;  ///< by the weight's array, which is kept as well: another could take its address
+  using Place = std::tuple<void const*, std::int64_t, std::int64_t>;  ///< where the weight's array begins, out, in
+  std::map<Place, std::unique_ptr<Rounded>> rounded_;                 ///< with the array itself: another could take its place
 };
 
 }  // namespace heed

@@ -81,6 +81,10 @@ TEST_SUITE("constant_weights") {
       CHECK(first(x, 5) == 200);
     }
     CHECK(first(x, 7) == 280);
+    Tensor const w = Tensor::normal({6, 40}, Stream(1, "w"), DType::float32);
+    auto const all = linear(x, w, {}).to_vector(), some = linear(x, w.rows(0, 2), {}).to_vector();  // which begin at one place
+    CHECK(some == std::vector(all.begin(), all.begin() + 2));
+    CHECK(linear(Tensor::ones({1, 20}, DType::float32), w.viewed({12, 20}), {}).shape() == Shape{1, 12});
     float const huge = std::numeric_limits<float>::max(), nan = std::numeric_limits<float>::quiet_NaN();
     CHECK(std::isinf(linear(x, Tensor::full({3, 40}, double{huge}, DType::float32), {}).at(0)));
     CHECK(std::isnan(linear(x, Tensor::full({3, 40}, double{nan}, DType::float32), {}).at(0)));
