@@ -31,7 +31,8 @@ TEST_SUITE("constant_weights") {
     WithProducts const chosen(bfloat16);
     std::vector<std::pair<std::int64_t, std::int64_t>> const sizes{{1, 1},   {3, 15},   {5, 17},    {19, 32},
                                                                    {64, 33}, {65, 128}, {403, 300}, {1500, 70}};
-    for (auto const& [m, k] : sizes) {
+    for (auto const& size : sizes) {
+      std::int64_t const m = size.first, k = size.second;
       CAPTURE(m);
       CAPTURE(k);
       Tensor w = Tensor::normal({m, k}, Stream(1, "w"), DType::float32);
