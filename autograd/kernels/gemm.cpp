@@ -7,6 +7,7 @@
 #include <complex>
 #include <vector>
 
+#include <cpuid.h>
 #include <xflens/cxxblas/cxxblas.cxx>
 #include <xtensor-blas/xblas_config.hpp>
 
@@ -141,7 +142,11 @@ void parallel_exact_gemm(std::int64_t n, std::int64_t m, std::int64_t k, Matrix<
 }  // namespace
 
 bool bfloat16_is_slower() {
-  static bool const slower = !has_amx() && __builtin_cpu_is("intel") && __builtin_cpu_supports("avx512fp16");
+  static bool const slower = [] {
+    unsigned a = 0, b = 0, c = 0, d = 0;  // __builtin_cpu_supports() of clang 14 has no avx512fp16, which came with Sapphire Rapids
+    bool const avx512fp16 = __get_cpuid_count(7, 0, &a, &b, &c, &d) != 0 && (d >> 23 & 1) != 0;
+    return !has_amx() && __builtin_cpu_is("intel") && avx512fp16;
+  }();
   return slower;
 }
 

@@ -157,8 +157,9 @@ namespace {
 /// A formula and the same by broadcasting: every letter an axis, multiplied, then summed.
 Sample einsum_sample(char const* formula, std::vector<Shape> const& shapes) {
   auto const reference = [formula](std::vector<Tensor> const& x) {
-    auto const [letters, output] = parsed(formula);
-    std::string all = output;
+    Formula const whole = parsed(formula);
+    auto const& letters = whole.operands;  // clang 14 captures no structured bindings
+    std::string all = whole.output;
     for (std::string const& operand : letters) all += letters_where(operand, [&](char c) { return !has(all, c); });
     Tensor y;
     for (std::size_t i = 0; i < x.size(); ++i) {
@@ -169,7 +170,7 @@ Sample einsum_sample(char const* formula, std::vector<Shape> const& shapes) {
       y = y.defined() ? y * aligned : aligned;
     }
     Axes axes;
-    for (std::size_t axis = output.size(); axis < all.size(); ++axis) axes.push_back(static_cast<std::int64_t>(axis));
+    for (std::size_t axis = whole.output.size(); axis < all.size(); ++axis) axes.push_back(static_cast<std::int64_t>(axis));
     return axes.empty() ? y : sum(y, axes);
   };
   std::vector<SampleInput> inputs;

@@ -104,7 +104,7 @@ std::vector<Variant> chosen(std::vector<std::string> const& names) {
     for (auto const& part : variant.parts()) known.push_back(part);
   }
   std::ranges::sort(known);
-  known.erase(std::ranges::unique(known).begin(), known.end());
+  known.erase(std::unique(known.begin(), known.end()), known.end());
   for (auto const& name : names) expect_known("bench attention", name, known);
   std::erase_if(variants, [&](Variant const& variant) {
     auto const parts = variant.parts();

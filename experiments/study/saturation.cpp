@@ -46,13 +46,14 @@ double jacobian_times_keys(std::vector<float> const& weights, std::int64_t queri
   product.resize(weights.size());
   kernels::gemm<float>(n, n, width, 1, {keys, width}, {keys, width, true}, 0, gram.data(), n);
   kernels::gemm<float>(n, queries, n, 1, {gram.data(), n}, {weights.data(), queries}, 0, product.data(), queries);
+  float const *const w = weights.data(), *const wk = product.data(), *const kk = gram.data();
   Doubles total(0.0);
   for (std::int64_t i = 0; i < queries; i += lanes) {
     Doubles centre(0.0);
-    for (std::int64_t j = 0; j < n; ++j) centre += load(&weights[j * queries + i]) * load(&product[j * queries + i]);
+    for (std::int64_t j = 0; j < n; ++j) centre += load(w + j * queries + i) * load(wk + j * queries + i);
     for (std::int64_t j = 0; j < n; ++j) {
-      Doubles const p = load(&weights[j * queries + i]), inner = load(&product[j * queries + i]);
-      total += p * p * (Doubles(gram[j * n + j]) - inner - inner + centre);
+      Doubles const p = load(w + j * queries + i), inner = load(wk + j * queries + i);
+      total += p * p * (Doubles(kk[j * n + j]) - inner - inner + centre);
     }
   }
   return xsimd::hadd(total);

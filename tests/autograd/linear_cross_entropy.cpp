@@ -191,7 +191,7 @@ TEST_SUITE("linear_cross_entropy") {
     std::vector<std::int64_t> tokens;
     for (std::int64_t i = 0; i < 300; ++i) tokens.push_back(i % 5);
     Tensor const read = Tensor::of(tokens, {2, 150});
-    std::ranges::rotate(tokens, tokens.begin() + 3);
+    std::rotate(tokens.begin(), tokens.begin() + 3, tokens.end());
     tokens[8] = -1;
     Tensor const wanted = Tensor::of(tokens, {2, 150});
     auto const tied = [&](bool blocks) {

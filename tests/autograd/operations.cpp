@@ -179,7 +179,9 @@ TEST_SUITE("operations") {
   TEST_CASE("kernels agree with their references") {
     for_each_draw(3, [](OperationCheck const& operation, Sample const& sample, std::vector<Tensor> const& inputs) {
       if (!sample.reference) return;
-      for (auto const& [dtype, tolerance] : {std::pair{DType::float64, 1e-12}, std::pair{DType::float32, 1e-5}}) {
+      for (auto const& each : {std::pair{DType::float64, 1e-12}, std::pair{DType::float32, 1e-5}}) {
+        auto const& dtype = each.first;
+        auto const& tolerance = each.second;
         INFO(to_string(dtype));
         check_agree(value_and_gradients(sample.call, inputs, dtype, operation.differentiable),
                     value_and_gradients(sample.reference, inputs, dtype, operation.differentiable), tolerance);
@@ -281,7 +283,9 @@ TEST_SUITE("operations") {
         {"cross_entropy", [&] { return cross_entropy(x, places, 0.1); }},
         {"dropout", [&] { return dropout(x, 0.3, stream); }},
     };
-    for (auto const& [name, call] : calls) {
+    for (auto const& each : calls) {
+      auto const& name = each.first;
+      auto const& call = each.second;
       INFO(name);
       Tensor one, two;
       {

@@ -157,7 +157,7 @@ TEST_SUITE("random") {
   TEST_CASE("normals: draws in bulk are the draws, bit for bit, wherever a batch begins and ends, also across 2³²") {
     Stream const stream(7, "normals");
     std::uint64_t const first = (std::uint64_t{1} << 32) - 21;
-    for (std::size_t const length : {0, 1, 2, 7, 15, 16, 17, 45}) {
+    for (std::size_t const length : {0U, 1U, 2U, 7U, 15U, 16U, 17U, 45U}) {
       for (std::uint64_t begin = first; begin < first + 17; ++begin) {
         std::vector<double> values(length + 1, 99);
         stream.normals(begin, {values.data(), length});

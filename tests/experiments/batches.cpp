@@ -108,7 +108,9 @@ TEST_SUITE("batches") {
         {{{"inputs", x}, {"targets", x}, {"source", x}, {"source_lengths", x}},
          "'source_lengths' has shape [2, 4, 3] instead of [steps, rows]"},
     };
-    for (auto const& [tensors, message] : cases) {
+    for (auto const& each : cases) {
+      auto const& tensors = each.first;
+      auto const& message = each.second;
       CAPTURE(message);
       save_safetensors(path, tensors);
       CHECK_THROWS_WITH_AS(open(path, 9), doctest::Contains((path.string() + ": " + message).c_str()), FileError);

@@ -146,7 +146,9 @@ TEST_SUITE("catalogue") {
         {head + "  text: {url: [u]}\n", "c.yaml:4:15: url must be a text"},
         {"a: \xff", "c.yaml:1:4: byte 0xff is not UTF-8"},
     };
-    for (auto const& [text, message] : cases) {
+    for (auto const& each : cases) {
+      auto const& text = each.first;
+      auto const& message = each.second;
       CAPTURE(text);
       CHECK_THROWS_WITH_AS(read_catalogue(text, "c.yaml"), doctest::Contains(message.c_str()), FileError);
     }

@@ -284,7 +284,9 @@ void compare_trajectory(fs::path const& folder, std::string const& dtype, double
   REQUIRE(found.size() == expected.size());
   for (std::size_t i = 0; i < expected.size(); ++i) {
     CHECK(found[i]["step"] == expected[i]["step"]);
-    for (auto const& [key, bound] : std::map<std::string, double>{{"loss", loss_bound}, {"grad_norm", norm_bound}, {"lr", 1e-12}}) {
+    for (auto const& each : std::map<std::string, double>{{"loss", loss_bound}, {"grad_norm", norm_bound}, {"lr", 1e-12}}) {
+      auto const& key = each.first;
+      auto const& bound = each.second;
       double const error = std::abs(found[i][key].get<double>() / expected[i][key].get<double>() - 1);
       CHECK_MESSAGE(error <= bound, "step " << i << ", " << key << ": off by " << error);
       if (dtype == "float64" && !(error <= tally().worst)) tally().worst = error;

@@ -235,7 +235,9 @@ rules:
         {"start: S\nfeatures: {n: [a, m], m: [b]}\nrules: {S: a}", "g.yaml:2:23: 'm' is both a feature and a value"},
         {"start: S\nfeatures: 3\nrules: {S: a}", "g.yaml:2:11: features must be keys with values"},
     };
-    for (auto const& [text, message] : cases) {
+    for (auto const& each : cases) {
+      auto const& text = each.first;
+      auto const& message = each.second;
       CAPTURE(text);
       CHECK_THROWS_WITH_AS(grammar(text), doctest::Contains(message.c_str()), FileError);
     }
@@ -444,7 +446,9 @@ rules:
     CHECK(groups.names.front() == "agreement.distance1");
     CHECK(groups.names.back() == "agreement.distance17+");
     REQUIRE(groups.categories.size() == static_cast<std::size_t>(data.vocabulary()));
-    for (auto const& [word, value] : std::map<std::string, std::int64_t>{{"sings", 0}, {"sing", 1}, {"king", -1}, {"do", -1}}) {
+    for (auto const& each : std::map<std::string, std::int64_t>{{"sings", 0}, {"sing", 1}, {"king", -1}, {"do", -1}}) {
+      auto const& word = each.first;
+      auto const& value = each.second;
       CAPTURE(word);
       CHECK(groups.categories[static_cast<std::size_t>(data.encode(word)->back())] == value);
     }

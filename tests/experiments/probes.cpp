@@ -27,7 +27,9 @@ using Vector = std::vector<double>;
 
 Values by_name(Row const& row) {
   Values result;
-  for (auto const& [name, value] : row.values) {
+  for (auto const& each : row.values) {
+    auto const& name = each.first;
+    auto const& value = each.second;
     CHECK_MESSAGE(!result.contains(name), name << " is recorded twice");
     result[name] = value;
   }
@@ -220,7 +222,9 @@ std::size_t lines(fs::path const& file) {
 }
 
 void check_equal(std::map<std::string, std::string> const& found, std::map<std::string, std::string> const& expected) {
-  for (auto const& [name, content] : expected) {
+  for (auto const& each : expected) {
+    auto const& name = each.first;
+    auto const& content = each.second;
     REQUIRE_MESSAGE(found.contains(name), name << " is missing");
     CHECK_MESSAGE((found.at(name) == content), name << " differs");
   }
@@ -444,7 +448,11 @@ TEST_SUITE("probes") {
             Trainer const trainer(loaded, true);
             auto const found = looked_at(trainer, loaded.settings);
             CHECK(found.size() == 6 * 2 + 2 + 2 * 4 + 1 + 2);
-            for (auto const& [name, value] : found) CHECK_MESSAGE(std::isfinite(value), name);
+            for (auto const& each : found) {
+              auto const& name = each.first;
+              auto const& value = each.second;
+              CHECK_MESSAGE(std::isfinite(value), name);
+            }
           }
         }
       }

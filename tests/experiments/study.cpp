@@ -211,7 +211,9 @@ TEST_SUITE("study") {
         ++count;
       }
     }
-    for (auto const& [distribution, sum] : squares) {
+    for (auto const& each : squares) {
+      auto const& distribution = each.first;
+      auto const& sum = each.second;
       CAPTURE(distribution);
       CHECK(sum.first / sum.second > 0.5);
       CHECK(sum.first / sum.second < 1.8);

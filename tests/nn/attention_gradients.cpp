@@ -234,7 +234,9 @@ TEST_SUITE("attention_gradients") {
 
   TEST_CASE("the kernels are the reference, in value and first derivatives") {
     for_each_problem("kernels", [](Problem const& problem) {
-      for (auto const& [dtype, tolerance] : {std::pair{DType::float64, 1e-12}, std::pair{DType::float32, 5e-5}}) {
+      for (auto const& each : {std::pair{DType::float64, 1e-12}, std::pair{DType::float32, 5e-5}}) {
+        auto const& dtype = each.first;
+        auto const& tolerance = each.second;
         INFO(to_string(dtype));
         auto const found = value_and_gradients(problem.call(), problem.inputs, dtype);
         auto const expected = value_and_gradients([&](Tensors const& x) { return problem.reference(x); }, problem.inputs, dtype);
@@ -470,7 +472,9 @@ TEST_SUITE("attention_gradients") {
       double slope;
     };
     for (bool const by_kernel : {true, false}) {
-      for (auto const& [align, slope] : {Expected{"softmax", 0.5}, {"local_m", 0.5}, {"sparsemax", 1}, {"entmax15", std::sqrt(0.5)}}) {
+      for (auto const& each : {Expected{"softmax", 0.5}, {"local_m", 0.5}, {"sparsemax", 1}, {"entmax15", std::sqrt(0.5)}}) {
+        auto const& align = each.align;
+        auto const& slope = each.slope;
         CAPTURE(align);
         Row const one("dot", align, 1e4, {1, -1, 0.5});
         CHECK(one.weights(by_kernel) == std::vector<double>{1, 0, 0});

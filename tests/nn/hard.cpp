@@ -281,7 +281,9 @@ TEST_SUITE("hard") {
     Numbers const g = one_gradient(made, estimator, 1, training(0), &loss);
     // By finite differences of the expected loss itself, in every parameter.
     std::size_t i = 0;
-    for (auto [name, parameter] : made.parameters->all()) {
+    for (auto const& each : made.parameters->all()) {
+      auto const& name = each.first;
+      Tensor parameter = each.second;
       CAPTURE(name);
       auto const values = parameter.mutable_data<double>();
       for (double& value : values) {
@@ -520,11 +522,13 @@ TEST_SUITE("hard") {
     struct Variant {
       std::string estimator, baseline;
     };
-    for (auto const& [name, baseline] : {Variant{"reinforce", "moving_average"},
-                                         {"reinforce", "leave_one_out"},
-                                         {"reinforce", "self_critic"},
-                                         {"straight_through", ""},
-                                         {"gumbel", ""}}) {
+    for (auto const& each : {Variant{"reinforce", "moving_average"},
+                             {"reinforce", "leave_one_out"},
+                             {"reinforce", "self_critic"},
+                             {"straight_through", ""},
+                             {"gumbel", ""}}) {
+      auto const& name = each.estimator;
+      auto const& baseline = each.baseline;
       CAPTURE(name);
       CAPTURE(baseline);
       AttentionSettings settings = hard(name, baseline);
