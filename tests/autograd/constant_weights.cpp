@@ -8,9 +8,9 @@
 #include <doctest/doctest.h>
 
 #include "autograd/operations.hpp"
-#include "autograd/parallel.hpp"
 #include "autograd/products.hpp"
 #include "autograd/random.hpp"
+#include "tests/threads.hpp"
 
 TEST_SUITE("constant_weights") {
   using namespace heed;
@@ -19,15 +19,9 @@ TEST_SUITE("constant_weights") {
 
   constexpr Products bfloat16{Products::Library::openblas, true};
 
-  struct ThreadsAsBefore {
-    ~ThreadsAsBefore() { set_threads(before); }
-    int before = threads();
-  };
-
   }  // namespace
 
   TEST_CASE("rounded once, they give a row the bits of weights rounded as they are read" * doctest::skip(!has_bfloat16())) {
-    ThreadsAsBefore const as_before;
     WithProducts const chosen(bfloat16);
     std::vector<std::pair<std::int64_t, std::int64_t>> const sizes{{1, 1},   {3, 15},   {5, 17},    {19, 32},
                                                                    {64, 33}, {65, 128}, {403, 300}, {1500, 70}};
@@ -49,7 +43,7 @@ TEST_SUITE("constant_weights") {
       };
       auto const wanted = results();
       for (int const count : {1, 2, 3}) {
-        set_threads(count);
+        Threads const some(count);
         ConstantWeights weights;
         auto const before = product_flops();
         ConstantWeights::Use const use(weights);

@@ -17,8 +17,8 @@
 #include "autograd/kernels/gemm_onednn.hpp"
 #include "autograd/kernels/gemm_tiles.hpp"
 #include "autograd/operations.hpp"
-#include "autograd/parallel.hpp"
 #include "autograd/random.hpp"
+#include "tests/threads.hpp"
 
 using namespace heed;
 
@@ -127,11 +127,6 @@ float to_bfloat16(float x) {
   return std::bit_cast<float>(static_cast<std::uint32_t>(rounded) << 16);
 }
 
-struct ThreadsAsBefore {
-  ~ThreadsAsBefore() { set_threads(before); }
-  int before = threads();
-};
-
 template <class Body>
 void for_cases(Body const& body) {
   float plain = 0;  // beta, by turns
@@ -230,7 +225,6 @@ TEST_SUITE("products") {
   }
 
   TEST_CASE("a bias's gradient comes with the product for the input's, whoever makes that and on however many threads") {
-    ThreadsAsBefore const as_before;
     std::vector<Products> all{openblas, onednn};
     if (has_bfloat16()) all.push_back(bfloat16);
     for (Products const& how : all) {
@@ -243,7 +237,7 @@ TEST_SUITE("products") {
         Tensor const dy = Tensor::normal({size.n, size.k}, Stream(1, "dy"), DType::float32);
         auto const wanted = sum(dy.to(DType::float64), {0});
         for (int const count : {1, 2, 3}) {
-          set_threads(count);
+          Threads const some(count);
           x.set_requires_grad(), w.set_requires_grad(), bias.set_requires_grad();
           auto const gradients = grad({linear(x, w, bias)}, {x, w, bias}, {dy});
           for (std::int64_t j = 0; j < size.k; ++j)
@@ -303,17 +297,15 @@ TEST_SUITE("products") {
   TEST_CASE("a row's product has the same bits on however many threads, which read the matrix in parts and streams of their own") {
     Tensor const x = Tensor::normal({1, 300}, Stream(1, "x"), DType::float32);
     Tensor const w = Tensor::normal({603, 300}, Stream(1, "w"), DType::float32);
-    ThreadsAsBefore const as_before;
-    set_threads(1);
+    Threads const one(1);
     auto const alone = linear(x, w, {}).to_vector();
     for (int const count : {2, 3}) {
-      set_threads(count);
+      Threads const some(count);
       CHECK(linear(x, w, {}).to_vector() == alone);
     }
   }
 
   TEST_CASE("a layer has the same bits on however many threads, which share its rows as they come to them") {
-    ThreadsAsBefore const as_before;
     std::vector<Products> all{openblas};
     if (kernels::has_amx() || kernels::bfloat16_is_slower()) all.push_back(bfloat16);
     for (Products const& how : all) {
@@ -330,10 +322,10 @@ TEST_SUITE("products") {
           auto const gradients = grad({y}, {x, w}, {dy});
           return std::vector{y.to_vector(), gradients[0].to_vector(), gradients[1].to_vector()};
         };
-        set_threads(1);
+        Threads const one(1);
         auto const alone = results();
         for (int const count : {2, 3}) {
-          set_threads(count);
+          Threads const some(count);
           CHECK(results() == alone);
         }
       }
