@@ -57,36 +57,17 @@ struct Pending {
 };
 using Frontier = std::map<std::uint64_t, Pending, std::greater<>>;
 
-/// The sums at the inputs of the node that is being walked over.
-class FrontierSums : public Sums {
- public:
-  explicit FrontierSums(Frontier& frontier) : frontier_(frontier) {}
-  void begin(Node const& node) {
-    node_ = &node;
-    taken_ = 0;
-  }
-  Tensor take(std::size_t i) override {
-    NodePointer const& input = node_->inputs[i].node();
-    if (!input || i >= 32) return {};
-    auto const found = frontier_.find(input->sequence);
-    if (found == frontier_.end() || !found->second.gradient.defined()) return {};
-    Tensor& sum = found->second.gradient;
-    if (!sum.sole_owner()) sum = sum.clone();  // added to all the same: who else holds an array must not change how sums are rounded
-    taken_ |= 1U << i;
-    return sum;
-  }
-  /// Whether the rule has taken the sum of input i, and so added to it.
-  bool taken(std::size_t i) const { return i < 32 && (taken_ >> i & 1U) != 0; }
-
- private:
-  Frontier& frontier_;
-  Node const* node_ = nullptr;
-  std::uint32_t taken_ = 0;
-};
+/// The gradient of input 0 so far, for a rule to add to; null if there is none.
+Tensor* sum_so_far(Frontier& frontier, Node const& node) {
+  auto const found = frontier.find(node.inputs[0].node()->sequence);
+  if (found == frontier.end()) return nullptr;
+  Tensor& sum = found->second.gradient;
+  if (!sum.sole_owner()) sum = sum.clone();  // added to all the same: who else holds an array must not change how sums are rounded
+  return &sum;
+}
 
 void walk(std::vector<Tensor> const& outputs, std::vector<Tensor> seeds, Goal& goal) {
   Frontier pending;
-  FrontierSums sums(pending);
   auto const reach = [&](NodePointer const& node, Tensor const& gradient) {
     Pending& entry = pending[node->sequence];
     if (!entry.node) entry.node = node;
@@ -124,16 +105,16 @@ void walk(std::vector<Tensor> const& outputs, std::vector<Tensor> seeds, Goal& g
     }
     if (!any) continue;
     for (std::size_t i = 0; i < node.inputs.size() && i < 32; ++i) {
-      if ((node.dropped >> i & 1U) != 0) node.inputs[i] = remade(node.inputs[i]);
+      if ((node.recomputed >> i & 1U) != 0) node.inputs[i] = recomputed(node.inputs[i]);
     }
-    node.dropped = 0;
+    node.recomputed = 0;
     Tensor output = node.output;
     if (recording()) output.set_node(current.node);
+    Tensor* const into = node.adds && wanted[0] && !recording() ? sum_so_far(pending, node) : nullptr;
     std::vector<Tensor> gradients;
     {
       Part const part(node);
-      sums.begin(node);
-      gradients = node.rule({current.gradient, node.inputs, output, wanted, recording() ? nullptr : &sums});
+      gradients = node.rule({current.gradient, node.inputs, output, wanted, into});
     }
     if (gradients.size() != node.inputs.size())
       throw Error(
@@ -149,7 +130,7 @@ void walk(std::vector<Tensor> const& outputs, std::vector<Tensor> seeds, Goal& g
     for (std::size_t i = 0; i < gradients.size(); ++i) {
       if (!wanted[i] || !gradients[i].defined()) continue;
       if (anomaly_mode()) check_finite(gradients[i], "the gradient of " + describe(node));
-      if (sums.taken(i)) continue;  // it is in the sum already
+      if (i == 0 && into != nullptr) continue;  // it is in the sum already
       Tensor gradient = fitted(std::move(gradients[i]), sources[i]);
       reach(sources[i].node(), gradient);
     }

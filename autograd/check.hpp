@@ -56,6 +56,13 @@ struct OperationCheck {
   bool differentiable = true;
 };
 
+/// The check of a function of one tensor, with samples over [low, high).
+OperationCheck unary_check(std::string name, std::string formula, Tensor (*function)(Tensor const&), double low = -2, double high = 2);
+
+/// The check of a function of two tensors, over shapes that broadcast, with samples over the ranges given for each.
+OperationCheck binary_check(std::string name, std::string formula, Tensor (*function)(Tensor const&, Tensor const&),
+                            SampleInput a = {{}, -2, 2}, SampleInput b = {{}, -2, 2}, bool differentiable = true);
+
 /// Makes an operation known to the suite: a static object beside its definition.
 struct Registered {
   explicit Registered(OperationCheck check);

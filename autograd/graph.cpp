@@ -18,7 +18,7 @@ namespace {
 thread_local bool recording_now = true;
 thread_local bool anomaly_now = false;
 thread_local std::string const* part_now = nullptr;
-std::int64_t remake_from = std::int64_t{2} << 20;
+std::int64_t recompute_from = std::int64_t{2} << 20;
 
 std::uint64_t next_sequence() {
   static std::atomic<std::uint64_t> counter{0};
@@ -81,7 +81,7 @@ Node::~Node() {
 
 void Node::consume() {
   rule = nullptr;
-  remake = nullptr;
+  recompute = nullptr;
   inputs.clear();
   output = {};
   consumed = true;
@@ -107,36 +107,47 @@ Tensor record(char const* operation, std::vector<Tensor> inputs, Tensor value, K
   auto node = std::make_shared<Node>(operation);
   for (std::size_t i = 0; i < inputs.size(); ++i) {
     bool const kept = (keep.inputs >> std::min<std::size_t>(i, 31) & 1U) != 0;  // the last bit is all further inputs'
-    bool const dropped = kept && i < 32 && inputs[i].node() && inputs[i].node()->remake;
-    if (dropped) node->dropped |= 1U << i;
-    if (!kept || dropped) inputs[i] = inputs[i].hollow();
+    bool const recomputed = kept && i < 32 && inputs[i].node() && inputs[i].node()->recompute;
+    if (recomputed) node->recomputed |= 1U << i;
+    if (!kept || recomputed) inputs[i] = inputs[i].hollow();
   }
   node->inputs = std::move(inputs);
   node->output = keep.output ? value.detach() : value.detach().hollow();
   node->rule = std::move(rule);
+  node->adds = keep.sum;
   node->rule_given = true;
   value.set_node(std::move(node));
   return value;
 }
 
-std::int64_t remake_bytes() { return remake_from; }
-void set_remake_bytes(std::int64_t bytes) { remake_from = bytes; }
+std::int64_t recompute_bytes() { return recompute_from; }
+void set_recompute_bytes(std::int64_t bytes) { recompute_from = bytes; }
 
-Tensor remakeable(Tensor value, Remake remake) {
-  bool const large = value.elements() * static_cast<std::int64_t>(bytes_of(value.dtype())) >= remake_from;
-  if (large && value.node() && !value.node()->is_leaf()) value.node()->remake = std::move(remake);
+Tensor recomputable(Tensor value, Recompute recompute) {
+  bool const large = value.elements() * static_cast<std::int64_t>(bytes_of(value.dtype())) >= recompute_from;
+  if (large && value.node() && !value.node()->is_leaf()) value.node()->recompute = std::move(recompute);
   return value;
 }
 
-Tensor remade(Tensor const& hollow) {
-  Node& maker = *hollow.node();
-  if (!maker.output.defined()) {
+Tensor recomputed(Tensor const& hollow) {
+  std::vector<Node*> wanted{hollow.node().get()};
+  while (!wanted.empty()) {
+    Node& maker = *wanted.back();
+    if (maker.output.defined()) {
+      wanted.pop_back();
+      continue;
+    }
+    auto const before = wanted.size();
     std::vector<Tensor> inputs;
-    for (std::size_t i = 0; i < maker.inputs.size(); ++i)
-      inputs.push_back((i < 32 && (maker.dropped >> i & 1U) != 0 ? remade(maker.inputs[i]) : maker.inputs[i]).detach());
-    maker.output = maker.remake(inputs);
+    for (std::size_t i = 0; i < maker.inputs.size(); ++i) {
+      Tensor const& input = maker.inputs[i];
+      bool const from_node = i < 32 && (maker.recomputed >> i & 1U) != 0;
+      if (from_node && !input.node()->output.defined()) wanted.push_back(input.node().get());
+      inputs.push_back(from_node ? input.node()->output : input.detach());
+    }
+    if (wanted.size() == before) maker.output = maker.recompute(inputs);
   }
-  Tensor result = maker.output;
+  Tensor result = hollow.node()->output;
   result.set_node(hollow.node());
   return result;
 }

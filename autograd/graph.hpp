@@ -92,27 +92,18 @@ class Part {
 
 // ---------------------------------------------------------------- for operations
 
-/// The gradients that a walk is still summing, as a rule may look at them.
-class Sums {
- public:
-  virtual ~Sums() = default;
-  /// See Step::sum_so_far().
-  virtual Tensor take(std::size_t i) = 0;
-};
-
 /// What a derivative rule is given. Inputs and output that the operation did not ask to keep have shape and dtype, but no elements.
 struct Step {
   Tensor const& dy;
   std::vector<Tensor> const& inputs;
   Tensor const& y;
   std::vector<bool> const& wanted;
-  Sums* sums = nullptr;
+  /// For operations that ask for it (Keep::sum): what others have given to input 0's gradient so far, to which the rule adds its own in
+  /// place, giving back the same array; null where there is nothing yet, or the walk records.
+  Tensor* into = nullptr;
 
   Tensor const& x(std::size_t i = 0) const { return inputs[i]; }
   bool wants(std::size_t i) const { return wanted[i]; }
-  /// What others have given to input i's gradient so far. A rule that asks for it adds its own in place, if it is defined, and returns it;
-  /// undefined where there is nothing yet, or the walk records.
-  Tensor sum_so_far(std::size_t i) const { return sums != nullptr ? sums->take(i) : Tensor(); }
 };
 
 /// Gradients with respect to the inputs, in order; an undefined one means zero. A gradient of a broadcast shape is summed to its input's
@@ -120,14 +111,15 @@ struct Step {
 /// differentiated themselves when the walk records (recording() is true).
 using Rule = std::function<std::vector<Tensor>(Step const&)>;
 
-/// What a rule needs of its operation: bit i for input i, and the output.
+/// What a rule needs of its operation: bit i for input i, the output, and whether it adds to Step::into.
 struct Keep {
   unsigned inputs = 0;
   bool output = false;
+  bool sum = false;
 };
 inline constexpr Keep keep_nothing{};
-inline constexpr Keep keep_inputs{~0U, false};
-inline constexpr Keep keep_output{0U, true};
+inline constexpr Keep keep_inputs{.inputs = ~0U};
+inline constexpr Keep keep_output{.output = true};
 
 /// Whether record() has anything to do for an operation on these: one of them wants a gradient and that is recorded, or values are checked.
 /// The operations that decoding consists of ask before they gather what a node would hold, a third of a token's time beside its products.
@@ -145,14 +137,15 @@ Tensor record_fused(char const* operation, std::vector<Tensor> inputs, Tensor va
                     std::function<Tensor(std::vector<Tensor> const&)> reference);
 
 /// An operation's value again from its inputs, bit for bit.
-using Remake = std::function<Tensor(std::vector<Tensor> const& inputs)>;
+using Recompute = std::function<Tensor(std::vector<Tensor> const& inputs)>;
 
-/// Marks `value` as cheaper to make again than to keep, if it is of remake_bytes() or more: operations that use it do not hold it for their
-/// derivative, but have it made again in the backward walk. For what is one pass over inputs that are kept anyway (norms, activations).
-Tensor remakeable(Tensor value, Remake remake);
+/// Marks `value` as cheaper to recompute than to keep, if it is of recompute_bytes() or more: operations that use it do not hold it for
+/// their derivative, but have it recomputed in the backward walk. For what is one pass over inputs that are kept anyway (norms,
+/// activations).
+Tensor recomputable(Tensor value, Recompute recompute);
 /// From how many bytes on; 2 MiB unless set: less stays in the processor's cache, where keeping costs nothing.
-std::int64_t remake_bytes();
-void set_remake_bytes(std::int64_t bytes);
+std::int64_t recompute_bytes();
+void set_recompute_bytes(std::int64_t bytes);
 
 /// Number of operations on the longest path of the graph behind `output` (0 for a leaf): the sequential depth of a computation.
 std::int64_t critical_path(Tensor const& output);

@@ -5,6 +5,7 @@
 #include <atomic>
 #include <bit>
 #include <cstdlib>
+#include <memory>
 #include <mutex>
 #include <utility>
 #include <vector>
@@ -21,7 +22,8 @@ namespace heed {
 struct alignas(64) Buffer::Block {
   std::atomic<std::int64_t> references;
   std::size_t capacity;
-  bool resident;  ///< false: the system has its pages back, or has never given them
+  bool resident;             ///< false: the system has its pages back, or has never given them
+  bool holds_owner = false;  ///< what it holds is a shared_ptr to memory that is not the pool's
   std::byte* data() { return reinterpret_cast<std::byte*>(this + 1); }
 };
 
@@ -161,18 +163,28 @@ void release_idle_memory() {
   }
 }
 
+Buffer::Buffer(std::shared_ptr<void> owner) : Buffer(sizeof(owner)) {
+  new (block_->data()) std::shared_ptr<void>(std::move(owner));
+  block_->holds_owner = true;
+}
+
 Buffer::Buffer(std::size_t bytes) : block_(Pool::instance().take(bytes)) { retain(); }
 
 std::byte* Buffer::data() const { return block_ != nullptr ? block_->data() : nullptr; }
 
-bool Buffer::sole_owner() const { return block_ != nullptr && block_->references.load(std::memory_order_acquire) == 1; }
+bool Buffer::sole_owner() const {
+  return block_ != nullptr && !block_->holds_owner && block_->references.load(std::memory_order_acquire) == 1;
+}
 
 void Buffer::retain() const {
   if (block_ != nullptr) count(block_->references, 1);
 }
 
 void Buffer::release() {
-  if (block_ != nullptr && count(block_->references, -1) == 1) Pool::instance().give_back(block_);
+  if (block_ != nullptr && count(block_->references, -1) == 1) {
+    if (std::exchange(block_->holds_owner, false)) std::destroy_at(reinterpret_cast<std::shared_ptr<void>*>(block_->data()));
+    Pool::instance().give_back(block_);
+  }
   block_ = nullptr;
 }
 

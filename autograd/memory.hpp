@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <utility>
 
 namespace heed {
@@ -26,6 +27,8 @@ class Buffer {
  public:
   Buffer() = default;
   explicit Buffer(std::size_t bytes);
+  /// Stands for memory that is not the pool's: holds `owner` as long as there is a reference. Its own data() is not that memory.
+  explicit Buffer(std::shared_ptr<void> owner);
   Buffer(Buffer const& other) : block_(other.block_) { retain(); }
   Buffer(Buffer&& other) noexcept : block_(std::exchange(other.block_, nullptr)) {}
   Buffer& operator=(Buffer other) noexcept {
@@ -36,6 +39,7 @@ class Buffer {
 
   explicit operator bool() const { return block_ != nullptr; }
   std::byte* data() const;
+  /// Whether nobody else can see the memory; never of what is not the pool's.
   bool sole_owner() const;
 
  private:

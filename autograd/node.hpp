@@ -27,8 +27,9 @@ class Node {
   std::vector<Tensor> inputs;  ///< as given, arrays dropped where the rule does not need them
   Tensor output;               ///< the value without a node, array dropped likewise
   Rule rule;
-  Remake remake;              ///< where the output is made again rather than kept by what comes of it
-  std::uint32_t dropped = 0;  ///< bit i: input i's array is not kept here, but remade by its node
+  Recompute recompute;           ///< where the output is recomputed rather than kept by what comes of it
+  std::uint32_t recomputed = 0;  ///< bit i: input i's array is not kept here, but recomputed by its node
+  bool adds = false;             ///< the rule adds to Step::into
   bool rule_given = false;
   bool consumed = false;
   Tensor gradient;  ///< leaves: what backward() has accumulated
@@ -38,8 +39,9 @@ class Node {
 /// "tanh in blocks.0.mlp".
 std::string describe(Node const& node);
 
-/// The array of a dropped input again: made once, then held by its node until that is consumed.
-Tensor remade(Tensor const& hollow);
+/// The array of a tensor that nobody kept, after those that it is made of: each is recomputed once, then held by its node until that is
+/// consumed. Iterative, like the walk.
+Tensor recomputed(Tensor const& hollow);
 
 /// x as the output of an operation of its own: where a walk inside a rule ends.
 Tensor alias(Tensor const& x);

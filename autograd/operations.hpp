@@ -13,6 +13,8 @@
 /// real inputs, and throw Error naming the operation and the shapes. Negative axes count from the end.
 namespace heed {
 
+class RoundedWeights;
+
 // ---------------------------------------------------------------- elementwise (ops/elementwise.cpp, ops/activation.cpp, ops/compare.cpp)
 
 Tensor add(Tensor const& a, Tensor const& b);
@@ -163,8 +165,9 @@ Tensor one_hot(Tensor const& index, std::int64_t classes, DType dtype);
 /// a [..., n, k] · b [..., k, m] with broadcast batch axes; a vector is a row on the left and a column on the right (NumPy's matmul).
 /// transpose_a / transpose_b: the last two axes are swapped first, without a copy.
 Tensor matmul(Tensor const& a, Tensor const& b, bool transpose_a = false, bool transpose_b = false);
-/// x [..., in] · weightᵀ + bias + residual: weight [out, in], bias [out] or undefined, residual [..., out] or undefined.
-Tensor linear(Tensor const& x, Tensor const& weight, Tensor const& bias, Tensor const& residual = {});
+/// x [..., in] · weightᵀ + bias + residual: weight [out, in], bias [out] or undefined, residual [..., out] or undefined. `rounded`:
+/// where a single row is multiplied in bfloat16, the weight is taken from there (autograd/rounded_weights.hpp).
+Tensor linear(Tensor const& x, Tensor const& weight, Tensor const& bias, Tensor const& residual = {}, RoundedWeights* rounded = nullptr);
 /// Einstein's sum of one or two operands: "bhnd,bhmd->bhnm". One letter an axis, no repeats within an operand.
 Tensor einsum(std::string const& formula, std::vector<Tensor> const& operands);
 /// x [B, C, H, W], weight [O, C, h, w], bias [O] or undefined → [B, O, (H + 2p − h)/stride + 1, …]: cross-correlation.
@@ -173,18 +176,28 @@ Tensor conv2d(Tensor const& x, Tensor const& weight, Tensor const& bias, std::in
 // ---------------------------------------------------------------- attention (ops/attention.cpp)
 
 /// Which keys a query may see. Query i stands at position offset + i and sees, if causal, the keys 0 … offset + i; of sequence b in any
-/// case only the first lengths[b] (int64 [B]; undefined: all).
+/// case only the first lengths[b] (int64 [B]; undefined: all). The queries of sequence b from i = query_lengths[b] on are padding and see
+/// nothing (int64 [B]; undefined: none is).
 struct Visibility {
   bool causal = false;
   Tensor lengths;
   std::int64_t offset = 0;
+  Tensor query_lengths = {};
 
+  /// How many sequences have lengths of their own: B, or 1 where all are alike.
+  std::int64_t sequences() const;
   /// How many keys query i of sequence b sees, of `keys` in all: they are the first so many.
   std::int64_t count(std::int64_t b, std::int64_t i, std::int64_t keys) const;
   /// 1 where a query sees a key, else 0: [B or 1, 1, queries, keys].
   Tensor mask(std::int64_t queries, std::int64_t keys, DType dtype) const;
   /// count() of every query: [B or 1, 1, queries, 1].
   Tensor counts(std::int64_t queries, std::int64_t keys, DType dtype) const;
+};
+
+/// Dropout of weights [B, H, n, m]: element (b, h, i, j) by draw ((b H + h) n + i) m + j of the stream, as dropout() does.
+struct WeightDropout {
+  double rate;
+  Stream stream;
 };
 
 /// What fused attention computes, beside the arrays that it is given.
@@ -198,13 +211,16 @@ struct AttentionForm {
   double window = 0;      ///< if > 0: keys at most so far from the query's centre, which is its own position unless centres are given
   bool gaussian = false;  ///< weights times exp(−(j − centre)²/(2 deviation²)), with centres
   double deviation = 1;
+  std::optional<WeightDropout> dropout = {};  ///< last, after the Gaussian
 };
 
-/// Per head, Σ_j a_ij v_j with a_i the softmax of the scores e_i over the visible keys inside the window; a row that sees nothing is zeros.
+/// Per head, Σ_j a_ij v_j with a_i the softmax of the scores e_i over the visible keys inside the window, times the Gaussian and dropout if
+/// the form has them; a row that sees nothing is zeros.
 /// query [B, n, H·d], key [B, m, H·d], value [B, m, H·d_v] → [B, n, H·d_v]; head h owns the elements h·d … (h+1)·d − 1.
 /// parameter: cosine's sharpness [H], additive's vector [H, d]; relative [H, n + m − 1]: added to e_ij at j − i + n − 1; centres
 /// [B, H, n, 1]. Each may be undefined. The kernel holds one block of scores at a time, never [B, H, n, m] (nor [n, m, d] for additive),
-/// and works in proportion to the window (Vaswani et al. 2017, Bahdanau et al. 2015, Luong et al. 2015; blocks as in Dao et al. 2022).
+/// draws dropout's mask again for the gradient, and works in proportion to the window (Vaswani et al. 2017, Bahdanau et al. 2015, Luong et
+/// al. 2015; blocks as in Dao et al. 2022).
 Tensor fused_attention(AttentionForm const& form, Tensor const& query, Tensor const& key, Tensor const& value, Tensor const& parameter = {},
                        Tensor const& relative = {}, Tensor const& centres = {});
 /// The same as a composition of simple operations.

@@ -1,7 +1,7 @@
-// The pool. Each thread begins with pieces of its own, the same of every such region, so that its caches hold what belongs to it, and then
-// takes from behind what others have not come to: a worker that another process keeps from running costs nothing but its help. Workers look
-// out for the next job for a while before they sleep, because the regions of a training step follow each other within microseconds, and no
-// longer than that, because other processes want the cores.
+// The pool, with work stealing. Each thread begins with pieces of its own, the same of every such region, so that its caches hold what
+// belongs to it, and then steals from the ends of the others': a worker that another process keeps from running costs nothing but its help.
+// Workers spin for a while before they sleep, because the regions of a training step follow each other within microseconds, and no longer
+// than that, because other processes want the cores.
 
 #include "autograd/parallel.hpp"
 
@@ -14,8 +14,7 @@
 #include <thread>
 #include <vector>
 
-#include <immintrin.h>
-
+#include "autograd/processor.hpp"
 #include "autograd/products.hpp"
 
 namespace heed {
@@ -29,12 +28,12 @@ thread_local int index_of_thread = 0;
 class Pieces {
  public:
   void assign(std::int64_t front, std::int64_t back) { both_ = packed(front, back); }
-  std::optional<std::int64_t> take(bool from_behind) {
+  /// The first of them, or, for a thief, the last.
+  std::optional<std::int64_t> take(bool steals) {
     for (std::uint64_t both = both_;;) {
       auto const front = static_cast<std::int64_t>(both >> 32), back = static_cast<std::int64_t>(both & 0xffffffff);
       if (front >= back) return {};
-      if (both_.compare_exchange_weak(both, from_behind ? packed(front, back - 1) : packed(front + 1, back)))
-        return from_behind ? back - 1 : front;
+      if (both_.compare_exchange_weak(both, steals ? packed(front, back - 1) : packed(front + 1, back))) return steals ? back - 1 : front;
     }
   }
 
@@ -48,7 +47,7 @@ class Pieces {
 /// Looks until it holds. Who is waited for may share this core: spinning on would keep it from finishing.
 template <class Condition>
 void wait_until(Condition const& holds) {
-  for (int look = 0; !holds(); ++look) look < 1000 ? _mm_pause() : std::this_thread::yield();
+  for (int look = 0; !holds(); ++look) look < 1000 ? pause() : std::this_thread::yield();
 }
 
 class Pool {
@@ -125,7 +124,7 @@ class Pool {
     detail::keep_libraries_single_threaded();
     std::uint64_t seen = 0;
     while (!stopping_) {
-      for (int look = 0; look < 2000 && generation_ == seen; ++look) _mm_pause();  // about 50 µs
+      for (int look = 0; look < 2000 && generation_ == seen; ++look) pause();  // about 50 µs
       generation_.wait(seen);
       seen = generation_;
       ++inside_;

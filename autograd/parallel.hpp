@@ -15,8 +15,8 @@ int thread_index();
 /// How [0, n) is cut.
 enum class Cut {
   whole,  ///< one stretch a thread, which depend on n and the number of threads only
-  fine,  ///< a few pieces for each thread, which takes them in order, and then what others have not come to from behind: nobody waits for a
-         ///< core that is slower or that another process wants. Results must not depend on who does what.
+  fine,   ///< a few pieces for each thread, which takes them in order and then steals from the ends of the others': nobody waits for a core
+          ///< that is slower or that another process wants. Results must not depend on who does what.
 };
 
 /// Runs body(begin, end) over [0, n) in parallel; inline when n elements of `cost` nanoseconds each are not worth waking the pool (about

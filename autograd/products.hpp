@@ -5,26 +5,20 @@
 
 namespace heed {
 
-/// How float32 matrices are multiplied; products of float64 are OpenBLAS's always. A choice of the user, never of a clock: the same
-/// settings give the same bits. Those of middling sizes are made by a kernel of our own (autograd/kernels/gemm_tiles.hpp) whichever
-/// library is chosen.
+/// How float32 matrices are multiplied. A choice of the user, never of a clock: the same settings give the same bits.
 struct Products {
-  /// onednn: by oneDNN where a fixed table of shapes says that it is faster (autograd/kernels/gemm_onednn.cpp), by OpenBLAS elsewhere.
-  enum class Library : std::uint8_t { openblas, onednn } library = Library::openblas;
-  /// Rounds the factors to bfloat16 (the nearest, ties to even) and sums their products in float32: by a kernel of our own where the
-  /// processor has AMX (autograd/kernels/gemm_amx.hpp), else by oneDNN's, which have twice float32's peak with AVX512_BF16, or, where that
-  /// is slower (bfloat16_is_slower(), autograd/kernels/gemm.hpp), as float32 numbers. A decoder's weights are rounded once
-  /// (autograd/constant_weights.hpp).
+  /// Rounds the factors to bfloat16 (the nearest, ties to even) and sums their products in float32: by AMX or AVX512_BF16 where the
+  /// processor has them, with up to sixteen times or twice float32's speed, else as float32 numbers, which have all of bfloat16's. A
+  /// decoder's weights are rounded once (autograd/rounded_weights.hpp).
   bool bfloat16 = false;
 };
 
-/// Sets it for the whole process; not while products are running. Throws Error for bfloat16 on a processor without AVX512_BF16.
+/// Sets it for the whole process; not while products are running.
 void set_products(Products wanted);
 Products products();
-/// Whether set_products() takes bfloat16 here.
-bool has_bfloat16();
-/// Who makes the large ones: "openblas", "onednn" or "amx".
-std::string products_by();
+/// How the factors of float32 products are multiplied here: "in float32", "in bfloat16 by AVX512_BF16", "in bfloat16 by AMX", or "in
+/// bfloat16, multiplied in float32".
+std::string factors_in_words();
 
 /// While it lives, products are made so; then as before.
 class WithProducts {
@@ -41,7 +35,8 @@ class WithProducts {
 /// Floating-point operations of all matrix products since the program began, those of other threads included: 2·n·m·k each.
 std::int64_t product_flops();
 
-/// The matrix libraries in use and the kernels that the first of them chose for this processor: "OpenBLAS 0.3.21 … Cooperlake".
+/// The library of float64's products, the kernels that it chose for this processor, and how float32's factors are multiplied: "OpenBLAS
+/// 0.3.21 … Cooperlake, factors in float32".
 std::string matrix_library();
 
 namespace detail {

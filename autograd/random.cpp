@@ -7,7 +7,7 @@
 #include <Random123/philox.h>
 
 #include "autograd/error.hpp"
-#include "autograd/kernels/rows.hpp"
+#include "autograd/kernels/simd.hpp"
 
 namespace heed {
 
@@ -48,16 +48,7 @@ struct Draws {
   alignas(64) std::array<std::uint64_t, together> low, high;
 };
 
-using Words = xsimd::batch<std::uint64_t>;
-
-/// The 64-bit products of the words' lower halves with m.
-Words multiply(Words const& a, std::uint64_t m) {
-#ifdef __AVX512F__
-  return _mm512_mul_epu32(a, Words(m));
-#else
-  return _mm256_mul_epu32(a, Words(m));
-#endif
-}
+using kernels::multiply_lower, kernels::Words;
 
 // Philox as block_of has it, a batch of counters at a time; tests hold the one against the other. Each of a block's four words is the lower
 // half of a 64-bit word. What is in the upper halves does not matter until the end.
@@ -74,7 +65,7 @@ Draws draws_from(std::uint64_t key, std::uint64_t first) {
   auto key0 = static_cast<std::uint32_t>(key), key1 = static_cast<std::uint32_t>(key >> 32);
   for (int round = 0; round < 10; ++round, key0 += PHILOX_W32_0, key1 += PHILOX_W32_1) {
     for (std::size_t k = 0; k < batches; ++k) {
-      Words const p = multiply(a[k], PHILOX_M4x32_0), q = multiply(c[k], PHILOX_M4x32_1);
+      Words const p = multiply_lower(a[k], PHILOX_M4x32_0), q = multiply_lower(c[k], PHILOX_M4x32_1);
       a[k] = (q >> 32) ^ b[k] ^ Words(key0);
       b[k] = q;
       c[k] = (p >> 32) ^ d[k] ^ Words(key1);
@@ -123,6 +114,15 @@ Stream Stream::child(std::uint64_t index) const { return Stream(mix(key_ + 0x9e3
 std::uint64_t Stream::bits(std::uint64_t i) const {
   auto const block = block_of(key_, i);
   return joined(block[0], block[1]);
+}
+
+void Stream::bits(std::uint64_t first, std::span<std::uint64_t> out) const {
+  for (; !out.empty(); first += together) {
+    Draws const draws = draws_from(key_, first);
+    std::size_t const count = std::min(out.size(), together);
+    std::copy_n(draws.low.begin(), count, out.begin());
+    out = out.subspan(count);
+  }
 }
 
 double Stream::uniform(std::uint64_t i) const { return unit(bits(i)); }

@@ -19,6 +19,8 @@ class Stream {
 
   /// 64 uniform bits.
   std::uint64_t bits(std::uint64_t i) const;
+  /// out[k] = bits(first + k), many at a time.
+  void bits(std::uint64_t first, std::span<std::uint64_t> out) const;
   /// Uniform in [0, 1), 53 bits.
   double uniform(std::uint64_t i) const;
   /// Standard normal: Box–Muller, √(−2 ln(1 − u)) cos(2πv) with u and v uniform, the two halves of draw i. To 4 ulp, by the

@@ -4,6 +4,7 @@
 #include <array>
 #include <numeric>
 #include <span>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -91,6 +92,15 @@ Tensor Tensor::of_shape(Shape const& shape, DType dtype) {
   Tensor result;
   result.shape_ = shape;
   result.dtype_ = dtype;
+  return result;
+}
+
+Tensor Tensor::at_memory(void* data, Shape const& shape, DType dtype, std::shared_ptr<void> owner) {
+  if (data == nullptr && shape.elements() > 0)
+    throw Error(fmt::format("tensor: no memory is given for the elements of {}", to_string(shape)));
+  Tensor result = of_shape(shape, dtype);
+  result.buffer_ = Buffer(std::move(owner));
+  result.data_ = data != nullptr ? static_cast<std::byte*>(data) : result.buffer_.data();
   return result;
 }
 

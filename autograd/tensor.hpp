@@ -37,6 +37,9 @@ class Tensor {
   static Tensor ones(Shape const& shape, DType dtype) { return full(shape, 1, dtype); }
   /// A shape and a dtype without elements: for counting what will be needed.
   static Tensor of_shape(Shape const& shape, DType dtype);
+  /// The elements at `data`, in row-major order, without a copy; `owner` is held as long as a tensor shares them, and may be empty where
+  /// the caller keeps them alive (autograd/xtensor.hpp). Operations never write to them.
+  static Tensor at_memory(void* data, Shape const& shape, DType dtype, std::shared_ptr<void> owner);
   /// A scalar [].
   static Tensor scalar(double value, DType dtype) { return full({}, value, dtype); }
   /// 0, 1, … n−1.

@@ -1,28 +1,104 @@
 #pragma once
 
-// The one door to xtensor: every other file includes this one, and only .cpp files and kernels do.
+// Tensors from and to xtensor, without a copy. Nothing in heed includes this: xtensor's headers cost 2 s of a compiler's time.
 
 #if __has_include(<xtensor/containers/xadapt.hpp>)  // the layout of folders since xtensor 0.26
 #include <xtensor/containers/xadapt.hpp>
-#include <xtensor/core/xfunction.hpp>
 #include <xtensor/core/xnoalias.hpp>
 #else
 #include <xtensor/xadapt.hpp>
-#include <xtensor/xfunction.hpp>
 #include <xtensor/xnoalias.hpp>
 #endif
-#include <array>
+#include <cstddef>
 #include <cstdint>
+#include <memory>
+#include <type_traits>
+#include <utility>
+#include <vector>
 
-#include <xsimd/xsimd.hpp>
+#include "autograd/error.hpp"
+#include "autograd/tensor.hpp"
 
 namespace heed {
 
-/// n elements at `data` as an xtensor array of one axis that owns nothing.
+namespace detail {
+
 template <class T>
-auto span_array(T* data, std::int64_t n) {
-  auto const extent = static_cast<std::size_t>(n);
-  return xt::adapt(data, extent, xt::no_ownership(), std::array<std::size_t, 1>{extent});
+constexpr DType dtype_for() {
+  static_assert(std::is_same_v<T, float> || std::is_same_v<T, double> || std::is_same_v<T, std::int64_t>,
+                "a Tensor holds float, double or std::int64_t");
+  return std::is_same_v<T, float> ? DType::float32 : std::is_same_v<T, double> ? DType::float64 : DType::int64;
 }
+
+template <class X>
+Shape shape_for(X const& x) {
+  Shape shape;
+  for (auto const extent : x.shape()) shape.append(static_cast<std::int64_t>(extent));
+  return shape;
+}
+
+template <class X>
+Tensor at_elements_of(X const& x, std::shared_ptr<void> owner) {
+  using T = std::remove_cv_t<typename X::value_type>;
+  std::int64_t step = 1;
+  for (std::size_t axis = x.dimension(); axis-- > 0;) {
+    auto const extent = static_cast<std::int64_t>(x.shape()[axis]);
+    if (extent > 1 && static_cast<std::int64_t>(x.strides()[axis]) != step)
+      throw Error("xtensor: the array is not contiguous in row-major order: " + to_string(shape_for(x)) + " with stride " +
+                  std::to_string(x.strides()[axis]) + " in axis " + std::to_string(axis) + " (copy_xtensor() takes any)");
+    step *= extent;
+  }
+  auto* const first = const_cast<T*>(x.data() + x.data_offset());
+  return Tensor::at_memory(first, shape_for(x), dtype_for<T>(), std::move(owner));
+}
+
+}  // namespace detail
+
+/// A container's array (xt::xarray or xt::xtensor of float, double or std::int64_t) as a Tensor, which owns it from now on: no copy. Throws
+/// Error if it is not in row-major order.
+template <class X>
+requires(!std::is_lvalue_reference_v<X>) Tensor from_xtensor(X&& array) {
+  auto const owner = std::make_shared<X>(std::move(array));
+  return detail::at_elements_of(*owner, owner);
+}
+
+/// A container's or a view's array as a Tensor: no copy. The array must live, and stay as it is, as long as a tensor or a graph made from
+/// it does; nothing in heed writes to it but mutable_data(). Throws Error for a view that is not contiguous in row-major order.
+template <class X>
+Tensor borrow_xtensor(X const& array) {
+  return detail::at_elements_of(array, nullptr);
+}
+// A container that is gone at once: from_xtensor().
+template <class EC, xt::layout_type L, class SC, class Tag>
+Tensor borrow_xtensor(xt::xarray_container<EC, L, SC, Tag>&& array) = delete;
+template <class EC, std::size_t N, xt::layout_type L, class Tag>
+Tensor borrow_xtensor(xt::xtensor_container<EC, N, L, Tag>&& array) = delete;
+
+/// The values of any expression, strided view or broadcast, evaluated into a new Tensor's array.
+template <class X>
+Tensor copy_xtensor(X const& expression) {
+  using T = std::remove_cv_t<typename X::value_type>;
+  Shape const shape = detail::shape_for(expression);
+  Tensor result(shape, detail::dtype_for<T>());
+  std::vector<std::size_t> const extents(shape.begin(), shape.end());
+  auto target = xt::adapt(result.mutable_data<T>().data(), static_cast<std::size_t>(shape.elements()), xt::no_ownership(), extents);
+  xt::noalias(target) = expression;
+  return result;
+}
+
+/// A tensor's array as an xtensor container of its shape that owns nothing: no copy. It is valid as long as a tensor shares the array; the
+/// one of a Tensor& writes to it. Throws Error if T is not the dtype.
+template <class T>
+auto as_xtensor(Tensor const& tensor) {
+  std::vector<std::size_t> const extents(tensor.shape().begin(), tensor.shape().end());
+  return xt::adapt(tensor.data<T>().data(), static_cast<std::size_t>(tensor.elements()), xt::no_ownership(), extents);
+}
+template <class T>
+auto as_xtensor(Tensor& tensor) {
+  std::vector<std::size_t> const extents(tensor.shape().begin(), tensor.shape().end());
+  return xt::adapt(tensor.mutable_data<T>().data(), static_cast<std::size_t>(tensor.elements()), xt::no_ownership(), extents);
+}
+template <class T>
+auto as_xtensor(Tensor&& tensor) = delete;  // the array would be gone at once
 
 }  // namespace heed

@@ -5,9 +5,9 @@
 
 #include <fmt/format.h>
 
+#include "autograd/products.hpp"
 #include "experiments/config.hpp"
 #include "experiments/nearest.hpp"
-#include "experiments/products.hpp"
 
 namespace heed {
 
@@ -35,9 +35,8 @@ void expect_known(std::string const& option, std::string const& name, std::vecto
 
 Exit bench(BenchOptions const& options, std::ostream& out) {
   if (!options.what.empty()) expect_known("bench", options.what, bench_topics());
-  expect_known("--products", options.products, {"openblas", "onednn"});
   expect_known("--precision", options.precision, {"float32", "bfloat16"});
-  WithProducts const chosen(products_named(options.products, options.precision));
+  WithProducts const chosen({.bfloat16 = options.precision == "bfloat16"});
   for (auto const& topic : topics) {
     if (options.what.empty() || options.what == topic.name) topic.run(options, out);
   }

@@ -15,7 +15,6 @@ struct BenchOptions {
   std::vector<std::string> names;     ///< only these: attention's scores, aligns, reads or positions, gpt's train, forward, sample, …
   std::string size;                   ///< attention: BxHxTxd; gpt: a name; empty: the topic's own
   bool causal = false;                ///< attention: a query sees the keys up to its own place
-  std::string products = "openblas";  ///< openblas, onednn
   std::string precision = "float32";  ///< of the factors of products: float32, bfloat16
   bool recompute = false;             ///< gpt: run each block again for its gradient
   double seconds = 0.5;               ///< to repeat each measurement for

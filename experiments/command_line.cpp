@@ -35,7 +35,7 @@ class Pages : public CLI::FormatterBase {
         {"bench", "heed bench [TOPIC [NAME …]]"},
         {"compare", "heed compare RUN RUN …"},
         {"schema", "heed schema"},
-        {"list", "heed list [TOPIC]"},
+        {"list", "heed list [TOPIC [NAME]]"},
     };
     Rows commands, arguments, options, everywhere;
     for (auto const* command : app->get_subcommands([](CLI::App const*) { return true; }))
@@ -138,10 +138,11 @@ void add_commands(CLI::App& app, CommandLine& line) {
   run.add_flag("--fresh", line.run.fresh, "put an old run of this name aside and begin anew");
   run.add_flag("--resume")->description("go on from the last checkpoint (the default)")->excludes("--fresh");
   add_workers(run, line);
-  add_text(run, "--shard", "I/N", "of an ablation, only every Nth trial from the Ith on: N machines share a folder",
+  add_text(run, "--shard", "I/N",
+           "of an ablation, begin with the Ith of N parts of its trials (processes that run one file share them all, with or without it)",
            [&](std::string const& text) { read_shard(text, line.run); });
   run.footer(
-      "The run is left in DIR/NAME: config.yaml, metrics.jsonl, checkpoint.safetensors, summary.json.\n"
+      "The run is left in DIR/NAME: config.yaml, metrics.jsonl, metrics.csv, checkpoint.safetensors, summary.json.\n"
       "Ctrl-C finishes the step and saves; the same command goes on from there.\n\n"
       "examples:\n"
       "  heed run configs/gpt/grammar.yaml\n"
@@ -225,8 +226,8 @@ void add_commands(CLI::App& app, CommandLine& line) {
       ->type_name("");
   add_text(bench, "--size", "SIZE", "gpt: tiny, nano, small, gpt2 (default: the first three); attention: BxHxTxD (default: 12x4x256x64)",
            [&](std::string const& size) { line.bench.size = size; });
-  bench.add_option("--products", line.bench.products, "who multiplies matrices: openblas (default), onednn")->type_name("LIBRARY");
-  bench.add_option("--precision", line.bench.precision, "of their factors: float32 (default), bfloat16")->type_name("TYPE");
+  bench.add_option("--precision", line.bench.precision, "of the factors of matrix products: float32 (default), bfloat16")
+      ->type_name("TYPE");
   bench.add_flag("--recompute", line.bench.recompute, "gpt: run each block again for its gradient");
   bench.add_flag("--causal", line.bench.causal, "attention: a query sees the keys up to its own place");
   add_number<double>(bench, "--seconds", line.bench.seconds, 0, 3600, "to repeat each measurement for (default: 0.5)");
@@ -234,7 +235,7 @@ void add_commands(CLI::App& app, CommandLine& line) {
   bench.footer(
       "examples:\n"
       "  heed bench gpt --size nano --threads 1\n"
-      "  heed bench gpt train --size small --threads 2 --products onednn --json\n"
+      "  heed bench gpt train --size small --threads 2 --precision bfloat16 --json\n"
       "  heed bench ops matmul gelu --threads 1\n"
       "  heed bench scaling tokens\n"
       "  heed bench attention --threads 1\n"
@@ -247,10 +248,11 @@ void add_commands(CLI::App& app, CommandLine& line) {
   add_command(app, line, "schema", "a JSON Schema of configuration files, for editors that complete and check YAML")
       .footer("example:\n  heed schema > heed.schema.json     # then, first in a file: # yaml-language-server: $schema=heed.schema.json");
 
-  auto& list = add_command(app, line, "list", "what there is: attention, positions, models, data, keys, …");
+  auto& list = add_command(app, line, "list", "what there is: attention, positions, models, data, metrics, keys, …");
   list.add_option("TOPIC", line.topic, fmt::format("{}", fmt::join(list_topics(), ", ")))->type_name("");
+  list.add_option("NAME", line.name, "all there is to say of one of them: gpt, additive, copy, …")->type_name("");
   list.add_flag("--markdown", line.markdown, "attention: the tables of variants and positions, as README has them");
-  list.footer("examples:\n  heed list attention\n  heed list keys | less");
+  list.footer("examples:\n  heed list attention\n  heed list models gpt\n  heed list keys | less");
 }
 
 std::string version() {

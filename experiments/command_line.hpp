@@ -24,7 +24,7 @@ struct CommandLine {
   BenchOptions bench;
   ReportOptions report;
   std::vector<std::filesystem::path> runs;  ///< for compare
-  std::string topic;                        ///< for list; empty: which topics there are
+  std::string topic, name;                  ///< for list; empty: which topics there are
   bool markdown = false;                    ///< for list
   std::optional<std::int64_t> threads;
 };

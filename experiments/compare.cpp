@@ -9,6 +9,7 @@
 #include <fmt/format.h>
 
 #include "experiments/ablation/history.hpp"
+#include "experiments/metric.hpp"
 #include "experiments/table.hpp"
 
 namespace heed {
@@ -79,8 +80,9 @@ std::string curves(std::vector<Compared> const& runs, std::string const& metric)
       }
     }
   }
-  bool const higher = metric.find("accuracy") != std::string::npos;
-  Rows rows{{metric, "first", higher ? "highest" : "lowest", "last", "at step", ""}};
+  auto const* const info = find_metric(metric);
+  bool const higher = info != nullptr && info->better == Better::higher;
+  Rows rows{{with_unit(metric), "first", higher ? "highest" : "lowest", "last", "at step", ""}};
   for (auto const& run : runs) {
     auto const found = run.history.find(metric);
     if (found == run.history.end()) continue;

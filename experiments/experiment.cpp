@@ -6,7 +6,6 @@
 #include <fmt/format.h>
 
 #include "experiments/nearest.hpp"
-#include "experiments/products.hpp"
 #include "nn/checkpoint.hpp"
 
 namespace heed {
@@ -69,10 +68,6 @@ std::vector<Field> TrainSettings::fields() {
       {.name = "recompute",
        .target = &recompute,
        .help = "run each block again for its gradient instead of keeping what is inside: less memory, more time"},
-      {.name = "products",
-       .target = &products,
-       .help = "who multiplies matrices; onednn: where a fixed table says that it is faster",
-       .words = {"openblas", "onednn"}},
       {.name = "precision",
        .target = &precision,
        .help = "of the factors of matrix products: bfloat16 (summed in float32), or dtype, as none",
@@ -140,7 +135,7 @@ TrainedModel open_run(fs::path const& folder) {
   auto const size = vocabulary == checkpoint.metadata.end() ? std::nullopt : positive_number(vocabulary->second);
   std::string const path = (directory / "checkpoint.safetensors").string();
   if (!size) throw FileError(fmt::format("{}: its metadata do not say how large the vocabulary is", path));
-  set_products(products_named(run.settings.train.products, run.settings.train.precision.value_or("")));
+  set_products(run.settings.products());
   run.parameters = std::make_unique<Parameters>(static_cast<std::uint64_t>(run.settings.seed), run.settings.precision());
   run.model = make_model(run.settings.model, *run.parameters, *size);
   try {

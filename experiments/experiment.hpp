@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "autograd/products.hpp"
 #include "experiments/config.hpp"
 #include "experiments/data/open.hpp"
 #include "experiments/data/tokenizer.hpp"
@@ -51,7 +52,6 @@ struct TrainSettings : Settings {
   EverySettings log{1, "steps between rows of metrics.jsonl"};
   std::optional<double> ema;
   bool recompute = false;
-  std::string products = "openblas";
   std::optional<std::string> precision;  ///< of the factors of matrix products; none: dtype
   std::vector<Field> fields() override;
 };
@@ -70,6 +70,8 @@ struct Experiment : Settings {
 
   std::optional<std::string> contradiction() override;
 
+  /// How its matrices are multiplied.
+  Products products() const { return {.bfloat16 = train.precision == "bfloat16"}; }
   DType precision() const { return dtype == "float64" ? DType::float64 : DType::float32; }
 };
 

@@ -1,28 +1,41 @@
 #pragma once
 
 #include <filesystem>
+#include <optional>
 #include <string>
 
 namespace heed {
 
-/// A folder, held by this process alone while it lives. The system lets go of it when the process ends, however it ends.
+/// A lock on a folder: on a file in it. The system lets go of it when the last process that holds it ends, however it ends.
 class FolderLock {
  public:
-  /// Makes the folder if need be; `name` of the file in it that is locked. Throws FolderError if another process is at work there, Error
-  /// if it cannot be made.
-  explicit FolderLock(std::filesystem::path folder, std::string const& name = ".lock");
-  ~FolderLock();
+  /// Held by one alone, or by any number that all say `shared`.
+  enum class Mode { alone, shared };
+
+  /// Makes the folder if need be. Throws FolderError if another process is at work there, Error if it cannot be made or locked.
+  explicit FolderLock(std::filesystem::path const& folder);
+  /// The same; nothing if another process is at work there. `name`: of the file in it that is locked.
+  static std::optional<FolderLock> attempt(std::filesystem::path const& folder, std::string const& name = ".lock", Mode mode = Mode::alone);
+  /// The same; waits while another process holds it.
+  static FolderLock wait(std::filesystem::path const& folder, std::string const& name);
+
+  FolderLock(FolderLock&& other) noexcept;
+  FolderLock& operator=(FolderLock&& other) noexcept;
   FolderLock(FolderLock const&) = delete;
   FolderLock& operator=(FolderLock const&) = delete;
+  ~FolderLock();
 
-  std::filesystem::path const& folder() const { return folder_; }
+  /// Lets others share what was held alone.
+  void share();
+  /// What a forked process must keep open to hold the lock on when this one ends.
+  int descriptor() const { return descriptor_; }
 
  private:
-  std::filesystem::path folder_;
-  int descriptor_ = -1;
+  explicit FolderLock(int descriptor) : descriptor_(descriptor) {}
+  int descriptor_;
 };
 
-/// Renames a folder to NAME.old-1, NAME.old-2, … Throws FolderError while another process is at work in it.
+/// Renames a folder to NAME.old-1, NAME.old-2, … Throws FolderError while another process is at work in it, or in a folder inside it.
 void put_aside(std::filesystem::path const& folder);
 
 }  // namespace heed

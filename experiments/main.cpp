@@ -47,7 +47,7 @@ Exit dispatch(CommandLine const& line) {
     std::cout << schema();
     return Exit::done;
   }
-  std::cout << list(line.topic, line.markdown);
+  std::cout << list(line.topic, line.name, line.markdown);
   return Exit::done;
 }
 

@@ -3,6 +3,7 @@
 #include <cerrno>
 #include <cmath>
 #include <cstring>
+#include <limits>
 
 #include <fcntl.h>
 #include <fmt/format.h>
@@ -11,6 +12,7 @@
 
 #include "autograd/error.hpp"
 #include "autograd/parallel.hpp"
+#include "autograd/processor.hpp"
 #include "autograd/products.hpp"
 #include "experiments/build_info.hpp"
 
@@ -20,6 +22,13 @@ nlohmann::ordered_json number(double value) {
   if (std::isnan(value)) return "NaN";
   if (std::isinf(value)) return value > 0 ? "Infinity" : "-Infinity";
   return value;
+}
+
+double number_of(nlohmann::ordered_json const& value) {
+  if (value.is_number()) return value.get<double>();
+  if (value == "Infinity") return std::numeric_limits<double>::infinity();
+  if (value == "-Infinity") return -std::numeric_limits<double>::infinity();
+  return std::nan("");
 }
 
 std::string to_json(Row const& row) {
@@ -96,19 +105,17 @@ std::string field_of(char const* file, std::string const& key) {
   return "";
 }
 
-std::string processor() { return field_of("/proc/cpuinfo", "model name"); }
-
 }  // namespace
 
 nlohmann::ordered_json environment() {
   BuildInfo const& build = build_info();
   return {{"revision", build.revision},     {"dirty", build.dirty},    {"compiler", build.compiler},
-          {"build_type", build.build_type}, {"flags", build.flags},    {"processor", processor()},
+          {"build_type", build.build_type}, {"flags", build.flags},    {"processor", processor_name()},
           {"blas", matrix_library()},       {"blas_path", build.blas}, {"threads", threads()}};
 }
 
 std::string numeric_environment() {
-  return fmt::format("processor {}, {} threads, {}, {}", processor(), threads(), matrix_library(), build_info().compiler);
+  return fmt::format("processor {}, {} threads, {}, {}", processor_name(), threads(), matrix_library(), build_info().compiler);
 }
 
 double available_memory() {

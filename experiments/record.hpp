@@ -23,6 +23,8 @@ struct Row {
 std::string to_json(Row const& row);
 /// A number as JSON: NaN, infinity and −infinity as the strings "NaN", "Infinity", "-Infinity".
 nlohmann::ordered_json number(double value);
+/// What number() wrote; NaN for anything else.
+double number_of(nlohmann::ordered_json const& value);
 
 /// metrics.jsonl of a run: one object a line, in order of the steps.
 class Metrics {

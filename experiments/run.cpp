@@ -11,7 +11,8 @@
 #include "autograd/memory.hpp"
 #include "autograd/parallel.hpp"
 #include "experiments/ablation/ablation.hpp"
-#include "experiments/folder_lock.hpp"
+#include "experiments/csv.hpp"
+#include "experiments/metric.hpp"
 #include "experiments/probe/maps.hpp"
 #include "experiments/probe/prober.hpp"
 #include "experiments/progress.hpp"
@@ -28,6 +29,10 @@ namespace fs = std::filesystem;
 
 namespace {
 
+DeclaredMetric const seconds_declared{{"time.seconds", "s", Better::lower, "since this call began"}};
+DeclaredMetric const rate_declared{{"time.tokens_per_second", "1/s", Better::higher, "of this step, without evaluation and probes"}};
+DeclaredMetric const memory_declared{{"memory.peak", "B", Better::lower, "the most that tensors held at once since the process began"}};
+
 using Clock = std::chrono::steady_clock;
 double seconds_since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
 
@@ -41,8 +46,7 @@ bool may_grow(std::string const& steps, std::int64_t more) {
 /// A run's folder, held by this process alone while it lives.
 class RunFolder {
  public:
-  /// Makes the folder if need be. Throws FolderError if another process is at work in it.
-  explicit RunFolder(fs::path const& path) : lock_(path), path_(path) {}
+  RunFolder(fs::path path, FolderLock lock) : lock_(std::move(lock)), path_(std::move(path)) {}
 
   fs::path operator/(char const* name) const { return path_ / name; }
   fs::path const& path() const { return path_; }
@@ -103,6 +107,7 @@ class Session {
         folder_(folder),
         quiet_(quiet),
         metrics_(folder / "metrics.jsonl", trainer.step()),
+        table_(folder / "metrics.jsonl"),
         prober_(settings, trainer.model(), trainer.parameters(), trainer.data()),
         maps_(settings.probes.maps, trainer.model(), trainer.data(), folder.path(), trainer.step()),
         progress_(settings.name, settings.train.steps, trainer.step(), quiet),
@@ -160,10 +165,17 @@ class Session {
       row.set("time.seconds", seconds_since(began));
       row.set("time.tokens_per_second", rate);
       row.set("memory.peak", static_cast<double>(memory_use().peak));
-      writing([&] { metrics_.write(row); });
+      record(row);
     }
     double const mean_rate = static_cast<double>(trainer_.tokens_per_step() * (trainer_.step() - first)) / seconds_since(began);
     progress_.update(trainer_.step(), fmt::format("loss {:.4f}  {:.0f} tokens/s", loss, mean_rate));
+  }
+
+  void record(Row const& row) {
+    writing([&] {
+      metrics_.write(row);
+      table_.write(row);
+    });
   }
 
   /// Rows first, so that a checkpoint never stands for rows that are not there.
@@ -187,10 +199,8 @@ class Session {
   }
 
   void finish(Row const& row, double seconds, std::int64_t steps) {
-    writing([&] {
-      if (!row.values.empty()) metrics_.write(row);
-      metrics_.sync();
-    });
+    if (!row.values.empty()) record(row);
+    writing([&] { metrics_.sync(); });
     progress_.finish();
     summarise(row, seconds, steps);
   }
@@ -224,26 +234,16 @@ class Session {
   RunFolder const& folder_;
   bool quiet_;
   Metrics metrics_;
+  MetricsTable table_;
   Prober prober_;
   AttentionMaps maps_;
   Progress progress_;
   std::int64_t saved_;  ///< the step of the checkpoint on disk
 };
 
-}  // namespace
-
-bool is_finished(fs::path const& folder, Experiment const& settings) {
-  if (!has_checkpoint(folder)) return false;
-  std::ifstream file(folder / "summary.json");
-  auto summary = nlohmann::json::parse(file, nullptr, false);
-  return summary.is_object() && summary["finished"] == true && summary["steps"] == settings.train.steps;
-}
-
-Exit train(LoadedExperiment& experiment, bool quiet, bool fresh) {
-  fs::path const path = experiment.places.output / experiment.settings.name;
-  Trainer trainer(experiment, quiet);
-  if (fresh) put_aside(path);
-  RunFolder const folder(path);
+/// Trains in a folder that is held.
+Exit train_in(RunFolder const& folder, Trainer& trainer, LoadedExperiment& experiment, bool quiet) {
+  fs::path const& path = folder.path();
   folder.compare(experiment.settings);
   if (is_finished(path, experiment.settings)) {
     if (!quiet) fmt::print("{}: finished already, {} steps (--fresh begins anew)\n", path.string(), experiment.settings.train.steps);
@@ -263,6 +263,29 @@ Exit train(LoadedExperiment& experiment, bool quiet, bool fresh) {
   return Session(trainer, experiment.settings, folder, quiet).run();
 }
 
+fs::path folder_of(LoadedExperiment const& experiment) { return experiment.places.output / experiment.settings.name; }
+
+}  // namespace
+
+bool is_finished(fs::path const& folder, Experiment const& settings) {
+  if (!has_checkpoint(folder)) return false;
+  std::ifstream file(folder / "summary.json");
+  auto summary = nlohmann::json::parse(file, nullptr, false);
+  return summary.is_object() && summary["finished"] == true && summary["steps"] == settings.train.steps;
+}
+
+Exit train(LoadedExperiment& experiment, bool quiet, bool fresh) {
+  Trainer trainer(experiment, quiet);
+  auto const path = folder_of(experiment);
+  if (fresh) put_aside(path);
+  return train_in({path, FolderLock(path)}, trainer, experiment, quiet);
+}
+
+Exit train(LoadedExperiment& experiment, bool quiet, FolderLock lock) {
+  Trainer trainer(experiment, quiet);
+  return train_in({folder_of(experiment), std::move(lock)}, trainer, experiment, quiet);
+}
+
 Exit run(RunOptions const& options) {
   Document const document = load(options.config);
   if (is_ablation(document)) return run_ablation(options);
@@ -270,7 +293,7 @@ Exit run(RunOptions const& options) {
   if (options.threads) set_threads(static_cast<int>(*options.threads));
   LoadedExperiment experiment = load_experiment(options.config, options.overrides, options.places);
   Exit const exit = train(experiment, options.quiet, options.fresh);
-  fs::path const folder = experiment.places.output / experiment.settings.name;
+  fs::path const folder = folder_of(experiment);
   if (exit == Exit::done && !has_report(folder)) write_report(folder, options.quiet);
   return exit;
 }

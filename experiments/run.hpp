@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "experiments/experiment.hpp"
+#include "experiments/folder_lock.hpp"
 
 namespace heed {
 
@@ -19,7 +20,7 @@ struct RunOptions {
   bool fresh = false;                   ///< put an old folder of the same name aside, and start anew
   std::optional<std::int64_t> jobs;     ///< trials of an ablation at a time; default: cores / threads
   std::optional<std::int64_t> threads;  ///< of each trial; default 1
-  std::int64_t shard = 1, shards = 1;   ///< which part of an ablation's trials to run here
+  std::int64_t shard = 1, shards = 1;   ///< of an ablation's trials: begin with the first of this part
 };
 
 /// The exit codes of design.md.
@@ -38,6 +39,8 @@ struct FolderError : Error {
 /// Trains the experiment in its folder, or goes on there. `fresh` puts an older folder aside first. Throws FileError, FolderError,
 /// TrainingError. Returns done or interrupted.
 Exit train(LoadedExperiment& experiment, bool quiet, bool fresh);
+/// The same in a folder that this process has locked already.
+Exit train(LoadedExperiment& experiment, bool quiet, FolderLock lock);
 
 /// A run that has its summary, and as many steps as are asked for, is done.
 bool is_finished(std::filesystem::path const& folder, Experiment const& settings);

@@ -6,7 +6,6 @@
 
 #include "autograd/graph.hpp"
 #include "experiments/data/tokenizer.hpp"
-#include "experiments/products.hpp"
 #include "experiments/utf8.hpp"
 
 namespace heed {
@@ -98,11 +97,7 @@ class Writer {
   void set_precision(std::string const& precision) {
     run_.settings.train.precision = precision;
     if (auto const reason = run_.settings.contradiction()) throw refusal("--precision", *reason);
-    try {
-      set_products(products_named(run_.settings.train.products, precision));
-    } catch (Error const& error) {  // not on this processor
-      throw refusal("--precision", error.what());
-    }
+    set_products(run_.settings.products());
   }
 
   /// What stands before a text: the end of a sentence or a line, or without either the first token.

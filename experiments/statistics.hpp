@@ -10,6 +10,8 @@
 #include <string_view>
 #include <vector>
 
+#include "experiments/metric.hpp"
+
 namespace heed {
 
 // What an ablation or a study may say of its numbers. No result is NaN: what few or constant values do not determine is absent. Random
@@ -42,7 +44,6 @@ Interval bca_interval(std::span<double const> values, Statistic const& statistic
 /// The values of an arm of an ablation, by seed.
 using BySeed = std::map<std::int64_t, double>;
 
-enum class Better { lower, higher };
 enum class Verdict { better, worse, equivalent, unclear };
 std::string_view name(Verdict verdict);
 

@@ -9,13 +9,20 @@
 #include "autograd/operations.hpp"
 #include "experiments/data/files.hpp"
 #include "experiments/data/masked.hpp"
-#include "experiments/products.hpp"
+#include "experiments/memory_estimate.hpp"
+#include "experiments/metric.hpp"
 #include "experiments/run.hpp"
 #include "nn/safetensors.hpp"
 
 namespace heed {
 
 namespace {
+
+DeclaredMetric const loss_declared{{"loss", "nat", Better::lower, "mean cross entropy of the step's training targets, before its update"}};
+DeclaredMetric const norm_declared{{"grad_norm", "", std::nullopt, "norm of the step's whole gradient, before clipping"}};
+DeclaredMetric const rate_declared{{"lr", "", std::nullopt, "the step's learning rate"}};
+DeclaredMetric const excess_declared{
+    {"validation.excess", "nat", Better::lower, "validation.loss above the least that any model can expect, where that is known"}};
 
 /// A number that is none.
 std::string name_of(double value) { return std::isnan(value) ? "NaN" : value > 0 ? "infinity" : "-infinity"; }
@@ -100,8 +107,7 @@ Trainer::Trainer(LoadedExperiment const& experiment, bool quiet)
       data_(judging(experiment.document, "data", [&] { return open_for(settings_, data_context(experiment, quiet)); })),
       parameters_(static_cast<std::uint64_t>(settings_.seed), settings_.precision(), settings_.init),
       noise_(static_cast<std::uint64_t>(settings_.seed), "dropout") {
-  judging(experiment.document, "train.precision",
-          [&] { set_products(products_named(settings_.train.products, settings_.train.precision.value_or(""))); });
+  set_products(settings_.products());
   judging(experiment.document, "model", [&] {
     check_memory(experiment, data_->vocabulary());
     model_ = make_model(settings_.model, parameters_, data_->vocabulary());
@@ -244,30 +250,6 @@ void Trainer::resume(Checkpoint const& checkpoint, std::filesystem::path const& 
     throw FileError(fmt::format("{}: {}", (folder / fmt::format("state-{}.safetensors", checkpoint.step)).string(), error.what()));
   }
   step_ = checkpoint.step;
-}
-
-void check_memory(LoadedExperiment const& experiment, std::int64_t vocabulary) {
-  Experiment const& settings = experiment.settings;
-  Parameters counted_parameters = Parameters::counted(settings.precision());
-  auto const model = make_model(settings.model, counted_parameters, vocabulary);
-  // Weights, gradients, two moments, perhaps an average; a forward pass, and a quarter of it again for what backward holds at once. With
-  // recomputation, the inputs of the blocks and one block.
-  double const copies = settings.train.ema ? 5 : 4;
-  double const passes = model->estimator() != nullptr ? static_cast<double>(model->estimator()->samples) : 1;
-  double const kept = passes * model->kept_elements(settings.train.batch, model->context()) * (settings.train.recompute ? 0.45 : 1.25);
-  double const tokens =
-      static_cast<double>(settings.train.batch) * static_cast<double>(settings.train.accumulate) * static_cast<double>(model->context());
-  double const bytes =
-      static_cast<double>(bytes_of(settings.precision())) * (copies * static_cast<double>(counted_parameters.elements()) + kept) +
-      2 * sizeof(std::int64_t) * tokens;  // inputs and targets of all micro-batches
-  double const available = available_memory();
-  if (bytes <= available) return;
-  throw ConfigError(
-      place_of(experiment.document, "model"),
-      fmt::format("the model and a batch need about {:.1f} GB, of which {:.1f} for a batch of {} × {} tokens; {:.1f} GB are free "
-                  "(a smaller train.batch with train.accumulate, or train.recompute: true, needs less)",
-                  bytes / 1e9, kept * static_cast<double>(bytes_of(settings.precision())) / 1e9, settings.train.batch, model->context(),
-                  available / 1e9));
 }
 
 }  // namespace heed

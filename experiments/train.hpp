@@ -57,7 +57,4 @@ class Trainer {
   std::int64_t step_ = 0;
 };
 
-/// Refuses what cannot fit into memory before anything is made: throws ConfigError with what is needed and what there is.
-void check_memory(LoadedExperiment const& experiment, std::int64_t vocabulary);
-
 }  // namespace heed

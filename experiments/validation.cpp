@@ -3,8 +3,25 @@
 #include <algorithm>
 
 #include "autograd/operations.hpp"
+#include "experiments/metric.hpp"
 
 namespace heed {
+
+namespace {
+
+/// A metric of the weights, and of their running average where train.ema asks for one.
+struct DeclaredValidation {
+  DeclaredValidation(std::string const& name, std::string const& unit, Better better, std::string const& help)
+      : plain({"validation." + name, unit, better, help}), ema({"validation.ema." + name, unit, better, help + "; of averaged weights"}) {}
+  DeclaredMetric plain, ema;
+};
+DeclaredValidation const loss_declared{"loss", "nat", Better::lower, "mean cross entropy of the validation targets"};
+DeclaredValidation const accuracy_declared{"accuracy", "", Better::higher, "share of the targets that are the most probable token"};
+DeclaredValidation const exact_declared{"exact", "", Better::higher, "of tasks: share of the rows whose targets all are"};
+DeclaredValidation const groups_declared{"accuracy.*", "", Better::higher,
+                                         "the same share within a group of targets (grammar: of verbs, by their distance)"};
+
+}  // namespace
 
 double counted(Tensor const& targets) {
   auto const all = targets.data<std::int64_t>();

@@ -10,6 +10,7 @@ struct Batch {
   Tensor targets;         ///< int64 [B, T]
   Tensor source;          ///< int64 [B, S], encoder–decoders only
   Tensor source_lengths;  ///< int64 [B], encoder–decoders only
+  Tensor lengths{};       ///< int64 [B]: the tokens of each row; what stands behind them is padding; undefined: all T
   Tensor groups{};  ///< int64 [B, T], of validation data: the group that a target's accuracy is told for; −1: none; undefined: no groups
 };
 

@@ -22,7 +22,8 @@ Batch repeated(Batch const& batch, std::int64_t count) {
     return rows.defined() ? concatenate(std::vector(static_cast<std::size_t>(count), rows), 0) : rows;
   };
   Batch result = batch;
-  for (Tensor* const part : {&result.inputs, &result.targets, &result.source, &result.source_lengths}) *part = again(*part);
+  for (Tensor* const part : {&result.inputs, &result.targets, &result.source, &result.source_lengths, &result.lengths})
+    *part = again(*part);
   return result;
 }
 

@@ -36,15 +36,15 @@ Tensor Decoder::read(std::span<std::int64_t const> tokens) {
   }
 
   NoGrad const quiet;
-  ConstantWeights::Use const constant(weights_);
   std::vector<std::int64_t> const fresh(tokens_.begin() + (keeps_cache ? known : first), tokens_.end());
   auto const length = static_cast<std::int64_t>(fresh.size());
   Pass pass;
   pass.cache = &cache_;
+  pass.rounded = &weights_;
   Batch const batch{Tensor::of(fresh, {1, length}), {}, {}, {}};
   if (auto const head = model_.linear_head(batch, pass)) {  // of the last place alone
     Tensor const last = head->x.viewed({length, head->x.size(-1)}).rows(length - 1, 1);
-    return linear(last, head->weight, head->bias).viewed({model_.vocabulary()});
+    return linear(last, head->weight, head->bias, {}, &weights_).viewed({model_.vocabulary()});
   }
   Tensor const scores = model_.logits(batch, pass);  // [1, length, V]
   return scores.viewed({length, model_.vocabulary()}).rows(length - 1, 1).viewed({model_.vocabulary()});

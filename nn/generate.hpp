@@ -5,8 +5,8 @@
 #include <span>
 #include <vector>
 
-#include "autograd/constant_weights.hpp"
 #include "autograd/random.hpp"
+#include "autograd/rounded_weights.hpp"
 #include "nn/model.hpp"
 
 namespace heed {
@@ -37,7 +37,7 @@ class Decoder {
   std::vector<std::int64_t> tokens_;  // all that were read
   std::int64_t first_ = 0;            // of them, the first in the cache
   KeyValueCache cache_;
-  ConstantWeights weights_;
+  RoundedWeights weights_;
 };
 
 /// How a token is drawn from scores.

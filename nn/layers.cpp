@@ -51,9 +51,9 @@ Mlp::Mlp(Scope const& scope, std::int64_t width, std::int64_t hidden, std::strin
       up(scope.at("up"), width, hidden, with_bias),
       down(scope.at("down"), hidden, width, with_bias, Initial::weight(share)) {}
 
-Tensor Mlp::operator()(Tensor const& x, Tensor const& residual) const {
+Tensor Mlp::operator()(Tensor const& x, Pass const& pass, Tensor const& residual) const {
   Part const here(part);
-  return down(gate ? silu((*gate)(x)) * up(x) : activate(activation, up(x)), residual);
+  return down(gate ? silu((*gate)(x, pass)) * up(x, pass) : activate(activation, up(x, pass)), pass, residual);
 }
 
 }  // namespace heed

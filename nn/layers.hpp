@@ -10,7 +10,9 @@ namespace heed {
 /// y = x Wᵀ + b (+ a residual of y's shape), weight [out, in], bias [out].
 struct Linear {
   Linear(Scope const& scope, std::int64_t in, std::int64_t out, bool with_bias, Initial const& initial = Initial::weight());
-  Tensor operator()(Tensor const& x, Tensor const& residual = {}) const { return linear(x, weight, bias, residual); }
+  Tensor operator()(Tensor const& x, Pass const& pass, Tensor const& residual = {}) const {
+    return linear(x, weight, bias, residual, pass.rounded);
+  }
 
   Tensor weight, bias;
 };
@@ -47,7 +49,7 @@ Tensor activate(std::string const& name, Tensor const& x);
 /// initial spread.
 struct Mlp {
   Mlp(Scope const& scope, std::int64_t width, std::int64_t hidden, std::string activation_name, bool with_bias, double share);
-  Tensor operator()(Tensor const& x, Tensor const& residual = {}) const;
+  Tensor operator()(Tensor const& x, Pass const& pass, Tensor const& residual = {}) const;
 
   std::string part, activation;
   std::optional<Linear> gate;

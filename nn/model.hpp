@@ -18,6 +18,15 @@ struct LinearHead {
   Tensor x, weight, bias;
 };
 
+/// A pass, as far as its memory depends on it.
+struct PassShape {
+  std::int64_t batch, tokens;
+  bool recorded = true;    ///< and its gradient taken
+  bool trains = true;      ///< with dropout and random choices
+  bool watched = false;    ///< an observer keeps scores and weights of all attention, and looks at a layer's in float64
+  bool recompute = false;  ///< Pass::recompute
+};
+
 /// What can be trained: parameters, and logits for a batch.
 class Model {
  public:
@@ -45,8 +54,9 @@ class Model {
   virtual std::size_t cache_layers() const { return 0; }
   /// How gradients through its random choices are estimated; null: it makes none.
   virtual EstimatorSettings const* estimator() const { return nullptr; }
-  /// Elements that a recorded forward pass keeps for a batch of B rows of T tokens, about: what a memory estimate needs.
-  virtual double kept_elements(std::int64_t batch, std::int64_t tokens) const = 0;
+  /// Bytes that a pass holds at its peak, about: what it keeps and works in, logits, loss and gradients on the way included, but not the
+  /// parameters and their gradients. What a memory estimate needs; of a model whose parameters have no elements, too.
+  virtual double peak_bytes(PassShape const& shape) const = 0;
   /// Floating-point operations of one forward pass over a token, about.
   virtual double flops_per_token() const = 0;
 };

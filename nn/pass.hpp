@@ -43,7 +43,7 @@ struct AttentionView {
   Tensor const& scores;   ///< e_ij with the position's bias, of all keys, visible or not: [B, H, n, m]
   Tensor const& weights;  ///< a_ij, before a hard read chooses and before dropout: [B, H, n, m]
   Visibility const& visibility;
-  Tensor const& query;  ///< turned by its position: [B, n, H·d]
+  Tensor const& query;  ///< rotated by its position: [B, n, H·d]
   Tensor const& key;    ///< likewise: [B, m, H·d]
 };
 
@@ -56,8 +56,9 @@ struct Observer {
 
 /// What a forward pass carries through a model beside its input.
 struct Pass {
-  std::optional<Stream> noise;     ///< while training: where dropout draws from; a stream of its own for every step and micro-batch
-  KeyValueCache* cache = nullptr;  ///< while decoding step by step
+  std::optional<Stream> noise;        ///< while training: where dropout draws from; a stream of its own for every step and micro-batch
+  KeyValueCache* cache = nullptr;     ///< while decoding step by step
+  RoundedWeights* rounded = nullptr;  ///< while decoding: the weights that were rounded to bfloat16 so far
   Observer const* observer = nullptr;
   Stream choosing{0, "choices"};  ///< while evaluating: where hard attention draws from, if it samples
   Choices* choices = nullptr;     ///< told what hard attention chooses

@@ -14,15 +14,15 @@ namespace heed {
 class AttentionPosition {
  public:
   virtual ~AttentionPosition() = default;
-  /// Queries or keys [B, T, H·d] whose first token stands at `offset`, turned before anything else sees them.
-  virtual Tensor turn(Tensor const& x, std::int64_t offset) const { return static_cast<void>(offset), x; }
+  /// Queries or keys [B, T, H·d] whose first token stands at `offset`, rotated before anything else sees them.
+  virtual Tensor rotate(Tensor const& x, std::int64_t offset) const { return static_cast<void>(offset), x; }
   /// What is added to the scores by distance alone: [H, n + m − 1] for relative_bias(); undefined: nothing.
   virtual Tensor relative(std::int64_t queries, std::int64_t keys, Visibility const& visibility) const {
     return static_cast<void>(queries), static_cast<void>(keys), static_cast<void>(visibility), Tensor();
   }
   /// Whether bias() depends on the query too, which the fused kernels do not have.
-  virtual bool asks_query() const { return false; }
-  /// What is added to the scores of query [B, H, n, d] (turned) and `keys` keys from position 0 on: [B or 1, H, n, keys]; undefined:
+  virtual bool depends_on_query() const { return false; }
+  /// What is added to the scores of query [B, H, n, d] (rotated) and `keys` keys from position 0 on: [B or 1, H, n, keys]; undefined:
   /// nothing.
   virtual Tensor bias(Tensor const& query, std::int64_t keys, Visibility const& visibility) const {
     Tensor const by_distance = relative(query.size(2), keys, visibility);

@@ -33,10 +33,11 @@ class Program {
     for (auto const& argument : arguments) argv.push_back(const_cast<char*>(argument.c_str()));
     argv.push_back(nullptr);
     auto const output = (folder_ / "output").string(), errors = (folder_ / "errors").string();
+    put(output, ""), put(errors, "");  // a child may be killed before it has opened them
     process_ = ::fork();
     REQUIRE(process_ >= 0);
     if (process_ != 0) return;
-    int const out = ::open(output.c_str(), O_WRONLY | O_CREAT, 0666), err = ::open(errors.c_str(), O_WRONLY | O_CREAT, 0666);
+    int const out = ::open(output.c_str(), O_WRONLY), err = ::open(errors.c_str(), O_WRONLY);
     if (out < 0 || err < 0 || ::dup2(out, STDOUT_FILENO) < 0 || ::dup2(err, STDERR_FILENO) < 0) ::_exit(126);
     if (prepare) prepare();
     ::execv(argv.front(), argv.data());

@@ -4,8 +4,8 @@
 #include <cmath>
 #include <vector>
 
+#include "autograd/kernels/key_range.hpp"
 #include "autograd/kernels/rows.hpp"
-#include "autograd/kernels/stretch.hpp"
 
 /// The additive score vᵀ tanh(q + k) of one head, tiled: nothing of size [n, m, d] exists.
 ///
@@ -21,7 +21,7 @@ inline constexpr T additive_limit = sizeof(T) == 4 ? T(43) : T(350);
 template <class T>
 Lanes<T> reciprocal_above_one(Lanes<T> const& x) {
   if constexpr (sizeof(T) == 4) {
-    Lanes<T> const estimate = xsimd::reciprocal(x);
+    Lanes<T> const estimate = reciprocal_estimate(x);
     return estimate * xsimd::fnma(x, estimate, Lanes<T>(T(2)));
   } else {
     return Lanes<T>(T(1)) / x;
@@ -29,7 +29,7 @@ Lanes<T> reciprocal_above_one(Lanes<T> const& x) {
 }
 
 /// The queries and keys of one head, prepared: q [n, d] as it is or e^{2q}; k transposed [d, padded m] likewise. Works on blocks of
-/// queries: rows first … first + rows − 1, row i attending to stretches[i] within `all`. A block's matrices [rows, stride] begin at key
+/// queries: rows first … first + rows − 1, row i attending to ranges[i] within `all`. A block's matrices [rows, stride] begin at key
 /// all.first, and a row has room for a batch of lanes behind its last key.
 template <class T>
 class AdditiveHead {
@@ -51,14 +51,14 @@ class AdditiveHead {
     transform_row<T>(key_.data(), width * padded_, twice_exp, static_cast<T const*>(key_.data()));
   }
 
-  /// e_ij = Σ_c v_c tanh(q_ic + k_jc) for the keys of each row's stretch; what lies beside it is not defined.
-  void scores(std::int64_t first, std::vector<Stretch> const& stretches, Stretch all, T const* v, T* e, std::int64_t stride) const {
-    factored_ ? scores_by(Factored{}, first, stretches, all, v, e, stride) : scores_by(Direct{}, first, stretches, all, v, e, stride);
+  /// e_ij = Σ_c v_c tanh(q_ic + k_jc) for the keys of each row's range; what lies outside it is undefined.
+  void scores(std::int64_t first, std::vector<KeyRange> const& ranges, KeyRange all, T const* v, T* e, std::int64_t stride) const {
+    factored_ ? scores_by(Factored{}, first, ranges, all, v, e, stride) : scores_by(Direct{}, first, ranges, all, v, e, stride);
   }
 
-  /// From de, which is 0 beside the stretches: dq [rows, dq_stride] (set), the sums of de 4r(1 − r) in dk [d, padded] (added; still to be
+  /// From de, which is 0 outside the ranges: dq [rows, dq_stride] (set), the sums of de 4r(1 − r) in dk [d, padded] (added; still to be
   /// multiplied by v_c), and dv_c += Σ de tanh.
-  void gradients(std::int64_t first, std::int64_t rows, Stretch all, T const* v, T const* de, std::int64_t stride, T* dq,
+  void gradients(std::int64_t first, std::int64_t rows, KeyRange all, T const* v, T const* de, std::int64_t stride, T* dq,
                  std::int64_t dq_stride, T* dk, T* dv) const {
     factored_ ? gradients_by(Factored{}, first, rows, all, v, de, stride, dq, dq_stride, dk, dv)
               : gradients_by(Direct{}, first, rows, all, v, de, stride, dq, dq_stride, dk, dv);
@@ -68,7 +68,7 @@ class AdditiveHead {
 
  private:
   static constexpr std::int64_t step = lanes<T>;
-  static constexpr int tile_batches = 4;  // of keys at once: hides the reciprocal's latency, and a tile of keys stays in the first cache
+  static constexpr int tile_batches = 4;  // of keys at once: hides the reciprocal's latency, and a tile of keys stays in the L1 cache
   static std::size_t size(std::int64_t n) { return static_cast<std::size_t>(n); }
   struct Factored {
     Lanes<T> operator()(Lanes<T> const& q, Lanes<T> const& k) const { return reciprocal_above_one<T>(xsimd::fma(q, k, Lanes<T>(T(1)))); }
@@ -78,14 +78,14 @@ class AdditiveHead {
   };
 
   template <class R>
-  void scores_by(R const& r, std::int64_t first, std::vector<Stretch> const& stretches, Stretch all, T const* v, T* e,
+  void scores_by(R const& r, std::int64_t first, std::vector<KeyRange> const& ranges, KeyRange all, T const* v, T* e,
                  std::int64_t stride) const {
     T total = 0;
     for (std::int64_t c = 0; c < width_; ++c) total += v[c];
     for (std::int64_t tile = all.first; tile < all.last; tile += tile_batches * step) {
-      for (std::size_t i = 0; i < stretches.size(); ++i) {
-        std::int64_t const begin = std::max(stretches[i].first, tile);
-        std::int64_t const end = std::min(stretches[i].last, tile + tile_batches * step);
+      for (std::size_t i = 0; i < ranges.size(); ++i) {
+        std::int64_t const begin = std::max(ranges[i].first, tile);
+        std::int64_t const end = std::min(ranges[i].last, tile + tile_batches * step);
         if (begin >= end) continue;
         std::int64_t const from = tile + (begin - tile) / step * step;
         T const* const q = query_.data() + (first + static_cast<std::int64_t>(i)) * width_;
@@ -120,7 +120,7 @@ class AdditiveHead {
   }
 
   template <class R>
-  void gradients_by(R const& r, std::int64_t first, std::int64_t rows, Stretch all, T const* v, T const* de, std::int64_t stride, T* dq,
+  void gradients_by(R const& r, std::int64_t first, std::int64_t rows, KeyRange all, T const* v, T const* de, std::int64_t stride, T* dq,
                     std::int64_t dq_stride, T* dk, T* dv) const {
     std::int64_t i = 0;
     for (; i + 4 <= rows; i += 4) gradient_rows<4>(r, first + i, all, v, de + i * stride, stride, dq + i * dq_stride, dq_stride, dk, dv);
@@ -129,7 +129,7 @@ class AdditiveHead {
 
   /// Several queries share each load of a key and of its gradient.
   template <int N, class R>
-  void gradient_rows(R const& r, std::int64_t first, Stretch all, T const* v, T const* de, std::int64_t stride, T* dq,
+  void gradient_rows(R const& r, std::int64_t first, KeyRange all, T const* v, T const* de, std::int64_t stride, T* dq,
                      std::int64_t dq_stride, T* dk, T* dv) const {
     std::int64_t const seen = all.last - all.first;
     T total = 0;

@@ -1,6 +1,6 @@
 // Fused attention, forward and backward: scores, mask, window, softmax and the weighted sum of one block of queries at a time. Every align
-// that is fused here (softmax, local_m, local_p) is a softmax over a stretch of keys, so a block needs the union of its rows' stretches and
-// no more.
+// that is fused here (softmax, local_m, local_p) is a softmax over a range of keys, so a block needs the union of its rows' ranges and
+// no more. Dropout's mask is never held: forward and backward draw it, keyed by sequence, head, query and key.
 
 #include "autograd/kernels/attention.hpp"
 
@@ -14,7 +14,7 @@
 
 namespace heed::kernels {
 
-Stretch window_around(double centre, double reach, std::int64_t visible) {
+KeyRange window_around(double centre, double reach, std::int64_t visible) {
   if (visible == 0) return {0, 0};
   auto const inside = [&](std::int64_t j) { return std::abs(static_cast<double>(j) - centre) <= reach; };
   auto const limited = [&](double j) { return static_cast<std::int64_t>(std::clamp(j, 0.0, static_cast<double>(visible - 1))); };
@@ -37,13 +37,14 @@ struct Block {
   std::int64_t stride;
 };
 
-/// Calls body(b, h) for every sequence and head, on the pool.
+/// Calls body(b, h) for every sequence and head, on the pool. `products`: matrix products that it makes of the head's [n, m] scores.
 template <class Body>
 void for_heads(AttentionCall const& c, double products, Body const& body) {
-  double const pair =
+  double const product =
       c.form.score == AttentionForm::Score::additive ? 0.4 * static_cast<double>(c.width) : 0.02 * static_cast<double>(c.width + 20);
+  double const pair = products * product + (c.form.dropout ? 1 : 0);  // nanoseconds for a query and a key
   parallel_for(
-      c.batch * c.form.heads, products * pair * static_cast<double>(c.queries * c.keys),
+      c.batch * c.form.heads, pair * static_cast<double>(c.queries * c.keys),
       [&](std::int64_t begin, std::int64_t end) {
         for (std::int64_t at = begin; at < end; ++at) body(at / c.form.heads, at % c.form.heads);
       },
@@ -65,7 +66,7 @@ class HeadBackward {
         dv_(g.value.mutable_data<T>().data() + head.b_ * c_.keys * head.value_stride_ + head.h_ * c_.value_width),
         dparameter_(shared_parameter),
         drelative_(shared_relative),
-        dcentres_(g.centres.defined() ? g.centres.mutable_data<T>().data() + (head.b_ * c_.form.heads + head.h_) * c_.queries : nullptr),
+        dcentres_(c_.form.gaussian ? g.centres.mutable_data<T>().data() + (head.b_ * c_.form.heads + head.h_) * c_.queries : nullptr),
         dscores_({std::min(block_rows, c_.queries), head.row_stride_}, c_.query.dtype()) {
     if (head.ordered()) {
       packed_dcontext_ = head.packed(dcontext_, head.value_stride_, c_.value_width);
@@ -77,10 +78,10 @@ class HeadBackward {
     if (!head.query_lengths_.empty()) dkey_lengths_.assign(static_cast<std::size_t>(c_.keys), T(0));
   }
 
-  void block(std::int64_t first, std::int64_t rows, T* norms) {
+  void block(std::int64_t first, std::int64_t rows, T* log_sum_exp) {
     head_.begin_block(first, rows);
-    head_.weigh(norms, true);
-    Stretch const all = head_.all_;
+    head_.softmax(log_sum_exp, true);
+    KeyRange const all = head_.all_;
     std::int64_t const seen = all.last - all.first;
     if (seen == 0) {
       for (std::int64_t i = 0; i < rows; ++i) std::fill_n(dq_ + (first + i) * head_.query_stride_, c_.width, T(0));
@@ -92,9 +93,9 @@ class HeadBackward {
     Matrix<T> const dc{dcontext_ + first * context_stride_, context_stride_};
     gemm<T>(rows, seen, c_.value_width, 1, dc, {head_.v + all.first * head_.value_stride_, head_.value_stride_, true}, 0, ds,
             head_.row_stride_);
-    apply_gaussian(ds);
-    gemm<T>(seen, c_.value_width, rows, 1, {weighted_ ? weighted_ : head_.weights(), head_.row_stride_, true}, dc, before,
-            dv_ + all.first * head_.value_stride_, head_.value_stride_);
+    apply_factors(ds);
+    gemm<T>(seen, c_.value_width, rows, 1, {read_weights_, head_.row_stride_, true}, dc, before, dv_ + all.first * head_.value_stride_,
+            head_.value_stride_);
     for (std::int64_t i = 0; i < rows; ++i)
       softmax_row_backward<T>(head_.weights() + i * head_.row_stride_, ds + i * head_.row_stride_, ds + i * head_.row_stride_, seen);
     if (drelative_ != nullptr) add_relative(ds);
@@ -112,7 +113,7 @@ class HeadBackward {
   }
 
   void finish() {
-    if (blank_) clear();
+    if (untouched_) clear();
     if (head_.additive_) {
       for (std::int64_t j = 0; j < c_.keys; ++j) {
         for (std::int64_t c = 0; c < c_.width; ++c)
@@ -135,41 +136,45 @@ class HeadBackward {
   }
   /// What the gradients of keys and values are multiplied by before a block adds to them: 0 where nothing was written yet and the block
   /// writes all of them.
-  T sum_before(Stretch all) {
-    bool const first = std::exchange(blank_, false);
+  T sum_before(KeyRange all) {
+    bool const first = std::exchange(untouched_, false);
     if (first && all.first == 0 && all.last == c_.keys) return 0;
     if (first) clear();
     return 1;
   }
 
-  /// With a = P g: the values' weights become a, dP = da g, and dp = Σ_j da a (j − p)/σ².
-  void apply_gaussian(T* ds) {
-    weighted_ = nullptr;
-    if (head_.centres_ == nullptr || !c_.form.gaussian) return;
-    if (!gaussian_weights_.defined()) gaussian_weights_ = Tensor(dscores_.shape(), dscores_.dtype());
-    T* const a = gaussian_weights_.template mutable_data<T>().data();
-    std::copy_n(head_.weights(), head_.rows_ * head_.row_stride_, a);
+  /// With r = P f the values' weights, P the softmax and f the Gaussian and dropout: dP = dr f and dp = Σ_j dr r (j − p)/σ².
+  void apply_factors(T* ds) {
+    read_weights_ = head_.weights();
+    if (!head_.has_factors()) return;
+    if (!factored_.defined()) factored_ = Tensor(dscores_.shape(), dscores_.dtype());
+    T* const r = factored_.template mutable_data<T>().data();
+    std::copy_n(head_.weights(), head_.rows_ * head_.row_stride_, r);
     T const square = static_cast<T>(c_.form.deviation * c_.form.deviation);
-    std::vector<T> g(place(c_.keys));
+    std::vector<T> f(place(c_.keys));
     for (std::int64_t i = 0; i < head_.rows_; ++i) {
-      Stretch const s = head_.stretches_[place(i)];
+      KeyRange const s = head_.ranges_[place(i)];
       std::int64_t const at = i * head_.row_stride_ + s.first - head_.all_.first;
+      head_.factors(i, f.data());
+      if (dcentres_ == nullptr) {
+        for (std::int64_t j = 0; j < s.last - s.first; ++j) r[at + j] *= f[place(j)], ds[at + j] *= f[place(j)];
+        continue;
+      }
       T const centre = head_.centres_[head_.at(head_.first_ + i)];
-      head_.gaussian(i, g.data());
       T slope = 0;
       for (std::int64_t j = 0; j < s.last - s.first; ++j) {
-        a[at + j] *= g[place(j)];
-        slope += ds[at + j] * a[at + j] * (static_cast<T>(s.first + j) - centre);
-        ds[at + j] *= g[place(j)];
+        r[at + j] *= f[place(j)];
+        slope += ds[at + j] * r[at + j] * (static_cast<T>(s.first + j) - centre);
+        ds[at + j] *= f[place(j)];
       }
-      if (dcentres_ != nullptr) dcentres_[head_.at(head_.first_ + i)] = slope / square;
+      dcentres_[head_.at(head_.first_ + i)] = slope / square;
     }
-    weighted_ = a;
+    read_weights_ = r;
   }
 
   void add_relative(T const* ds) {
     for (std::int64_t i = 0; i < head_.rows_; ++i) {
-      Stretch const s = head_.stretches_[place(i)];
+      KeyRange const s = head_.ranges_[place(i)];
       T* const target = drelative_ + (c_.queries - 1 - head_.at(head_.first_ + i));
       T const* const from = ds + i * head_.row_stride_ - head_.all_.first;
       for (std::int64_t j = s.first; j < s.last; ++j) target[j] += from[j];
@@ -219,9 +224,9 @@ class HeadBackward {
   std::int64_t context_stride_;
   T* dquery_;
   T *dq_, *dk_, *dv_, *dparameter_, *drelative_, *dcentres_;
-  Tensor dscores_, gaussian_weights_, packed_dcontext_, packed_dq_;
-  T* weighted_ = nullptr;
-  bool blank_ = true;  ///< nothing has been written to dk and dv
+  Tensor dscores_, factored_, packed_dcontext_, packed_dq_;
+  T const* read_weights_ = nullptr;  ///< what the values are multiplied by: head_.weights(), or factored_
+  bool untouched_ = true;            ///< nothing has been written to dk and dv
   std::vector<T> dkeys_, dkey_lengths_, dquery_lengths_;
 };
 
@@ -233,42 +238,43 @@ Tensor summed_over_batch(Tensor const& parts, std::int64_t batch, Shape const& s
 }  // namespace
 
 template <class T>
-void attention_forward(AttentionCall const& c, Tensor& context, Tensor& norms) {
+void attention_forward(AttentionCall const& c, Tensor& context, Tensor& log_sum_exp) {
   T* const out = context.mutable_data<T>().data();
-  T* const kept = norms.mutable_data<T>().data();
+  T* const lse = log_sum_exp.mutable_data<T>().data();
   for_heads(c, 2, [&](std::int64_t b, std::int64_t h) {
     Head<T> head(c, b, h);
-    T* const mine = out + b * c.queries * head.value_stride_ + h * c.value_width;
+    T* const first_row = out + b * c.queries * head.value_stride_ + h * c.value_width;
     Tensor packed = head.ordered() ? Tensor({c.queries, c.value_width}, context.dtype()) : Tensor();
     Block<T> const to =
-        head.ordered() ? Block<T>{packed.template mutable_data<T>().data(), c.value_width} : Block<T>{mine, head.value_stride_};
-    std::vector<T> g(c.centres.defined() ? static_cast<std::size_t>(c.keys) : 0);
+        head.ordered() ? Block<T>{packed.template mutable_data<T>().data(), c.value_width} : Block<T>{first_row, head.value_stride_};
+    std::vector<T> f(head.has_factors() ? static_cast<std::size_t>(c.keys) : 0);
     for (std::int64_t first = 0; first < c.queries; first += block_rows) {
       std::int64_t const rows = std::min(block_rows, c.queries - first);
       head.begin_block(first, rows);
-      head.weigh(kept + (b * c.form.heads + h) * c.queries + first, false);
-      for (std::int64_t i = 0; i < rows; ++i) {
-        if (!head.gaussian(i, g.data())) break;
-        Stretch const s = head.stretches_[static_cast<std::size_t>(i)];
+      head.softmax(lse + (b * c.form.heads + h) * c.queries + first, false);
+      for (std::int64_t i = 0; head.has_factors() && i < rows; ++i) {
+        head.factors(i, f.data());
+        KeyRange const s = head.ranges_[static_cast<std::size_t>(i)];
         T* const row = head.row(i);
-        for (std::int64_t j = 0; j < s.last - s.first; ++j) row[j] *= g[static_cast<std::size_t>(j)];
+        for (std::int64_t j = 0; j < s.last - s.first; ++j) row[j] *= f[static_cast<std::size_t>(j)];
       }
       gemm<T>(rows, c.value_width, head.all_.last - head.all_.first, 1, {head.weights(), head.row_stride_},
               {head.v + head.all_.first * head.value_stride_, head.value_stride_}, 0, to.data + first * to.stride, to.stride);
     }
-    if (head.ordered()) head.unpack(to.data, c.value_width, mine, head.value_stride_);
+    if (head.ordered()) head.unpack(to.data, c.value_width, first_row, head.value_stride_);
   });
 }
 
 template <class T>
-AttentionGradients attention_backward(AttentionCall const& c, Tensor const& norms, Tensor const& dcontext) {
+AttentionGradients attention_backward(AttentionCall const& c, Tensor const& log_sum_exp, Tensor const& dcontext) {
   auto const like = [](Tensor const& x) { return x.defined() ? Tensor(x.shape(), x.dtype()) : Tensor(); };
   AttentionGradients g{like(c.query), like(c.key), like(c.value), {}, {}, like(c.centres)};
+  if (c.centres.defined() && !c.form.gaussian) g.centres = Tensor::zeros(c.centres.shape(), c.centres.dtype());
   std::int64_t const heads = c.form.heads;
   Tensor parameter_parts = c.parameter.defined() ? Tensor::zeros({c.batch, c.parameter.elements()}, c.parameter.dtype()) : Tensor();
   Tensor relative_parts = c.relative.defined() ? Tensor::zeros({c.batch, c.relative.elements()}, c.relative.dtype()) : Tensor();
   T const* const dc = dcontext.data<T>().data();
-  Tensor kept = norms;
+  Tensor kept = log_sum_exp;
   T* const lse = kept.mutable_data<T>().data();
   auto const part = [&](Tensor& parts, Tensor const& whole, std::int64_t b, std::int64_t h) -> T* {
     return parts.defined() ? parts.mutable_data<T>().data() + b * whole.elements() + h * (whole.elements() / heads) : nullptr;

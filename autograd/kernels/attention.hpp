@@ -2,7 +2,7 @@
 
 #include <cstdint>
 
-#include "autograd/kernels/stretch.hpp"
+#include "autograd/kernels/key_range.hpp"
 #include "autograd/operations.hpp"
 
 namespace heed::kernels {
@@ -11,7 +11,7 @@ inline constexpr double cosine_epsilon = 1e-8;  // as design.md defines the scor
 
 /// The visible keys (the first `visible`) with |j − centre| ≤ reach; if there is none, the visible key nearest to the centre (the lower of
 /// two). Empty only where nothing is visible.
-Stretch window_around(double centre, double reach, std::int64_t visible);
+KeyRange window_around(double centre, double reach, std::int64_t visible);
 
 /// One call of fused attention: shapes, settings, and the arrays (undefined where a part is not used).
 struct AttentionCall {
@@ -23,15 +23,15 @@ struct AttentionCall {
   Tensor centres;            ///< local_p's p [B, H, n, 1]
 };
 
-/// context [B, n, H·d_v], and what the backward pass needs beside the inputs: log Σ e^e of every row, [B, H, n].
+/// context [B, n, H·d_v], and what the backward pass needs beside the inputs: the log-sum-exp log Σ_j e^{e_ij} of every row, [B, H, n].
 template <class T>
-void attention_forward(AttentionCall const& call, Tensor& context, Tensor& norms);
+void attention_forward(AttentionCall const& call, Tensor& context, Tensor& log_sum_exp);
 
 /// Gradients of the inputs from that of the context; those whose input is undefined stay so.
 struct AttentionGradients {
   Tensor query, key, value, parameter, relative, centres;
 };
 template <class T>
-AttentionGradients attention_backward(AttentionCall const& call, Tensor const& norms, Tensor const& dcontext);
+AttentionGradients attention_backward(AttentionCall const& call, Tensor const& log_sum_exp, Tensor const& dcontext);
 
 }  // namespace heed::kernels

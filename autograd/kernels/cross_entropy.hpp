@@ -34,9 +34,9 @@ RowLoss<T> cross_entropy_row(T const* x, std::int64_t n, std::int64_t target, do
 /// out = (softmax x − the target's distribution) · factor; out may be x.
 template <class T>
 void cross_entropy_row_backward(T const* x, std::int64_t n, std::int64_t target, double smoothing, T lse, T factor, T* out) {
-  Lanes<T> const norm(lse), scale(factor), everywhere(static_cast<T>(smoothing / static_cast<double>(n)));
+  Lanes<T> const log_sum_exp(lse), scale(factor), everywhere(static_cast<T>(smoothing / static_cast<double>(n)));
   transform_row<T>(
-      out, n, [&](auto v) { return (exponential(v - norm) - everywhere) * scale; }, x);
+      out, n, [&](auto v) { return (exponential(v - log_sum_exp) - everywhere) * scale; }, x);
   out[target] -= static_cast<T>(1 - smoothing) * factor;
 }
 

@@ -1,6 +1,30 @@
 #include "autograd/kernels/map.hpp"
 
+#include <algorithm>
+
+#include "autograd/parallel.hpp"
+#include "autograd/shape.hpp"
+
 namespace heed::kernels {
+
+namespace {
+
+/// Reads a broadcast operand a piece at a time: element i of the output's order, for i in [begin, end), gathered into `scratch`.
+class BroadcastReader {
+ public:
+  BroadcastReader() = default;
+  BroadcastReader(Shape const& from, Shape const& to);
+  bool contiguous() const { return contiguous_; }
+  template <class T>
+  void gather(T const* source, std::int64_t begin, std::int64_t count, T* scratch) const;
+
+ private:
+  // The output's axes, neighbours that advance together merged; stride 0 where the operand is repeated.
+  std::array<std::int64_t, Shape::max_rank> extents_;
+  std::array<std::int64_t, Shape::max_rank> strides_;
+  std::size_t rank_ = 0;
+  bool contiguous_ = true;
+};
 
 BroadcastReader::BroadcastReader(Shape const& from, Shape const& to) : contiguous_(from.elements() == to.elements()) {
   if (contiguous_) return;
@@ -52,7 +76,65 @@ void BroadcastReader::gather(T const* source, std::int64_t begin, std::int64_t c
   }
 }
 
-template void BroadcastReader::gather(float const*, std::int64_t, std::int64_t, float*) const;
-template void BroadcastReader::gather(double const*, std::int64_t, std::int64_t, double*) const;
+/// Elements that are worked on at once: an operand that must be gathered first stays in the first-level cache.
+constexpr std::int64_t map_block = 2048;
+
+/// The formula over n contiguous elements; what is left behind the last whole line is worked on in a copy.
+template <class T>
+void apply(void const* formula, FormulaLoop<T> loop, T* out, std::array<T const*, most_operands> x, std::size_t operands, std::int64_t n) {
+  std::int64_t const whole = n / line<T> * line<T>;
+  std::int64_t const rest = n - whole;
+  if (whole > 0) loop(formula, out, x.data(), whole);
+  if (rest == 0) return;
+  alignas(64) std::array<std::array<T, line<T>>, most_operands + 1> copies;
+  for (std::size_t i = 0; i < operands; ++i) {
+    auto const end = std::copy_n(x[i] + whole, rest, copies[i].begin());
+    std::fill(end, copies[i].end(), x[i][whole]);
+    x[i] = copies[i].data();
+  }
+  loop(formula, copies.back().data(), x.data(), line<T>);
+  std::copy_n(copies.back().begin(), rest, out + whole);
+}
+
+template <class T>
+void map_broadcast(Tensor& y, void const* formula, FormulaLoop<T> loop, double cost, std::span<Tensor const* const> x) {
+  std::size_t const operands = x.size();
+  std::array<T const*, most_operands> sources{};
+  std::array<BroadcastReader, most_operands> readers;
+  bool plain = true;
+  for (std::size_t i = 0; i < operands; ++i) {
+    sources[i] = x[i]->data<T>().data();
+    readers[i] = BroadcastReader(x[i]->shape(), y.shape());
+    plain = plain && readers[i].contiguous();
+  }
+  T* const out = y.mutable_data<T>().data();
+  auto const body = [&](std::int64_t begin, std::int64_t end) {
+    auto at = sources;
+    if (plain) {
+      for (std::size_t i = 0; i < operands; ++i) at[i] += begin;
+      return apply(formula, loop, out + begin, at, operands, end - begin);
+    }
+    alignas(64) std::array<std::array<T, map_block>, most_operands> scratch;
+    for (std::int64_t first = begin; first < end; first += map_block) {
+      std::int64_t const count = std::min(map_block, end - first);
+      for (std::size_t i = 0; i < operands; ++i) {
+        at[i] = readers[i].contiguous() ? sources[i] + first : scratch[i].data();
+        if (!readers[i].contiguous()) readers[i].gather(sources[i], first, count, scratch[i].data());
+      }
+      apply(formula, loop, out + first, at, operands, count);
+    }
+  };
+  parallel_for(y.elements(), cost, body, map_block, Cut::fine);
+}
+
+}  // namespace
+
+void map_into(Tensor& y, FormulaLoops const& formula, double cost, std::span<Tensor const* const> x) {
+  if (y.dtype() == DType::float32) {
+    map_broadcast(y, formula.formula, formula.float32, cost, x);
+  } else {
+    map_broadcast(y, formula.formula, formula.float64, cost, x);
+  }
+}
 
 }  // namespace heed::kernels

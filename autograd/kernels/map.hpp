@@ -1,98 +1,73 @@
 #pragma once
 
-#include <algorithm>
 #include <array>
+#include <cstddef>
 #include <cstdint>
 #include <span>
-#include <vector>
+#include <utility>
 
-#include "autograd/parallel.hpp"
-#include "autograd/shape.hpp"
+#include <xsimd/xsimd.hpp>
+
 #include "autograd/tensor.hpp"
-#include "autograd/xtensor.hpp"
 
+/// A formula over values, applied element by element. Only the loop over whole cache lines is compiled once a formula; broadcasting,
+/// threads and what is left at an array's end are the same code for all of them.
 namespace heed::kernels {
 
-/// A formula over values, made a function that xtensor vectorises: given xsimd batches it is the formula; a single element (the tail of
-/// an array) is the formula on a batch of copies, so that an element's bits do not depend on where it stands.
-template <class Formula>
-struct Vectorised {
-  Formula formula;
+/// Elements that a formula's loop is given are a multiple of this: one cache line, whole batches on every instruction set.
+template <class T>
+inline constexpr std::int64_t line = 64 / sizeof(T);
 
-  template <class B, class... Bs>
-  B simd_apply(B const& x, Bs const&... xs) const {
-    return formula(x, xs...);
-  }
-  template <class T, class... Ts>
-  T operator()(T const& x, Ts const&... xs) const {
-    return formula(xsimd::batch<T>(x), xsimd::batch<T>(xs)...).get(0);
-  }
+/// out[i] = formula(x[0][i], x[1][i], …) for n elements, n a multiple of line<T>. `out` may be one of x.
+template <class T>
+using FormulaLoop = void (*)(void const* formula, T* out, T const* const* x, std::int64_t n);
+
+/// A formula of any type, and its loop in both precisions.
+struct FormulaLoops {
+  void const* formula;
+  FormulaLoop<float> float32;
+  FormulaLoop<double> float64;
 };
 
-/// out = formula(x…), element by element over n contiguous elements: one xtensor expression, one vectorised pass.
-template <class T, class Formula, class... Source>
-void map_span(Formula const& formula, T* out, std::int64_t n, Source const*... x) {
-  auto target = span_array(out, n);
-  using Expression = xt::xfunction<Vectorised<Formula>, decltype(span_array(x, n))...>;
-  xt::noalias(target) = Expression(Vectorised<Formula>{formula}, span_array(x, n)...);
+namespace detail {
+
+/// Flat: a formula's constants stay in registers, a quarter of the exponential's time.
+template <class T, class Formula, class... X>
+[[gnu::flatten]] void formula_loop(Formula const& formula, T* out, std::int64_t n, X const*... x) {
+  using Batch = xsimd::batch<T>;
+  for (std::int64_t i = 0; i < n; i += static_cast<std::int64_t>(Batch::size))
+    formula(Batch::load_unaligned(x + i)...).store_unaligned(out + i);
 }
 
-/// Reads a broadcast operand a stretch at a time: element i of the output's order, for i in [begin, end), gathered into `scratch`.
-class BroadcastReader {
- public:
-  BroadcastReader(Shape const& from, Shape const& to);
-  bool contiguous() const { return contiguous_; }
-  template <class T>
-  void gather(T const* source, std::int64_t begin, std::int64_t count, T* scratch) const;
-
- private:
-  // The output's axes, neighbours that advance together merged; stride 0 where the operand is repeated.
-  std::array<std::int64_t, Shape::max_rank> extents_{};
-  std::array<std::int64_t, Shape::max_rank> strides_{};
-  std::size_t rank_ = 0;
-  bool contiguous_ = true;
-};
-
-/// Elements that are worked on at once: an operand that must be gathered first stays in the first-level cache.
-inline constexpr std::int64_t map_block = 2048;
-
-/// y = formula(x…) with x broadcast to y's shape. `cost`: nanoseconds an element, roughly.
 template <class T, class Formula, std::size_t... I>
-void map_broadcast(Formula const& formula, Tensor& y, std::array<Tensor const*, sizeof...(I)> const& x, double cost,
-                   std::index_sequence<I...>) {
-  std::array const sources{x[I]->template data<T>().data()...};
-  std::array const readers{BroadcastReader(x[I]->shape(), y.shape())...};
-  T* const out = y.mutable_data<T>().data();
-  bool const plain = (readers[I].contiguous() && ...);
-  parallel_for(
-      y.elements(), cost,
-      [&](std::int64_t begin, std::int64_t end) {
-        if (plain) return map_span(formula, out + begin, end - begin, sources[I] + begin...);
-        alignas(64) std::array<std::array<T, map_block>, sizeof...(I)> scratch;
-        for (std::int64_t at = begin; at < end; at += map_block) {
-          std::int64_t const count = std::min(map_block, end - at);
-          auto const operand = [&](std::size_t i) -> T const* {
-            if (readers[i].contiguous()) return sources[i] + at;
-            readers[i].gather(sources[i], at, count, scratch[i].data());
-            return scratch[i].data();
-          };
-          map_span(formula, out + at, count, operand(I)...);
-        }
-      },
-      map_block, Cut::fine);
+FormulaLoop<T> loop_of(std::index_sequence<I...>) {
+  return [](void const* formula, T* out, T const* const* x, std::int64_t n) {
+    formula_loop(*static_cast<Formula const*>(formula), out, n, x[I]...);
+  };
 }
+
+}  // namespace detail
+
+/// The loops of a formula of `operands` values; `formula` must outlive them.
+template <std::size_t operands, class Formula>
+FormulaLoops loops(Formula const& formula) {
+  auto const indices = std::make_index_sequence<operands>();
+  return {&formula, detail::loop_of<float, Formula>(indices), detail::loop_of<double, Formula>(indices)};
+}
+
+/// How many values a formula may have.
+inline constexpr std::size_t most_operands = 4;
+
+/// y = formula(x…) with each x (of y's real dtype) broadcast to y's shape; y may be one of x. `cost`: nanoseconds an element, roughly.
+void map_into(Tensor& y, FormulaLoops const& formula, double cost, std::span<Tensor const* const> x);
 
 /// A new tensor of `shape`: formula(x…), each x (all of one real dtype) broadcast to it.
 template <class Formula, class... X>
 Tensor map(Shape const& shape, Formula const& formula, double cost, X const&... x) {
+  static_assert(sizeof...(X) <= most_operands);
   std::array<Tensor const*, sizeof...(X)> const operands{&x...};
   Tensor y(shape, operands[0]->dtype());
-  auto const indices = std::make_index_sequence<sizeof...(X)>();
-  if (y.dtype() == DType::float32) {
-    map_broadcast<float>(formula, y, operands, cost, indices);
-  } else {
-    map_broadcast<double>(formula, y, operands, cost, indices);
-  }
+  map_into(y, loops<sizeof...(X)>(formula), cost, operands);
   return y;
 }
 

@@ -5,64 +5,11 @@
 #include <limits>
 
 #include "autograd/kernels/exponential.hpp"
-#include "autograd/xtensor.hpp"
+#include "autograd/kernels/simd.hpp"
 
 /// Loops over one contiguous row, in xsimd batches. Sums run in a fixed order (four accumulators, then lanes), so that a row's result
 /// depends on its content and length alone.
 namespace heed::kernels {
-
-template <class T>
-using Lanes = xsimd::batch<T>;
-template <class T>
-inline constexpr std::int64_t lanes = static_cast<std::int64_t>(xsimd::batch<T>::size);
-
-/// The first `count` < lanes elements, the rest `fill`; the same of a batch; and the way back. Where there are masked instructions a tail
-/// costs what a whole batch does. keep_some() sets the rest to 0.
-template <class T>
-Lanes<T> load_some(T const* x, std::int64_t count, T fill) {
-#ifdef __AVX512F__
-  auto const mask = (1U << count) - 1;
-  if constexpr (sizeof(T) == 4) {
-    return _mm512_mask_loadu_ps(Lanes<T>(fill), static_cast<__mmask16>(mask), x);
-  } else {
-    return _mm512_mask_loadu_pd(Lanes<T>(fill), static_cast<__mmask8>(mask), x);
-  }
-#else
-  alignas(64) T buffer[xsimd::batch<T>::size];
-  std::fill(std::copy_n(x, count, buffer), buffer + lanes<T>, fill);
-  return Lanes<T>::load_aligned(buffer);
-#endif
-}
-template <class T>
-Lanes<T> keep_some(Lanes<T> const& v, std::int64_t count) {
-#ifdef __AVX512F__
-  auto const mask = (1U << count) - 1;
-  if constexpr (sizeof(T) == 4) {
-    return _mm512_maskz_mov_ps(static_cast<__mmask16>(mask), v);
-  } else {
-    return _mm512_maskz_mov_pd(static_cast<__mmask8>(mask), v);
-  }
-#else
-  alignas(64) T buffer[xsimd::batch<T>::size];
-  v.store_aligned(buffer);
-  return load_some<T>(buffer, count, T(0));
-#endif
-}
-template <class T>
-void store_some(Lanes<T> const& v, T* out, std::int64_t count) {
-#ifdef __AVX512F__
-  auto const mask = (1U << count) - 1;
-  if constexpr (sizeof(T) == 4) {
-    _mm512_mask_storeu_ps(out, static_cast<__mmask16>(mask), v);
-  } else {
-    _mm512_mask_storeu_pd(out, static_cast<__mmask8>(mask), v);
-  }
-#else
-  alignas(64) T buffer[xsimd::batch<T>::size];
-  v.store_aligned(buffer);
-  std::copy_n(buffer, count, out);
-#endif
-}
 
 /// out[i] = f(x[i]…) for n elements; the sources and `out` may be the same.
 template <class T, class F, class... X>
@@ -110,22 +57,6 @@ T sum_row(std::int64_t n, F const& f, X const*... x) {
   return xsimd::hadd((a + b) + (c + d));
 }
 
-/// The largest element of a batch without NaN.
-template <class T, class A>
-T largest(xsimd::batch<T, A> const& v) {
-#ifdef __AVX512F__
-  if constexpr (sizeof(T) == 4) {
-    return _mm512_reduce_max_ps(v);
-  } else {
-    return _mm512_reduce_max_pd(v);
-  }
-#else
-  alignas(64) T buffer[xsimd::batch<T, A>::size];
-  v.store_aligned(buffer);
-  return *std::max_element(buffer, buffer + xsimd::batch<T, A>::size);
-#endif
-}
-
 /// max x[i], NaN if one is; −∞ for an empty row. (A batch's max forgets a NaN that meets a number, so they are looked for beside it.)
 template <class T>
 T max_row(T const* x, std::int64_t n) {
@@ -143,7 +74,7 @@ T max_row(T const* x, std::int64_t n) {
   }
   for (; i + lanes<T> <= n; i += lanes<T>) take(a, Lanes<T>::load_unaligned(x + i));
   if (i < n) take(b, load_some<T>(x + i, n - i, -std::numeric_limits<T>::infinity()));
-  return xsimd::any(nan) ? std::numeric_limits<T>::quiet_NaN() : largest(xsimd::max(a, b));
+  return xsimd::any(nan) ? std::numeric_limits<T>::quiet_NaN() : largest<T>(xsimd::max(a, b));
 }
 
 /// out[i] = e^(x[i] − m); returns their sum. Inlined, so that a caller's loop over rows keeps the constants of the exponential in
@@ -220,7 +151,7 @@ template <class T>
         batches.load(x, -std::numeric_limits<T>::infinity(), v);
         Lanes<T> most = v[0];
         for (int i = 1; i < N; ++i) most = xsimd::max(most, v[i]);
-        sum.m = largest(most);
+        sum.m = largest<T>(most);
         Lanes<T> const shift(sum.m);
         Lanes<T> total(T(0));
         for (int i = 0; i < N; ++i) total += v[i] = exponential(v[i] - shift);

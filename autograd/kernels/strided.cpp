@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "autograd/kernels/dispatch.hpp"
+#include "autograd/kernels/simd.hpp"
 #include "autograd/parallel.hpp"
 
 namespace heed::kernels {
@@ -45,16 +46,6 @@ Nest nest_of(Shape const& extents, Layout const& source, Layout const& target) {
   return nest;
 }
 
-/// to[i·to_stride + j] = from[i + j·from_stride] for i, j < n, by way of the first-level cache: whole rows are read and written.
-template <class T, std::int64_t n>
-void transpose_block(T const* from, std::int64_t from_stride, T* to, std::int64_t to_stride) {
-  alignas(64) T rows[n][n];
-  for (std::int64_t j = 0; j < n; ++j) {
-    for (std::int64_t i = 0; i < n; ++i) rows[i][j] = from[i + j * from_stride];
-  }
-  for (std::int64_t i = 0; i < n; ++i) std::memcpy(to + i * to_stride, rows[i], sizeof rows[i]);
-}
-
 /// The two innermost loops, over `rows` × column.count elements.
 template <class T>
 void copy_tile(T const* from, T* to, std::int64_t rows, Loop const& row, Loop const& column) {
@@ -78,7 +69,7 @@ void copy_tile(T const* from, T* to, std::int64_t rows, Loop const& row, Loop co
       T const* const source = from + r * row.from + c * column.from;
       T* const target = to + r * row.to + c * column.to;
       if (row.from == 1 && column.to == 1 && r_count == block && c_count == block) {
-        transpose_block<T, block>(source, column.from, target, row.to);
+        portable::transpose_square<block>(source, column.from, target, row.to);
         continue;
       }
       for (std::int64_t i = 0; i < r_count; ++i) {

@@ -1,6 +1,5 @@
 #include "autograd/kernels/update.hpp"
 
-#include <cmath>
 #include <tuple>
 
 #include "autograd/kernels/dispatch.hpp"
@@ -12,16 +11,16 @@ namespace heed::kernels {
 
 namespace {
 
-/// Numbers between what is worked on and what is asked for: the processor's own prefetching stops at every page.
-constexpr std::int64_t ahead = 512;
+/// How far ahead, in elements, memory is prefetched: the processor's own prefetching stops at every page.
+constexpr std::int64_t distance = 512;
 
 /// Calls f(x…, v…) batch by batch, x the elements of `read` and v those of `written`, which f changes.
 template <class T, class F, class... W>
 void update_row(F const& f, Elements at, T const* read, W*... written) {
   each_batch<T>(at.end - at.begin, [&](std::int64_t i, auto const& batch) {
     i += at.begin;
-    __builtin_prefetch(read + i + ahead);
-    (__builtin_prefetch(written + i + ahead, 1), ...);
+    __builtin_prefetch(read + i + distance);
+    (__builtin_prefetch(written + i + distance, 1), ...);
     std::tuple values{batch.load(written + i)...};
     std::apply(
         [&](auto&... v) {
@@ -100,13 +99,16 @@ double sum_of_squares(Tensor const& x, Elements at) {
     for (; i + step <= at.end; i += step) {
       for (std::int64_t k = 0; k < together; ++k) {
         T const* const from = values + i + k * lanes<double>;
-        __builtin_prefetch(from + ahead);
+        __builtin_prefetch(from + distance);
         auto const v = L::load_unaligned(from);
         totals[k] = xsimd::fma(v, v, totals[k]);
       }
     }
     double total = xsimd::hadd((totals[0] + totals[1]) + (totals[2] + totals[3]));
-    for (; i < at.end; ++i) total = std::fma(double{values[i]}, double{values[i]}, total);
+    for (; i < at.end; ++i) {
+      L const v(double{values[i]});
+      total = xsimd::fma(v, v, L(total)).get(0);
+    }
     return total;
   });
 }

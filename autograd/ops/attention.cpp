@@ -12,12 +12,19 @@
 namespace heed {
 
 std::int64_t Visibility::count(std::int64_t b, std::int64_t i, std::int64_t keys) const {
-  std::int64_t const length = lengths.defined() ? lengths.data<std::int64_t>()[static_cast<std::size_t>(b)] : keys;
+  auto const of = [b](Tensor const& all) { return all.data<std::int64_t>()[static_cast<std::size_t>(b)]; };
+  if (query_lengths.defined() && i >= of(query_lengths)) return 0;
+  std::int64_t const length = lengths.defined() ? of(lengths) : keys;
   return std::clamp<std::int64_t>(causal ? std::min(length, offset + i + 1) : length, 0, keys);
 }
 
+std::int64_t Visibility::sequences() const {
+  Tensor const& given = lengths.defined() ? lengths : query_lengths;
+  return given.defined() ? given.elements() : 1;
+}
+
 Tensor Visibility::mask(std::int64_t queries, std::int64_t keys, DType dtype) const {
-  std::int64_t const sequences = lengths.defined() ? lengths.elements() : 1;
+  std::int64_t const sequences = this->sequences();
   Tensor mask = Tensor::zeros({sequences, 1, queries, keys}, dtype);
   kernels::with_real(dtype, [&](auto type) {
     auto* row = mask.mutable_data<decltype(type)>().data();
@@ -29,7 +36,7 @@ Tensor Visibility::mask(std::int64_t queries, std::int64_t keys, DType dtype) co
 }
 
 Tensor Visibility::counts(std::int64_t queries, std::int64_t keys, DType dtype) const {
-  std::int64_t const sequences = lengths.defined() ? lengths.elements() : 1;
+  std::int64_t const sequences = this->sequences();
   std::vector<double> values;
   for (std::int64_t b = 0; b < sequences; ++b) {
     for (std::int64_t i = 0; i < queries; ++i) values.push_back(static_cast<double>(count(b, i, keys)));
@@ -63,7 +70,7 @@ static Registered const merge_heads_check{{"merge_heads",
                                              "merge_heads: wants [B, H, T, d], not [2, 3]"}}}};
 
 Tensor window_mask(Tensor const& centres, double reach, Visibility const& visibility, std::int64_t keys) {
-  std::int64_t const batch = std::max(centres.size(0), visibility.lengths.defined() ? visibility.lengths.elements() : 1);
+  std::int64_t const batch = std::max(centres.size(0), visibility.sequences());
   std::int64_t const heads = centres.size(1);
   std::int64_t const queries = centres.size(2);
   Tensor mask = Tensor::zeros({batch, heads, queries, keys}, centres.dtype());
@@ -165,11 +172,13 @@ kernels::AttentionCall checked_call(AttentionForm const& form, Tensor const& que
     throw Error(fmt::format("attention: query {}, key {}, value {} with {} heads: wants [B, n, H·d], [B, m, H·d], [B, m, H·d_v]",
                             to_string(query.shape()), to_string(key.shape()), to_string(value.shape()), heads));
   }
-  Tensor const& lengths = form.visibility.lengths;
-  if (lengths.defined() && (lengths.dtype() != DType::int64 || lengths.shape() != Shape{query.size(0)})) {
+  for (Tensor const& lengths : {form.visibility.lengths, form.visibility.query_lengths}) {
+    if (!lengths.defined() || (lengths.dtype() == DType::int64 && lengths.shape() == Shape{query.size(0)})) continue;
     throw Error(
         fmt::format("attention: lengths {} {} for {} sequences", to_string(lengths.dtype()), to_string(lengths.shape()), query.size(0)));
   }
+  if (form.dropout && !(form.dropout->rate >= 0 && form.dropout->rate < 1))
+    throw Error(fmt::format("attention: the dropout rate {} is not in [0, 1)", form.dropout->rate));
   kernels::AttentionCall call{form,  query.size(0), query.size(1), key.size(1), query.size(2) / heads, value.size(2) / heads, query, key,
                               value, parameter,     relative,      centres};
   auto const expect = [](char const* what, Tensor const& given, bool wanted, Shape const& shape) {
@@ -200,6 +209,7 @@ Tensor attention_reference(AttentionForm const& form, Tensor const& query, Tenso
       form.window > 0 ? window_mask(places, form.window, form.visibility, keys) : form.visibility.mask(queries, keys, scores.dtype());
   Tensor weights = masked_softmax(scores, mask);
   if (form.gaussian) weights = weights * gaussian_around(centres, form.deviation, keys);
+  if (form.dropout) weights = dropout(weights, form.dropout->rate, form.dropout->stream);
   return merge_heads(matmul(weights, split_heads(value, form.heads)));
 }
 
@@ -207,8 +217,8 @@ Tensor fused_attention(AttentionForm const& form, Tensor const& query, Tensor co
                        Tensor const& relative, Tensor const& centres) {
   kernels::AttentionCall const call = checked_call(form, query, key, value, parameter, relative, centres);
   Tensor context({call.batch, call.queries, form.heads * call.value_width}, query.dtype());
-  Tensor norms({call.batch, form.heads, call.queries}, query.dtype());
-  kernels::with_real(query.dtype(), [&](auto type) { kernels::attention_forward<decltype(type)>(call, context, norms); });
+  Tensor log_sum_exp({call.batch, form.heads, call.queries}, query.dtype());
+  kernels::with_real(query.dtype(), [&](auto type) { kernels::attention_forward<decltype(type)>(call, context, log_sum_exp); });
   if (!records(query, key, value, parameter, relative, centres)) return context;
   // The arrays that are there become the operation's inputs; `slots` says which is which.
   std::vector<Tensor> inputs;
@@ -226,11 +236,11 @@ Tensor fused_attention(AttentionForm const& form, Tensor const& query, Tensor co
   };
   return record_fused(
       "attention", std::move(inputs), std::move(context), keep_inputs,
-      [form, norms, slots, arranged](Step const& s) {
+      [form, log_sum_exp, slots, arranged](Step const& s) {
         std::vector<Tensor> const in = arranged(s.inputs);
         kernels::AttentionCall const again = checked_call(form, in[0], in[1], in[2], in[3], in[4], in[5]);
         kernels::AttentionGradients g;
-        kernels::with_real(s.dy.dtype(), [&](auto type) { g = kernels::attention_backward<decltype(type)>(again, norms, s.dy); });
+        kernels::with_real(s.dy.dtype(), [&](auto type) { g = kernels::attention_backward<decltype(type)>(again, log_sum_exp, s.dy); });
         std::vector<Tensor> const found{g.query, g.key, g.value, g.parameter, g.relative, g.centres};
         std::vector<Tensor> gradients;
         for (std::size_t const slot : slots) gradients.push_back(found[slot]);
@@ -280,13 +290,16 @@ Sample attention_sample(AttentionForm const& form, Shape query, Shape key, Shape
           }};
 }
 
-std::vector<Sample> attention_samples() {
+std::vector<Sample> attention_samples(std::optional<WeightDropout> const& dropout = std::nullopt) {
   Visibility const causal{.causal = true, .lengths = {}, .offset = 0};
   Visibility const padded{.causal = true, .lengths = Tensor::of(std::vector<std::int64_t>{4, 2, 0}, {3}), .offset = 0};
   Visibility const later{.causal = true, .lengths = {}, .offset = 2};
+  auto const lengths = [](std::vector<std::int64_t> const& values) { return Tensor::of(values, {std::ssize(values)}); };
+  Visibility const short_queries{.causal = false, .lengths = lengths({5, 4}), .offset = 2, .query_lengths = lengths({3, 1})};
   std::vector<Sample> samples;
   for (Score const score : {Score::dot, Score::cosine, Score::additive}) {
-    AttentionForm const form{.heads = 2, .visibility = causal, .score = score, .scale = 0.5};
+    AttentionForm form{.heads = 2, .visibility = causal, .score = score, .scale = 0.5};
+    form.dropout = dropout;
     auto const with = [&](Visibility const& visibility, double window = 0, bool gaussian = false) {
       AttentionForm changed = form;
       changed.visibility = visibility;
@@ -298,6 +311,9 @@ std::vector<Sample> attention_samples() {
     samples.push_back(attention_sample(form, {2, 5, 6}, {2, 5, 6}, {2, 5, 4}));
     samples.push_back(attention_sample(with({}), {2, 3, 4}, {2, 5, 4}, {2, 5, 2}, true));
     samples.push_back(attention_sample(with(padded), {3, 4, 4}, {3, 4, 4}, {3, 4, 4}, true));
+    samples.push_back(attention_sample(with(short_queries), {2, 4, 4}, {2, 5, 4}, {2, 5, 4}, true));
+    samples.push_back(attention_sample(with(short_queries, 1.5), {2, 4, 4}, {2, 5, 4}, {2, 5, 4}));
+    samples.push_back(attention_sample(with(short_queries, 1.7, true), {2, 4, 4}, {2, 5, 4}, {2, 5, 4}, false, true));
     samples.push_back(attention_sample(with(later, 1.5), {2, 3, 4}, {2, 5, 4}, {2, 5, 4}));
     samples.push_back(attention_sample(with(padded, 1.7, true), {3, 4, 4}, {3, 4, 4}, {3, 4, 2}, false, true));
     samples.push_back(attention_sample(with(causal, 0, true), {1, 4, 4}, {1, 4, 4}, {1, 4, 2}, true, true));
@@ -323,7 +339,14 @@ static Registered const attention_check{
          Tensor const x = Tensor::zeros({2, 3, 4}, DType::float64);
          fused_attention({.heads = 2, .visibility = {}, .score = Score::additive}, x, x, x);
        },
-       "attention: the score's parameter is missing, where [2, 2] is wanted"}}}};
+       "attention: the score's parameter is missing, where [2, 2] is wanted"},
+      {[] {
+         Tensor const x = Tensor::zeros({2, 3, 4}, DType::float64);
+         fused_attention({.heads = 2, .visibility = {}, .dropout = WeightDropout{1, Stream(1, "dropout")}}, x, x, x);
+       },
+       "attention: the dropout rate 1 is not in [0, 1)"}}}};
+static Registered const attention_dropout_check{
+    {"fused_attention with dropout", "Σ_j D_ij softmax_j(e_ij) v_j", attention_samples(WeightDropout{0.3, Stream(1, "dropout")}), {}}};
 
 static Registered const reference_check{
     {"attention_reference", "the same, composed", {{{{{1, 2, 4}}, {{1, 3, 4}}, {{1, 3, 2}}}, [](std::vector<Tensor> const& x) {

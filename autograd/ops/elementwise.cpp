@@ -182,13 +182,7 @@ namespace kernels {
 
 void add_in_place(Tensor& into, Tensor const& addition) {
   auto const plus = [](auto x, auto y) { return x + y; };
-  if (into.dtype() == DType::float32) {
-    map_broadcast<float>(plus, into, std::array{static_cast<Tensor const*>(&into), &addition}, arithmetic_cost,
-                         std::make_index_sequence<2>());
-  } else {
-    map_broadcast<double>(plus, into, std::array{static_cast<Tensor const*>(&into), &addition}, arithmetic_cost,
-                          std::make_index_sequence<2>());
-  }
+  map_into(into, loops<2>(plus), arithmetic_cost, std::array{static_cast<Tensor const*>(&into), &addition});
 }
 
 }  // namespace kernels

@@ -8,8 +8,9 @@
 #include "autograd/kernels/accumulate.hpp"
 #include "autograd/kernels/cross_entropy.hpp"
 #include "autograd/kernels/dispatch.hpp"
-#include "autograd/kernels/gemm.hpp"
+#include "autograd/kernels/products/gemm.hpp"
 #include "autograd/ops/formula.hpp"
+#include "autograd/parallel.hpp"
 
 namespace heed {
 

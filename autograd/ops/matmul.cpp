@@ -1,11 +1,12 @@
 // Products of matrices, batched.
 
-#include "autograd/constant_weights.hpp"
 #include "autograd/kernels/dispatch.hpp"
-#include "autograd/kernels/gemm.hpp"
-#include "autograd/kernels/rounded_matrix.hpp"
+#include "autograd/kernels/products/gemm.hpp"
+#include "autograd/kernels/products/rounded_matrix.hpp"
 #include "autograd/ops/formula.hpp"
+#include "autograd/parallel.hpp"
 #include "autograd/products.hpp"
+#include "autograd/rounded_weights.hpp"
 
 namespace heed {
 
@@ -146,9 +147,8 @@ namespace {
 Tensor input_gradient(Step const& s, Tensor& dbias) {
   Tensor const& weight = s.x(1);
   std::int64_t const in = weight.size(1), out = weight.size(0);
-  Tensor dx = s.sum_so_far(0);
-  bool const adds = dx.defined();
-  if (!adds) dx = Tensor(s.x(0).shape(), s.dy.dtype());
+  bool const adds = s.into != nullptr;
+  Tensor dx = adds ? *s.into : Tensor(s.x(0).shape(), s.dy.dtype());
   kernels::with_real(dx.dtype(), [&](auto type) {
     using T = decltype(type);
     std::int64_t const rows = out > 0 ? s.dy.elements() / out : dx.elements() / std::max<std::int64_t>(in, 1);
@@ -160,7 +160,7 @@ Tensor input_gradient(Step const& s, Tensor& dbias) {
 
 }  // namespace
 
-Tensor linear(Tensor const& x, Tensor const& weight, Tensor const& bias, Tensor const& residual) {
+Tensor linear(Tensor const& x, Tensor const& weight, Tensor const& bias, Tensor const& residual, RoundedWeights* rounded) {
   require_same_real("linear", x, weight);
   bool const fits = x.rank() > 0 && weight.rank() == 2 && weight.size(1) == x.size(-1);
   Shape shape = x.shape();
@@ -179,8 +179,8 @@ Tensor linear(Tensor const& x, Tensor const& weight, Tensor const& bias, Tensor 
     auto const array = [](Tensor const& t) { return t.defined() ? t.data<T>().data() : nullptr; };
     T* const out = y.mutable_data<T>().data();
     if constexpr (std::is_same_v<T, float>) {
-      auto const* const kept = rows == 1 && in > 0 && products().bfloat16 ? ConstantWeights::rounded(weight) : nullptr;
-      if (kept != nullptr) return kept->times(array(x), array(bias), array(residual), out);
+      if (rounded != nullptr && rows == 1 && in > 0 && products().bfloat16)
+        return rounded->of(weight).times(array(x), array(bias), array(residual), out);
     }
     kernels::parallel_gemm<T>(rows, outputs, in, {array(x), in}, {array(weight), in, true}, out,
                               {.row = array(bias), .matrix = array(residual)});
@@ -189,7 +189,7 @@ Tensor linear(Tensor const& x, Tensor const& weight, Tensor const& bias, Tensor 
   std::vector<Tensor> inputs{x, weight};
   if (bias.defined()) inputs.push_back(bias);
   if (residual.defined()) inputs.push_back(residual);
-  return record("linear", std::move(inputs), std::move(y), Keep{.inputs = 3U}, [biased = bias.defined()](Step const& s) {
+  return record("linear", std::move(inputs), std::move(y), Keep{.inputs = 3U, .sum = true}, [biased = bias.defined()](Step const& s) {
     std::vector<Tensor> gradients(s.inputs.size());
     bool const on_the_way = s.wants(0) && !recording(), with_bias = biased && s.wants(2);
     Tensor dbias = with_bias && on_the_way ? Tensor(s.x(2).shape(), s.dy.dtype()) : Tensor();

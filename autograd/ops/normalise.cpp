@@ -5,6 +5,7 @@
 #include "autograd/kernels/dispatch.hpp"
 #include "autograd/kernels/rows.hpp"
 #include "autograd/ops/formula.hpp"
+#include "autograd/parallel.hpp"
 
 namespace heed {
 
@@ -75,7 +76,7 @@ void backward(Tensor const& x, Tensor const& weight, Tensor const& dy, Statistic
   std::int64_t const n = x.size(-1);
   std::int64_t const rows = s.scale.elements();
   constexpr std::int64_t stretches = 16;
-  constexpr std::int64_t ahead = 2048 / sizeof(T);  // asked for: the processor's own prefetching stops at every page
+  constexpr std::int64_t ahead = 2048 / sizeof(T);  // prefetched: the processor's own prefetching stops at every page
   Tensor weight_parts = Tensor::zeros({stretches, n}, x.dtype());
   Tensor bias_parts = dbias != nullptr ? Tensor::zeros({stretches, n}, x.dtype()) : Tensor();
   T const* const in = x.data<T>().data();
@@ -136,11 +137,10 @@ Tensor normalise(char const* operation, Tensor const& x, Tensor const& weight, T
   std::vector<Tensor> inputs{x, weight};
   if (bias.defined()) inputs.push_back(bias);
   y = record_fused(
-      operation, std::move(inputs), std::move(y), keep_inputs,
+      operation, std::move(inputs), std::move(y), Keep{.inputs = ~0U, .sum = true},
       [statistics](Step const& s) {
-        Tensor dx = s.sum_so_far(0);
-        bool const adds = dx.defined();
-        if (!adds) dx = Tensor(s.x(0).shape(), s.dy.dtype());
+        bool const adds = s.into != nullptr;
+        Tensor dx = adds ? *s.into : Tensor(s.x(0).shape(), s.dy.dtype());
         std::vector<Tensor> gradients(s.inputs.size());
         gradients[0] = dx;
         Tensor* const dbias = s.inputs.size() > 2 && s.wants(2) ? &gradients[2] : nullptr;
@@ -149,7 +149,7 @@ Tensor normalise(char const* operation, Tensor const& x, Tensor const& weight, T
         return gradients;
       },
       std::move(reference));
-  return remakeable(std::move(y), [eps, statistics](std::vector<Tensor> const& in) {
+  return recomputable(std::move(y), [eps, statistics](std::vector<Tensor> const& in) {
     Tensor again(in[0].shape(), in[0].dtype());
     Statistics same = statistics;
     kernels::with_real(again.dtype(),

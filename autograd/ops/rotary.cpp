@@ -4,6 +4,7 @@
 
 #include "autograd/kernels/dispatch.hpp"
 #include "autograd/ops/formula.hpp"
+#include "autograd/parallel.hpp"
 
 namespace heed {
 

@@ -1,7 +1,9 @@
 // Operations that draw. What is drawn is a pure function of the stream and of an element's place.
 
 #include "autograd/kernels/dispatch.hpp"
+#include "autograd/kernels/dropout.hpp"
 #include "autograd/ops/formula.hpp"
+#include "autograd/parallel.hpp"
 
 namespace heed {
 
@@ -14,9 +16,8 @@ Tensor dropout(Tensor const& x, double rate, Stream const& stream) {
     using T = decltype(type);
     T const* const from = x.data<T>().data();
     T* const out = y.mutable_data<T>().data();
-    T const factor = static_cast<T>(1 / (1 - rate));
-    parallel_for(x.elements(), 10, [&](std::int64_t begin, std::int64_t end) {
-      for (std::int64_t i = begin; i < end; ++i) out[i] = stream.uniform(static_cast<std::uint64_t>(i)) < rate ? T(0) : from[i] * factor;
+    parallel_for(x.elements(), 3, [&](std::int64_t begin, std::int64_t end) {
+      kernels::dropout_row(rate, stream, static_cast<std::uint64_t>(begin), from + begin, out + begin, end - begin);
     });
   });
   // Linear and its own transpose: what fell out is drawn again, not kept.

@@ -5,6 +5,7 @@
 #include "autograd/kernels/dispatch.hpp"
 #include "autograd/kernels/rows.hpp"
 #include "autograd/ops/formula.hpp"
+#include "autograd/parallel.hpp"
 
 namespace heed {
 

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <fstream>
+#include <iterator>
 
 #include <fmt/format.h>
 
@@ -31,79 +33,109 @@ std::vector<std::string> names_of(std::vector<Arm> const& arms) {
   return names;
 }
 
+constexpr char const* tables_lock = ".lock-tables";  // held by who writes what all processes share
+
+/// The file and its base with this call's overrides, as ablation.yaml keeps them.
+std::string written(Ablation const& ablation) {
+  auto const base = emit(ablation.base.root);
+  auto text = ablation.resolved + "\n# base: " + ablation.base.file.lexically_normal().string() + "\n";
+  for (std::size_t i = 0, end = 0; i < base.size(); i = end + 1) {
+    end = std::min(base.find('\n', i), base.size());
+    text += "#   " + base.substr(i, end - i) + "\n";
+  }
+  return text;
+}
+
+/// This process's share of the ablation's folder. Whoever comes first writes ablation.yaml, and tries again what failed before; whoever
+/// comes while others are at work joins them. Throws FolderError if they are at work on something else.
+FolderLock join(Ablation const& ablation) {
+  fs::path const folder = ablation.folder(), file = folder / "ablation.yaml";
+  auto const text = written(ablation);
+  FolderLock const writing = FolderLock::wait(folder, tables_lock);
+  if (auto alone = FolderLock::attempt(folder)) {
+    write_atomically(file, text);
+    forget_failures(folder);
+    alone->share();
+    return std::move(*alone);
+  }
+  auto shared = FolderLock::attempt(folder, ".lock", FolderLock::Mode::shared);
+  if (!shared) throw FolderError(fmt::format("{}: another process is training in this folder", folder.string()));
+  std::ifstream in(file, std::ios::binary);
+  if (std::string(std::istreambuf_iterator<char>(in), {}) != text)
+    throw FolderError(
+        fmt::format("{}: another process is at work here, on another version of this ablation (see {}); wait for its end, or "
+                    "give another name or --output",
+                    folder.string(), file.string()));
+  return std::move(*shared);
+}
+
 /// One call of `heed run` on an ablation.
 class Runner {
  public:
   Runner(Ablation const& ablation, RunOptions const& options) : ablation_(ablation), options_(options), workers_(workers_for(options)) {}
 
   Exit run() {
-    std::vector<std::vector<Assignment>> tuned;
-    if (ablation_.tuning) {
-      auto const chosen = tune();
-      if (!chosen) return stopped();
-      tuned = *chosen;
-    }
+    if (ablation_.tuning && !tune()) return stopped();
     std::vector<Job> jobs;
     for (auto const seed : ablation_.seeds) {
       for (std::size_t i = 0; i < ablation_.arms.size(); ++i) {
         auto const& arm = ablation_.arms[i];
-        jobs.push_back({.arm = i,
-                        .seed = seed,
-                        .experiment = trial_of(ablation_, arm.name, tuned.empty() ? arm.changes : together(arm.changes, tuned[i]), seed)});
+        if (ablation_.tuning && !tuned_.chosen[i]) continue;
+        auto const changes = ablation_.tuning ? together(arm.changes, *tuned_.chosen[i]) : arm.changes;
+        jobs.push_back({.arm = i, .seed = seed, .experiment = trial_of(ablation_, arm.name, changes, seed)});
       }
     }
-    bool const whole = work(jobs, ablation_.settings.ablation, names_of(ablation_.arms), true);
-    auto const page = write_results(ablation_, jobs, tuned);
+    bool const whole = work(jobs, ablation_.settings.ablation, names_of(ablation_.arms));
+    FolderLock const writing = FolderLock::wait(ablation_.folder(), tables_lock);
+    auto const page = write_results(ablation_, jobs, tuned_);
     if (!whole) return stopped();
     if (!options_.quiet) fmt::print("{}", page);
     write_report(ablation_.folder(), options_.quiet);
-    bool const failed = std::ranges::any_of(jobs, [](Job const& job) { return job.state == Job::State::failed; });
-    return failed ? Exit::failed : Exit::done;
+    return any_failed(jobs) || any_failed(tuned_.jobs) ? Exit::failed : Exit::done;
   }
 
  private:
-  /// For each arm the grid point with the best mean over the tuning seeds; a point with a failed trial is out. Nothing if a signal came.
-  std::optional<std::vector<std::vector<Assignment>>> tune() {
+  static bool any_failed(std::vector<Job> const& jobs) {
+    return std::ranges::any_of(jobs, [](Job const& job) { return job.state == Job::State::failed; });
+  }
+
+  /// For each arm the grid point with the best mean over the tuning seeds; a point with a failed trial is out. Every process that takes
+  /// part waits for all of these trials, and so comes to the same choice. False if a signal came.
+  bool tune() {
     auto const& tuning = *ablation_.tuning;
-    std::vector<Job> jobs;
-    std::vector<std::string> names;
     for (auto const seed : tuning.seeds) {
       std::size_t row = 0;
       for (auto const& arm : ablation_.arms) {
         for (auto const& point : tuning.points) {
           auto const name = fmt::format("tune-{}-{}", arm.name, point.name);
-          if (seed == tuning.seeds.front()) names.push_back(fmt::format("{} {}", arm.name, point.name));
-          jobs.push_back({.arm = row++, .seed = seed, .experiment = trial_of(ablation_, name, together(arm.changes, point.changes), seed)});
+          if (seed == tuning.seeds.front()) tuned_.names.push_back(fmt::format("{} {}", arm.name, point.name));
+          tuned_.jobs.push_back(
+              {.arm = row++, .seed = seed, .experiment = trial_of(ablation_, name, together(arm.changes, point.changes), seed)});
         }
       }
     }
-    if (!work(jobs, ablation_.settings.ablation + ", tuning", names, false)) return std::nullopt;
-    std::vector<std::vector<Assignment>> chosen;
-    for (std::size_t i = 0; i < ablation_.arms.size(); ++i) chosen.push_back(tuning.points[best_point(jobs, i)].changes);
-    return chosen;
+    if (!work(tuned_.jobs, ablation_.settings.ablation + ", tuning", tuned_.names)) return false;
+    for (std::size_t i = 0; i < ablation_.arms.size(); ++i) tuned_.chosen.push_back(best_point(i));
+    return true;
   }
 
-  std::size_t best_point(std::vector<Job> const& jobs, std::size_t arm) const {
-    std::size_t const points = ablation_.tuning->points.size();
+  /// Nothing if no point trains the arm to its end.
+  std::optional<std::vector<Assignment>> best_point(std::size_t arm) const {
+    auto const& points = ablation_.tuning->points;
     std::optional<std::pair<double, std::size_t>> best;
-    for (std::size_t point = 0; point < points; ++point) {
+    for (std::size_t point = 0; point < points.size(); ++point) {
       double sum = 0;
-      for (Job const& job : jobs) {
-        if (job.arm == arm * points + point) sum += job.value ? *job.value : std::nan("");
+      for (Job const& job : tuned_.jobs) {
+        if (job.arm == arm * points.size() + point) sum += job.state == Job::State::done ? *job.value : std::nan("");
       }
       double const cost = ablation_.settings.higher_is_better() ? -sum : sum;
       if (!std::isnan(cost) && (!best || cost < best->first)) best = {cost, point};
     }
-    if (!best) throw Error(fmt::format("tune: no point of the grid trains the arm '{}' to its end", ablation_.arms[arm].name));
-    return best->second;
+    if (!best) return std::nullopt;
+    return points[best->second].changes;
   }
 
-  /// `split`: only the trials of this shard are run here.
-  bool work(std::vector<Job>& jobs, std::string const& title, std::vector<std::string> const& names, bool split) {
-    for (std::size_t i = 0; split && i < jobs.size(); ++i) {
-      bool const mine = static_cast<std::int64_t>(i) % options_.shards == options_.shard - 1;
-      if (!mine && !is_finished(jobs[i].folder(), jobs[i].experiment.settings)) jobs[i].state = Job::State::elsewhere;
-    }
+  bool work(std::vector<Job>& jobs, std::string const& title, std::vector<std::string> const& names) {
     Board board(title, names, workers_.jobs, options_.quiet);
     bool const whole =
         run_jobs(jobs, ablation_.settings, workers_, [&](std::vector<Job> const& all, Job const* changed) { board.update(all, changed); });
@@ -119,16 +151,15 @@ class Runner {
   Ablation const& ablation_;
   RunOptions const& options_;
   Workers workers_;
+  TuningResult tuned_;
 };
 
 }  // namespace
 
 Exit run_ablation(RunOptions const& options) {
   Ablation const ablation = load_ablation(options.config, options.overrides, options.places);
-  fs::path const folder = ablation.folder();
-  if (options.fresh) put_aside(folder);
-  FolderLock const lock(folder, fmt::format(".lock-{}-of-{}", options.shard, options.shards));
-  write_atomically(folder / "ablation.yaml", ablation.resolved);
+  if (options.fresh) put_aside(ablation.folder());
+  FolderLock const joined = join(ablation);
   note_signals();
   return Runner(ablation, options).run();
 }

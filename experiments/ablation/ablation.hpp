@@ -6,8 +6,10 @@
 namespace heed {
 
 /// Trains every arm with every seed, several at a time, goes on where an earlier call was cut off, and leaves tables, statistics and a
-/// report in the ablation's folder. A failed trial is said at once and does not stop the others. Throws ConfigError, FolderError,
-/// FileError. Returns done, failed if a trial failed, or interrupted.
+/// report in the ablation's folder. Any number of processes that run the same file share its trials: each claims what is free, and waits
+/// for the others' at the end of a stage. A failed trial, of tuning too, is said at once and does not stop the others; the next call that
+/// comes when no other is at work tries it again. Throws ConfigError, FolderError, FileError. Returns done, failed if a trial failed, or
+/// interrupted.
 Exit run_ablation(RunOptions const& options);
 
 /// Validates the file and all its arms, and prints the ablation and its base as resolved.

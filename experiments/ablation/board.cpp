@@ -28,14 +28,15 @@ std::string cell(Job const& job) {
     case State::elsewhere:
       break;
   }
-  return "elsewhere";
+  return fmt::format("{:.0f} % elsewhere", 100 * job.share);
 }
 
 std::string counts(std::string const& title, std::vector<Job> const& jobs, double left) {
   auto const count = [&](State state) { return std::ranges::count(jobs, state, &Job::state); };
-  auto const total = static_cast<std::ptrdiff_t>(jobs.size()) - count(State::elsewhere);
+  auto const total = static_cast<std::ptrdiff_t>(jobs.size());
   std::string line = fmt::format("{}: {}/{} runs", title, count(State::done), total);
   if (auto const running = count(State::running)) line += fmt::format(", {} running", running);
+  if (auto const elsewhere = count(State::elsewhere)) line += fmt::format(", {} in other processes", elsewhere);
   if (auto const failed = count(State::failed)) line += fmt::format(", {} failed", failed);
   if (left >= 0 && count(State::done) < total) line += fmt::format(", {} left", clock_time(left));
   return line;
@@ -55,7 +56,7 @@ double seconds_left(std::vector<Job> const& jobs, std::int64_t at_a_time) {
   }
   double left = 0, longest = 0;
   for (Job const& job : jobs) {
-    if (job.state != State::waiting && job.state != State::running) continue;
+    if (job.state == State::done || job.state == State::failed) continue;
     auto const same = by_arm.find(job.arm);
     double expected = same != by_arm.end() ? same->second.first / same->second.second : known > 0 ? seconds / known : -1;
     if (job.state == State::running && job.share > 0.05) expected = job.seconds / job.share;

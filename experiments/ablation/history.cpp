@@ -3,26 +3,15 @@
 #include <algorithm>
 #include <cmath>
 #include <fstream>
-#include <limits>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "experiments/record.hpp"
+
 namespace heed {
 
 namespace fs = std::filesystem;
-
-namespace {
-
-/// A number as metrics.jsonl has it: NaN and infinities are strings.
-double real(nlohmann::json const& value) {
-  if (value.is_number()) return value.get<double>();
-  if (value == "Infinity") return std::numeric_limits<double>::infinity();
-  if (value == "-Infinity") return -std::numeric_limits<double>::infinity();
-  return std::nan("");
-}
-
-}  // namespace
 
 History read_history(fs::path const& folder) {
   fs::path const path = folder / "metrics.jsonl";
@@ -39,7 +28,7 @@ History read_history(fs::path const& folder) {
     }
     auto const step = row["step"].get<std::int64_t>();
     for (auto const& [name, value] : row.items()) {
-      if (name != "step") history[name].emplace_back(step, real(value));
+      if (name != "step") history[name].emplace_back(step, number_of(value));
     }
   }
   return history;

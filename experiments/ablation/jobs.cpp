@@ -29,12 +29,10 @@ class Crew {
       : jobs_(jobs), settings_(settings), workers_(workers), watch_(watch) {}
 
   bool run() {
-    for (Job& job : jobs_) {
-      if (job.state == Job::State::waiting && is_finished(job.folder(), job.experiment.settings)) finish(job);
-    }
+    for (Job& job : jobs_) settle(job);
     while (true) {
       if (!interrupted()) start();
-      if (running_.empty()) break;
+      if (interrupted() ? running_.empty() : settled()) break;
       std::this_thread::sleep_for(20ms);
       if (interrupted() && !asked_) {
         asked_ = true;
@@ -43,16 +41,45 @@ class Crew {
       collect();
       look();
     }
+    for (Job& job : jobs_) {  // what others have ended since it was last looked at
+      if (job.state == Job::State::waiting || job.state == Job::State::elsewhere) settle(job);
+    }
     return !interrupted();
   }
 
  private:
+  bool settled() const {
+    return std::ranges::all_of(jobs_, [](Job const& job) { return job.state == Job::State::done || job.state == Job::State::failed; });
+  }
+
+  /// What the folder says of a job's end. False if it says nothing.
+  bool settle(Job& job) {
+    if (is_finished(job.folder(), job.experiment.settings)) {
+      finish(job);
+    } else if (auto const failure = failure_of(job.folder())) {
+      fail(job, *failure);
+    } else {
+      return false;
+    }
+    return true;
+  }
+
   void start() {
-    for (Job& job : jobs_) {
-      if (running_.size() >= static_cast<std::size_t>(workers_.jobs)) return;
-      if (job.state != Job::State::waiting) continue;
+    auto const first = jobs_.size() * static_cast<std::size_t>(workers_.shard - 1) / static_cast<std::size_t>(workers_.shards);
+    for (std::size_t i = 0; i < jobs_.size() && running_.size() < static_cast<std::size_t>(workers_.jobs); ++i) {
+      Job& job = jobs_[(first + i) % jobs_.size()];
+      if (job.state == Job::State::waiting) start(job);
+    }
+  }
+
+  /// Claims a job and starts it, unless another process has it or has ended it meanwhile.
+  void start(Job& job) {
+    auto claim = FolderLock::attempt(job.folder());
+    if (!claim) {
+      job.state = Job::State::elsewhere;
+    } else if (!settle(job)) {
       job.state = Job::State::running;
-      running_.push_back({&job, Trial(job.experiment, static_cast<int>(workers_.threads)), Clock::now()});
+      running_.push_back({&job, Trial(job.experiment, static_cast<int>(workers_.threads), std::move(*claim)), Clock::now()});
       watch_(jobs_, &job);
     }
   }
@@ -66,15 +93,14 @@ class Crew {
         ++i;
         continue;
       }
-      Job& ended = *job;
-      running_.erase(running_.begin() + static_cast<std::ptrdiff_t>(i));
-      if (is_finished(ended.folder(), ended.experiment.settings)) {
-        finish(ended);
+      if (is_finished(job->folder(), job->experiment.settings)) {
+        finish(*job);
       } else if (*code == static_cast<int>(Exit::interrupted)) {
-        ended.state = Job::State::waiting;  // saved; for the next call
+        job->state = Job::State::waiting;  // saved; for the next call
       } else {
-        fail(ended, record_failure(ended.folder(), *code));
+        fail(*job, record_failure(job->folder(), *code));
       }
+      running_.erase(running_.begin() + static_cast<std::ptrdiff_t>(i));  // and with it the claim
     }
   }
 
@@ -97,14 +123,16 @@ class Crew {
     watch_(jobs_, &job);
   }
 
-  /// How far the running ones are, now and then.
+  /// How far the running ones are, now and then, and what has become of those elsewhere.
   void look() {
     if (Clock::now() < next_) return;
     next_ = Clock::now() + 250ms;
-    for (auto const& each : running_) {
-      auto const step = last_step(each.job->folder());
-      auto const steps = each.job->experiment.settings.train.steps;
-      if (step && steps > 0) each.job->share = std::min(1.0, static_cast<double>(*step + 1) / static_cast<double>(steps));
+    for (Job& job : jobs_) {
+      if (job.state == Job::State::elsewhere && !settle(job) && FolderLock::attempt(job.folder())) job.state = Job::State::waiting;
+      if (job.state != Job::State::running && job.state != Job::State::elsewhere) continue;
+      auto const step = last_step(job.folder());
+      auto const steps = job.experiment.settings.train.steps;
+      if (step && steps > 0) job.share = std::min(1.0, static_cast<double>(*step + 1) / static_cast<double>(steps));
     }
     watch_(jobs_, nullptr);
   }
@@ -121,7 +149,7 @@ class Crew {
 }  // namespace
 
 Workers workers_for(RunOptions const& options) {
-  Workers workers;
+  Workers workers{.shard = options.shard, .shards = options.shards};
   workers.threads = options.threads.value_or(1);
   std::int64_t const cores = std::max(1U, std::thread::hardware_concurrency());
   workers.jobs = options.jobs.value_or(std::max<std::int64_t>(1, cores / workers.threads));

@@ -12,7 +12,7 @@ namespace heed {
 
 /// A trial and how far it is.
 struct Job {
-  enum class State { waiting, running, done, failed, elsewhere };  ///< elsewhere: in another shard
+  enum class State { waiting, running, done, failed, elsewhere };  ///< elsewhere: another process is training it
   std::size_t arm = 0;
   std::int64_t seed = 0;
   LoadedExperiment experiment;
@@ -27,8 +27,9 @@ struct Job {
 
 /// How jobs are run.
 struct Workers {
-  std::int64_t jobs = 1;     ///< at a time
-  std::int64_t threads = 1;  ///< of each
+  std::int64_t jobs = 1;               ///< at a time
+  std::int64_t threads = 1;            ///< of each
+  std::int64_t shard = 1, shards = 1;  ///< begin with the first job of this part
 };
 
 /// As the command line says; cores / threads trials of one thread else.
@@ -37,8 +38,10 @@ Workers workers_for(RunOptions const& options);
 /// Is told how jobs stand: what happened to one, or (null) that time has passed.
 using Watcher = std::function<void(std::vector<Job> const& jobs, Job const* changed)>;
 
-/// Trains what is waiting, several at a time, each in a process. A job whose folder is finished already is done at once, and one that
-/// failed before is tried again. False if a signal came: then all of them have saved a checkpoint.
+/// Trains what nobody else does, several at a time, each in a process, until all jobs are done or have failed, here or in another process.
+/// A job is claimed by the lock on its folder: a locked one is left to its owner and watched; if the owner dies, it is taken over. A job
+/// whose folder is finished already is done at once; a recorded failure is final. False if a signal came: then the jobs that ran here have
+/// saved a checkpoint.
 bool run_jobs(std::vector<Job>& jobs, AblationSettings const& settings, Workers const& workers, Watcher const& watch);
 
 }  // namespace heed

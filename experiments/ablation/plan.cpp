@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "experiments/metric.hpp"
 #include "experiments/nearest.hpp"
 #include "experiments/scalar.hpp"
 #include "nn/sha256.hpp"
@@ -18,14 +19,18 @@ std::vector<Field> AblationSettings::fields() {
   return {
       {.name = "ablation", .target = &ablation, .help = "its name", .required = true},
       {.name = "base", .target = &base, .help = "the file of one run that arms change, relative to this one", .required = true},
-      {.name = "metric", .target = &metric, .help = "what is compared: a name in metrics.jsonl"},
-      {.name = "better", .target = &better, .help = "lower or higher (default: higher for accuracies)", .words = {"lower", "higher"}},
+      {.name = "metric", .target = &metric, .help = "what is compared: a name in metrics.jsonl (heed list metrics)"},
+      {.name = "better", .target = &better, .help = "lower or higher (default: as the metric says)", .words = {"lower", "higher"}},
       {.name = "at", .target = &at, .help = "which of a trial's values counts", .words = {"last", "best"}},
       {.name = "margin", .target = &margin, .help = "differences below it do not matter (equivalence test)", .least = 0, .open = true},
   };
 }
 
-bool AblationSettings::higher_is_better() const { return better ? *better == "higher" : metric.find("accuracy") != std::string::npos; }
+bool AblationSettings::higher_is_better() const {
+  if (better) return *better == "higher";
+  auto const* const info = find_metric(metric);
+  return info != nullptr && info->better == Better::higher;
+}
 
 namespace {
 
@@ -249,6 +254,21 @@ Document plain_part(Document const& file) {
   return plain;
 }
 
+/// That there is such a metric, and that it is known which of its values are better.
+void check_metric(Document const& file, AblationSettings const& settings) {
+  auto const place = place_of(file, file.root.entry("metric") != nullptr ? "metric" : "ablation");
+  auto const* const info = find_metric(settings.metric);
+  if (info == nullptr) {
+    std::vector<std::string> names;
+    for (auto const& each : metrics()) names.push_back(each.name);
+    throw ConfigError(place, fmt::format("metric: there is no metric '{}'{} (heed list metrics shows all)", settings.metric,
+                                         did_you_mean(settings.metric, names)));
+  }
+  if (!info->better && !settings.better)
+    throw ConfigError(place, fmt::format("metric: of '{}' neither low nor high values are better; say `better: lower` or `better: higher`",
+                                         settings.metric));
+}
+
 }  // namespace
 
 bool is_ablation(Document const& document) { return document.root.entry("ablation") != nullptr; }
@@ -260,6 +280,7 @@ Ablation load_ablation(fs::path const& path, std::vector<std::string> const& ove
   }
   Ablation result;
   fill(plain_part(file), result.settings);
+  check_metric(file, result.settings);
   auto const& name = result.settings.ablation;
   if (name.empty() || name.front() == '/' || name.find("..") != std::string::npos)
     throw ConfigError(place_of(file, "ablation"), fmt::format("ablation: '{}' is not the name of a folder inside the output folder", name));

@@ -11,6 +11,8 @@
 #include <nlohmann/json.hpp>
 
 #include "experiments/ablation/history.hpp"
+#include "experiments/csv.hpp"
+#include "experiments/metric.hpp"
 #include "experiments/npz.hpp"
 #include "experiments/record.hpp"
 #include "experiments/statistics.hpp"
@@ -28,14 +30,6 @@ using State = Job::State;
 
 /// What may differ between equal runs.
 bool is_cost(std::string const& metric) { return metric.starts_with("time.") || metric.starts_with("memory."); }
-
-/// A field of a table of comma-separated values (RFC 4180).
-std::string quoted(std::string const& text) {
-  if (text.find_first_of(",\"\n") == std::string::npos) return text;
-  std::string result = "\"";
-  for (char const c : text) result += c == '"' ? "\"\"" : std::string(1, c);
-  return result + '"';
-}
 
 /// All trials of one arm.
 struct ArmResult {
@@ -74,20 +68,20 @@ std::vector<ArmResult> gather(Ablation const& ablation, std::vector<Job> const& 
 void write_csv(Ablation const& ablation, std::vector<ArmResult> const& arms) {
   AtomicFile file(ablation.folder() / "results.csv");
   std::string head = "arm";
-  for (auto const& key : ablation.varied) head += "," + quoted(key);
+  for (auto const& key : ablation.varied) head += "," + csv_field(key);
   file.write(head + ",seed,step,metric,value\n");
   for (auto const& arm : arms) {
-    std::string start = quoted(arm.name);
+    std::string start = csv_field(arm.name);
     for (auto const& key : ablation.varied) {
       auto const change = std::ranges::find(arm.changes, key, &Assignment::key);
-      start += "," + (change == arm.changes.end() ? "" : quoted(emit_line(change->value)));
+      start += "," + (change == arm.changes.end() ? "" : csv_field(emit_line(change->value)));
     }
     for (Job const* job : arm.jobs) {
       std::string text;
       for (auto const& [metric, series] : read_history(job->folder())) {
         std::size_t const first = is_cost(metric) ? series.size() - 1 : 0;
         for (std::size_t i = first; i < series.size(); ++i)
-          text += fmt::format("{},{},{},{},{}\n", start, job->seed, series[i].first, quoted(metric), series[i].second);
+          text += fmt::format("{},{},{},{},{}\n", start, job->seed, series[i].first, csv_field(metric), series[i].second);
       }
       file.write(text);
     }
@@ -157,18 +151,41 @@ Json interval_json(std::optional<Interval> const& interval) {
   return interval ? Json::array({interval->low, interval->high}) : Json(nullptr);
 }
 
-/// Nats for losses, nothing for shares.
-std::string unit_of(std::string const& metric) { return metric.ends_with("loss") || metric.ends_with("excess") ? "nat" : ""; }
+std::string unit_of(std::string const& metric) {
+  auto const* const info = find_metric(metric);
+  return info == nullptr ? "" : info->unit;
+}
+
+/// A job that failed, and whose it is: an arm's, or an arm's at a point of the tuning grid.
+struct FailedJob {
+  std::string who;
+  Job const* job;
+};
+
+std::vector<FailedJob> failures_of(Ablation const& ablation, std::vector<Job> const& jobs, TuningResult const& tuned) {
+  std::vector<FailedJob> failures;
+  for (Job const& job : tuned.jobs) {
+    if (job.state == State::failed) failures.push_back({tuned.names.at(job.arm) + " (tuning)", &job});
+  }
+  for (Job const& job : jobs) {
+    if (job.state == State::failed) failures.push_back({ablation.arms.at(job.arm).name, &job});
+  }
+  return failures;
+}
 
 class Summary {
  public:
-  Summary(Ablation const& ablation, std::vector<Job> const& jobs, std::vector<std::vector<Assignment>> const& tuned)
+  Summary(Ablation const& ablation, std::vector<Job> const& jobs, TuningResult const& tuned)
       : ablation_(ablation),
         jobs_(jobs),
         tuned_(tuned),
         arms_(gather(ablation, jobs)),
         question_{.better = ablation.settings.higher_is_better() ? Better::higher : Better::lower, .margin = ablation.settings.margin},
+        failures_(failures_of(ablation, jobs, tuned)),
         warnings_(warnings_of(ablation, jobs)) {
+    for (std::size_t i = 0; i < tuned.chosen.size(); ++i) {
+      if (!tuned.chosen[i]) warnings_.push_back(fmt::format("{}: no point of the tuning grid trains it to its end", arms_[i].name));
+    }
     for (std::size_t i = 0; i < arms_.size(); ++i) {
       if (i != ablation.baseline) others_.push_back(i);
     }
@@ -196,12 +213,7 @@ class Summary {
     text += table(rows()) + "\n";
     for (auto const& line : sentences_) text += "  " + line + "\n";
     for (auto const& line : warnings_) text += "  warning: " + line + "\n";
-    for (Job const& job : jobs_) {
-      if (job.state == State::failed)
-        text += fmt::format("  failed: {}, seed {}: {}\n", arms_[job.arm].name, job.seed, job.failure.message);
-    }
-    if (auto const elsewhere = std::ranges::count(jobs_, State::elsewhere, &Job::state); elsewhere > 0)
-      text += fmt::format("  {} runs belong to other shards and are not finished yet\n", elsewhere);
+    for (auto const& [who, job] : failures_) text += fmt::format("  failed: {}, seed {}: {}\n", who, job->seed, job->failure.message);
     return text;
   }
 
@@ -212,8 +224,8 @@ class Summary {
   }
 
   std::vector<std::vector<std::string>> rows() const {
-    std::vector<std::vector<std::string>> rows{
-        {"arm", ablation_.settings.metric, "95 % interval", "difference", "p", "effect", "", "seeds", "s/run", "tokens/s", "MB"}};
+    std::vector<std::vector<std::string>> rows{{"arm", with_unit(ablation_.settings.metric), "95 % interval", "difference", "p", "effect",
+                                                "", "seeds", "s/run", "tokens/s", "MB"}};
     for (std::size_t i = 0; i < arms_.size(); ++i) {
       auto const& arm = arms_[i];
       if (arm.values.empty()) {
@@ -269,7 +281,9 @@ class Summary {
       json["difference"]["seeds"] = c->seeds;
     }
     for (auto const& [name, value] : arm.costs) json[name] = value;
-    for (std::size_t k = 0; !tuned_.empty() && k < tuned_[i].size(); ++k) json["tuned"][tuned_[i][k].key] = emit_line(tuned_[i][k].value);
+    if (i < tuned_.chosen.size() && tuned_.chosen[i]) {
+      for (auto const& change : *tuned_.chosen[i]) json["tuned"][change.key] = emit_line(change.value);
+    }
     return json;
   }
 
@@ -284,7 +298,7 @@ class Summary {
               {"seeds", ablation_.seeds},
               {"baseline", arms_[ablation_.baseline].name},
               {"varied", ablation_.varied},
-              {"steps", jobs_.front().experiment.settings.train.steps},
+              {"steps", (jobs_.empty() ? tuned_.jobs : jobs_).front().experiment.settings.train.steps},
               {"arms", Json::array()},
               {"failures", Json::array()},
               {"missing", Json::array()},
@@ -294,14 +308,14 @@ class Summary {
               {"configuration", ablation_.resolved},
               {"base", emit(ablation_.base.root)}};
     for (std::size_t i = 0; i < arms_.size(); ++i) json["arms"].push_back(arm_json(i));
+    for (auto const& [who, job] : failures_)
+      json["failures"].push_back({{"arm", who},
+                                  {"seed", job->seed},
+                                  {"folder", job->experiment.settings.name},
+                                  {"message", job->failure.message},
+                                  {"log", job->failure.log}});
     for (Job const& job : jobs_) {
-      if (job.state == State::failed)
-        json["failures"].push_back({{"arm", arms_[job.arm].name},
-                                    {"seed", job.seed},
-                                    {"folder", job.experiment.settings.name},
-                                    {"message", job.failure.message},
-                                    {"log", job.failure.log}});
-      else if (job.state != State::done)
+      if (job.state != State::failed && job.state != State::done)
         json["missing"].push_back({{"arm", arms_[job.arm].name}, {"seed", job.seed}});
     }
     return json;
@@ -319,26 +333,24 @@ class Summary {
     text += '\n';
     for (auto const& line : sentences_) text += "- " + line + "\n";
     for (auto const& line : warnings_) text += "- **warning**: " + line + "\n";
-    for (Job const& job : jobs_) {
-      if (job.state == State::failed)
-        text += fmt::format("- **failed**: {}, seed {}: {}\n", arms_[job.arm].name, job.seed, job.failure.message);
-    }
+    for (auto const& [who, job] : failures_) text += fmt::format("- **failed**: {}, seed {}: {}\n", who, job->seed, job->failure.message);
     return text;
   }
 
   Ablation const& ablation_;
   std::vector<Job> const& jobs_;
-  std::vector<std::vector<Assignment>> const& tuned_;
+  TuningResult const& tuned_;
   std::vector<ArmResult> arms_;
   Question question_;
   std::vector<std::size_t> others_;  ///< the arms that are not the baseline
   std::vector<Comparison> comparisons_;
+  std::vector<FailedJob> failures_;
   std::vector<std::string> sentences_, warnings_;
 };
 
 }  // namespace
 
-std::string write_results(Ablation const& ablation, std::vector<Job> const& jobs, std::vector<std::vector<Assignment>> const& tuned) {
+std::string write_results(Ablation const& ablation, std::vector<Job> const& jobs, TuningResult const& tuned) {
   Summary const summary(ablation, jobs, tuned);
   summary.write();
   return summary.page();

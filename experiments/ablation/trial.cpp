@@ -1,11 +1,9 @@
 #include "experiments/ablation/trial.hpp"
 
 #include <cerrno>
-#include <chrono>
 #include <cstring>
 #include <deque>
 #include <fstream>
-#include <thread>
 
 #include <fcntl.h>
 #include <fmt/format.h>
@@ -17,7 +15,6 @@
 
 #include "autograd/parallel.hpp"
 #include "experiments/failure.hpp"
-#include "experiments/folder_lock.hpp"
 #include "nn/atomic_file.hpp"
 
 namespace heed {
@@ -36,27 +33,16 @@ void redirect(fs::path const& log) {
   ::dup2(out, STDERR_FILENO);
 }
 
-/// Waits while the trial of a parent that was killed saves its last checkpoint there; a minute at most.
-void await_predecessor(fs::path const& folder) {
-  for (int i = 0; i < 600; ++i) {
-    try {
-      FolderLock const free(folder);
-      return;
-    } catch (FolderError const&) {
-      std::this_thread::sleep_for(std::chrono::milliseconds(100));
-    }
-  }
-}
-
 /// The child's whole life.
-[[noreturn]] void live(LoadedExperiment& experiment, fs::path const& folder, int threads, pid_t parent) {
+[[noreturn]] void live(LoadedExperiment& experiment, fs::path const& folder, int threads, pid_t parent, FolderLock claim) {
   ::prctl(PR_SET_PDEATHSIG, SIGTERM);
   if (::getppid() != parent) ::_exit(static_cast<int>(Exit::interrupted));
-  ::close_range(STDERR_FILENO + 1, ~0U, 0);  // the parent's locks are the parent's
+  auto const kept = static_cast<unsigned>(claim.descriptor());  // other locks are the parent's
+  if (kept > STDERR_FILENO + 1) ::close_range(STDERR_FILENO + 1, kept - 1, 0);
+  ::close_range(kept + 1, ~0U, 0);
   redirect(folder / "log.txt");
-  await_predecessor(folder);
   set_threads(threads);
-  auto const code = guarded([&] { return train(experiment, false, false); });
+  auto const code = guarded([&] { return train(experiment, false, std::move(claim)); });
   std::fflush(nullptr);
   ::_exit(static_cast<int>(code));
 }
@@ -73,16 +59,13 @@ std::vector<std::string> last_lines(fs::path const& file, std::size_t count) {
 
 }  // namespace
 
-Trial::Trial(LoadedExperiment& experiment, int threads) : folder_(experiment.places.output / experiment.settings.name) {
-  std::error_code error;
-  fs::create_directories(folder_, error);
-  if (error) throw Error(fmt::format("{}: {}", folder_.string(), error.message()));
-  fs::remove(folder_ / "failure.json", error);
+Trial::Trial(LoadedExperiment& experiment, int threads, FolderLock claim) : claim_(std::move(claim)) {
+  fs::path const folder = experiment.places.output / experiment.settings.name;
   std::fflush(nullptr);
   pid_t const parent = ::getpid();
   process_ = ::fork();
   if (process_ < 0) throw Error(fmt::format("no process can be started: {}", std::strerror(errno)));
-  if (process_ == 0) live(experiment, folder_, threads, parent);
+  if (process_ == 0) live(experiment, folder, threads, parent, std::move(claim_));
 }
 
 Trial::~Trial() {
@@ -122,6 +105,14 @@ Failure record_failure(fs::path const& folder, int code) {
   }
   write_atomically(folder / "failure.json", nlohmann::json{{"message", failure.message}, {"log", failure.log}}.dump(2) + "\n");
   return failure;
+}
+
+void forget_failures(fs::path const& ablation) {
+  std::vector<fs::path> records;
+  for (auto const& entry : fs::recursive_directory_iterator(ablation)) {
+    if (entry.path().filename() == "failure.json") records.push_back(entry.path());
+  }
+  for (auto const& record : records) fs::remove(record);
 }
 
 }  // namespace heed

@@ -9,6 +9,7 @@
 #include <sys/types.h>
 
 #include "experiments/experiment.hpp"
+#include "experiments/folder_lock.hpp"
 #include "experiments/run.hpp"
 
 namespace heed {
@@ -21,13 +22,15 @@ struct Failure {
 
 /// A trial that is being trained by a process of its own, so that its end is nobody else's. Its output goes to log.txt in its folder. The
 /// child ends when its parent does, after saving a checkpoint; a finished trial has its summary.json, and nothing else counts as done.
+/// The folder is locked as long as either of them lives: nobody else trains there until the child has ended and its end is recorded.
 class Trial {
  public:
-  /// Starts it. Must be called before this process has computed anything on threads. Throws Error if no process can be started.
-  Trial(LoadedExperiment& experiment, int threads);
-  Trial(Trial&& other) noexcept : folder_(std::move(other.folder_)), process_(std::exchange(other.process_, -1)) {}
+  /// Starts it in its folder, which is locked. Must be called before this process has computed anything on threads. Throws Error if no
+  /// process can be started.
+  Trial(LoadedExperiment& experiment, int threads, FolderLock claim);
+  Trial(Trial&& other) noexcept : claim_(std::move(other.claim_)), process_(std::exchange(other.process_, -1)) {}
   Trial& operator=(Trial&& other) noexcept {
-    std::swap(folder_, other.folder_);
+    std::swap(claim_, other.claim_);
     std::swap(process_, other.process_);
     return *this;
   }
@@ -38,13 +41,15 @@ class Trial {
   void signal(int number) const;
 
  private:
-  std::filesystem::path folder_;
+  FolderLock claim_;
   pid_t process_ = -1;
 };
 
 /// What a trial's folder says of its failure; nothing if none is recorded.
 std::optional<Failure> failure_of(std::filesystem::path const& folder);
-/// Records a failure from the exit code and the log, in one step. The record goes when the trial is started again.
+/// Records a failure from the exit code and the log, in one step.
 Failure record_failure(std::filesystem::path const& folder, int code);
+/// Removes the records of all trials in an ablation's folder, so that they are tried again.
+void forget_failures(std::filesystem::path const& ablation);
 
 }  // namespace heed

@@ -144,7 +144,7 @@ class Bench {
  private:
   static PositionShape shape(Size const& size) { return {size.length, size.heads * size.width, size.heads}; }
   Tensor context() const {
-    return (*attention_)(attention_->turned(inputs_[0], 0), attention_->turned(inputs_[1], 0), inputs_[2], visibility_, pass_);
+    return (*attention_)(attention_->rotated(inputs_[0], 0), attention_->rotated(inputs_[1], 0), inputs_[2], visibility_, pass_);
   }
 
   Parameters parameters_;

@@ -38,7 +38,7 @@ void bench_gpt(BenchOptions const& options, std::ostream& out) {
   auto const chosen = chosen_sizes(options.size);
   for (auto const& name : options.names) expect_known("bench gpt", name, works);
   if (!options.json) {
-    out << fmt::format("GPT, {} products by {}, {}: median of {:g} s each\n\n", factors(), products_by(), threads_in_words(),
+    out << fmt::format("GPT, factors of products {}, {}: median of {:g} s each\n\n", factors_in_words(), threads_in_words(),
                        options.seconds);
     out << fmt::format("{:<6} {:<8} {:>10} {:>10} {:>10} {:>10} {:>8} {:>8} {:>8} {:>9} {:>12}\n", "size", "what", "median ms", "min",
                        "max", "tokens/s", "GFLOP", "GFLOP/s", "of peak", "pool MB", "resident MB");
@@ -57,7 +57,6 @@ void bench_gpt(BenchOptions const& options, std::ostream& out) {
         out << nlohmann::ordered_json{{"what", what},
                                       {"size", size.name},
                                       {"threads", threads()},
-                                      {"products", products_by()},
                                       {"library", matrix_library()},
                                       {"precision", factors()},
                                       {"recompute", options.recompute},

@@ -22,10 +22,15 @@ constexpr std::array<std::size_t, 7> distances{1, 2, 3, 4, 5, 9, 17};
 std::int64_t range_of(std::size_t distance) { return std::ranges::upper_bound(distances, distance) - distances.begin() - 1; }
 
 Batch padding(std::int64_t rows, std::int64_t context) {
-  return {Tensor::full({rows, context}, eos, DType::int64), Tensor::full({rows, context}, -1, DType::int64), {}, {}};
+  return {Tensor::full({rows, context}, eos, DType::int64),
+          Tensor::full({rows, context}, -1, DType::int64),
+          {},
+          {},
+          Tensor::zeros({rows}, DType::int64)};
 }
 
-/// A sentence and its <eos> from place `at` of a row on, as far as there is room; returns the place after them.
+/// A sentence and its <eos> from place `at` of a row on, as far as there is room, where the row's padding begins from then on; returns the
+/// place after them.
 std::int64_t put_sentence(Batch& batch, std::int64_t row, std::int64_t at, std::vector<std::int32_t> const& words) {
   auto const context = batch.inputs.size(1), length = std::ssize(words);
   auto const begin = static_cast<std::size_t>(row * context);
@@ -36,6 +41,7 @@ std::int64_t put_sentence(Batch& batch, std::int64_t row, std::int64_t at, std::
     inputs[place] = i == 0 ? eos : words[static_cast<std::size_t>(i - 1)] + 1;
     targets[place] = i == length ? eos : words[static_cast<std::size_t>(i)] + 1;
   }
+  batch.lengths.mutable_data<std::int64_t>()[static_cast<std::size_t>(row)] = std::min(at + length + 1, context);
   return at + length + 1;
 }
 

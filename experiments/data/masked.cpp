@@ -43,7 +43,8 @@ Batch MaskedDataset::validation(std::int64_t index, std::int64_t batch, std::int
 }
 
 Batch MaskedDataset::masked(Batch const& plain, Stream const& stream, std::int64_t first_row) const {
-  Batch result{plain.inputs.clone(), Tensor::full(plain.targets.shape(), -1, DType::int64), plain.source, plain.source_lengths};
+  Batch result{plain.inputs.clone(), Tensor::full(plain.targets.shape(), -1, DType::int64), plain.source, plain.source_lengths,
+               plain.lengths};
   auto const predicted = plain.targets.data<std::int64_t>();  // −1: padding
   Rows const rows{result.inputs.mutable_data<std::int64_t>(), result.targets.mutable_data<std::int64_t>(), plain_->vocabulary()};
   auto const length = static_cast<std::size_t>(plain.inputs.size(1));

@@ -121,6 +121,10 @@ Batch TextDataset::validation(std::int64_t index, std::int64_t batch, std::int64
   auto const predictions = std::min<std::ptrdiff_t>(rows * context, held_out_.end() - begin - 1);
   std::copy_n(begin, predictions, result.inputs.mutable_data<std::int64_t>().begin());
   std::copy_n(begin + 1, predictions, result.targets.mutable_data<std::int64_t>().begin());
+  if (predictions == rows * context) return result;
+  std::vector<std::int64_t> lengths(static_cast<std::size_t>(rows), context);
+  lengths.back() = predictions - (rows - 1) * context;
+  result.lengths = Tensor::of(lengths, {rows});
   return result;
 }
 

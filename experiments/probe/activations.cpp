@@ -10,7 +10,12 @@ namespace heed {
 
 namespace {
 
-DeclaredProbe const rms{{"activations", "rms", "√mean x²", "of the residual stream x after each layer", Probe::Sees::streams,
+DeclaredProbe const rms{{"activations",
+                         "rms",
+                         "√mean x²",
+                         "of the residual stream x after each layer",
+                         {"activations.rms.layer*", "", {}, ""},
+                         Probe::Sees::streams,
                          [](Probed const& probed, Row& row) {
                            for (std::size_t l = 0; l < probed.sight.streams.size(); ++l) {
                              double squares = 0;

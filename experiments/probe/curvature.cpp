@@ -82,9 +82,13 @@ std::vector<Tensor> parted(Vector const& all, std::vector<Tensor> const& like) {
 }
 
 DeclaredProbe const sharpness{
-    {"curvature", "sharpness", "λ_max(∂²L/∂θ²)",
+    {"curvature",
+     "sharpness",
+     "λ_max(∂²L/∂θ²)",
      "the largest eigenvalue of the Hessian, by products with vectors; beside it its error, sharpness.residual = ‖Hv − λv‖",
-     Probe::Sees::loss, [](Probed const& probed, Row& row) {
+     {"curvature.sharpness", "", Better::lower, ""},
+     Probe::Sees::loss,
+     [](Probed const& probed, Row& row) {
        std::vector<Tensor> parameters;
        for (auto const& [name, parameter] : probed.parameters.all()) parameters.push_back(parameter);
        auto const gradient = grad({probed.loss()}, parameters, {}, true);
@@ -94,6 +98,9 @@ DeclaredProbe const sharpness{
        row.set("probe.curvature.sharpness", found.value);
        row.set("probe.curvature.sharpness.residual", found.residual);
      }}};
+
+DeclaredMetric const residual{
+    {"probe.curvature.sharpness.residual", "", Better::lower, "‖Hv − λv‖, the error of probe.curvature.sharpness"}};
 
 }  // namespace
 

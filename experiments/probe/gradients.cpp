@@ -27,24 +27,38 @@ std::string layer_of(std::string const& parameter) {
   return parameter.substr(0, blocks) + "layer" + parameter.substr(number, parameter.find('.', number) - number);
 }
 
-DeclaredProbe const by_layer{{"gradients", "norm_by_layer", "√Σ_p ‖∂L/∂p‖²",
+DeclaredProbe const by_layer{{"gradients",
+                              "norm_by_layer",
+                              "√Σ_p ‖∂L/∂p‖²",
                               "of the parameters p of a layer or another part; the step's own gradient, as grad_norm: before clipping",
-                              Probe::Sees::step, [](Probed const& probed, Row& row) {
+                              {"gradients.norm.*", "", {}, ""},
+                              Probe::Sees::step,
+                              [](Probed const& probed, Row& row) {
                                 std::map<std::string, double> squares;
                                 for (auto const& [name, parameter] : probed.parameters.all())
                                   squares[layer_of(name)] += parameter.grad().defined() ? sum_of_squares(parameter.grad()) : 0;
                                 for (auto const& [layer, sum] : squares) row.set("probe.gradients.norm." + layer, std::sqrt(sum));
                               }}};
 
-DeclaredProbe const by_parameter{{"gradients", "norm_by_parameter", "‖∂L/∂p‖", "of each parameter p by its name, likewise",
-                                  Probe::Sees::step, [](Probed const& probed, Row& row) {
+DeclaredProbe const by_parameter{{"gradients",
+                                  "norm_by_parameter",
+                                  "‖∂L/∂p‖",
+                                  "of each parameter p by its name, likewise",
+                                  {"gradients.norm.*.*", "", {}, ""},
+                                  Probe::Sees::step,
+                                  [](Probed const& probed, Row& row) {
                                     for (auto const& [name, parameter] : probed.parameters.all())
                                       row.set("probe.gradients.norm." + name,
                                               parameter.grad().defined() ? std::sqrt(sum_of_squares(parameter.grad())) : 0);
                                   }}};
 
-DeclaredProbe const scores{{"gradients", "scores", "‖∂L/∂e‖", "over all scores e_ij of a head, L the mean loss of the probes' batch",
-                            Probe::Sees::score_gradients, [](Probed const& probed, Row& row) {
+DeclaredProbe const scores{{"gradients",
+                            "scores",
+                            "‖∂L/∂e‖",
+                            "over all scores e_ij of a head, L the mean loss of the probes' batch",
+                            {"gradients.scores.layer*.head*", "", {}, ""},
+                            Probe::Sees::score_gradients,
+                            [](Probed const& probed, Row& row) {
                               for (std::size_t l = 0; l < probed.sight.attention.size(); ++l) {
                                 Tensor const& gradient = probed.sight.attention[l].gradient;
                                 for (std::int64_t head = 0; head < gradient.size(1); ++head)
@@ -53,8 +67,12 @@ DeclaredProbe const scores{{"gradients", "scores", "‖∂L/∂e‖", "over all 
                               }
                             }}};
 
-DeclaredProbe const trace{{"gradients", "softmax_jacobian_trace", "tr(diag(p) − p pᵀ) = 1 − Σ_j p_j²",
-                           "of the row p_j = a_j / Σ_j a_j: what a softmax lets through; mean and median over rows", Probe::Sees::attention,
+DeclaredProbe const trace{{"gradients",
+                           "softmax_jacobian_trace",
+                           "tr(diag(p) − p pᵀ) = 1 − Σ_j p_j²",
+                           "of the row p_j = a_j / Σ_j a_j: what a softmax lets through; mean and median over rows",
+                           {"gradients.jacobian_trace.layer*.head*", "", {}, ""},
+                           Probe::Sees::attention,
                            [](Probed const& probed, Row& row) {
                              auto const of_row = [](AttentionRow const& r) -> std::optional<double> {
                                double squares = 0;
@@ -64,8 +82,13 @@ DeclaredProbe const trace{{"gradients", "softmax_jacobian_trace", "tr(diag(p) �
                              record_rows(probed.sight, "gradients.jacobian_trace", of_row, true, row);
                            }}};
 
-DeclaredProbe const norm{{"gradients", "softmax_jacobian_norm", "‖diag(p) − p pᵀ‖_F = √(Σ_j p_j² − 2 Σ_j p_j³ + (Σ_j p_j²)²)",
-                          "of the same rows, mean and median", Probe::Sees::attention, [](Probed const& probed, Row& row) {
+DeclaredProbe const norm{{"gradients",
+                          "softmax_jacobian_norm",
+                          "‖diag(p) − p pᵀ‖_F = √(Σ_j p_j² − 2 Σ_j p_j³ + (Σ_j p_j²)²)",
+                          "of the same rows, mean and median",
+                          {"gradients.jacobian_norm.layer*.head*", "", {}, ""},
+                          Probe::Sees::attention,
+                          [](Probed const& probed, Row& row) {
                             auto const of_row = [](AttentionRow const& r) -> std::optional<double> {
                               double squares = 0, cubes = 0;
                               for (double const p : r.shares) squares += p * p, cubes += p * p * p;

@@ -5,6 +5,7 @@
 #include <utility>
 #include <vector>
 
+#include "experiments/metric.hpp"
 #include "experiments/probe/settings.hpp"
 #include "experiments/record.hpp"
 #include "nn/parameters.hpp"
@@ -38,11 +39,12 @@ struct Probe {
   enum class Sees { step, attention, score_gradients, streams, loss };
 
   std::string group, name, formula, help;
+  MetricInfo records;  ///< its metrics' name without `probe.`; formula and help are the probe's
   Sees sees;
   std::function<void(Probed const& probed, Row& row)> measure;
 };
 
-/// All declared probes, by group and name; DeclaredProbe const x{{…}} adds one.
+/// All declared probes, by group and name; DeclaredProbe const x{{…}} adds one, and declares what it records.
 std::vector<Probe> const& probes();
 struct DeclaredProbe {
   explicit DeclaredProbe(Probe probe);

@@ -9,6 +9,7 @@
 #include <nlohmann/json.hpp>
 
 #include "autograd/error.hpp"
+#include "experiments/metric.hpp"
 
 namespace heed {
 
@@ -102,7 +103,7 @@ void read_run(Json const& json, Material& material) {
   material.name = json.at("name").get<std::string>();
   material.metric = json.contains("validation.loss") ? "validation.loss" : "loss";
   material.better = "lower";
-  material.unit = "nat";
+  if (auto const* const info = find_metric(material.metric)) material.unit = info->unit;
   material.seeds = 1;
   ReportedArm run;
   run.name = material.name;

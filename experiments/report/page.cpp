@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include "experiments/metric.hpp"
 #include "experiments/report/html.hpp"
 
 namespace heed {
@@ -135,7 +136,8 @@ class Section {
                                                    arm.values.size(), material_.seeds));
       body += html;
     }
-    return table("Results by arm", {"arm", material_.metric, "95 % interval", "difference", "p", "effect", "verdict", "seeds"}, body) +
+    return table("Results by arm", {"arm", with_unit(material_.metric), "95 % interval", "difference", "p", "effect", "verdict", "seeds"},
+                 body) +
            fmt::format(
                "<p class=\"note\">Differences are paired by seed with {}; p is corrected for the number of arms, intervals hold for each "
                "arm by itself; effect is the mean difference in standard deviations of the pairs.</p>\n",
@@ -147,7 +149,7 @@ class Section {
     for (auto const& [seed, history] : material_.arms.front().histories) {
       for (auto const& [name, series] : history) {
         if (!name.starts_with("probe.") && !name.starts_with("time.") && !name.starts_with("memory."))
-          body += row({name, fmt::format("{:.5g}", series.back().second), fmt::format("{}", series.back().first)});
+          body += row({with_unit(name), fmt::format("{:.5g}", series.back().second), fmt::format("{}", series.back().first)});
       }
     }
     auto html = table("Last values", {"metric", "last value", "at step"}, body);

@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "experiments/metric.hpp"
 #include "experiments/table.hpp"
 
 namespace heed {
@@ -39,8 +40,8 @@ Style style_of(Material const& material, std::size_t arm) {
 std::string short_name(ReportedArm const& arm) { return cut(arm.name, 26); }
 
 std::string axis_name(Material const& material, std::string metric) {
-  bool const nats = metric.ends_with("loss") || metric.ends_with("excess");
-  std::string const unit = metric == material.metric ? material.unit : nats ? "nat" : "";
+  auto const* const info = find_metric(metric);
+  std::string const unit = metric == material.metric ? material.unit : info != nullptr ? info->unit : "";
   if (metric == "loss") metric = "training loss";
   if (std::string_view constexpr probe = "probe."; metric.starts_with(probe)) metric.erase(0, probe.size());
   std::ranges::replace(metric, '.', ' ');

@@ -6,9 +6,8 @@
 #include <numbers>
 #include <numeric>
 
-#include <xsimd/xsimd.hpp>
-
-#include "autograd/kernels/gemm.hpp"
+#include "autograd/kernels/products/gemm.hpp"
+#include "autograd/kernels/simd/xsimd.hpp"
 
 namespace heed {
 

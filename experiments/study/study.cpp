@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 
 #include "autograd/parallel.hpp"
+#include "experiments/csv.hpp"
 #include "experiments/folder_lock.hpp"
 #include "experiments/record.hpp"
 #include "experiments/signals.hpp"
@@ -66,22 +67,6 @@ bool is_done(fs::path const& folder) {
   return summary.is_object() && summary.value("finished", false);
 }
 
-/// A row of CSV; a cell with a comma, a quote or a line end stands in quotes.
-std::string csv_row(std::vector<std::string> const& cells) {
-  std::string line;
-  for (auto const& cell : cells) {
-    if (&cell != &cells.front()) line += ',';
-    if (cell.find_first_of(",\"\n") == cell.npos) {
-      line += cell;
-      continue;
-    }
-    line += '"';
-    for (char const c : cell) line += c == '"' ? std::string("\"\"") : std::string(1, c);
-    line += '"';
-  }
-  return line + '\n';
-}
-
 std::string in_markdown(StudyTable const& table) {
   std::string page = fmt::format("\n## {}\n\n", table.title) + markdown_row(table.rows.front()) +
                      markdown_row(std::vector<std::string>(table.rows.front().size(), "---"));
@@ -91,7 +76,7 @@ std::string in_markdown(StudyTable const& table) {
 
 void write(fs::path const& folder, StudyFile& file, StudyResult const& result, double seconds) {
   std::string csv;
-  for (auto const& row : result.csv) csv += csv_row(row);
+  for (auto const& row : result.csv) csv += csv_line(row);
   write_atomically(folder / "results.csv", csv);
 
   std::string page = fmt::format("# {}\n", file.name);

@@ -39,13 +39,13 @@ Attention::Attention(Scope const& scope, AttentionSettings const& settings, Head
 
 Tensor Attention::operator()(Tensor const& query, Tensor const& key, Tensor const& value, Visibility const& visibility,
                              Pass const& pass) const {
-  bool const drops = pass.noise && dropout_ > 0;
-  bool const asks_query = position_ && position_->asks_query();
-  if (!reference_only && !drops && !asks_query && !pass.watches_attention() && read_->is_expectation()) {
+  bool const depends_on_query = position_ && position_->depends_on_query();
+  if (!reference_only && !depends_on_query && !pass.watches_attention() && read_->is_expectation()) {
     auto const score = score_->fused(query, heads_);
     auto const align = align_->fused(query, heads_, key.size(1), visibility);
     if (score && align) {
-      AttentionForm const form{heads_, visibility, score->kind, score->scale, align->window, align->gaussian, align->deviation};
+      AttentionForm form{heads_, visibility, score->kind, score->scale, align->window, align->gaussian, align->deviation};
+      if (pass.drops(dropout_)) form.dropout = {dropout_, pass.noise->child(part_ + ".weights")};
       Tensor const relative = position_ ? position_->relative(query.size(1), key.size(1), visibility) : Tensor();
       return fused_attention(form, score->query, key, value, score->parameter, relative, align->centres);
     }
@@ -85,16 +85,16 @@ MultiHead::MultiHead(Scope const& scope, AttentionSettings const& settings, Shap
 Tensor MultiHead::operator()(Tensor const& x, Tensor const& memory, Visibility const& visibility, Pass const& pass, std::size_t layer,
                              Tensor const& residual) const {
   Part const here(part_);
-  // Keys are kept turned: what is read once stays where it stood.
-  Tensor key = attention_.turned(key_(memory), pass.cache != nullptr ? visibility.offset : 0);
-  Tensor value = value_(memory);
+  // Keys are kept rotated: what is read once stays where it stood.
+  Tensor key = attention_.rotated(key_(memory, pass), pass.cache != nullptr ? visibility.offset : 0);
+  Tensor value = value_(memory, pass);
   if (pass.cache != nullptr) {
     KeyValueCache::Layer& kept = pass.cache->layers.at(layer);
     key = kept.key.append(key);
     value = kept.value.append(value);
   }
-  Tensor const query = attention_.turned(query_(x), visibility.offset);
-  return output_(attention_(query, key, value, visibility, pass), residual);
+  Tensor const query = attention_.rotated(query_(x, pass), visibility.offset);
+  return output_(attention_(query, key, value, visibility, pass), pass, residual);
 }
 
 }  // namespace heed

@@ -16,8 +16,8 @@ class Attention {
   Attention(Scope const& scope, AttentionSettings const& settings, HeadShape const& shape, double dropout,
             Position const* position = nullptr);
 
-  /// query [B, n, H·d], key [B, m, H·d], value [B, m, H·d_v] → [B, n, H·d_v]; queries and keys turned already. By the fused kernel where
-  /// there is one for the combination and nobody watches, else by reference().
+  /// query [B, n, H·d], key [B, m, H·d], value [B, m, H·d_v] → [B, n, H·d_v]; queries and keys rotated already. By the fused kernel where
+  /// there is one for the combination and no observer wants the weights, else by reference().
   Tensor operator()(Tensor const& query, Tensor const& key, Tensor const& value, Visibility const& visibility, Pass const& pass) const;
 
   /// The same as a composition of the steps, whatever the combination; differentiable to any order.
@@ -26,8 +26,8 @@ class Attention {
   /// The weights a_ij alone, [B, H, n, m].
   Tensor weights(Tensor const& query, Tensor const& key, Visibility const& visibility) const;
 
-  /// Queries or keys [B, T, H·d] turned by their positions (rotary), or as they are.
-  Tensor turned(Tensor const& x, std::int64_t offset) const { return position_ ? position_->turn(x, offset) : x; }
+  /// Queries or keys [B, T, H·d] rotated by their positions (rotary), or as they are.
+  Tensor rotated(Tensor const& x, std::int64_t offset) const { return position_ ? position_->rotate(x, offset) : x; }
 
  private:
   struct Scored {

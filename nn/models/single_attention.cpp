@@ -1,11 +1,13 @@
 #include "nn/models/single_attention.hpp"
 
+#include <algorithm>
 #include <cmath>
 
 #include <fmt/format.h>
 
 #include "autograd/error.hpp"
 #include "autograd/graph.hpp"
+#include "nn/attention/memory.hpp"
 
 namespace heed {
 
@@ -162,18 +164,26 @@ Tensor SingleAttention::logits(Batch const& batch, Pass const& pass) const {
   Tensor const values = embedding(value_vectors_, tokens_at(batch.inputs, 1, pairs, 2, 1 + settings_.keys));  // [B, n, C]
   Tensor const query = reshape(asked, {asked.size(0), 1, question * asked.size(2)});
 
-  Tensor const context = attention_(query_(query), key_(keys), value_ ? (*value_)(values) : values, {}, pass);
-  Tensor const scores = output_ ? (*output_)(context) : scale(context, settings_.sharpness);  // [B, 1, g·C]
+  Tensor const context = attention_(query_(query, pass), key_(keys, pass), value_ ? (*value_)(values, pass) : values, {}, pass);
+  Tensor const scores = output_ ? (*output_)(context, pass) : scale(context, settings_.sharpness);  // [B, 1, g·C]
   // At the answers' places and tokens of the rows' [T, V].
   Tensor const apart = reshape(scores, {-1, question, values_});
   return pad(pad(apart, 2, 1 + settings_.keys, 0, never), 1, context_ - question, 0);
 }
 
-double SingleAttention::kept_elements(std::int64_t batch, std::int64_t) const {
-  double const h = static_cast<double>(settings_.heads), per_pair = h * static_cast<double>(key_width_ + value_width_);
-  double const inputs = static_cast<double>(key_vectors_.size(1) + values_);
-  return static_cast<double>(batch) * (static_cast<double>(settings_.pairs) * (per_pair + inputs + h) +
-                                       3 * static_cast<double>(context_) * static_cast<double>(vocabulary()));
+double SingleAttention::peak_bytes(PassShape const& shape) const {
+  std::int64_t const value_width = value_ ? value_width_ : values_;
+  AttentionBytes const attention = attention_bytes(
+      {settings_.attention, {settings_.heads, key_width_, settings_.pairs}, value_width, "none", false, 0, query_.weight.dtype()},
+      shape.batch, 1, settings_.pairs, shape.recorded, shape.trains, shape.watched);
+  double const heads = static_cast<double>(settings_.heads), pairs = static_cast<double>(settings_.pairs);
+  double const projected = heads * static_cast<double>(key_width_ + (value_ ? value_width_ : 0));
+  double const per_pair = projected + static_cast<double>(key_vectors_.size(1) + values_);
+  double const element = static_cast<double>(bytes_of(query_.weight.dtype())) * static_cast<double>(shape.batch);
+  // Logits and their gradient; where random choices are scored, their logarithms and what is between as well.
+  double const arrays = shape.recorded && shape.trains && estimator() != nullptr ? 5 : 2;
+  double const logits = arrays * static_cast<double>(context_) * static_cast<double>(vocabulary());
+  return element * pairs * per_pair + attention.kept + std::max(element * logits, attention.peak - attention.kept);
 }
 
 double SingleAttention::flops_per_token() const {

@@ -1,11 +1,13 @@
 #include "nn/models/transformer_stack.hpp"
 
+#include <algorithm>
 #include <cmath>
 #include <span>
 
 #include <fmt/format.h>
 
 #include "autograd/graph.hpp"
+#include "nn/attention/memory.hpp"
 
 namespace heed {
 
@@ -70,7 +72,7 @@ Tensor Block::operator()(Tensor x, Visibility const& visibility, Pass const& pas
   auto const attend = [&](Tensor const& y) {
     return added(x, ".attention", [&](Tensor const& residual) { return attention_(y, y, visibility, pass, layer, residual); });
   };
-  auto const feed = [&](Tensor const& y) { return added(x, ".mlp", [&](Tensor const& residual) { return mlp_(y, residual); }); };
+  auto const feed = [&](Tensor const& y) { return added(x, ".mlp", [&](Tensor const& residual) { return mlp_(y, pass, residual); }); };
   if (pre_) {
     x = attend(norm1_(x));
     x = feed(norm2_(x));
@@ -96,12 +98,14 @@ TransformerStack::TransformerStack(Parameters& parameters, StackSettings const& 
 
 Tensor TransformerStack::logits(Batch const& batch, Pass const& pass) const {
   auto const head = linear_head(batch, pass);
-  return linear(head->x, head->weight, head->bias);
+  return linear(head->x, head->weight, head->bias, {}, pass.rounded);
 }
 
 std::optional<LinearHead> TransformerStack::linear_head(Batch const& batch, Pass const& pass) const {
   std::int64_t const past = pass.cache != nullptr ? pass.cache->past : 0;
-  Visibility const visibility{.causal = sees_ == Sees::past, .lengths = {}, .offset = past};
+  Visibility visibility{.causal = sees_ == Sees::past, .lengths = {}, .offset = past};
+  // Under a causal mask nothing that counts sees the padding, which stands behind it.
+  if (!visibility.causal) visibility.lengths = visibility.query_lengths = batch.lengths;
 
   Tensor x = pass.dropout(position_->embed(tokens_(batch.inputs), past), settings_.dropout, "embedding");
   std::size_t before_last = 0;
@@ -119,24 +123,43 @@ std::optional<LinearHead> TransformerStack::linear_head(Batch const& batch, Pass
   return LinearHead{x, head_, {}};
 }
 
-double TransformerStack::kept_elements(std::int64_t batch, std::int64_t tokens) const {
+double TransformerStack::peak_bytes(PassShape const& shape) const {
   auto const s = head_shape(settings_);
-  double const width = static_cast<double>(settings_.width);
-  double const heads = static_cast<double>(settings_.heads * (2 * s.key_width + 2 * s.value_width));
-  double const places = static_cast<double>(batch * tokens), hidden = 4 * width;
-  // The results of norms and activations, where they are not so large that backward makes them again.
-  double const element = static_cast<double>(bytes_of(head_.dtype())), from = static_cast<double>(remake_bytes());
-  auto const result = [&](double elements) { return places * elements * element < from ? elements : 0; };
+  AttentionBytes const attention = attention_bytes({settings_.attention,
+                                                    {s.heads, s.key_width, s.context},
+                                                    s.value_width,
+                                                    settings_.position,
+                                                    sees_ == Sees::past,
+                                                    settings_.dropout,
+                                                    head_.dtype()},
+                                                   shape.batch, shape.tokens, shape.tokens, shape.recorded, shape.trains, shape.watched);
+  double const element = static_cast<double>(bytes_of(head_.dtype()));
+  double const layers = static_cast<double>(settings_.layers), places = static_cast<double>(shape.batch * shape.tokens);
+  // Bytes of an array [B, T, elements]; of a norm's or an activation's result, unless it is so large that backward recomputes it.
+  auto const bytes = [&](double elements) { return places * elements * element; };
+  auto const result = [&](double elements) { return bytes(elements) < static_cast<double>(recompute_bytes()) ? bytes(elements) : 0; };
+  double const width = static_cast<double>(settings_.width), hidden = 4 * width;
+  double const projected = bytes(static_cast<double>(settings_.heads * (2 * s.key_width + s.value_width)));
+  // Logits and their gradient, as many as are held at once; all of them, and their logarithms, where random choices are scored.
+  bool const scores_choices = shape.recorded && shape.trains && estimator() != nullptr;
+  double const rows =
+      scores_choices ? 2 * places : static_cast<double>(logits_at_once(shape.batch * shape.tokens, vocabulary(), head_.dtype()));
+  double const logits = 2 * rows * static_cast<double>(vocabulary()) * element;
+  double const attending = attention.peak - attention.kept;
+  if (!shape.recorded) {
+    double const block = bytes(2 * width) + projected + std::max(attending, bytes(2 * hidden));
+    if (!shape.watched) return attention.kept + std::max(block, bytes(width) + logits);
+    return layers * attention.kept + std::max({block, bytes(width) + logits, element < 8 ? 2 * attention.kept : 0});
+  }
+  double const norm = bytes(width) + result(width);  // its input and its result
   // What enters the activation, its result, what swiglu multiplies that with, and the product. The derivative of relu needs its result
   // alone.
-  bool const gated = settings_.activation == "swiglu";
-  double const perceptron = settings_.activation == "relu" ? hidden : (gated ? 3 : 1) * hidden + result(hidden);
-  // Two norms' inputs and results and the last product's, the projections, the perceptron.
-  double const per_token =
-      static_cast<double>(settings_.layers) * (3 * width + 2 * result(width) + heads + perceptron) + 2 * width + result(width);
-  // Logits and their gradient, as many as are held at once.
-  double const scored = static_cast<double>(logits_at_once(batch * tokens, vocabulary(), head_.dtype()));
-  return places * per_token + 2 * scored * static_cast<double>(vocabulary());
+  double const perceptron =
+      norm + (settings_.activation == "relu" ? bytes(hidden) : (settings_.activation == "swiglu" ? 3 : 1) * bytes(hidden) + result(hidden));
+  double const block = norm + projected + attention.kept + perceptron;
+  double const kept = (shape.recompute ? bytes(layers * width) + block : layers * block) + norm;
+  // Three moments: the loss, and the gradients of the last block's perceptron and, when what that kept is free again, of its attention.
+  return kept + std::max({logits, bytes(width + 2 * hidden), bytes(width) + attending - perceptron});
 }
 
 double TransformerStack::flops_per_token() const {

@@ -63,7 +63,7 @@ class TransformerStack : public Model {
   /// Text is generated step by step where the past never changes.
   std::size_t cache_layers() const override { return sees_ == Sees::past ? blocks_.size() : 0; }
   EstimatorSettings const* estimator() const override { return settings_.attention.estimator_if_hard(); }
-  double kept_elements(std::int64_t batch, std::int64_t tokens) const override;
+  double peak_bytes(PassShape const& shape) const override;
   double flops_per_token() const override;
 
  private:

@@ -1,4 +1,4 @@
-// Queries and keys turned by their position, so that q_i·k_j depends on i − j alone
+// Queries and keys rotated by their position, so that q_i·k_j depends on i − j alone
 
 #include "nn/position.hpp"
 
@@ -6,16 +6,16 @@ namespace heed {
 
 namespace {
 
-struct Turn : AttentionPosition {
-  explicit Turn(std::int64_t count) : heads(count) {}
-  Tensor turn(Tensor const& x, std::int64_t offset) const override { return rotary(x, heads, offset); }
+struct Rotation : AttentionPosition {
+  explicit Rotation(std::int64_t count) : heads(count) {}
+  Tensor rotate(Tensor const& x, std::int64_t offset) const override { return rotary(x, heads, offset); }
 
   std::int64_t heads;
 };
 
 struct Rotary : Position {
   std::unique_ptr<AttentionPosition> in_attention(Scope const&, std::int64_t heads, std::int64_t) const override {
-    return std::make_unique<Turn>(heads);
+    return std::make_unique<Rotation>(heads);
   }
 };
 

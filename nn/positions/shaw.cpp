@@ -14,9 +14,9 @@ constexpr std::int64_t clip = 16;
 struct RelativeKeys : AttentionPosition {
   RelativeKeys(Scope const& scope, std::int64_t width)
       : keys_table(scope.at("relative").parameter("key", {2 * clip + 1, width}, Initial::normal(0.02))) {}
-  bool asks_query() const override { return true; }
+  bool depends_on_query() const override { return true; }
   Tensor bias(Tensor const& query, std::int64_t keys, Visibility const& visibility) const override {
-    // Each query meets the 33 vectors once; then every pair picks its distance's product.
+    // Each query is multiplied with the 33 vectors once; then every pair takes the product of its distance.
     Tensor const products =
         scale(matmul(query, keys_table, false, true), 1 / std::sqrt(static_cast<double>(query.size(3))));  // [B, H, n, 33]
     std::vector<std::int64_t> row;

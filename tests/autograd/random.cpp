@@ -167,6 +167,32 @@ TEST_SUITE("random") {
     }
   }
 
+  TEST_CASE("bits: draws in bulk are the draws, wherever a batch begins and ends, also across 2³²") {
+    Stream const stream(7, "bits");
+    std::uint64_t const first = (std::uint64_t{1} << 32) - 21;
+    for (std::size_t const length : {0U, 1U, 15U, 16U, 17U, 45U}) {
+      for (std::uint64_t begin = first; begin < first + 17; ++begin) {
+        std::vector<std::uint64_t> values(length + 1, 99);
+        stream.bits(begin, {values.data(), length});
+        for (std::size_t i = 0; i < length; ++i) REQUIRE(values[i] == stream.bits(begin + i));
+        REQUIRE(values[length] == 99);
+      }
+    }
+  }
+
+  TEST_CASE("dropout: an element falls out where its uniform number is below the rate, in either precision") {
+    Stream const stream(3, "dropout");
+    for (double const rate : {0x1p-53, 0.1, 0.3, 0.5, 0.999}) {
+      for (DType const dtype : {DType::float32, DType::float64}) {
+        Tensor const kept = dropout(Tensor::ones({1000}, dtype), rate, stream);
+        for (std::uint64_t i = 0; i < 1000; ++i) {
+          double const factor = dtype == DType::float32 ? static_cast<float>(1 / (1 - rate)) : 1 / (1 - rate);
+          REQUIRE(kept.at(static_cast<std::int64_t>(i)) == (stream.uniform(i) < rate ? 0 : factor));
+        }
+      }
+    }
+  }
+
   TEST_CASE("neighbours and other streams are not correlated") {
     Stream const a(1, "a"), b(1, "b"), other(2, "a"), child = a.child(0), next = a.child(1);
     for (Stream const& stream : {b, other, child, next}) {

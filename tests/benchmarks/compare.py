@@ -5,6 +5,7 @@ import functools
 import json
 import os
 import pathlib
+import platform
 import re
 import statistics
 import subprocess
@@ -13,11 +14,17 @@ import tempfile
 import time
 
 HERE = pathlib.Path(__file__).resolve().parent
-HEED = HERE.parent.parent / "build" / "release" / "heed"
+HEED = pathlib.Path(os.environ.get("HEED", HERE.parent.parent / "build" / "release" / "heed"))
 PYTORCH = HERE / "pytorch_gpt.py"
 TRIAL = HERE / "pytorch_trial.py"
 ABLATION = HERE.parent.parent / "configs" / "ablations" / "grammar.yaml"
-OPENBLAS = pathlib.Path("/usr/lib/x86_64-linux-gnu/openblas-openmp")
+OPENBLAS = pathlib.Path(f"/usr/lib/{platform.machine()}-linux-gnu/openblas-openmp")
+# Both sides held to AVX2: heed's build for any x86-64 with it, and what OpenBLAS, PyTorch and its oneDNN are told.
+AVX2 = {"OPENBLAS_CORETYPE": "Haswell", "ATEN_CPU_CAPABILITY": "avx2", "DNNL_MAX_CPU_ISA": "AVX2"}
+
+
+class Unmeasured(Exception):
+    """A side cannot be measured on this machine, and why."""
 
 
 @functools.cache
@@ -38,7 +45,7 @@ def pinned(threads):
 def rows(command, **options):
     done = subprocess.run([str(part) for part in command], capture_output=True, text=True, **options)
     if done.returncode != 0:
-        sys.exit(f"{' '.join(map(str, command))}\n{done.stderr}")
+        raise Unmeasured(f"{' '.join(map(str, command))}: {(done.stderr.strip() or f'exit {done.returncode}').splitlines()[-1]}")
     return [json.loads(line) for line in done.stdout.splitlines()]
 
 
@@ -50,14 +57,10 @@ def pytorch(what, size, threads, *options):
     return rows([sys.executable, PYTORCH, size, "--threads", threads, "--what", what, *options], env=pinned(threads))[0]
 
 
-def processes(rounds):
-    """How many of each side, by turns: two say too little on a machine with neighbours, and on two threads, where PyTorch is bimodal, its best
-    of five counts."""
-    return max(rounds, 5)
-
-
 class Rounds:
-    """The median over rounds of a figure of each side, or the best."""
+    """The median over rounds of a figure of each side, or the best; None for a side that cannot be measured here."""
+
+    said = set()
 
     def __init__(self):
         self.figures = {}
@@ -65,37 +68,56 @@ class Rounds:
     def add(self, name, value):
         self.figures.setdefault(name, []).append(value)
 
+    def measure(self, name, run, figure="median_ms"):
+        """Adds a figure of what `run` returns; what cannot be measured is left out, and said once."""
+        try:
+            row = run()
+        except Unmeasured as reason:
+            if name not in Rounds.said:
+                print(f"left out: {name}: {reason}", file=sys.stderr)
+            Rounds.said.add(name)
+            return None
+        self.add(name, row[figure])
+        return row
+
     def of(self, name):
-        return statistics.median(self.figures[name])
+        return statistics.median(self.figures[name]) if name in self.figures else None
 
     def best(self, name, pick=min):
-        return pick(self.figures[name])
+        return pick(self.figures[name]) if name in self.figures else None
+
+
+def number(value, pattern="{:.2f}"):
+    return "left out" if value is None else pattern.format(value)
+
+
+def ratio(ours, theirs, pattern="{:.2f}"):
+    return "" if ours is None or theirs is None else pattern.format(theirs / ours)
 
 
 def train(sizes, threads, rounds):
     print("## A training step (ms): forward, backward, clipping, AdamW\n")
-    print("| size | threads | heed, OpenBLAS | heed, oneDNN | PyTorch | ratio | of peak | heed, bfloat16 | PyTorch, autocast | ratios "
-          "| heed MB | PyTorch MB |")
-    print("| --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |")
+    print("| size | threads | heed | PyTorch | ratio | of peak | heed, bfloat16 | PyTorch, autocast | ratios | heed MB | PyTorch MB |")
+    print("| --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |")
     for count in threads:
         for size in sizes:
             seen = Rounds()
-            for _ in range(processes(rounds)):
-                a = heed("train", size, count)
-                b = pytorch("train", size, count)
-                c = heed("train", size, count, "--products", "onednn")
-                d = heed("train", size, count, "--precision", "bfloat16")
-                e = pytorch("train", size, count, "--bfloat16")
-                for name, row in zip("abcde", (a, b, c, d, e)):
-                    seen.add(name, row["median_ms"])
-                seen.add("share", a["share_of_peak"])
-                seen.add("heed MB", a["peak_mb"])
-                seen.add("PyTorch MB", b["peak_mb"] * 1.048576)  # its script counts in 2^20 bytes
-            theirs = seen.of("b") if count == 1 else seen.best("b")
-            a, c, d, e = (seen.of(name) for name in "acde")
-            print(f"| {size} | {count} | {a:.2f} | {c:.2f} | {theirs:.2f} | {theirs / a:.2f}, {theirs / c:.2f} | {seen.of('share'):.0%} "
-                  f"| {d:.2f} | {e:.2f} | {theirs / d:.2f}, {e / d:.2f} | {seen.of('heed MB'):.0f} | {seen.of('PyTorch MB'):.0f} |", flush=True)
-    print("\nRatios: PyTorch's time over heed's (OpenBLAS, oneDNN); of bfloat16: PyTorch's float32 and its autocast over heed's bfloat16.\n")
+            for _ in range(rounds):
+                a = seen.measure("heed", lambda: heed("train", size, count))
+                b = seen.measure("PyTorch", lambda: pytorch("train", size, count))
+                seen.measure("heed bfloat16", lambda: heed("train", size, count, "--precision", "bfloat16"))
+                seen.measure("autocast", lambda: pytorch("train", size, count, "--bfloat16"))
+                if a:
+                    seen.add("share", a["share_of_peak"])
+                    seen.add("heed MB", a["peak_mb"])
+                if b:
+                    seen.add("PyTorch MB", b["peak_mb"] * 1.048576)  # its script counts in 2^20 bytes
+            theirs = seen.of("PyTorch") if count == 1 else seen.best("PyTorch")
+            ours, rounded, autocast = (seen.of(name) for name in ("heed", "heed bfloat16", "autocast"))
+            print(f"| {size} | {count} | {number(ours)} | {number(theirs)} | {ratio(ours, theirs)} | {number(seen.of('share'), '{:.0%}')} "
+                  f"| {number(rounded)} | {number(autocast)} | {ratio(rounded, theirs)}, {ratio(rounded, autocast)} "
+                  f"| {number(seen.of('heed MB'), '{:.0f}')} | {number(seen.of('PyTorch MB'), '{:.0f}')} |", flush=True)
+    print("\nRatios: PyTorch's time over heed's; of bfloat16: PyTorch's float32 and its autocast over heed's bfloat16.\n")
 
 
 def sample(sizes, threads, rounds):
@@ -104,36 +126,52 @@ def sample(sizes, threads, rounds):
     for count in threads:
         for size in sizes:
             seen = Rounds()
-            for _ in range(processes(rounds)):
-                for name, row in (("heed", heed("sample", size, count)), ("PyTorch", pytorch("sample", size, count)),
-                                  ("heed bfloat16", heed("sample", size, count, "--precision", "bfloat16")),
-                                  ("PyTorch bfloat16", pytorch("sample", size, count, "--bfloat16"))):
-                    seen.add(name, row["tokens_per_second"])
+            for _ in range(rounds):
+                seen.measure("heed", lambda: heed("sample", size, count), "tokens_per_second")
+                seen.measure("PyTorch", lambda: pytorch("sample", size, count), "tokens_per_second")
+                seen.measure("heed bfloat16", lambda: heed("sample", size, count, "--precision", "bfloat16"), "tokens_per_second")
+                seen.measure("PyTorch bfloat16", lambda: pytorch("sample", size, count, "--bfloat16"), "tokens_per_second")
             theirs, rounded = ((seen.of(name) if count == 1 else seen.best(name, max)) for name in ("PyTorch", "PyTorch bfloat16"))
             ours, fast = seen.of("heed"), seen.of("heed bfloat16")
-            print(f"| {size} | {count} | {ours:.0f} | {theirs:.0f} | {ours / theirs:.1f} | {fast:.0f} | {rounded:.0f} "
-                  f"| {fast / theirs:.1f}, {fast / rounded:.1f} |", flush=True)
+            print(f"| {size} | {count} | {number(ours, '{:.0f}')} | {number(theirs, '{:.0f}')} | {ratio(theirs, ours, '{:.1f}')} "
+                  f"| {number(fast, '{:.0f}')} | {number(rounded, '{:.0f}')} "
+                  f"| {ratio(theirs, fast, '{:.1f}')}, {ratio(rounded, fast, '{:.1f}')} |", flush=True)
     print("\nRatios of bfloat16: heed's over PyTorch's float32 and over its bfloat16.\n")
 
 
 def attention(rounds):
     print("## Attention alone, forward and backward, one thread, causal, B=12 H=4 T=256 d=64 (ms)\n")
     print("| score | heed | PyTorch | ratio |\n| --- | --- | --- | --- |")
-    seen = Rounds()
-    for _ in range(rounds):
-        for score in ("scaled_dot", "additive"):
-            for row in rows([HEED, "bench", "attention", score, "--threads", 1, "--causal", "--json"]):
-                plain = row["align"] == "softmax" and row["read"] == "soft" and row["position"] == "none"
-                if plain and row["score"] == score and row["what"].endswith("backward"):
-                    seen.add("heed " + score, row["median_ms"])
+
+    def ours(score):
+        for row in rows([HEED, "bench", "attention", score, "--threads", 1, "--causal", "--json"]):
+            plain = row["align"] == "softmax" and row["read"] == "soft" and row["position"] == "none"
+            if plain and row["score"] == score and row["what"].endswith("backward"):
+                return row
+        raise Unmeasured(f"heed bench attention {score} has no such row")
+
+    def theirs(score):
         for row in rows([sys.executable, PYTORCH, "tiny", "--what", "attention"], env=pinned(1)):
-            _, score, shape = row["what"].split()
-            if shape == "T256":
-                seen.add("PyTorch " + score, row["median_ms"])
+            if row["what"] == f"attention {score} T256":
+                return row
+        raise Unmeasured(f"{PYTORCH.name} has no such row")
+
     for score in ("scaled_dot", "additive"):
-        ours, theirs = seen.of("heed " + score), seen.of("PyTorch " + score)
-        print(f"| {score} | {ours:.1f} | {theirs:.1f} | {theirs / ours:.1f} |", flush=True)
+        seen = Rounds()
+        for _ in range(min(rounds, 2)):  # PyTorch's additive one takes half a minute
+            seen.measure("heed", lambda: ours(score))
+            seen.measure("PyTorch", lambda: theirs(score))
+        a, b = seen.of("heed"), seen.of("PyTorch")
+        print(f"| {score} | {number(a, '{:.1f}')} | {number(b, '{:.1f}')} | {ratio(a, b, '{:.1f}')} |", flush=True)
     print()
+
+
+def seconds(command, settings=None):
+    begin = time.perf_counter()
+    done = subprocess.run([str(part) for part in command], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, env=settings)
+    if done.returncode != 0:
+        raise Unmeasured(f"{' '.join(map(str, command))}: {(done.stderr.strip() or f'exit {done.returncode}').splitlines()[-1]}")
+    return {"seconds": time.perf_counter() - begin}
 
 
 def trials(rounds):
@@ -141,15 +179,13 @@ def trials(rounds):
     print("| attention | heed | PyTorch | ratio |\n| --- | --- | --- | --- |")
     for name in ("scaled", "additive"):
         seen = Rounds()
-        for _ in range(rounds if name == "scaled" else 1):  # PyTorch's additive one takes minutes
+        for _ in range(min(rounds, 2) if name == "scaled" else 1):  # PyTorch's additive one takes minutes
             with tempfile.TemporaryDirectory() as folder:
-                for side, command, settings in (
-                        ("heed", [HEED, "run", ABLATION, f"model.attention={name}", "--threads", "1", "--output", folder], None),
-                        ("PyTorch", [sys.executable, TRIAL, name], pinned(1))):
-                    begin = time.perf_counter()
-                    subprocess.run([str(part) for part in command], check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, env=settings)
-                    seen.add(side, time.perf_counter() - begin)
-        print(f"| {name} | {seen.of('heed'):.2f} | {seen.of('PyTorch'):.2f} | {seen.of('PyTorch') / seen.of('heed'):.1f} |", flush=True)
+                trial = [HEED, "run", ABLATION, f"model.attention={name}", "--threads", "1", "--output", folder]
+                seen.measure("heed", lambda: seconds(trial), "seconds")
+                seen.measure("PyTorch", lambda: seconds([sys.executable, TRIAL, name], pinned(1)), "seconds")
+        a, b = seen.of("heed"), seen.of("PyTorch")
+        print(f"| {name} | {number(a)} | {number(b)} | {ratio(a, b, '{:.1f}')} |", flush=True)
     print()
 
 
@@ -164,17 +200,17 @@ def llmc(sizes, threads, rounds, checkout):
             for size in sizes:
                 seen = Rounds()
                 for _ in range(rounds):
-                    seen.add("heed", heed("train", size, count)["median_ms"])
-                    seen.add("llm.c", rows([program, size, steps[size]], env=pinned(count))[0]["median_ms"])
-                print(f"| {size} | {count} | {seen.of('heed'):.2f} | {seen.of('llm.c'):.2f} | {seen.of('llm.c') / seen.of('heed'):.1f} |", flush=True)
+                    seen.measure("heed", lambda: heed("train", size, count))
+                    seen.measure("llm.c", lambda: rows([program, size, steps[size]], env=pinned(count))[0])
+                a, b = seen.of("heed"), seen.of("llm.c")
+                print(f"| {size} | {count} | {number(a)} | {number(b)} | {ratio(a, b, '{:.1f}')} |", flush=True)
     print()
 
 
 def machine():
-    for line in open("/proc/cpuinfo"):
-        if line.startswith("model name"):
-            return line.split(":")[1].strip()
-    return "unknown processor"
+    """The processor's name: ARM's kernel does not say it, lscpu does."""
+    lines = subprocess.run(["lscpu"], capture_output=True, text=True).stdout.splitlines()
+    return next((line.split(":")[1].strip() for line in lines if line.startswith("Model name")), platform.machine())
 
 
 def main():
@@ -182,10 +218,14 @@ def main():
     parser = argparse.ArgumentParser(prog="compare.sh")
     parser.add_argument("--sizes", nargs="+", default=["tiny", "nano", "small"])
     parser.add_argument("--threads", nargs="+", type=int, default=[1, 2])
-    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--rounds", type=int, default=5, help="processes of each side, by turns; on two threads, where PyTorch is bimodal, its best counts")
     parser.add_argument("--only", nargs="+", choices=topics, default=topics)
+    parser.add_argument("--avx2", action="store_true", help="both sides held to AVX2: what a processor without AVX-512 makes of them, about")
     chosen = parser.parse_args()
-    print(f"{machine()}, {os.cpu_count()} cores, OpenBLAS's kernels for {kernels()}, {datetime.date.today()}\n")
+    if chosen.avx2:
+        os.environ.update(AVX2)
+    held = ", both sides held to AVX2" if chosen.avx2 else ""
+    print(f"{machine()}, {os.cpu_count()} cores, OpenBLAS's kernels for {kernels()}{held}, {datetime.date.today()}\n")
     if "train" in chosen.only:
         train(chosen.sizes, chosen.threads, chosen.rounds)
     if "sample" in chosen.only:

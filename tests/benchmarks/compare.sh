@@ -3,7 +3,9 @@
 #
 #   tests/benchmarks/compare.sh                       everything; three quarters of an hour. Nothing else should be running.
 #   tests/benchmarks/compare.sh --sizes nano --threads 1 --rounds 1 --only train
+#   tests/benchmarks/compare.sh --avx2                the same with both sides held to AVX2
 #
+# What cannot be measured on a machine is left out of the tables, and said. HEED names another program than the one built here.
 # PyTorch is Debian's python3-torch; without it there is nothing to compare with. PYTHON names another interpreter that has it.
 # LLMC names a checkout of https://github.com/karpathy/llm.c, if there is one: heed's training step is then compared with its too.
 set -euo pipefail
@@ -14,5 +16,10 @@ if ! "$python" -c 'import torch' 2> /dev/null; then
   echo "compare.sh: $python has no torch, so there is nothing to compare with (Debian: apt-get install python3-torch)"
   exit 0
 fi
-"$here/../../heed" build > /dev/null
+if [[ ! ${HEED-} ]]; then
+  preset=release
+  if [[ " $* " == *" --avx2 "* ]]; then preset=avx2; fi
+  "$here/../../heed" build --preset "$preset" > /dev/null
+  export HEED=$here/../../build/$preset/heed
+fi
 exec "$python" "$here/compare.py" "$@"

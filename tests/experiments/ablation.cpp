@@ -1,11 +1,13 @@
 #include <fstream>
 #include <map>
+#include <memory>
 #include <random>
 #include <sstream>
 
 #include <doctest/doctest.h>
 #include <nlohmann/json.hpp>
 
+#include "experiments/folder_lock.hpp"
 #include "tests/program.hpp"
 
 // An ablation, through the real program: its trials are processes, its tables are those of an undisturbed one however often it was killed,
@@ -36,6 +38,8 @@ baseline: scaled
 
 using Arguments = std::vector<std::string>;
 
+Arguments const tuned{"--quiet", "tune={grid: {train.optimizer.lr: [1.0e-2, 1.0e-7]}, seeds: 1}"};  // 6 trials beside the 6
+
 struct Bench {
   test::Folder folder;
   fs::path runs = folder / "runs";
@@ -58,6 +62,17 @@ struct Bench {
     std::ifstream file(small / "results.csv");
     for (std::string line; std::getline(file, line);) {
       if (line.find(",time.") == std::string::npos && line.find(",memory.") == std::string::npos) result.push_back(line);
+    }
+    return result;
+  }
+  /// How many trials were begun once, how many more often, by the records that they append to.
+  std::map<std::string, std::size_t> starts() const {
+    std::map<std::string, std::size_t> result;
+    for (auto const& [name, time] : finished()) {
+      auto const log = test::get(small / name / "log.txt");
+      auto const begun = log.find("tokens a step");
+      bool const once = begun != log.npos && log.find("tokens a step", begun + 1) == log.npos && log.find("finished already") == log.npos;
+      ++result[once ? "once" : "more often"];
     }
     return result;
   }
@@ -152,16 +167,6 @@ TEST_SUITE("ablation") {
     CHECK(bench.run({"vary={train.optimizer.lr: [0.001, 1.0e+9]}", "baseline=0.001", "train.log.every=1", "--quiet"}).code == 4);
   }
 
-  TEST_CASE("shards share the trials, and the last one has the whole table") {
-    Bench const bench;
-    CHECK(bench.run({"--quiet", "--shard", "1/2"}).code == 0);
-    CHECK(bench.finished().size() == 3);
-    CHECK(bench.summary()["missing"].size() == 3);
-    CHECK(bench.run({"--quiet", "--shard", "2/2"}).code == 0);
-    CHECK(bench.finished().size() == 6);
-    CHECK(bench.summary()["missing"].empty());
-  }
-
   TEST_CASE("tuning chooses for each arm on seeds of its own") {
     Bench const bench;
     auto const outcome =
@@ -170,6 +175,131 @@ TEST_SUITE("ablation") {
     CHECK(outcome.code == 0);
     for (auto const& arm : bench.summary()["arms"]) CHECK(arm["tuned"]["train.optimizer.lr"] == "1.0e-2");
     CHECK(bench.finished().size() == 4 + 4);
+  }
+
+  TEST_CASE("processes that run one ablation at once share all of its trials, and come to one choice and one table") {
+    Bench const alone;
+    CHECK(alone.run(tuned).code == 0);
+    CHECK(alone.starts() == std::map<std::string, std::size_t>{{"once", 12}});
+    for (std::size_t const count : {2U, 3U}) {
+      CAPTURE(count);
+      Bench const bench;
+      std::vector<std::unique_ptr<test::Program>> programs;
+      for (std::size_t i = 0; i < count; ++i) {
+        auto arguments = bench.command(tuned);
+        if (i > 0) arguments.insert(arguments.end(), {"--shard", std::to_string(i + 1) + "/" + std::to_string(count)});
+        programs.push_back(std::make_unique<test::Program>(arguments));
+      }
+      for (auto const& program : programs) {
+        auto const outcome = program->wait();
+        INFO(outcome.errors);
+        CHECK(outcome.code == 0);
+      }
+      CHECK(bench.starts() == alone.starts());
+      CHECK(bench.rows() == alone.rows());
+      CHECK(bench.summary()["failures"].empty());
+      for (std::size_t i = 0; i < 3; ++i) CHECK(bench.summary()["arms"][i]["tuned"] == alone.summary()["arms"][i]["tuned"]);
+    }
+  }
+
+  TEST_CASE("a process that is killed leaves its trials to the others") {
+    Bench const alone, bench;
+    CHECK(alone.run(tuned).code == 0);
+    std::vector<std::unique_ptr<test::Program>> programs;
+    for (int i = 0; i < 3; ++i) programs.push_back(std::make_unique<test::Program>(bench.command(tuned)));
+    CHECK(programs.front()->wait_until([&] { return bench.finished().size() >= 2; }));
+    programs.front()->send(SIGKILL);
+    for (std::size_t i = 1; i < 3; ++i) {
+      auto const outcome = programs[i]->wait();
+      INFO(outcome.errors);
+      CHECK(outcome.code == 0);
+    }
+    CHECK(bench.finished().size() == 12);
+    CHECK(bench.rows() == alone.rows());
+  }
+
+  TEST_CASE("a process that is stopped keeps nobody from ending") {
+    Bench const alone, bench;
+    CHECK(alone.run(tuned).code == 0);
+    test::Program stopped(bench.command(tuned));
+    CHECK(stopped.wait_until([&] { return bench.finished().size() >= 2; }));
+    stopped.send(SIGSTOP);
+    test::Program other(bench.command(tuned));
+    auto const start = std::chrono::steady_clock::now();
+    CHECK(!other.wait_until([&] { return std::chrono::steady_clock::now() - start > std::chrono::seconds(20); }));  // it has ended
+    stopped.send(SIGCONT);
+    auto const outcome = other.wait();
+    INFO(outcome.errors);
+    CHECK(outcome.code == 0);
+    CHECK(stopped.wait().code == 0);
+    CHECK(bench.starts() == alone.starts());
+    CHECK(bench.rows() == alone.rows());
+  }
+
+  TEST_CASE("a trial that another process holds is waited for, and is no failure") {
+    Bench const bench;
+    CHECK(bench.run({"--quiet"}).code == 0);
+    auto const rows = bench.rows();
+    auto const held = bench.finished().begin()->first;
+    fs::remove(bench.small / held / "summary.json");
+    auto lock = FolderLock::attempt(bench.small / held);
+    REQUIRE(lock);
+    test::Program program(bench.command());
+    auto const start = std::chrono::steady_clock::now();
+    CHECK(program.wait_until([&] { return std::chrono::steady_clock::now() - start > std::chrono::seconds(1); }));  // it has not ended
+    CHECK(!fs::exists(bench.small / held / "summary.json"));
+    lock.reset();
+    auto const outcome = program.wait();
+    INFO(outcome.errors);
+    CHECK(outcome.code == 0);
+    CHECK(bench.summary()["failures"].empty());
+    CHECK(bench.rows() == rows);
+  }
+
+  TEST_CASE("an ablation that is running is neither put aside nor joined by another version of it") {
+    Bench const bench;
+    test::Program running(bench.command({"train.steps=4000"}));
+    CHECK(running.wait_until([&] { return fs::exists(bench.small / "ablation.yaml"); }));
+    auto outcome = bench.run({"train.steps=4000", "--fresh"});
+    CHECK(outcome.code == 2);
+    CHECK(outcome.errors.find("another process is training in this folder") != std::string::npos);
+    for (char const* change : {"seeds=3", "train.steps=41"}) {
+      outcome = bench.run({change});
+      CHECK(outcome.code == 2);
+      CHECK(outcome.errors.find("another process is at work here, on another version of this ablation") != std::string::npos);
+    }
+    CHECK(!fs::exists(bench.runs / "small.old-1"));
+    running.send(SIGTERM);
+    CHECK(running.wait().code == 130);
+    CHECK(bench.run({"train.steps=2", "--fresh", "--quiet"}).code == 0);
+    CHECK(fs::exists(bench.runs / "small.old-1"));
+  }
+
+  TEST_CASE("a tuning trial that fails is told in table, page and exit code, and its point is out") {
+    Bench const bench;
+    auto const outcome = bench.run(
+        {"vary={model.attention: [scaled, dot]}", "train.log.every=1", "tune={grid: {train.optimizer.lr: [1.0e+9, 1.0e-2]}, seeds: 1}"});
+    INFO(outcome.errors);
+    CHECK(outcome.code == 4);
+    CHECK(outcome.output.find("failed: dot 1.0e+9 (tuning), seed 3: step ") != std::string::npos);
+    auto const summary = bench.summary();
+    for (auto const& arm : summary["arms"]) CHECK(arm["tuned"]["train.optimizer.lr"] == "1.0e-2");
+    REQUIRE(summary["failures"].size() == 2);
+    CHECK(summary["failures"][1]["arm"] == "dot 1.0e+9 (tuning)");
+    CHECK(test::get(bench.small / "summary.md").find("**failed**: dot 1.0e+9 (tuning)") != std::string::npos);
+    CHECK(test::get(bench.small / "report.html").find("dot 1.0e+9 (tuning)") != std::string::npos);
+  }
+
+  TEST_CASE("an arm that no point of the grid trains leaves the others their results") {
+    Bench const bench;
+    auto const outcome = bench.run({"--quiet", "vary={train.clip: [1.0, none]}", "seeds=1", "baseline=1.0",
+                                    "add={wild: {train.optimizer.lr: 1.0e+9}}", "tune={grid: {train.batch: [2, 4]}, seeds: 1}"});
+    INFO(outcome.errors);
+    CHECK(outcome.code == 4);
+    auto const summary = bench.summary();
+    CHECK(summary["arms"][0]["values"].size() == 1);
+    CHECK(summary["arms"][2]["values"].empty());
+    CHECK(summary["warnings"].dump().find("wild: no point of the tuning grid trains it to its end") != std::string::npos);
   }
 
   TEST_CASE("a plan counts, measures and warns, and trains nothing") {
@@ -183,10 +313,23 @@ TEST_SUITE("ablation") {
     CHECK(!fs::exists(bench.runs));
   }
 
-  TEST_CASE("a metric that is not there is named with those that are") {
+  TEST_CASE("a metric that runs do not record is named with those that they do") {
     Bench const bench;
-    auto const outcome = bench.run({"metric=validation.los", "seeds=1", "vary={model.attention: [scaled, dot]}"});
+    auto const outcome = bench.run({"metric=validation.excess", "seeds=1", "vary={model.attention: [scaled, dot]}"});
     CHECK(outcome.code == 4);
-    CHECK(outcome.errors.find("its metrics hold no 'validation.los' (there are ") != std::string::npos);
+    CHECK(outcome.errors.find("its metrics hold no 'validation.excess' (there are ") != std::string::npos);
+  }
+
+  TEST_CASE("a metric of which more is better: the verdict, the tables and tuning go upwards") {
+    Bench const bench;
+    auto const outcome = bench.run({"metric=validation.exact", "vary={model.attention: [scaled, dot]}", "train.optimizer.kind=adamw",
+                                    "train.steps=120", "train.batch=8", "tune={grid: {train.optimizer.lr: [1.0e-7, 1.0e-2]}, seeds: 1}"});
+    INFO(outcome.errors);
+    CHECK(outcome.code == 0);
+    CHECK(outcome.output.find("validation.exact (last, higher is better)") != std::string::npos);
+    auto const summary = bench.summary();
+    CHECK(summary["better"] == "higher");
+    CHECK(summary["unit"] == "");
+    for (auto const& arm : summary["arms"]) CHECK(arm["tuned"]["train.optimizer.lr"] == "1.0e-2");
   }
 }

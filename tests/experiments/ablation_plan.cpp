@@ -136,6 +136,10 @@ train: {steps: 4, batch: 2}
     contains(bench.refused("vary: {model.attention: [dot, scaled]}\nbaseline: sclaed"), "did you mean 'scaled'?");
     contains(bench.refused("vary: {model.heads: [1, 2]}\nseeds: 0"), "a.yaml:4:8: seeds: wants how many, or a list of seeds, found '0'");
     contains(bench.refused("vary: {model.heads: [1, 2]}\nbetter: more"), "better");
+    contains(bench.refused("vary: {model.heads: [1, 2]}\nmetric: validation.exct"),
+             "a.yaml:4:9: metric: there is no metric 'validation.exct'; did you mean 'validation.exact'? (heed list metrics shows all)");
+    contains(bench.refused("vary: {model.heads: [1, 2]}\nmetric: grad_norm"), "say `better: lower` or `better: higher`");
+    CHECK(!bench.load("vary: {model.heads: [1, 2]}\nmetric: grad_norm\nbetter: lower").settings.higher_is_better());
     contains(bench.refused("vary: {model.heads: [1, 2]}\nbase: other.yaml"), "a.yaml");
     contains(bench.refused("vary: {model.heads: [1, 2]}", {"base=other.yaml"}), "base: there is no file");
     contains(bench.refused("vary: {model.heads: [1, 2]}", {"ablation=../x"}), "is not the name of a folder");
@@ -198,6 +202,11 @@ train: {steps: 4, batch: 2}
     settings.metric = "w";
     CHECK(!value_of(history, settings));
     CHECK(last_step(folder.path()) == 11);
+    settings.better.reset();
+    test::put(metrics,
+              "{\"step\":0,\"validation.exact\":0.5}\n{\"step\":1,\"validation.exact\":0.75}\n{\"step\":2,\"validation.exact\":0.25}\n");
+    settings.metric = "validation.exact";
+    CHECK(value_of(read_history(folder.path()), settings) == 0.75);
     test::put(metrics, "{\"step\":0}\nnonsense\n{\"step\":1}\n");
     CHECK_THROWS_WITH_AS(read_history(folder.path()), doctest::Contains("line 2 is no row of metrics"), FileError);
   }

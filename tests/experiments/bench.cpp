@@ -114,7 +114,6 @@ TEST_SUITE("bench") {
       CAPTURE(row.dump());
       CHECK(row.at("what") == std::vector<std::string>{"train", "forward", "sample"}[i]);
       CHECK(row.at("size") == "tiny");
-      CHECK(row.at("products") == "openblas");
       CHECK(row.at("precision") == "float32");
       CHECK(row.at("min_ms") <= row.at("median_ms"));
       CHECK(row.at("median_ms") <= row.at("max_ms"));
@@ -129,12 +128,12 @@ TEST_SUITE("bench") {
     CHECK(all[0].at("gflop") > 2.9 * all[1].at("gflop").get<double>());
     CHECK(all[0].at("gflop") < 3.2 * all[1].at("gflop").get<double>());
     options.names = {"forward"};
-    options.products = "onednn";
+    options.precision = "bfloat16";
     auto const other = rows(options);
     REQUIRE(other.size() == 1);
-    CHECK(other[0].at("products") == "onednn");
+    CHECK(other[0].at("precision") == "bfloat16");
     CHECK(other[0].at("gflop") == all[1].at("gflop"));
-    options.products = "openblas";
+    options.precision = "float32";
     options.size = "nanoo";
     CHECK_THROWS_WITH_AS(page(options), "--size: there is no 'nanoo'; did you mean 'nano'? (there are tiny, nano, small, gpt2)",
                          ConfigError);
@@ -142,9 +141,6 @@ TEST_SUITE("bench") {
     options.names = {"training"};
     CHECK_THROWS_WITH_AS(page(options), doctest::Contains("there is no 'training'"), ConfigError);
     options.names = {};
-    options.products = "openbals";
-    CHECK_THROWS_WITH_AS(page(options), doctest::Contains("did you mean 'openblas'?"), ConfigError);
-    options.products = "openblas";
     options.precision = "float16";
     CHECK_THROWS_WITH_AS(page(options), doctest::Contains("there is no 'float16'"), ConfigError);
   }

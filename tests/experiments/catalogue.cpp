@@ -8,6 +8,7 @@
 #include "experiments/data/download.hpp"
 #include "experiments/data/files.hpp"
 #include "nn/sha256.hpp"
+#include "tests/data_folder.hpp"
 #include "tests/folder.hpp"
 
 using namespace heed;
@@ -44,7 +45,7 @@ TEST_SUITE("catalogue") {
     CHECK(catalogue_entry(entries, "wikitext-2").part("validation")->path == "wikitext-2/valid.txt");
     CHECK_THROWS_WITH_AS(catalogue_entry(entries, "tinyshakespear"),
                          "data.name: 'tinyshakespear' is not in the catalogue; did you mean 'tinyshakespeare'?", Error);
-    if (auto const* folder = std::getenv("HEED_DATA")) {
+    if (auto const* folder = test::data_folder("HEED_DATA")) {
       for (auto const& entry : entries)
         for (auto const& file : entry.files)
           if (auto const path = std::filesystem::path(folder) / file.path; std::filesystem::exists(path)) {

@@ -122,7 +122,7 @@ TEST_SUITE("command_line") {
     CHECK(refused({"run", "a", "--train.lr=3"}) ==
           "--train.lr: there is no such option (keys of the configuration are written without dashes: train.lr=value)");
     CHECK(refused({"run", "a", "--fresh", "--resume"}).find("excludes") != std::string::npos);
-    CHECK(refused({"list", "data", "models"}) == "models: is one argument too many (see heed list --help)");
+    CHECK(refused({"list", "data", "text", "models"}) == "models: is one argument too many (see heed list --help)");
     CHECK(refused({"sample"}) == "sample: RUN is required (see heed sample --help)");
     CHECK(refused({"sample", "--prompt", "x"}) == "sample: RUN is required (see heed sample --help)");
     CHECK(refused({"sample", "r", "--seed"}) == "--seed: a value is missing");

@@ -28,11 +28,25 @@ TEST_SUITE("compare") {
     CHECK(out.str() ==
           "  key          a  b\n"
           "  model.heads  1  2\n\n"
-          "  validation.loss  first   lowest  last    at step\n"
-          "  a                3.0000  2.5000  2.5000  9        █×▁\n"
-          "  b                3.0000  2.5000  2.5000  9        █×▁\n\n");
+          "  validation.loss (nat)  first   lowest  last    at step\n"
+          "  a                      3.0000  2.5000  2.5000  9        █×▁\n"
+          "  b                      3.0000  2.5000  2.5000  9        █×▁\n\n");
     CHECK_THROWS_WITH_AS(compare_runs({"a", "c"}, {.output = runs.path(), .data = {}, .config_folder = {}}, out),
                          doctest::Contains("there is no such run"), ConfigError);
+  }
+
+  TEST_CASE("the best value of a metric is the one that it says is better") {
+    test::Folder const runs;
+    for (char const* name : {"a", "b"}) {
+      std::filesystem::create_directory(runs / name);
+      test::put(runs / name / "config.yaml", "seed: 1\n");
+      test::put(runs / name / "metrics.jsonl",
+                "{\"step\":0,\"validation.exact\":0.25}\n{\"step\":5,\"validation.exact\":0.75}\n{\"step\":9,\"validation.exact\":0.5}\n");
+    }
+    std::ostringstream out;
+    compare_runs({"a", "b"}, {.output = runs.path(), .data = {}, .config_folder = {}}, out);
+    CHECK(out.str().find("validation.exact  first   highest  last ") != std::string::npos);
+    CHECK(out.str().find("0.2500  0.7500   0.5000") != std::string::npos);
   }
 
   TEST_CASE("the schema knows every key, its type, range and words, of runs, ablations and studies") {

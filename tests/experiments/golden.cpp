@@ -226,8 +226,8 @@ Outputs attention_case(Case& c, bool by_kernel) {
   parameters.assign(values);
   for (auto const& [name, parameter] : parameters.all()) c.leaves.emplace_back("parameter." + name, parameter);
 
-  Tensor const q = attention.turned(merge_heads(query), 0);
-  Tensor const k = attention.turned(merge_heads(key), 0);
+  Tensor const q = attention.rotated(merge_heads(query), 0);
+  Tensor const k = attention.rotated(merge_heads(key), 0);
   Tensor const context =
       by_kernel ? attention(q, k, merge_heads(value), visibility, {}) : attention.reference(q, k, merge_heads(value), visibility, {});
   return {{"context", split_heads(context, query.size(1))}, {"weights", attention.weights(q, k, visibility)}};

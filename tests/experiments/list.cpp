@@ -1,5 +1,6 @@
 #include "experiments/list.hpp"
 
+#include <algorithm>
 #include <fstream>
 #include <iterator>
 #include <sstream>
@@ -7,6 +8,7 @@
 #include <doctest/doctest.h>
 
 #include "autograd/check.hpp"
+#include "experiments/metric.hpp"
 #include "experiments/table.hpp"
 #include "experiments/yaml.hpp"
 #include "nn/attention/steps.hpp"
@@ -48,23 +50,24 @@ TEST_SUITE("list") {
     for (auto const& kind : step_kinds<Read>()) says(attention, "\n  " + kind.name + " ") && says(attention, kind.formula);
     for (auto const& name : attention_names()) says(attention, "\n  " + name.name + " ");
     for (auto const& kind : position_kinds()) says(list("positions"), "  " + kind.name + " ");
-    for (auto const& kind : model_kinds()) says(list("models"), kind.name + ": " + kind.help + "\n");
+    for (auto const& kind : model_kinds()) says(list("models"), "  " + kind.name + " ") && says(list("models"), kind.help);
     for (auto const& operation : operation_checks())
       says(list("operations"), "  " + operation.name.substr(0, operation.name.find(" (")) + " ");
-    for (char const* name : {"text: ", "grammar: ", "batches: ", "tinyshakespeare "}) says(list("data"), name);
-    for (char const* name : {"sgd: ", "adam: ", "adamw: ", "  weight_decay "}) says(list("optimizers"), name);
-    for (char const* name : {"constant: ", "cosine: ", "  warmup "}) says(list("schedules"), name);
+    for (char const* name : {"  text ", "  grammar ", "  batches ", "tinyshakespeare "}) says(list("data"), name);
+    for (char const* name : {"  sgd ", "  adam ", "  adamw "}) says(list("optimizers"), name);
+    for (char const* name : {"  constant ", "  cosine "}) says(list("schedules"), name);
+    for (auto const& info : metrics()) says(list("metrics"), "  " + info.name + " ") && says(list("metrics"), info.help);
     for (char const* name : {"train.optimizer.lr ", "model.attention.score ", "seed "}) says(list("keys"), name);
   }
 
-  TEST_CASE("README's tables of variants are those of the declarations") {
-    std::ifstream file("README.md");
+  TEST_CASE("the tables of variants in nn/README.md are those of the declarations") {
+    std::ifstream file("nn/README.md");
     REQUIRE(file);
     std::string const readme(std::istreambuf_iterator<char>(file), {});
-    std::string const tables = list("attention", true);
-    INFO("README.md differs from `heed list attention --markdown`");
+    std::string const tables = list("attention", "", true);
+    INFO("nn/README.md differs from `heed list attention --markdown`");
     CHECK(readme.find(tables) != std::string::npos);
-    CHECK_THROWS_WITH_AS(list("keys", true), doctest::Contains("is of the topic 'attention' alone"), ConfigError);
+    CHECK_THROWS_WITH_AS(list("keys", "", true), doctest::Contains("is of the topic 'attention' alone"), ConfigError);
   }
 
   TEST_CASE("a variant is listed with its parameters, cost, and where it is differentiable") {
@@ -73,6 +76,47 @@ TEST_SUITE("list") {
                              "position_matrix [H, d, d], position_vector [H, d] ", "everywhere but where a key enters the window "})
       says(page, text);
     for (auto const& kind : step_kinds<Align>()) says(page, kind.cost) && says(page, kind.smooth);
+  }
+
+  TEST_CASE("a line a model, and all of one by its name: keys, defaults, help and parameters") {
+    auto const page = list("models");
+    CHECK(static_cast<std::size_t>(std::ranges::count(page, '\n')) <= model_kinds().size() + 2);
+    for (auto const& kind : model_kinds()) {
+      auto const all = list("models", kind.name);
+      says(all, kind.name + ": " + kind.help + "\n");
+      says(all, "\n  heads ");
+      says(all, "parameters by the names that a checkpoint has");
+    }
+    auto const gpt = list("models", "gpt");
+    for (char const* text : {"  layers ", "integer ≥ 1", "  attention.score ", "  token_embedding.weight ",
+                             "  blocks.{i}.attention.query.weight ", "  blocks.{i}.mlp.up.bias ", " [65, "})
+      says(gpt, text);
+    CHECK(gpt.find("blocks.1.") == gpt.npos);
+  }
+
+  TEST_CASE("whatever a topic has is told by its name too") {
+    for (auto const& topic : list_topics()) {
+      for (auto const& name : list_entries(topic)) {
+        CAPTURE(topic);
+        CAPTURE(name);
+        auto const page = list(topic, name);
+        CHECK(!page.empty());
+        CHECK(page.back() == '\n');
+        CHECK(page.size() < list("keys").size());
+        says(page, name);
+      }
+    }
+    auto const additive = list("attention", "additive");
+    for (char const* text :
+         {"vᵀ tanh(q_i + k_j)", "vector [H, d]", "Bahdanau et al. 2015", "`attention: additive` stands for {score: additive,"})
+      says(additive, text);
+    says(list("tasks", "copy"), "\n  validation ");
+    says(list("probes", "entropy"), "probe.attention.entropy.layer*.head*");
+    says(list("keys", "train"), "train.optimizer.lr ");
+    CHECK(list("keys", "train").find("model.") == std::string::npos);
+    CHECK_THROWS_WITH_AS(list("models", "gtp"), doctest::Contains("models: there is no 'gtp'; did you mean 'gpt'? (there are bert, "),
+                         ConfigError);
+    CHECK_THROWS_WITH_AS(list("operations", "abs"), doctest::Contains("the topic 'operations' has one page alone"), ConfigError);
   }
 
   TEST_CASE("an unknown topic is refused with the nearest") {

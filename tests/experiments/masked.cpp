@@ -120,6 +120,41 @@ TEST_SUITE("masked") {
     }
   }
 
+  TEST_CASE("lengths: the padding of text, sentences and tasks stands behind them, and nothing else") {
+    GrammarSettings settings;
+    settings.longest = 5;
+    settings.validation = 50;
+    settings.ngram_sentences = 10;
+    auto const sentences = [&](bool pack) {
+      settings.pack = pack;
+      auto const grammar = Grammar::read("start: S\nrules:\n  S:\n    a b: 1\n    a c b: 1\n", "test.yaml");
+      return std::make_unique<GrammarDataset>(grammar, "test.yaml", "", settings, 1);
+    };
+    std::vector<std::unique_ptr<Dataset>> all;
+    all.push_back(plain_text(1));
+    all.push_back(sentences(false));
+    all.push_back(sentences(true));
+    for (auto& data : all) {
+      for (bool const training : {true, false}) {
+        std::int64_t padded = 0;
+        std::int64_t const batches = training ? 3 : data->validation_batches(16, 32);
+        for (std::int64_t b = 0; b < batches; ++b) {
+          Batch const batch = training ? data->training(b, 16, 32) : data->validation(b, 16, 32);
+          auto const targets = batch.targets.data<std::int64_t>();
+          for (std::int64_t row = 0; row < batch.inputs.size(0); ++row) {
+            std::int64_t const length = batch.lengths.defined() ? batch.lengths.data<std::int64_t>()[static_cast<std::size_t>(row)] : 32;
+            for (std::int64_t i = 0; i < 32; ++i) CHECK((targets[static_cast<std::size_t>(row * 32 + i)] < 0) == (i >= length));
+            padded += 32 - length;
+          }
+        }
+        CHECK((padded > 0) == (!training || data == all[1]));
+      }
+    }
+    MaskedDataset const masked(sentences(false), 1);
+    CHECK(masked.training(0, 4, 16).lengths.to_vector() == sentences(false)->training(0, 4, 16).lengths.to_vector());
+    CHECK(masked.validation(0, 4, 16).lengths.to_vector() == sentences(false)->validation(0, 4, 16).lengths.to_vector());
+  }
+
   TEST_CASE("a BERT trains on text and sentences, says how often it is right, and does not continue a text") {
     test::Folder const folder;
     test::put(folder / "letters.txt", letters(3'000));

@@ -14,6 +14,7 @@
 #include "experiments/probe/prober.hpp"
 #include "experiments/train.hpp"
 #include "nn/attention/steps.hpp"
+#include "tests/columns.hpp"
 #include "tests/npz.hpp"
 #include "tests/program.hpp"
 
@@ -102,7 +103,7 @@ struct Bare : Model {
   std::int64_t context() const override { return 3; }
   std::int64_t vocabulary() const override { return 3; }
   std::int64_t width() const override { return 3; }
-  double kept_elements(std::int64_t, std::int64_t) const override { return 0; }
+  double peak_bytes(PassShape const&) const override { return 0; }
   double flops_per_token() const override { return 0; }
 
   Tensor e, w;
@@ -187,6 +188,12 @@ std::map<std::string, std::string> trace(fs::path const& run, bool with_probes) 
     auto const name = fs::relative(entry.path(), run).string();
     if (!entry.is_regular_file() || name == "summary.json" || name == "report.html") continue;  // they hold times
     if (!with_probes && (begins(name, "attention") || begins(name, "figures") || name == "config.yaml")) continue;
+    if (name == "metrics.csv") {
+      files[name] = test::columns(test::get(entry.path()), [&](std::string const& metric) {
+        return !begins(metric, "time.") && !begins(metric, "memory.") && (with_probes || !begins(metric, "probe."));
+      });
+      continue;
+    }
     if (name != "metrics.jsonl") {
       files[name] = test::get(entry.path());
       continue;
@@ -273,22 +280,27 @@ TEST_SUITE("probes") {
     };
     Pass pass;
     pass.observer = &observer;
-    trainer.model().logits(trainer.data().validation(0, 2, 6), pass);
+    Batch const batch = trainer.data().validation(0, 2, 6);
+    trainer.model().logits(batch, pass);
     REQUIRE(weights.shape() == Shape{2, 2, 6, 6});
+    double const rows = sum(batch.lengths.to(DType::float64)).item();
     for (std::int64_t head = 0; head < 2; ++head) {
       double first = 0, distance = 0, largest = 0, variance = 0;
       for (std::int64_t row = 0; row < 12; ++row) {
+        std::int64_t const visible = batch.lengths.data<std::int64_t>()[static_cast<std::size_t>(row / 6)];
+        if (row % 6 >= visible) continue;  // padding
         auto const at = ((row / 6 * 2 + head) * 6 + row % 6) * 6;
         double total = 0, most = 0, sum = 0, squares = 0;
-        for (std::int64_t j = 0; j < 6; ++j) {
+        for (std::int64_t j = 0; j < visible; ++j) {
           double const a = weights.at(at + j), e = scores.at(at + j);
           total += a, most = std::max(most, a), sum += e, squares += e * e;
         }
         CHECK(std::abs(total - 1) > 1e-6);
-        for (std::int64_t j = 0; j < 6; ++j) distance += weights.at(at + j) / total * std::abs(static_cast<double>(row % 6 - j)) / 12;
-        first += weights.at(at) / total / 12;
-        largest += most / 12;
-        variance += (squares - sum * sum / 6) / 5 / 12;
+        for (std::int64_t j = 0; j < 6; ++j) distance += weights.at(at + j) / total * std::abs(static_cast<double>(row % 6 - j)) / rows;
+        first += weights.at(at) / total / rows;
+        largest += most / rows;
+        auto const n = static_cast<double>(visible);
+        variance += (squares - sum * sum / n) / (n - 1) / rows;
       }
       auto const of_head = [&](std::string const& name) { return found.at(fmt::format("probe.attention.{}.layer0.head{}", name, head)); };
       CHECK(of_head("first_token") == doctest::Approx(first));

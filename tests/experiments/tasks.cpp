@@ -29,11 +29,15 @@ TEST_SUITE("tasks") {
           task(name, {{"length", std::int64_t{6}}, {"shortest", std::int64_t{2}}, {"vocabulary", std::int64_t{5}}, {"forced", forced}});
       CHECK(data->vocabulary() == 6);
       std::map<std::size_t, int> sizes;
-      for (auto const& [inputs, targets] : rows_of(data->training(3, 100, 14))) {
+      Batch const batch = data->training(3, 100, 14);
+      auto const lengths = batch.lengths.data<std::int64_t>();
+      std::size_t row = 0;
+      for (auto const& [inputs, targets] : rows_of(batch)) {
         auto const end = std::ranges::find(inputs, 0);
         Tokens answer(inputs.begin(), end);
         auto const n = answer.size();
         ++sizes[n];
+        CHECK(lengths[row++] == static_cast<std::int64_t>(2 * n));
         CHECK(std::ranges::all_of(answer, [](auto token) { return token >= 1 && token <= 5; }));
         transform(answer);
         for (std::size_t i = 0; i < 14; ++i) {
@@ -162,13 +166,15 @@ TEST_SUITE("tasks") {
   TEST_CASE("every task is listed and has a configuration that loads") {
     auto const page = list("tasks");
     for (auto const& option : task_choice().options) {
-      CHECK(page.find(option.name + ": " + option.help + "\n") != std::string::npos);
+      CHECK(page.find("  " + option.name + " ") != std::string::npos);
+      CHECK(page.find(option.help + "\n") != std::string::npos);
+      CHECK(list("tasks", option.name).starts_with(option.name + ": " + option.help + "\n"));
       auto const file = std::filesystem::path("configs/tasks") / (option.name + ".yaml");
       CAPTURE(file);
       auto const experiment = load_experiment(file, {}, {});
       CHECK(experiment.settings.name == option.name);
       CHECK(experiment.settings.data.kind == option.name);
     }
-    CHECK(page.find("grammar: ") == std::string::npos);
+    CHECK(page.find("  grammar ") == std::string::npos);
   }
 }

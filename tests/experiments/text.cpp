@@ -10,6 +10,7 @@
 #include "autograd/error.hpp"
 #include "autograd/random.hpp"
 #include "experiments/data/files.hpp"
+#include "tests/data_folder.hpp"
 #include "tests/folder.hpp"
 
 using namespace heed;
@@ -203,7 +204,7 @@ TEST_SUITE("text") {
   }
 
   TEST_CASE("Tiny Shakespeare") {
-    auto const* folder = std::getenv("HEED_DATA");
+    auto const* folder = test::data_folder("HEED_DATA");
     if (!folder || !std::ifstream(std::string(folder) + "/tinyshakespeare/input.txt")) {
       MESSAGE("not found below HEED_DATA: left out");
       return;

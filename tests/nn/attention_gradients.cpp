@@ -70,29 +70,29 @@ TEST_SUITE("attention_gradients") {
     }
   }
 
-  enum Kind { self, cross, one_query, one_key, dark };
-  constexpr Kind kinds[]{self, cross, one_query, one_key, dark};
+  enum Kind { self, cross, one_query, one_key, padded };
+  constexpr Kind kinds[]{self, cross, one_query, one_key, padded};
 
   /// self: causal, a query for every key; cross: every key seen, but for padding; one_query, likewise; one_key, under a causal mask with an
-  /// offset; dark: causal and padded, a sequence of no keys, and a window wider than any row. The rest by chance.
+  /// offset; padded: causal and padded, a sequence of no keys, and a window wider than any row. The rest by chance.
   Problem drawn(Variant const& variant, Kind kind, Stream const& stream) {
     Dice dice{stream.child("shape")};
     std::int64_t const width = variant.position == "rotary" ? 2 * dice(1, 2) : dice(2, 4);
     Extents e{dice(1, 2), dice(1, 4), dice(2, 9), dice(1, 2), width, dice(1, 3)};
     Visibility visibility{
-        .causal = kind != cross && kind != one_query, .lengths = {}, .offset = kind == one_key || kind == dark ? dice(0, 3) : 0};
+        .causal = kind != cross && kind != one_query, .lengths = {}, .offset = kind == one_key || kind == padded ? dice(0, 3) : 0};
     if (kind == self) e.queries = e.keys;
     if (kind == one_query) e.queries = 1;
     if (kind == one_key) e.keys = 1;
-    if (kind == dark) e.batch = 2;
-    if (kind == cross || kind == one_query || kind == dark) {
-      std::vector<std::int64_t> lengths{kind == dark ? 0 : e.keys};
+    if (kind == padded) e.batch = 2;
+    if (kind == cross || kind == one_query || kind == padded) {
+      std::vector<std::int64_t> lengths{kind == padded ? 0 : e.keys};
       if (e.batch == 2) lengths.push_back(dice(1, e.keys));
       visibility.lengths = Tensor::of(lengths, {e.batch});
     }
     Problem p{variant, e, visibility, {}, {}};
     double const windows[]{0.6, 1.3, 2.2};
-    p.variant.settings.window = kind == dark ? 30 : windows[dice(0, 2)];
+    p.variant.settings.window = kind == padded ? 30 : windows[dice(0, 2)];
     fill(p, stream.child("inputs"));
     return p;
   }
@@ -252,7 +252,7 @@ TEST_SUITE("attention_gradients") {
   TEST_CASE("a query that sees no key reads zeros and has zero derivatives of both orders") {
     for (Variant const& variant : variants()) {
       INFO(variant.name());
-      Problem const problem = drawn(variant, dark, Stream(4, variant.name()));
+      Problem const problem = drawn(variant, padded, Stream(4, variant.name()));
       auto const reference = [&](Tensors const& x) { return problem.reference(x); };
       for (TensorFunction const& f : {problem.call(), TensorFunction(reference)}) {
         for (bool const create_graph : {false, true}) {

@@ -175,7 +175,7 @@ TEST_SUITE("attention_properties") {
     auto const position = make_position("rotary", Scope(none), {places, heads * width, heads});
     auto const rotary = position->in_attention(Scope(none), heads, width);
     auto const everywhere = [&](char const* name) {  // the same vector at every place
-      return split_heads(rotary->turn(reshape(expand(some({1, 1, heads * width}, name), {1, places, heads * width}), {1, places, -1}), 7),
+      return split_heads(rotary->rotate(reshape(expand(some({1, 1, heads * width}, name), {1, places, heads * width}), {1, places, -1}), 7),
                          heads);
     };
     for (auto const& kind : step_kinds<Score>()) {

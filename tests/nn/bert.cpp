@@ -1,6 +1,7 @@
 #include "nn/models/bert.hpp"
 
 #include <cmath>
+#include <optional>
 
 #include <doctest/doctest.h>
 
@@ -94,6 +95,63 @@ TEST_SUITE("bert") {
               std::max(worst, std::abs(turned.at(i * vocabulary + v) - straight.at(order[static_cast<std::size_t>(i)] * vocabulary + v)));
       CHECK(worst < 1e-12);
     }
+  }
+
+  TEST_CASE("what stands behind the lengths changes no bit of the loss, of the results at real places or of the gradients") {
+    std::vector<std::int64_t> const lengths{10, 4, 7};
+    for (std::string const position : {"none", "learned", "rotary", "alibi", "t5", "shaw"}) {
+      for (std::string const attention : {"scaled", "additive", "general", "local-m", "local-p"}) {
+        for (bool const composed : {false, true}) {
+          CAPTURE(position);
+          CAPTURE(attention);
+          CAPTURE(composed);
+          std::optional<ReferenceAttention> no_kernels;
+          if (composed) no_kernels.emplace();
+          Parameters parameters(3, DType::float64, wide());
+          BertSettings settings = small(position, attention);
+          settings.dropout = 0.1;
+          Bert const bert(parameters, settings, vocabulary);
+          Tensor const tokens = some_tokens(3, 10);
+          Tensor other = tokens.clone(), targets = tokens.clone();
+          for (std::int64_t at = 0; at < 30; ++at) {
+            if (at % 10 < lengths[static_cast<std::size_t>(at / 10)]) continue;
+            auto const place = static_cast<std::size_t>(at);
+            targets.mutable_data<std::int64_t>()[place] = -1;
+            other.mutable_data<std::int64_t>()[place] = (other.mutable_data<std::int64_t>()[place] + 1 + at % 3) % vocabulary;
+          }
+          auto const results = [&](Tensor const& inputs, bool padded) {
+            Batch batch{inputs, targets, {}, {}};
+            if (padded) batch.lengths = Tensor::of(lengths, {3});
+            Pass pass;
+            pass.noise = Stream(2, "noise");
+            parameters.clear_gradients();
+            Tensor const loss = bert.loss(batch, pass);
+            loss.backward();
+            std::vector<double> all{loss.item()};
+            auto const scores = bert.logits(batch, pass).to_vector();
+            for (std::int64_t at = 0; at < 30; ++at)
+              if (targets.data<std::int64_t>()[static_cast<std::size_t>(at)] >= 0)
+                all.insert(all.end(), scores.begin() + at * vocabulary, scores.begin() + (at + 1) * vocabulary);
+            for (auto const& each : parameters.all()) {
+              auto const gradient = each.second.grad().to_vector();
+              all.insert(all.end(), gradient.begin(), gradient.end());
+            }
+            return all;
+          };
+          CHECK(results(tokens, true) == results(other, true));
+          CHECK(results(tokens, false) != results(other, false));
+        }
+      }
+    }
+  }
+
+  TEST_CASE("lengths of whole rows change no bit") {
+    Parameters parameters(3, DType::float32, wide());
+    Bert const bert(parameters, small("t5", "additive"), vocabulary);
+    Batch batch{some_tokens(3, 10), {}, {}, {}};
+    auto const without = bert.logits(batch, {}).to_vector();
+    batch.lengths = Tensor::full({3}, 10, DType::int64);
+    CHECK(bert.logits(batch, {}).to_vector() == without);
   }
 
   TEST_CASE("it does not generate text") {

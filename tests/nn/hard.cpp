@@ -93,7 +93,7 @@ TEST_SUITE("hard") {
     std::int64_t vocabulary() const override { return words; }
     std::int64_t width() const override { return 4; }
     EstimatorSettings const* estimator() const override { return attention.estimator_if_hard(); }
-    double kept_elements(std::int64_t, std::int64_t) const override { return 0; }
+    double peak_bytes(PassShape const&) const override { return 0; }
     double flops_per_token() const override { return 0; }
 
     AttentionSettings attention;
@@ -237,7 +237,7 @@ TEST_SUITE("hard") {
     std::int64_t vocabulary() const override { return 2; }
     std::int64_t width() const override { return 1; }
     EstimatorSettings const* estimator() const override { return &settings; }
-    double kept_elements(std::int64_t, std::int64_t) const override { return 0; }
+    double peak_bytes(PassShape const&) const override { return 0; }
     double flops_per_token() const override { return 0; }
 
     EstimatorSettings settings;
@@ -662,5 +662,40 @@ TEST_SUITE("hard") {
         "estimator: enumerate would sum over 2.69e+11 combinations of choices a sequence, more than 65536; fewer layers, heads "
         "or places, or reinforce",
         Error);
+  }
+
+  TEST_CASE("what stands behind the lengths changes no bit of an estimate: padding chooses nothing") {
+    for (std::string const estimator : {"reinforce", "straight_through", "gumbel", "enumerate"}) {
+      for (std::string const baseline : {"none", "moving_average", "self_critic", "leave_one_out"}) {
+        if (estimator != "reinforce" && baseline != "none") continue;
+        CAPTURE(estimator);
+        CAPTURE(baseline);
+        BertSettings settings;
+        settings.layers = settings.heads = 1;
+        settings.width = 4;
+        settings.context = 4;
+        settings.attention = hard(estimator, baseline);
+        if (estimator == "reinforce") settings.attention.estimator.entropy = 0.1;
+        auto const parameters = wide_parameters();
+        Bert const bert(*parameters, settings, words);
+        auto const estimate = [&](std::int64_t padding, bool padded) {
+          Batch batch{Tensor::of(std::vector<std::int64_t>{1, 0, 2, padding, 2, 1, padding, padding}, {2, 4}),
+                      Tensor::of(std::vector<std::int64_t>{0, 2, 1, -1, 1, 1, -1, -1}, {2, 4}),
+                      {},
+                      {}};
+          if (padded) batch.lengths = Tensor::of(std::vector<std::int64_t>{3, 2}, {2});
+          parameters->clear_gradients();
+          Estimator estimates(*bert.estimator());
+          for (std::uint64_t step = 0; step < 2; ++step) {
+            estimates.begin_step();
+            estimates.accumulate(bert, batch, training(step), 0, 5);
+            estimates.end_step();
+          }
+          return all_gradients(*parameters);
+        };
+        CHECK(estimate(0, true) == estimate(1, true));
+        CHECK(estimate(0, false) != estimate(1, false));
+      }
+    }
   }
 }

@@ -16,6 +16,7 @@
 #include "autograd/error.hpp"
 #include "autograd/random.hpp"
 #include "nn/sha256.hpp"
+#include "tests/data_folder.hpp"
 #include "tests/folder.hpp"
 
 using namespace heed;
@@ -433,9 +434,9 @@ TEST_SUITE("safetensors") {
     CHECK(folder.names().empty());
   }
 
-  TEST_CASE("the golden files load" * doctest::skip(std::getenv("HEED_GOLDEN") == nullptr)) {
+  TEST_CASE("the golden files load" * doctest::skip(test::data_folder("HEED_GOLDEN") == nullptr)) {
     int files = 0;
-    for (auto const& found : fs::recursive_directory_iterator(std::getenv("HEED_GOLDEN"))) {
+    for (auto const& found : fs::recursive_directory_iterator(test::data_folder("HEED_GOLDEN"))) {
       if (found.path().extension() != ".safetensors") continue;
       CAPTURE(found.path().string());
       SafetensorsFile const file(found.path());

@@ -68,7 +68,7 @@ class Subject {
         attention_(Scope(parameters_), variant.settings, {e.heads, e.width, e.context}, 0, position_.get()) {}
 
   /// x [B, T, H·d], embeddings whose first stands at `offset`, as the attention receives them.
-  Tensor placed(Tensor const& x, std::int64_t offset) const { return attention_.turned(position_->embed(x, offset), offset); }
+  Tensor placed(Tensor const& x, std::int64_t offset) const { return attention_.rotated(position_->embed(x, offset), offset); }
 
   Tensor operator()(Tensor const& query, Tensor const& key, Tensor const& value, Visibility const& visibility) const {
     return attention_(placed(query, visibility.offset), placed(key, 0), value, visibility, {});

@@ -1,5 +1,6 @@
 #include "experiments/data/tasks/task.hpp"
 
+#include <algorithm>
 #include <cmath>
 #include <numeric>
 
@@ -20,6 +21,27 @@ std::vector<Field> Task::fields() {
   return all;
 }
 
+namespace {
+
+/// Of each row, as far as it asks or says anything: blanks behind that are padding. Undefined if there are none.
+Tensor lengths_of(Batch const& batch) {
+  std::int64_t const rows = batch.inputs.size(0), context = batch.inputs.size(1);
+  auto const inputs = batch.inputs.data<std::int64_t>(), targets = batch.targets.data<std::int64_t>();
+  std::vector<std::int64_t> lengths;
+  for (std::int64_t row = 0; row < rows; ++row) {
+    std::int64_t length = context;
+    auto const is_padding = [&](std::int64_t place) {
+      auto const at = static_cast<std::size_t>(row * context + place);
+      return inputs[at] == Task::blank && targets[at] < 0;
+    };
+    while (length > 0 && is_padding(length - 1)) --length;
+    lengths.push_back(length);
+  }
+  return std::ranges::count(lengths, context) == rows ? Tensor() : Tensor::of(lengths, {rows});
+}
+
+}  // namespace
+
 TaskDataset::TaskDataset(std::unique_ptr<Task> task, std::string name, std::uint64_t seed)
     : task_(std::move(task)), name_(std::move(name)), seed_(seed) {}
 
@@ -33,6 +55,7 @@ Batch TaskDataset::rows(Stream const& stream, std::int64_t first, std::int64_t c
     task_->write({inputs.subspan(row * length, length), targets.subspan(row * length, length), held_out},
                  stream.child(static_cast<std::uint64_t>(first) + row));
   }
+  result.lengths = lengths_of(result);
   return result;
 }
 

@@ -1,0 +1,99 @@
+#pragma once
+
+#include <cstdint>
+
+#include "autograd/kernels/rows.hpp"
+
+/// A row times a matrix: what a product is where one token is decoded. It is as fast as the matrix can be read, which OpenBLAS's is not.
+namespace heed::kernels {
+
+/// sums[r] = Σ_i f(a[i]) f(b[r · apart + i]), summed in one order whatever `rows`. Memory is prefetched 2 KB ahead of each row, which is
+/// into the next one where rows are short: the processor's own prefetching stops at every page.
+template <std::int64_t rows, class T, class F>
+void dot_rows(std::int64_t k, T const* a, T const* b, std::int64_t apart, T* sums, F const& f) {
+  constexpr std::int64_t step = 2 * lanes<T>, line = 64 / sizeof(T), ahead = 2048 / sizeof(T);
+  Lanes<T> even[rows], odd[rows];
+  for (std::int64_t r = 0; r < rows; ++r) even[r] = odd[r] = Lanes<T>(T(0));
+  std::int64_t i = 0;
+  for (; i + step <= k; i += step) {
+    Lanes<T> const x = f(Lanes<T>::load_unaligned(a + i)), y = f(Lanes<T>::load_unaligned(a + i + lanes<T>));
+    for (std::int64_t r = 0; r < rows; ++r) {
+      T const* const from = b + r * apart + i;
+      for (std::int64_t next = ahead; next < ahead + step; next += line) __builtin_prefetch(from + next);
+      even[r] = xsimd::fma(x, f(Lanes<T>::load_unaligned(from)), even[r]);
+      odd[r] = xsimd::fma(y, f(Lanes<T>::load_unaligned(from + lanes<T>)), odd[r]);
+    }
+  }
+  for (; i < k; i += lanes<T>) {
+    std::int64_t const count = std::min(lanes<T>, k - i);
+    Lanes<T> const x = f(load_some<T>(a + i, count, T(0)));
+    for (std::int64_t r = 0; r < rows; ++r) even[r] = xsimd::fma(x, f(load_some<T>(b + r * apart + i, count, T(0))), even[r]);
+  }
+  for (std::int64_t r = 0; r < rows; ++r) sums[r] = xsimd::hadd(even[r] + odd[r]);
+}
+
+/// c[j] = alpha · Σ_i f(a[i]) f(b[j, i]) + beta · c[j], for b [m, k] with a leading dimension. f: batch → batch. b is read in `streams` at
+/// a time, one row of each part after the other.
+template <std::int64_t streams, class T, class F>
+void row_times_streams(std::int64_t m, std::int64_t k, T alpha, T const* a, T const* b, std::int64_t leading, T beta, T* c, F const& f) {
+  std::int64_t const part = m / streams;
+  auto const put = [&](std::int64_t j, T sum) { c[j] = alpha * sum + (beta == 0 ? T(0) : beta * c[j]); };
+  T sums[streams];
+  for (std::int64_t j = 0; j < part; ++j) {
+    dot_rows<streams>(k, a, b + j * leading, part * leading, sums, f);
+    for (std::int64_t r = 0; r < streams; ++r) put(r * part + j, sums[r]);
+  }
+  for (std::int64_t j = part * streams; j < m; ++j) {
+    dot_rows<1>(k, a, b + j * leading, 0, sums, f);
+    put(j, sums[0]);
+  }
+}
+
+/// The same, in as many streams as suit the matrix. Two come from the third cache 1.3 times as fast as one, and more no faster; from memory
+/// eight are 1.1 to 1.15 times as fast as two, since the processor itself fetches ahead in each.
+template <class T, class F>
+void row_times_transposed(std::int64_t m, std::int64_t k, T alpha, T const* a, T const* b, std::int64_t leading, T beta, T* c, F const& f) {
+  constexpr std::int64_t large = 256 * 1024 / sizeof(T);
+  if (m * k <= large) return row_times_streams<2>(m, k, alpha, a, b, leading, beta, c, f);
+  constexpr std::int64_t streams = sizeof(Lanes<T>) == 64 ? 8 : 4;  // each with two sums in registers
+  row_times_streams<streams>(m, k, alpha, a, b, leading, beta, c, f);
+}
+
+/// c[j] = alpha · Σ_i f(a[i]) f(b[i, j]) + beta · c[j], for b [k, m] with a leading dimension.
+template <class T, class F>
+void row_times(std::int64_t m, std::int64_t k, T alpha, T const* a, T const* b, std::int64_t leading, T beta, T* c, F const& f) {
+  Lanes<T> const factor(alpha), old(beta);
+  auto const mixed = [&](Lanes<T> const& sum, Lanes<T> const& before) {
+    return beta == 0 ? factor * sum : xsimd::fma(old, before, factor * sum);
+  };
+  constexpr std::int64_t together = 4;  // batches of columns, each with an accumulator of its own
+  constexpr std::int64_t step = together * lanes<T>;
+  std::int64_t j = 0;
+  for (; j + step <= m; j += step) {
+    Lanes<T> sums[together] = {Lanes<T>(T(0)), Lanes<T>(T(0)), Lanes<T>(T(0)), Lanes<T>(T(0))};
+    for (std::int64_t i = 0; i < k; ++i) {
+      Lanes<T> const x = f(Lanes<T>(a[i]));
+      T const* const row = b + i * leading + j;
+      for (std::int64_t r = 0; r < together; ++r) sums[r] = xsimd::fma(x, f(Lanes<T>::load_unaligned(row + r * lanes<T>)), sums[r]);
+    }
+    for (std::int64_t r = 0; r < together; ++r) {
+      T* const out = c + j + r * lanes<T>;
+      mixed(sums[r], Lanes<T>::load_unaligned(out)).store_unaligned(out);
+    }
+  }
+  for (; j < m; j += lanes<T>) {
+    std::int64_t const count = std::min(lanes<T>, m - j);
+    bool const whole = count == lanes<T>;
+    auto const load = [&](T const* from) { return whole ? Lanes<T>::load_unaligned(from) : load_some<T>(from, count, T(0)); };
+    Lanes<T> sum(T(0));
+    for (std::int64_t i = 0; i < k; ++i) sum = xsimd::fma(f(Lanes<T>(a[i])), f(load(b + i * leading + j)), sum);
+    Lanes<T> const result = mixed(sum, load(c + j));
+    if (whole) {
+      result.store_unaligned(c + j);
+    } else {
+      store_some<T>(result, c + j, count);
+    }
+  }
+}
+
+}  // namespace heed::kernels

@@ -1,0 +1,56 @@
+#pragma once
+
+#include <cstdint>
+
+#ifdef __AVX512BF16__
+#include <immintrin.h>
+#endif
+
+#include "autograd/kernels/products/bfloat16.hpp"
+#include "autograd/kernels/rows.hpp"
+
+/// Pairs of bfloat16 numbers in 32-bit words, which are held in batches of float32.
+namespace heed::kernels {
+
+using WordBatch = Lanes<float>;
+
+/// Words of pairs: lower[i], rounded to bfloat16, in the lower half of word i, upper[i] in its upper half. In portable form.
+inline WordBatch interleaved_portable(WordBatch const& lower, WordBatch const& upper) {
+  using Bits = xsimd::batch<std::uint32_t>;
+  auto const bits = [](WordBatch const& x) { return xsimd::bitwise_cast<Bits>(rounded_to_bfloat16(x)); };
+  return xsimd::bitwise_cast<WordBatch>((bits(lower) >> 16) | bits(upper));
+}
+
+/// sum + Σ of the products of two words' halves, in portable form: each half's product is added with one rounding.
+inline WordBatch dot_pairs_portable(WordBatch const& a, WordBatch const& b, WordBatch const& sum) {
+  using Bits = xsimd::batch<std::uint32_t>;
+  auto const lower = [](WordBatch const& x) { return xsimd::bitwise_cast<WordBatch>(xsimd::bitwise_cast<Bits>(x) << 16); };
+  auto const upper = [](WordBatch const& x) { return xsimd::bitwise_cast<WordBatch>(xsimd::bitwise_cast<Bits>(x) & Bits(0xffff0000)); };
+  return xsimd::fma(lower(a), lower(b), xsimd::fma(upper(a), upper(b), sum));
+}
+
+#ifdef __AVX512BF16__
+
+/// interleaved_portable() by AVX512_BF16, which takes subnormal numbers for 0.
+inline WordBatch interleaved(WordBatch const& lower, WordBatch const& upper) {
+  alignas(64) static constexpr std::uint16_t by_turns[] = {0, 16, 1, 17, 2,  18, 3,  19, 4,  20, 5,  21, 6,  22, 7,  23,
+                                                           8, 24, 9, 25, 10, 26, 11, 27, 12, 28, 13, 29, 14, 30, 15, 31};
+  __m512bh const both = _mm512_cvtne2ps_pbh(upper, lower);
+  return _mm512_castsi512_ps(_mm512_permutexvar_epi16(_mm512_load_si512(by_turns), reinterpret_cast<__m512i const&>(both)));
+}
+
+/// The numbers of `first` in pairs, then those of `second`.
+inline WordBatch pairs_of(WordBatch const& first, WordBatch const& second) {
+  __m512bh const both = _mm512_cvtne2ps_pbh(second, first);
+  return reinterpret_cast<__m512 const&>(both);
+}
+
+/// dot_pairs_portable() by AVX512_BF16, which takes subnormal numbers for 0.
+inline WordBatch dot_pairs(WordBatch const& a, WordBatch const& b, WordBatch const& sum) {
+  __m512 const x = a, y = b;
+  return _mm512_dpbf16_ps(sum, reinterpret_cast<__m512bh const&>(x), reinterpret_cast<__m512bh const&>(y));
+}
+
+#endif
+
+}  // namespace heed::kernels

@@ -1,0 +1,100 @@
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <cstring>
+
+#include "autograd/kernels/simd/xsimd.hpp"
+
+namespace heed::kernels {
+
+/// A batch of as many numbers as a register holds, and how many those are.
+template <class T>
+using Lanes = xsimd::batch<T>;
+template <class T>
+inline constexpr std::int64_t lanes = static_cast<std::int64_t>(xsimd::batch<T>::size);
+
+using Words = xsimd::batch<std::uint64_t>;
+
+}  // namespace heed::kernels
+
+/// Right on every processor; the meaning of each function is told here.
+namespace heed::kernels::portable {
+
+/// x[0 … count − 1], and `fill` in the other lanes; 0 ≤ count ≤ lanes. Nothing beyond x[count − 1] is read.
+template <class T>
+Lanes<T> load_some(T const* x, std::int64_t count, T fill) {
+  alignas(64) T buffer[Lanes<T>::size];
+  std::fill(std::copy_n(x, count, buffer), buffer + lanes<T>, fill);
+  return Lanes<T>::load_aligned(buffer);
+}
+
+/// The first `count` lanes of v, and 0 in the others.
+template <class T>
+Lanes<T> keep_some(Lanes<T> const& v, std::int64_t count) {
+  alignas(64) T buffer[Lanes<T>::size];
+  v.store_aligned(buffer);
+  return portable::load_some<T>(buffer, count, T(0));
+}
+
+/// Writes the first `count` lanes of v to out[0 … count − 1], and nothing else.
+template <class T>
+void store_some(Lanes<T> const& v, T* out, std::int64_t count) {
+  alignas(64) T buffer[Lanes<T>::size];
+  v.store_aligned(buffer);
+  std::copy_n(buffer, count, out);
+}
+
+/// The largest element of a batch without NaN; of zeros alone, one of them.
+template <class T>
+T largest(Lanes<T> const& v) {
+  alignas(64) T buffer[Lanes<T>::size];
+  v.store_aligned(buffer);
+  return *std::max_element(buffer, buffer + lanes<T>);
+}
+
+/// y · 2ⁿ, rounded once, where x ≥ least or x is NaN, else 0; for whole n from −126 to 128 and 0.5 ≤ y ≤ 2 (any n where x < least or y is
+/// NaN).
+[[gnu::always_inline]] inline Lanes<float> scaled_by_power(Lanes<float> const& y, Lanes<float> const& n, Lanes<float> const& x,
+                                                           float least) {
+  using Bits = xsimd::batch<std::int32_t>;  // in two halves, since 2¹²⁸ is no float32 number
+  Bits const whole = xsimd::to_int(n), half = whole >> 1;
+  auto const power = [](Bits const& exponent) { return xsimd::bitwise_cast<Lanes<float>>((exponent + Bits(127)) << 23); };
+  return xsimd::select(x < Lanes<float>(least), Lanes<float>(0.0F), y * power(half) * power(whole - half));
+}
+
+/// 1/x to 11 bits or more, for normal numbers x ≥ 1 whose reciprocal is normal.
+inline Lanes<float> reciprocal_estimate(Lanes<float> const& x) { return Lanes<float>(1.0F) / x; }
+
+/// The 64-bit products of the words' lower halves with m.
+inline Words multiply_lower(Words const& a, std::uint32_t m) {
+  alignas(64) std::uint64_t words[Words::size];
+  a.store_aligned(words);
+  for (std::uint64_t& word : words) word = (word & 0xffffffff) * m;
+  return Words::load_aligned(words);
+}
+
+/// out[i] = the upper 16 bits of x's element i, for i < count.
+inline void store_upper(Lanes<float> const& x, std::int64_t count, std::uint16_t* out) {
+  alignas(64) std::uint32_t words[Lanes<float>::size];
+  xsimd::bitwise_cast<xsimd::batch<std::uint32_t>>(x).store_aligned(words);
+  std::transform(words, words + count, out, [](std::uint32_t word) { return static_cast<std::uint16_t>(word >> 16); });
+}
+
+/// out[i, j] = x[j, i] of a square of n rows, both with leading dimensions; by way of the first-level cache, so that whole rows are read
+/// and written.
+template <std::int64_t n, class T>
+void transpose_square(T const* x, std::int64_t leading, T* out, std::int64_t leading_out) {
+  alignas(64) T columns[n][n];
+  for (std::int64_t j = 0; j < n; ++j) {
+    for (std::int64_t i = 0; i < n; ++i) columns[i][j] = x[j * leading + i];
+  }
+  for (std::int64_t i = 0; i < n; ++i) std::memcpy(out + i * leading_out, columns[i], sizeof columns[i]);
+}
+
+/// The same of a square of as many rows as a batch has numbers; the rows of `out` are aligned as batches are.
+inline void transpose(float const* x, std::int64_t leading, float* out, std::int64_t leading_out) {
+  transpose_square<lanes<float>>(x, leading, out, leading_out);
+}
+
+}  // namespace heed::kernels::portable

@@ -1,0 +1,50 @@
+#include "experiments/metric.hpp"
+
+#include <algorithm>
+
+namespace heed {
+
+namespace {
+
+/// Never destroyed and made on first use: declarations are static objects of many files.
+std::vector<MetricInfo>& registry() {
+  static auto* const all = new std::vector<MetricInfo>;
+  return *all;
+}
+
+/// Whether a name fits a pattern, in which each * stands for one letter or more.
+bool fits(std::string_view pattern, std::string_view name) {
+  if (pattern.empty()) return name.empty();
+  if (name.empty()) return false;
+  if (pattern.front() != '*') return pattern.front() == name.front() && fits(pattern.substr(1), name.substr(1));
+  return fits(pattern.substr(1), name.substr(1)) || fits(pattern, name.substr(1));
+}
+
+}  // namespace
+
+std::string_view name(Better better) { return better == Better::higher ? "higher" : "lower"; }
+
+std::vector<MetricInfo> const& metrics() { return registry(); }
+
+DeclaredMetric::DeclaredMetric(MetricInfo info) {
+  auto& all = registry();
+  all.insert(std::ranges::upper_bound(all, info.name, {}, &MetricInfo::name), std::move(info));
+}
+
+MetricInfo const* find_metric(std::string_view name) {
+  MetricInfo const* best = nullptr;
+  auto const letters = [](MetricInfo const& info) {
+    return info.name.size() - static_cast<std::size_t>(std::ranges::count(info.name, '*'));
+  };
+  for (auto const& info : registry()) {
+    if (fits(info.name, name) && (best == nullptr || letters(info) > letters(*best))) best = &info;
+  }
+  return best;
+}
+
+std::string with_unit(std::string const& metric) {
+  auto const* const info = find_metric(metric);
+  return info == nullptr || info->unit.empty() ? metric : metric + " (" + info->unit + ")";
+}
+
+}  // namespace heed

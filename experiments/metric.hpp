@@ -1,0 +1,35 @@
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace heed {
+
+/// Which of two values of a metric is the better one.
+enum class Better { lower, higher };
+std::string_view name(Better better);
+
+/// What a metric of metrics.jsonl says of itself. Who writes it declares it, beside the code that does: plans, verdicts, tuning, tables and
+/// figures ask here.
+struct MetricInfo {
+  std::string name;              ///< a * in it stands for any text: validation.accuracy.*, probe.attention.entropy.layer*.head*
+  std::string unit;              ///< nat, s, B, …; empty: a plain number, or a share
+  std::optional<Better> better;  ///< nothing: neither is
+  std::string help;
+};
+
+/// All declared metrics, by name; DeclaredMetric const x{{…}} adds one.
+std::vector<MetricInfo> const& metrics();
+struct DeclaredMetric {
+  explicit DeclaredMetric(MetricInfo info);
+};
+
+/// The declaration that a metric's name fits, with the fewest letters left to a *; null if there is none.
+MetricInfo const* find_metric(std::string_view name);
+
+/// "validation.loss (nat)"; the name alone without a unit.
+std::string with_unit(std::string const& metric);
+
+}  // namespace heed

@@ -1,0 +1,265 @@
+// The native form of every function in autograd/kernels/simd.hpp against the portable one, and what the processor is said to have.
+
+#include "autograd/kernels/simd.hpp"
+
+#include <array>
+#include <bit>
+#include <cmath>
+#include <cstring>
+#include <limits>
+#include <vector>
+
+#include <doctest/doctest.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "autograd/kernels/products/bfloat16.hpp"
+#include "autograd/processor.hpp"
+#include "autograd/random.hpp"
+
+namespace heed::kernels {
+namespace {
+
+template <class T>
+using Bits = std::conditional_t<sizeof(T) == 4, std::uint32_t, std::uint64_t>;
+
+template <class T>
+std::vector<Bits<T>> bits(T const* x, std::int64_t count) {
+  std::vector<Bits<T>> words(static_cast<std::size_t>(count));
+  std::memcpy(words.data(), x, words.size() * sizeof(T));
+  return words;
+}
+
+/// A batch's elements as they are in memory; all NaN alike if asked.
+template <class T>
+std::vector<Bits<T>> bits(xsimd::batch<T> const& v, bool one_nan = false) {
+  alignas(64) T elements[xsimd::batch<T>::size];
+  v.store_aligned(elements);
+  for (T& x : elements) {
+    if (one_nan && std::isnan(x)) x = std::numeric_limits<T>::quiet_NaN();
+  }
+  return bits(elements, lanes<T>);
+}
+
+/// Numbers of every kind: of either sign zero, the smallest and largest denormal and normal ones, infinity, NaN; and common ones between.
+template <class T>
+std::vector<T> of_every_kind() {
+  using Limits = std::numeric_limits<T>;
+  std::vector<T> numbers;
+  Stream const stream(1, "simd");
+  for (T const x : {T(0), Limits::denorm_min(), std::nextafter(Limits::min(), T(0)), Limits::min(), T(1), Limits::max(), Limits::infinity(),
+                    Limits::quiet_NaN()}) {
+    for (T const sign : {T(1), T(-1)}) {
+      numbers.push_back(std::copysign(x, sign));
+      for (int i = 0; i < 2; ++i) numbers.push_back(static_cast<T>(stream.normal(numbers.size())));
+    }
+  }
+  return numbers;
+}
+
+/// Room whose end is the end of what the process may touch.
+class Fenced {
+ public:
+  Fenced() : page_(static_cast<std::size_t>(::sysconf(_SC_PAGESIZE))) {
+    void* const pages = ::mmap(nullptr, 2 * page_, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    REQUIRE(pages != MAP_FAILED);
+    first_ = static_cast<char*>(pages);
+    REQUIRE(::mprotect(first_ + page_, page_, PROT_NONE) == 0);
+  }
+  ~Fenced() { ::munmap(first_, 2 * page_); }
+  Fenced(Fenced const&) = delete;
+  Fenced& operator=(Fenced const&) = delete;
+
+  template <class T>
+  T* last(std::int64_t count) const {
+    return reinterpret_cast<T*>(first_ + page_) - count;
+  }
+
+ private:
+  std::size_t page_;
+  char* first_ = nullptr;
+};
+
+template <class T>
+void check_parts() {
+  Fenced const fenced;
+  auto const numbers = of_every_kind<T>();
+  for (std::size_t begin = 0; begin + Lanes<T>::size <= numbers.size(); ++begin) {
+    T const* const from = numbers.data() + begin;
+    auto const whole = Lanes<T>::load_unaligned(from);
+    for (std::int64_t count = 0; count <= lanes<T>; ++count) {
+      CAPTURE(count);
+      T* const x = fenced.last<T>(count);
+      std::copy_n(from, count, x);
+      for (T const fill : {T(0), T(-2.5), -std::numeric_limits<T>::infinity()})
+        REQUIRE(bits(native::load_some<T>(x, count, fill)) == bits(portable::load_some<T>(x, count, fill)));
+      REQUIRE(bits(native::keep_some<T>(whole, count)) == bits(portable::keep_some<T>(whole, count)));
+      std::fill_n(x, count, T(7));
+      native::store_some<T>(whole, x, count);
+      REQUIRE(bits(x, count) == bits(from, count));
+      std::array<T, 2 * Lanes<T>::size> room{}, wanted{};
+      native::store_some<T>(whole, room.data() + 1, count);
+      portable::store_some<T>(whole, wanted.data() + 1, count);
+      REQUIRE(bits(room.data(), 2 * lanes<T>) == bits(wanted.data(), 2 * lanes<T>));
+    }
+  }
+}
+
+/// Quotients and square roots are those of the language's own operators.
+template <class T>
+void check_rounding() {
+  auto const numbers = of_every_kind<T>();
+  auto const same = [](Lanes<T> const& found, T wanted) { return bits(found, true) == bits(Lanes<T>(wanted), true); };
+  for (T const x : numbers) {
+    REQUIRE(same(xsimd::sqrt(Lanes<T>(x)), std::sqrt(x)));
+    for (T const y : numbers) REQUIRE(same(Lanes<T>(x) / Lanes<T>(y), x / y));
+  }
+}
+
+template <class T>
+void check_largest() {
+  std::vector<T> numbers = of_every_kind<T>();
+  std::erase_if(numbers, [](T x) { return std::isnan(x); });
+  for (std::size_t begin = 0; begin + Lanes<T>::size <= numbers.size(); ++begin) {
+    auto const v = Lanes<T>::load_unaligned(numbers.data() + begin);
+    T const wanted = *std::max_element(&numbers[begin], &numbers[begin] + Lanes<T>::size);
+    REQUIRE(native::largest<T>(v) == wanted);  // of −0 and 0 either
+    REQUIRE(portable::largest<T>(v) == wanted);
+  }
+}
+
+}  // namespace
+
+TEST_SUITE("simd") {
+  TEST_CASE("parts of batches: the same bits in both forms, and nothing beyond them is touched") {
+    check_parts<float>();
+    check_parts<double>();
+  }
+
+  TEST_CASE("the largest element of a batch") {
+    check_largest<float>();
+    check_largest<double>();
+  }
+
+  TEST_CASE("quotients and square roots are rounded correctly") {
+    check_rounding<float>();
+    check_rounding<double>();
+  }
+
+  TEST_CASE("scaled by a power of two: the same bits in both forms, from denormal results to infinity") {
+    // Functions that are always inlined have no address in a build without optimisation.
+    auto const native_form = [](auto const&... a) { return native::scaled_by_power(a...); };
+    auto const portable_form = [](auto const&... a) { return portable::scaled_by_power(a...); };
+    float const least = -87.33F, infinity = std::numeric_limits<float>::infinity();
+    std::vector<float> exponents{least, std::nextafter(least, 0.0F), std::nextafter(least, -infinity), -infinity, -1e30F, -1e4F, 88.73F,
+                                 89};
+    for (float x = -90; x < 89; x += 0.11F) exponents.push_back(x);
+    for (float const x : exponents) {
+      float const n = std::nearbyint(x * 1.44269504F);
+      for (float const y : {0.5F, 0.70710678F, 0.99999994F, 1.0F, 1.4142135F, 2.0F}) {
+        auto const arguments = [&](auto const& f) { return bits(f(Lanes<float>(y), Lanes<float>(n), Lanes<float>(x), least)); };
+        auto const found = arguments(native_form);
+        REQUIRE(found == arguments(portable_form));
+        float const wanted = x < least ? 0.0F : std::ldexp(y, static_cast<int>(n));
+        REQUIRE(found[0] == std::bit_cast<std::uint32_t>(wanted));
+      }
+    }
+    Lanes<float> const nan(std::numeric_limits<float>::quiet_NaN());
+    auto const check_limits = [&](auto const& f) {
+      CHECK(xsimd::all(xsimd::isnan(f(nan, nan, nan, least))));
+      CHECK(xsimd::all(f(nan, nan, Lanes<float>(-infinity), least) == Lanes<float>(0.0F)));
+    };
+    check_limits(native_form);
+    check_limits(portable_form);
+  }
+
+  TEST_CASE("the estimate of a reciprocal has 11 bits") {
+    auto const check = [](float x, Lanes<float> const& estimate) {
+      alignas(64) std::array<float, Lanes<float>::size> estimates;
+      estimate.store_aligned(estimates.data());
+      for (float const e : estimates) REQUIRE(std::abs(double{e} * double{x} - 1) < 0x1p-11);
+    };
+    for (float x = 1; x < 2e37F; x *= 1.0137F) {
+      check(x, native::reciprocal_estimate(Lanes<float>(x)));
+      check(x, portable::reciprocal_estimate(Lanes<float>(x)));
+    }
+  }
+
+  TEST_CASE("products of words' lower halves") {
+    Stream const stream(2, "words");
+    for (std::uint64_t i = 0; i < 1000; ++i) {
+      alignas(64) std::array<std::uint64_t, Words::size> words, found, portable_form;
+      for (std::size_t k = 0; k < Words::size; ++k) words[k] = i == 0 ? ~std::uint64_t{0} : stream.bits(8 * i + k);
+      auto const m = i == 0 ? ~std::uint32_t{0} : static_cast<std::uint32_t>(stream.bits(i));
+      native::multiply_lower(Words::load_aligned(words.data()), m).store_aligned(found.data());
+      portable::multiply_lower(Words::load_aligned(words.data()), m).store_aligned(portable_form.data());
+      REQUIRE(found == portable_form);
+      for (std::size_t k = 0; k < Words::size; ++k) REQUIRE(found[k] == std::uint64_t{static_cast<std::uint32_t>(words[k])} * m);
+    }
+  }
+
+  TEST_CASE("upper halves: the same in both forms, none beyond the count") {
+    auto const numbers = of_every_kind<float>();
+    for (std::size_t begin = 0; begin + Lanes<float>::size <= numbers.size(); ++begin) {
+      auto const v = Lanes<float>::load_unaligned(numbers.data() + begin);
+      for (std::int64_t count = 0; count <= lanes<float>; ++count) {
+        std::array<std::uint16_t, 2 * Lanes<float>::size> found{}, wanted{};
+        native::store_upper(v, count, found.data());
+        portable::store_upper(v, count, wanted.data());
+        REQUIRE(found == wanted);
+        for (std::size_t i = 0; i < static_cast<std::size_t>(count); ++i)
+          REQUIRE(found[i] == std::bit_cast<std::uint32_t>(numbers[begin + i]) >> 16);
+      }
+    }
+  }
+
+  TEST_CASE("rounding to bfloat16: the nearest, ties to even; NaN stays NaN and large numbers become infinite") {
+    auto const plain = [](std::uint32_t word) {
+      bool const nan = (word & 0x7fffffff) > 0x7f800000;
+      std::uint32_t const rounded = nan ? word | 0x400000 : word + 0x7fff + (word >> 16 & 1);
+      return rounded & 0xffff0000;
+    };
+    Stream const stream(3, "bfloat16");
+    for (std::uint64_t i = 0; i < 20'000; ++i) {
+      auto const random = static_cast<std::uint32_t>(stream.bits(i));
+      for (std::uint32_t const low : {0x0000U, 0x0001U, 0x7fffU, 0x8000U, 0x8001U, 0xffffU, random & 0xffffU}) {
+        std::uint32_t const word = (random & 0xffff0000) | low;
+        REQUIRE(bits(rounded_to_bfloat16(Lanes<float>(std::bit_cast<float>(word))))[0] == plain(word));
+      }
+    }
+  }
+
+  TEST_CASE("the transpose of a square, in both forms") {
+    constexpr std::int64_t L = lanes<float>;
+    for (std::int64_t const leading : {L, L + 3, 5 * L}) {
+      std::vector<float> x(static_cast<std::size_t>(L * leading));
+      for (std::size_t i = 0; i < x.size(); ++i) x[i] = static_cast<float>(i);
+      for (auto const& f : {native::transpose, portable::transpose}) {
+        alignas(64) std::array<float, static_cast<std::size_t>(2 * L * L)> out{};
+        f(x.data(), leading, out.data(), 2 * L);
+        for (std::int64_t i = 0; i < L; ++i) {
+          for (std::int64_t j = 0; j < 2 * L; ++j)
+            REQUIRE(out[static_cast<std::size_t>(i * 2 * L + j)] == (j < L ? x[static_cast<std::size_t>(j * leading + i)] : 0));
+        }
+      }
+    }
+  }
+
+  TEST_CASE("the processor has what this was compiled for, and a name") {
+    for (auto const* set = detail::instruction_sets; set->name != nullptr; ++set) {
+      INFO(set->name);
+      CHECK((!set->compiled || processor_has(set->what)));
+    }
+#if defined(__x86_64__)
+    CHECK(processor_has(Instructions::avx2) == (__builtin_cpu_supports("avx2") != 0));  // the compiler's own way of finding out
+    CHECK(processor_has(Instructions::avx512f) == (__builtin_cpu_supports("avx512f") != 0));
+    CHECK(processor_has(Instructions::avx512_bf16) == (__builtin_cpu_supports("avx512bf16") != 0));
+    CHECK(processor_is_intel() == (__builtin_cpu_is("intel") != 0));
+    CHECK(!processor_name().empty());
+#elif defined(__aarch64__)
+    CHECK(processor_has(Instructions::neon));
+#endif
+  }
+}
+
+}  // namespace heed::kernels

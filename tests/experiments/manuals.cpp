@@ -1,0 +1,133 @@
+// Every command in the README files runs: the same command with fewer steps and seeds, in a folder of its own.
+
+#include <algorithm>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include <doctest/doctest.h>
+
+#include "tests/program.hpp"
+
+TEST_SUITE("manuals") {
+  using namespace heed::test;
+
+  namespace {
+
+  std::vector<std::string> const manuals{"README.md",          "experiments/README.md", "nn/README.md",
+                                         "autograd/README.md", "configs/README.md",     "tests/README.md"};
+
+  struct Command {
+    std::string place;  ///< "README.md:29"
+    std::vector<std::string> words;
+    std::string comment;
+  };
+
+  /// Words as a shell has them: quotes keep what is between them together.
+  std::vector<std::string> split(std::string const& line) {
+    std::vector<std::string> words;
+    char quote = 0;
+    bool inside = false;
+    for (char const c : line) {
+      if (quote != 0 ? c == quote : c == '"' || c == '\'') {
+        quote = quote != 0 ? char{0} : c;
+        if (!inside) words.emplace_back();
+        inside = true;
+      } else if (quote == 0 && c == ' ') {
+        inside = false;
+      } else {
+        if (!inside) words.emplace_back();
+        inside = true;
+        words.back() += c;
+      }
+    }
+    return words;
+  }
+
+  /// The indented lines that begin with ./heed; what stands behind a # is their comment.
+  std::vector<Command> commands(std::string const& manual) {
+    std::vector<Command> found;
+    std::ifstream file(manual);
+    REQUIRE(file.good());
+    std::string line;
+    for (int number = 1; std::getline(file, line); ++number) {
+      if (!line.starts_with("    ./heed ")) continue;
+      auto const hash = line.find(" #");
+      found.push_back(
+          {manual + ":" + std::to_string(number), split(line.substr(0, hash)), hash == std::string::npos ? "" : line.substr(hash)});
+    }
+    return found;
+  }
+
+  /// What makes the run of a file short, by what the file describes.
+  std::vector<std::string> shortened(std::string const& file) {
+    std::string const text = get(file);
+    auto const has = [&](char const* part) { return text.find(part) != std::string::npos; };
+    if (has("kind: softmax_scaling")) return {"study.precision=0.3", "study.d_k=[2, 4]", "study.keys=[4]"};
+    if (has("kind: worked_example")) return {};
+    std::vector<std::string> changes{"train.steps=2", "train.evaluate.batches=1"};
+    if (has("\nablation:") || text.starts_with("ablation:")) changes.emplace_back("seeds=2");
+    return changes;
+  }
+
+  }  // namespace
+
+  TEST_CASE("every command of the README files runs, or says why the tests leave it out") {
+    Folder const folder;
+    auto const here = [&](std::string const& word) { return word.starts_with("runs/") ? (folder / word).string() : word; };
+    int run = 0;
+    for (auto const& manual : manuals) {
+      for (auto& [place, words, comment] : commands(manual)) {
+        CAPTURE(place);
+        if (auto const reason = comment.find("not tested: "); reason != std::string::npos) {
+          CHECK(comment.size() > reason + std::string("not tested: ").size() + 8);
+          continue;
+        }
+        std::vector<std::string> arguments(words.begin() + 1, words.end());
+        REQUIRE(!arguments.empty());
+        if (arguments[0] == "test" || arguments[0] == "build") continue;  // the launcher's, by which this test runs
+        for (auto& argument : arguments) argument = here(argument);
+        if (arguments[0] == "run") {
+          REQUIRE(std::filesystem::exists(arguments[1]));
+          auto const changes = shortened(arguments[1]);
+          arguments.insert(arguments.end(), changes.begin(), changes.end());
+        }
+        if (arguments[0] == "bench") arguments.insert(arguments.end(), {"--seconds", "0.001"});
+        if (arguments[0] == "run" || arguments[0] == "plan") arguments.insert(arguments.end(), {"--output", (folder / "runs").string()});
+        auto const outcome = run_heed(arguments);
+        if (outcome.code == 3 && outcome.errors.find("cannot be fetched from") != std::string::npos) {
+          MESSAGE(place << ": left out, its data cannot be fetched here");
+          continue;
+        }
+        INFO(outcome.errors);
+        CHECK(outcome.code == 0);
+        ++run;
+      }
+    }
+    CHECK(run > 20);
+  }
+
+  TEST_CASE("README fits on a screen for each question") { CHECK(std::filesystem::file_size("README.md") <= 10'000); }
+
+  TEST_CASE("the pages that the README files name are there") {
+    for (auto const& manual : manuals) {
+      std::istringstream lines(get(manual));
+      std::string text;
+      bool code = false;
+      for (std::string line; std::getline(lines, line);) {
+        if (line.starts_with("```")) code = !code;
+        if (!code) text += line + '\n';
+      }
+      for (auto at = text.find("]("); at != std::string::npos; at = text.find("](", at + 1)) {
+        auto const link = text.substr(at + 2, text.find(')', at) - at - 2);
+        if (link.starts_with("http") || link.starts_with('#')) continue;
+        CAPTURE(manual);
+        CAPTURE(link);
+        CHECK(std::filesystem::exists(std::filesystem::path(manual).parent_path() / link));
+      }
+    }
+  }
+}

@@ -1,0 +1,125 @@
+#include "experiments/memory_estimate.hpp"
+
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include <doctest/doctest.h>
+#include <fmt/format.h>
+
+#include "autograd/memory.hpp"
+#include "experiments/probe/prober.hpp"
+#include "experiments/train.hpp"
+
+TEST_SUITE("memory_estimate") {
+  using namespace heed;
+
+  namespace {
+
+  LoadedExperiment experiment(std::string const& model, std::string const& more = "train: {steps: 10, batch: 4}\n",
+                              std::string const& data = "grammar, validation: 400, ngram_sentences: 10, pack: true") {
+    LoadedExperiment loaded{parse("data: {kind: " + data + "}\nmodel: {" + model + "}\n" + more, "test"), {}, {}};
+    fill(loaded.document, loaded.settings);
+    return loaded;
+  }
+
+  /// The estimate as a share of the peak of two steps and a look of the probes.
+  double estimated_share(LoadedExperiment const& loaded) {
+    std::int64_t const before = memory_use().live;
+    Trainer trainer(loaded, true);
+    reset_memory_peak();
+    Row row;
+    trainer.train_step(row);
+    trainer.train_step(row);
+    Prober(loaded.settings, trainer.model(), trainer.parameters(), trainer.data()).look(row);
+    double const peak = static_cast<double>(memory_use().peak - before);
+    return memory_estimate(loaded.settings, trainer.data().vocabulary()).total() / peak;
+  }
+
+  void check_near(LoadedExperiment const& loaded) {
+    double const share = estimated_share(loaded);
+    CHECK(share > 0.8);
+    CHECK(share < 1.2);
+  }
+
+  std::string gpt(std::string const& attention, std::int64_t context = 128, double dropout = 0, std::string const& more = "") {
+    return fmt::format("kind: gpt, layers: 2, heads: 4, width: 64, context: {}, dropout: {}, attention: {}{}", context, dropout, attention,
+                       more);
+  }
+
+  }  // namespace
+
+  TEST_CASE("fused and composed attention, with dropout and without: within 20 % of the peak") {
+    for (std::string const score : {"scaled_dot", "general", "cosine", "additive", "gaussian", "location"}) {
+      for (std::string const align : {"softmax", "local_p", "sparsemax", "entmax15", "sigmoid"}) {
+        for (double const dropout : {0.0, 0.1}) {
+          CAPTURE(score);
+          CAPTURE(align);
+          CAPTURE(dropout);
+          check_near(experiment(gpt(fmt::format("{{score: {}, align: {}}}", score, align), 128, dropout)));
+        }
+      }
+    }
+  }
+
+  TEST_CASE("positions, activations, norms, recomputation, an average of the weights: within 20 % of the peak") {
+    for (std::string const position : {"none", "rotary", "alibi", "t5", "shaw"}) {
+      CAPTURE(position);
+      check_near(experiment(gpt("scaled", 128, 0.1, ", position: " + position)));
+    }
+    for (std::string const activation : {"relu", "swiglu"}) {
+      CAPTURE(activation);
+      check_near(experiment(gpt("scaled", 128, 0, ", activation: " + activation)));
+    }
+    check_near(experiment(gpt("scaled", 128, 0, ", norm: {place: post}")));
+    check_near(experiment("kind: bert, layers: 4, heads: 2, width: 64, context: 128, attention: additive"));
+    check_near(experiment(gpt("scaled"), "train: {steps: 10, batch: 4, recompute: true, ema: 0.9}\n"));
+    check_near(experiment(gpt("{score: additive, align: sigmoid}"), "train: {steps: 10, batch: 4, recompute: true}\n"));
+  }
+
+  TEST_CASE("longer rows than are measured: within 20 % of the peak") {
+    check_near(experiment(gpt("additive", 320, 0.1)));
+    check_near(experiment(gpt("{score: additive, align: sparsemax}", 320, 0.1)));
+    check_near(experiment(gpt("scaled", 320, 0.1, ", position: shaw")));
+  }
+
+  TEST_CASE("hard reads and their samples: within 20 % of the peak") {
+    for (std::string const estimator : {"reinforce", "straight_through", "gumbel"}) {
+      for (int const samples : {1, 3}) {
+        CAPTURE(estimator);
+        CAPTURE(samples);
+        check_near(experiment(gpt(fmt::format("{{read: hard, estimator: {}, samples: {}{}}}", estimator, samples,
+                                              estimator == "reinforce" ? ", expectation_rate: 0" : ""))));
+      }
+    }
+  }
+
+  TEST_CASE("one bare attention layer: within 20 % of the peak") {
+    for (std::string const attention : {"scaled", "additive", "{score: additive, align: sparsemax}", "hard"}) {
+      for (std::string const readout : {"fixed", "linear"}) {
+        CAPTURE(attention);
+        CAPTURE(readout);
+        check_near(experiment(
+            fmt::format("kind: single_attention, pairs: 32, keys: 64, width: 64, readout: {}, attention: {}", readout, attention),
+            "train: {steps: 10, batch: 32}\n", "recall, pairs: 32, keys: 64, queries: 1"));
+      }
+    }
+  }
+
+  TEST_CASE("what does not fit is refused with what it needs") {
+    auto const loaded = experiment(gpt("additive"), "train: {steps: 10, batch: 1000000000}\n");
+    CHECK_THROWS_WITH_AS(check_memory(loaded, 100), doctest::Contains(": the model and a batch need about "), ConfigError);
+    CHECK_NOTHROW(check_memory(experiment(gpt("additive")), 100));
+  }
+
+  TEST_CASE("what probes look at: within 20 % of the peak") {
+    for (std::string const probes :
+         {"attention: [entropy]", "gradients: [scores]", "attention: [entropy], rows: 12", "curvature: [sharpness], iterations: 1"}) {
+      for (std::string const attention : {"scaled", "additive"}) {
+        CAPTURE(probes);
+        CAPTURE(attention);
+        check_near(experiment(gpt(attention), "train: {steps: 10, batch: 4}\nprobes: {" + probes + "}\n"));
+      }
+    }
+  }
+}

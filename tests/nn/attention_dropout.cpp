@@ -1,0 +1,190 @@
+// Dropout on attention's weights, which the fused kernels draw for themselves; and what these kernels promise: the same bits on any number
+// of threads, and memory in proportion to the length.
+
+#include <algorithm>
+#include <cmath>
+#include <set>
+
+#include <doctest/doctest.h>
+
+#include "autograd/graph.hpp"
+#include "autograd/memory.hpp"
+#include "tests/nn/variants.hpp"
+#include "tests/threads.hpp"
+
+TEST_SUITE("attention_dropout") {
+  using namespace heed;
+  using test::Extents;
+  using test::Variant;
+  using test::variants;
+
+  namespace {
+
+  using Tensors = std::vector<Tensor>;
+
+  bool is_fused(Variant const& variant) {
+    std::set<std::string> const scores{"dot", "scaled_dot", "general", "cosine", "additive"}, aligns{"softmax", "local_m", "local_p"};
+    return scores.contains(variant.settings.score) && aligns.contains(variant.settings.align) && variant.position != "shaw";
+  }
+
+  Pass training() {
+    Pass pass;
+    pass.noise = Stream(9, "noise");
+    return pass;
+  }
+
+  Tensor some(Shape const& shape, char const* name, DType dtype) {
+    return Tensor::normal(shape, Stream(1, name), dtype).set_requires_grad();
+  }
+
+  /// Self-attention of one variant with dropout on its weights.
+  struct Layer {
+    Layer(Variant const& variant, Extents const& e, double dropout, DType dtype)
+        : parameters(5, dtype, spread()),
+          position(make_position(variant.position, Scope(parameters), {e.context, e.heads * e.width, e.heads})),
+          attention(Scope(parameters).at("attention"), variant.settings, {e.heads, e.width, e.context}, dropout, position.get()),
+          query(some({e.batch, e.queries, e.heads * e.width}, "query", dtype)),
+          key(some({e.batch, e.keys, e.heads * e.width}, "key", dtype)),
+          value(some({e.batch, e.keys, e.heads * e.value_width}, "value", dtype)) {}
+
+    static InitSettings spread() {
+      InitSettings init;
+      init.std = 0.5;
+      return init;
+    }
+    Tensor operator()(Visibility const& visibility) const { return attention(query, key, value, visibility, training()); }
+    /// The contexts, and the gradients of a random projection of them.
+    Tensors value_and_gradients(Visibility const& visibility) const {
+      Tensors inputs{query, key, value};
+      for (auto const& each : parameters.all()) inputs.push_back(each.second);
+      Tensor const y = (*this)(visibility);
+      Tensors results{y.detach()};
+      for (Tensor const& g : grad({y}, inputs, {Tensor::normal(y.shape(), Stream(3, "projection"), y.dtype())})) results.push_back(g);
+      return results;
+    }
+
+    Parameters parameters;
+    std::unique_ptr<Position> position;
+    Attention attention;
+    Tensor query, key, value;
+  };
+
+  Visibility seen(bool causal, std::vector<std::int64_t> const& lengths = {}) {
+    auto const count = static_cast<std::int64_t>(lengths.size());
+    return {.causal = causal, .lengths = count > 0 ? Tensor::of(lengths, {count}) : Tensor(), .offset = 0};
+  }
+
+  double difference(Tensor const& found, Tensor const& expected) {
+    double const largest = max(abs(expected)).item();
+    double const worst = max(abs(found - expected)).item();
+    return std::isfinite(worst) ? worst / std::max(1.0, largest) : worst;
+  }
+
+  }  // namespace
+
+  TEST_CASE("dropout by the kernels is dropout of the composed path, in value and first derivatives, for every variant") {
+    for (Variant variant : variants()) {
+      INFO(variant.name());
+      variant.settings.window = 2.5;
+      for (bool const causal : {true, false}) {
+        for (auto const& each : {std::pair{DType::float64, 1e-12}, std::pair{DType::float32, 5e-5}}) {
+          Layer const layer(variant, {2, 7, 7, 2, 4, 3}, 0.3, each.first);
+          Visibility const visibility = seen(causal, {7, 4});
+          auto const found = layer.value_and_gradients(visibility);
+          ReferenceAttention const composed;
+          auto const expected = layer.value_and_gradients(visibility);
+          REQUIRE(found.size() == expected.size());
+          for (std::size_t i = 0; i < found.size(); ++i) {
+            CAPTURE(i);
+            CHECK(difference(found[i], expected[i]) <= each.second);
+          }
+        }
+      }
+    }
+  }
+
+  TEST_CASE("the kernels' mask is that of dropout() on [B, H, n, m], whatever the blocks, the padding and the order of the windows") {
+    // With values e_j the contexts are the weights.
+    std::int64_t const batch = 2, heads = 2, queries = 150, keys = 90;
+    double const rate = 0.4;
+    WeightDropout const dropped{rate, Stream(4, "weights")};
+    for (DType const dtype : {DType::float64, DType::float32}) {
+      Tensor const mask = dropout(Tensor::ones({batch, heads, queries, keys}, dtype), rate, dropped.stream);
+      Tensor const x = Tensor::zeros({batch, queries, heads}, dtype), k = Tensor::zeros({batch, keys, heads}, dtype);
+      Tensor const one = reshape(one_hot(Tensor::arange(keys, DType::int64), keys, dtype), {1, 1, keys, keys});
+      Tensor const values = merge_heads(reshape(expand(one, {batch, heads, keys, keys}), {batch, heads, keys, keys}));
+      Tensor const centres = scale(Tensor::uniform({batch, heads, queries, 1}, Stream(5, "centres"), dtype), keys);
+      for (double const window : {0.0, 7.5}) {
+        for (bool const centred : {false, true}) {
+          AttentionForm form{.heads = heads, .visibility = seen(true, {90, 31}), .score = AttentionForm::Score::dot, .window = window};
+          form.gaussian = centred;
+          form.deviation = 1e6;
+          Tensor const given = centred ? centres : Tensor();
+          Tensor const whole = split_heads(fused_attention(form, x, k, values, {}, {}, given), heads);
+          form.dropout = dropped;
+          Tensor const found = split_heads(fused_attention(form, x, k, values, {}, {}, given), heads);
+          CHECK(difference(found, whole * mask) <= (dtype == DType::float64 ? 1e-15 : 1e-6));
+          auto const fell = [](Tensor const& w) { return std::ranges::count(w.to_vector(), 0.0); };
+          CHECK(fell(found) > fell(whole));
+        }
+      }
+    }
+  }
+
+  TEST_CASE("value and gradients have the same bits on 1, 2, 3 and 5 threads") {
+    for (Variant variant : variants()) {
+      bool const shown = variant.position == "none" || variant.position == "t5";
+      if (!shown || !is_fused(variant)) continue;
+      INFO(variant.name());
+      variant.settings.window = 9;
+      for (DType const dtype : {DType::float32, DType::float64}) {
+        for (double const dropout : {0.0, 0.1}) {
+          Layer const layer(variant, {3, 130, 130, 2, 8, 8, 130}, dropout, dtype);
+          Visibility const visibility = seen(true, {130, 70, 99});
+          std::vector<std::vector<double>> expected;
+          for (int const count : {1, 2, 3, 5}) {
+            Threads const threads(count);
+            auto const found = layer.value_and_gradients(visibility);
+            for (std::size_t i = 0; i < found.size(); ++i) {
+              if (count == 1) {
+                expected.push_back(found[i].to_vector());
+              } else {
+                CAPTURE(count);
+                CAPTURE(i);
+                CHECK(found[i].to_vector() == expected[i]);
+              }
+            }
+          }
+        }
+      }
+    }
+  }
+
+  TEST_CASE("a training pass of every fused combination takes the kernels: its memory is linear in the length") {
+    std::int64_t const heads = 8, width = 4;
+    auto const peak = [&](Variant const& variant, double dropout, bool padded, std::int64_t length) {
+      Threads const one(1);  // each has a block of scores of its own
+      Layer const layer(variant, {1, length, length, heads, width, width, length}, dropout, DType::float32);
+      std::int64_t const before = memory_use().live;
+      reset_memory_peak();
+      sum(layer(padded ? seen(false, {length - 37}) : seen(true))).backward();
+      return static_cast<double>(memory_use().peak - before);
+    };
+    for (Variant const& variant : variants()) {
+      if (variant.position != "none" || !is_fused(variant)) continue;
+      INFO(variant.name());
+      for (double const dropout : {0.0, 0.1}) {
+        for (bool const padded : {false, true}) {
+          CAPTURE(dropout);
+          CAPTURE(padded);
+          double const long_peak = peak(variant, dropout, padded, 512), short_peak = peak(variant, dropout, padded, 256);
+          CHECK(long_peak < 0.25 * 4 * static_cast<double>(heads * 512 * 512));
+          CHECK(long_peak < 2.2 * short_peak);
+          if (dropout == 0 || padded) continue;
+          ReferenceAttention const composed;
+          CHECK(peak(variant, dropout, padded, 256) > 4 * static_cast<double>(heads * 256 * 256));
+        }
+      }
+    }
+  }
+}

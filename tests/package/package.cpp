@@ -1,0 +1,93 @@
+// heed as a library: installed, found by another project, and as a part of one. The programs are autograd/README.md's.
+
+#include <cstdio>
+#include <cstdlib>
+#include <filesystem>
+#include <string>
+
+#include <doctest/doctest.h>
+#include <fmt/format.h>
+
+#include "experiments/build_info.hpp"
+#include "tests/folder.hpp"
+
+namespace heed::test {
+
+namespace {
+
+/// The README's n-th block of a language, n from 0.
+std::string block(std::string const& language, int n) {
+  static std::string const page = get("autograd/README.md");
+  std::string const fence = "```" + language + "\n";
+  std::size_t begin = page.find(fence);
+  for (; n > 0; --n) begin = page.find(fence, begin + 1);
+  REQUIRE(begin != std::string::npos);
+  begin += fence.size();
+  return page.substr(begin, page.find("```\n", begin) - begin);
+}
+
+/// Runs a command; what it said.
+std::string shell(Folder const& folder, std::string const& command) {
+  auto const log = folder / "log";
+  int const status = std::system(fmt::format("{{ {}; }} > {} 2>&1", command, log.string()).c_str());
+  std::string const said = get(log);
+  INFO(command << "\n" << said);
+  REQUIRE(status == 0);
+  return said;
+}
+
+std::string build_folder() { return std::filesystem::read_symlink("/proc/self/exe").parent_path().string(); }
+
+void write_project(Folder const& folder) {
+  put(folder / "CMakeLists.txt", block("cmake", 0));
+  put(folder / "mlp.cpp", block("cpp", 0));
+  put(folder / "operations.cpp", block("cpp", 1));
+}
+
+TEST_SUITE_BEGIN("package");
+
+TEST_CASE("a project finds the installed package, and its programs run") {
+  Folder const folder;
+  write_project(folder);
+  auto const at = folder.path().string();
+  shell(folder, fmt::format("cmake --install {} --component library --prefix {}/prefix", build_folder(), at));
+  CHECK_FALSE(std::filesystem::exists(folder / "prefix/bin"));
+  shell(folder, fmt::format("cmake -G Ninja -S {0} -B {0}/build -DCMAKE_PREFIX_PATH={0}/prefix", at));
+  shell(folder, fmt::format("cmake --build {}/build", at));
+  std::string const trained = shell(folder, fmt::format("{}/build/mlp", at));
+  double before = 0, after = 0, curvature = 0;
+  REQUIRE(std::sscanf(trained.c_str(), "loss %lf -> %lf, v'Hv = %lf", &before, &after, &curvature) == 3);
+  CHECK(after < before / 5);
+  CHECK(curvature != 0);
+  CHECK(shell(folder, fmt::format("{}/build/operations", at)) == "both orders agree\n");
+}
+
+TEST_CASE("the package says what is missing") {
+  Folder const folder;
+  put(folder / "CMakeLists.txt",
+      "cmake_minimum_required(VERSION 3.25)\nproject(p CXX)\nfind_package(heed)\nif(heed_FOUND)\n  "
+      "message(FATAL_ERROR found)\nendif()\n");
+  auto const at = folder.path().string();
+  shell(folder, fmt::format("cmake --install {} --component library --prefix {}/prefix", build_folder(), at));
+  CHECK(shell(folder, fmt::format("cmake -S {0} -B {0}/build -DCMAKE_PREFIX_PATH={0}/prefix -DCMAKE_DISABLE_FIND_PACKAGE_xsimd=ON", at))
+            .find("xsimd (Debian: libxsimd-dev)") != std::string::npos);
+}
+
+TEST_CASE("as a part of another project heed leaves that project's options alone") {
+  Folder const folder;
+  write_project(folder);
+  put(folder / "CMakeLists.txt",
+      fmt::format("cmake_minimum_required(VERSION 3.25)\nproject(part CXX)\nadd_subdirectory({} heed)\n"
+                  "add_executable(mlp mlp.cpp)\ntarget_link_libraries(mlp PRIVATE heed::nn)\n"
+                  "get_directory_property(OPTIONS COMPILE_OPTIONS)\n"
+                  "if(OPTIONS OR CMAKE_BUILD_TYPE OR CMAKE_CXX_COMPILER_LAUNCHER OR TARGET heed)\n"
+                  "  message(FATAL_ERROR \"${{OPTIONS}} ${{CMAKE_BUILD_TYPE}} ${{CMAKE_CXX_COMPILER_LAUNCHER}}\")\nendif()\n",
+                  build_info().source));
+  shell(folder, fmt::format("cmake -G Ninja -S {0} -B {0}/build", folder.path().string()));
+}
+
+TEST_SUITE_END();
+
+}  // namespace
+
+}  // namespace heed::test
