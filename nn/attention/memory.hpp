@@ -24,8 +24,9 @@ struct AttentionBytes {
   double peak;  ///< at most, in the forward pass or for its gradient
 };
 
-/// Of a pass over B sequences of n queries and m keys: what runs is run, on few heads and few short sequences, measured, and extrapolated
-/// (bytes are linear in B and H and quadratic in the length). `recorded`, `trains`, `watched` as of PassShape.
+/// Of a pass over B sequences of n queries and m keys: what runs is run, on few narrow heads and few short sequences, measured, and
+/// extrapolated (bytes are linear in B, H and a head's width, and quadratic in the length). `recorded`, `trains`, `watched` as of
+/// PassShape.
 AttentionBytes attention_bytes(AttentionCost const& cost, std::int64_t batch, std::int64_t queries, std::int64_t keys, bool recorded,
                                bool trains, bool watched);
 

@@ -25,8 +25,8 @@ using Bits = std::conditional_t<sizeof(T) == 4, std::uint32_t, std::uint64_t>;
 
 template <class T>
 std::vector<Bits<T>> bits(T const* x, std::int64_t count) {
-  std::vector<Bits<T>> words(static_cast<std::size_t>(count));
-  std::memcpy(words.data(), x, words.size() * sizeof(T));
+  std::vector<Bits<T>> words;
+  for (std::int64_t i = 0; i < count; ++i) words.push_back(std::bit_cast<Bits<T>>(x[i]));
   return words;
 }
 

@@ -215,6 +215,8 @@ TEST_SUITE("malformed") {
     bench.refuses_config(config_with(4, "model: {kind: gpt, layers: 900, heads: 2, width: 60000, context: 32}"), 2, {place, "GB"});
     bench.refuses_config(config_with(4, "model: {kind: gpt, layers: 1000, heads: 1, width: 65536, context: 1048576, tie: false}"), 2,
                          {place, "GB"});
+    bench.refuses_config(config_with(4, "model: {kind: gpt, layers: 2, heads: 1, width: 65536, context: 32, attention: general}"), 2,
+                         {place, "GB"});
     bench.refuses_config(config_with(5, "train: {batch: 1000000000}"), 2, {place, "GB"});
     bench.refuses_config(config_with(5, "train: {batch: 1000000000000}"), 2, {place, "GB"});
     bench.refuses_config(config_with(5, "train: {accumulate: 1000000000000}"), 2, {place, "GB"});

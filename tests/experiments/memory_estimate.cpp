@@ -83,6 +83,13 @@ TEST_SUITE("memory_estimate") {
     check_near(experiment(gpt("scaled", 320, 0.1, ", position: shaw")));
   }
 
+  TEST_CASE("wider heads than are measured: within 20 % of the peak") {
+    for (std::string const attention : {"scaled", "general", "additive", "{score: cosine, align: sparsemax}"}) {
+      CAPTURE(attention);
+      check_near(experiment("kind: gpt, layers: 2, heads: 1, width: 320, context: 96, attention: " + attention));
+    }
+  }
+
   TEST_CASE("hard reads and their samples: within 20 % of the peak") {
     for (std::string const estimator : {"reinforce", "straight_through", "gumbel"}) {
       for (int const samples : {1, 3}) {
