@@ -34,10 +34,9 @@ std::vector<Size> const sizes{{1, 1, 1},    {1, 40, 70},  {1, 384, 129}, {1, 403
                               {64, 64, 32}, {65, 31, 17}, {80, 96, 200}, {200, 128, 130}, {130, 65, 140}};
 
 std::vector<float> drawn(std::int64_t count, std::uint64_t seed) {
-  std::vector<float> values;
-  for (std::int64_t i = 0; i < count; ++i)
-    values.push_back(static_cast<float>(Stream(seed, "products").normal(static_cast<std::uint64_t>(i))));
-  return values;
+  std::vector<double> values(static_cast<std::size_t>(count));
+  Stream(seed, "products").normals(0, values);
+  return {values.begin(), values.end()};
 }
 
 /// alpha A B + beta C with A and B stored transposed or not, in matrices that may be wider than they need be.
@@ -58,17 +57,17 @@ struct Case {
 
   float alpha = 0.5F, beta = 2;
 
-  /// In float64; f is done to the factors. Second: Σ |a b|, by which rounding is measured.
+  /// A B in float64 by OpenBLAS, each element of both given to f; dense.
   template <class F>
-  std::pair<double, double> expected(std::int64_t i, std::int64_t j, F const& f) const {
-    double sum = 0, size_of_terms = 0;
-    for (std::int64_t l = 0; l < size.k; ++l) {
-      double const term = double{f(left(i, l))} * double{f(right(l, j))};
-      sum += term;
-      size_of_terms += std::abs(term);
-    }
-    double const old = double{c[static_cast<std::size_t>(i * leading_c + j)]};
-    return {double{alpha} * sum + double{beta} * old, double{alpha} * size_of_terms + double{beta} * std::abs(old)};
+  std::vector<double> in_float64(F const& f) const {
+    std::vector<double> x, y, product(static_cast<std::size_t>(size.n * size.m));
+    for (std::int64_t i = 0; i < size.n; ++i)
+      for (std::int64_t l = 0; l < size.k; ++l) x.push_back(f(left(i, l)));
+    for (std::int64_t l = 0; l < size.k; ++l)
+      for (std::int64_t j = 0; j < size.m; ++j) y.push_back(f(right(l, j)));
+    kernels::openblas_gemm<double>(size.n, size.m, size.k, 1, {x.data(), size.k, false}, {y.data(), size.m, false}, 0, product.data(),
+                                   size.m);
+    return product;
   }
 
   enum class By : std::uint8_t { products, tiles, rounded_tiles, openblas };
@@ -95,17 +94,19 @@ struct Case {
   double error(F const& f, By by = By::products) const {
     auto out = c;
     make(by, out);
+    auto const exact = in_float64([&](float x) { return double{f(x)}; });
+    auto const sizes_of_terms = in_float64([&](float x) { return std::abs(double{f(x)}); });  // Σ |a b|, by which rounding is measured
     double worst = 0;
     for (std::int64_t i = 0; i < size.n; ++i) {
       for (std::int64_t j = 0; j < leading_c; ++j) {
-        auto const place = static_cast<std::size_t>(i * leading_c + j);
+        auto const place = static_cast<std::size_t>(i * leading_c + j), dense = static_cast<std::size_t>(i * size.m + j);
         if (j >= size.m) {
-          CHECK(out[place] == c[place]);  // beside the matrix
+          REQUIRE(out[place] == c[place]);  // beside the matrix
           continue;
         }
-        auto [value, terms] = expected(i, j, f);
-        for (float const added :
-             {addend_row.empty() ? 0 : addend_row[static_cast<std::size_t>(j)], addend_matrix.empty() ? 0 : addend_matrix[place]})
+        double value = double{alpha} * exact[dense], terms = double{alpha} * sizes_of_terms[dense];
+        for (float const added : {beta * c[place], addend_row.empty() ? 0 : addend_row[static_cast<std::size_t>(j)],
+                                  addend_matrix.empty() ? 0 : addend_matrix[place]})
           value += double{added}, terms += std::abs(double{added});
         worst = std::max(worst, std::abs(double{out[place]} - value) / (terms * std::numeric_limits<float>::epsilon()));
       }
