@@ -1,6 +1,8 @@
 #pragma once
 
+#include <cstdint>
 #include <functional>
+#include <limits>
 #include <string>
 #include <vector>
 
@@ -18,12 +20,14 @@ struct CheckResult {
 };
 
 /// Compares the gradients of f at `inputs` (float64) with finite differences: for a random projection v of the output, every element of
-/// d(f·v)/d(input) against a fourth-order central difference of step `step`.
-CheckResult gradcheck(TensorFunction const& f, std::vector<Tensor> const& inputs, double tolerance = 1e-7, double step = 1e-3);
+/// d(f·v)/d(input), or `most` of them evenly spread over each input, against a fourth-order central difference of step `step`.
+CheckResult gradcheck(TensorFunction const& f, std::vector<Tensor> const& inputs, double tolerance = 1e-7, double step = 1e-3,
+                      std::int64_t most = std::numeric_limits<std::int64_t>::max());
 
 /// The same for second derivatives: gradcheck of (inputs, v) ↦ d(f·v)/d(inputs), where the analytic side differentiates the recorded
 /// backward walk and the differences take the ordinary one: kernel and reference are held against each other too.
-CheckResult gradgradcheck(TensorFunction const& f, std::vector<Tensor> const& inputs, double tolerance = 1e-6, double step = 1e-3);
+CheckResult gradgradcheck(TensorFunction const& f, std::vector<Tensor> const& inputs, double tolerance = 1e-6, double step = 1e-3,
+                          std::int64_t most = std::numeric_limits<std::int64_t>::max());
 
 // ---------------------------------------------------------------- what an operation says of itself, beside its definition
 
