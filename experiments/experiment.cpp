@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include "experiments/folder_name.hpp"
 #include "experiments/nearest.hpp"
 #include "nn/checkpoint.hpp"
 
@@ -98,11 +99,7 @@ LoadedExperiment load_experiment(fs::path const& file, std::vector<std::string> 
   LoadedExperiment loaded{load(file), {}, std::move(places)};
   for (std::string const& override : overrides) assign(loaded.document, override);
   fill(loaded.document, loaded.settings);
-  std::string const& name = loaded.settings.name;
-  bool const inside = !name.empty() && name.front() != '/' && name.find("..") == std::string::npos;
-  if (!inside)
-    throw ConfigError(place_of(loaded.document, "name"),
-                      fmt::format("name: '{}' is not the name of a folder inside the output folder", name));
+  check_folder_name(place_of(loaded.document, "name"), "name", loaded.settings.name);
   loaded.places.config_folder = fs::absolute(file).parent_path();
   return loaded;
 }

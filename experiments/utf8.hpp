@@ -10,4 +10,8 @@ namespace heed {
 /// and what lies beyond U+10FFFF included), and `i` moves by one byte.
 std::optional<char32_t> decode_utf8(std::string_view text, std::size_t& i);
 
+/// Whether a character shows as itself: no control character or line end, and no mark that turns the text around it (Unicode's
+/// bidirectional ones), which would make a reader see another name.
+bool is_visible(char32_t c);
+
 }  // namespace heed

@@ -257,9 +257,11 @@ std::string shown(std::string_view text) {
   for (std::size_t i = 0; i < text.size();) {
     if (i >= longest) return line + "…'";
     std::size_t const start = i;
-    decode_utf8(text, i);
-    auto const byte = static_cast<unsigned char>(text[start]);
-    line += byte < 0x20 || byte == 0x7F ? "\\" + fmt::format("x{:02x}", byte) : std::string(text.substr(start, i - start));
+    auto const c = decode_utf8(text, i);
+    if (!c || is_visible(*c))
+      line += text.substr(start, i - start);
+    else
+      line += fmt::format(fmt::runtime(*c < 0x80 ? "\\x{:02x}" : "\\u{:04x}"), static_cast<unsigned>(*c));
   }
   return line + "'";
 }

@@ -10,6 +10,7 @@
 #include "autograd/parallel.hpp"
 #include "experiments/csv.hpp"
 #include "experiments/folder_lock.hpp"
+#include "experiments/folder_name.hpp"
 #include "experiments/record.hpp"
 #include "experiments/signals.hpp"
 #include "experiments/table.hpp"
@@ -45,9 +46,7 @@ StudyFile load_study(RunOptions const& options) {
   for (auto const& override : options.overrides) assign(document, override);
   StudyFile file;
   fill(document, file);
-  if (file.name.empty() || file.name.front() == '/' || file.name.find("..") != std::string::npos)
-    throw ConfigError(place_of(document, "name"),
-                      fmt::format("name: '{}' is not the name of a folder inside the output folder", file.name));
+  check_folder_name(place_of(document, "name"), "name", file.name);
   return file;
 }
 

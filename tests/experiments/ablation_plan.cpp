@@ -145,6 +145,40 @@ train: {steps: 4, batch: 2}
     contains(bench.refused("vary: {model.heads: [1, 2]}", {"ablation=../x"}), "is not the name of a folder");
   }
 
+  TEST_CASE("an arm's name is the name of a folder") {
+    Bench const bench;
+    auto const named = [](std::string const& name) { return "add: {plain: {}, " + name + ": {model.width: 16}}"; };
+    for (auto const& [name, why] : std::vector<std::pair<std::string, std::string>>{
+             {"../../x", "'..' is no name"},
+             {"/tmp/x", "it begins with '/'"},
+             {"a/b", "it holds '/'"},
+             {"\".\"", "'.' is no name"},
+             {"..", "'..' is no name"},
+             {"\"a\\nb\"", "U+000A"},
+             {"\"a\\u202eb\"", "U+202E"},
+             {"\"a\\u2066b\"", "U+2066"},
+             {"\"a\\u200eb\"", "U+200E"},
+             {std::string(110, 'a'), "it has 110 bytes, more than 109"},
+         }) {
+      auto const message = bench.refused(named(name));
+      contains(message, "a.yaml:3:18: add: '");
+      contains(message, "cannot be an arm's name");
+      contains(message, why);
+    }
+    CHECK(bench.load(named("\"it's naïve, no?\"")).arms[1].name == "it's naïve, no?");
+    contains(bench.refused("vary: {model.heads: [1, 2]}", {"ablation=."}), "ablation: '.' is not the name of a folder");
+  }
+
+  TEST_CASE("what arms vary makes names of folders whatever it is; long ones are cut, and stay different") {
+    Bench const bench;
+    CHECK(names(bench.load("vary: {init.from: [../../x, /y, 'a b', '']}").arms) == Words{"..-..-x", "-y", "a-b", "none"});
+    std::string const path(150, 'p');
+    auto const arms = names(bench.load("vary: {init.from: [" + path + "1, " + path + "2]}").arms);
+    CHECK(arms[0] != arms[1]);
+    for (auto const& arm : arms) CHECK(arm.size() == 109);
+    CHECK(arms[0].starts_with(std::string(100, 'p') + "-"));
+  }
+
   TEST_CASE("the configurations that come with heed are sound") {
     std::set<std::string> found;
     for (auto const& entry : std::filesystem::recursive_directory_iterator("configs")) {
