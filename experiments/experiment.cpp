@@ -104,6 +104,13 @@ LoadedExperiment load_experiment(fs::path const& file, std::vector<std::string> 
   return loaded;
 }
 
+Document load_kept(fs::path const& folder) {
+  fs::path const file = folder / "config.yaml";
+  std::error_code missing;
+  if (fs::is_other(file, missing)) throw FileError(fmt::format("{}: cannot be read: it is no regular file", file.string()));
+  return load(file);
+}
+
 fs::path find_run(fs::path const& run, Places const& places) {
   auto const refusal = [](fs::path const& path, std::string const& message) {
     return ConfigError(Place{std::make_shared<std::string>(path.string())}, message);
@@ -126,7 +133,7 @@ TrainedModel open_run(fs::path const& folder) {
   if (!has_checkpoint(directory))
     throw FileError(fmt::format("{}: holds no checkpoint.safetensors; has the run been started?", directory.string()));
   TrainedModel run;
-  fill(load(directory / "config.yaml"), run.settings);
+  fill(load_kept(directory), run.settings);
   Checkpoint const checkpoint = load_checkpoint(directory, false);
   auto const vocabulary = checkpoint.metadata.find("vocabulary");
   auto const size = vocabulary == checkpoint.metadata.end() ? std::nullopt : positive_number(vocabulary->second);

@@ -242,6 +242,6 @@ train: {steps: 4, batch: 2}
     settings.metric = "validation.exact";
     CHECK(value_of(read_history(folder.path()), settings) == 0.75);
     test::put(metrics, "{\"step\":0}\nnonsense\n{\"step\":1}\n");
-    CHECK_THROWS_WITH_AS(read_history(folder.path()), doctest::Contains("line 2 is no row of metrics"), FileError);
+    CHECK_THROWS_WITH_AS(read_history(folder.path()), doctest::Contains("metrics.jsonl:2: the row of metrics is not JSON"), FileError);
   }
 }

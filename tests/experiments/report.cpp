@@ -261,7 +261,11 @@ TEST_SUITE("report") {
   TEST_CASE("what is no finished folder is refused by name") {
     test::Folder const folder;
     CHECK_THROWS_WITH_AS(write_report(folder.path(), true), doctest::Contains("summary.json: cannot be read"), FileError);
-    for (char const* text : {"", "{", "[]", "{}", R"({"ablation": "a"})", R"({"ablation": "a", "metric": 3, "seeds": [], "arms": []})"}) {
+    for (char const* text : {"", "{", "{}}"}) {
+      test::put(folder / "summary.json", text);
+      CHECK_THROWS_WITH_AS(write_report(folder.path(), true), doctest::Contains("summary.json: the file is not JSON"), FileError);
+    }
+    for (char const* text : {"[]", "{}", R"({"ablation": "a"})", R"({"ablation": "a", "metric": 3, "seeds": [], "arms": []})"}) {
       test::put(folder / "summary.json", text);
       CHECK_THROWS_WITH_AS(write_report(folder.path(), true), doctest::Contains("is no summary of a run or an ablation"), FileError);
     }
