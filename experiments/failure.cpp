@@ -9,7 +9,7 @@ namespace heed {
 
 Exit fail(Exit code, std::string message) {
   for (auto& c : message)
-    if (c == '\n' || c == '\r' || c == '\0') c = ' ';
+    if (c == '\n' || c == '\r') c = ' ';
   std::fputs(fmt::format("heed: {}\n", message).c_str(), stderr);  // that it cannot be written is no reason to fail otherwise
   return code;
 }

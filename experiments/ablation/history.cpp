@@ -17,11 +17,13 @@ History read_history(fs::path const& folder) {
   fs::path const path = folder / "metrics.jsonl";
   auto file = open_result(path);
   History history;
-  std::int64_t number = 0;
+  std::int64_t number = 0, last = -1;
   for (std::string line; std::getline(file, line);) {
     ++number;
     try {
       auto const row = parse_row(line, fmt::format("{}:{}", path.string(), number));
+      if (row.step <= last) throw FileError(fmt::format("{}:{}: step {} after step {}", path.string(), number, row.step, last));
+      last = row.step;
       for (auto const& [name, value] : row.values) history[name].emplace_back(row.step, value);
     } catch (FileError const&) {
       if (!file.eof()) throw;  // else it has no line end: torn

@@ -146,7 +146,10 @@ void read_curves(Material& material) {
     auto const value = parsed<double>(line.back());
     if (found == arms.end() || !seed || !step || !value)
       throw FileError(fmt::format("{}: line {} is no result of this ablation", path.string(), i + 1));
-    found->second->histories[*seed][line[line.size() - 2]].emplace_back(*step, *value);
+    auto& series = found->second->histories[*seed][line[line.size() - 2]];
+    if (std::int64_t const last = series.empty() ? -1 : series.back().first; *step <= last)
+      throw FileError(fmt::format("{}: line {}: step {} after step {}", path.string(), i + 1, *step, last));
+    series.emplace_back(*step, *value);
   }
 }
 

@@ -115,6 +115,12 @@ TEST_SUITE("result_file") {
     }
   }
 
+  TEST_CASE("rows that go back") {
+    Results const results;
+    test::put(results.run / "metrics.jsonl", "{\"step\":5,\"loss\":3.0}\n{\"step\":4,\"loss\":2.0}\n");
+    results.compare_refuses(results.run / "metrics.jsonl", "metrics.jsonl:2: step 4 after step 5");
+  }
+
   TEST_CASE("results of other types than a summary has") {
     for (char const* const text : {R"({"name":3})", R"({"name":"run","steps":"many"})", R"({"name":"run","configuration":[1]})",
                                    R"({"ablation":"x","metric":"loss","seeds":[1],"arms":[{"name":"a","values":{"one":2.0}}]})"}) {
@@ -166,6 +172,32 @@ TEST_SUITE("result_file") {
     tail[8] = tail[10] = 3;
     test::put(path, file.substr(0, end) + entry + entry + tail);
     CHECK_THROWS_WITH_AS(read_npz(path), doctest::Contains("has arrays that overlap"), FileError);
+  }
+
+  TEST_CASE("a run in a folder whose name is not UTF-8 comes to its end, with a summary and a report") {
+    test::Folder const folder;
+    fs::path const place = folder / "d\xff";
+    fs::create_directory(place);
+    test::put(place / "text.txt", std::string(400, 'a') + "b");
+    test::put(place / "r.yaml",
+              "name: r\ndata: {kind: text, path: text.txt}\nmodel: {kind: gpt, layers: 1, heads: 1, width: 8, context: 8}\n"
+              "train: {steps: 2, batch: 2}\n");
+    auto const [code, output, errors] = test::run_heed({"run", (place / "r.yaml").string(), "--output", place.string(), "--quiet"});
+    INFO(errors);
+    CHECK(code == 0);
+    CHECK(test::get(place / "r/summary.json").find("/d\uFFFD/text.txt\"") != std::string::npos);
+    CHECK(fs::exists(place / "r/report.html"));
+  }
+
+  TEST_CASE("a message is said whole, whatever it holds") {
+    auto const [code, output, errors] = test::run_heed({"inspect", "nowhere", "--text", "x", "--output", "a\nb"});
+    CHECK(code == 2);
+    CHECK(std::count(errors.begin(), errors.end(), '\n') == 1);
+    test::Folder const folder;
+    test::put(folder / "r.yaml", "name: r\ndata: {kind: text, path: \"t\\0.txt\"}\nmodel: {kind: gpt}\n");
+    auto const said = test::run_heed({"run", (folder / "r.yaml").string(), "--output", folder.path().string()}).errors;
+    INFO(said);
+    CHECK(said.find("t\\x00.txt: no such file") != std::string::npos);
   }
 
   TEST_CASE("bytes that are not UTF-8 are replaced, in JSON and in pages") {
