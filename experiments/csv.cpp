@@ -11,7 +11,6 @@
 #include <unistd.h>
 
 #include "autograd/error.hpp"
-#include "experiments/result_file.hpp"
 #include "nn/atomic_file.hpp"
 
 namespace heed {
@@ -65,7 +64,7 @@ void MetricsTable::rewrite() {
   std::vector<Row> rows;
   std::vector<std::string> head{"step"};
   columns_.clear();
-  auto file = open_result(jsonl_);
+  std::ifstream file(jsonl_);
   for (std::string text; std::getline(file, text);) {
     rows.push_back(parse_row(text, fmt::format("{}:{}", jsonl_.string(), rows.size() + 1)));
     for (auto const& [name, value] : rows.back().values) {
