@@ -291,7 +291,8 @@ Ablation load_ablation(fs::path const& path, std::vector<std::string> const& ove
   result.resolved = emit(file.root);
 
   fs::path const base = fs::absolute(path).parent_path() / result.settings.base;
-  if (!fs::is_regular_file(base))
+  std::error_code unreadable;
+  if (!fs::is_regular_file(base, unreadable))
     throw ConfigError(place_of(file, "base"), fmt::format("base: there is no file {}", base.lexically_normal().string()));
   result.base = load(base);
   for (auto const& override : overrides) {

@@ -141,7 +141,8 @@ train: {steps: 4, batch: 2}
     contains(bench.refused("vary: {model.heads: [1, 2]}\nmetric: grad_norm"), "say `better: lower` or `better: higher`");
     CHECK(!bench.load("vary: {model.heads: [1, 2]}\nmetric: grad_norm\nbetter: lower").settings.higher_is_better());
     contains(bench.refused("vary: {model.heads: [1, 2]}\nbase: other.yaml"), "a.yaml");
-    contains(bench.refused("vary: {model.heads: [1, 2]}", {"base=other.yaml"}), "base: there is no file");
+    for (auto const& base : {std::string("other.yaml"), std::string(300, 'b')})
+      contains(bench.refused("vary: {model.heads: [1, 2]}", {"base=" + base}), "base: there is no file");
     contains(bench.refused("vary: {model.heads: [1, 2]}", {"ablation=../x"}), "is not the name of a folder");
   }
 

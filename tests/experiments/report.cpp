@@ -293,8 +293,10 @@ TEST_SUITE("report") {
     CHECK(fs::exists(one.path / "report.html"));
     auto const html = test::get(output / "report.html");
     CHECK(has(html, "<article id=\"part2\">"));
-    options.folders = {"nowhere"};
-    CHECK_THROWS_AS(report(options), ConfigError);
+    for (auto const& nowhere : {std::string("nowhere"), std::string(300, 'n')}) {
+      options.folders = {nowhere};
+      CHECK_THROWS_AS(report(options), ConfigError);
+    }
   }
 
   TEST_CASE("what is no finished folder is refused by name") {
