@@ -30,7 +30,7 @@ Compared opened(fs::path const& run, Places const& places) {
   fs::path folder = find_run(run, places);
   if (!fs::is_directory(folder)) folder = folder.parent_path();
   std::string name = folder.filename().string();
-  return {name.empty() ? folder.parent_path().filename().string() : name, flatten(load(folder / "config.yaml").root), read_history(folder)};
+  return {name.empty() ? folder.parent_path().filename().string() : name, flatten(load_kept(folder).root), read_history(folder)};
 }
 
 /// A row for each key that not all give the same value.

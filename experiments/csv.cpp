@@ -8,7 +8,6 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
-#include <nlohmann/json.hpp>
 #include <unistd.h>
 
 #include "autograd/error.hpp"
@@ -67,14 +66,8 @@ void MetricsTable::rewrite() {
   columns_.clear();
   std::ifstream file(jsonl_);
   for (std::string text; std::getline(file, text);) {
-    auto const object = nlohmann::ordered_json::parse(text);
-    Row& row = rows.emplace_back();
-    for (auto const& [name, value] : object.items()) {
-      if (name == "step") {
-        row.step = value.get<std::int64_t>();
-        continue;
-      }
-      row.set(name, number_of(value));
+    rows.push_back(parse_row(text, fmt::format("{}:{}", jsonl_.string(), rows.size() + 1)));
+    for (auto const& [name, value] : rows.back().values) {
       if (columns_.emplace(name, columns_.size()).second) head.push_back(name);
     }
   }

@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include "experiments/folder_name.hpp"
 #include "experiments/nearest.hpp"
 #include "nn/checkpoint.hpp"
 
@@ -98,13 +99,16 @@ LoadedExperiment load_experiment(fs::path const& file, std::vector<std::string> 
   LoadedExperiment loaded{load(file), {}, std::move(places)};
   for (std::string const& override : overrides) assign(loaded.document, override);
   fill(loaded.document, loaded.settings);
-  std::string const& name = loaded.settings.name;
-  bool const inside = !name.empty() && name.front() != '/' && name.find("..") == std::string::npos;
-  if (!inside)
-    throw ConfigError(place_of(loaded.document, "name"),
-                      fmt::format("name: '{}' is not the name of a folder inside the output folder", name));
+  check_folder_name(place_of(loaded.document, "name"), "name", loaded.settings.name);
   loaded.places.config_folder = fs::absolute(file).parent_path();
   return loaded;
+}
+
+Document load_kept(fs::path const& folder) {
+  fs::path const file = folder / "config.yaml";
+  std::error_code missing;
+  if (fs::is_other(file, missing)) throw FileError(fmt::format("{}: cannot be read: it is no regular file", file.string()));
+  return load(file);
 }
 
 fs::path find_run(fs::path const& run, Places const& places) {
@@ -129,7 +133,7 @@ TrainedModel open_run(fs::path const& folder) {
   if (!has_checkpoint(directory))
     throw FileError(fmt::format("{}: holds no checkpoint.safetensors; has the run been started?", directory.string()));
   TrainedModel run;
-  fill(load(directory / "config.yaml"), run.settings);
+  fill(load_kept(directory), run.settings);
   Checkpoint const checkpoint = load_checkpoint(directory, false);
   auto const vocabulary = checkpoint.metadata.find("vocabulary");
   auto const size = vocabulary == checkpoint.metadata.end() ? std::nullopt : positive_number(vocabulary->second);

@@ -101,6 +101,8 @@ struct TrainedModel {
 /// A run's folder or its checkpoint.safetensors: the path as given, or inside the output folder. Throws ConfigError if there is no such
 /// run.
 std::filesystem::path find_run(std::filesystem::path const& run, Places const& places);
+/// The config.yaml that a run left in its folder. Throws ConfigError as load(), FileError if it is a pipe or a device.
+Document load_kept(std::filesystem::path const& folder);
 /// Opens the checkpoint in a run's folder. Throws FileError if there is none or it does not fit its configuration.
 TrainedModel open_run(std::filesystem::path const& folder);
 /// What made tokens of the run's data. Throws FileError that begins with `path` if it does not belong to the model.

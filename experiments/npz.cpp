@@ -4,8 +4,6 @@
 #include <array>
 #include <charconv>
 #include <cstring>
-#include <fstream>
-#include <iterator>
 #include <limits>
 #include <span>
 
@@ -13,6 +11,7 @@
 
 #include "autograd/error.hpp"
 #include "experiments/data/tokenizer.hpp"
+#include "experiments/result_file.hpp"
 #include "experiments/utf8.hpp"
 #include "nn/atomic_file.hpp"
 
@@ -99,12 +98,15 @@ Npy parse(NpyArray const& array) {
   Npy npy{value("descr", "'", '\''), {}, bytes.at(start + length, bytes.size() - start - length)};
   if (header.find("'fortran_order': False") == header.npos) bytes.refuse("is not row-major");
   auto const shape = value("shape", "(", ')');
+  std::int64_t room = std::int64_t{1} << 40;  // a 0 counts as 1: the extents beside it must make sense, too
   for (char const *at = shape.data(), *const end = at + shape.size(); at < end;) {
     std::int64_t size = 0;
     auto const [next, error] = std::from_chars(at, end, size);
-    if (error != std::errc() || size < 0 || (size > 0 && npy.count > (std::int64_t{1} << 40) / size)) bytes.refuse("has no shape");
+    if (error != std::errc() || size < 0 || size > room) bytes.refuse("has no shape");
+    if (npy.shape.size() == Shape::max_rank) bytes.refuse(fmt::format("has more than {} axes", Shape::max_rank));
     npy.shape.push_back(size);
     npy.count *= size;
+    room /= std::max<std::int64_t>(size, 1);
     for (at = next; at < end && (*at == ',' || *at == ' ');) ++at;
   }
   return npy;
@@ -132,7 +134,9 @@ std::vector<std::string> NpyArray::texts() const {
   Npy const found = parse(*this);
   std::uint64_t longest = 0;
   auto const* const end = found.descr.data() + found.descr.size();
-  if (!found.descr.starts_with("<U") || std::from_chars(found.descr.data() + 2, end, longest).ptr != end || longest > 0xFFFF ||
+  bool const is_text = found.descr.starts_with("<U") && std::from_chars(found.descr.data() + 2, end, longest).ptr == end;
+  // Texts of no characters take no bytes, however many there are said to be.
+  if (!is_text || longest > 0xFFFF || (longest == 0 && found.count > 0) ||
       found.elements.size() != static_cast<std::size_t>(found.count) * longest * 4)
     throw FileError(fmt::format("{}: holds no texts", name));
   Bytes const bytes(found.elements, name);
@@ -149,25 +153,25 @@ std::vector<std::string> NpyArray::texts() const {
 }
 
 std::map<std::string, NpyArray> read_npz(std::filesystem::path const& path) {
-  std::ifstream file(path, std::ios::binary);
-  if (!file) throw FileError(fmt::format("{}: cannot be read", path.string()));
-  std::string const content(std::istreambuf_iterator<char>(file), {}), name = path.string();
+  std::string const content = read_result(path), name = path.string();
   Bytes const bytes(content, name);
   constexpr std::uint64_t end_size = 22;
   if (bytes.size() < end_size || bytes.at(bytes.size() - end_size, 4) != "PK\x05\x06") bytes.refuse("is no .npz file, or is cut off");
   auto const end = bytes.size() - end_size;
   std::map<std::string, NpyArray> arrays;
   auto at = bytes.number(end + 16, 4);
+  std::uint64_t all = 0;  // bytes of the arrays: entries that name the same ones would make much of a small file
   for (auto left = bytes.number(end + 10, 2); left > 0; --left) {
     if (bytes.at(at, 4) != "PK\x01\x02") bytes.refuse("has a damaged directory");
     if (bytes.number(at + 10, 2) != 0) bytes.refuse("is compressed (numpy.savez writes what can be read here)");
     auto const size = bytes.number(at + 24, 4), length = bytes.number(at + 28, 2), local = bytes.number(at + 42, 4);
     std::string key(bytes.at(at + 46, length));
     if (key.ends_with(".npy")) key.resize(key.size() - 4);
+    if ((all += size) > bytes.size()) bytes.refuse("has arrays that overlap");
     auto const start = local + 30 + bytes.number(local + 26, 2) + bytes.number(local + 28, 2);
     std::string npy(bytes.at(start, size));
     if (crc32(npy) != bytes.number(at + 16, 4)) bytes.refuse(fmt::format("{} is damaged", key));
-    arrays.emplace(key, NpyArray{key, std::move(npy)});
+    arrays.emplace(key, NpyArray{name + ": " + key, std::move(npy)});
     at += 46 + length + bytes.number(at + 30, 2) + bytes.number(at + 32, 2);
   }
   return arrays;

@@ -13,7 +13,7 @@ namespace heed {
 
 /// One array of an .npz file, as the bytes of its .npy (format version 1.0; little-endian, row-major).
 struct NpyArray {
-  std::string name;
+  std::string name;  ///< of one that was read, for messages: behind the file's path
   std::string npy;
 
   static NpyArray of(std::string name, Tensor const& values);

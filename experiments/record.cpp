@@ -15,6 +15,7 @@
 #include "autograd/processor.hpp"
 #include "autograd/products.hpp"
 #include "experiments/build_info.hpp"
+#include "nn/json.hpp"
 
 namespace heed {
 
@@ -34,7 +35,19 @@ double number_of(nlohmann::ordered_json const& value) {
 std::string to_json(Row const& row) {
   nlohmann::ordered_json object{{"step", row.step}};
   for (auto const& [name, value] : row.values) object[name] = number(value);
-  return object.dump();
+  return json_text(object);
+}
+
+Row parse_row(std::string_view line, std::string const& place) {
+  auto const object = parse_json<nlohmann::ordered_json>(line, place + ": the row of metrics");
+  auto const step = object.is_object() ? object.find("step") : object.end();
+  if (step == object.end() || !step->is_number_unsigned() || step->get<std::uint64_t>() > std::uint64_t{INT64_MAX})
+    throw FileError(fmt::format("{}: is not a row of metrics (an object whose step is a whole number)", place));
+  Row row{step->get<std::int64_t>(), {}};
+  for (auto const& [name, value] : object.items()) {
+    if (name != "step") row.set(name, number_of(value));
+  }
+  return row;
 }
 
 Metrics::Metrics(std::filesystem::path path, std::int64_t step) : path_(std::move(path)) {
@@ -57,11 +70,7 @@ std::int64_t Metrics::keep_before(std::int64_t step) {
   for (std::string line; std::getline(file, line);) {
     ++line_number;
     if (file.eof()) break;  // no line end: torn
-    auto const row = nlohmann::json::parse(line, nullptr, false);
-    if (!row.is_object() || !row.contains("step") || !row["step"].is_number_integer()) {
-      throw FileError(fmt::format("{}:{}: is not a row of metrics (an object with a step)", path_.string(), line_number));
-    }
-    auto const row_step = row["step"].get<std::int64_t>();
+    auto const row_step = parse_row(line, fmt::format("{}:{}", path_.string(), line_number)).step;
     if (row_step <= last_step_)
       throw FileError(fmt::format("{}:{}: step {} after step {}", path_.string(), line_number, row_step, last_step_));
     if (row_step >= step) break;

@@ -21,6 +21,9 @@ struct Row {
 
 /// One line of JSON without its line end; reals are printed so that they read back exactly.
 std::string to_json(Row const& row);
+/// What to_json() wrote; what is no number is NaN. Throws FileError, its message beginning with the place ("FILE:LINE"), for a text that is
+/// not a JSON object with a step.
+Row parse_row(std::string_view line, std::string const& place);
 /// A number as JSON: NaN, infinity and −infinity as the strings "NaN", "Infinity", "-Infinity".
 nlohmann::ordered_json number(double value);
 /// What number() wrote; NaN for anything else.

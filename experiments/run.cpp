@@ -18,10 +18,12 @@
 #include "experiments/progress.hpp"
 #include "experiments/record.hpp"
 #include "experiments/report/report.hpp"
+#include "experiments/result_file.hpp"
 #include "experiments/signals.hpp"
 #include "experiments/study/study.hpp"
 #include "experiments/train.hpp"
 #include "nn/atomic_file.hpp"
+#include "nn/json.hpp"
 
 namespace heed {
 
@@ -59,7 +61,7 @@ class RunFolder {
         throw FolderError(fmt::format("{}: holds a checkpoint but not its config.yaml (--fresh puts it aside)", path_.string()));
       return;
     }
-    Yaml const before = load(file).root;
+    Yaml const before = load_kept(path_).root;
     std::vector<std::string> differing = differing_keys(before, tree(settings));
     if (Yaml const* const steps = before.find("train.steps"); steps != nullptr && may_grow(steps->text, settings.train.steps)) {
       std::erase(differing, "train.steps");
@@ -217,7 +219,7 @@ class Session {
     summary["data"] = trainer_.data().describe();
     summary["environment"] = environment();
     summary["configuration"] = emit(settings_);
-    writing([&] { write_atomically(folder_ / "summary.json", summary.dump(2) + "\n"); });
+    writing([&] { write_atomically(folder_ / "summary.json", json_text(summary, 2) + "\n"); });
     if (quiet_) return;
     fmt::print("{}: {} steps in {:.1f} s\n", folder_.path().string(), steps, seconds);
     double const loss = value_of(last, "validation.loss");
@@ -269,9 +271,8 @@ fs::path folder_of(LoadedExperiment const& experiment) { return experiment.place
 
 bool is_finished(fs::path const& folder, Experiment const& settings) {
   if (!has_checkpoint(folder)) return false;
-  std::ifstream file(folder / "summary.json");
-  auto summary = nlohmann::json::parse(file, nullptr, false);
-  return summary.is_object() && summary["finished"] == true && summary["steps"] == settings.train.steps;
+  auto summary = find_json(folder / "summary.json");
+  return summary && summary->is_object() && (*summary)["finished"] == true && (*summary)["steps"] == settings.train.steps;
 }
 
 Exit train(LoadedExperiment& experiment, bool quiet, bool fresh) {

@@ -7,6 +7,7 @@
 #include "experiments/ablation/plan.hpp"
 #include "experiments/experiment.hpp"
 #include "experiments/study/study.hpp"
+#include "nn/json.hpp"
 
 namespace heed {
 
@@ -129,7 +130,7 @@ std::string schema() {
                    {"if", {{"required", {"ablation"}}}},
                    {"then", ablation_section()},
                    {"else", run_or_study}};
-  return whole.dump(1) + "\n";
+  return json_text(whole, 1) + "\n";
 }
 
 }  // namespace heed

@@ -20,4 +20,19 @@ std::optional<char32_t> decode_utf8(std::string_view text, std::size_t& i) {
   return code;
 }
 
+std::string valid_utf8(std::string_view text) {
+  std::string result;
+  for (std::size_t i = 0; i < text.size();) {
+    auto const start = i;
+    result += decode_utf8(text, i) ? text.substr(start, i - start) : "\uFFFD";
+  }
+  return result;
+}
+
+bool is_visible(char32_t c) {
+  bool const control = c < 0x20 || (c >= 0x7F && c < 0xA0) || c == 0x2028 || c == 0x2029 || c == 0xFEFF;
+  bool const turns = c == 0x061C || c == 0x200E || c == 0x200F || (c >= 0x202A && c <= 0x202E) || (c >= 0x2066 && c <= 0x2069);
+  return !control && !turns;
+}
+
 }  // namespace heed

@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <optional>
+#include <string>
 #include <string_view>
 
 namespace heed {
@@ -9,5 +10,12 @@ namespace heed {
 /// The code point that begins at byte `i`, which moves behind it; nothing if the bytes there are not UTF-8 (overlong forms, surrogates
 /// and what lies beyond U+10FFFF included), and `i` moves by one byte.
 std::optional<char32_t> decode_utf8(std::string_view text, std::size_t& i);
+
+/// The text with U+FFFD for every byte that is not UTF-8.
+std::string valid_utf8(std::string_view text);
+
+/// Whether a character shows as itself: no control character or line end, and no mark that turns the text around it (Unicode's
+/// bidirectional ones), which would make a reader see another name.
+bool is_visible(char32_t c);
 
 }  // namespace heed

@@ -100,6 +100,17 @@ std::size_t count_levels(Yaml const& value) {
   return n + 1;
 }
 
+/// yaml-cpp 0.7 turns the escapes \N and \_ (U+0085, U+00A0) into one byte, where UTF-8 has two.
+std::string with_escapes_mended(std::string_view text) {
+  std::string result;
+  for (std::size_t i = 0; i < text.size();) {
+    std::size_t const start = i;
+    if (!decode_utf8(text, i)) result += '\xC2';
+    result += text.substr(start, i - start);
+  }
+  return result;
+}
+
 /// Builds the tree from the parser's events; the open lists and maps are a stack.
 class Builder : public YAML::EventHandler {
  public:
@@ -117,7 +128,7 @@ class Builder : public YAML::EventHandler {
   void OnNull(YAML::Mark const& mark, YAML::anchor_t anchor) override { add(open(Yaml::Kind::null, mark, ""), anchor); }
   void OnScalar(YAML::Mark const& mark, std::string const& tag, YAML::anchor_t anchor, std::string const& text) override {
     Yaml value = open(Yaml::Kind::scalar, mark, tag);
-    value.text = text;
+    value.text = with_escapes_mended(text);
     value.quoted = tag == "!";  // yaml-cpp's mark of a scalar in quotes or a block
     add(std::move(value), anchor);
   }
@@ -257,9 +268,11 @@ std::string shown(std::string_view text) {
   for (std::size_t i = 0; i < text.size();) {
     if (i >= longest) return line + "…'";
     std::size_t const start = i;
-    decode_utf8(text, i);
-    auto const byte = static_cast<unsigned char>(text[start]);
-    line += byte < 0x20 || byte == 0x7F ? "\\" + fmt::format("x{:02x}", byte) : std::string(text.substr(start, i - start));
+    auto const c = decode_utf8(text, i);
+    if (!c || is_visible(*c))
+      line += text.substr(start, i - start);
+    else
+      line += fmt::format(fmt::runtime(*c < 0x80 ? "\\x{:02x}" : "\\u{:04x}"), static_cast<unsigned>(*c));
   }
   return line + "'";
 }

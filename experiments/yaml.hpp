@@ -70,7 +70,7 @@ std::string emit_line(Yaml const& value);
 /// "section.key", or the key alone at the top.
 std::string dotted(std::string_view section, std::string_view key);
 
-/// A text as messages show it: in single quotes, on one line, not too long.
+/// A text as messages show it: in single quotes, on one line, not too long; characters that do not show as "\x0a" and "\u202e".
 std::string shown(std::string_view text);
 
 }  // namespace heed

@@ -36,11 +36,12 @@ bool plain_number(std::string_view text) {
   return text.find_first_of("0123456789") != text.npos && text.find_first_not_of("+-.0123456789eE") == text.npos;
 }
 
-std::string quote(std::string_view text) {
+std::string quote(std::string_view bytes) {
+  std::string const text = valid_utf8(bytes);
   std::string result = "\"";
   for (std::size_t i = 0; i < text.size();) {
     std::size_t const start = i;
-    char32_t const code = decode_utf8(text, i).value_or(0xFFFD);
+    char32_t const code = *decode_utf8(text, i);
     bool const printable = code >= 0x20 && !(code >= 0x7F && code < 0xA0) && code != 0x2028 && code != 0x2029 && code != 0xFEFF &&
                            code != 0xFFFE && code != 0xFFFF;
     if (code == '"' || code == '\\') result += '\\';

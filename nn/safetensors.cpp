@@ -15,6 +15,7 @@
 
 #include "autograd/error.hpp"
 #include "nn/atomic_file.hpp"
+#include "nn/json.hpp"
 
 namespace heed {
 
@@ -129,29 +130,9 @@ std::string shown(json const& value) {
   return text.size() <= 80 ? text : text.substr(0, 77) + "...";
 }
 
-// Parses a header. Beyond what JSON itself asks for: an object, of bounded depth, in which no name stands twice.
 json parse_header(std::string const& where, std::string_view text) {
   if (text.empty() || text.front() != '{') fail(where, "the header is not a JSON object: it does not begin with {");
-  // The parser takes a zero for the end of its input and would not look at what follows.
-  if (auto const zero = text.find('\0'); zero != text.npos) fail(where, fmt::format("the header is not JSON: a zero at byte {}", zero));
-
-  std::vector<std::set<std::string>> seen;  // names of the objects that are open
-  auto const check = [&](int depth, json::parse_event_t event, json& value) {
-    if (depth > 8) fail(where, "the header is nested more than 8 deep");
-    if (event == json::parse_event_t::object_start) seen.emplace_back();
-    if (event == json::parse_event_t::object_end) seen.pop_back();
-    if (event == json::parse_event_t::key && !seen.back().insert(value.get_ref<std::string const&>()).second)
-      fail(where, fmt::format("the header names {} twice", shown(value)));
-    return true;
-  };
-  try {
-    return json::parse(text.begin(), text.end(), check);
-  } catch (json::parse_error const& error) {
-    bool const encoding = std::string_view(error.what()).find("UTF-8") != std::string_view::npos;
-    fail(where, fmt::format("the header is not {}: error at byte {}", encoding ? "valid UTF-8" : "JSON", error.byte));
-  } catch (json::exception const&) {  // a number beyond double's range
-    fail(where, "the header is not JSON: a number is out of range");
-  }
+  return parse_json<json>(text, where + ": the header", 8);
 }
 
 // A whole number ≥ 0 that fits in 63 bits.

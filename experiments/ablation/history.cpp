@@ -5,9 +5,9 @@
 #include <fstream>
 
 #include <fmt/format.h>
-#include <nlohmann/json.hpp>
 
 #include "experiments/record.hpp"
+#include "experiments/result_file.hpp"
 
 namespace heed {
 
@@ -15,20 +15,18 @@ namespace fs = std::filesystem;
 
 History read_history(fs::path const& folder) {
   fs::path const path = folder / "metrics.jsonl";
-  std::ifstream file(path);
-  if (!file) throw FileError(fmt::format("{}: cannot be read", path.string()));
+  auto file = open_result(path);
   History history;
-  std::int64_t number = 0;
+  std::int64_t number = 0, last = -1;
   for (std::string line; std::getline(file, line);) {
     ++number;
-    auto const row = nlohmann::ordered_json::parse(line, nullptr, false);
-    if (!row.is_object() || !row.contains("step")) {
-      if (file.peek() == std::ifstream::traits_type::eof()) break;
-      throw FileError(fmt::format("{}: line {} is no row of metrics", path.string(), number));
-    }
-    auto const step = row["step"].get<std::int64_t>();
-    for (auto const& [name, value] : row.items()) {
-      if (name != "step") history[name].emplace_back(step, number_of(value));
+    try {
+      auto const row = parse_row(line, fmt::format("{}:{}", path.string(), number));
+      if (row.step <= last) throw FileError(fmt::format("{}:{}: step {} after step {}", path.string(), number, row.step, last));
+      last = row.step;
+      for (auto const& [name, value] : row.values) history[name].emplace_back(row.step, value);
+    } catch (FileError const&) {
+      if (!file.eof()) throw;  // else it has no line end: torn
     }
   }
   return history;
@@ -47,7 +45,10 @@ std::optional<double> value_of(History const& history, AblationSettings const& s
 }
 
 std::optional<std::int64_t> last_step(fs::path const& folder) {
-  std::ifstream file(folder / "metrics.jsonl", std::ios::binary | std::ios::ate);
+  fs::path const path = folder / "metrics.jsonl";
+  std::error_code missing;
+  if (!fs::is_regular_file(path, missing)) return std::nullopt;
+  std::ifstream file(path, std::ios::binary | std::ios::ate);
   if (!file) return std::nullopt;
   std::int64_t const size = file.tellg();
   for (std::int64_t window = 16384;; window *= 8) {  // longer than a row, but for rows of many probes

@@ -1,11 +1,11 @@
 #include "experiments/ablation/plan.hpp"
 
 #include <algorithm>
-#include <cctype>
 #include <span>
 
 #include <fmt/format.h>
 
+#include "experiments/folder_name.hpp"
 #include "experiments/metric.hpp"
 #include "experiments/nearest.hpp"
 #include "experiments/scalar.hpp"
@@ -63,20 +63,17 @@ std::string label_of(Yaml const& value) {
   std::string label = value.text;
   for (auto const& entry : value.entries) label += (label.empty() ? "" : "-") + label_of(entry.value);
   for (auto const& item : value.items) label += (label.empty() ? "" : "-") + label_of(item);
-  for (char& c : label) {
-    if (std::isalnum(static_cast<unsigned char>(c)) == 0 && c != '.' && c != '_' && c != '+') c = '-';
-  }
-  return label.empty() ? "none" : label;
+  return file_label(label);
 }
 
 std::string last_word(std::string const& key) { return key.substr(key.rfind('.') + 1); }
 
 /// The value alone if an arm changes one key, else `key=value` of each.
 std::string name_of(std::vector<Assignment> const& changes) {
-  if (changes.size() == 1) return label_of(changes.front().value);
+  if (changes.size() == 1) return cut_label(label_of(changes.front().value));
   std::string name;
   for (auto const& change : changes) name += (name.empty() ? "" : ",") + last_word(change.key) + "=" + label_of(change.value);
-  return name;
+  return cut_label(std::move(name));
 }
 
 /// `{key: [value, …], …}` as lists of assignments, one list a key.
@@ -178,7 +175,10 @@ std::vector<Arm> arms_of(Document const& file) {
   }
   if (Yaml const* const add = value_at(file, "add")) {
     if (add->kind != Yaml::Kind::map) refuse(*add, "add", "names of arms with what they change: {name: {key: value}}");
-    for (auto const& entry : add->entries) arms.push_back({entry.key, assignments_of(entry.value, "add: " + entry.key)});
+    for (auto const& entry : add->entries) {
+      check_arm_name(entry.place, entry.key);
+      arms.push_back({entry.key, assignments_of(entry.value, "add: " + entry.key)});
+    }
   }
   if (arms.empty()) throw ConfigError(file.root.place, "there is nothing to compare: give vary, together or add");
   for (std::size_t i = 0; i < arms.size(); ++i) {
@@ -281,9 +281,7 @@ Ablation load_ablation(fs::path const& path, std::vector<std::string> const& ove
   Ablation result;
   fill(plain_part(file), result.settings);
   check_metric(file, result.settings);
-  auto const& name = result.settings.ablation;
-  if (name.empty() || name.front() == '/' || name.find("..") != std::string::npos)
-    throw ConfigError(place_of(file, "ablation"), fmt::format("ablation: '{}' is not the name of a folder inside the output folder", name));
+  check_folder_name(place_of(file, "ablation"), "ablation", result.settings.ablation);
   result.arms = arms_of(file);
   result.varied = varied_keys(result.arms);
   Yaml const* const seeds = value_at(file, "seeds");
@@ -293,7 +291,8 @@ Ablation load_ablation(fs::path const& path, std::vector<std::string> const& ove
   result.resolved = emit(file.root);
 
   fs::path const base = fs::absolute(path).parent_path() / result.settings.base;
-  if (!fs::is_regular_file(base))
+  std::error_code unreadable;
+  if (!fs::is_regular_file(base, unreadable))
     throw ConfigError(place_of(file, "base"), fmt::format("base: there is no file {}", base.lexically_normal().string()));
   result.base = load(base);
   for (auto const& override : overrides) {

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <fstream>
 #include <iterator>
 #include <map>
 #include <set>
@@ -15,9 +14,11 @@
 #include "experiments/metric.hpp"
 #include "experiments/npz.hpp"
 #include "experiments/record.hpp"
+#include "experiments/result_file.hpp"
 #include "experiments/statistics.hpp"
 #include "experiments/table.hpp"
 #include "nn/atomic_file.hpp"
+#include "nn/json.hpp"
 
 namespace heed {
 
@@ -41,9 +42,10 @@ struct ArmResult {
   std::int64_t parameters = 0;
 };
 
-Json parsed(fs::path const& path) {
-  std::ifstream file(path);
-  return Json::parse(file, nullptr, false);
+/// A number of a summary; 0 if it has none of this name.
+double figure_in(Json const& summary, char const* name) {
+  auto const found = summary.find(name);
+  return found != summary.end() && found->is_number() ? found->get<double>() : 0;
 }
 
 std::vector<ArmResult> gather(Ablation const& ablation, std::vector<Job> const& jobs) {
@@ -54,9 +56,9 @@ std::vector<ArmResult> gather(Ablation const& ablation, std::vector<Job> const& 
     auto& arm = arms.at(job.arm);
     arm.jobs.push_back(&job);
     if (std::isfinite(*job.value)) arm.values[job.seed] = *job.value;
-    auto const summary = parsed(job.folder() / "summary.json");
-    arm.parameters = summary.value("parameters", std::int64_t{0});
-    for (char const* name : {"time.seconds", "time.tokens_per_second", "memory.peak"}) arm.costs[name] += summary.value(name, 0.0);
+    auto const summary = read_json(job.folder() / "summary.json");
+    arm.parameters = static_cast<std::int64_t>(figure_in(summary, "parameters"));
+    for (char const* name : {"time.seconds", "time.tokens_per_second", "memory.peak"}) arm.costs[name] += figure_in(summary, name);
   }
   for (auto& arm : arms) {
     for (auto& [name, sum] : arm.costs) sum /= static_cast<double>(arm.jobs.size());
@@ -116,7 +118,7 @@ void write_probes(Ablation const& ablation, std::vector<ArmResult> const& arms) 
 /// Of a finished trial: what computed the numbers.
 Json environment_of(std::vector<Job> const& jobs) {
   auto const done = std::ranges::find(jobs, State::done, &Job::state);
-  return done == jobs.end() ? environment() : parsed(done->folder() / "summary.json").value("environment", Json::object());
+  return done == jobs.end() ? environment() : read_json(done->folder() / "summary.json").value("environment", Json::object());
 }
 
 /// What must be equal for numbers to be compared: revision and matrix library of every trial. A warning for each that is not.
@@ -125,10 +127,10 @@ std::vector<std::string> warnings_of(Ablation const& ablation, std::vector<Job> 
   std::map<std::string, std::map<std::string, std::vector<std::string>>> found;
   for (Job const& job : jobs) {
     if (job.state != State::done) continue;
-    auto const environment = parsed(job.folder() / "summary.json").value("environment", Json::object());
+    auto const environment = read_json(job.folder() / "summary.json").value("environment", Json::object());
     for (auto const& [key, value] : environment.items()) {
       if (key == "revision" || key == "blas" || key == "processor")
-        found[key][value.is_string() ? value.get<std::string>() : value.dump()].push_back(job.experiment.settings.name);
+        found[key][value.is_string() ? value.get<std::string>() : json_text(value)].push_back(job.experiment.settings.name);
     }
   }
   for (auto const& [key, values] : found) {
@@ -202,7 +204,7 @@ class Summary {
   void write() const {
     write_csv(ablation_, arms_);
     write_probes(ablation_, arms_);
-    write_atomically(ablation_.folder() / "summary.json", json().dump(2) + "\n");
+    write_atomically(ablation_.folder() / "summary.json", json_text(json(), 2) + "\n");
     write_atomically(ablation_.folder() / "summary.md", markdown());
   }
 

@@ -15,7 +15,9 @@
 
 #include "autograd/parallel.hpp"
 #include "experiments/failure.hpp"
+#include "experiments/result_file.hpp"
 #include "nn/atomic_file.hpp"
+#include "nn/json.hpp"
 
 namespace heed {
 
@@ -86,10 +88,13 @@ void Trial::signal(int number) const {
 }
 
 std::optional<Failure> failure_of(fs::path const& folder) {
-  std::ifstream file(folder / "failure.json");
-  auto const record = nlohmann::json::parse(file, nullptr, false);
-  if (!record.is_object()) return std::nullopt;
-  return Failure{record.value("message", ""), record.value("log", std::vector<std::string>{})};
+  auto const record = find_json(folder / "failure.json");
+  if (!record) return std::nullopt;
+  try {
+    return Failure{record->value("message", ""), record->value("log", std::vector<std::string>{})};
+  } catch (nlohmann::json::exception const&) {  // of other types
+    return std::nullopt;
+  }
 }
 
 Failure record_failure(fs::path const& folder, int code) {
@@ -103,7 +108,7 @@ Failure record_failure(fs::path const& folder, int code) {
   } else {
     failure.message = fmt::format("ended with exit code {}", code);
   }
-  write_atomically(folder / "failure.json", nlohmann::json{{"message", failure.message}, {"log", failure.log}}.dump(2) + "\n");
+  write_atomically(folder / "failure.json", json_text(nlohmann::json{{"message", failure.message}, {"log", failure.log}}, 2) + "\n");
   return failure;
 }
 

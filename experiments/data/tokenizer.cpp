@@ -10,6 +10,7 @@
 #include "autograd/error.hpp"
 #include "experiments/nearest.hpp"
 #include "experiments/utf8.hpp"
+#include "nn/json.hpp"
 
 namespace heed {
 
@@ -160,15 +161,15 @@ std::string Tokenizer::decode(std::vector<std::int64_t> const& tokens) const {
 
 std::string Tokenizer::json() const {
   if (kind_ == Kind::bytes) return R"({"kind":"byte"})";
-  if (kind_ == Kind::sentences) return nlohmann::json{{"kind", "sentences"}, {"words", words_}}.dump();
+  if (kind_ == Kind::sentences) return json_text(nlohmann::json{{"kind", "sentences"}, {"words", words_}});
   std::string all;
   for (auto c : characters_) all += to_utf8(c);
-  return nlohmann::json{{"kind", "char"}, {"characters", all}}.dump();
+  return json_text(nlohmann::json{{"kind", "char"}, {"characters", all}});
 }
 
 Tokenizer restore_tokenizer(std::string const& json) {
   try {
-    auto const saved = nlohmann::json::parse(json);
+    auto const saved = parse_json<nlohmann::json>(json, "the text");
     auto const& kind = saved.at("kind").get_ref<std::string const&>();
     if (kind == "char") return Tokenizer::characters(saved.at("characters").get_ref<std::string const&>());
     if (kind == "byte") return Tokenizer::bytes();

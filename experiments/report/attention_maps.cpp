@@ -11,6 +11,7 @@
 
 #include "autograd/error.hpp"
 #include "experiments/npz.hpp"
+#include "nn/json.hpp"
 
 namespace heed {
 
@@ -157,7 +158,7 @@ std::string maps_json(Material& material, Extent const& extent, bool warn) {
   }
   if (json["arms"].empty()) return "";
   json["texts"] = texts.json();
-  return json.dump(-1, ' ', false, Json::error_handler_t::replace);
+  return json_text(json);
 }
 
 }  // namespace

@@ -35,7 +35,7 @@ std::optional<Figure> learning_curves(Material const& material, std::string cons
 
   double const top = height - 0.12, bottom = 0.46, right = Figure::width - labels, gap = 0.5, left = 0.58;
   double const panel = (right - left - gap) / 2;
-  Figure figure{.name = metric, .title = axis_name(material, metric), .caption = "", .height = height, .commands = ""};
+  Figure figure{.name = figure_name(metric), .title = axis_name(material, metric), .caption = "", .height = height, .commands = ""};
   figure.commands =
       blocks(traces) + plot_style + "set multiplot\n" + margins(left, left + panel, bottom, top, height) + x_steps(0, last) +
       fmt::format("set ylabel {} offset 0.5\nset yrange [{:.8g}:{:.8g}]\n", gnuplot_text(figure.title), whole.low, whole.high) +
@@ -45,7 +45,6 @@ std::optional<Figure> learning_curves(Material const& material, std::string cons
   figure.caption =
       fmt::format("{}. Left: all of training; right: its second half in a scale of its own{}.", seeds_said(material),
                   std::ranges::any_of(traces, outlier, &Trace::end) ? ", which leaves out what lies far from the others (arrows)" : "");
-  std::ranges::replace(figure.name, '.', '_');
   return figure;
 }
 
@@ -120,13 +119,11 @@ std::vector<Figure> over_keys(Material const& material) {
     for (std::size_t i = 0; i < traces.size(); ++i)
       plots.push_back(fmt::format("$c{0} using 1:2:3:4 with yerrorlines pt 7 ps 0.5 lw 1.3 dt {2} lc rgb '{1}'", i, traces[i].style.colour,
                                   traces[i].style.dash));
-    Figure figure{.name = "over_" + key,
+    Figure figure{.name = figure_name("over_" + key),
                   .title = axis_name(material, material.metric) + " over " + key,
                   .caption = "",
                   .height = height,
                   .commands = ""};
-    std::ranges::replace_if(
-        figure.name, [](char c) { return c == '.' || c == '/'; }, '_');
     figure.commands = blocks(traces) + plot_style + margins(0.65, Figure::width - label_width(traces), bottom, top, height) +
                       (powers ? "set logscale x 2\n" : "") + fmt::format("set xtics ({})\n", fmt::join(tics, ", ")) +
                       (powers ? fmt::format("set xrange [{}:{}]\n", *places.begin() / 1.2, *places.rbegin() * 1.2)

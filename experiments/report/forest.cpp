@@ -67,7 +67,7 @@ std::optional<Figure> forest(Material const& material) {
     auto const& difference = *arm.difference;
     auto const colour = style_of(material, rows[k].arm).colour;
     double const y = -static_cast<double>(k);
-    names += fmt::format("{}{} {}", k > 0 ? ", " : "", gnuplot_text(short_name(arm)), y);
+    names += fmt::format("{}{} {}", k > 0 ? ", " : "", gnuplot_tick(short_name(arm)), y);
     auto const column = [&](double at, std::string const& text) {
       commands += fmt::format("set label {} at screen {:.4f}, first {} left\n", gnuplot_text(text), at / Figure::width, y);
     };

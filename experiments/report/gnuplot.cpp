@@ -1,5 +1,6 @@
 #include "experiments/report/gnuplot.hpp"
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <cmath>
@@ -15,7 +16,9 @@
 #include <unistd.h>
 
 #include "autograd/error.hpp"
+#include "experiments/folder_name.hpp"
 #include "experiments/report/html.hpp"
+#include "experiments/utf8.hpp"
 
 namespace heed {
 
@@ -79,6 +82,19 @@ void replace(std::string& text, std::string_view from, std::string_view to) {
   for (std::size_t at = 0; (at = text.find(from, at)) != text.npos; at += to.size()) text.replace(at, from.size(), to);
 }
 
+/// Bytes in quotes. What has a meaning inside of them is written as a number; inside of single quotes, gnuplot cannot read a text that
+/// begins with one.
+std::string in_quotes(std::string_view bytes) {
+  std::string result = "\"";
+  for (char const c : bytes) {
+    if (std::string_view("\"\\`'@").find(c) != std::string_view::npos || static_cast<unsigned char>(c) < ' ')
+      result += fmt::format("\\{:03o}", static_cast<unsigned char>(c));
+    else
+      result += c;
+  }
+  return result + '"';
+}
+
 /// cairo writes the time into a PDF; equal figures shall be equal files.
 void forget_time(std::string& pdf) {
   constexpr std::string_view key = "/CreationDate (D:", zero = "19700101000000Z";
@@ -96,12 +112,12 @@ std::optional<std::vector<Drawing>> draw(std::vector<Figure> const& figures) {
     auto const& figure = figures[i];
     commands += fmt::format("set terminal svg size {:.0f},{:.0f} noenhanced font 'sans-serif,13' linewidth 1.2 background '#ffffff'\n",
                             Figure::width * pixels_per_inch, figure.height * pixels_per_inch) +
-                fmt::format("set output {}\nset encoding utf8\n{}set output\nreset session\n",
-                            gnuplot_text(folder / fmt::format("{}.svg", i)), figure.commands) +
+                fmt::format("set output {}\nset encoding utf8\n{}set output\nreset session\n", in_quotes(folder / fmt::format("{}.svg", i)),
+                            figure.commands) +
                 fmt::format("set terminal pdfcairo size {:.2f}in,{:.2f}in noenhanced font 'Helvetica,8' fontscale 0.75 linewidth 1.4\n",
                             Figure::width, figure.height) +
-                fmt::format("set output {}\nset encoding utf8\n{}set output\nreset session\n",
-                            gnuplot_text(folder / fmt::format("{}.pdf", i)), figure.commands);
+                fmt::format("set output {}\nset encoding utf8\n{}set output\nreset session\n", in_quotes(folder / fmt::format("{}.pdf", i)),
+                            figure.commands);
   }
   if (!gnuplot(folder, commands)) return std::nullopt;
   std::vector<Drawing> drawings;
@@ -113,12 +129,21 @@ std::optional<std::vector<Drawing>> draw(std::vector<Figure> const& figures) {
 }
 
 std::string gnuplot_text(std::string_view text) {
-  std::string result = "'";
-  for (char const c : text) {
-    if (c == '\'') result += '\'';
-    result += static_cast<unsigned char>(c) < ' ' ? ' ' : c;
-  }
-  return result + '\'';
+  auto visible = valid_utf8(text);
+  for (char& c : visible) c = static_cast<unsigned char>(c) < ' ' ? ' ' : c;
+  return in_quotes(visible);
+}
+
+std::string gnuplot_tick(std::string_view text) {
+  std::string format(text);
+  replace(format, "%", "%%");
+  return gnuplot_text(format);
+}
+
+std::string figure_name(std::string_view text) {
+  auto name = cut_label(file_label(text));
+  std::ranges::replace(name, '.', '_');
+  return name;
 }
 
 std::string line_colour(std::size_t index) {

@@ -27,6 +27,11 @@ std::optional<std::vector<Drawing>> draw(std::vector<Figure> const& figures);
 
 /// A text for gnuplot, in quotes inside which nothing has a meaning.
 std::string gnuplot_text(std::string_view text);
+/// The same for the name of a tick, which gnuplot takes for a format.
+std::string gnuplot_tick(std::string_view text);
+
+/// Any text, a metric's name for one, as the name of a figure's files.
+std::string figure_name(std::string_view text);
 
 /// Colours of figures: the palette of Okabe and Ito 2008, which colour-blind people tell apart, without its yellow; ink first.
 std::string line_colour(std::size_t index);

@@ -124,8 +124,7 @@ std::optional<Figure> heat_map(Material const& material, std::string const& name
   double const panel_height = std::clamp(0.13 * static_cast<double>(probe.places.size()), 0.5, 2.6), head = 0.24, foot = 0.46;
   double const height = static_cast<double>(down) * (panel_height + head) + foot;
 
-  Figure figure{.name = "probe_" + name, .title = said(name), .caption = "", .height = height, .commands = ""};
-  std::ranges::replace(figure.name, '.', '_');
+  Figure figure{.name = figure_name("probe_" + name), .title = said(name), .caption = "", .height = height, .commands = ""};
   for (std::size_t k = 0; k < arms.size(); ++k) {
     figure.commands += fmt::format("$h{} << EOD\n", k);
     for (auto const& row : probe.cells[arms[k]]) {
@@ -137,7 +136,7 @@ std::optional<Figure> heat_map(Material const& material, std::string const& name
   // Cividis (Nuñez et al. 2018): the same to those who do not see red from green.
   figure.commands += fmt::format(
       "set palette defined (0 '#00224E', 1 '#123570', 2 '#3B496C', 3 '#575D6D', 4 '#707173', 5 '#8A8678', 6 '#A59C74', 7 '#C3B369', "
-      "8 '#E1CC55', 9 '#FEE838')\nset border lw 0.6\nset tics out nomirror scale 0.4\nset key off\nset cbrange [{:.6g}:{:.6g}]\n{}"
+      "8 '#E1CC55', 9 '#FEE838')\nset border lw 0.6\nset tics out nomirror scale 0.4\nset key off\nset cbrange [{:.10g}:{:.10g}]\n{}"
       "set multiplot\nset yrange [{}:-0.5]\n",
       low, high, decades ? "set logscale cb\nset format cb '%g'\n" : "", static_cast<double>(probe.places.size()) - 0.5);
   double const column = static_cast<double>(probe.last - probe.first) / static_cast<double>(probe.columns - 1);

@@ -5,7 +5,8 @@
 
 namespace heed {
 
-/// A text as HTML: what has a meaning there is escaped, in content and in quoted attributes alike.
+/// A text as HTML: what has a meaning there is escaped, in content and in quoted attributes alike, and bytes that
+/// are not UTF-8 become U+FFFD.
 std::string escape(std::string_view text);
 
 /// The styles of a page, the program of its viewer of attention maps, and the licences of the library that this uses; CMakeLists.txt makes

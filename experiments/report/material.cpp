@@ -3,13 +3,14 @@
 #include <algorithm>
 #include <charconv>
 #include <cmath>
-#include <fstream>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
 #include "autograd/error.hpp"
 #include "experiments/metric.hpp"
+#include "experiments/result_file.hpp"
+#include "nn/json.hpp"
 
 namespace heed {
 
@@ -18,10 +19,17 @@ using Json = nlohmann::ordered_json;
 
 namespace {
 
-std::optional<std::string> content(fs::path const& path) {
-  std::ifstream file(path, std::ios::binary);
-  if (!file) return std::nullopt;
-  return std::string(std::istreambuf_iterator<char>(file), {});
+bool is_missing(fs::path const& path) {
+  std::error_code unreadable;
+  return fs::status(path, unreadable).type() == fs::file_type::not_found;
+}
+
+template <class Number>
+std::optional<Number> parsed(std::string const& text) {
+  Number number{};
+  auto const [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
+  return number;
 }
 
 /// A number that may be absent, null, or a text like "NaN".
@@ -43,7 +51,8 @@ std::vector<std::pair<std::string, std::string>> texts(Json const& json, char co
   std::vector<std::pair<std::string, std::string>> result;
   auto const found = json.find(key);
   if (found == json.end() || !found->is_object()) return result;
-  for (auto const& [name, value] : found->items()) result.emplace_back(name, value.is_string() ? value.get<std::string>() : value.dump());
+  for (auto const& [name, value] : found->items())
+    result.emplace_back(name, value.is_string() ? value.get<std::string>() : json_text(value));
   return result;
 }
 
@@ -62,7 +71,9 @@ ReportedArm arm_of(Json const& json) {
   arm.folders = json.value("folders", arm.folders);
   auto const values = json.value("values", Json::object());
   for (auto const& [seed, value] : values.items()) {
-    if (value.is_number()) arm.values[std::stoll(seed)] = value.get<double>();
+    auto const number = parsed<std::int64_t>(seed);
+    if (!number) throw Error(fmt::format("its values are of '{}', which is no seed", seed));
+    if (value.is_number()) arm.values[*number] = value.get<double>();
   }
   arm.mean = real(json, "mean");
   arm.interval = interval(json);
@@ -117,25 +128,16 @@ void read_run(Json const& json, Material& material) {
   material.arms.push_back(std::move(run));
 }
 
-template <class Number>
-std::optional<Number> parsed(std::string const& text) {
-  Number number{};
-  auto const [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
-  return number;
-}
-
 /// results.csv into the arms' histories: the first column is the arm, the last four are seed, step, metric, value.
 void read_curves(Material& material) {
   fs::path const path = material.folder / "results.csv";
-  auto const text = content(path);
-  if (!text) {
+  if (is_missing(path)) {
     material.warnings.push_back("results.csv is missing: no curves");
     return;
   }
   std::map<std::string, ReportedArm*> arms;
   for (auto& arm : material.arms) arms[arm.name] = &arm;
-  auto const lines = parse_csv(*text);
+  auto const lines = parse_csv(read_result(path));
   for (std::size_t i = 1; i < lines.size(); ++i) {
     auto const& line = lines[i];
     if (line.size() < 5) throw FileError(fmt::format("{}: line {} has {} fields, but needs 5 at least", path.string(), i + 1, line.size()));
@@ -144,7 +146,10 @@ void read_curves(Material& material) {
     auto const value = parsed<double>(line.back());
     if (found == arms.end() || !seed || !step || !value)
       throw FileError(fmt::format("{}: line {} is no result of this ablation", path.string(), i + 1));
-    found->second->histories[*seed][line[line.size() - 2]].emplace_back(*step, *value);
+    auto& series = found->second->histories[*seed][line[line.size() - 2]];
+    if (std::int64_t const last = series.empty() ? -1 : series.back().first; *step <= last)
+      throw FileError(fmt::format("{}: line {}: step {} after step {}", path.string(), i + 1, *step, last));
+    series.emplace_back(*step, *value);
   }
 }
 
@@ -157,12 +162,12 @@ ReportedArm const* Material::baseline_arm() const {
 
 Material read_material(fs::path const& folder) {
   fs::path const path = folder / "summary.json";
-  auto const text = content(path);
-  if (!text) throw FileError(fmt::format("{}: cannot be read (is this the folder of a finished run or ablation?)", path.string()));
+  if (is_missing(path))
+    throw FileError(fmt::format("{}: cannot be read: no such file (is this the folder of a finished run or ablation?)", path.string()));
+  auto const json = read_json(path);
   Material material;
   material.folder = folder;
   try {
-    auto const json = Json::parse(*text);
     if (json.contains("ablation"))
       read_ablation(json, material);
     else

@@ -7,6 +7,7 @@
 
 #include "experiments/metric.hpp"
 #include "experiments/report/html.hpp"
+#include "experiments/utf8.hpp"
 
 namespace heed {
 
@@ -239,7 +240,7 @@ class Section {
 
 std::string escape(std::string_view text) {
   std::string html;
-  for (char const c : text) {
+  for (char const c : valid_utf8(text)) {
     switch (c) {
       case '&':
         html += "&amp;";

@@ -70,8 +70,9 @@ void warn(Chapter const& chapter) {
 }
 
 fs::path found(fs::path const& folder, Places const& places) {
-  if (fs::is_directory(folder)) return folder;
-  if (fs::is_directory(places.output / folder)) return places.output / folder;
+  std::error_code unreadable;
+  if (fs::is_directory(folder, unreadable)) return folder;
+  if (fs::is_directory(places.output / folder, unreadable)) return places.output / folder;
   throw ConfigError(Place{std::make_shared<std::string>("report")},
                     fmt::format("there is no folder '{}', nor in {}", folder.string(), places.output.string()));
 }

@@ -1,7 +1,6 @@
 #include "experiments/study/study.hpp"
 
 #include <chrono>
-#include <fstream>
 #include <map>
 
 #include <fmt/format.h>
@@ -10,10 +9,13 @@
 #include "autograd/parallel.hpp"
 #include "experiments/csv.hpp"
 #include "experiments/folder_lock.hpp"
+#include "experiments/folder_name.hpp"
 #include "experiments/record.hpp"
+#include "experiments/result_file.hpp"
 #include "experiments/signals.hpp"
 #include "experiments/table.hpp"
 #include "nn/atomic_file.hpp"
+#include "nn/json.hpp"
 
 namespace heed {
 
@@ -45,16 +47,14 @@ StudyFile load_study(RunOptions const& options) {
   for (auto const& override : options.overrides) assign(document, override);
   StudyFile file;
   fill(document, file);
-  if (file.name.empty() || file.name.front() == '/' || file.name.find("..") != std::string::npos)
-    throw ConfigError(place_of(document, "name"),
-                      fmt::format("name: '{}' is not the name of a folder inside the output folder", file.name));
+  check_folder_name(place_of(document, "name"), "name", file.name);
   return file;
 }
 
 /// Throws FolderError if the folder holds anything but this study.
 void compare(fs::path const& folder, StudyFile& file) {
   if (!fs::exists(folder / "config.yaml")) return;
-  auto const differing = differing_keys(load(folder / "config.yaml").root, tree(file));
+  auto const differing = differing_keys(load_kept(folder).root, tree(file));
   if (differing.empty()) return;
   throw FolderError(fmt::format(
       "{}: holds another configuration; what differs: {} (give another name or --output, or --fresh to put the old folder aside)",
@@ -62,9 +62,8 @@ void compare(fs::path const& folder, StudyFile& file) {
 }
 
 bool is_done(fs::path const& folder) {
-  std::ifstream file(folder / "summary.json");
-  auto const summary = nlohmann::json::parse(file, nullptr, false);
-  return summary.is_object() && summary.value("finished", false);
+  auto summary = find_json(folder / "summary.json");
+  return summary && summary->is_object() && (*summary)["finished"] == true;
 }
 
 std::string in_markdown(StudyTable const& table) {
@@ -91,7 +90,7 @@ void write(fs::path const& folder, StudyFile& file, StudyResult const& result, d
   summary["time.seconds"] = seconds;
   summary["environment"] = environment();
   summary["configuration"] = emit(file);
-  write_atomically(folder / "summary.json", summary.dump(2) + "\n");
+  write_atomically(folder / "summary.json", json_text(summary, 2) + "\n");
 }
 
 }  // namespace

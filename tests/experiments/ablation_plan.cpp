@@ -141,8 +141,43 @@ train: {steps: 4, batch: 2}
     contains(bench.refused("vary: {model.heads: [1, 2]}\nmetric: grad_norm"), "say `better: lower` or `better: higher`");
     CHECK(!bench.load("vary: {model.heads: [1, 2]}\nmetric: grad_norm\nbetter: lower").settings.higher_is_better());
     contains(bench.refused("vary: {model.heads: [1, 2]}\nbase: other.yaml"), "a.yaml");
-    contains(bench.refused("vary: {model.heads: [1, 2]}", {"base=other.yaml"}), "base: there is no file");
+    for (auto const& base : {std::string("other.yaml"), std::string(300, 'b')})
+      contains(bench.refused("vary: {model.heads: [1, 2]}", {"base=" + base}), "base: there is no file");
     contains(bench.refused("vary: {model.heads: [1, 2]}", {"ablation=../x"}), "is not the name of a folder");
+  }
+
+  TEST_CASE("an arm's name is the name of a folder") {
+    Bench const bench;
+    auto const named = [](std::string const& name) { return "add: {plain: {}, " + name + ": {model.width: 16}}"; };
+    for (auto const& [name, why] : std::vector<std::pair<std::string, std::string>>{
+             {"../../x", "'..' is no name"},
+             {"/tmp/x", "it begins with '/'"},
+             {"a/b", "it holds '/'"},
+             {"\".\"", "'.' is no name"},
+             {"..", "'..' is no name"},
+             {"\"a\\nb\"", "U+000A"},
+             {"\"a\\u202eb\"", "U+202E"},
+             {"\"a\\u2066b\"", "U+2066"},
+             {"\"a\\u200eb\"", "U+200E"},
+             {std::string(110, 'a'), "it has 110 bytes, more than 109"},
+         }) {
+      auto const message = bench.refused(named(name));
+      contains(message, "a.yaml:3:18: add: '");
+      contains(message, "cannot be an arm's name");
+      contains(message, why);
+    }
+    CHECK(bench.load(named("\"it's naïve, no?\"")).arms[1].name == "it's naïve, no?");
+    contains(bench.refused("vary: {model.heads: [1, 2]}", {"ablation=."}), "ablation: '.' is not the name of a folder");
+  }
+
+  TEST_CASE("what arms vary makes names of folders whatever it is; long ones are cut, and stay different") {
+    Bench const bench;
+    CHECK(names(bench.load("vary: {init.from: [../../x, /y, 'a b', '']}").arms) == Words{"..-..-x", "-y", "a-b", "none"});
+    std::string const path(150, 'p');
+    auto const arms = names(bench.load("vary: {init.from: [" + path + "1, " + path + "2]}").arms);
+    CHECK(arms[0] != arms[1]);
+    for (auto const& arm : arms) CHECK(arm.size() == 109);
+    CHECK(arms[0].starts_with(std::string(100, 'p') + "-"));
   }
 
   TEST_CASE("the configurations that come with heed are sound") {
@@ -208,6 +243,6 @@ train: {steps: 4, batch: 2}
     settings.metric = "validation.exact";
     CHECK(value_of(read_history(folder.path()), settings) == 0.75);
     test::put(metrics, "{\"step\":0}\nnonsense\n{\"step\":1}\n");
-    CHECK_THROWS_WITH_AS(read_history(folder.path()), doctest::Contains("line 2 is no row of metrics"), FileError);
+    CHECK_THROWS_WITH_AS(read_history(folder.path()), doctest::Contains("metrics.jsonl:2: the row of metrics is not JSON"), FileError);
   }
 }

@@ -196,6 +196,14 @@ TEST_SUITE("config") {
     }
   }
 
+  TEST_CASE("every escape of YAML is UTF-8, and reads back") {
+    auto const value = parse_yaml("a: \"x\\N\\_\\L\\P\\e\\x85\\u0085é\"\n", "input");
+    std::string const text = "x\u0085\u00a0\u2028\u2029\x1b\u0085\u0085é";
+    CHECK(value.find("a")->text == text);
+    CHECK(parse_yaml(emit(value), "emitted").find("a")->text == text);
+    CHECK(emit(Yaml::scalar("d\xff")) == "\"d\uFFFD\"\n");
+  }
+
   TEST_CASE("reals read back bit for bit, and as reals in YAML 1.1") {
     Random random(11);
     for (int i = 0; i < 5000; ++i) {

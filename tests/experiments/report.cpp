@@ -14,6 +14,7 @@
 #include "experiments/report/curve.hpp"
 #include "experiments/report/figures.hpp"
 #include "experiments/report/page.hpp"
+#include "experiments/utf8.hpp"
 #include "tests/folder.hpp"
 
 TEST_SUITE("report") {
@@ -167,6 +168,44 @@ TEST_SUITE("report") {
     CHECK(test::get(ablation.path / "figures/differences.pdf") == before);
   }
 
+  TEST_CASE("figures of names that mean something to gnuplot or to a file system") {
+    if (!gnuplot_is_there()) return;
+    test::Folder const folder;
+    Json summary{{"ablation", "x"}, {"metric", "../a/b\xc3\xa9"}, {"seeds", {1, 2}}, {"baseline", "'plain'"}, {"arms", Json::array()}};
+    std::string csv = "arm,seed,step,metric,value\n";
+    for (auto const* name : {"'plain'", "50% of \"it\"", "'@x `date`\\\\"}) {
+      summary["arms"].push_back({{"name", name}, {"values", {{"1", 2.0}}}, {"mean", 2.0}});
+      if (*name != '\'' || name[1] == '@') summary["arms"].back()["difference"] = {{"mean", 0.1}, {"interval", {0.05, 0.4}}, {"p", 0.25}};
+      for (int seed = 1; seed <= 2; ++seed)
+        for (int step = 0; step <= 40; step += 10)
+          csv += fmt::format("{},{},{},../a/b\xc3\xa9,{}\n{},{},{},probe.\xff/x.layer0,1.5\n", field(name), seed, step,
+                             3 - 0.01 * step + seed, field(name), seed, step);
+    }
+    test::put(folder / "summary.json", summary.dump());
+    test::put(folder / "results.csv", csv);
+    write_report(folder.path(), true);
+    auto const html = test::get(folder / "report.html");
+    CHECK(!has(html, "is missing"));
+    CHECK(valid_utf8(html) == html);
+    for (char const* name : {"differences", "..-a-b--", "difference_curves", "probe_--x"}) {
+      std::string file = name;
+      std::ranges::replace(file, '.', '_');
+      CAPTURE(file);
+      auto const svg = test::get(folder / ("figures/" + file + ".svg"));
+      if (file == "differences") CHECK(has(svg, "50% of \"it\""));
+      CHECK(has(svg, "'@x `date`\\\\"));
+    }
+  }
+
+  TEST_CASE("steps that go back are refused: figures take them in their order") {
+    Finished const ablation;
+    for (char const* const rows :
+         {"plain,1,1,5,loss,3\nplain,1,1,4,loss,3\n", "plain,1,1,5,loss,3\nplain,1,1,5,loss,3\n", "plain,1,1,-5,loss,3\n"}) {
+      test::put(ablation.path / "results.csv", std::string("arm,x,seed,step,metric,value\n") + rows);
+      CHECK_THROWS_WITH_AS(read_material(ablation.path), doctest::Contains(" after step "), FileError);
+    }
+  }
+
   TEST_CASE("without gnuplot the report says how to get it") {
     Finished const ablation;
     std::string const path = ::getenv("PATH");
@@ -254,14 +293,20 @@ TEST_SUITE("report") {
     CHECK(fs::exists(one.path / "report.html"));
     auto const html = test::get(output / "report.html");
     CHECK(has(html, "<article id=\"part2\">"));
-    options.folders = {"nowhere"};
-    CHECK_THROWS_AS(report(options), ConfigError);
+    for (auto const& nowhere : {std::string("nowhere"), std::string(300, 'n')}) {
+      options.folders = {nowhere};
+      CHECK_THROWS_AS(report(options), ConfigError);
+    }
   }
 
   TEST_CASE("what is no finished folder is refused by name") {
     test::Folder const folder;
     CHECK_THROWS_WITH_AS(write_report(folder.path(), true), doctest::Contains("summary.json: cannot be read"), FileError);
-    for (char const* text : {"", "{", "[]", "{}", R"({"ablation": "a"})", R"({"ablation": "a", "metric": 3, "seeds": [], "arms": []})"}) {
+    for (char const* text : {"", "{", "{}}"}) {
+      test::put(folder / "summary.json", text);
+      CHECK_THROWS_WITH_AS(write_report(folder.path(), true), doctest::Contains("summary.json: the file is not JSON"), FileError);
+    }
+    for (char const* text : {"[]", "{}", R"({"ablation": "a"})", R"({"ablation": "a", "metric": 3, "seeds": [], "arms": []})"}) {
       test::put(folder / "summary.json", text);
       CHECK_THROWS_WITH_AS(write_report(folder.path(), true), doctest::Contains("is no summary of a run or an ablation"), FileError);
     }
