@@ -13,7 +13,7 @@
 #include <nlohmann/json_fwd.hpp>
 
 #include "autograd/tensor.hpp"
-#include "nn/mapped_file.hpp"
+#include "nn/input_file.hpp"
 
 namespace heed {
 
@@ -50,17 +50,17 @@ class SafetensorsFile {
   struct Entry {
     StoredType const* type;
     Shape shape;
-    std::size_t begin, end;  // within data_
+    std::size_t begin, end;  // within the data
   };
   [[noreturn]] void refuse(std::string const& what) const;
-  std::string_view header() const;
+  std::string header() const;
   void add_metadata(nlohmann::json const& value);
   void add_entry(std::string const& name, nlohmann::json const& value);
   void check_layout() const;
   Entry const& entry(std::string_view name) const;
 
-  MappedFile file_;
-  std::span<std::byte const> data_;  // what follows the header
+  InputFile file_;
+  std::size_t data_begin_ = 0, data_size_ = 0;  // what follows the header
   std::map<std::string, Entry, std::less<>> entries_;
   std::vector<std::string> names_;
   std::map<std::string, std::string> metadata_;

@@ -1,11 +1,12 @@
 #include "nn/sha256.hpp"
 
 #include <array>
+#include <vector>
 
 #include <openssl/evp.h>
 
 #include "autograd/error.hpp"
-#include "nn/mapped_file.hpp"
+#include "nn/input_file.hpp"
 
 namespace heed {
 
@@ -43,10 +44,15 @@ std::string sha256(std::span<std::byte const> bytes) {
 }
 
 std::string sha256_of_file(std::filesystem::path const& path) {
-  MappedFile const file(path);
-  auto digest = sha256(file.bytes());
-  file.check_unchanged();
-  return digest;
+  InputFile const file(path);
+  Sha256 hash;
+  std::vector<std::byte> piece(std::min<std::size_t>(file.size(), 1 << 20));
+  for (std::size_t done = 0; done < file.size(); done += piece.size()) {
+    piece.resize(std::min(piece.size(), file.size() - done));
+    file.read(done, piece);
+    hash.update(piece);
+  }
+  return hash.hex();
 }
 
 }  // namespace heed
