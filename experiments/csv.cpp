@@ -4,7 +4,7 @@
 #include <cerrno>
 #include <cmath>
 #include <cstring>
-#include <fstream>
+#include <sstream>
 
 #include <fcntl.h>
 #include <fmt/format.h>
@@ -13,6 +13,7 @@
 
 #include "autograd/error.hpp"
 #include "nn/atomic_file.hpp"
+#include "nn/input_file.hpp"
 
 namespace heed {
 
@@ -65,7 +66,7 @@ void MetricsTable::rewrite() {
   std::vector<Row> rows;
   std::vector<std::string> head{"step"};
   columns_.clear();
-  std::ifstream file(jsonl_);
+  std::istringstream file(read_if_there(jsonl_).value_or(""));
   for (std::string text; std::getline(file, text);) {
     auto const object = nlohmann::ordered_json::parse(text);
     Row& row = rows.emplace_back();

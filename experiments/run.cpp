@@ -22,6 +22,7 @@
 #include "experiments/study/study.hpp"
 #include "experiments/train.hpp"
 #include "nn/atomic_file.hpp"
+#include "nn/input_file.hpp"
 
 namespace heed {
 
@@ -269,8 +270,8 @@ fs::path folder_of(LoadedExperiment const& experiment) { return experiment.place
 
 bool is_finished(fs::path const& folder, Experiment const& settings) {
   if (!has_checkpoint(folder)) return false;
-  std::ifstream file(folder / "summary.json");
-  auto summary = nlohmann::json::parse(file, nullptr, false);
+  auto const text = read_if_there(folder / "summary.json");
+  auto summary = nlohmann::json::parse(text.value_or(""), nullptr, false);
   return summary.is_object() && summary["finished"] == true && summary["steps"] == settings.train.steps;
 }
 

@@ -2,8 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <fstream>
-#include <iterator>
 
 #include <fmt/format.h>
 
@@ -14,6 +12,7 @@
 #include "experiments/report/report.hpp"
 #include "experiments/signals.hpp"
 #include "nn/atomic_file.hpp"
+#include "nn/input_file.hpp"
 
 namespace heed {
 
@@ -60,8 +59,7 @@ FolderLock join(Ablation const& ablation) {
   }
   auto shared = FolderLock::attempt(folder, ".lock", FolderLock::Mode::shared);
   if (!shared) throw FolderError(fmt::format("{}: another process is training in this folder", folder.string()));
-  std::ifstream in(file, std::ios::binary);
-  if (std::string(std::istreambuf_iterator<char>(in), {}) != text)
+  if (read_if_there(file) != text)
     throw FolderError(
         fmt::format("{}: another process is at work here, on another version of this ablation (see {}); wait for its end, or "
                     "give another name or --output",

@@ -3,11 +3,14 @@
 #include <algorithm>
 #include <cmath>
 #include <fstream>
+#include <iterator>
+#include <sstream>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
 #include "experiments/record.hpp"
+#include "nn/input_file.hpp"
 
 namespace heed {
 
@@ -15,8 +18,7 @@ namespace fs = std::filesystem;
 
 History read_history(fs::path const& folder) {
   fs::path const path = folder / "metrics.jsonl";
-  std::ifstream file(path);
-  if (!file) throw FileError(fmt::format("{}: cannot be read", path.string()));
+  std::istringstream file(read_file(path));
   History history;
   std::int64_t number = 0;
   for (std::string line; std::getline(file, line);) {
@@ -47,6 +49,8 @@ std::optional<double> value_of(History const& history, AblationSettings const& s
 }
 
 std::optional<std::int64_t> last_step(fs::path const& folder) {
+  std::error_code missing;
+  if (!fs::is_regular_file(folder / "metrics.jsonl", missing)) return std::nullopt;
   std::ifstream file(folder / "metrics.jsonl", std::ios::binary | std::ios::ate);
   if (!file) return std::nullopt;
   std::int64_t const size = file.tellg();

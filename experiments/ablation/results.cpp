@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <fstream>
 #include <iterator>
 #include <map>
 #include <set>
@@ -18,6 +17,7 @@
 #include "experiments/statistics.hpp"
 #include "experiments/table.hpp"
 #include "nn/atomic_file.hpp"
+#include "nn/input_file.hpp"
 
 namespace heed {
 
@@ -41,10 +41,7 @@ struct ArmResult {
   std::int64_t parameters = 0;
 };
 
-Json parsed(fs::path const& path) {
-  std::ifstream file(path);
-  return Json::parse(file, nullptr, false);
-}
+Json parsed(fs::path const& path) { return Json::parse(read_file(path), nullptr, false); }
 
 std::vector<ArmResult> gather(Ablation const& ablation, std::vector<Job> const& jobs) {
   std::vector<ArmResult> arms;

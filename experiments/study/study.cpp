@@ -14,6 +14,7 @@
 #include "experiments/signals.hpp"
 #include "experiments/table.hpp"
 #include "nn/atomic_file.hpp"
+#include "nn/input_file.hpp"
 
 namespace heed {
 
@@ -62,8 +63,8 @@ void compare(fs::path const& folder, StudyFile& file) {
 }
 
 bool is_done(fs::path const& folder) {
-  std::ifstream file(folder / "summary.json");
-  auto const summary = nlohmann::json::parse(file, nullptr, false);
+  auto const text = read_if_there(folder / "summary.json");
+  auto const summary = nlohmann::json::parse(text.value_or(""), nullptr, false);
   return summary.is_object() && summary.value("finished", false);
 }
 
