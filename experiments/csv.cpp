@@ -79,14 +79,10 @@ void MetricsTable::rewrite() {
       if (columns_.emplace(name, columns_.size()).second) head.push_back(name);
     }
   }
-  try {
-    AtomicFile table(csv_);
-    table.write(csv_line(head));
-    for (Row const& row : rows) table.write(line(row));
-    table.commit();
-  } catch (FileError const& error) {
-    throw Error(error.what());
-  }
+  AtomicFile table(csv_);
+  table.write(csv_line(head));
+  for (Row const& row : rows) table.write(line(row));
+  table.commit();
   if (descriptor_ >= 0) ::close(descriptor_);
   descriptor_ = ::open(csv_.c_str(), O_WRONLY | O_APPEND | O_CLOEXEC);
   if (descriptor_ < 0) fail();

@@ -55,6 +55,8 @@ class RunFolder {
   /// Throws FolderError, naming the keys that differ, if the folder holds another configuration; only train.steps may have grown.
   void compare(Experiment& settings) const {
     fs::path const file = path_ / "config.yaml";
+    if (fs::exists(file) && !fs::is_regular_file(file))
+      throw FolderError(fmt::format("{}: is no regular file (--fresh puts the folder aside)", file.string()));
     if (!fs::exists(file)) {
       if (has_checkpoint(path_))
         throw FolderError(fmt::format("{}: holds a checkpoint but not its config.yaml (--fresh puts it aside)", path_.string()));
@@ -78,11 +80,7 @@ class RunFolder {
 
   /// Writes the resolved configuration; a summary of fewer steps is no longer true. Throws Error if the disk is full.
   void claim(Experiment& settings) const {
-    try {
-      write_atomically(path_ / "config.yaml", emit(settings));
-    } catch (FileError const& error) {
-      throw Error(error.what());
-    }
+    write_atomically(path_ / "config.yaml", emit(settings));
     std::error_code ignored;
     fs::remove(path_ / "summary.json", ignored);
   }

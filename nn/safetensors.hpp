@@ -68,8 +68,8 @@ class SafetensorsFile {
 
 /// Writes tensors and metadata as one safetensors file, atomically (AtomicFile): at any moment the path holds the old file or the new.
 /// Equal arguments give equal bytes. Data begin at a multiple of 8 and 64-bit types come first, otherwise in the order given, so that
-/// every tensor is aligned. Throws Error for names that are repeated, reserved or not UTF-8 and for an undefined tensor; FileError if
-/// the file cannot be written.
+/// every tensor is aligned. Throws Error for names that are repeated, reserved or not UTF-8, for an undefined tensor, and if the file
+/// cannot be written.
 void save_safetensors(std::filesystem::path const& path, std::vector<std::pair<std::string, Tensor>> const& tensors,
                       std::map<std::string, std::string> const& metadata = {});
 
