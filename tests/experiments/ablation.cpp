@@ -363,6 +363,24 @@ TEST_SUITE("ablation") {
     CHECK(summary["warnings"].dump().find("wild: no point of the tuning grid trains it to its end") != std::string::npos);
   }
 
+  TEST_CASE("a trial's cost that is missing or no number is left out, and stops nothing") {
+    Bench const bench;
+    CHECK(bench.run({"--quiet"}).code == 0);
+    auto const folders = bench.summary()["arms"][0]["folders"];
+    auto summary = nlohmann::json::parse(test::get(bench.small / folders[0].get<std::string>() / "summary.json"));
+    summary["time.tokens_per_second"] = nullptr;  // as infinity was once written
+    summary.erase("memory.peak");
+    for (auto const& folder : folders) test::put(bench.small / folder.get<std::string>() / "summary.json", summary.dump());
+    auto const outcome = bench.run();
+    INFO(outcome.errors);
+    CHECK(outcome.code == 0);
+    auto const arms = bench.summary()["arms"];
+    CHECK(!arms[0].contains("time.tokens_per_second"));
+    CHECK(!arms[0].contains("memory.peak"));
+    CHECK(arms[0]["time.seconds"].is_number());
+    CHECK(arms[1]["time.tokens_per_second"].get<double>() > 0);
+  }
+
   TEST_CASE("a plan counts, measures and warns, and trains nothing") {
     Bench const bench;
     auto arguments = bench.command();
