@@ -63,6 +63,9 @@ class Pool {
       auto const started = workers_.size() + 1;
       stop();
       throw Error(fmt::format("{} threads cannot be started, only {}: {} (--threads asks for fewer)", threads, started, error.what()));
+    } catch (...) {
+      stop();
+      throw;
     }
   }
   ~Pool() { stop(); }

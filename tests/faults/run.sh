@@ -34,18 +34,22 @@ tune: {grid: {train.optimizer.lr: [0.1, 0.01]}, seeds: 1}
 seeds: 1
 END
 
-# run_heed FOLDER FILE [ARGUMENTS]: the command whose calls fail. Nothing is drawn: gnuplot is not heed's code, and takes long.
+# run_heed FOLDER FILE [ARGUMENTS]: the command whose calls fail; variable `fault` says which. Nothing is drawn: gnuplot is not heed's
+# code, and takes long.
 run_heed() {
-  env PATH=/nonexistent OMP_NUM_THREADS=1 "$heed" run "$work/$2" --output "$1" --threads 1 --quiet "${@:3}"
+  local environment=(PATH=/nonexistent OMP_NUM_THREADS=1)
+  if [[ ${fault-} ]]; then environment+=("HEED_FAULT=$fault" "HEED_FAULT_COUNT=$1/.count" "LD_PRELOAD=$shim"); fi
+  timeout -k 1 20 env "${environment[@]}" "$heed" run "$work/$2" --output "$1" --threads 1 "${@:3}" > /dev/null
 }
 
-# Every row that a folder holds, without what may differ between equal runs.
+# What came out, without what may differ between equal runs: the rows of a run, the table of an ablation (whose folder may hold trials
+# besides, of a choice that was made while a tuning trial had failed).
 rows() {
-  local file
-  (cd "$1" && find . -name metrics.jsonl | sort | while read -r file; do
-    echo "$file"
-    sed -E 's/,?"(time|memory)\.[^"]*":("[^"]*"|[^,}]*)//g' "$file"
-  done)
+  if [[ -e $1/ablation ]]; then
+    grep -vE ',(time|memory)\.' "$1/ablation/results.csv"
+  else
+    sed -E 's/,?"(time|memory)\.[^"]*":("[^"]*"|[^,}]*)//g' "$1/run/metrics.jsonl"
+  fi
 }
 
 # try SCENARIO CALL K ERROR: one fault. Prints "survived", "none" (the program makes fewer such calls) or what is wrong.
@@ -54,10 +58,7 @@ try() {
   local file=${scenario#* }
   folder=$(mktemp -d "$work/try-XXXXXX")
   cp -rp "$work/${scenario// /-}/." "$folder"
-  (
-    export HEED_FAULT=$call:$k:$error HEED_FAULT_COUNT=$folder/.count LD_PRELOAD=$shim
-    exec timeout -k 1 20 env PATH=/nonexistent OMP_NUM_THREADS=1 "$heed" run "$work/$file" --output "$folder" --threads 1 --quiet
-  ) > /dev/null 2> "$folder/.said" || code=$?
+  fault=$call:$k:$error run_heed "$folder" "$file" 2> "$folder/.said" || code=$?
   local made
   made=$(od -An -td8 "$folder/.count" 2> /dev/null | tr -d ' ' || true)
   if ((${made:-0} < k)); then
@@ -65,7 +66,7 @@ try() {
     rm -rf "$folder"
     return
   fi
-  said=$(grep -v 'is not installed' "$folder/.said" | head -c 300 | tr '\n' '|' || true)
+  said=$(grep -vE 'is not installed|^step |^$' "$folder/.said" | head -c 300 | tr '\n' '|' || true)
   local what="$scenario: $call $k $error: exit $code"
   case $code in
     0) ;;
@@ -85,7 +86,7 @@ try() {
     echo "$what: other results: $said"
   fi
   code=0
-  said=$(run_heed "$folder" "$file" 2>&1) || code=$?
+  said=$(run_heed "$folder" "$file" 2>&1 || exit $?) || code=$?
   if ((code != 0)); then
     echo "$what: the next call ends with $code: $(head -c 300 <<< "$said")"
   elif ! diff -q <(rows "$folder") "$work/${file%.yaml}.rows" > /dev/null; then
@@ -119,13 +120,14 @@ done
 cases() {
   local scenario call error count k step
   for scenario in "${scenarios[@]}"; do
-    for call in open:EACCES read:EIO write:ENOSPC fsync:EIO rename:EIO mmap:ENOMEM ftruncate:EIO flock:EIO unlink:EIO mkdir:ENOSPC fork:ENOMEM malloc:ENOMEM; do
+    for call in open:EACCES read:EIO write:ENOSPC fsync:EIO rename:EIO mmap:ENOMEM ftruncate:EIO flock:EIO unlink:EIO mkdir:ENOSPC \
+      fork:ENOMEM malloc:ENOMEM; do
       error=${call#*:} call=${call%:*}
       if [[ $quick && $call == malloc ]]; then continue; fi
-      rm -rf "$work/counting" "$work/count"
+      rm -rf "$work/counting"
       cp -rp "$work/${scenario// /-}" "$work/counting"
-      HEED_FAULT=$call:0 HEED_FAULT_COUNT=$work/count LD_PRELOAD=$shim run_heed "$work/counting" "${scenario#* }" 2> /dev/null || true
-      count=$(od -An -td8 "$work/count" | tr -d ' ')
+      fault=$call:0 run_heed "$work/counting" "${scenario#* }" 2> /dev/null
+      count=$(od -An -td8 "$work/counting/.count" | tr -d ' ')
       step=1
       if [[ $call == malloc ]]; then step=$((count / 200 + 1)); fi
       for ((k = 1; k <= count; k += step)); do printf '%s\0%s\0%s\0%s\0' "$scenario" "$call" "$k" "$error"; done
