@@ -3,6 +3,7 @@
 #include <array>
 #include <vector>
 
+#include <openssl/crypto.h>
 #include <openssl/evp.h>
 
 #include "autograd/error.hpp"
@@ -20,7 +21,10 @@ void expect(int status) {
 
 void Sha256::Deleter::operator()(evp_md_ctx_st* context) const { EVP_MD_CTX_free(context); }
 
-Sha256::Sha256() : context_(EVP_MD_CTX_new()) { expect(EVP_DigestInit_ex(context_.get(), EVP_sha256(), nullptr)); }
+Sha256::Sha256() : context_(EVP_MD_CTX_new()) {
+  expect(OSSL_LIB_CTX_get0_global_default() != nullptr ? 1 : 0);  // it does not look itself, and crashes where memory was short
+  expect(EVP_DigestInit_ex(context_.get(), EVP_sha256(), nullptr));
+}
 
 void Sha256::update(std::span<std::byte const> bytes) { expect(EVP_DigestUpdate(context_.get(), bytes.data(), bytes.size())); }
 
