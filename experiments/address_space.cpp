@@ -33,7 +33,7 @@ void write_to(int descriptor, std::string const& text) {
   if (::write(descriptor, text.data(), text.size()) < 0) ::_exit(1);
 }
 
-void stop_without_room(int count, char** arguments, char** environment) {
+[[maybe_unused]] void stop_without_room(int count, char** arguments, char** environment) {
   // Measured: 190 MB beyond the libraries themselves with one thread, 131 MB with each further one. Some more, for a few tensors.
   long const threads = library_threads(environment), megabytes = 80 + 132 * threads;
   auto const bytes = static_cast<std::size_t>(megabytes) << 20;

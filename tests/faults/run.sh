@@ -66,7 +66,7 @@ try() {
     rm -rf "$folder"
     return
   fi
-  said=$(grep -vE 'is not installed| s\)$' "$folder/.said" | head -c 300 | tr '\n' '|' || true)
+  said=$(grep -vE 'is not installed|^step | s\)$' "$folder/.said" | head -c 300 | tr '\n' '|' || true)
   local what="$scenario: $call $k $error: exit $code"
   case $code in
     0) ;;
