@@ -11,9 +11,13 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <system_error>
 #include <thread>
 #include <vector>
 
+#include <fmt/format.h>
+
+#include "autograd/error.hpp"
 #include "autograd/processor.hpp"
 #include "autograd/products.hpp"
 
@@ -53,15 +57,22 @@ void wait_until(Condition const& holds) {
 class Pool {
  public:
   explicit Pool(int threads) : threads_(threads) {
-    for (int i = 1; i < threads; ++i) workers_.emplace_back([this, i] { work(i); });
+    try {
+      for (int i = 1; i < threads; ++i) workers_.emplace_back([this, i] { work(i); });
+    } catch (std::system_error const& error) {
+      auto const started = workers_.size() + 1;
+      stop();
+      throw Error(fmt::format("{} threads cannot be started, only {}: {} (--threads asks for fewer)", threads, started, error.what()));
+    } catch (...) {
+      stop();
+      throw;
+    }
   }
-  ~Pool() {
-    stopping_ = true;
-    announce();
-    for (std::thread& worker : workers_) worker.join();
-  }
+  ~Pool() { stop(); }
   Pool(Pool const&) = delete;
   Pool& operator=(Pool const&) = delete;
+
+  int threads() const { return threads_; }
 
   void run(std::int64_t sweeps, std::int64_t n, std::int64_t piece, detail::Run body, void const* context) {
     job_ = {sweeps, n, piece, body, context};
@@ -81,6 +92,12 @@ class Pool {
     detail::Run body;
     void const* context;
   };
+
+  void stop() {
+    stopping_ = true;
+    announce();
+    for (std::thread& worker : workers_) worker.join();
+  }
 
   void announce() {
     generation_.fetch_add(1);
@@ -153,8 +170,13 @@ std::unique_ptr<Pool> pool;
 }  // namespace
 
 void set_threads(int count) {
-  configured = std::max(1, count);
-  pool = configured > 1 ? std::make_unique<Pool>(configured) : nullptr;
+  count = std::max(1, count);
+  if (count > 1 && (!pool || pool->threads() != count)) {  // with one thread it rests: going back to it cannot fail
+    pool.reset();
+    configured = 1;
+    pool = std::make_unique<Pool>(count);
+  }
+  configured = count;
   detail::keep_libraries_single_threaded();
 }
 

@@ -5,7 +5,8 @@
 namespace heed {
 
 /// How many threads the engine's one pool uses, all cores unless set (`--threads`). The matrix library underneath runs
-/// single-threaded: splitting products by rows in this pool beats its own threading on the shapes of attention.
+/// single-threaded: splitting products by rows in this pool beats its own threading on the shapes of attention. Throws Error if
+/// the system refuses that many.
 void set_threads(int count);
 int threads();
 

@@ -4,6 +4,7 @@
 
 #include "autograd/processor.hpp"
 
+#include <cstring>
 #include <fstream>
 
 #include <unistd.h>
@@ -87,6 +88,23 @@ bool processor_is_intel() {
 #endif
 }
 
+#if defined(__x86_64__)
+
+std::string processor_name() {  // asked of the processor: a file may be unreadable for a moment, and a run's name of it must not change
+  constexpr unsigned first = 0x80000002, last = 0x80000004;
+  char name[48] = "";
+  for (unsigned leaf = first; leaf <= last; ++leaf) {
+    unsigned words[4] = {0, 0, 0, 0};
+    if (__get_cpuid(leaf, &words[0], &words[1], &words[2], &words[3]) == 0) return "";
+    std::memcpy(name + (leaf - first) * sizeof words, words, sizeof words);
+  }
+  std::string const text(name, ::strnlen(name, sizeof name));
+  auto const begin = text.find_first_not_of(' ');
+  return begin == std::string::npos ? "" : text.substr(begin, text.find_last_not_of(' ') + 1 - begin);
+}
+
+#else
+
 std::string processor_name() {
   std::ifstream lines("/proc/cpuinfo");
   for (std::string line; std::getline(lines, line);) {
@@ -96,5 +114,7 @@ std::string processor_name() {
   }
   return "";
 }
+
+#endif
 
 }  // namespace heed

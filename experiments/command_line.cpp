@@ -255,12 +255,16 @@ void add_commands(CLI::App& app, CommandLine& line) {
   list.footer("examples:\n  heed list attention\n  heed list models gpt\n  heed list keys | less");
 }
 
+}  // namespace
+
 std::string version() {
   auto const& info = build_info();
   auto const revision =
       info.revision.empty() ? "unknown revision" : "revision " + info.revision.substr(0, 12) + (info.dirty ? ", modified" : "");
   return fmt::format("heed 0.1 ({}; {}, {})\n", revision, info.compiler, info.build_type);
 }
+
+namespace {
 
 /// What nothing took: a misspelt command or option, or one argument too many.
 [[noreturn]] void refuse_extra(CLI::App const& app, CLI::App const* command, std::string const& argument) {

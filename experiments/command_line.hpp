@@ -29,6 +29,9 @@ struct CommandLine {
   std::optional<std::int64_t> threads;
 };
 
+/// The line that --version prints.
+std::string version();
+
 /// Reads the arguments after the program's name. Throws ConfigError that names the argument, and the nearest command or option for one
 /// that does not exist.
 CommandLine parse_command_line(std::vector<std::string> arguments);

@@ -4,7 +4,7 @@
 #include <cerrno>
 #include <cmath>
 #include <cstring>
-#include <fstream>
+#include <sstream>
 
 #include <fcntl.h>
 #include <fmt/format.h>
@@ -12,6 +12,7 @@
 
 #include "autograd/error.hpp"
 #include "nn/atomic_file.hpp"
+#include "nn/input_file.hpp"
 
 namespace heed {
 
@@ -64,21 +65,17 @@ void MetricsTable::rewrite() {
   std::vector<Row> rows;
   std::vector<std::string> head{"step"};
   columns_.clear();
-  std::ifstream file(jsonl_);
+  std::istringstream file(read_if_there(jsonl_).value_or(""));
   for (std::string text; std::getline(file, text);) {
     rows.push_back(parse_row(text, fmt::format("{}:{}", jsonl_.string(), rows.size() + 1)));
     for (auto const& [name, value] : rows.back().values) {
       if (columns_.emplace(name, columns_.size()).second) head.push_back(name);
     }
   }
-  try {
-    AtomicFile table(csv_);
-    table.write(csv_line(head));
-    for (Row const& row : rows) table.write(line(row));
-    table.commit();
-  } catch (FileError const& error) {
-    throw Error(error.what());
-  }
+  AtomicFile table(csv_);
+  table.write(csv_line(head));
+  for (Row const& row : rows) table.write(line(row));
+  table.commit();
   if (descriptor_ >= 0) ::close(descriptor_);
   descriptor_ = ::open(csv_.c_str(), O_WRONLY | O_APPEND | O_CLOEXEC);
   if (descriptor_ < 0) fail();

@@ -20,7 +20,7 @@ std::string csv_line(std::vector<std::string> const& fields);
 /// column then: the file is written anew from metrics.jsonl, whole or not at all. Every other row is appended.
 class MetricsTable {
  public:
-  /// The table of the rows that metrics.jsonl holds. Throws Error if it cannot be written.
+  /// The table of the rows that metrics.jsonl holds. Throws FileError if they cannot be read, Error if it cannot be written.
   explicit MetricsTable(std::filesystem::path jsonl);
   ~MetricsTable();
   MetricsTable(MetricsTable const&) = delete;

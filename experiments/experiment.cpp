@@ -107,7 +107,7 @@ LoadedExperiment load_experiment(fs::path const& file, std::vector<std::string> 
 Document load_kept(fs::path const& folder) {
   fs::path const file = folder / "config.yaml";
   std::error_code missing;
-  if (fs::is_other(file, missing)) throw FileError(fmt::format("{}: cannot be read: it is no regular file", file.string()));
+  if (fs::is_other(file, missing)) throw FileError(fmt::format("{}: cannot be read: not a regular file", file.string()));
   return load(file);
 }
 

@@ -2,6 +2,7 @@
 
 #include <cerrno>
 #include <cstring>
+#include <thread>
 #include <utility>
 
 #include <fcntl.h>
@@ -28,13 +29,14 @@ bool is_named(int descriptor, fs::path const& path) {
   return ::fstat(descriptor, &open) == 0 && ::stat(path.c_str(), &named) == 0 && open.st_dev == named.st_dev && open.st_ino == named.st_ino;
 }
 
+/// flock(), again after signals.
 int locked(int descriptor, int operation) {
   int result = ::flock(descriptor, operation);
   while (result != 0 && errno == EINTR) result = ::flock(descriptor, operation);
   return result;
 }
 
-/// A descriptor of the locked file; −1 if LOCK_NB is asked for and another process holds it.
+/// A descriptor of the locked file; −1 if another process holds it.
 int acquired(fs::path const& folder, std::string const& name, int operation) {
   auto const path = folder / name;
   while (true) {
@@ -43,7 +45,7 @@ int acquired(fs::path const& folder, std::string const& name, int operation) {
     if (error) throw Error(fmt::format("{}: {}", folder.string(), error.message()));
     int const descriptor = ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644);
     if (descriptor < 0) throw Error(fmt::format("{}: {}", path.string(), std::strerror(errno)));
-    if (locked(descriptor, operation) != 0) {
+    if (locked(descriptor, operation | LOCK_NB) != 0) {
       int const reason = errno;
       ::close(descriptor);
       if (reason == EWOULDBLOCK) return -1;
@@ -56,17 +58,25 @@ int acquired(fs::path const& folder, std::string const& name, int operation) {
 
 }  // namespace
 
-FolderLock::FolderLock(fs::path const& folder) : descriptor_(acquired(folder, ".lock", LOCK_EX | LOCK_NB)) {
+FolderLock::FolderLock(fs::path const& folder) : descriptor_(acquired(folder, ".lock", LOCK_EX)) {
   if (descriptor_ < 0) throw at_work(folder);
 }
 
 std::optional<FolderLock> FolderLock::attempt(fs::path const& folder, std::string const& name, Mode mode) {
-  int const descriptor = acquired(folder, name, (mode == Mode::shared ? LOCK_SH : LOCK_EX) | LOCK_NB);
+  int const descriptor = acquired(folder, name, mode == Mode::shared ? LOCK_SH : LOCK_EX);
   if (descriptor < 0) return std::nullopt;
   return FolderLock(descriptor);
 }
 
-FolderLock FolderLock::wait(fs::path const& folder, std::string const& name) { return FolderLock(acquired(folder, name, LOCK_EX)); }
+std::optional<FolderLock> FolderLock::wait(fs::path const& folder, std::string const& name, std::chrono::milliseconds limit) {
+  auto const end = std::chrono::steady_clock::now() + limit;
+  auto lock = attempt(folder, name);
+  while (!lock && std::chrono::steady_clock::now() < end) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+    lock = attempt(folder, name);
+  }
+  return lock;
+}
 
 FolderLock::FolderLock(FolderLock&& other) noexcept : descriptor_(std::exchange(other.descriptor_, -1)) {}
 
@@ -86,8 +96,9 @@ void FolderLock::share() {
 void put_aside(fs::path const& folder) {
   if (!fs::exists(folder)) return;
   FolderLock const held(folder);
-  for (auto const& entry : fs::directory_iterator(folder)) {  // an ablation's trials outlive it while they save a checkpoint
-    if (fs::exists(entry.path() / ".lock") && !FolderLock::attempt(entry.path())) throw at_work(entry.path());
+  for (auto const& entry : fs::recursive_directory_iterator(folder)) {  // an ablation's trials outlive it while they save a checkpoint
+    if (entry.path().filename() == ".lock" && entry.path().parent_path() != folder && !FolderLock::attempt(entry.path().parent_path()))
+      throw at_work(entry.path().parent_path());
   }
   for (int i = 1;; ++i) {
     fs::path const target = fmt::format("{}.old-{}", folder.string(), i);

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <chrono>
 #include <filesystem>
 #include <optional>
 #include <string>
@@ -16,8 +17,8 @@ class FolderLock {
   explicit FolderLock(std::filesystem::path const& folder);
   /// The same; nothing if another process is at work there. `name`: of the file in it that is locked.
   static std::optional<FolderLock> attempt(std::filesystem::path const& folder, std::string const& name = ".lock", Mode mode = Mode::alone);
-  /// The same; waits while another process holds it.
-  static FolderLock wait(std::filesystem::path const& folder, std::string const& name);
+  /// The same; waits while another process holds it, but not longer than `limit`: then nothing.
+  static std::optional<FolderLock> wait(std::filesystem::path const& folder, std::string const& name, std::chrono::milliseconds limit);
 
   FolderLock(FolderLock&& other) noexcept;
   FolderLock& operator=(FolderLock&& other) noexcept;
@@ -35,7 +36,8 @@ class FolderLock {
   int descriptor_;
 };
 
-/// Renames a folder to NAME.old-1, NAME.old-2, … Throws FolderError while another process is at work in it, or in a folder inside it.
+/// Renames a folder to NAME.old-1, NAME.old-2, … Throws FolderError while another process is at work in it, or in a folder
+/// anywhere inside it.
 void put_aside(std::filesystem::path const& folder);
 
 }  // namespace heed

@@ -23,7 +23,8 @@ struct InspectOptions {
 
 /// Attention weights of a trained model for a text: a table for every layer and head on `out`, and an .npz file with `tokens` (int64 [n]),
 /// `labels` (texts [n]) and `layer0.weights`, `layer1.weights`, … [H, n, m]. Throws ConfigError for a text that the model cannot read and
-/// if there is no such run, FileError for a damaged run or a file that cannot be written.
+/// if there is no such run, FileError for a damaged run, Error for a file that cannot be
+/// written.
 Exit inspect(InspectOptions const& options, std::ostream& out);
 
 /// A token as something that can be seen: its text, with blanks and ends of lines as signs and bytes that are no character as \xE2; the

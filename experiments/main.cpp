@@ -1,7 +1,9 @@
 #include <cerrno>
 #include <csignal>
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
+#include <exception>
 #include <iostream>
 
 #include <fmt/format.h>
@@ -58,11 +60,21 @@ Exit answered(int count, char** arguments) {
   return fail(Exit::other, fmt::format("standard output: {}", errno != 0 ? std::strerror(errno) : "cannot be written"));
 }
 
+/// The last resort, where nothing can be thrown on: some of the standard library's functions that promise not to throw allocate.
+[[noreturn]] void end_of_all() {
+  auto const code = guarded([]() -> Exit {
+    if (auto const failure = std::current_exception()) std::rethrow_exception(failure);
+    throw Error("ended by the C++ library, without an exception");
+  });
+  std::_Exit(static_cast<int>(code));
+}
+
 }  // namespace
 
 }  // namespace heed
 
 int main(int count, char** arguments) {
   std::signal(SIGPIPE, SIG_DFL);  // a reader that has seen enough ends the program quietly, even if the parent ignored the signal
+  std::set_terminate(heed::end_of_all);
   return static_cast<int>(heed::guarded([&] { return heed::answered(count, arguments); }));
 }

@@ -11,9 +11,9 @@
 
 #include "autograd/error.hpp"
 #include "experiments/data/tokenizer.hpp"
-#include "experiments/result_file.hpp"
 #include "experiments/utf8.hpp"
 #include "nn/atomic_file.hpp"
+#include "nn/input_file.hpp"
 
 namespace heed {
 
@@ -153,7 +153,7 @@ std::vector<std::string> NpyArray::texts() const {
 }
 
 std::map<std::string, NpyArray> read_npz(std::filesystem::path const& path) {
-  std::string const content = read_result(path), name = path.string();
+  std::string const content = read_file(path), name = path.string();
   Bytes const bytes(content, name);
   constexpr std::uint64_t end_size = 22;
   if (bytes.size() < end_size || bytes.at(bytes.size() - end_size, 4) != "PK\x05\x06") bytes.refuse("is no .npz file, or is cut off");

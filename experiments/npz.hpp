@@ -26,7 +26,7 @@ struct NpyArray {
 };
 
 /// Writes arrays as numpy.savez does: a zip archive, not compressed, of one NAME.npy each; `numpy.load(path)["NAME"]` reads them. The file
-/// appears whole or not at all. Throws FileError, also beyond the 4 GB of a plain zip.
+/// appears whole or not at all. Throws Error, also beyond the 4 GB of a plain zip.
 void write_npz(std::filesystem::path const& path, std::vector<NpyArray> const& arrays);
 
 /// The arrays of an .npz file that is not compressed, by name. Throws FileError if it is damaged or no such file.

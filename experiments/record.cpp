@@ -3,7 +3,9 @@
 #include <cerrno>
 #include <cmath>
 #include <cstring>
+#include <fstream>
 #include <limits>
+#include <sstream>
 
 #include <fcntl.h>
 #include <fmt/format.h>
@@ -15,6 +17,7 @@
 #include "autograd/processor.hpp"
 #include "autograd/products.hpp"
 #include "experiments/build_info.hpp"
+#include "nn/input_file.hpp"
 #include "nn/json.hpp"
 
 namespace heed {
@@ -51,7 +54,7 @@ Row parse_row(std::string_view line, std::string const& place) {
 }
 
 Metrics::Metrics(std::filesystem::path path, std::int64_t step) : path_(std::move(path)) {
-  descriptor_ = ::open(path_.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644);
+  descriptor_ = ::open(path_.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NONBLOCK, 0644);  // a pipe is refused, not waited for
   if (descriptor_ < 0) fail();
   try {
     std::int64_t const length = keep_before(step);
@@ -64,7 +67,7 @@ Metrics::Metrics(std::filesystem::path path, std::int64_t step) : path_(std::mov
 
 /// Where the rows before `step` end: the length that the file is cut to.
 std::int64_t Metrics::keep_before(std::int64_t step) {
-  std::ifstream file(path_, std::ios::binary);
+  std::istringstream file(read_file(path_));  // all of it, or the file stays as it is
   std::int64_t length = 0;
   std::int64_t line_number = 0;
   for (std::string line; std::getline(file, line);) {

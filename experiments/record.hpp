@@ -33,7 +33,8 @@ double number_of(nlohmann::ordered_json const& value);
 class Metrics {
  public:
   /// Opens the file to append, keeping the rows before `step`: what a run that was cut off wrote after its checkpoint is dropped, and
-  /// so is a torn last line. Throws FileError if a row in its middle is not one, Error if the file cannot be written.
+  /// so is a torn last line. Throws FileError if the file cannot be read or a row in its middle is not one, and leaves it as it is; Error
+  /// if it cannot be written.
   Metrics(std::filesystem::path path, std::int64_t step);
   ~Metrics();
   Metrics(Metrics const&) = delete;

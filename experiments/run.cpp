@@ -23,6 +23,7 @@
 #include "experiments/study/study.hpp"
 #include "experiments/train.hpp"
 #include "nn/atomic_file.hpp"
+#include "nn/input_file.hpp"
 #include "nn/json.hpp"
 
 namespace heed {
@@ -37,6 +38,9 @@ DeclaredMetric const memory_declared{{"memory.peak", "B", Better::lower, "the mo
 
 using Clock = std::chrono::steady_clock;
 double seconds_since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
+
+/// Tokens per second; 0 where no time has passed.
+double rate(std::int64_t tokens, double seconds) { return seconds > 0 ? static_cast<double>(tokens) / seconds : 0; }
 
 /// Whether a run of `steps` steps may go on to `more`.
 bool may_grow(std::string const& steps, std::int64_t more) {
@@ -56,6 +60,8 @@ class RunFolder {
   /// Throws FolderError, naming the keys that differ, if the folder holds another configuration; only train.steps may have grown.
   void compare(Experiment& settings) const {
     fs::path const file = path_ / "config.yaml";
+    if (fs::exists(file) && !fs::is_regular_file(file))
+      throw FolderError(fmt::format("{}: is not a regular file (--fresh puts the folder aside)", file.string()));
     if (!fs::exists(file)) {
       if (has_checkpoint(path_))
         throw FolderError(fmt::format("{}: holds a checkpoint but not its config.yaml (--fresh puts it aside)", path_.string()));
@@ -79,11 +85,7 @@ class RunFolder {
 
   /// Writes the resolved configuration; a summary of fewer steps is no longer true. Throws Error if the disk is full.
   void claim(Experiment& settings) const {
-    try {
-      write_atomically(path_ / "config.yaml", emit(settings));
-    } catch (FileError const& error) {
-      throw Error(error.what());
-    }
+    write_atomically(path_ / "config.yaml", emit(settings));
     std::error_code ignored;
     fs::remove(path_ / "summary.json", ignored);
   }
@@ -161,15 +163,14 @@ class Session {
     trainer_.train_step(row);
     double const seconds = seconds_since(start);
     if (probed) prober_.read_gradients(row);
-    double const rate = static_cast<double>(trainer_.tokens_per_step()) / seconds;
     double const loss = value_of(row, "loss");
     if (measured || row.step % settings_.train.log.every == 0) {
       row.set("time.seconds", seconds_since(began));
-      row.set("time.tokens_per_second", rate);
+      row.set("time.tokens_per_second", rate(trainer_.tokens_per_step(), seconds));
       row.set("memory.peak", static_cast<double>(memory_use().peak));
       record(row);
     }
-    double const mean_rate = static_cast<double>(trainer_.tokens_per_step() * (trainer_.step() - first)) / seconds_since(began);
+    double const mean_rate = rate(trainer_.tokens_per_step() * (trainer_.step() - first), seconds_since(began));
     progress_.update(trainer_.step(), fmt::format("loss {:.4f}  {:.0f} tokens/s", loss, mean_rate));
   }
 
@@ -214,7 +215,7 @@ class Session {
     auto const yardsticks = trainer_.data().yardsticks();
     for (auto const& [name, loss] : yardsticks) summary["yardsticks"][name] = loss;
     summary["time.seconds"] = seconds;
-    summary["time.tokens_per_second"] = steps > 0 ? static_cast<double>(trainer_.tokens_per_step() * steps) / seconds : 0;
+    summary["time.tokens_per_second"] = number(rate(trainer_.tokens_per_step() * steps, seconds));
     summary["memory.peak"] = memory_use().peak;
     summary["data"] = trainer_.data().describe();
     summary["environment"] = environment();

@@ -19,6 +19,7 @@
 #include <yaml-cpp/exceptions.h>
 #include <yaml-cpp/parser.h>
 
+#include "autograd/error.hpp"
 #include "experiments/nearest.hpp"
 #include "experiments/utf8.hpp"
 
@@ -332,7 +333,7 @@ Yaml load_yaml(std::string const& path) {
     file.read(text.data() + known, static_cast<std::streamsize>(text.size() - known));
     text.resize(known + static_cast<std::size_t>(file.gcount()));
   } while (file && text.size() <= most_bytes);
-  if (!file.is_open() || file.bad()) throw ConfigError(path + ": cannot be read: " + std::strerror(errno));
+  if (!file.is_open() || file.bad()) throw FileError(path + ": cannot be read: " + std::strerror(errno));
   if (text.size() > most_bytes) throw ConfigError(path + ": larger than 16 MB; that is no configuration");
   return parse_yaml(text, path);
 }

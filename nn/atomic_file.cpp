@@ -30,6 +30,14 @@ bool is_named(int descriptor, std::filesystem::path const& path) {
          open.st_ino == named.st_ino;
 }
 
+// Where a link leads to, which need not exist.
+std::filesystem::path led_to(std::filesystem::path path) {
+  constexpr int most = 40;  // as Linux follows
+  std::error_code none;
+  for (int i = 0; i < most && std::filesystem::is_symlink(path, none); ++i) path = path.parent_path() / std::filesystem::read_symlink(path);
+  return path;
+}
+
 // A rename is on the disk when its folder is. Returns an errno, 0 if all is well; some file systems cannot flush folders (EINVAL).
 int flush_folder(std::filesystem::path const& folder) {
   int const descriptor = retried([&] { return ::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC); });
@@ -41,26 +49,44 @@ int flush_folder(std::filesystem::path const& folder) {
 
 }  // namespace
 
-AtomicFile::AtomicFile(std::filesystem::path target)
-    : target_(std::move(target)), part_(target_.parent_path() / ("." + target_.filename().string() + ".part")) {
-  for (int attempt = 0; descriptor_ < 0; ++attempt) {
+AtomicFile::AtomicFile(std::filesystem::path target) : target_(std::move(target)) {
+  struct stat status;
+  bool const exists = ::stat(target_.c_str(), &status) == 0;
+  if (exists && S_ISDIR(status.st_mode)) fail(EISDIR);
+  if (exists && !S_ISREG(status.st_mode)) {
+    open_device();
+    return;
+  }
+  target_ = led_to(target_);
+  auto const name = target_.parent_path() / ("." + target_.filename().string() + ".part");
+  part_ = name;
+  for (int attempt = 1, number = 1; descriptor_ < 0; ++attempt) {
     if (attempt == 100) fail(EBUSY);
-    open_part();
+    if (!open_part()) part_ = name.string() + "-" + std::to_string(++number);
   }
 }
 
-// Opens, locks and empties the part; leaves the descriptor at -1 if the part was taken away meanwhile.
-void AtomicFile::open_part() {
+// O_NONBLOCK: opening a pipe without a reader must not wait for one. Writing to one that is slow to read must.
+void AtomicFile::open_device() {
+  descriptor_ = retried([&] { return ::open(target_.c_str(), O_WRONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY); });
+  if (descriptor_ < 0 && errno == ENXIO) throw Error(target_.string() + ": cannot be written: a pipe or device that nobody reads");
+  if (descriptor_ < 0 || ::fcntl(descriptor_, F_SETFL, 0) != 0) fail(errno);
+}
+
+// Opens, locks and empties the part; leaves the descriptor at -1 if the part was taken away meanwhile. False if another process is
+// writing it.
+bool AtomicFile::open_part() {
   descriptor_ = retried([&] { return ::open(part_.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0666); });
   if (descriptor_ < 0) fail(errno);
   if (retried([&] { return ::flock(descriptor_, LOCK_EX | LOCK_NB); }) != 0 && errno == EWOULDBLOCK) {
-    ::close(std::exchange(descriptor_, -1));  // without fail(): the part is the other's. (File systems without locks go without.)
-    throw FileError(target_.string() + ": cannot be written: another process is writing it");
+    ::close(std::exchange(descriptor_, -1));  // (File systems without locks go without.)
+    return false;
   }
   if (!is_named(descriptor_, part_))
     ::close(std::exchange(descriptor_, -1));
   else if (retried([&] { return ::ftruncate(descriptor_, 0); }) != 0)
     fail(errno);
+  return true;
 }
 
 AtomicFile::~AtomicFile() { discard(); }
@@ -77,6 +103,10 @@ void AtomicFile::write(std::span<std::byte const> bytes) {
 void AtomicFile::write(std::string_view text) { write(std::as_bytes(std::span(text))); }
 
 void AtomicFile::commit() {
+  if (part_.empty()) {
+    if (::close(std::exchange(descriptor_, -1)) != 0) fail(errno);
+    return;
+  }
   if (retried([&] { return ::fsync(descriptor_); }) != 0) fail(errno);
   if (::rename(part_.c_str(), target_.c_str()) != 0) fail(errno);
   ::close(std::exchange(descriptor_, -1));
@@ -87,13 +117,13 @@ void AtomicFile::commit() {
 // The lock is held until the part is gone, so that it is surely ours.
 void AtomicFile::discard() {
   if (descriptor_ < 0) return;
-  ::unlink(part_.c_str());
+  if (!part_.empty()) ::unlink(part_.c_str());
   ::close(std::exchange(descriptor_, -1));
 }
 
 void AtomicFile::fail(int error) {
   discard();
-  throw FileError(target_.string() + ": cannot be written: " + std::generic_category().message(error));
+  throw Error(target_.string() + ": cannot be written: " + std::generic_category().message(error));
 }
 
 void write_atomically(std::filesystem::path const& path, std::string_view content) {

@@ -23,7 +23,7 @@ struct Checkpoint {
 
 /// Writes a checkpoint as one commit: the state's file first, then the parameters' file, which names that state and its hash, replaces
 /// the old one by rename; older states are removed last. Killed at any moment, the folder holds the old checkpoint or the new one,
-/// whole. Throws FileError (disk full, …), with the old one still in place.
+/// whole. Throws Error (disk full, …), with the old one still in place.
 void save_checkpoint(std::filesystem::path const& folder, Checkpoint const& checkpoint);
 
 /// Reads a folder's checkpoint, with its state unless only the model is wanted. Throws FileError if it is missing or damaged, or

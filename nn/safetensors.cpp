@@ -179,9 +179,9 @@ std::pair<std::size_t, std::size_t> read_offsets(std::string const& where, json 
 }  // namespace
 
 SafetensorsFile::SafetensorsFile(std::filesystem::path path) : file_(std::move(path)) {
-  file_.check_unchanged();
   auto const text = header();
-  data_ = file_.bytes().subspan(prefix_bytes + text.size());
+  data_begin_ = prefix_bytes + text.size();
+  data_size_ = file_.size() - data_begin_;
   auto const description = parse_header(file_.path().string(), text);
   for (auto const& [name, value] : description.items()) name == metadata_key ? add_metadata(value) : add_entry(name, value);
   std::sort(names_.begin(), names_.end(), [&](std::string const& a, std::string const& b) {
@@ -194,18 +194,19 @@ SafetensorsFile::SafetensorsFile(std::filesystem::path path) : file_(std::move(p
 void SafetensorsFile::refuse(std::string const& what) const { fail(path().string(), what); }
 
 // The header's text, its length checked.
-std::string_view SafetensorsFile::header() const {
-  auto const bytes = file_.bytes();
-  if (bytes.empty()) refuse("the file is empty");
-  if (bytes.size() < prefix_bytes)
-    refuse(fmt::format("not a safetensors file: {} bytes, less than the 8 of the header's length", bytes.size()));
+std::string SafetensorsFile::header() const {
+  if (file_.size() == 0) refuse("the file is empty");
+  if (file_.size() < prefix_bytes)
+    refuse(fmt::format("not a safetensors file: {} bytes, less than the 8 of the header's length", file_.size()));
   std::uint64_t length;
-  std::memcpy(&length, bytes.data(), sizeof length);
+  file_.read(0, std::as_writable_bytes(std::span(&length, 1)));
   if (length > greatest_header)
     refuse(fmt::format("not a safetensors file: a header of {} bytes (the format allows {})", length, greatest_header));
-  if (length > bytes.size() - prefix_bytes)
-    refuse(fmt::format("the file is cut short: a header of {} bytes, {} present", length, bytes.size() - prefix_bytes));
-  return {reinterpret_cast<char const*>(bytes.data()) + prefix_bytes, static_cast<std::size_t>(length)};
+  if (length > file_.size() - prefix_bytes)
+    refuse(fmt::format("the file is cut short: a header of {} bytes, {} present", length, file_.size() - prefix_bytes));
+  std::string text(static_cast<std::size_t>(length), '\0');
+  file_.read(prefix_bytes, std::as_writable_bytes(std::span(text)));
+  return text;
 }
 
 void SafetensorsFile::add_metadata(json const& value) {
@@ -241,12 +242,12 @@ void SafetensorsFile::check_layout() const {
     auto const& [type, shape, begin, end] = entry(name);
     if (begin < covered) refuse(fmt::format("tensors {} and {} overlap", shown(*previous), shown(name)));
     if (begin > covered) refuse(fmt::format("tensor {}: data bytes {} to {} before it belong to no tensor", shown(name), covered, begin));
-    if (end > data_.size())
-      refuse(fmt::format("the file is cut short: tensor {} ends at data byte {}, {} present", shown(name), end, data_.size()));
+    if (end > data_size_)
+      refuse(fmt::format("the file is cut short: tensor {} ends at data byte {}, {} present", shown(name), end, data_size_));
     covered = end;
     previous = &name;
   }
-  if (covered < data_.size()) refuse(fmt::format("{} bytes after the last tensor belong to no tensor", data_.size() - covered));
+  if (covered < data_size_) refuse(fmt::format("{} bytes after the last tensor belong to no tensor", data_size_ - covered));
 }
 
 SafetensorsFile::Entry const& SafetensorsFile::entry(std::string_view name) const {
@@ -263,13 +264,13 @@ Tensor SafetensorsFile::tensor(std::string_view name) const {
   auto const& [type, shape, begin, end] = entry(name);
   Tensor result(shape, type->dtype);
   if (begin == end) return result;
-  auto const stored = data_.subspan(begin, end - begin);
-  file_.check_unchanged();
-  if (type->convert)
+  if (type->convert) {
+    std::vector<std::byte> stored(end - begin);
+    file_.read(data_begin_ + begin, stored);
     type->convert(stored.data(), result);
-  else
-    std::memcpy(writable_bytes(result), stored.data(), stored.size());
-  file_.check_unchanged();
+  } else {
+    file_.read(data_begin_ + begin, {static_cast<std::byte*>(writable_bytes(result)), end - begin});
+  }
   if (type->name == "U64")
     for (auto const value : result.data<std::int64_t>())
       if (value < 0) refuse(fmt::format("tensor {}: {} does not fit in int64", shown(name), static_cast<std::uint64_t>(value)));

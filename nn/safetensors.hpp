@@ -13,7 +13,7 @@
 #include <nlohmann/json_fwd.hpp>
 
 #include "autograd/tensor.hpp"
-#include "nn/mapped_file.hpp"
+#include "nn/input_file.hpp"
 
 namespace heed {
 
@@ -50,17 +50,17 @@ class SafetensorsFile {
   struct Entry {
     StoredType const* type;
     Shape shape;
-    std::size_t begin, end;  // within data_
+    std::size_t begin, end;  // within the data
   };
   [[noreturn]] void refuse(std::string const& what) const;
-  std::string_view header() const;
+  std::string header() const;
   void add_metadata(nlohmann::json const& value);
   void add_entry(std::string const& name, nlohmann::json const& value);
   void check_layout() const;
   Entry const& entry(std::string_view name) const;
 
-  MappedFile file_;
-  std::span<std::byte const> data_;  // what follows the header
+  InputFile file_;
+  std::size_t data_begin_ = 0, data_size_ = 0;  // what follows the header
   std::map<std::string, Entry, std::less<>> entries_;
   std::vector<std::string> names_;
   std::map<std::string, std::string> metadata_;
@@ -68,8 +68,8 @@ class SafetensorsFile {
 
 /// Writes tensors and metadata as one safetensors file, atomically (AtomicFile): at any moment the path holds the old file or the new.
 /// Equal arguments give equal bytes. Data begin at a multiple of 8 and 64-bit types come first, otherwise in the order given, so that
-/// every tensor is aligned. Throws Error for names that are repeated, reserved or not UTF-8 and for an undefined tensor; FileError if
-/// the file cannot be written.
+/// every tensor is aligned. Throws Error for names that are repeated, reserved or not UTF-8, for an undefined tensor, and if the file
+/// cannot be written.
 void save_safetensors(std::filesystem::path const& path, std::vector<std::pair<std::string, Tensor>> const& tensors,
                       std::map<std::string, std::string> const& metadata = {});
 

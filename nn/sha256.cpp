@@ -1,11 +1,13 @@
 #include "nn/sha256.hpp"
 
 #include <array>
+#include <vector>
 
+#include <openssl/crypto.h>
 #include <openssl/evp.h>
 
 #include "autograd/error.hpp"
-#include "nn/mapped_file.hpp"
+#include "nn/input_file.hpp"
 
 namespace heed {
 
@@ -19,7 +21,10 @@ void expect(int status) {
 
 void Sha256::Deleter::operator()(evp_md_ctx_st* context) const { EVP_MD_CTX_free(context); }
 
-Sha256::Sha256() : context_(EVP_MD_CTX_new()) { expect(EVP_DigestInit_ex(context_.get(), EVP_sha256(), nullptr)); }
+Sha256::Sha256() : context_(EVP_MD_CTX_new()) {
+  expect(OSSL_LIB_CTX_get0_global_default() != nullptr ? 1 : 0);  // it does not look itself, and crashes where memory was short
+  expect(EVP_DigestInit_ex(context_.get(), EVP_sha256(), nullptr));
+}
 
 void Sha256::update(std::span<std::byte const> bytes) { expect(EVP_DigestUpdate(context_.get(), bytes.data(), bytes.size())); }
 
@@ -43,10 +48,15 @@ std::string sha256(std::span<std::byte const> bytes) {
 }
 
 std::string sha256_of_file(std::filesystem::path const& path) {
-  MappedFile const file(path);
-  auto digest = sha256(file.bytes());
-  file.check_unchanged();
-  return digest;
+  InputFile const file(path);
+  Sha256 hash;
+  std::vector<std::byte> piece(std::min<std::size_t>(file.size(), 1 << 20));
+  for (std::size_t done = 0; done < file.size(); done += piece.size()) {
+    piece.resize(std::min(piece.size(), file.size() - done));
+    file.read(done, piece);
+    hash.update(piece);
+  }
+  return hash.hex();
 }
 
 }  // namespace heed

@@ -2,8 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <fstream>
-#include <iterator>
 
 #include <fmt/format.h>
 
@@ -14,6 +12,7 @@
 #include "experiments/report/report.hpp"
 #include "experiments/signals.hpp"
 #include "nn/atomic_file.hpp"
+#include "nn/input_file.hpp"
 
 namespace heed {
 
@@ -34,6 +33,7 @@ std::vector<std::string> names_of(std::vector<Arm> const& arms) {
 }
 
 constexpr char const* tables_lock = ".lock-tables";  // held by who writes what all processes share
+constexpr std::chrono::seconds patience{5};
 
 /// The file and its base with this call's overrides, as ablation.yaml keeps them.
 std::string written(Ablation const& ablation) {
@@ -46,12 +46,23 @@ std::string written(Ablation const& ablation) {
   return text;
 }
 
+/// Waits until nobody else writes what all processes share, however long that takes: says so after a while, for the other process may
+/// have been stopped.
+FolderLock begin_writing(fs::path const& folder) {
+  auto lock = FolderLock::wait(folder, tables_lock, patience);
+  if (lock) return std::move(*lock);
+  fmt::print(stderr, "{}: waiting for another process, which begins here (and is stopped? `fuser {}` names it)\n", folder.string(),
+             (folder / tables_lock).string());
+  while (!lock) lock = FolderLock::wait(folder, tables_lock, patience);
+  return std::move(*lock);
+}
+
 /// This process's share of the ablation's folder. Whoever comes first writes ablation.yaml, and tries again what failed before; whoever
 /// comes while others are at work joins them. Throws FolderError if they are at work on something else.
 FolderLock join(Ablation const& ablation) {
   fs::path const folder = ablation.folder(), file = folder / "ablation.yaml";
   auto const text = written(ablation);
-  FolderLock const writing = FolderLock::wait(folder, tables_lock);
+  FolderLock const writing = begin_writing(folder);
   if (auto alone = FolderLock::attempt(folder)) {
     write_atomically(file, text);
     forget_failures(folder);
@@ -60,8 +71,7 @@ FolderLock join(Ablation const& ablation) {
   }
   auto shared = FolderLock::attempt(folder, ".lock", FolderLock::Mode::shared);
   if (!shared) throw FolderError(fmt::format("{}: another process is training in this folder", folder.string()));
-  std::ifstream in(file, std::ios::binary);
-  if (std::string(std::istreambuf_iterator<char>(in), {}) != text)
+  if (read_if_there(file) != text)
     throw FolderError(
         fmt::format("{}: another process is at work here, on another version of this ablation (see {}); wait for its end, or "
                     "give another name or --output",
@@ -86,7 +96,8 @@ class Runner {
       }
     }
     bool const whole = work(jobs, ablation_.settings.ablation, names_of(ablation_.arms));
-    FolderLock const writing = FolderLock::wait(ablation_.folder(), tables_lock);
+    // Without the lock after a while: who holds it may have been stopped. All write the same tables, each as a whole.
+    auto const writing = FolderLock::wait(ablation_.folder(), tables_lock, patience);
     auto const page = write_results(ablation_, jobs, tuned_);
     if (!whole) return stopped();
     if (!options_.quiet) fmt::print("{}", page);

@@ -16,7 +16,7 @@ Exit run_ablation(RunOptions const& options);
 Exit check_ablation(RunOptions const& options);
 
 /// `heed plan`: prints the arms, the number of runs, the time that they will take (from a few steps of each arm, measured here) and what
-/// the seeds can show. Trains nothing to the end and writes nothing.
+/// the seeds can show. Trains nothing to the end and writes nothing. Returns done; of an arm that cannot be trained, its exit code.
 Exit plan_ablation(RunOptions const& options);
 
 }  // namespace heed

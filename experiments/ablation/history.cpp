@@ -3,11 +3,13 @@
 #include <algorithm>
 #include <cmath>
 #include <fstream>
+#include <iterator>
+#include <sstream>
 
 #include <fmt/format.h>
 
 #include "experiments/record.hpp"
-#include "experiments/result_file.hpp"
+#include "nn/input_file.hpp"
 
 namespace heed {
 
@@ -15,7 +17,7 @@ namespace fs = std::filesystem;
 
 History read_history(fs::path const& folder) {
   fs::path const path = folder / "metrics.jsonl";
-  auto file = open_result(path);
+  std::istringstream file(read_file(path));
   History history;
   std::int64_t number = 0, last = -1;
   for (std::string line; std::getline(file, line);) {
@@ -45,10 +47,9 @@ std::optional<double> value_of(History const& history, AblationSettings const& s
 }
 
 std::optional<std::int64_t> last_step(fs::path const& folder) {
-  fs::path const path = folder / "metrics.jsonl";
   std::error_code missing;
-  if (!fs::is_regular_file(path, missing)) return std::nullopt;
-  std::ifstream file(path, std::ios::binary | std::ios::ate);
+  if (!fs::is_regular_file(folder / "metrics.jsonl", missing)) return std::nullopt;
+  std::ifstream file(folder / "metrics.jsonl", std::ios::binary | std::ios::ate);
   if (!file) return std::nullopt;
   std::int64_t const size = file.tellg();
   for (std::int64_t window = 16384;; window *= 8) {  // longer than a row, but for rows of many probes

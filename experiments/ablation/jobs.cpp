@@ -52,8 +52,8 @@ class Crew {
     return std::ranges::all_of(jobs_, [](Job const& job) { return job.state == Job::State::done || job.state == Job::State::failed; });
   }
 
-  /// What the folder says of a job's end. False if it says nothing.
-  bool settle(Job& job) {
+  /// What the folder says of a job's end. False if it says nothing. One that cannot be read is a failure of that job alone.
+  bool settle(Job& job) try {
     if (is_finished(job.folder(), job.experiment.settings)) {
       finish(job);
     } else if (auto const failure = failure_of(job.folder())) {
@@ -61,6 +61,9 @@ class Crew {
     } else {
       return false;
     }
+    return true;
+  } catch (FileError const& error) {
+    fail(job, {error.what(), {}});
     return true;
   }
 
@@ -93,11 +96,9 @@ class Crew {
         ++i;
         continue;
       }
-      if (is_finished(job->folder(), job->experiment.settings)) {
-        finish(*job);
-      } else if (*code == static_cast<int>(Exit::interrupted)) {
+      if (*code == static_cast<int>(Exit::interrupted)) {
         job->state = Job::State::waiting;  // saved; for the next call
-      } else {
+      } else if (!settle(*job)) {
         fail(*job, record_failure(job->folder(), *code));
       }
       running_.erase(running_.begin() + static_cast<std::ptrdiff_t>(i));  // and with it the claim

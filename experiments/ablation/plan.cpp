@@ -1,6 +1,7 @@
 #include "experiments/ablation/plan.hpp"
 
 #include <algorithm>
+#include <set>
 #include <span>
 
 #include <fmt/format.h>
@@ -90,6 +91,20 @@ std::vector<std::vector<Assignment>> axes_of(Yaml const& node, std::string const
   return axes;
 }
 
+constexpr double most_arms = 10'000, most_runs = 100'000;
+
+/// Refuses more of something than can be meant, before any of it is made.
+void limit(Place const& place, std::string const& what, double count, double most) {
+  if (count > most) throw ConfigError(place, fmt::format("{} {}; at most {} are allowed", count, what, most));
+}
+
+/// How many combinations of one assignment from each axis there are.
+double combinations(std::vector<std::vector<Assignment>> const& axes) {
+  double count = 1;
+  for (auto const& axis : axes) count *= static_cast<double>(axis.size());
+  return count;
+}
+
 /// Every combination of one assignment from each axis.
 std::vector<std::vector<Assignment>> product(std::vector<std::vector<Assignment>> const& axes) {
   std::vector<std::vector<Assignment>> all{{}};
@@ -135,6 +150,7 @@ bool agrees(Arm const& arm, std::vector<Assignment> const& wanted) {
 
 std::vector<std::int64_t> seeds_of(Yaml const& node, std::string const& key, std::int64_t first) {
   std::vector<std::int64_t> seeds;
+  std::set<std::int64_t> seen;
   if (auto const count = node.kind == Yaml::Kind::scalar ? parse_integer(node.text) : std::nullopt;
       count && *count >= 1 && *count <= 10'000) {
     for (std::int64_t i = 0; i < *count; ++i) seeds.push_back(first + i);
@@ -144,7 +160,7 @@ std::vector<std::int64_t> seeds_of(Yaml const& node, std::string const& key, std
   for (auto const& item : node.items) {
     auto const seed = item.kind == Yaml::Kind::scalar ? parse_integer(item.text) : std::nullopt;
     if (!seed || *seed < 0) refuse(item, key, "seeds, integers ≥ 0");
-    if (std::ranges::find(seeds, *seed) != seeds.end()) throw ConfigError(item.place, fmt::format("{}: {} stands there twice", key, *seed));
+    if (!seen.insert(*seed).second) throw ConfigError(item.place, fmt::format("{}: {} stands there twice", key, *seed));
     seeds.push_back(*seed);
   }
   return seeds;
@@ -155,9 +171,10 @@ std::vector<Arm> arms_of(Document const& file) {
   Yaml const* const vary = value_at(file, "vary");
   Yaml const* const together = value_at(file, "together");
   if (vary != nullptr || together != nullptr) {
-    auto const grid = vary != nullptr ? product(axes_of(*vary, "vary")) : std::vector<std::vector<Assignment>>{{}};
+    auto const axes = vary != nullptr ? axes_of(*vary, "vary") : std::vector<std::vector<Assignment>>{};
     auto const steps = together != nullptr ? zipped(*together) : std::vector<std::vector<Assignment>>{{}};
-    for (auto const& changes : grid) {
+    limit(vary != nullptr ? vary->place : together->place, "arms", combinations(axes) * static_cast<double>(steps.size()), most_arms);
+    for (auto const& changes : product(axes)) {
       for (auto const& more : steps) {
         auto all = changes;
         all.insert(all.end(), more.begin(), more.end());
@@ -181,10 +198,10 @@ std::vector<Arm> arms_of(Document const& file) {
     }
   }
   if (arms.empty()) throw ConfigError(file.root.place, "there is nothing to compare: give vary, together or add");
-  for (std::size_t i = 0; i < arms.size(); ++i) {
-    for (std::size_t k = 0; k < i; ++k) {
-      if (arms[i].name == arms[k].name) throw ConfigError(file.root.place, fmt::format("two arms would both be called '{}'", arms[i].name));
-    }
+  limit(file.root.place, "arms", static_cast<double>(arms.size()), most_arms);
+  std::set<std::string> names;
+  for (auto const& arm : arms) {
+    if (!names.insert(arm.name).second) throw ConfigError(file.root.place, fmt::format("two arms would both be called '{}'", arm.name));
   }
   return arms;
 }
@@ -217,15 +234,18 @@ std::optional<Tuning> tuning_of(Document const& file, std::vector<std::int64_t> 
   auto const* const grid = node->entry("grid");
   if (grid == nullptr) throw ConfigError(node->place, "tune: the key 'grid' is missing: {grid: {train.optimizer.lr: [0.001, 0.003]}}");
   Tuning tuning;
-  for (auto& changes : product(axes_of(grid->value, "tune: grid"))) {
+  auto const axes = axes_of(grid->value, "tune: grid");
+  limit(grid->value.place, "points of the tuning grid", combinations(axes), most_arms);
+  for (auto& changes : product(axes)) {
     auto name = name_of(changes);
     tuning.points.push_back({std::move(name), std::move(changes)});
   }
   std::int64_t const free = 1 + *std::ranges::max_element(seeds);
   auto const* const own = node->entry("seeds");
   tuning.seeds = own != nullptr ? seeds_of(own->value, "tune: seeds", free) : std::vector{free, free + 1};
+  std::set<std::int64_t> const compared(seeds.begin(), seeds.end());
   for (auto const seed : tuning.seeds) {
-    if (std::ranges::find(seeds, seed) != seeds.end())
+    if (compared.contains(seed))
       throw ConfigError(node->place, fmt::format("tune: seed {} is also one of the comparison's; tuning needs seeds of its own", seed));
   }
   return tuning;
@@ -288,6 +308,10 @@ Ablation load_ablation(fs::path const& path, std::vector<std::string> const& ove
   result.seeds = seeds != nullptr ? seeds_of(*seeds, "seeds", 1) : std::vector<std::int64_t>{1, 2, 3, 4, 5, 6};
   result.baseline = baseline_of(file, result.arms);
   result.tuning = tuning_of(file, result.seeds);
+  double const arms = static_cast<double>(result.arms.size());
+  limit(file.root.place, "runs", arms * static_cast<double>(result.seeds.size()), most_runs);
+  if (auto const& tuning = result.tuning)
+    limit(place_of(file, "tune"), "runs to tune", arms * static_cast<double>(tuning->points.size() * tuning->seeds.size()), most_runs);
   result.resolved = emit(file.root);
 
   fs::path const base = fs::absolute(path).parent_path() / result.settings.base;

@@ -53,8 +53,9 @@ Cost measured(LoadedExperiment const& experiment) {
   return cost;
 }
 
-/// The same in a process of its own, as trials are run. Nothing if the arm cannot be trained: the child has said why.
-std::optional<Cost> probe(LoadedExperiment const& experiment, int threads) {
+/// The same in a process of its own, as trials are run. Nothing if the arm cannot be trained: the child has said why, and `exit` is its
+/// code.
+std::optional<Cost> probe(LoadedExperiment const& experiment, int threads, Exit& exit) {
   int ends[2];
   if (::pipe(ends) != 0) throw Error(fmt::format("no pipe can be made: {}", std::strerror(errno)));
   std::fflush(nullptr);
@@ -72,8 +73,11 @@ std::optional<Cost> probe(LoadedExperiment const& experiment, int threads) {
   Cost cost;
   bool const whole = ::read(ends[0], &cost, sizeof cost) == sizeof cost;
   ::close(ends[0]);
-  ::waitpid(child, nullptr, 0);
-  return whole ? std::optional(cost) : std::nullopt;
+  int status = 0;
+  ::waitpid(child, &status, 0);
+  if (whole) return cost;
+  exit = WIFEXITED(status) && WEXITSTATUS(status) != 0 ? static_cast<Exit>(WEXITSTATUS(status)) : Exit::other;
+  return std::nullopt;
 }
 
 /// What so many paired seeds can show.
@@ -98,11 +102,10 @@ Exit plan_ablation(RunOptions const& options) {
   std::vector<std::vector<std::string>> rows{{"arm", "runs", "done", "s/step", "s/run"}};
   double seconds = 0;
   std::size_t runs = 0, done = 0;
-  bool possible = true;
+  Exit exit = Exit::done;
   for (auto const& arm : ablation.arms) {
     auto const trial = trial_of(ablation, arm.name, arm.changes, ablation.seeds.front());
-    auto const cost = probe(trial, static_cast<int>(workers.threads));
-    possible = possible && cost.has_value();
+    auto const cost = probe(trial, static_cast<int>(workers.threads), exit);
     std::size_t finished = 0;
     for (auto const seed : ablation.seeds) {
       auto const each = trial_of(ablation, arm.name, arm.changes, seed);
@@ -122,7 +125,7 @@ Exit plan_ablation(RunOptions const& options) {
              table(rows));
   fmt::print("about {} (measured on this machine just now)\n{}", clock_time(seconds / static_cast<double>(workers.jobs)),
              power_of(ablation.seeds.size()));
-  return possible ? Exit::done : Exit::other;
+  return exit;
 }
 
 }  // namespace heed

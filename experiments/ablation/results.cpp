@@ -4,6 +4,7 @@
 #include <cmath>
 #include <iterator>
 #include <map>
+#include <numeric>
 #include <set>
 
 #include <fmt/format.h>
@@ -18,6 +19,7 @@
 #include "experiments/statistics.hpp"
 #include "experiments/table.hpp"
 #include "nn/atomic_file.hpp"
+#include "nn/input_file.hpp"
 #include "nn/json.hpp"
 
 namespace heed {
@@ -38,14 +40,23 @@ struct ArmResult {
   std::vector<Assignment> changes;
   std::vector<Job const*> jobs;
   BySeed values;
-  std::map<std::string, double> costs;  ///< means of time.* and memory.* over the trials
+  std::map<std::string, std::vector<double>> costs;  ///< time.* and memory.* of the trials that say so
   std::int64_t parameters = 0;
+
+  /// The mean of a cost over the trials; nothing if none says.
+  std::optional<double> cost(std::string const& key) const {
+    auto const found = costs.find(key);
+    if (found == costs.end()) return std::nullopt;
+    auto const& all = found->second;
+    return std::accumulate(all.begin(), all.end(), 0.0) / static_cast<double>(all.size());
+  }
 };
 
-/// A number of a summary; 0 if it has none of this name.
-double figure_in(Json const& summary, char const* name) {
-  auto const found = summary.find(name);
-  return found != summary.end() && found->is_number() ? found->get<double>() : 0;
+/// A finite number of a summary; nothing if there is none.
+std::optional<double> finite(Json const& summary, char const* key) {
+  auto const found = summary.find(key);
+  if (found == summary.end() || !found->is_number() || !std::isfinite(found->get<double>())) return std::nullopt;
+  return found->get<double>();
 }
 
 std::vector<ArmResult> gather(Ablation const& ablation, std::vector<Job> const& jobs) {
@@ -57,11 +68,10 @@ std::vector<ArmResult> gather(Ablation const& ablation, std::vector<Job> const& 
     arm.jobs.push_back(&job);
     if (std::isfinite(*job.value)) arm.values[job.seed] = *job.value;
     auto const summary = read_json(job.folder() / "summary.json");
-    arm.parameters = static_cast<std::int64_t>(figure_in(summary, "parameters"));
-    for (char const* name : {"time.seconds", "time.tokens_per_second", "memory.peak"}) arm.costs[name] += figure_in(summary, name);
-  }
-  for (auto& arm : arms) {
-    for (auto& [name, sum] : arm.costs) sum /= static_cast<double>(arm.jobs.size());
+    if (auto const count = summary.find("parameters"); count != summary.end() && count->is_number_integer()) arm.parameters = *count;
+    for (char const* name : {"time.seconds", "time.tokens_per_second", "memory.peak"}) {
+      if (auto const value = finite(summary, name)) arm.costs[name].push_back(*value);
+    }
   }
   return arms;
 }
@@ -247,9 +257,12 @@ class Summary {
       }
       row.push_back(arm.values.size() == ablation_.seeds.size() ? fmt::format("{}", arm.values.size())
                                                                 : fmt::format("{}/{}", arm.values.size(), ablation_.seeds.size()));
-      row.push_back(fmt::format("{:.1f}", arm.costs.at("time.seconds")));
-      row.push_back(fmt::format("{:.0f}", arm.costs.at("time.tokens_per_second")));
-      row.push_back(fmt::format("{:.1f}", arm.costs.at("memory.peak") * 1e-6));
+      auto const cell = [](std::optional<double> value, double unit, int digits) {
+        return value ? fmt::format("{:.{}f}", *value * unit, digits) : "";
+      };
+      row.push_back(cell(arm.cost("time.seconds"), 1, 1));
+      row.push_back(cell(arm.cost("time.tokens_per_second"), 1, 0));
+      row.push_back(cell(arm.cost("memory.peak"), 1e-6, 1));
       rows.push_back(std::move(row));
     }
     return rows;
@@ -282,7 +295,7 @@ class Summary {
       json["difference"]["verdict"] = name(c->verdict);
       json["difference"]["seeds"] = c->seeds;
     }
-    for (auto const& [name, value] : arm.costs) json[name] = value;
+    for (auto const& [name, values] : arm.costs) json[name] = *arm.cost(name);
     if (i < tuned_.chosen.size() && tuned_.chosen[i]) {
       for (auto const& change : *tuned_.chosen[i]) json["tuned"][change.key] = emit_line(change.value);
     }

@@ -3,7 +3,7 @@
 #include <cerrno>
 #include <cstring>
 #include <deque>
-#include <fstream>
+#include <sstream>
 
 #include <fcntl.h>
 #include <fmt/format.h>
@@ -17,6 +17,7 @@
 #include "experiments/failure.hpp"
 #include "experiments/result_file.hpp"
 #include "nn/atomic_file.hpp"
+#include "nn/input_file.hpp"
 #include "nn/json.hpp"
 
 namespace heed {
@@ -28,7 +29,7 @@ namespace {
 /// Standard output and error go to the log, standard input is empty.
 void redirect(fs::path const& log) {
   int const empty = ::open("/dev/null", O_RDONLY);
-  int const out = ::open(log.c_str(), O_WRONLY | O_CREAT | O_APPEND, 0644);
+  int const out = ::open(log.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_NONBLOCK, 0644);
   if (empty >= 0) ::dup2(empty, STDIN_FILENO);
   if (out < 0) return;
   ::dup2(out, STDOUT_FILENO);
@@ -49,14 +50,17 @@ void redirect(fs::path const& log) {
   ::_exit(static_cast<int>(code));
 }
 
-std::vector<std::string> last_lines(fs::path const& file, std::size_t count) {
+/// A log that cannot be read has none: it only explains a failure, which is told without it too.
+std::vector<std::string> last_lines(fs::path const& file, std::size_t count) try {
   std::deque<std::string> lines;
-  std::ifstream in(file);
+  std::istringstream in(read_file(file));
   for (std::string line; std::getline(in, line);) {
     lines.push_back(line);
     if (lines.size() > count) lines.pop_front();
   }
   return {lines.begin(), lines.end()};
+} catch (FileError const&) {
+  return {};
 }
 
 }  // namespace

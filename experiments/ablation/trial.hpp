@@ -45,7 +45,7 @@ class Trial {
   pid_t process_ = -1;
 };
 
-/// What a trial's folder says of its failure; nothing if none is recorded.
+/// What a trial's folder says of its failure; nothing if none is recorded. Throws FileError if the record cannot be read.
 std::optional<Failure> failure_of(std::filesystem::path const& folder);
 /// Records a failure from the exit code and the log, in one step.
 Failure record_failure(std::filesystem::path const& folder, int code);

@@ -49,7 +49,7 @@ Curl const& libcurl() {
   return loaded;
 }
 
-/// What libcurl's callbacks see. They are called from C, so an exception waits here until the transfer is over.
+/// What libcurl's callbacks see. They are called from C, so that the file cannot be written waits here until the transfer is over.
 struct Transfer {
   AtomicFile file;
   std::string name;
@@ -63,14 +63,14 @@ struct Transfer {
 std::size_t receive(char* data, std::size_t size, std::size_t count, void* user) {
   auto& transfer = *static_cast<Transfer*>(user);
   std::span<std::byte const> const bytes(reinterpret_cast<std::byte const*>(data), size * count);
+  transfer.received += static_cast<std::int64_t>(bytes.size());
+  if (transfer.received > transfer.expected) return 0;  // stops the transfer
   try {
-    transfer.received += static_cast<std::int64_t>(bytes.size());
-    if (transfer.received > transfer.expected) throw Error(fmt::format("more than the {} bytes that it should have", transfer.expected));
     transfer.file.write(bytes);
     transfer.hash.update(bytes);
   } catch (...) {
     transfer.failure = std::current_exception();
-    return 0;  // stops the transfer
+    return 0;
   }
   return bytes.size();
 }
@@ -117,6 +117,7 @@ std::string perform(std::string const& url, Transfer& transfer) {
   auto const code = libcurl().easy_perform(curl.get());
   if (transfer.show) fmt::print(stderr, "\n");
   if (transfer.failure) std::rethrow_exception(transfer.failure);
+  if (transfer.received > transfer.expected) return fmt::format("more than the {} bytes that it should have", transfer.expected);
   return code == CURLE_OK ? "" : *reason ? reason : libcurl().easy_strerror(code);
 }
 
@@ -136,6 +137,7 @@ void download(std::string const& url, std::filesystem::path const& target, std::
   } catch (FileError const&) {
     throw;
   } catch (Error const& why) {
+    if (transfer.failure) throw;
     fail(why.what());
   }
   if (auto const got = transfer.hash.hex(); got != sha256)

@@ -8,7 +8,7 @@
 #include "experiments/build_info.hpp"
 #include "experiments/config.hpp"
 #include "experiments/data/catalogue.hpp"
-#include "nn/mapped_file.hpp"
+#include "nn/input_file.hpp"
 
 namespace heed {
 namespace fs = std::filesystem;
@@ -35,10 +35,7 @@ fs::path locate(std::string const& path, DataContext const& context) try {
 }
 
 std::string read_text(fs::path const& path) {
-  MappedFile const file(path);
-  file.check_unchanged();
-  std::string text(reinterpret_cast<char const*>(file.bytes().data()), file.bytes().size());
-  file.check_unchanged();
+  auto text = read_file(path);
   if (text.empty()) throw FileError(path.string() + ": the file is empty");
   return text;
 }

@@ -34,7 +34,7 @@ AttentionMaps::AttentionMaps(MapSettings const& settings, Model const& model, Da
   if (settings_.examples == 0) return;
   std::error_code error;
   fs::create_directories(folder_, error);
-  if (error) throw FileError(fmt::format("{}: cannot be made: {}", folder_.string(), error.message()));
+  if (error) throw Error(fmt::format("{}: cannot be made: {}", folder_.string(), error.message()));
   for (auto const& entry : fs::directory_iterator(folder_))
     if (auto const of = step_of(entry.path().filename().string()); of && *of >= step) fs::remove(entry.path(), error);
 }

@@ -14,12 +14,12 @@ namespace heed {
 /// `layer0.weights`, `layer1.weights`, … [E, H, n, m], of the first E rows of validation (without such data, of training).
 class AttentionMaps {
  public:
-  /// Of a run that goes on from `step`: later maps are of another future and are removed. Throws FileError.
+  /// Of a run that goes on from `step`: later maps are of another future and are removed. Throws Error.
   AttentionMaps(MapSettings const& settings, Model const& model, Dataset const& data, std::filesystem::path const& run, std::int64_t step);
 
   /// Whether the weights after so many updates are to be shown.
   bool due(std::int64_t step, bool last) const { return settings_.examples > 0 && (last || step % settings_.every == 0); }
-  /// Throws FileError if the file cannot be written; it appears whole or not at all.
+  /// Throws Error if the file cannot be written; it appears whole or not at all.
   void write(std::int64_t step) const;
 
  private:

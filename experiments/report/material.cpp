@@ -10,6 +10,7 @@
 #include "autograd/error.hpp"
 #include "experiments/metric.hpp"
 #include "experiments/result_file.hpp"
+#include "nn/input_file.hpp"
 #include "nn/json.hpp"
 
 namespace heed {
@@ -137,7 +138,7 @@ void read_curves(Material& material) {
   }
   std::map<std::string, ReportedArm*> arms;
   for (auto& arm : material.arms) arms[arm.name] = &arm;
-  auto const lines = parse_csv(read_result(path));
+  auto const lines = parse_csv(read_file(path));
   for (std::size_t i = 1; i < lines.size(); ++i) {
     auto const& line = lines[i];
     if (line.size() < 5) throw FileError(fmt::format("{}: line {} has {} fields, but needs 5 at least", path.string(), i + 1, line.size()));

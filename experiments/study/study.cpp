@@ -15,6 +15,7 @@
 #include "experiments/signals.hpp"
 #include "experiments/table.hpp"
 #include "nn/atomic_file.hpp"
+#include "nn/input_file.hpp"
 #include "nn/json.hpp"
 
 namespace heed {

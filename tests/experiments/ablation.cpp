@@ -236,6 +236,59 @@ TEST_SUITE("ablation") {
     CHECK(bench.rows() == alone.rows());
   }
 
+  TEST_CASE("one stopped for a while and another killed: one table, that of a single process") {
+    Bench const alone;
+    CHECK(alone.run(tuned).code == 0);
+    for (std::size_t const count : {2U, 3U, 5U}) {
+      CAPTURE(count);
+      Bench const bench;
+      std::vector<std::unique_ptr<test::Program>> programs;
+      for (std::size_t i = 0; i < count; ++i) programs.push_back(std::make_unique<test::Program>(bench.command(tuned)));
+      CHECK(programs.front()->wait_until([&] { return bench.finished().size() >= 2; }));
+      programs.front()->send(SIGSTOP);
+      if (count > 2) {
+        programs.back()->send(SIGKILL);
+        programs.pop_back();
+      }
+      std::this_thread::sleep_for(std::chrono::seconds(2));
+      programs.front()->send(SIGCONT);
+      for (auto const& program : programs) {
+        auto const outcome = program->wait();
+        INFO(outcome.errors);
+        CHECK(outcome.code == 0);
+      }
+      CHECK(bench.finished().size() == 12);
+      CHECK(bench.rows() == alone.rows());
+      CHECK(bench.summary()["failures"].empty());
+      for (std::size_t i = 0; i < 3; ++i) CHECK(bench.summary()["arms"][i]["tuned"] == alone.summary()["arms"][i]["tuned"]);
+    }
+  }
+
+  TEST_CASE("who writes the tables and is stopped keeps the others waiting for a while only") {
+    Bench const bench;
+    test::Program program(bench.command({"--quiet"}));
+    CHECK(program.wait_until([&] { return !bench.finished().empty(); }));
+    auto const lock = FolderLock::wait(bench.small, ".lock-tables", std::chrono::seconds(5));
+    REQUIRE(lock);
+    CHECK(!program.wait_until([] { return false; }));  // it has ended
+    CHECK(program.wait().code == 0);
+    CHECK(bench.rows().size() > 6);
+    CHECK(bench.summary()["missing"].empty());
+  }
+
+  TEST_CASE("who begins while another process does, and is stopped, says that it waits") {
+    Bench const bench;
+    auto lock = FolderLock::attempt(bench.small, ".lock-tables");
+    REQUIRE(lock);
+    test::Program program(bench.command());
+    auto const start = std::chrono::steady_clock::now();
+    CHECK(program.wait_until([&] { return std::chrono::steady_clock::now() - start > std::chrono::seconds(6); }));
+    lock.reset();
+    auto const outcome = program.wait();
+    CHECK(outcome.code == 0);
+    CHECK(outcome.errors.find("waiting for another process") != std::string::npos);
+  }
+
   TEST_CASE("a trial that another process holds is waited for, and is no failure") {
     Bench const bench;
     CHECK(bench.run({"--quiet"}).code == 0);
@@ -269,8 +322,16 @@ TEST_SUITE("ablation") {
       CHECK(outcome.errors.find("another process is at work here, on another version of this ablation") != std::string::npos);
     }
     CHECK(!fs::exists(bench.runs / "small.old-1"));
+    auto const nested = bench.command({"ablation=small/nested", "train.steps=4000", "--quiet"});
+    test::Program below(nested);  // its trials may outlive it: they are looked for at any depth
+    CHECK(below.wait_until([&] { return fs::exists(bench.small / "nested" / "ablation.yaml"); }));
     running.send(SIGTERM);
     CHECK(running.wait().code == 130);
+    outcome = bench.run({"train.steps=4000", "--fresh"});
+    CHECK(outcome.code == 2);
+    CHECK(outcome.errors.find("another process is training in this folder") != std::string::npos);
+    below.send(SIGTERM);
+    CHECK(below.wait().code == 130);
     CHECK(bench.run({"train.steps=2", "--fresh", "--quiet"}).code == 0);
     CHECK(fs::exists(bench.runs / "small.old-1"));
   }
@@ -302,6 +363,24 @@ TEST_SUITE("ablation") {
     CHECK(summary["warnings"].dump().find("wild: no point of the tuning grid trains it to its end") != std::string::npos);
   }
 
+  TEST_CASE("a trial's cost that is missing or no number is left out, and stops nothing") {
+    Bench const bench;
+    CHECK(bench.run({"--quiet"}).code == 0);
+    auto const folders = bench.summary()["arms"][0]["folders"];
+    auto summary = nlohmann::json::parse(test::get(bench.small / folders[0].get<std::string>() / "summary.json"));
+    summary["time.tokens_per_second"] = nullptr;  // as infinity was once written
+    summary.erase("memory.peak");
+    for (auto const& folder : folders) test::put(bench.small / folder.get<std::string>() / "summary.json", summary.dump());
+    auto const outcome = bench.run();
+    INFO(outcome.errors);
+    CHECK(outcome.code == 0);
+    auto const arms = bench.summary()["arms"];
+    CHECK(!arms[0].contains("time.tokens_per_second"));
+    CHECK(!arms[0].contains("memory.peak"));
+    CHECK(arms[0]["time.seconds"].is_number());
+    CHECK(arms[1]["time.tokens_per_second"].get<double>() > 0);
+  }
+
   TEST_CASE("a plan counts, measures and warns, and trains nothing") {
     Bench const bench;
     auto arguments = bench.command();
@@ -311,6 +390,16 @@ TEST_SUITE("ablation") {
     CHECK(outcome.output.find("3 arms, 6 runs") != std::string::npos);
     CHECK(outcome.output.find("cannot show any difference at p ≤ 0.05; 6 seeds can") != std::string::npos);
     CHECK(!fs::exists(bench.runs));
+  }
+
+  TEST_CASE("a plan of an arm that cannot be trained ends with that arm's exit code") {
+    Bench const bench;
+    auto arguments = bench.command({"vary={data: [{kind: text, path: nowhere.txt}]}", "baseline=text-nowhere.txt"});
+    arguments.front() = "plan";
+    auto const outcome = test::run_heed(arguments);
+    CHECK(outcome.code == 3);
+    CHECK(outcome.errors.find("nowhere.txt: no such file") != std::string::npos);
+    CHECK(outcome.output.find("cannot be trained") != std::string::npos);
   }
 
   TEST_CASE("a metric that runs do not record is named with those that they do") {

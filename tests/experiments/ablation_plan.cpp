@@ -180,6 +180,20 @@ train: {steps: 4, batch: 2}
     CHECK(arms[0].starts_with(std::string(100, 'p') + "-"));
   }
 
+  TEST_CASE("more arms or runs than can be meant are refused before any is made") {
+    Bench const bench;
+    std::string const ten = "[1, 2, 3, 4, 5, 6, 7, 8, 9, 10]";
+    std::string grid;
+    for (char const* key : {"seed", "train.steps", "train.batch", "train.accumulate", "train.log.every", "train.evaluate.every",
+                            "train.checkpoint.every", "model.layers"})
+      grid += fmt::format("{}{}: {}", grid.empty() ? "" : ", ", key, ten);
+    contains(bench.refused("vary: {" + grid + "}"), "a.yaml:3:7: 100000000 arms; at most 10000 are allowed");
+    contains(bench.refused("vary: {model.heads: [1, 2]}\ntune: {grid: {" + grid + "}}"), "100000000 points of the tuning grid; at most");
+    contains(bench.refused("vary: {model.layers: " + ten + ", train.batch: " + ten + "}\nseeds: 5000"), "500000 runs; at most 100000");
+    contains(bench.refused("vary: {model.layers: " + ten + "}\ntune: {grid: {train.batch: " + ten + "}, seeds: 5000}"),
+             "500000 runs to tune; at most 100000");
+  }
+
   TEST_CASE("the configurations that come with heed are sound") {
     std::set<std::string> found;
     for (auto const& entry : std::filesystem::recursive_directory_iterator("configs")) {

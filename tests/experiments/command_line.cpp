@@ -1,9 +1,10 @@
 #include "experiments/command_line.hpp"
 
 #include <doctest/doctest.h>
+#include <sys/resource.h>
 
 #include "experiments/yaml.hpp"
-#include "tests/folder.hpp"
+#include "tests/program.hpp"
 
 TEST_SUITE("command_line") {
   using namespace heed;
@@ -107,6 +108,35 @@ TEST_SUITE("command_line") {
     }
     CHECK(parsed({"--version"}).page.starts_with("heed "));
     CHECK(parsed({"list", "data"}).topic == "data");
+  }
+
+  TEST_CASE("too little address space is said at once, and --version works all the same") {
+    for (rlim_t const megabytes : {100U, 200U, 300U}) {
+      CAPTURE(megabytes);
+      auto const little = [=] {
+        ::setenv("OMP_NUM_THREADS", "2", 1);
+        rlimit const limit{megabytes << 20, megabytes << 20};
+        ::setrlimit(RLIMIT_AS, &limit);
+      };
+      auto outcome = test::run_heed({"--version"}, little);
+      CHECK(outcome.code == 0);
+      CHECK(outcome.output == version());
+      outcome = test::run_heed({"list"}, little);
+      if (outcome.code == 0 && megabytes == 300) continue;  // a processor of one core needs less
+      CHECK(outcome.code == 1);
+      CHECK(outcome.errors.starts_with("heed: too little address space to start in: "));
+    }
+  }
+
+  TEST_CASE("threads that the system refuses are an error that says how many") {
+    auto const few = [] {
+      ::setenv("OMP_NUM_THREADS", "1", 1);
+      rlimit const limit{rlim_t{2} << 30, rlim_t{2} << 30};
+      ::setrlimit(RLIMIT_AS, &limit);  // stacks of 8 MB
+    };
+    auto const outcome = test::run_heed({"check", "configs/gpt/grammar.yaml", "--threads", "1000"}, few);
+    CHECK(outcome.code == 1);
+    CHECK(outcome.errors.find("heed: 1000 threads cannot be started, only ") != std::string::npos);
   }
 
   TEST_CASE("what cannot be meant is refused, with the nearest that can") {

@@ -503,7 +503,7 @@ TEST_SUITE("malformed") {
              {"another configuration", content(config, "name: bad\nseed: 2\n"), 2, {"what differs", "seed"}},
              {"steps that are no number", content(config, config_with(5, "train: {steps: many}")), 2, {"what differs", "train.steps"}},
              {"no configuration", missing(config), 2, {config}},
-             {"folder as configuration", folder(config), 2, {config, "is a folder"}},
+             {"folder as configuration", folder(config), 2, {config, "is not a regular file"}},
              {"folder as lock", folder(".lock"), 1, {"directory"}},
          }) {
       CAPTURE(each.name);
@@ -581,7 +581,7 @@ TEST_SUITE("malformed") {
     REQUIRE(::chmod(bench.folder.path().c_str(), 0555) == 0);
     auto const as_nobody = test::run_heed({"list"}, drop_privileges);
     if (as_nobody.code == 0) {  // where that user may start the program
-      bench.refuses({"run", bench.at("closed.yaml")}, 2, {bench.at("closed.yaml"), "Permission denied"}, drop_privileges);
+      bench.refuses({"run", bench.at("closed.yaml")}, 3, {bench.at("closed.yaml"), "Permission denied"}, drop_privileges);
       bench.refuses(bench.command({"data={kind: text, path: closed.txt}"}), 3, {bench.at("closed.txt"), "Permission denied"},
                     drop_privileges);
       bench.refuses(bench.command(), 1, {bench.run.string(), "Permission denied"}, drop_privileges);

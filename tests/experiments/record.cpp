@@ -8,6 +8,9 @@
 
 #include <doctest/doctest.h>
 #include <nlohmann/json.hpp>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include "autograd/error.hpp"
 #include "autograd/parallel.hpp"
@@ -120,6 +123,34 @@ TEST_SUITE("record") {
     test::put(path, rows(3) + "{\"step\": 3}\nrubbish\n");
     { Metrics const metrics(path, 3); }
     CHECK(test::get(path) == rows(3));
+  }
+
+  TEST_CASE("rows that cannot be read are not thrown away") {
+    test::Folder const folder;
+    auto const path = folder / "metrics.jsonl";
+    test::put(path, rows(3));
+    rlimit before{};
+    REQUIRE(::getrlimit(RLIMIT_NOFILE, &before) == 0);
+    int const next = ::dup(STDERR_FILENO);
+    ::close(next);
+    rlimit const one{static_cast<rlim_t>(next) + 1, before.rlim_max};  // one more file can be opened, which is not enough to read it
+    REQUIRE(::setrlimit(RLIMIT_NOFILE, &one) == 0);
+    std::string message;
+    try {
+      Metrics const metrics(path, 3);
+    } catch (FileError const& error) {
+      message = error.what();
+    }
+    ::setrlimit(RLIMIT_NOFILE, &before);
+    CHECK(message == path.string() + ": cannot be read: Too many open files");
+    CHECK(test::get(path) == rows(3));
+  }
+
+  TEST_CASE("a pipe is refused, and not waited for") {
+    test::Folder const folder;
+    auto const path = folder / "metrics.jsonl";
+    REQUIRE(::mkfifo(path.c_str(), 0600) == 0);
+    CHECK_THROWS_WITH_AS(Metrics(path, 0), (path.string() + ": cannot be read: not a regular file").c_str(), FileError);
   }
 
   TEST_CASE("a file that cannot be written is no fault of the data") {

@@ -70,8 +70,8 @@ TEST_SUITE("result_file") {
       std::function<void(fs::path const&)> put;
       std::string why;
     };
-    for (auto const& [put, why] : {Kind{[](fs::path const& path) { REQUIRE(::mkfifo(path.c_str(), 0600) == 0); }, "is no regular file"},
-                                   Kind{[](fs::path const& path) { fs::create_directory(path); }, "is a folder"}}) {
+    for (auto const& [put, why] : {Kind{[](fs::path const& path) { REQUIRE(::mkfifo(path.c_str(), 0600) == 0); }, "not a regular file"},
+                                   Kind{[](fs::path const& path) { fs::create_directory(path); }, "Is a directory"}}) {
       for (char const* const name : {"summary.json", "metrics.jsonl"}) {
         Results const results;
         fs::remove(results.run / name);
@@ -79,7 +79,7 @@ TEST_SUITE("result_file") {
         results.report_refuses(results.run / name, why);
         if (std::string(name) == "metrics.jsonl") results.compare_refuses(results.run / name, why);
         if (std::string(name) == "metrics.jsonl") CHECK(!last_step(results.run));
-        CHECK(!find_json(results.run / name));
+        CHECK_THROWS_AS(find_json(results.run / name), FileError);
       }
       Results const results;
       fs::remove(results.ablation / "results.csv");
@@ -89,7 +89,7 @@ TEST_SUITE("result_file") {
     Results const results;
     fs::remove(results.run / "config.yaml");
     REQUIRE(::mkfifo((results.run / "config.yaml").c_str(), 0600) == 0);
-    results.compare_refuses(results.run / "config.yaml", "is no regular file");
+    results.compare_refuses(results.run / "config.yaml", "not a regular file");
   }
 
   TEST_CASE("brackets in brackets end at a limit, not at the end of the stack") {

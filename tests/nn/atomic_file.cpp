@@ -6,8 +6,10 @@
 #include <vector>
 
 #include <doctest/doctest.h>
+#include <fcntl.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/sysmacros.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -27,6 +29,8 @@ std::string refusal(Action action) {
   try {
     action();
   } catch (FileError const& error) {
+    return std::string("a fault of what is read: ") + error.what();
+  } catch (Error const& error) {
     return error.what();
   }
   return "";
@@ -166,16 +170,55 @@ TEST_SUITE("atomic_file") {
     CHECK(folder.names() == Names{"f"});
   }
 
-  TEST_CASE("two writers of one target: the second is told, the first is not disturbed") {
+  TEST_CASE("writers of one target do not disturb each other, and the last commit counts") {
     Folder const folder;
     auto const path = folder / "f";
-    AtomicFile first(path);
-    first.write("first");
-    CHECK(refusal([&] { AtomicFile second(path); }) == path.string() + ": cannot be written: another process is writing it");
-    first.commit();
+    {
+      AtomicFile first(path), second(path), third(path);
+      first.write("first");
+      second.write("second");
+      third.write("third");
+      second.commit();
+      CHECK(get(path) == "second");
+      first.commit();
+    }
     CHECK(get(path) == "first");
-    write_atomically(path, "second");
-    CHECK(get(path) == "second");
+    CHECK(folder.names() == Names{"f"});
+    write_atomically(path, "fourth");
+    CHECK(get(path) == "fourth");
+  }
+
+  TEST_CASE("a device or a pipe is written to, and never replaced") {
+    Folder const folder;
+    auto const full = folder / "full", pipe = folder / "pipe";
+    if (::mknod(full.c_str(), S_IFCHR | 0666, makedev(1, 7)) == 0) {  // only root may
+      CHECK(refusal([&] { write_atomically(full, "x"); }) == full.string() + ": cannot be written: No space left on device");
+      CHECK(fs::is_character_file(full));
+    }
+    CHECK(refusal([&] { write_atomically("/dev/null", "x"); }).empty());
+    CHECK(fs::is_character_file("/dev/null"));
+    REQUIRE(::mkfifo(pipe.c_str(), 0600) == 0);
+    CHECK(refusal([&] { write_atomically(pipe, "x"); }) == pipe.string() + ": cannot be written: a pipe or device that nobody reads");
+    int const reader = ::open(pipe.c_str(), O_RDONLY | O_NONBLOCK);
+    write_atomically(pipe, "content");
+    char read[8] = "";
+    CHECK(::read(reader, read, sizeof read) == 7);
+    CHECK(std::string(read) == "content");
+    ::close(reader);
+    CHECK(fs::is_fifo(pipe));
+  }
+
+  TEST_CASE("a link stays one: what it leads to is replaced") {
+    Folder const folder;
+    fs::create_directory(folder / "there");
+    fs::create_symlink("there/f", folder / "link");
+    fs::create_symlink(folder / "link", folder / "there/back");
+    write_atomically(folder / "link", "new");
+    CHECK(get(folder / "there/f") == "new");
+    write_atomically(folder / "there/back", "newer");
+    CHECK(get(folder / "there/f") == "newer");
+    CHECK(fs::is_symlink(folder / "link"));
+    CHECK(folder.names() == Names{"link", "there"});
   }
 
   TEST_CASE("a reader sees the old content or the new, whatever the moment") {

@@ -174,7 +174,7 @@ TEST_SUITE("checkpoint") {
     save_checkpoint(folder.path(), example(1));
     {
       FileLimit const limit(4000);
-      CHECK_THROWS_WITH_AS(save_checkpoint(folder.path(), big), doctest::Contains("cannot be written"), FileError);
+      CHECK_THROWS_WITH_AS(save_checkpoint(folder.path(), big), doctest::Contains("cannot be written"), Error);
     }
     check_equal(load_checkpoint(folder.path()).parameters, example(1).parameters);
     save_checkpoint(folder.path(), big);

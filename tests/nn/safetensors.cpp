@@ -1,12 +1,14 @@
 #include "nn/safetensors.hpp"
 
 #include <algorithm>
+#include <atomic>
 #include <bit>
 #include <cmath>
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
 #include <limits>
+#include <thread>
 
 #include <doctest/doctest.h>
 #include <fmt/format.h>
@@ -420,6 +422,27 @@ TEST_SUITE("safetensors") {
       save_safetensors(path, {{"y", Tensor::arange(3, DType::float32)}});
       CHECK(same_bits(file.tensor("x"), x));
     }
+  }
+
+  TEST_CASE("a file that shrinks while it is read is refused, and ends no process") {
+    Folder const folder;
+    auto const path = folder / "f";
+    put(path, std::string(1 << 20, 'x'));
+    auto const whole = sha256_of_file(path);
+    std::atomic<bool> done = false;
+    std::thread other([&] {
+      while (!done) {
+        fs::resize_file(path, 0);
+        fs::resize_file(path, 64 << 20);
+      }
+    });
+    std::string message;
+    for (int i = 0; i < 100'000 && message.empty(); ++i) message = refusal([&] { sha256_of_file(path); });
+    done = true;
+    other.join();
+    check_refusal(message, path, "");
+    put(path, std::string(1 << 20, 'x'));
+    CHECK(sha256_of_file(path) == whole);
   }
 
   TEST_CASE("what cannot be saved is said before anything is written") {
