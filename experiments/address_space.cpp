@@ -8,6 +8,7 @@
 
 #include <sched.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include "experiments/command_line.hpp"
@@ -34,6 +35,8 @@ void write_to(int descriptor, std::string const& text) {
 }
 
 [[maybe_unused]] void stop_without_room(int count, char** arguments, char** environment) {
+  struct rlimit limit;
+  if (::getrlimit(RLIMIT_AS, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY) return;
   // Measured: 190 MB beyond the libraries themselves with one thread, 131 MB with each further one. Some more, for a few tensors.
   long const threads = library_threads(environment), megabytes = 80 + 132 * threads;
   auto const bytes = static_cast<std::size_t>(megabytes) << 20;
@@ -53,12 +56,12 @@ void write_to(int descriptor, std::string const& text) {
 }
 
 #if defined(__has_feature)
-#define HEED_ADDRESS_SANITIZER __has_feature(address_sanitizer)
-#elif defined(__SANITIZE_ADDRESS__)
-#define HEED_ADDRESS_SANITIZER 1
+#define HEED_SANITIZED (__has_feature(address_sanitizer) || __has_feature(thread_sanitizer))
+#elif defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#define HEED_SANITIZED 1
 #endif
 
-#if !HEED_ADDRESS_SANITIZER  // which takes terabytes, and is not ready so early
+#if !HEED_SANITIZED  // they take terabytes, and are not ready so early
 // Called before the constructors of the libraries that the program is linked with.
 [[gnu::section(".preinit_array"), gnu::used]] void (*const first)(int, char**, char**) = stop_without_room;
 #endif

@@ -73,14 +73,21 @@ std::int64_t Metrics::keep_before(std::int64_t step) {
   for (std::string line; std::getline(file, line);) {
     ++line_number;
     if (file.eof()) break;  // no line end: torn
-    auto const row_step = parse_row(line, fmt::format("{}:{}", path_.string(), line_number)).step;
-    if (row_step <= last_step_)
-      throw FileError(fmt::format("{}:{}: step {} after step {}", path_.string(), line_number, row_step, last_step_));
-    if (row_step >= step) break;
-    last_step_ = row_step;
+    Row const row = parse_row(line, fmt::format("{}:{}", path_.string(), line_number));
+    if (row.step <= last_step_)
+      throw FileError(fmt::format("{}:{}: step {} after step {}", path_.string(), line_number, row.step, last_step_));
+    if (row.step >= step) break;
+    last_step_ = row.step;
+    for (auto const& [name, value] : row.values)
+      if (std::isfinite(value)) before_[name] = value;
     length += static_cast<std::int64_t>(line.size()) + 1;
   }
   return length;
+}
+
+double Metrics::before(std::string const& name) const {
+  auto const found = before_.find(name);
+  return found == before_.end() ? 0 : found->second;
 }
 
 Metrics::~Metrics() {

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <fstream>
+#include <map>
 #include <string>
 #include <utility>
 #include <vector>
@@ -42,6 +43,8 @@ class Metrics {
 
   /// The step of the last row; −1 without one.
   std::int64_t last_step() const { return last_step_; }
+  /// A metric's value in the last of the kept rows that have it, which earlier calls wrote; 0 without one.
+  double before(std::string const& name) const;
   /// Throws Error if the disk is full.
   void write(Row const& row);
   /// Waits until all rows are on the disk.
@@ -53,6 +56,7 @@ class Metrics {
   std::filesystem::path path_;
   int descriptor_ = -1;
   std::int64_t last_step_ = -1;
+  std::map<std::string, double> before_;
 };
 
 /// Facts of the machine and the program for summary.json: revision, compiler, processor, matrix library, threads.

@@ -1,9 +1,11 @@
 #include "experiments/run.hpp"
 
+#include <algorithm>
 #include <charconv>
 #include <chrono>
 #include <cmath>
 #include <cstdio>
+#include <optional>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -23,7 +25,6 @@
 #include "experiments/study/study.hpp"
 #include "experiments/train.hpp"
 #include "nn/atomic_file.hpp"
-#include "nn/input_file.hpp"
 #include "nn/json.hpp"
 
 namespace heed {
@@ -32,9 +33,9 @@ namespace fs = std::filesystem;
 
 namespace {
 
-DeclaredMetric const seconds_declared{{"time.seconds", "s", Better::lower, "since this call began"}};
+DeclaredMetric const seconds_declared{{"time.seconds", "s", Better::lower, "of training, all calls that the run took"}};
 DeclaredMetric const rate_declared{{"time.tokens_per_second", "1/s", Better::higher, "of this step, without evaluation and probes"}};
-DeclaredMetric const memory_declared{{"memory.peak", "B", Better::lower, "the most that tensors held at once since the process began"}};
+DeclaredMetric const memory_declared{{"memory.peak", "B", Better::lower, "the most that tensors held at once in a training step so far"}};
 
 using Clock = std::chrono::steady_clock;
 double seconds_since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
@@ -42,11 +43,11 @@ double seconds_since(Clock::time_point start) { return std::chrono::duration<dou
 /// Tokens per second; 0 where no time has passed.
 double rate(std::int64_t tokens, double seconds) { return seconds > 0 ? static_cast<double>(tokens) / seconds : 0; }
 
-/// Whether a run of `steps` steps may go on to `more`.
-bool may_grow(std::string const& steps, std::int64_t more) {
-  std::int64_t before = 0;
-  auto const [end, error] = std::from_chars(steps.data(), steps.data() + steps.size(), before);
-  return error == std::errc() && end == steps.data() + steps.size() && before <= more;
+std::optional<std::int64_t> whole_number(std::string const& text) {
+  std::int64_t number = 0;
+  auto const [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
+  return number;
 }
 
 /// A run's folder, held by this process alone while it lives.
@@ -57,22 +58,23 @@ class RunFolder {
   fs::path operator/(char const* name) const { return path_ / name; }
   fs::path const& path() const { return path_; }
 
-  /// Throws FolderError, naming the keys that differ, if the folder holds another configuration; only train.steps may have grown.
-  void compare(Experiment& settings) const {
+  /// Throws FolderError, naming the keys that differ, if the folder holds another configuration; only train.steps may have grown. Returns
+  /// what it was; nothing for a folder without a configuration.
+  std::optional<std::int64_t> compare(Experiment& settings) const {
     fs::path const file = path_ / "config.yaml";
     if (fs::exists(file) && !fs::is_regular_file(file))
       throw FolderError(fmt::format("{}: is not a regular file (--fresh puts the folder aside)", file.string()));
     if (!fs::exists(file)) {
       if (has_checkpoint(path_))
         throw FolderError(fmt::format("{}: holds a checkpoint but not its config.yaml (--fresh puts it aside)", path_.string()));
-      return;
+      return std::nullopt;
     }
     Yaml const before = load_kept(path_).root;
     std::vector<std::string> differing = differing_keys(before, tree(settings));
-    if (Yaml const* const steps = before.find("train.steps"); steps != nullptr && may_grow(steps->text, settings.train.steps)) {
-      std::erase(differing, "train.steps");
-    }
-    if (differing.empty()) return;
+    Yaml const* const steps = before.find("train.steps");
+    auto const were = steps == nullptr ? std::nullopt : whole_number(steps->text);
+    if (were && *were <= settings.train.steps) std::erase(differing, "train.steps");
+    if (differing.empty()) return were;
     constexpr std::size_t enough = 16;  // a line that one reads; the rest stands in the two files
     if (std::size_t const rest = differing.size(); rest > enough) {
       differing.resize(enough);
@@ -115,7 +117,8 @@ class Session {
         prober_(settings, trainer.model(), trainer.parameters(), trainer.data()),
         maps_(settings.probes.maps, trainer.model(), trainer.data(), folder.path(), trainer.step()),
         progress_(settings.name, settings.train.steps, trainer.step(), quiet),
-        saved_(has_checkpoint(folder.path()) ? trainer.step() : -1) {
+        saved_(has_checkpoint(folder.path()) ? trainer.step() : -1),
+        memory_(metrics_.before("memory.peak")) {
     std::int64_t const every = settings.train.log.every;
     if (trainer.step() > 0 && metrics_.last_step() < (trainer.step() - 1) / every * every) {
       std::string const end = metrics_.last_step() < 0 ? "holds no rows" : fmt::format("ends at step {}", metrics_.last_step());
@@ -124,7 +127,7 @@ class Session {
   }
 
   Exit run() {
-    Clock::time_point const began = Clock::now();
+    began_ = Clock::now();
     std::int64_t const first = trainer_.step();
     while (true) {
       std::int64_t const step = trainer_.step();
@@ -140,10 +143,10 @@ class Session {
       if (prober_.due(step, trainer_.finished())) prober_.look(row);
       if (maps_.due(step, trainer_.finished())) writing([&] { maps_.write(step); });
       if (trainer_.finished()) {
-        finish(row, seconds_since(began), step - first);
+        finish(row, step - first);
         return Exit::done;
       }
-      train(row, began, first);
+      train(row, first);
     }
   }
 
@@ -157,20 +160,25 @@ class Session {
                                   std::isnan(excess) ? "" : fmt::format(", {:.4f} above the least possible", excess)));
   }
 
-  void train(Row& row, Clock::time_point began, std::int64_t first) {
+  /// Of training, with the calls before this one.
+  double seconds_so_far() const { return metrics_.before("time.seconds") + seconds_since(began_); }
+
+  void train(Row& row, std::int64_t first) {
     bool const probed = prober_.due(row.step, false), measured = probed || !row.values.empty();
     Clock::time_point const start = Clock::now();
+    reset_memory_peak();  // evaluation and probes may need more
     trainer_.train_step(row);
+    memory_ = std::max(memory_, static_cast<double>(memory_use().peak));
     double const seconds = seconds_since(start);
     if (probed) prober_.read_gradients(row);
     double const loss = value_of(row, "loss");
     if (measured || row.step % settings_.train.log.every == 0) {
-      row.set("time.seconds", seconds_since(began));
+      row.set("time.seconds", seconds_so_far());
       row.set("time.tokens_per_second", rate(trainer_.tokens_per_step(), seconds));
-      row.set("memory.peak", static_cast<double>(memory_use().peak));
+      row.set("memory.peak", memory_);
       record(row);
     }
-    double const mean_rate = rate(trainer_.tokens_per_step() * (trainer_.step() - first), seconds_since(began));
+    double const mean_rate = rate(trainer_.tokens_per_step() * (trainer_.step() - first), seconds_since(began_));
     progress_.update(trainer_.step(), fmt::format("loss {:.4f}  {:.0f} tokens/s", loss, mean_rate));
   }
 
@@ -201,28 +209,29 @@ class Session {
     }
   }
 
-  void finish(Row const& row, double seconds, std::int64_t steps) {
+  void finish(Row const& row, std::int64_t steps) {
     if (!row.values.empty()) record(row);
     writing([&] { metrics_.sync(); });
     progress_.finish();
-    summarise(row, seconds, steps);
+    summarise(row, steps);
   }
 
-  void summarise(Row const& last, double seconds, std::int64_t steps) const {
+  void summarise(Row const& last, std::int64_t steps) const {
+    double const here = seconds_since(began_);
     nlohmann::ordered_json summary{
         {"name", settings_.name}, {"finished", true}, {"steps", trainer_.step()}, {"parameters", trainer_.parameters().elements()}};
     for (auto const& [name, value] : last.values) summary[name] = number(value);
     auto const yardsticks = trainer_.data().yardsticks();
     for (auto const& [name, loss] : yardsticks) summary["yardsticks"][name] = loss;
-    summary["time.seconds"] = seconds;
-    summary["time.tokens_per_second"] = number(rate(trainer_.tokens_per_step() * steps, seconds));
-    summary["memory.peak"] = memory_use().peak;
+    summary["time.seconds"] = seconds_so_far();
+    summary["time.tokens_per_second"] = number(rate(trainer_.tokens_per_step() * steps, here));
+    summary["memory.peak"] = static_cast<std::int64_t>(memory_);
     summary["data"] = trainer_.data().describe();
     summary["environment"] = environment();
     summary["configuration"] = emit(settings_);
     writing([&] { write_atomically(folder_ / "summary.json", json_text(summary, 2) + "\n"); });
     if (quiet_) return;
-    fmt::print("{}: {} steps in {:.1f} s\n", folder_.path().string(), steps, seconds);
+    fmt::print("{}: {} steps in {:.1f} s\n", folder_.path().string(), steps, here);
     double const loss = value_of(last, "validation.loss");
     if (!last.values.empty())
       fmt::print("  validation loss {:.4f} nat per token, {:.2f} % right\n", loss, 100 * value_of(last, "validation.accuracy"));
@@ -242,18 +251,34 @@ class Session {
   AttentionMaps maps_;
   Progress progress_;
   std::int64_t saved_;  ///< the step of the checkpoint on disk
+  double memory_;       ///< memory.peak, in bytes
+  Clock::time_point began_{};
 };
+
+/// Throws FolderError if the updates that were made would have had other learning rates in a run that was meant to be as long as now.
+void check_schedule(fs::path const& path, Trainer const& trainer, Experiment const& settings, std::int64_t steps_before) {
+  for (std::int64_t step = 0; step < trainer.step(); ++step) {
+    if (trainer.learning_rate_at(step, steps_before) == trainer.learning_rate_at(step, settings.train.steps)) continue;
+    throw FolderError(fmt::format(
+        "{}: trained {} of {} steps, and the learning rate of step {} would have been {:.3g} instead of {:.3g} in a run of {}: the "
+        "schedule depends on train.steps (give another name or --output, or --fresh to begin anew; a schedule without an end, such as "
+        "constant, can go on)",
+        path.string(), trainer.step(), steps_before, step, trainer.learning_rate_at(step, settings.train.steps),
+        trainer.learning_rate_at(step, steps_before), settings.train.steps));
+  }
+}
 
 /// Trains in a folder that is held.
 Exit train_in(RunFolder const& folder, Trainer& trainer, LoadedExperiment& experiment, bool quiet) {
   fs::path const& path = folder.path();
-  folder.compare(experiment.settings);
+  auto const steps_before = folder.compare(experiment.settings);
   if (is_finished(path, experiment.settings)) {
     if (!quiet) fmt::print("{}: finished already, {} steps (--fresh begins anew)\n", path.string(), experiment.settings.train.steps);
     return Exit::done;
   }
   if (has_checkpoint(path)) {
     trainer.resume(load_checkpoint(path), path);
+    if (steps_before) check_schedule(path, trainer, experiment.settings, *steps_before);
     remove_other_states(path, trainer.step());
   }
   folder.claim(experiment.settings);

@@ -161,8 +161,7 @@ void Trainer::train_step(Row& row) {
   double const norm = gradient_norm(parameters_);
   if (!std::isfinite(loss)) diagnose(batches, "the loss is " + name_of(loss));
   if (!std::isfinite(norm)) diagnose(batches, "the gradient's norm is " + name_of(norm));
-  double const lr = learning_rate(settings_.train.schedule, step_,
-                                  {settings_.train.steps, optimizer_settings(settings_.train.optimizer).lr, model_->width()});
+  double const lr = learning_rate_at(step_, settings_.train.steps);
   optimizer_->step(lr, settings_.train.clip ? clip_factor(norm, *settings_.train.clip) : 1);
   if (average_) average_->update();
   if (estimator_) estimator_->end_step();
@@ -170,6 +169,10 @@ void Trainer::train_step(Row& row) {
   row.set("loss", loss);
   row.set("grad_norm", norm);
   row.set("lr", lr);
+}
+
+double Trainer::learning_rate_at(std::int64_t step, std::int64_t steps) const {
+  return learning_rate(settings_.train.schedule, step, {steps, optimizer_settings(settings_.train.optimizer).lr, model_->width()});
 }
 
 void Trainer::diagnose(std::vector<Batch> const& batches, std::string const& what) {

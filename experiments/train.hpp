@@ -30,6 +30,8 @@ class Trainer {
   /// One update; sets `loss`, `grad_norm` and `lr` in the row: those of batch `step()` before the update. Throws TrainingError for
   /// a loss or gradient that is not finite, naming step, operation and layer.
   void train_step(Row& row);
+  /// Of update `step` in a training of `steps` updates.
+  double learning_rate_at(std::int64_t step, std::int64_t steps) const;
   /// The Validation of the validation data with the weights as they are after step() updates, as `validation.…` and, with averaged weights,
   /// `validation.ema.…`; where the least possible loss is known, `validation.excess` over it. Sets nothing if there is no validation data.
   void evaluate(Row& row);

@@ -300,6 +300,35 @@ TEST_SUITE("resume") {
     CHECK(load_checkpoint(runs.run).step == 15);
     check_finishes(runs, measure(steady).trace, steady);
     check_refused(test::run_heed(runs.command({"train.schedule=constant", "train.steps=15"})), 2, {"another configuration", "train.steps"});
+
+    // Its clock goes on too.
+    double last = 0;
+    std::ifstream file(runs.run / "metrics.jsonl");
+    for (std::string line; std::getline(file, line);) {
+      auto const row = nlohmann::json::parse(line);
+      if (!row.contains("time.seconds")) continue;
+      CHECK(row["time.seconds"] > last);
+      last = row["time.seconds"];
+    }
+    CHECK(nlohmann::json::parse(test::get(runs.run / "summary.json"))["time.seconds"] > last);
+  }
+
+  TEST_CASE("more steps are refused where the updates that were made would have had other learning rates") {
+    Runs const runs;
+    REQUIRE(test::run_heed(runs.command({"train.steps=15"})).code == 0);
+    auto const before = snapshot(runs.output);
+    check_refused(test::run_heed(runs.command({"train.steps=40"})), 2,
+                  {runs.run.string(), "trained 15 of 15 steps", "learning rate of step 11", "depends on train.steps", "--fresh"});
+    CHECK((snapshot(runs.output) == before));
+
+    Runs const warming;  // in the warm-up nothing depends on the end
+    REQUIRE(test::run_heed(warming.command({"train.steps=10"})).code == 0);
+    check_finishes(warming);
+
+    Arguments const noam{"train.schedule={kind: noam, warmup: 8}", "train.steps=40"};
+    Runs const endless;
+    REQUIRE(test::run_heed(endless.command({"train.schedule={kind: noam, warmup: 8}", "train.steps=15"})).code == 0);
+    check_finishes(endless, measure(noam).trace, noam);
   }
 
   TEST_CASE("another configuration, machine or thread count is refused, and nothing is changed") {

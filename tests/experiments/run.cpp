@@ -97,6 +97,19 @@ TEST_SUITE("run") {
       CHECK_MESSAGE(summary["environment"].contains(key), key);
   }
 
+  TEST_CASE("memory.peak is that of training, whatever evaluation and probes need") {
+    Runs const runs;
+    auto const peak = [&](std::string const& name, std::vector<std::string> overrides) {
+      overrides.push_back("name=" + name);
+      overrides.push_back("model.attention=additive");
+      REQUIRE(runs(overrides) == Exit::done);
+      return json::parse(test::get(runs.folder / "runs" / name / "summary.json"))["memory.peak"].get<double>();
+    };
+    double const plain = peak("plain", {});
+    CHECK(plain > 1e5);
+    CHECK(peak("probed", {"probes={every: 2, rows: 12, attention: [entropy]}"}) == doctest::Approx(plain).epsilon(0.05));
+  }
+
   TEST_CASE("the precision of products: other bits, the same every time, and named in the summary") {
     WithProducts const restored(products());
     Runs const runs;
