@@ -109,7 +109,7 @@ void Transformer::check(Batch const& batch) const {
 }
 
 Memory Transformer::encode(Batch const& batch, Pass const& pass) const {
-  if (!batch.source.defined()) throw Error("transformer: the batch has no source to read");
+  if (!batch.source.defined()) throw Error("a transformer reads a source and a target, but there is no source");
   Tensor const embedded = scale(source_tokens_(batch.source), std::sqrt(static_cast<double>(settings_.width)));
   Visibility const sees{.causal = false, .lengths = batch.source_lengths, .offset = 0, .query_lengths = batch.source_lengths};
   Tensor const x = encoder_(encoder_.embedded(embedded, pass), sees, pass);
