@@ -57,6 +57,20 @@ std::string visible(std::string const& text) {
   return shown;
 }
 
+/// The weights [H, n, m] of every layer, in order.
+std::vector<Tensor> weights_of(Model const& model, std::vector<std::int64_t> const& tokens) {
+  NoGrad const no_grad;
+  std::vector<Tensor> layers;
+  Observer observer;
+  observer.attention = [&](std::string const&, AttentionView const& view) {
+    layers.push_back(view.weights.viewed({view.weights.size(1), view.weights.size(2), view.weights.size(3)}));
+  };
+  Pass pass;
+  pass.observer = &observer;
+  model.logits({Tensor::of(tokens, {1, static_cast<std::int64_t>(tokens.size())}), {}, {}, {}}, pass);
+  return layers;
+}
+
 /// A run's model and the tokens of a text.
 struct Subject {
   explicit Subject(InspectOptions const& options) : path(find_run(options.run, options.places)), run(open_run(path)) {
@@ -98,26 +112,17 @@ struct Subject {
     return result;
   }
 
+  /// The weights of every layer. Throws ConfigError for what the model has against such rows.
+  std::vector<Tensor> observed() const try { return weights_of(*run.model, tokens); } catch (Error const& error) {
+    throw refusal(path.string(), error.what());
+  }
+
   fs::path path;
   TrainedModel run;
   std::optional<Tokenizer> tokenizer;
   std::optional<std::int64_t> mask;
   std::vector<std::int64_t> tokens;
 };
-
-/// The weights [H, n, m] of every layer, in order.
-std::vector<Tensor> observed(Model const& model, std::vector<std::int64_t> const& tokens) {
-  NoGrad const no_grad;
-  std::vector<Tensor> layers;
-  Observer observer;
-  observer.attention = [&](std::string const&, AttentionView const& view) {
-    layers.push_back(view.weights.viewed({view.weights.size(1), view.weights.size(2), view.weights.size(3)}));
-  };
-  Pass pass;
-  pass.observer = &observer;
-  model.logits({Tensor::of(tokens, {1, static_cast<std::int64_t>(tokens.size())}), {}, {}, {}}, pass);
-  return layers;
-}
 
 }  // namespace
 
@@ -154,7 +159,7 @@ std::string attention_table(Tensor const& weights, std::vector<std::string> cons
 
 Exit inspect(InspectOptions const& options, std::ostream& out) {
   Subject const subject(options);
-  auto const layers = observed(*subject.run.model, subject.tokens);
+  auto const layers = subject.observed();
   std::vector<std::string> labels;
   for (auto const token : subject.tokens) labels.push_back(token_label(subject.tokenizer, token));
 

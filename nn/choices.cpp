@@ -15,8 +15,9 @@ double EstimatorSettings::temperature_at(std::int64_t step) const {
   return std::min(temperature, std::max(temperature_least, temperature * std::exp(-temperature_decay * static_cast<double>(step))));
 }
 
-Tensor recomputed(std::function<Tensor(Tensor const& x, Pass const& pass)> const& f, Tensor const& x, Pass const& pass) {
-  if (pass.choices == nullptr) return checkpoint([f, pass](std::vector<Tensor> const& in) { return f(in[0], pass); }, {x});
+Tensor recomputed(std::function<Tensor(std::vector<Tensor> const& inputs, Pass const& pass)> const& f, std::vector<Tensor> const& inputs,
+                  Pass const& pass) {
+  if (pass.choices == nullptr) return checkpoint([f, pass](std::vector<Tensor> const& in) { return f(in, pass); }, inputs);
   if (pass.choices->mode == Choices::Mode::given) throw Error("estimator: enumerate keeps the whole pass; train.recompute cannot be true");
 
   // One tensor comes out of checkpoint(): the choices travel as further columns of the result, [B, n, H] each.
@@ -29,7 +30,7 @@ Tensor recomputed(std::function<Tensor(Tensor const& x, Pass const& pass)> const
     Choices choices{.mode = mode, .made = {}, .codes = {}};
     Pass inner = pass;
     inner.choices = &choices;
-    std::vector<Tensor> columns{f(in[0], inner)};
+    std::vector<Tensor> columns{f(in, inner)};
     layout->clear();
     for (auto const& made : choices.made) {
       layout->push_back({made.probability.size(1), made.reach});
@@ -38,7 +39,7 @@ Tensor recomputed(std::function<Tensor(Tensor const& x, Pass const& pass)> const
     }
     return concatenate(columns, -1);
   };
-  Tensor const all = checkpoint(packed, {x});
+  Tensor const all = checkpoint(packed, inputs);
 
   std::int64_t end = all.size(-1);
   for (auto const& columns : *layout) end -= 2 * columns.heads;

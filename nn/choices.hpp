@@ -27,6 +27,7 @@ struct EstimatorSettings {
 
   /// τ after so many updates.
   double temperature_at(std::int64_t step) const;
+  bool operator==(EstimatorSettings const&) const = default;
   /// Whether the choices themselves carry a gradient, for which their probabilities must be known.
   bool scores_choices() const { return estimator == "reinforce" || estimator == "enumerate"; }
 };
@@ -51,9 +52,10 @@ struct Choices {
   double combinations = 1;  ///< the product of the radices so far: how many codes there are
 };
 
-/// f(x, pass), run again for its gradient instead of keeping what is between (see checkpoint()), together with the choices made in
-/// it: these leave it beside its result, so that their probabilities have gradients. x and the result are [B, n, …], and the n are also the
+/// f(inputs, pass), run again for its gradient instead of keeping what is between (see checkpoint()), together with the choices made in
+/// it: these leave it beside its result, so that their probabilities have gradients. The result is [B, n, …], and the n are also the
 /// queries of the choices. Throws Error for choices that are given (enumerate).
-Tensor recomputed(std::function<Tensor(Tensor const& x, Pass const& pass)> const& f, Tensor const& x, Pass const& pass);
+Tensor recomputed(std::function<Tensor(std::vector<Tensor> const& inputs, Pass const& pass)> const& f, std::vector<Tensor> const& inputs,
+                  Pass const& pass);
 
 }  // namespace heed

@@ -6,6 +6,7 @@
 
 #include "autograd/error.hpp"
 #include "autograd/operations.hpp"
+#include "nn/decode.hpp"
 
 namespace heed {
 
@@ -19,6 +20,8 @@ std::vector<ModelKind>& registry() {
 }  // namespace
 
 std::optional<LinearHead> Model::linear_head(Batch const&, Pass const&) const { return std::nullopt; }
+
+std::unique_ptr<Decoding> Model::decode(Batch const&) const { return nullptr; }
 
 Tensor Model::loss(Batch const& batch, Pass const& pass, double label_smoothing, std::optional<double> count) const {
   if (auto const head = linear_head(batch, pass))

@@ -27,6 +27,8 @@ struct PassShape {
   bool recompute = false;  ///< Pass::recompute
 };
 
+class Decoding;
+
 /// What can be trained: parameters, and logits for a batch.
 class Model {
  public:
@@ -52,6 +54,8 @@ class Model {
   virtual std::optional<std::int64_t> limit() const { return std::nullopt; }
   /// Layers that keep keys and values while decoding; 0: the model does not generate text step by step.
   virtual std::size_t cache_layers() const { return 0; }
+  /// Begins to decode the batch's source, if it makes targets from sources, token by token; null: it does not. nn/decode.hpp.
+  virtual std::unique_ptr<Decoding> decode(Batch const& given) const;
   /// How gradients through its random choices are estimated; null: it makes none.
   virtual EstimatorSettings const* estimator() const { return nullptr; }
   /// Bytes that a pass holds at its peak, about: what it keeps and works in, logits, loss and gradients on the way included, but not the

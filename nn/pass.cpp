@@ -10,34 +10,58 @@ namespace heed {
 
 namespace {
 
-/// Writes x's elements into `room` from row `first` on.
+/// Writes the rows of x [B, n, width] into `room` [B, capacity, width], from row `first` of each sequence on.
 template <class T>
 void write_rows(Tensor const& x, Tensor& room, std::int64_t first) {
   auto const from = x.data<T>();
-  std::ranges::copy(from, room.mutable_data<T>().begin() + first * room.size(1));
+  auto const to = room.mutable_data<T>();
+  std::int64_t const each = x.size(1) * x.size(2);
+  for (std::int64_t b = 0; b < x.size(0); ++b)
+    std::ranges::copy(from.subspan(static_cast<std::size_t>(b * each), static_cast<std::size_t>(each)),
+                      to.begin() + (b * room.size(1) + first) * room.size(2));
 }
 
 void write_rows(Tensor const& x, Tensor& room, std::int64_t first) {
   (x.dtype() == DType::float32 ? write_rows<float> : write_rows<double>)(x, room, first);
 }
 
+/// The sequences of x [B, n, width] with these numbers.
+Tensor chosen(Tensor const& x, Tensor const& sequences) {
+  Tensor const rows = embedding(x.viewed({x.size(0), x.size(1) * x.size(2)}), sequences);
+  return rows.viewed({sequences.size(0), x.size(1), x.size(2)});
+}
+
 }  // namespace
 
 Tensor GrowingRows::append(Tensor const& fresh) {
-  bool const fits = fresh.rank() == 3 && fresh.size(0) == 1 && !fresh.requires_grad() &&
-                    (!room_.defined() || (fresh.size(2) == room_.size(1) && fresh.dtype() == room_.dtype()));
+  bool const fits =
+      fresh.rank() == 3 && !fresh.requires_grad() &&
+      (!room_.defined() || (fresh.size(0) == room_.size(0) && fresh.size(2) == room_.size(2) && fresh.dtype() == room_.dtype()));
   if (!fits)
-    throw Error(fmt::format("cache: cannot keep rows of {}{}; it reads one sequence, of one width, outside the graph",
+    throw Error(fmt::format("cache: cannot keep rows of {}{}; it reads as many sequences as before, of one width, outside the graph",
                             to_string(fresh.shape()), fresh.requires_grad() ? " with a gradient" : ""));
-  std::int64_t const n = fresh.size(1), width = fresh.size(2);
-  if (!room_.defined() || count_ + n > room_.size(0)) {
-    Tensor larger({2 * (count_ + n), width}, fresh.dtype());
-    if (count_ > 0) write_rows(room_.rows(0, count_), larger, 0);
+  std::int64_t const sequences = fresh.size(0), n = fresh.size(1), width = fresh.size(2);
+  if (!room_.defined() || count_ + n > room_.size(1)) {
+    Tensor larger({sequences, 2 * (count_ + n), width}, fresh.dtype());
+    if (count_ > 0) write_rows(slice(room_, 1, 0, count_), larger, 0);
     room_ = larger;
   }
   write_rows(fresh, room_, count_);
   count_ += n;
-  return room_.rows(0, count_).viewed({1, count_, width});
+  if (sequences > 1) return slice(room_, 1, 0, count_);
+  return room_.viewed({room_.size(1), width}).rows(0, count_).viewed({1, count_, width});
+}
+
+void GrowingRows::keep(Tensor const& sequences) {
+  if (room_.defined()) room_ = chosen(room_, sequences);
+}
+
+void KeyValueCache::keep(Tensor const& sequences) {
+  for (Layer& layer : layers) {
+    layer.key.keep(sequences);
+    layer.value.keep(sequences);
+    if (layer.memory) layer.memory = Projected{chosen(layer.memory->key, sequences), chosen(layer.memory->value, sequences)};
+  }
 }
 
 }  // namespace heed

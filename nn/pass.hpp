@@ -12,30 +12,43 @@
 
 namespace heed {
 
-/// Rows that are kept while one sequence is read, in an array with room for more: reading T tokens one by one copies few rows twice, not
-/// all of them T times.
+/// Rows of some sequences that are kept while these are read, in an array with room for more: reading T tokens one by one copies few rows
+/// of one sequence twice, not all of them T times.
 class GrowingRows {
  public:
   GrowingRows() = default;
   GrowingRows(GrowingRows&&) = default;
   GrowingRows& operator=(GrowingRows&&) = default;  // and no copies: both would write into one array
 
-  /// The rows so far and behind them `fresh` [1, n, width]: [1, so far + n, width], a constant to the graph that shares the kept array.
-  /// What was returned before stays as it was. Throws Error for more sequences than one, another width or dtype, or rows with gradients.
+  /// The rows so far and behind them `fresh` [B, n, width]: [B, so far + n, width], a constant to the graph that, of one sequence, shares
+  /// the kept array. What was returned before stays as it was. Throws Error for another number of sequences, another width or dtype, or
+  /// rows with gradients.
   Tensor append(Tensor const& fresh);
+  /// Goes on with the sequences of these numbers, int64 [R].
+  void keep(Tensor const& sequences);
 
  private:
-  Tensor room_;  // [capacity, width]
+  Tensor room_;  // [B, capacity, width]
   std::int64_t count_ = 0;
 };
 
-/// Keys and values of the tokens already read, one entry a layer, so that a decoder reads each token once.
+/// A memory's keys and values, [B, m, H·d] and [B, m, H·d_v], as attention looks at them.
+struct Projected {
+  Tensor key, value;
+};
+
+/// Keys and values of the tokens already read, one entry a layer, so that a decoder reads each token once; and those of what it looks at
+/// beside them, so that they are projected once.
 struct KeyValueCache {
   struct Layer {
     GrowingRows key, value;  ///< H·d wide
+    std::optional<Projected> memory = {};
   };
   std::vector<Layer> layers;
   std::int64_t past = 0;  ///< tokens read: the position of the next one
+
+  /// Goes on with the sequences of these numbers, int64 [R].
+  void keep(Tensor const& sequences);
 };
 
 /// What an attention layer computes on its way.

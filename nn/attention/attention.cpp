@@ -84,17 +84,24 @@ MultiHead::MultiHead(Scope const& scope, AttentionSettings const& settings, Shap
 
 Tensor MultiHead::operator()(Tensor const& x, Tensor const& memory, Visibility const& visibility, Pass const& pass, std::size_t layer,
                              Tensor const& residual) const {
-  Part const here(part_);
+  if (pass.cache == nullptr) return look(x, project(memory, 0, pass), visibility, pass, residual);
   // Keys are kept rotated: what is read once stays where it stood.
-  Tensor key = attention_.rotated(key_(memory, pass), pass.cache != nullptr ? visibility.offset : 0);
-  Tensor value = value_(memory, pass);
-  if (pass.cache != nullptr) {
-    KeyValueCache::Layer& kept = pass.cache->layers.at(layer);
-    key = kept.key.append(key);
-    value = kept.value.append(value);
-  }
+  Projected const fresh = project(memory, visibility.offset, pass);
+  KeyValueCache::Layer& kept = pass.cache->layers.at(layer);
+  return look(x, {kept.key.append(fresh.key), kept.value.append(fresh.value)}, visibility, pass, residual);
+}
+
+Projected MultiHead::project(Tensor const& memory, std::int64_t offset, Pass const& pass) const {
+  Part const here(part_);
+  Tensor const key = attention_.rotated(key_(memory, pass), offset);
+  return {key, value_(memory, pass)};
+}
+
+Tensor MultiHead::look(Tensor const& x, Projected const& memory, Visibility const& visibility, Pass const& pass,
+                       Tensor const& residual) const {
+  Part const here(part_);
   Tensor const query = attention_.rotated(query_(x, pass), visibility.offset);
-  return output_(attention_(query, key, value, visibility, pass), pass, residual);
+  return output_(attention_(query, memory.key, memory.value, visibility, pass), pass, residual);
 }
 
 }  // namespace heed

@@ -74,6 +74,10 @@ class MultiHead {
   /// visibility.offset is then the position of the first query. The result is added to `residual`, if there is one.
   Tensor operator()(Tensor const& x, Tensor const& memory, Visibility const& visibility, Pass const& pass, std::size_t layer,
                     Tensor const& residual = {}) const;
+  /// Keys and values of memory [B, m, width], whose first place stands at `offset`.
+  Projected project(Tensor const& memory, std::int64_t offset, Pass const& pass) const;
+  /// As operator(), of a memory that is projected already.
+  Tensor look(Tensor const& x, Projected const& memory, Visibility const& visibility, Pass const& pass, Tensor const& residual = {}) const;
 
  private:
   std::string part_;

@@ -141,6 +141,8 @@ TEST_SUITE("inspect") {
     CHECK_THROWS_WITH_AS(run("axe"), doctest::Contains("--text: character 'x'"), ConfigError);
     CHECK_THROWS_WITH_AS(run("aaaaaaaaaaaaaaaaa"), "--text: is 17 tokens long, but the model reads 16 at most", ConfigError);
     CHECK(Run(letters, "gpt", ", position: alibi")("aaaaaaaaaaaaaaaaa").size() > 100);
+    CHECK_THROWS_WITH_AS(Run(letters, "transformer")("abc"), doctest::Contains("tiny: a transformer reads a source and a target"),
+                         ConfigError);
     InspectOptions nowhere;
     nowhere.run = "no/such/run";
     std::ostringstream out;

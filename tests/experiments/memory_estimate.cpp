@@ -10,6 +10,8 @@
 #include "autograd/memory.hpp"
 #include "experiments/probe/prober.hpp"
 #include "experiments/train.hpp"
+#include "nn/safetensors.hpp"
+#include "tests/folder.hpp"
 
 TEST_SUITE("memory_estimate") {
   using namespace heed;
@@ -110,6 +112,32 @@ TEST_SUITE("memory_estimate") {
             fmt::format("kind: single_attention, pairs: 32, keys: 64, width: 64, readout: {}, attention: {}", readout, attention),
             "train: {steps: 10, batch: 32}\n", "recall, pairs: 32, keys: 64, queries: 1"));
       }
+    }
+  }
+
+  TEST_CASE("an encoder–decoder: within 20 % of the peak") {
+    test::Folder const folder;
+    Tensor const rows = Tensor::full({2, 4, 128}, 1, DType::int64), lengths = Tensor::full({2, 4}, 128, DType::int64);
+    auto const file = folder / "pairs.safetensors";
+    save_safetensors(file, {{"inputs", rows}, {"targets", rows}, {"source", rows}, {"source_lengths", lengths}});
+    auto const pairs = [&](std::string const& attention, std::string const& more = "",
+                           std::string const& rest = "train: {steps: 2, batch: 4}\n") {
+      return experiment("kind: transformer, layers: 2, heads: 4, width: 64, context: 128, attention: " + attention + more, rest,
+                        fmt::format("batches, vocabulary: 65, path: {}", file.string()));
+    };
+    for (std::string const attention : {"scaled", "additive", "local-p", "{score: additive, align: sparsemax}", "hard"}) {
+      for (double const dropout : {0.0, 0.1}) {
+        CAPTURE(attention);
+        CAPTURE(dropout);
+        check_near(pairs(attention, fmt::format(", dropout: {}", dropout)));
+      }
+    }
+    check_near(pairs("scaled", ", norm: {place: pre}, activation: gelu"));
+    check_near(pairs("scaled", ", cross_attention: {score: additive, align: entmax15}"));
+    check_near(pairs("scaled", "", "train: {steps: 2, batch: 4, recompute: true}\n"));
+    for (std::string const probes : {"attention: [entropy]", "gradients: [scores]", "curvature: [sharpness], iterations: 1"}) {
+      CAPTURE(probes);
+      check_near(pairs("scaled", "", "train: {steps: 2, batch: 4}\nprobes: {" + probes + "}\n"));
     }
   }
 

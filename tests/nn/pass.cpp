@@ -3,6 +3,7 @@
 #include <doctest/doctest.h>
 
 #include "autograd/error.hpp"
+#include "autograd/operations.hpp"
 
 using namespace heed;
 
@@ -24,10 +25,21 @@ TEST_SUITE("pass") {
     }
   }
 
-  TEST_CASE("rows of several sequences, of another width or type, or with a gradient are refused") {
+  TEST_CASE("several sequences grow together, and some of them go on") {
+    GrowingRows kept;
+    Tensor const all = Tensor::normal({3, 9, 2}, Stream(1, "rows"), DType::float64);
+    for (std::int64_t const end : {1, 2, 5}) CHECK(kept.append(slice(all, 1, end == 5 ? 2 : end - 1, end)).size(0) == 3);
+    kept.keep(Tensor::of(std::vector<std::int64_t>{2, 0}, {2}));
+    Tensor const both = concatenate({all.rows(2, 1), all.rows(0, 1)}, 0);
+    CHECK(kept.append(slice(both, 1, 5, 9)).to_vector() == both.to_vector());
+    kept.keep(Tensor::of(std::vector<std::int64_t>{1}, {1}));
+    CHECK(kept.append(slice(all.rows(0, 1), 1, 0, 0)).to_vector() == all.rows(0, 1).to_vector());
+  }
+
+  TEST_CASE("rows of more sequences, of another width or type, or with a gradient are refused") {
     GrowingRows kept;
     kept.append(Tensor::zeros({1, 2, 3}, DType::float32));
-    CHECK_THROWS_WITH_AS(kept.append(Tensor::zeros({2, 1, 3}, DType::float32)), doctest::Contains("one sequence"), Error);
+    CHECK_THROWS_WITH_AS(kept.append(Tensor::zeros({2, 1, 3}, DType::float32)), doctest::Contains("as many sequences as before"), Error);
     CHECK_THROWS_AS(kept.append(Tensor::zeros({1, 1, 4}, DType::float32)), Error);
     CHECK_THROWS_AS(kept.append(Tensor::zeros({1, 1, 3}, DType::float64)), Error);
     CHECK_THROWS_WITH_AS(kept.append(Tensor::zeros({1, 1, 3}, DType::float32).set_requires_grad()), doctest::Contains("gradient"), Error);

@@ -1,0 +1,104 @@
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "nn/attention/attention.hpp"
+#include "nn/layers.hpp"
+#include "nn/model.hpp"
+#include "nn/position.hpp"
+
+namespace heed {
+
+/// `model: {kind: gpt, …}`, `model: {kind: bert, …}`, and what an encoder–decoder shares with them.
+struct StackSettings : Settings {
+  std::int64_t layers = 4;
+  std::int64_t heads = 4;
+  std::int64_t width = 128;
+  std::int64_t context = 64;
+  std::string position = "learned";
+  AttentionSettings attention;
+  std::string activation = "gelu";
+  NormSettings norm;
+  bool bias = true;
+  bool tie = true;
+  double dropout = 0;
+  std::optional<std::int64_t> key_width;    ///< d_k; width / heads unless given
+  std::optional<std::int64_t> value_width;  ///< d_v; width / heads unless given
+
+  std::vector<Field> fields() override;
+  std::optional<std::string> contradiction() override;
+};
+
+/// What the blocks of a decoder look at beside their own stream.
+struct Memory {
+  Tensor x;               ///< [B, S, width]
+  Visibility visibility;  ///< of the memory's places, to the decoder's
+};
+
+/// One layer: attention, perhaps attention to a memory, and a two-layer perceptron, each around a residual branch.
+class Block {
+ public:
+  /// `share`: the factor on the initial spread of what a residual branch adds. `cross`: of the attention to a memory; null: there is none.
+  Block(Scope const& scope, StackSettings const& settings, Position const& position, double share, AttentionSettings const* cross);
+  /// x [B, T, width] → [B, T, width]. `memory`: null for a block without attention to one.
+  Tensor operator()(Tensor x, Visibility const& visibility, Memory const* memory, Pass const& pass, std::size_t layer) const;
+
+ private:
+  struct Cross {
+    Norm norm;
+    MultiHead attention;
+  };
+  /// Keys and values of the memory; with a cache, made once.
+  Projected projected(Memory const& memory, Pass const& pass, std::size_t layer) const;
+
+  std::string path_;
+  bool pre_;
+  double dropout_;
+  Norm norm1_;
+  MultiHead attention_;
+  std::optional<Cross> cross_;
+  Norm mlp_norm_;
+  Mlp mlp_;
+};
+
+/// What a pass holds of a stack of blocks, in bytes.
+struct StackBytes {
+  double kept;    ///< after the forward pass: by the graph or an observer
+  double open;    ///< of the one block that is run again for its gradient, if blocks are
+  double moment;  ///< beside these, at most, in the forward pass or for its gradient
+};
+
+/// Of the logits of a pass and their gradient: as many as are held at once, or all of them and their logarithms (`whole`).
+double logits_bytes(PassShape const& shape, std::int64_t vocabulary, DType dtype, bool whole);
+
+/// Positions, blocks and, if these are pre-norm, a last norm.
+class Blocks {
+ public:
+  /// `share` and `cross`: as Block's. `causal`: what bytes() and flops_per_token() reckon with.
+  Blocks(Scope const& scope, StackSettings const& settings, bool causal, double share, AttentionSettings const* cross = nullptr);
+
+  /// x [B, T, width] of tokens, with what their positions add, and dropout.
+  Tensor embedded(Tensor const& x, Pass const& pass) const;
+  /// embedded() tokens [B, T, width] → what leaves the last block, normed.
+  Tensor operator()(Tensor x, Visibility const& visibility, Pass const& pass, Memory const* memory = nullptr) const;
+
+  std::size_t size() const { return blocks_.size(); }
+  std::optional<std::int64_t> limit() const { return position_->limit(); }
+  /// Of a pass; what is looked at is as long as the rows.
+  StackBytes bytes(PassShape const& shape) const;
+  double flops_per_token() const;
+
+ private:
+  StackSettings settings_;
+  std::optional<AttentionSettings> cross_;
+  bool causal_;
+  std::string path_;
+  DType dtype_;
+  std::unique_ptr<Position> position_;
+  std::vector<Block> blocks_;
+  std::optional<Norm> norm_;
+};
+
+}  // namespace heed

@@ -1,0 +1,209 @@
+#include "nn/models/transformer.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include <fmt/format.h>
+
+#include "autograd/error.hpp"
+#include "autograd/graph.hpp"
+#include "autograd/operations.hpp"
+#include "autograd/rounded_weights.hpp"
+#include "nn/decode.hpp"
+
+namespace heed {
+
+namespace {
+
+DeclaredModel const declared{{"transformer", "encoder–decoder Transformer, from a source to a target (Vaswani et al. 2017)",
+                              Objective::next_token, [] { return std::make_shared<TransformerSettings>(); },
+                              [](Parameters& parameters, Settings const& settings, std::int64_t vocabulary) {
+                                return std::make_unique<Transformer>(parameters, dynamic_cast<TransformerSettings const&>(settings),
+                                                                     vocabulary);
+                              }}};
+
+/// Of pre-norm, as many residual branches as a side has start with a sum as large as one; of post-norm each sum is normed anyway.
+double residual_share(StackSettings const& s, std::int64_t branches) {
+  return s.norm.place == "post" ? 1 : 1 / std::sqrt(static_cast<double>(branches * s.layers));
+}
+
+Embedding source_table(Parameters& parameters, TransformerSettings const& s, Embedding const& target) {
+  return s.source_vocabulary ? Embedding(Scope(parameters).at("encoder.token_embedding"), *s.source_vocabulary, s.width) : target;
+}
+
+}  // namespace
+
+std::vector<Field> CrossAttentionSettings::fields() {
+  auto fields = AttentionSettings::fields();
+  Field& score_field = *std::ranges::find(fields, "score", &Field::name);
+  score_field.words.insert(score_field.words.begin(), "same");
+  score_field.help += "; same: all is as attention has it";
+  return fields;
+}
+
+std::optional<std::string> CrossAttentionSettings::contradiction() {
+  AttentionSettings const usual;
+  bool const untouched = scale == usual.scale && align == usual.align && window == usual.window && windowed == usual.windowed &&
+                         read == usual.read && estimator == usual.estimator;
+  if (score == "same" && !untouched) return "score: what has keys of its own needs a score of its own, not 'same'";
+  return AttentionSettings::contradiction();
+}
+
+bool CrossAttentionSettings::from_word(std::string_view word) {
+  if (word != "same") return AttentionSettings::from_word(word);
+  *this = {};
+  return true;
+}
+
+std::vector<std::string> CrossAttentionSettings::short_words() {
+  auto words = AttentionSettings::short_words();
+  words.insert(words.begin(), "same");
+  return words;
+}
+
+TransformerSettings::TransformerSettings() {
+  position = "sinusoidal";
+  activation = "relu";
+  norm.place = "post";
+}
+
+std::vector<Field> TransformerSettings::fields() {
+  auto fields = StackSettings::fields();
+  std::ranges::find(fields, "layers", &Field::name)->help = "blocks of the encoder, and as many of the decoder";
+  std::ranges::find(fields, "context", &Field::name)->help = "tokens of a source, and of a target, that it reads at once";
+  std::ranges::find(fields, "tie", &Field::name)->help = "the head is the target's token embedding";
+  auto const attention_field = std::ranges::find(fields, "attention", &Field::name);
+  fields.insert(attention_field + 1, {.name = "cross_attention",
+                                      .target = &cross_attention,
+                                      .help = "of the decoder to the source: a name, or score, align and read; same: as attention"});
+  fields.push_back({.name = "source_vocabulary",
+                    .target = &source_vocabulary,
+                    .help = "tokens of the source, if it has a vocabulary of its own; none: that of the target",
+                    .least = 1,
+                    .greatest = 1 << 30});
+  return fields;
+}
+
+std::optional<std::string> TransformerSettings::contradiction() {
+  bool const two_estimators = attention.read == "hard" && cross().read == "hard" && attention.estimator != cross().estimator;
+  if (two_estimators) return "cross_attention: its hard read is estimated otherwise than attention's; one gradient has one estimator";
+  return StackSettings::contradiction();
+}
+
+Transformer::Transformer(Parameters& parameters, TransformerSettings const& s, std::int64_t vocabulary)
+    : settings_(s),
+      target_tokens_(Scope(parameters).at(s.source_vocabulary ? "decoder.token_embedding" : "token_embedding"), vocabulary, s.width),
+      source_tokens_(source_table(parameters, s, target_tokens_)),
+      encoder_(Scope(parameters).at("encoder"), s, false, residual_share(s, 2)),
+      decoder_(Scope(parameters).at("decoder"), s, true, residual_share(s, 3), &s.cross()),
+      head_(s.tie ? target_tokens_.weight : Embedding(Scope(parameters).at("head"), vocabulary, s.width).weight) {}
+
+void Transformer::check(Batch const& batch) const {
+  if (!batch.source.defined()) throw Error("data.kind: a transformer reads a source and a target, but a row of these data has no source");
+  auto const tokens = batch.source.data<std::int64_t>();
+  std::int64_t const largest = std::ranges::max(tokens), known = source_tokens_.weight.size(0);
+  if (largest >= known) throw Error(fmt::format("model.source_vocabulary: a source holds token {}, but it has {} tokens", largest, known));
+  for (auto const& [name, rows] : {std::pair("source", batch.source), std::pair("target", batch.inputs)})
+    if (rows.size(1) > settings_.context)
+      throw Error(fmt::format("model.context: a {} has {} tokens, but it is made for {}", name, rows.size(1), settings_.context));
+}
+
+Memory Transformer::encode(Batch const& batch, Pass const& pass) const {
+  if (!batch.source.defined()) throw Error("a transformer reads a source and a target, but there is no source");
+  Tensor const embedded = scale(source_tokens_(batch.source), std::sqrt(static_cast<double>(settings_.width)));
+  Visibility const sees{.causal = false, .lengths = batch.source_lengths, .offset = 0, .query_lengths = batch.source_lengths};
+  Tensor const x = encoder_(encoder_.embedded(embedded, pass), sees, pass);
+  // Any place of the target may look at any place of the source.
+  if (pass.choices != nullptr)
+    for (auto& made : pass.choices->made) made.reach = Choices::Reach::sequence;
+  return {x, {.causal = false, .lengths = batch.source_lengths, .offset = 0}};
+}
+
+Tensor Transformer::logits(Batch const& batch, Pass const& pass) const {
+  auto const head = linear_head(batch, pass);
+  return linear(head->x, head->weight, head->bias, {}, pass.rounded);
+}
+
+std::optional<LinearHead> Transformer::linear_head(Batch const& batch, Pass const& pass) const {
+  return LinearHead{read(batch.inputs, batch.lengths, encode(batch, pass), pass), head_, {}};
+}
+
+Tensor Transformer::read(Tensor const& tokens, Tensor const& lengths, Memory memory, Pass const& pass) const {
+  std::int64_t const past = pass.cache != nullptr ? pass.cache->past : 0;
+  Tensor const embedded = scale(target_tokens_(tokens), std::sqrt(static_cast<double>(settings_.width)));
+  // Nothing that counts sees the padding; a place of it sees nothing either, so that it makes no choices.
+  Visibility const sees{.causal = true, .lengths = {}, .offset = past, .query_lengths = lengths};
+  memory.visibility.query_lengths = lengths;
+  memory.visibility.offset = past;
+  Tensor const x = decoder_(decoder_.embedded(embedded, pass), sees, pass, &memory);
+  if (pass.cache != nullptr) pass.cache->past += tokens.size(1);
+  return x;
+}
+
+/// Rows that are decoded together: the source is encoded once, each layer's keys and values are kept.
+class Transformer::Step : public Decoding {
+ public:
+  Step(Transformer const& model, Batch const& given) : model_(model), memory_(model.encode(given, {})) {
+    cache_.layers.resize(model.decoder_.size());
+  }
+
+  Tensor scores(Tensor const& tokens) override {
+    NoGrad const quiet;
+    Pass pass;
+    pass.cache = &cache_;
+    pass.rounded = &weights_;
+    Tensor const x = model_.read(tokens.viewed({tokens.size(0), 1}), {}, memory_, pass);
+    return linear(x, model_.head_, {}, {}, &weights_).viewed({tokens.size(0), model_.vocabulary()});
+  }
+
+  void keep(std::span<std::int64_t const> rows) override {
+    NoGrad const quiet;
+    auto const count = static_cast<std::int64_t>(rows.size());
+    Tensor const chosen = Tensor::of(std::vector<std::int64_t>(rows.begin(), rows.end()), {count});
+    cache_.keep(chosen);
+    std::int64_t const places = memory_.x.size(1), width = memory_.x.size(2);
+    memory_.x = embedding(memory_.x.viewed({memory_.x.size(0), places * width}), chosen).viewed({count, places, width});
+    Tensor& lengths = memory_.visibility.lengths;
+    if (!lengths.defined()) return;
+    std::vector<std::int64_t> of_chosen;
+    for (std::int64_t const row : rows) of_chosen.push_back(lengths.data<std::int64_t>()[static_cast<std::size_t>(row)]);
+    lengths = Tensor::of(of_chosen, {count});
+  }
+
+ private:
+  Transformer const& model_;
+  Memory memory_;
+  KeyValueCache cache_;
+  RoundedWeights weights_;
+};
+
+std::unique_ptr<Decoding> Transformer::decode(Batch const& given) const {
+  NoGrad const quiet;
+  return std::make_unique<Step>(*this, given);
+}
+
+EstimatorSettings const* Transformer::estimator() const {
+  auto const* const of_self = settings_.attention.estimator_if_hard();
+  return of_self != nullptr ? of_self : settings_.cross().estimator_if_hard();
+}
+
+double Transformer::peak_bytes(PassShape const& shape) const {
+  StackBytes const encoder = encoder_.bytes(shape), decoder = decoder_.bytes(shape);
+  double const stream = static_cast<double>(shape.batch * shape.tokens * settings_.width) * static_cast<double>(bytes_of(head_.dtype()));
+  bool const whole = shape.recorded && shape.trains && estimator() != nullptr;
+  double const logits = logits_bytes(shape, vocabulary(), head_.dtype(), whole);
+  if (!shape.recorded) {
+    double const decoding = stream + decoder.kept + std::max(decoder.moment, stream + logits);
+    return shape.watched ? encoder.kept + std::max(encoder.moment, decoding) : std::max(encoder.kept + encoder.moment, decoding);
+  }
+  // The memory's gradient grows while the decoder's blocks are walked; then the encoder's are, and the decoder's are free.
+  double const decoding = decoder.kept + decoder.open + std::max(stream + decoder.moment, logits);
+  return encoder.kept + std::max(decoding, stream + encoder.open + encoder.moment);
+}
+
+double Transformer::flops_per_token() const {
+  double const head = 2 * static_cast<double>(settings_.width) * static_cast<double>(vocabulary());
+  return encoder_.flops_per_token() + decoder_.flops_per_token() + head;
+}
+
+}  // namespace heed

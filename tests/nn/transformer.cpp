@@ -1,0 +1,320 @@
+#include "nn/models/transformer.hpp"
+
+#include <algorithm>
+#include <optional>
+
+#include <doctest/doctest.h>
+
+#include "autograd/check.hpp"
+#include "autograd/error.hpp"
+#include "autograd/graph.hpp"
+#include "autograd/memory.hpp"
+
+TEST_SUITE("transformer") {
+  using namespace heed;
+
+  namespace {
+
+  constexpr std::int64_t vocabulary = 11;
+
+  TransformerSettings small(std::string const& attention = "scaled", std::string const& position = "sinusoidal") {
+    TransformerSettings settings;
+    settings.layers = 2;
+    settings.heads = 2;
+    settings.width = 8;
+    settings.context = 12;
+    settings.position = position;
+    settings.attention.from_word(attention);
+    return settings;
+  }
+
+  InitSettings wide() {
+    InitSettings init;  // far from uniform
+    init.std = 0.5;
+    return init;
+  }
+
+  Tensor some_tokens(std::int64_t rows, std::int64_t length, std::string const& name, std::int64_t below = vocabulary) {
+    Stream const stream(5, name);
+    std::vector<std::int64_t> tokens;
+    for (std::int64_t i = 0; i < rows * length; ++i)
+      tokens.push_back(static_cast<std::int64_t>(stream.below(static_cast<std::uint64_t>(i), static_cast<std::uint64_t>(below))));
+    return Tensor::of(tokens, {rows, length});
+  }
+
+  /// Three rows of a source of 9 places and a target of 7, each as long as its lengths say.
+  std::vector<std::int64_t> const source_lengths{9, 4, 6}, lengths{3, 7, 5};
+  Batch some_batch() {
+    return {some_tokens(3, 7, "inputs"), some_tokens(3, 7, "targets"), some_tokens(3, 9, "source"), Tensor::of(source_lengths, {3}),
+            Tensor::of(lengths, {3})};
+  }
+
+  /// The same rows with other tokens, or targets of −1, behind the lengths.
+  Tensor changed_behind(Tensor const& rows, std::vector<std::int64_t> const& ends, bool ignored = false) {
+    Tensor result = rows.clone();
+    std::int64_t const length = rows.size(1);
+    for (std::int64_t at = 0; at < rows.elements(); ++at) {
+      if (at % length < ends[static_cast<std::size_t>(at / length)]) continue;
+      auto& token = result.mutable_data<std::int64_t>()[static_cast<std::size_t>(at)];
+      token = ignored ? -1 : (token + 1 + at % 3) % vocabulary;
+    }
+    return result;
+  }
+
+  Tensor changed_at(Tensor const& rows, std::int64_t place) {
+    Tensor result = rows.clone();
+    auto& token = result.mutable_data<std::int64_t>()[static_cast<std::size_t>(place)];
+    token = (token + 1) % vocabulary;
+    return result;
+  }
+
+  /// The first place of the first row whose scores differ; −1: none does.
+  std::int64_t first_difference(Model const& model, Batch const& a, Batch const& b) {
+    auto const before = model.logits(a, {}).to_vector(), after = model.logits(b, {}).to_vector();
+    auto const place = std::ranges::mismatch(before, after).in1 - before.begin();
+    return place == std::ssize(before) ? -1 : place / vocabulary;
+  }
+
+  void check_close(Tensor const& found, Tensor const& expected, double bound) {
+    REQUIRE(found.shape() == expected.shape());
+    double worst = 0;
+    for (std::int64_t i = 0; i < found.elements(); ++i) worst = std::max(worst, std::abs(found.at(i) - expected.at(i)));
+    CHECK(worst <= bound);
+  }
+
+  }  // namespace
+
+  TEST_CASE("what stands behind the lengths of source and target changes no bit of any result or gradient") {
+    Batch batch = some_batch();
+    batch.targets = changed_behind(batch.targets, lengths, true);
+    Batch other = batch;
+    other.inputs = changed_behind(batch.inputs, lengths);
+    other.source = changed_behind(batch.source, source_lengths);
+    for (std::string const position : {"none", "learned", "sinusoidal", "rotary", "alibi", "t5", "shaw"}) {
+      for (std::string const attention : {"scaled", "additive", "general", "local-m", "local-p", "hard"}) {
+        for (bool const composed : {false, true}) {
+          CAPTURE(position);
+          CAPTURE(attention);
+          CAPTURE(composed);
+          std::optional<ReferenceAttention> no_kernels;
+          if (composed) no_kernels.emplace();
+          Parameters parameters(3, DType::float64, wide());
+          TransformerSettings settings = small(attention, position);
+          settings.dropout = 0.1;
+          Transformer const model(parameters, settings, vocabulary);
+          auto const results = [&](Batch const& rows) {
+            Pass pass;
+            pass.noise = Stream(2, "noise");
+            Choices choices;
+            pass.choices = &choices;
+            parameters.clear_gradients();
+            Tensor loss = model.loss(rows, pass);
+            for (auto const& made : choices.made) loss = loss + sum(log(made.probability)) + sum(made.entropy);
+            loss.backward();
+            std::vector<double> all{loss.item()};
+            auto const scores = model.logits(rows, pass).to_vector();
+            for (std::int64_t at = 0; at < batch.targets.elements(); ++at)
+              if (batch.targets.data<std::int64_t>()[static_cast<std::size_t>(at)] >= 0)
+                all.insert(all.end(), scores.begin() + at * vocabulary, scores.begin() + (at + 1) * vocabulary);
+            for (auto const& each : parameters.all()) {
+              auto const gradient = each.second.grad().to_vector();
+              all.insert(all.end(), gradient.begin(), gradient.end());
+            }
+            return all;
+          };
+          CHECK(results(batch) == results(other));
+        }
+      }
+    }
+  }
+
+  TEST_CASE("a place of the target sees itself, the places before it, and the source as far as it goes") {
+    for (std::string const position : {"none", "learned", "sinusoidal", "rotary", "alibi", "t5", "shaw"}) {
+      for (std::string const place : {"pre", "post"}) {
+        CAPTURE(position);
+        CAPTURE(place);
+        TransformerSettings settings = small("scaled", position);
+        settings.norm.place = place;
+        Parameters parameters(3, DType::float64, wide());
+        Transformer const model(parameters, settings, vocabulary);
+        Batch batch{some_tokens(1, 7, "inputs"), {}, some_tokens(1, 9, "source"), Tensor::of(std::vector<std::int64_t>{6}, {1})};
+        Batch other = batch;
+        other.inputs = changed_at(batch.inputs, 4);
+        CHECK(first_difference(model, batch, other) == 4);
+        other = batch;
+        other.source = changed_at(batch.source, 5);
+        CHECK(first_difference(model, batch, other) == 0);
+        other.source = changed_at(batch.source, 6);
+        CHECK(first_difference(model, batch, other) == -1);
+      }
+    }
+  }
+
+  TEST_CASE("sources of any length: a padded row gives what it gives alone") {
+    for (std::string const attention : {"scaled", "additive", "general", "local-m", "local-p"}) {
+      CAPTURE(attention);
+      Parameters parameters(3, DType::float64, wide());
+      Transformer const model(parameters, small(attention, "t5"), vocabulary);
+      for (std::vector<std::int64_t> const& ends : {source_lengths, std::vector<std::int64_t>{9, 1, 12}}) {
+        Tensor const source = some_tokens(3, ends[2] > 9 ? 12 : 9, "source"), inputs = some_tokens(3, 7, "inputs");
+        Tensor const together = model.logits({inputs, {}, source, Tensor::of(ends, {3})}, {});
+        for (std::int64_t row = 0; row < 3; ++row) {
+          Tensor const own = slice(source.rows(row, 1), 1, 0, ends[static_cast<std::size_t>(row)]);
+          check_close(model.logits({inputs.rows(row, 1), {}, own, {}}, {}), together.rows(row, 1), 1e-12);
+        }
+      }
+    }
+  }
+
+  TEST_CASE("the gradient of the whole model, with padding") {
+    struct Variant {
+      std::string attention, cross, position, place;
+    };
+    for (auto const& [attention, cross, position, place] :
+         {Variant{"scaled", "same", "sinusoidal", "post"}, Variant{"additive", "same", "learned", "pre"},
+          Variant{"general", "additive", "t5", "pre"}, Variant{"scaled", "general", "shaw", "post"}}) {
+      CAPTURE(attention);
+      CAPTURE(cross);
+      TransformerSettings settings = small(attention, position);
+      settings.cross_attention.from_word(cross);
+      settings.layers = 1;
+      settings.width = 4;
+      settings.context = 4;
+      settings.norm.place = place;
+      settings.activation = "gelu";  // relu has a corner
+      Parameters drawn(3, DType::float64, wide());
+      Transformer const shape(drawn, settings, 5);
+      std::vector<Tensor> values;
+      for (auto const& each : drawn.all()) values.push_back(each.second.detach());
+      Batch const batch{some_tokens(2, 3, "inputs", 5), Tensor::of(std::vector<std::int64_t>{1, 4, -1, 2, 0, 3}, {2, 3}),
+                        some_tokens(2, 4, "source", 5), Tensor::of(std::vector<std::int64_t>{4, 2}, {2}),
+                        Tensor::of(std::vector<std::int64_t>{2, 3}, {2})};
+      auto const loss = [&](std::vector<Tensor> const& at) {
+        std::vector<std::pair<std::string, Tensor>> named;
+        for (std::size_t i = 0; i < at.size(); ++i) named.emplace_back(drawn.all()[i].first, at[i]);
+        Parameters parameters = Parameters::given(named, DType::float64);
+        return Transformer(parameters, settings, 5).loss(batch, {}, 0.1);
+      };
+      auto const result = gradcheck(loss, values);
+      CHECK_MESSAGE(result.ok, result.message);
+    }
+  }
+
+  TEST_CASE("run again for its gradient, a block has the same one, its memory's included") {
+    for (std::string const attention : {"scaled", "hard"}) {
+      CAPTURE(attention);
+      TransformerSettings settings = small(attention);
+      settings.dropout = 0.2;
+      Parameters parameters(3, DType::float64, wide());
+      Transformer const model(parameters, settings, vocabulary);
+      auto const gradients = [&](bool again) {
+        Pass pass;
+        pass.noise = Stream(2, "noise");
+        pass.recompute = again;
+        Choices choices;
+        pass.choices = &choices;
+        parameters.clear_gradients();
+        Tensor loss = model.loss(some_batch(), pass);
+        for (auto const& made : choices.made) loss = loss + sum(log(made.probability));
+        loss.backward();
+        std::vector<double> all;
+        for (auto const& each : parameters.all()) {
+          auto const gradient = each.second.grad().to_vector();
+          all.insert(all.end(), gradient.begin(), gradient.end());
+        }
+        return all;
+      };
+      auto const kept = gradients(false), again = gradients(true);
+      for (std::size_t i = 0; i < kept.size(); ++i) REQUIRE(again[i] == doctest::Approx(kept[i]).epsilon(1e-10));
+    }
+  }
+
+  TEST_CASE("observers see self-attention of both sides and cross-attention, each with its shape") {
+    TransformerSettings settings = small("additive");
+    settings.cross_attention.from_word("general");
+    Parameters parameters(3, DType::float64, wide());
+    Transformer const model(parameters, settings, vocabulary);
+    CHECK(parameters.find("decoder.blocks.1.attention.score.vector") != nullptr);
+    CHECK(parameters.find("decoder.blocks.1.cross_attention.score.matrix") != nullptr);
+    CHECK(parameters.find("encoder.blocks.1.norm3.weight") == nullptr);
+    CHECK(parameters.find("encoder.blocks.1.cross_attention.query.weight") == nullptr);
+    std::vector<std::string> layers, streams;
+    Observer observer;
+    observer.attention = [&](std::string const& layer, AttentionView const& view) {
+      layers.push_back(layer);
+      bool const cross = layer.ends_with("cross_attention"), encodes = layer.starts_with("encoder");
+      CHECK(view.weights.shape() == Shape{3, 2, encodes ? 9 : 7, encodes || cross ? 9 : 7});
+    };
+    observer.stream = [&](std::string const& layer, Tensor const&) { streams.push_back(layer); };
+    Pass pass;
+    pass.observer = &observer;
+    model.logits(some_batch(), pass);
+    CHECK(layers == std::vector<std::string>{"encoder.blocks.0.attention", "encoder.blocks.1.attention", "decoder.blocks.0.attention",
+                                             "decoder.blocks.0.cross_attention", "decoder.blocks.1.attention",
+                                             "decoder.blocks.1.cross_attention"});
+    CHECK(streams == std::vector<std::string>{"encoder.blocks.0", "encoder.blocks.1", "decoder.blocks.0", "decoder.blocks.1"});
+  }
+
+  TEST_CASE(
+      "a choice of the encoder reaches all of the target; of the decoder, its place and those after it, of the last block its place") {
+    Parameters parameters(3, DType::float64, wide());
+    Transformer const model(parameters, small("hard"), vocabulary);
+    Choices choices;
+    Pass pass;
+    pass.noise = Stream(2, "noise");
+    pass.choices = &choices;
+    model.logits(some_batch(), pass);
+    using enum Choices::Reach;
+    std::vector<Choices::Reach> reaches;
+    for (auto const& made : choices.made) reaches.push_back(made.reach);
+    CHECK(reaches == std::vector<Choices::Reach>{sequence, sequence, later, later, place, place});
+    CHECK(model.estimator() != nullptr);
+  }
+
+  TEST_CASE("cross_attention: attention's unless a score is given") {
+    TransformerSettings settings = small("additive");
+    CHECK(settings.cross().score == "additive");
+    settings.cross_attention.align = "sparsemax";
+    CHECK(settings.cross_attention.contradiction().value_or("").starts_with("score: "));
+    settings.cross_attention.score = "dot";
+    CHECK_FALSE(settings.cross_attention.contradiction());
+    CHECK(settings.cross().align == "sparsemax");
+    CHECK(settings.cross_attention.from_word("same"));
+    CHECK(settings.cross().score == "additive");
+    settings.attention.from_word("hard");
+    CHECK_FALSE(settings.contradiction());
+    settings.cross_attention.from_word("hard");
+    settings.cross_attention.estimator.estimator = "gumbel";
+    CHECK(settings.contradiction().value_or("").starts_with("cross_attention: "));
+  }
+
+  TEST_CASE("a source of its own vocabulary, a head of its own") {
+    TransformerSettings settings = small();
+    settings.source_vocabulary = 5;
+    settings.tie = false;
+    Parameters parameters(3, DType::float64, wide());
+    Transformer const model(parameters, settings, vocabulary);
+    CHECK(parameters.find("encoder.token_embedding.weight")->shape() == Shape{5, 8});
+    CHECK(parameters.find("decoder.token_embedding.weight")->shape() == Shape{vocabulary, 8});
+    CHECK(parameters.find("head.weight")->shape() == Shape{vocabulary, 8});
+    CHECK(model.vocabulary() == vocabulary);
+    Batch batch{some_tokens(2, 7, "inputs"), {}, some_tokens(2, 9, "source", 5), {}};
+    CHECK(model.logits(batch, {}).shape() == Shape{2, 7, vocabulary});
+    CHECK_NOTHROW(model.check(batch));
+    batch.source = Tensor::full({2, 9}, 5, DType::int64);
+    CHECK_THROWS_WITH_AS(model.check(batch), "model.source_vocabulary: a source holds token 5, but it has 5 tokens", Error);
+  }
+
+  TEST_CASE("rows that it cannot read are refused by the key that they concern") {
+    Parameters parameters(3, DType::float64);
+    Transformer const model(parameters, small(), vocabulary);
+    Batch batch{some_tokens(2, 7, "inputs"), {}, {}, {}};
+    CHECK_THROWS_WITH_AS(model.check(batch), doctest::Contains("data.kind: "), Error);
+    CHECK_THROWS_WITH_AS(model.logits(batch, {}), "a transformer reads a source and a target, but there is no source", Error);
+    batch.source = some_tokens(2, 13, "source");
+    CHECK_THROWS_WITH_AS(model.check(batch), "model.context: a source has 13 tokens, but it is made for 12", Error);
+    batch.source = some_tokens(2, 12, "source");
+    batch.inputs = some_tokens(2, 13, "inputs");
+    CHECK_THROWS_WITH_AS(model.check(batch), "model.context: a target has 13 tokens, but it is made for 12", Error);
+  }
+}
