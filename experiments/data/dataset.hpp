@@ -27,6 +27,8 @@ class Dataset {
 
   /// Number of token ids, at least 1.
   virtual std::int64_t vocabulary() const = 0;
+  /// The same of what Batch::source holds.
+  virtual std::int64_t source_vocabulary() const { return vocabulary(); }
   /// Micro-batch number `index` of training: `batch` rows of `context` tokens. Throws FileError if there is no such batch.
   virtual Batch training(std::int64_t index, std::int64_t batch, std::int64_t context) const = 0;
   /// How many validation batches there are (0: none).
@@ -46,6 +48,8 @@ class Dataset {
 
   /// What decode and encode need, as JSON text, to be kept with a trained model (see restore_tokenizer); empty: no tokenizer.
   virtual std::string tokenizer() const { return {}; }
+  /// The same of what Batch::source holds.
+  virtual std::string source_tokenizer() const { return tokenizer(); }
 
   /// For summary.json: the hashes of the files and what is known of the data ("sha256", "tokens", "ngram": {"1": nats, …},
   /// "entropy": nats per token), all in nats per token of the validation split.
