@@ -19,6 +19,14 @@ struct TargetGroups {
   std::vector<std::int64_t> categories;  ///< of every token; −1: none
 };
 
+/// A word of a target comes from a word of its source: both by their places, marks of beginning left out. Of a word that may come from
+/// several places the links are not sure.
+struct Link {
+  std::int64_t target, source;
+  bool sure = true;
+  bool operator==(Link const&) const = default;
+};
+
 /// Where batches come from. A batch is a pure function of the seed and its number, so that resuming needs no state, arms of an
 /// ablation see the same data, and evaluation is the same for every seed and arm.
 class Dataset {
@@ -41,6 +49,12 @@ class Dataset {
 
   /// The groups of targets in validation batches.
   virtual TargetGroups groups() const { return {}; }
+
+  /// Of every row of a validation batch, which targets come from which places of the source, as far as there is such a thing; empty: it is
+  /// not known.
+  virtual std::vector<std::vector<Link>> links(std::int64_t index, std::int64_t batch, std::int64_t context) const {
+    return static_cast<void>(index), static_cast<void>(batch), static_cast<void>(context), std::vector<std::vector<Link>>();
+  }
 
   /// Text to token ids and back; nothing for data without a tokenizer. encode throws Error naming a character it does not know.
   virtual std::optional<std::vector<std::int64_t>> encode(std::string const& text) const = 0;
