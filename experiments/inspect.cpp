@@ -129,7 +129,8 @@ struct Subject {
 std::string token_label(std::optional<Tokenizer> const& tokenizer, std::int64_t token) {
   if (!tokenizer) return std::to_string(token);
   if (token == tokenizer->vocabulary()) return std::string(mask_text);
-  return token == tokenizer->end() ? "<eos>" : visible(tokenizer->decode({token}));
+  auto const mark = tokenizer->mark(token);
+  return mark ? *mark : visible(tokenizer->decode({token}));
 }
 
 std::string attention_table(Tensor const& weights, std::vector<std::string> const& queries, std::vector<std::string> const& keys,

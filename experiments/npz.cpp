@@ -10,7 +10,6 @@
 #include <fmt/format.h>
 
 #include "autograd/error.hpp"
-#include "experiments/data/tokenizer.hpp"
 #include "experiments/utf8.hpp"
 #include "nn/atomic_file.hpp"
 #include "nn/input_file.hpp"

@@ -100,9 +100,9 @@ class Writer {
     set_products(run_.settings.products());
   }
 
-  /// What stands before a text: the end of a sentence or a line, or without either the first token.
+  /// What stands before a text: its mark, the end of a sentence or a line, or without any of them the first token.
   std::vector<std::int64_t> beginning() const {
-    if (sentences()) return {*tokenizer_.end()};
+    if (auto const first = tokenizer_.begin()) return {*first};
     try {
       auto const line_end = tokenizer_.encode("\n");
       return {line_end.begin(), line_end.end()};

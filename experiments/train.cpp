@@ -228,6 +228,7 @@ Checkpoint Trainer::checkpoint() const {
   if (estimator_) std::ranges::copy(estimator_->state(), std::back_inserter(made.state));
   made.metadata = {{"vocabulary", std::to_string(data_->vocabulary())}};
   if (std::string const tokenizer = data_->tokenizer(); !tokenizer.empty()) made.metadata["tokenizer"] = tokenizer;
+  if (std::string const source = data_->source_tokenizer(); source != data_->tokenizer()) made.metadata["source_tokenizer"] = source;
   made.state_metadata = {{"environment", numeric_environment()}};
   return made;
 }

@@ -20,6 +20,15 @@ std::optional<char32_t> decode_utf8(std::string_view text, std::size_t& i) {
   return code;
 }
 
+std::string to_utf8(char32_t c) {
+  auto const byte = [](char32_t bits) { return static_cast<char>(static_cast<unsigned char>(bits)); };
+  auto const tail = [&](int shift) { return byte(0x80 | ((c >> shift) & 0x3f)); };
+  if (c < 0x80) return {byte(c)};
+  if (c < 0x800) return {byte(0xc0 | (c >> 6)), tail(0)};
+  if (c < 0x10000) return {byte(0xe0 | (c >> 12)), tail(6), tail(0)};
+  return {byte(0xf0 | (c >> 18)), tail(12), tail(6), tail(0)};
+}
+
 std::string valid_utf8(std::string_view text) {
   std::string result;
   for (std::size_t i = 0; i < text.size();) {

@@ -11,6 +11,9 @@ namespace heed {
 /// and what lies beyond U+10FFFF included), and `i` moves by one byte.
 std::optional<char32_t> decode_utf8(std::string_view text, std::size_t& i);
 
+/// UTF-8 of one code point.
+std::string to_utf8(char32_t character);
+
 /// The text with U+FFFD for every byte that is not UTF-8.
 std::string valid_utf8(std::string_view text);
 

@@ -19,6 +19,14 @@ struct TargetGroups {
   std::vector<std::int64_t> categories;  ///< of every token; −1: none
 };
 
+/// A word of a target comes from a word of its source: both by their places, marks of beginning left out. Of a word that may come from
+/// several places the links are not sure.
+struct Link {
+  std::int64_t target, source;
+  bool sure = true;
+  bool operator==(Link const&) const = default;
+};
+
 /// Where batches come from. A batch is a pure function of the seed and its number, so that resuming needs no state, arms of an
 /// ablation see the same data, and evaluation is the same for every seed and arm.
 class Dataset {
@@ -27,6 +35,8 @@ class Dataset {
 
   /// Number of token ids, at least 1.
   virtual std::int64_t vocabulary() const = 0;
+  /// The same of what Batch::source holds.
+  virtual std::int64_t source_vocabulary() const { return vocabulary(); }
   /// Micro-batch number `index` of training: `batch` rows of `context` tokens. Throws FileError if there is no such batch.
   virtual Batch training(std::int64_t index, std::int64_t batch, std::int64_t context) const = 0;
   /// How many validation batches there are (0: none).
@@ -40,12 +50,20 @@ class Dataset {
   /// The groups of targets in validation batches.
   virtual TargetGroups groups() const { return {}; }
 
+  /// Of every row of a validation batch, which targets come from which places of the source, as far as there is such a thing; empty: it is
+  /// not known.
+  virtual std::vector<std::vector<Link>> links(std::int64_t index, std::int64_t batch, std::int64_t context) const {
+    return static_cast<void>(index), static_cast<void>(batch), static_cast<void>(context), std::vector<std::vector<Link>>();
+  }
+
   /// Text to token ids and back; nothing for data without a tokenizer. encode throws Error naming a character it does not know.
   virtual std::optional<std::vector<std::int64_t>> encode(std::string const& text) const = 0;
   virtual std::optional<std::string> decode(std::vector<std::int64_t> const& tokens) const = 0;
 
   /// What decode and encode need, as JSON text, to be kept with a trained model (see restore_tokenizer); empty: no tokenizer.
   virtual std::string tokenizer() const { return {}; }
+  /// The same of what Batch::source holds.
+  virtual std::string source_tokenizer() const { return tokenizer(); }
 
   /// For summary.json: the hashes of the files and what is known of the data ("sha256", "tokens", "ngram": {"1": nats, …},
   /// "entropy": nats per token), all in nats per token of the validation split.

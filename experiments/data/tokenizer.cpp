@@ -1,6 +1,8 @@
 #include "experiments/data/tokenizer.hpp"
 
 #include <algorithm>
+#include <array>
+#include <functional>
 #include <span>
 #include <sstream>
 
@@ -41,13 +43,15 @@ std::u32string from_utf8(std::string_view text) {
   return characters;
 }
 
-std::string to_utf8(char32_t c) {
-  auto const byte = [](char32_t bits) { return static_cast<char>(static_cast<unsigned char>(bits)); };
-  auto const tail = [&](int shift) { return byte(0x80 | ((c >> shift) & 0x3f)); };
-  if (c < 0x80) return {byte(c)};
-  if (c < 0x800) return {byte(0xc0 | (c >> 6)), tail(0)};
-  if (c < 0x10000) return {byte(0xe0 | (c >> 12)), tail(6), tail(0)};
-  return {byte(0xf0 | (c >> 18)), tail(12), tail(6), tail(0)};
+std::vector<std::string_view> words_of(std::string_view text) {
+  constexpr std::string_view blank = " \t\n\v\f\r";
+  std::vector<std::string_view> words;
+  for (auto begin = text.find_first_not_of(blank); begin != text.npos;) {
+    auto const end = std::min(text.find_first_of(blank, begin), text.size());
+    words.push_back(text.substr(begin, end - begin));
+    begin = text.find_first_not_of(blank, end);
+  }
+  return words;
 }
 
 Tokenizer Tokenizer::characters(std::string_view text) {
@@ -78,8 +82,40 @@ Tokenizer Tokenizer::sentences(std::vector<std::string> words) {
   return tokenizer;
 }
 
+namespace {
+
+constexpr std::array<std::string_view, Tokenizer::marks> mark_names{"<pad>", "<bos>", "<eos>", "<unk>"};
+
+}  // namespace
+
+bool Tokenizer::is_mark(std::string_view word) { return std::ranges::find(mark_names, word) != mark_names.end(); }
+
+Tokenizer Tokenizer::words(std::vector<std::string> words) {
+  if (std::ranges::adjacent_find(words, std::ranges::greater_equal{}) != words.end()) throw Error("its words are not sorted");
+  for (auto const& word : words)
+    if (word.empty() || is_mark(word)) throw Error(fmt::format("'{}' is no word", word));
+  Tokenizer tokenizer;
+  tokenizer.kind_ = Kind::words;
+  tokenizer.words_ = std::move(words);
+  return tokenizer;
+}
+
+std::optional<std::int64_t> Tokenizer::end() const {
+  return kind_ == Kind::sentences ? std::optional<std::int64_t>(0) : kind_ == Kind::words ? std::optional<std::int64_t>(eos) : std::nullopt;
+}
+
+std::optional<std::int64_t> Tokenizer::begin() const { return kind_ == Kind::words ? std::optional<std::int64_t>(bos) : end(); }
+
+std::optional<std::string> Tokenizer::mark(std::int64_t token) const {
+  if (token == end()) return std::string(mark_names[eos]);
+  if (kind_ != Kind::words || token < 0 || token >= unknown) return std::nullopt;
+  return std::string(mark_names[static_cast<std::size_t>(token)]);
+}
+
 std::int64_t Tokenizer::vocabulary() const {
   switch (kind_) {
+    case Kind::words:
+      return static_cast<std::int64_t>(words_.size() + mark_names.size());
     case Kind::bytes:
       return 256;
     case Kind::sentences:
@@ -108,6 +144,28 @@ std::vector<std::int32_t> encode_sentences(std::string_view text, std::vector<st
   return tokens;
 }
 
+std::vector<std::int32_t> encode_words(std::string_view text, std::vector<std::string> const& words) {
+  std::vector<std::int32_t> tokens{Tokenizer::bos};
+  for (auto const word : words_of(text)) {
+    auto const found = std::lower_bound(words.begin(), words.end(), word);
+    bool const known = found != words.end() && *found == word;
+    tokens.push_back(known ? static_cast<std::int32_t>(found - words.begin() + Tokenizer::marks) : Tokenizer::unknown);
+  }
+  return tokens;
+}
+
+std::string decode_words(std::vector<std::int64_t> const& tokens, std::vector<std::string> const& words) {
+  std::string text;
+  for (auto const token : tokens) {
+    if (token == Tokenizer::eos) text += '\n';
+    if (token < Tokenizer::unknown) continue;
+    if (!text.empty() && text.back() != '\n') text += ' ';
+    text += token == Tokenizer::unknown ? mark_names[Tokenizer::unknown]
+                                        : std::string_view(words[static_cast<std::size_t>(token - Tokenizer::marks)]);
+  }
+  return text;
+}
+
 std::string decode_sentences(std::vector<std::int64_t> const& tokens, std::vector<std::string> const& words) {
   std::string text;
   for (std::size_t i = 0; i < tokens.size(); ++i) {
@@ -125,6 +183,7 @@ std::string decode_sentences(std::vector<std::int64_t> const& tokens, std::vecto
 
 std::vector<std::int32_t> Tokenizer::encode(std::string_view text) const {
   if (kind_ == Kind::sentences) return encode_sentences(text, words_);
+  if (kind_ == Kind::words) return encode_words(text, words_);
   std::vector<std::int32_t> tokens(text.size());  // no more than there are bytes
   if (kind_ == Kind::bytes) {
     std::ranges::transform(text, tokens.begin(), [](char c) { return static_cast<unsigned char>(c); });
@@ -148,6 +207,7 @@ std::string Tokenizer::decode(std::vector<std::int64_t> const& tokens) const {
   for (auto token : tokens)
     if (token < 0 || token >= vocabulary()) throw Error(fmt::format("token {} is outside the vocabulary of {}", token, vocabulary()));
   if (kind_ == Kind::sentences) return decode_sentences(tokens, words_);
+  if (kind_ == Kind::words) return decode_words(tokens, words_);
   std::string text;
   for (auto token : tokens) {
     auto const id = static_cast<std::size_t>(token);
@@ -162,6 +222,7 @@ std::string Tokenizer::decode(std::vector<std::int64_t> const& tokens) const {
 std::string Tokenizer::json() const {
   if (kind_ == Kind::bytes) return R"({"kind":"byte"})";
   if (kind_ == Kind::sentences) return json_text(nlohmann::json{{"kind", "sentences"}, {"words", words_}});
+  if (kind_ == Kind::words) return json_text(nlohmann::json{{"kind", "words"}, {"words", words_}});
   std::string all;
   for (auto c : characters_) all += to_utf8(c);
   return json_text(nlohmann::json{{"kind", "char"}, {"characters", all}});
@@ -178,6 +239,7 @@ Tokenizer restore_tokenizer(std::string const& json) {
       if (!std::is_sorted(words.begin(), words.end())) throw Error("its words are not sorted");
       return Tokenizer::sentences(std::move(words));
     }
+    if (kind == "words") return Tokenizer::words(saved.at("words").get<std::vector<std::string>>());
     throw Error(fmt::format("there is no kind '{}'", kind));
   } catch (nlohmann::json::exception const& error) {
     throw Error(fmt::format("not a tokenizer: {}", error.what()));

@@ -64,20 +64,39 @@ TEST_SUITE("sample") {
   }  // namespace
 
   TEST_CASE("tokenizers come back from what is kept with a model") {
-    for (auto const& tokenizer : {Tokenizer::characters("xyé\n\"\\"), Tokenizer::bytes(), Tokenizer::sentences({"a", "cat"})}) {
+    for (auto const& tokenizer :
+         {Tokenizer::characters("xyé\n\"\\"), Tokenizer::bytes(), Tokenizer::sentences({"a", "cat"}), Tokenizer::words({"a", "cat"})}) {
       auto const back = restore_tokenizer(tokenizer.json());
       CHECK(back.vocabulary() == tokenizer.vocabulary());
       CHECK(back.json() == tokenizer.json());
       CHECK(back.end() == tokenizer.end());
+      CHECK(back.begin() == tokenizer.begin());
       std::vector<std::int64_t> all(static_cast<std::size_t>(back.vocabulary()));
       for (std::size_t i = 0; i < all.size(); ++i) all[i] = static_cast<std::int64_t>(i);
       CHECK(back.decode(all) == tokenizer.decode(all));
     }
     for (char const* broken : {"", "{", "[]", "{}", R"({"kind": "word"})", R"({"kind": 1})", R"({"kind": "char"})",
-                               R"({"kind": "char", "characters": 3})", R"({"kind": "sentences", "words": ["b", "a"]})"}) {
+                               R"({"kind": "char", "characters": 3})", R"({"kind": "sentences", "words": ["b", "a"]})",
+                               R"({"kind": "words", "words": ["a", "a"]})", R"({"kind": "words", "words": ["<bos>"]})"}) {
       CAPTURE(broken);
       CHECK_THROWS_WITH_AS(restore_tokenizer(broken), doctest::Contains("not a tokenizer"), Error);
     }
+  }
+
+  TEST_CASE("words of a vocabulary: others are <unk>, and marks are no text") {
+    auto const tokenizer = Tokenizer::words({"cat", "dog"});
+    CHECK(tokenizer.vocabulary() == 6);
+    auto const tokens = tokenizer.encode(" dog  bird\tcat\n");
+    CHECK(tokens == std::vector<std::int32_t>{1, 5, 3, 4});
+    CHECK(tokenizer.decode({tokens.begin(), tokens.end()}) == "dog <unk> cat");
+    CHECK(*tokenizer.begin() == 1);
+    CHECK(*tokenizer.end() == 2);
+    CHECK(*tokenizer.mark(0) == "<pad>");
+    CHECK(*tokenizer.mark(1) == "<bos>");
+    CHECK(*tokenizer.mark(2) == "<eos>");
+    for (std::int64_t const token : {3, 4, 5}) CHECK(!tokenizer.mark(token));
+    CHECK(*Tokenizer::sentences({"a"}).mark(0) == "<eos>");
+    CHECK(!Tokenizer::bytes().mark(0));
   }
 
   TEST_CASE("text: the prompt, then so many characters, the same for the same seed") {
@@ -130,17 +149,19 @@ TEST_SUITE("sample") {
   }
 
   TEST_CASE("sentences are lines that begin with the prompt and end by themselves or with …") {
-    Run const run(words);
-    auto options = run.options();
-    options.tokens = std::nullopt;
-    CHECK(lines_of(sampled(options)).size() == 10);
-    options.prompts = {"a cat", "dog"};
-    options.count = 3;
-    auto const lines = lines_of(sampled(options));
-    REQUIRE(lines.size() == 6);
-    for (std::size_t i = 0; i < 6; ++i) CHECK(lines[i].starts_with(i < 3 ? "a cat" : "dog"));
-    options.tokens = 0;
-    for (auto const& line : lines_of(sampled(options))) CHECK(line.ends_with(" …"));
+    for (auto const& tokenizer : {words, Tokenizer::words({"a", "cat", "dog", "sees"}).json()}) {
+      Run const run(tokenizer);
+      auto options = run.options();
+      options.tokens = std::nullopt;
+      CHECK(lines_of(sampled(options)).size() == 10);
+      options.prompts = {"a cat", "dog"};
+      options.count = 3;
+      auto const lines = lines_of(sampled(options));
+      REQUIRE(lines.size() == 6);
+      for (std::size_t i = 0; i < 6; ++i) CHECK(lines[i].starts_with(i < 3 ? "a cat" : "dog"));
+      options.tokens = 0;
+      for (auto const& line : lines_of(sampled(options))) CHECK(line.ends_with(" …"));
+    }
   }
 
   TEST_CASE("a run is found by its folder, its checkpoint or its name") {

@@ -77,8 +77,15 @@ std::vector<std::pair<std::string, double>> TaskDataset::yardsticks() const {
 }
 
 nlohmann::json TaskDataset::describe() const {
-  nlohmann::json result{{"task", name_}, {"tokens", vocabulary()}};
-  for (auto const& field : task_->fields()) {
+  auto result = values_of(*task_);
+  result["task"] = name_;
+  result["tokens"] = vocabulary();
+  return result;
+}
+
+nlohmann::json values_of(Settings& settings) {
+  auto result = nlohmann::json::object();
+  for (auto const& field : settings.fields()) {
     if (auto* const given = std::get_if<std::int64_t*>(&field.target)) result[field.name] = **given;
     if (auto* const given = std::get_if<bool*>(&field.target)) result[field.name] = **given;
     if (auto* const given = std::get_if<std::optional<std::int64_t>*>(&field.target); given && **given) result[field.name] = ***given;

@@ -73,6 +73,9 @@ bool register_task(std::string const& name, std::string const& help) {
                         true});
 }
 
+/// The whole numbers and switches of settings, by their names, as far as they are given.
+nlohmann::json values_of(Settings& settings);
+
 /// Draw i as a number of 0 … n − 1.
 std::int64_t number(Stream const& stream, std::size_t i, std::int64_t n);
 /// `count` different numbers of 0 … n − 1 in random order.

@@ -1,0 +1,117 @@
+// A number in digits, and in words:
+//
+//     source    1 2 0 5 6
+//     target    twelve thousand fifty six
+//
+// A word comes from one digit ("fifty"), from one of two ("twelve"), or from three or fewer ("thousand"); a digit may lead to two words
+// ("two hundred"), or as 0 to none.
+
+#include <algorithm>
+#include <array>
+#include <string_view>
+
+#include "experiments/data/pairs/pair_task.hpp"
+#include "experiments/data/tasks/task.hpp"
+
+namespace heed {
+
+namespace {
+
+constexpr std::array<std::string_view, 20> units{"zero",     "one",     "two",     "three",     "four",     "five",    "six",
+                                                 "seven",    "eight",   "nine",    "ten",       "eleven",   "twelve",  "thirteen",
+                                                 "fourteen", "fifteen", "sixteen", "seventeen", "eighteen", "nineteen"};
+constexpr std::array<std::string_view, 10> tens{"", "", "twenty", "thirty", "forty", "fifty", "sixty", "seventy", "eighty", "ninety"};
+constexpr std::array<std::string_view, 3> groups{"", "thousand", "million"};
+
+std::vector<std::string> sorted_words() {
+  std::vector<std::string> all{"hundred"};
+  for (char digit = '0'; digit <= '9'; ++digit) all.emplace_back(1, digit);
+  all.insert(all.end(), units.begin(), units.end());
+  all.insert(all.end(), tens.begin() + 2, tens.end());
+  all.insert(all.end(), groups.begin() + 1, groups.end());
+  std::ranges::sort(all);
+  return all;
+}
+
+std::int32_t number_of(std::string_view word) {
+  static auto const words = sorted_words();
+  return static_cast<std::int32_t>(std::ranges::lower_bound(words, word) - words.begin());
+}
+
+/// The three digits of a group, of which the last is at a place.
+void say_group(PairRow& row, int value, std::size_t last) {
+  int const hundreds = value / 100, rest = value % 100;
+  if (hundreds > 0) {
+    row.say(number_of(units[static_cast<std::size_t>(hundreds)]), last - 2);
+    row.say(number_of("hundred"), last - 2);
+  }
+  if (rest >= 10 && rest < 20) {
+    row.say(number_of(units[static_cast<std::size_t>(rest)]));
+    row.said_from(last - 1, last + 1);
+    return;
+  }
+  if (rest >= 20) row.say(number_of(tens[static_cast<std::size_t>(rest / 10)]), last - 1);
+  if (rest % 10 > 0) row.say(number_of(units[static_cast<std::size_t>(rest % 10)]), last);
+}
+
+struct Digits : PairTask {
+  std::int64_t length = 6;
+  std::int64_t shortest = 1;
+  std::optional<std::int64_t> test_length;
+
+  std::vector<Field> fields() override {
+    return {{.name = "length", .target = &length, .help = "digits of a number, at most", .least = 1, .greatest = 9},
+            {.name = "shortest", .target = &shortest, .help = "digits of a number, at least", .least = 1, .greatest = 9},
+            {.name = "test_length",
+             .target = &test_length,
+             .help = "digits of held-out numbers (default: as in training)",
+             .least = 1,
+             .greatest = 9}};
+  }
+
+  std::optional<std::string> contradiction() override {
+    if (shortest <= length) return std::nullopt;
+    return "shortest: it is more than length";
+  }
+
+  std::vector<std::string> words() const override { return sorted_words(); }
+
+  std::pair<std::int64_t, std::int64_t> longest() const override {
+    auto const digits = std::max(length, test_length.value_or(length));
+    return {digits, digits % 3 + 4 * (digits / 3) + (digits - 1) / 3};
+  }
+
+  PairRow draw(Stream const& draws, bool held_out) const override {
+    auto const drawn = shortest + number(draws.child("length"), 0, length - shortest + 1);
+    auto const size = static_cast<std::size_t>(held_out ? test_length.value_or(drawn) : drawn);
+    std::vector<int> digits;
+    for (std::size_t i = 0; i < size; ++i) {
+      auto const least = i == 0 && size > 1 ? 1 : 0;  // no number but 0 begins with 0
+      digits.push_back(least + static_cast<int>(number(draws.child("digits"), i, 10 - least)));
+    }
+    PairRow row;
+    for (auto const digit : digits)
+      row.source.push_back(number_of(std::string_view("0123456789").substr(static_cast<std::size_t>(digit), 1)));
+    if (size == 1 && digits[0] == 0) row.say(number_of(units[0]), 0);
+    int value = 0;
+    for (std::size_t i = 0, first = 0; i < size; ++i) {
+      value = 10 * value + digits[i];
+      auto const group = (size - 1 - i) / 3;
+      if ((size - 1 - i) % 3 != 0) continue;
+      say_group(row, value, i);
+      if (value > 0 && group > 0) {
+        row.say(number_of(groups[group]));
+        row.said_from(first, i + 1);
+      }
+      first = i + 1;
+      value = 0;
+    }
+    return row;
+  }
+};
+
+bool const registered = register_pairs<Digits>("digits", "a number in digits, and in words");
+
+}  // namespace
+
+}  // namespace heed

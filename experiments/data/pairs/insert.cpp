@@ -1,0 +1,36 @@
+// A sequence, and the same with a word put in after each that is of the upper half of the vocabulary. Of four words a … d:
+//
+//     source    c a b d
+//     target    c + a b d +
+//
+// The look moves on as in copy, but must wait: how far it is on, the place in the target does not tell (Luong et al. 2015, local-m
+// against local-p). The word that is put in comes from nowhere.
+
+#include "experiments/data/pairs/pair_task.hpp"
+
+namespace heed {
+
+namespace {
+
+struct Insert : RandomPairs {
+  std::vector<std::string> words() const override {
+    auto all = RandomPairs::words();
+    all.emplace_back("and");  // behind all digits
+    return all;
+  }
+
+  std::int64_t most() const override { return 2; }
+
+  void answer(PairRow& row) const override {
+    for (std::size_t i = 0; i < row.source.size(); ++i) {
+      row.say(row.source[i], i);
+      if (row.source[i] >= vocabulary - vocabulary / 2) row.say(static_cast<std::int32_t>(vocabulary));
+    }
+  }
+};
+
+bool const registered = register_pairs<Insert>("insert", "a sequence, and the same with a word put in after each of the upper half");
+
+}  // namespace
+
+}  // namespace heed

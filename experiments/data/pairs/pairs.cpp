@@ -1,0 +1,145 @@
+#include <algorithm>
+#include <cmath>
+#include <map>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "autograd/error.hpp"
+#include "experiments/data/pairs/pair_task.hpp"
+#include "experiments/data/tasks/task.hpp"
+#include "experiments/data/tokenizer.hpp"
+
+namespace heed {
+namespace {
+
+// By name, because the order in which files register themselves is not defined.
+std::map<std::string, Choice::Option>& tasks() {
+  static std::map<std::string, Choice::Option> all;
+  return all;
+}
+
+/// `data: {kind: pairs, task: reverse}` or `task: {kind: reverse, length: 20}`
+struct PairsSettings : Settings {
+  Choice task = pair_choice();
+  std::int64_t validation = 1'000;
+
+  std::vector<Field> fields() override {
+    return {{.name = "task", .target = &task, .help = "what the target is of the source", .required = true},
+            {.name = "validation",
+             .target = &validation,
+             .help = "number of held-out pairs, the same for every seed",
+             .least = 1,
+             .greatest = 1e6}};
+  }
+};
+
+/// Pairs of a task, as rows of an encoder–decoder (batch_of).
+class PairsDataset : public Dataset {
+ public:
+  PairsDataset(PairsSettings const& settings, std::uint64_t seed)
+      : name_(settings.task.kind),
+        settings_(settings.task.settings),
+        task_(dynamic_cast<PairTask const&>(*settings_)),
+        tokenizer_(Tokenizer::words(task_.words())),
+        held_out_(settings.validation),
+        seed_(seed) {}
+
+  std::int64_t vocabulary() const override { return tokenizer_.vocabulary(); }
+
+  /// Row r is drawn from Stream(seed, "data").child(index · batch + r).
+  Batch training(std::int64_t index, std::int64_t batch, std::int64_t context) const override {
+    return in_tokens(drawn(Stream(seed_, "data"), index * batch, batch, context, false));
+  }
+
+  std::int64_t validation_batches(std::int64_t batch, std::int64_t) const override { return (held_out_ + batch - 1) / batch; }
+
+  /// Row r is drawn from Stream(0, "pairs.NAME.held_out").child(index · batch + r), whatever the seed.
+  Batch validation(std::int64_t index, std::int64_t batch, std::int64_t context) const override {
+    return in_tokens(held_out(index, batch, context));
+  }
+  std::vector<std::vector<Link>> links(std::int64_t index, std::int64_t batch, std::int64_t context) const override {
+    std::vector<std::vector<Link>> all;
+    for (auto& row : held_out(index, batch, context)) all.push_back(std::move(row.links));
+    return all;
+  }
+  bool poses_task() const override { return true; }
+
+  std::optional<std::vector<std::int64_t>> encode(std::string const& text) const override {
+    auto const tokens = tokenizer_.encode(text);
+    return std::vector<std::int64_t>(tokens.begin(), tokens.end());
+  }
+  std::optional<std::string> decode(std::vector<std::int64_t> const& tokens) const override { return tokenizer_.decode(tokens); }
+  std::string tokenizer() const override { return tokenizer_.json(); }
+
+  nlohmann::json describe() const override {
+    auto result = values_of(*settings_);
+    result["task"] = name_;
+    result["vocabulary"] = vocabulary();
+    return result;
+  }
+  /// {"chance", …}: what comes of guessing among all words and <eos>.
+  std::vector<std::pair<std::string, double>> yardsticks() const override {
+    return {{"chance", std::log(static_cast<double>(task_.words().size() + 1))}};
+  }
+
+ private:
+  std::vector<PairRow> drawn(Stream const& stream, std::int64_t first, std::int64_t count, std::int64_t context, bool held_out) const {
+    auto const [source, target] = task_.longest();
+    if (auto const least = std::max(source, target) + 1; context < least)
+      throw Error(
+          fmt::format("model.context: {} is too short for {}, whose sources and targets have up to {} and {} words and <eos>; make it "
+                      "{} or more",
+                      context, name_, source, target, least));
+    std::vector<PairRow> rows;
+    for (auto row = first; row < first + count; ++row) rows.push_back(task_.draw(stream.child(static_cast<std::uint64_t>(row)), held_out));
+    return rows;
+  }
+
+  std::vector<PairRow> held_out(std::int64_t index, std::int64_t batch, std::int64_t context) const {
+    auto const first = index * batch, count = std::min(batch, held_out_ - first);
+    if (index < 0 || count <= 0)
+      throw Error(fmt::format("validation batch {} of {} does not exist", index, validation_batches(batch, context)));
+    return drawn(Stream(0, "pairs." + name_ + ".held_out"), first, count, context, true);
+  }
+
+  /// The marks come before the words.
+  static Batch in_tokens(std::vector<PairRow> rows) {
+    std::vector<SequencePair const*> pairs;
+    for (auto& row : rows) {
+      for (auto* const side : {&row.source, &row.target})
+        for (auto& word : *side) word += Tokenizer::marks;
+      pairs.push_back(&row);
+    }
+    return batch_of(pairs);
+  }
+
+  std::string name_;
+  std::shared_ptr<Settings> settings_;
+  PairTask const& task_;
+  Tokenizer tokenizer_;
+  std::int64_t held_out_;
+  std::uint64_t seed_;
+};
+
+std::unique_ptr<Dataset> open_pairs(PairsSettings const& settings, DataContext const& context) {
+  return std::make_unique<PairsDataset>(settings, context.seed);
+}
+
+bool const registered = register_data("pairs", "synthetic pairs of a source and a target, for encoder–decoders", open_pairs);
+
+}  // namespace
+
+Choice pair_choice() {
+  Choice choice;
+  for (auto const& [name, task] : tasks()) choice.options.push_back(task);
+  return choice;
+}
+
+bool register_pairs(Choice::Option task) {
+  auto const name = task.name;
+  if (!tasks().emplace(name, std::move(task)).second) throw Error("task of pairs " + name + " is registered twice");
+  return true;
+}
+
+}  // namespace heed

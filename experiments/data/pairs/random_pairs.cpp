@@ -1,0 +1,50 @@
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "experiments/data/pairs/pair_task.hpp"
+#include "experiments/data/tasks/task.hpp"
+
+namespace heed {
+
+std::vector<Field> RandomPairs::fields() {
+  return {
+      {.name = "length", .target = &length, .help = "words of a source", .least = 1, .greatest = 1e6},
+      {.name = "shortest",
+       .target = &shortest,
+       .help = "training lengths are even between this and length (default: all sources have length)",
+       .least = 1,
+       .greatest = 1e6},
+      {.name = "test_length", .target = &test_length, .help = "words of held-out sources (default: length)", .least = 1, .greatest = 1e6},
+      {.name = "vocabulary", .target = &vocabulary, .help = "number of different words of a source", .least = 2, .greatest = 1e6}};
+}
+
+std::optional<std::string> RandomPairs::contradiction() {
+  if (!shortest || *shortest <= length) return std::nullopt;
+  return "shortest: it is more than length";
+}
+
+std::vector<std::string> RandomPairs::words() const {
+  auto const width = std::to_string(vocabulary).size();  // so that their order as texts is that of the numbers
+  std::vector<std::string> all;
+  for (std::int64_t word = 1; word <= vocabulary; ++word) all.push_back(fmt::format("{:0{}}", word, width));
+  return all;
+}
+
+std::pair<std::int64_t, std::int64_t> RandomPairs::longest() const {
+  auto const words = std::max(length, test_length.value_or(length));
+  return {words, most() * words};
+}
+
+PairRow RandomPairs::draw(Stream const& draws, bool held_out) const {
+  auto const least = shortest.value_or(length);
+  auto const drawn = least + number(draws.child("length"), 0, length - least + 1);
+  PairRow row;
+  row.source.resize(static_cast<std::size_t>(held_out ? test_length.value_or(length) : drawn));
+  for (std::size_t i = 0; i < row.source.size(); ++i)
+    row.source[i] = static_cast<std::int32_t>(number(draws.child("words"), i, vocabulary));
+  answer(row);
+  return row;
+}
+
+}  // namespace heed

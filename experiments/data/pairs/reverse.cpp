@@ -1,0 +1,24 @@
+// A sequence, and the same backwards:
+//
+//     source    c a b b
+//     target    b b a c
+//
+// The first word comes from the last, which a look that goes from left to right cannot know the place of.
+
+#include "experiments/data/pairs/pair_task.hpp"
+
+namespace heed {
+
+namespace {
+
+struct Reverse : RandomPairs {
+  void answer(PairRow& row) const override {
+    for (auto i = row.source.size(); i-- > 0;) row.say(row.source[i], i);
+  }
+};
+
+bool const registered = register_pairs<Reverse>("reverse", "a sequence, and the same backwards");
+
+}  // namespace
+
+}  // namespace heed

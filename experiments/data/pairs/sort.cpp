@@ -1,0 +1,38 @@
+// A sequence, and its words in order:
+//
+//     source    c a b b
+//     target    a b b c
+//
+// Where to look depends on what stands there, and on all else. A word that stands twice comes from either place.
+
+#include <algorithm>
+
+#include "experiments/data/pairs/pair_task.hpp"
+
+namespace heed {
+
+namespace {
+
+struct Sort : RandomPairs {
+  void answer(PairRow& row) const override {
+    auto const& source = row.source;
+    auto ordered = source;
+    std::ranges::sort(ordered);
+    for (auto const word : ordered) {
+      bool const once = std::ranges::count(source, word) == 1;
+      if (once) {
+        row.say(word, static_cast<std::size_t>(std::ranges::find(source, word) - source.begin()));
+        continue;
+      }
+      row.say(word);
+      for (std::size_t i = 0; i < source.size(); ++i)
+        if (source[i] == word) row.said_from(i, i + 1);
+    }
+  }
+};
+
+bool const registered = register_pairs<Sort>("sort", "a sequence, and its words in order");
+
+}  // namespace
+
+}  // namespace heed

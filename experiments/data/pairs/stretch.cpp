@@ -1,0 +1,35 @@
+// A sequence, and the same with each word said once, twice or three times, which its number tells (w mod most, and once more):
+//
+//     source    a b c a
+//     target    a b b c c c a
+//
+// The look stays on a word as long as that asks for: sources and targets differ in length, and not by a factor.
+
+#include "experiments/data/pairs/pair_task.hpp"
+
+namespace heed {
+
+namespace {
+
+struct Stretch : RandomPairs {
+  std::int64_t times = 3;
+
+  std::vector<Field> fields() override {
+    auto all = RandomPairs::fields();
+    all.push_back({.name = "most", .target = &times, .help = "times that a word is said", .least = 1, .greatest = 1e3});
+    return all;
+  }
+
+  std::int64_t most() const override { return times; }
+
+  void answer(PairRow& row) const override {
+    for (std::size_t i = 0; i < row.source.size(); ++i)
+      for (std::int64_t again = 0; again <= row.source[i] % times; ++again) row.say(row.source[i], i);
+  }
+};
+
+bool const registered = register_pairs<Stretch>("stretch", "a sequence, and the same with each word said as often as its number asks for");
+
+}  // namespace
+
+}  // namespace heed

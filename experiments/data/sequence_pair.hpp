@@ -1,0 +1,20 @@
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "nn/batch.hpp"
+
+namespace heed {
+
+/// Two sequences of words' tokens, of which the second is to be made of the first; neither has marks of its beginning or end.
+struct SequencePair {
+  std::vector<std::int32_t> source, target;
+};
+
+/// The rows of an encoder–decoder: source + <eos>, inputs = <bos> + target, targets = target + <eos> (−1 behind). Rows are as long as the
+/// longest of them, filled up with <pad>; source_lengths and lengths say how long each is, its mark included.
+Batch batch_of(std::span<SequencePair const* const> pairs);
+
+}  // namespace heed

@@ -1,0 +1,267 @@
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <set>
+#include <sstream>
+
+#include <doctest/doctest.h>
+#include <nlohmann/json.hpp>
+
+#include "autograd/error.hpp"
+#include "experiments/data/pairs/pair_task.hpp"
+#include "experiments/data/tokenizer.hpp"
+#include "experiments/experiment.hpp"
+#include "experiments/list.hpp"
+#include "tests/folder.hpp"
+#include "tests/nn/choice.hpp"
+
+TEST_SUITE("pairs") {
+  using namespace heed;
+
+  namespace {
+
+  using Keys = std::vector<std::pair<std::string, test::Value>>;
+
+  std::unique_ptr<Dataset> pairs(std::string const& task, Keys const& keys = {}, std::uint64_t seed = 1) {
+    auto data = test::chosen(data_choice(), "pairs");
+    for (auto const& field : data.settings->fields())
+      if (field.name == "task") *std::get<Choice*>(field.target) = test::chosen(pair_choice(), task, keys);
+    return open_dataset(data, {.config_folder = {}, .data_folder = {}, .seed = seed, .quiet = true});
+  }
+
+  using Words = std::vector<std::string>;
+
+  Words split(std::string const& text) {
+    std::istringstream stream(text);
+    Words words;
+    for (std::string word; stream >> word;) words.push_back(word);
+    return words;
+  }
+
+  /// A row as words, without marks, and what is known of its alignment.
+  struct Row {
+    Words source, target;
+    std::vector<Link> links;
+    bool operator==(Row const&) const = default;
+  };
+
+  std::vector<Row> rows_of(Dataset const& data, Batch const& batch, std::vector<std::vector<Link>> const& links = {}) {
+    std::vector<Row> rows;
+    auto const row_of = [](Tensor const& all, std::int64_t number) {
+      auto const values = all.rows(number, 1).data<std::int64_t>();
+      return std::vector<std::int64_t>(values.begin(), values.end());
+    };
+    for (std::int64_t number = 0; number < batch.inputs.size(0); ++number) {
+      auto const source = row_of(batch.source, number), inputs = row_of(batch.inputs, number);
+      auto targets = row_of(batch.targets, number);
+      auto const last = static_cast<std::size_t>(row_of(batch.lengths, number)[0] - 1);
+      auto const source_last = static_cast<std::size_t>(row_of(batch.source_lengths, number)[0] - 1);
+      CHECK(source[source_last] == Tokenizer::eos);
+      CHECK(targets[last] == Tokenizer::eos);
+      CHECK(inputs[0] == Tokenizer::bos);
+      CHECK(std::equal(inputs.begin() + 1, inputs.begin() + static_cast<std::ptrdiff_t>(last) + 1, targets.begin()));
+      std::ranges::replace(targets, -1, std::int64_t{Tokenizer::pad});
+      rows.push_back({split(*data.decode(source)), split(*data.decode(targets)), {}});
+      CHECK(rows.back().source.size() == source_last);
+      CHECK(rows.back().target.size() == last);
+      if (!links.empty()) rows.back().links = links[static_cast<std::size_t>(number)];
+    }
+    return rows;
+  }
+
+  std::vector<Row> held_out(Dataset const& data, std::int64_t context = 64) {
+    return rows_of(data, data.validation(0, 50, context), data.links(0, 50, context));
+  }
+
+  /// Whether all links are sure and from equal words to equal words, one of every target.
+  bool from_equal(Row const& row) {
+    std::set<std::int64_t> linked;
+    for (auto const& link : row.links) {
+      linked.insert(link.target);
+      if (!link.sure || row.target[static_cast<std::size_t>(link.target)] != row.source[static_cast<std::size_t>(link.source)])
+        return false;
+    }
+    return linked.size() == row.target.size() && row.links.size() == row.target.size();
+  }
+
+  }  // namespace
+
+  TEST_CASE("of every task: rows are a function of seed and number, held-out rows of their number alone") {
+    for (auto const& option : pair_choice().options) {
+      CAPTURE(option.name);
+      auto const one = pairs(option.name), again = pairs(option.name), other = pairs(option.name, {}, 2);
+      auto const of = [](Dataset const& data, std::int64_t index, std::int64_t batch = 8) {
+        return rows_of(data, data.training(index, batch, 64));
+      };
+      auto const rows = of(*one, 5);
+      CHECK(rows == of(*again, 5));
+      CHECK(rows != of(*other, 5));
+      CHECK(rows != of(*one, 6));
+      CHECK(std::vector(rows.begin() + 4, rows.end()) == of(*one, 11, 4));
+      CHECK(held_out(*one) == held_out(*other));
+      CHECK(held_out(*one) != rows_of(*one, one->training(0, 50, 64)));
+      CHECK(one->validation_batches(300, 64) == 4);
+      CHECK(one->validation(3, 300, 64).inputs.size(0) == 100);
+      CHECK(one->links(3, 300, 64).size() == 100);
+      CHECK_THROWS_AS(one->validation(4, 300, 64), Error);
+      CHECK(one->poses_task());
+      CHECK(one->describe()["task"] == option.name);
+      CHECK(one->yardsticks().front().first == "chance");
+      auto const tokenizer = restore_tokenizer(one->tokenizer());
+      CHECK(tokenizer.vocabulary() == one->vocabulary());
+      CHECK_THROWS_WITH_AS(one->training(0, 8, 5), doctest::Contains(("model.context: 5 is too short for " + option.name).c_str()), Error);
+      for (auto const& row : held_out(*one))
+        for (auto const& link : row.links) {
+          CHECK((link.target >= 0 && link.target < std::ssize(row.target)));
+          CHECK((link.source >= 0 && link.source < std::ssize(row.source)));
+        }
+    }
+  }
+
+  TEST_CASE("the longest rows that a task says there are fit the least context that it asks for") {
+    for (auto const& option : pair_choice().options) {
+      CAPTURE(option.name);
+      for (std::int64_t length = 1; length <= 9; ++length) {
+        auto const data = pairs(option.name, {{"length", length}});
+        std::int64_t least = 1;
+        while (true) try {
+            data->training(0, 1, least);
+            break;
+          } catch (Error const&) {
+            ++least;
+          }
+        auto const batch = data->training(0, 400, least);
+        CHECK(batch.inputs.size(1) <= least);
+        CHECK(batch.source.size(1) <= least);
+      }
+    }
+  }
+
+  TEST_CASE("copy, reverse and sort") {
+    for (auto const& row : held_out(*pairs("copy"))) {
+      CHECK(row.source.size() == 10);
+      CHECK(row.target == row.source);
+      CHECK(from_equal(row));
+      CHECK(std::ranges::all_of(row.links, [](Link const& link) { return link.source == link.target; }));
+    }
+    for (auto const& row : held_out(*pairs("reverse", {{"shortest", std::int64_t{3}}, {"test_length", std::int64_t{12}}}))) {
+      CHECK(row.target == Words(row.source.rbegin(), row.source.rend()));
+      CHECK(from_equal(row));
+      CHECK(std::ranges::all_of(row.links, [](Link const& link) { return link.source == 11 - link.target; }));
+    }
+    for (auto const& row : held_out(*pairs("sort", {{"vocabulary", std::int64_t{300}}}))) {
+      auto wanted = row.source;
+      std::ranges::sort(wanted);
+      CHECK(row.target == wanted);
+      // Of a word that stands once the link is sure, of others there is one to each of its places.
+      std::map<std::int64_t, std::vector<Link>> by_target;
+      for (auto const& link : row.links) by_target[link.target].push_back(link);
+      CHECK(by_target.size() == row.target.size());
+      for (auto const& [target, links] : by_target) {
+        auto const times = std::ranges::count(row.source, row.target[static_cast<std::size_t>(target)]);
+        CHECK(std::ssize(links) == times);
+        for (auto const& link : links) {
+          CHECK(link.sure == (times == 1));
+          CHECK(row.source[static_cast<std::size_t>(link.source)] == row.target[static_cast<std::size_t>(target)]);
+        }
+      }
+    }
+  }
+
+  TEST_CASE("insert and stretch: the order of the source, at a rate that its words tell") {
+    std::size_t inserted = 0;
+    for (auto const& row : held_out(*pairs("insert", {{"vocabulary", std::int64_t{4}}}))) {
+      Words wanted;
+      for (auto const& word : row.source) {
+        wanted.push_back(word);
+        if (word == "3" || word == "4") wanted.emplace_back("and");
+      }
+      CHECK(row.target == wanted);
+      CHECK(row.links.size() == row.source.size());
+      inserted += row.target.size() - row.source.size();
+    }
+    CHECK(inserted > 150);
+    CHECK(inserted < 350);
+    for (auto const& row : held_out(*pairs("stretch", {{"vocabulary", std::int64_t{5}}, {"most", std::int64_t{3}}}))) {
+      Words wanted;
+      for (auto const& word : row.source) wanted.resize(wanted.size() + static_cast<std::size_t>((std::stoi(word) - 1) % 3 + 1), word);
+      CHECK(row.target == wanted);
+      CHECK(from_equal(row));
+      CHECK(std::ranges::is_sorted(row.links, {}, &Link::source));
+    }
+  }
+
+  TEST_CASE("digits: the names of numbers, and which digits a word comes from") {
+    std::map<std::string, Row> seen;
+    for (std::int64_t const length : {1, 2, 3, 5, 7, 9}) {
+      auto const data = pairs("digits", {{"length", length}, {"shortest", length}});
+      for (int batch = 0; batch < 20; ++batch)
+        for (auto const& row : rows_of(*data, data->validation(batch, 50, 64), data->links(batch, 50, 64))) {
+          std::string digits;
+          for (auto const& digit : row.source) digits += digit;
+          CHECK(std::ssize(row.source) == length);
+          CHECK((digits.size() == 1 || digits[0] != '0'));
+          seen[digits] = row;
+        }
+    }
+    auto const is = [&](std::string const& digits, std::string const& words) {
+      REQUIRE(seen.contains(digits));
+      CHECK(seen[digits].target == split(words));
+    };
+    is("0", "zero");
+    is("7", "seven");
+    is("10", "ten");
+    is("12", "twelve");
+    is("40", "forty");
+    is("99", "ninety nine");
+    CHECK(seen["12"].links == std::vector<Link>{{0, 0, false}, {0, 1, false}});
+    CHECK(seen["99"].links == std::vector<Link>{{0, 0}, {1, 1}});
+    // Larger ones are too many to know which are drawn: their words are added up again.
+    std::map<std::string, long> const values{
+        {"zero", 0},      {"one", 1},      {"two", 2},      {"three", 3},      {"four", 4},      {"five", 5},      {"six", 6},
+        {"seven", 7},     {"eight", 8},    {"nine", 9},     {"ten", 10},       {"eleven", 11},   {"twelve", 12},   {"thirteen", 13},
+        {"fourteen", 14}, {"fifteen", 15}, {"sixteen", 16}, {"seventeen", 17}, {"eighteen", 18}, {"nineteen", 19}, {"twenty", 20},
+        {"thirty", 30},   {"forty", 40},   {"fifty", 50},   {"sixty", 60},     {"seventy", 70},  {"eighty", 80},   {"ninety", 90}};
+    for (auto const& [digits, row] : seen) {
+      long total = 0, group = 0;
+      for (auto const& word : row.target) {
+        if (word == "hundred") {
+          group *= 100;
+        } else if (word == "thousand" || word == "million") {
+          total += group * (word == "million" ? 1'000'000 : 1'000);
+          group = 0;
+        } else {
+          group += values.at(word);
+        }
+      }
+      CHECK(total + group == std::stol(digits));
+      for (auto const& link : row.links) {
+        auto const& word = row.target[static_cast<std::size_t>(link.target)];
+        auto const digit = row.source[static_cast<std::size_t>(link.source)];
+        if (!link.sure || word == "hundred") continue;
+        auto const value = values.at(word);
+        CHECK(std::to_string(value >= 20 ? value / 10 : value) == digit);
+      }
+    }
+  }
+
+  TEST_CASE("a configuration names the task by a word, or with its keys") {
+    test::Folder const folder;
+    auto const open = [&](std::string const& task) {
+      test::put(folder / "a.yaml", "name: a\ndata: {kind: pairs, task: " + task + "}\nmodel: {kind: gpt, layers: 1, heads: 1, width: 8}\n");
+      auto const settings = load_experiment(folder / "a.yaml", {}, {}).settings;
+      return open_dataset(settings.data, {.config_folder = {}, .data_folder = {}, .seed = 1, .quiet = true});
+    };
+    CHECK(open("reverse")->describe()["length"] == 10);
+    CHECK(open("{kind: stretch, length: 4, most: 2}")->describe()["most"] == 2);
+    CHECK_THROWS_WITH_AS(open("revers"), doctest::Contains("did you mean 'reverse'?"), ConfigError);
+    CHECK_THROWS_WITH_AS(open("{kind: copy, most: 2}"), doctest::Contains("a.yaml:2:40: unknown key 'data.task.most'"), ConfigError);
+    CHECK_THROWS_WITH_AS(open("{kind: copy, shortest: 11}"), doctest::Contains("it is more than length"), ConfigError);
+    CHECK_THROWS_WITH_AS(open("{kind: digits, length: 10}"), doctest::Contains("data.task.length"), ConfigError);
+    for (auto const& option : pair_choice().options) {
+      CHECK(list("pairs").find("  " + option.name + " ") != std::string::npos);
+      CHECK(list("pairs", option.name).starts_with(option.name + ": " + option.help + "\n"));
+    }
+    CHECK(list("data").find("  pairs ") != std::string::npos);
+  }
+}

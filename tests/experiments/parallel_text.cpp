@@ -1,0 +1,249 @@
+#include <cmath>
+#include <filesystem>
+#include <set>
+
+#include <doctest/doctest.h>
+#include <nlohmann/json.hpp>
+
+#include "autograd/error.hpp"
+#include "experiments/config.hpp"
+#include "experiments/data/parallel.hpp"
+#include "experiments/experiment.hpp"
+#include "experiments/list.hpp"
+#include "tests/data_folder.hpp"
+#include "tests/folder.hpp"
+
+TEST_SUITE("parallel_text") {
+  using namespace heed;
+
+  namespace {
+
+  using Rows = std::vector<std::vector<std::int64_t>>;
+
+  Rows rows_of(Tensor const& all) {
+    auto const values = all.data<std::int64_t>();
+    auto const length = all.rank() == 2 ? all.size(1) : 1;
+    Rows rows;
+    for (auto row = values.begin(); row != values.end(); row += length) rows.emplace_back(row, row + length);
+    return rows;
+  }
+
+  std::vector<Rows> rows_of(Batch const& batch) {
+    return {rows_of(batch.source), rows_of(batch.source_lengths), rows_of(batch.inputs), rows_of(batch.targets), rows_of(batch.lengths)};
+  }
+
+  /// Files of a folder as data, as a configuration names them.
+  struct Files {
+    Files() = default;
+    Files(std::string const& german, std::string const& english) {
+      test::put(folder / "train.de", german);
+      test::put(folder / "train.en", english);
+    }
+    std::unique_ptr<Dataset> open(std::function<void(ParallelSettings&)> const& change = {}, std::uint64_t seed = 1) const {
+      auto settings = std::make_shared<ParallelSettings>();
+      settings->train = "train";
+      settings->from = "de";
+      settings->to = "en";
+      settings->least_count = 1;
+      if (change) change(*settings);
+      auto choice = data_choice();
+      choice.kind = "parallel";
+      choice.settings = settings;
+      return open_dataset(choice, {folder.path(), folder / "data", seed, true});
+    }
+    std::string said(std::function<void(Dataset const&)> const& use = {}) const try {
+      auto const data = open();
+      if (use) use(*data);
+      return "nothing";
+    } catch (FileError const& error) {
+      std::string message = error.what();
+      for (auto at = message.find(folder.path().string()); at != message.npos; at = message.find(folder.path().string()))
+        message.erase(at, folder.path().string().size() + 1);
+      return message;
+    }
+    test::Folder folder;
+  };
+
+  /// n pairs of which each can be told from its words: pair i has i % 7 + 1 words and its own number.
+  Files numbered(int n) {
+    std::string german, english;
+    for (int i = 0; i < n; ++i) {
+      for (int word = 0; word < i % 7; ++word) german += "wort ", english += "word ";
+      german += std::to_string(i) + "\n";
+      english += std::to_string(i) + "\n";
+    }
+    return {german, english};
+  }
+
+  /// The numbers of the pairs of a batch of numbered(): source and target must be of one pair.
+  std::vector<std::string> numbers_of(Dataset const& data, Batch const& batch) {
+    std::vector<std::string> numbers;
+    auto const source = rows_of(batch.source), lengths = rows_of(batch.source_lengths), targets = rows_of(batch.targets);
+    for (std::size_t row = 0; row < source.size(); ++row) {
+      auto const last = source[row][static_cast<std::size_t>(lengths[row][0] - 2)];
+      auto const end = std::ranges::find(targets[row], Tokenizer::eos);
+      CHECK(*(end - 1) == last);
+      CHECK(end - targets[row].begin() == lengths[row][0] - 1);
+      numbers.push_back(*data.decode({last}));
+    }
+    return numbers;
+  }
+
+  double padding(Batch const& batch) {
+    double used = 0;
+    for (auto const length : batch.lengths.data<std::int64_t>()) used += static_cast<double>(length);
+    for (auto const length : batch.source_lengths.data<std::int64_t>()) used += static_cast<double>(length);
+    return 1 - used / static_cast<double>(batch.inputs.elements() + batch.source.elements());
+  }
+
+  }  // namespace
+
+  TEST_CASE("a batch holds source and <eos>, <bos> and target, target and <eos>, and how long they are") {
+    Files const files("ein hund\nzwei\n", "a dog runs\ntwo\n");
+    // 0 … 3 <pad> <bos> <eos> <unk>, 4 a, 5 dog, 6 ein, 7 hund, 8 runs, 9 two, 10 zwei
+    auto const data = files.open([](auto& settings) { settings.validation = settings.train; });
+    CHECK(data->vocabulary() == 11);
+    CHECK(data->source_vocabulary() == 11);
+    CHECK(data->poses_task());
+    auto const batch = data->validation(0, 2, 10);
+    CHECK(rows_of(batch.source) == Rows{{6, 7, 2}, {10, 2, 0}});
+    CHECK(rows_of(batch.source_lengths) == Rows{{3}, {2}});
+    CHECK(rows_of(batch.inputs) == Rows{{1, 4, 5, 8}, {1, 9, 0, 0}});
+    CHECK(rows_of(batch.targets) == Rows{{4, 5, 8, 2}, {9, 2, -1, -1}});
+    CHECK(rows_of(batch.lengths) == Rows{{4}, {2}});
+    CHECK(data->validation_batches(1, 10) == 2);
+    CHECK(rows_of(data->validation(1, 1, 10).targets) == Rows{{9, 2}});
+    CHECK_THROWS_AS(data->validation(2, 1, 10), Error);
+    CHECK(*data->encode("a dog sees two") == std::vector<std::int64_t>{1, 4, 5, 3, 9});
+    CHECK(*data->decode({1, 4, 5, 3, 2, 9, 2, 0}) == "a dog <unk>\ntwo\n");
+  }
+
+  TEST_CASE("the other direction, vocabularies of their own, and words that are too rare") {
+    Files const files("ein hund\nein tier\n", "a dog\na animal\n");
+    auto const back = files.open([](auto& settings) { std::swap(settings.from, settings.to), settings.validation = settings.train; });
+    auto const forth = files.open([](auto& settings) { settings.validation = settings.train; });
+    CHECK(rows_of(back->validation(0, 2, 10).targets) == rows_of(forth->validation(0, 2, 10).source));
+
+    auto const separate = files.open([](auto& settings) {
+      settings.vocabularies = "separate";
+      settings.least_count = 2;
+      settings.validation = settings.train;
+    });
+    CHECK(separate->vocabulary() == 5);
+    CHECK(separate->source_vocabulary() == 5);
+    CHECK(rows_of(separate->validation(0, 2, 10).source) == Rows{{4, 3, 2}, {4, 3, 2}});
+    CHECK(rows_of(separate->validation(0, 2, 10).targets) == Rows{{4, 3, 2}, {4, 3, 2}});
+    CHECK(restore_tokenizer(separate->tokenizer()).decode({4}) == "a");
+    CHECK(restore_tokenizer(separate->source_tokenizer()).decode({4}) == "ein");
+    CHECK(forth->source_tokenizer() == forth->tokenizer());
+  }
+
+  TEST_CASE("a batch is a function of seed and number, and an epoch has every pair once") {
+    auto const files = numbered(50);
+    auto const one = files.open(), again = files.open(), other = files.open({}, 2);
+    CHECK(rows_of(one->training(7, 4, 20)) == rows_of(again->training(7, 4, 20)));
+    CHECK(rows_of(one->training(0, 4, 20)) != rows_of(other->training(0, 4, 20)));
+    CHECK(rows_of(one->training(30, 4, 20)) == rows_of(again->training(30, 4, 20)));
+    CHECK(rows_of(one->training(7, 4, 20)) == rows_of(again->training(7, 4, 20)));  // back from another epoch
+    std::vector<std::string> epochs[2];
+    for (int epoch = 0; epoch < 2; ++epoch) {
+      for (int batch = 0; batch < 12; ++batch)
+        for (auto const& number : numbers_of(*one, one->training(epoch * 12 + batch, 4, 20))) epochs[epoch].push_back(number);
+      CHECK(epochs[epoch].size() == 48);
+      CHECK(std::set(epochs[epoch].begin(), epochs[epoch].end()).size() == 48);
+    }
+    CHECK(epochs[0] != epochs[1]);
+  }
+
+  TEST_CASE("rows of a batch are of about one length, and batches come in no order of length") {
+    auto const files = numbered(700);
+    double sorted = 0, unsorted = 0;
+    auto const with = files.open(), without = files.open([](auto&settings) { settings.pool = 1; });
+    std::vector<std::int64_t> widths;
+    for (int batch = 0; batch < 70; ++batch) {
+      sorted += padding(with->training(batch, 10, 20)) / 70;
+      unsorted += padding(without->training(batch, 10, 20)) / 70;
+      widths.push_back(with->training(batch, 10, 20).inputs.size(1));
+    }
+    CHECK(sorted < 0.02);
+    CHECK(unsorted > 0.3);
+    CHECK(!std::ranges::is_sorted(widths));
+    CHECK(!std::ranges::is_sorted(widths, std::ranges::greater{}));
+  }
+
+  TEST_CASE("what is wrong with a file is told in a line, with file and line") {
+    struct Case {
+      std::string german, english, said;
+    };
+    for (auto const& [german, english, said] : std::vector<Case>{
+             {"a\nb\nc\n", "a\nb\n", "train.de:3: no translation: train.en ends after 2 lines, and this file has 3"},
+             {"a\n", "a\nb\nc", "train.en:2: no translation: train.de ends after 1 lines, and this file has 3"},
+             {"a\n\nc\n", "a\nb\nc\n", "train.de:2: the line is empty; every line needs a sentence, leave it out of both files"},
+             {"a\nb\n", "a\n \t\r\n", "train.en:2: the line is empty; every line needs a sentence, leave it out of both files"},
+             {"a\nb\n\n", "a\nb\n", "train.de:3: the line is empty; every line needs a sentence, leave it out of both files"},
+             {"a\nb \xFF\n", "a\nb\n", "train.de:2: not UTF-8 at byte 2 of the line"},
+             {"a\nb\n", "a\nb <eos>\n", "train.en:2: <eos> is a mark of the vocabulary, no word"},
+             {"<pad>\n", "a\n", "train.de:1: <pad> is a mark of the vocabulary, no word"},
+             {"", "a\n", "train.de: the file is empty"},
+             {"a\n", "", "train.en: the file is empty"}}) {
+      CHECK(Files(german, english).said() == said);
+    }
+    CHECK(Files("a <unk>\n", "a\n").said() == "nothing");
+    CHECK(Files("a\r\nb\r\n", "a\nb").said() == "nothing");
+    CHECK(Files().said().starts_with("train.de: no such file"));
+
+    Files const files("a b c\na b c d\na\n", "a\nb c\nc\n");
+    auto const training = [](std::int64_t batch, std::int64_t context) {
+      return [=](Dataset const& data) { data.training(0, batch, context); };
+    };
+    CHECK(files.said(training(3, 5)) == "nothing");
+    CHECK(files.said(training(3, 4)) ==
+          "train.de:2: 4 words and <eos> do not fit a context of 4; make model.context 5 or more, or leave "
+          "the line out of both files");
+    CHECK(files.said(training(4, 5)) == "train.de: its 3 lines are too few for a batch of 4");
+    CHECK(Files("a\n", "a b c\n").said(training(1, 3)).starts_with("train.en:1: 3 words and <eos> do not fit a context of 3"));
+    auto const held_out = Files("a\n", "a b\n").open([](auto& settings) { settings.validation = settings.train; });
+    CHECK_THROWS_WITH_AS(held_out->validation(0, 1, 2), doctest::Contains("train.en:1: 2 words and <eos> do not fit a context of 2"),
+                         FileError);
+  }
+
+  TEST_CASE("a configuration names stem and languages") {
+    test::Folder const folder;
+    auto const experiment = [&](std::string const& data) {
+      test::put(folder / "a.yaml", "name: a\ndata: {kind: parallel, " + data + "}\nmodel: {kind: gpt, layers: 1, heads: 1, width: 8}\n");
+      return load_experiment(folder / "a.yaml", {}, {});
+    };
+    CHECK(experiment("train: t, from: de, to: en").settings.data.kind == "parallel");
+    CHECK_THROWS_WITH_AS(experiment("train: t, from: de"), doctest::Contains("a.yaml:2:7: missing key 'data.to'"), ConfigError);
+    CHECK_THROWS_WITH_AS(experiment("train: t, from: de, to: de"), doctest::Contains("it is the language that is translated, de"),
+                         ConfigError);
+    CHECK_THROWS_WITH_AS(experiment("train: t, from: de, to: en, vocabularies: one"), doctest::Contains("joint"), ConfigError);
+    auto const page = list("data", "parallel");
+    for (char const* key : {"train ", "validation ", "from ", "to ", "vocabularies ", "least_count ", "pool "})
+      CHECK(page.find(key) != std::string::npos);
+  }
+
+  TEST_CASE("Multi30k: known sizes, and little padding" * doctest::skip(test::data_folder("HEED_DATA") == nullptr)) {
+    std::filesystem::path const tok = std::filesystem::path(test::data_folder("HEED_DATA")) / "multi30k/tok";
+    auto const read = [&](std::string const& part) {
+      return ParallelText::read(tok / (part + ".lc.norm.tok.de"), tok / (part + ".lc.norm.tok.en"));
+    };
+    auto const train = read("train"), test = read("test_2016_flickr");
+    ParallelSettings settings;
+    ParallelDataset const joint(train, test, settings, 1);
+    // `cat train.*.{de,en} | tr ' ' '\n' | sort | uniq -c` has so many words that stand twice or more, and in one file 7,855 and 5,917.
+    CHECK(joint.vocabulary() == 13639 + 4);
+    CHECK(joint.describe()["training"]["pairs"] == 29000);
+    CHECK(joint.describe()["validation"]["pairs"] == 1000);
+    double share = 0;
+    for (int batch = 0; batch < 226; ++batch) share += padding(joint.training(batch, 128, 64)) / 226;
+    CHECK(share < 0.08);
+    settings.vocabularies = "separate";
+    ParallelDataset const separate(train, test, settings, 1);
+    CHECK(separate.source_vocabulary() == 7855 + 4);
+    CHECK(separate.vocabulary() == 5917 + 4);
+    // Another implementation's interpolated Witten–Bell models of the same text have perplexities of 206.6 and 42.6.
+    CHECK(std::exp(separate.yardsticks()[0].second) == doctest::Approx(206.6).epsilon(0.01));
+    CHECK(std::exp(separate.yardsticks()[1].second) == doctest::Approx(42.6).epsilon(0.01));
+  }
+}
