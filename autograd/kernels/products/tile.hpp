@@ -28,18 +28,32 @@ class Prefetch {
  public:
   Prefetch() = default;
   Prefetch(float const* x, std::int64_t leading, std::int64_t rows, std::int64_t columns, std::int64_t steps)
-      : x_(x), leading_(leading), columns_(columns), left_(rows * parts(columns, line)), at_once_(parts(left_, steps)) {}
+      : first_(x, leading, rows, columns, steps) {}
+  /// Of two matrices with as many rows.
+  Prefetch(float const* x, std::int64_t leading, std::int64_t rows, std::int64_t columns, float const* y, std::int64_t leading_y,
+           std::int64_t columns_y, std::int64_t steps)
+      : first_(x, leading, rows, columns, steps), second_(y, leading_y, rows, columns_y, steps) {}
   void step() {
-    for (std::int64_t i = std::min(at_once_, left_); i > 0; --i, --left_) {
-      __builtin_prefetch(x_ + column_);
-      column_ += line;
-      if (column_ >= columns_) column_ = 0, x_ += leading_;
-    }
+    first_.step();
+    second_.step();
   }
 
  private:
-  float const* x_ = nullptr;
-  std::int64_t leading_ = 0, columns_ = 0, column_ = 0, left_ = 0, at_once_ = 0;
+  struct Lines {
+    Lines() = default;
+    Lines(float const* start, std::int64_t apart, std::int64_t rows, std::int64_t count, std::int64_t steps)
+        : x(start), leading(apart), columns(count), left(rows * parts(count, line)), at_once(parts(left, steps)) {}
+    void step() {
+      for (std::int64_t i = std::min(at_once, left); i > 0; --i, --left) {
+        __builtin_prefetch(x + column);
+        column += line;
+        if (column >= columns) column = 0, x += leading;
+      }
+    }
+    float const* x = nullptr;
+    std::int64_t leading = 0, columns = 0, column = 0, left = 0, at_once = 0;
+  };
+  Lines first_, second_;
 };
 
 /// Where the sums go: columns [column, width) of rows of C.

@@ -99,10 +99,13 @@ class TiledProduct {
   TiledProduct(Factors const& f, Result const& to) : f_(f), to_(to) {
     auto const& [n, m, k, a, b] = f;
     constexpr bool always = !Element::as_they_are;
-    copies_left_ = always || (a.transposed && (m > copied_from || a.leading % page == 0));
-    copies_right_ = always || b.transposed || m % lanes<float> != 0 || n > few_rows || b.leading % page == 0;
-    prefetches_ = n * (k + m) > near;
-    bool const at_once = !copies_left_ && !prefetches_;
+    bool const in_order = !always && !b.transposed && m % lanes<float> == 0 && b.leading % page != 0;
+    by_blocks_ =
+        in_order && lanes<float> == 16 && a.transposed && a.leading % page != 0 && n * (k + m) > near / 2 && stretch() * (n + m) <= near;
+    copies_left_ = always || (a.transposed && !by_blocks_ && (m > copied_from || a.leading % page == 0));
+    copies_right_ = !in_order || (n > few_rows && !by_blocks_);
+    prefetches_ = by_blocks_ || n * (k + m) > near;
+    bool const at_once = !copies_left_ && (by_blocks_ || !prefetches_);
     std::int64_t const steps = words<Element>(std::min(k, stretch()));
     group_ = at_once ? n : S::rows * (a.transposed ? most_tiles : std::clamp<std::int64_t>(depth / steps, 1, most_tiles));
   }
@@ -152,10 +155,15 @@ class TiledProduct {
     return packed<Element>({data, b.leading, b.transposed}, block.k, block.m, S::width, room_for_panels());
   }
 
-  /// The rows that come next: `following` of them are prefetched.
+  /// The rows that come next, `following` of them; by_blocks_: the block that comes next, of both factors.
   Prefetch prefetch(Block const& block, std::int64_t i, std::int64_t rows, std::int64_t following) const {
-    if (following == 0 || !prefetches_) return {};
     std::int64_t const steps = parts(rows, S::rows) * parts(block.m, S::width) * parts(words<Element>(block.k), step_width);
+    if (by_blocks_) {
+      std::int64_t const k0 = block.k0 + block.k, k = std::min(stretch(), f_.k - k0);
+      if (k <= 0 || block.j0 > 0) return {};
+      return Prefetch(f_.a.data + k0 * f_.a.leading, f_.a.leading, k, f_.n, f_.b.data + k0 * f_.b.leading, f_.b.leading, f_.m, steps);
+    }
+    if (following == 0 || !prefetches_) return {};
     float const* const next = left_at(i + rows, block);
     return f_.a.transposed ? Prefetch(next, f_.a.leading, block.k, following, steps)
                            : Prefetch(next, f_.a.leading, following, block.k, steps);
@@ -179,6 +187,7 @@ class TiledProduct {
 
   Factors f_;
   Result to_;
+  bool by_blocks_;  ///< both factors are read where they are: a block of them, and the next one, stay in the second cache
   bool copies_left_, copies_right_, prefetches_;
   std::int64_t group_;  ///< rows of A that are copied, or prefetched, together
 };
