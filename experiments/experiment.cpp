@@ -135,29 +135,31 @@ TrainedModel open_run(fs::path const& folder) {
   TrainedModel run;
   fill(load_kept(directory), run.settings);
   Checkpoint const checkpoint = load_checkpoint(directory, false);
-  auto const vocabulary = checkpoint.metadata.find("vocabulary");
-  auto const size = vocabulary == checkpoint.metadata.end() ? std::nullopt : positive_number(vocabulary->second);
+  auto const data = checkpoint.metadata.find("data");
   std::string const path = (directory / "checkpoint.safetensors").string();
-  if (!size) throw FileError(fmt::format("{}: its metadata do not say how large the vocabulary is", path));
+  if (data == checkpoint.metadata.end()) throw FileError(fmt::format("{}: its metadata do not say what its data are", path));
+  run.data = Signature::parse(data->second, path + ": its metadata of the data");
   set_products(run.settings.products());
   run.parameters = std::make_unique<Parameters>(static_cast<std::uint64_t>(run.settings.seed), run.settings.precision());
-  run.model = make_model(run.settings.model, *run.parameters, *size);
   try {
+    run.model = make_model(run.settings.model, *run.parameters, run.data);
     run.parameters->assign(checkpoint.parameters);
   } catch (Error const& error) {
     throw FileError(fmt::format("{}: {}", path, error.what()));
   }
   auto const tokenizer = checkpoint.metadata.find("tokenizer");
   if (tokenizer != checkpoint.metadata.end()) run.tokenizer = tokenizer->second;
+  auto const source = checkpoint.metadata.find("source_tokenizer");
+  run.source_tokenizer = source != checkpoint.metadata.end() ? source->second : run.tokenizer;
   run.step = checkpoint.step;
   return run;
 }
 
-Tokenizer tokenizer_of(TrainedModel const& run, std::string const& path) try {
-  auto result = restore_tokenizer(run.tokenizer);
-  bool const masks = model_kind(run.settings.model.kind).objective == Objective::masked_tokens;
-  if (result.vocabulary() + (masks ? 1 : 0) != run.model->vocabulary())
-    throw Error(fmt::format("of {} tokens, but the model has {}", result.vocabulary(), run.model->vocabulary()));
+Tokenizer tokenizer_of(TrainedModel const& run, std::string const& path, std::string const& part) try {
+  auto result = restore_tokenizer(part == "source" ? run.source_tokenizer : run.tokenizer);
+  Given const& given = run.data[part];
+  if (result.vocabulary() + given.added != given.classes)
+    throw Error(fmt::format("of {} tokens, but the model has {}", result.vocabulary(), given.classes));
   return result;
 } catch (Error const& error) {
   throw FileError(fmt::format("{}: its tokenizer: {}", path, error.what()));

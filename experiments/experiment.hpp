@@ -95,7 +95,8 @@ struct TrainedModel {
   Experiment settings;
   std::unique_ptr<Parameters> parameters;
   std::unique_ptr<Model> model;
-  std::string tokenizer;  ///< as Dataset::tokenizer() gave it; empty if the data had none
+  Signature data{{}};
+  std::string tokenizer, source_tokenizer;  ///< as Dataset gave them; empty if the data had none
   std::int64_t step = 0;
 };
 /// A run's folder or its checkpoint.safetensors: the path as given, or inside the output folder. Throws ConfigError if there is no such
@@ -105,7 +106,8 @@ std::filesystem::path find_run(std::filesystem::path const& run, Places const& p
 Document load_kept(std::filesystem::path const& folder);
 /// Opens the checkpoint in a run's folder. Throws FileError if there is none or it does not fit its configuration.
 TrainedModel open_run(std::filesystem::path const& folder);
-/// What made tokens of the run's data. Throws FileError that begins with `path` if it does not belong to the model.
-Tokenizer tokenizer_of(TrainedModel const& run, std::string const& path);
+/// What made tokens of the run's data, of the part "inputs" or "source". Throws FileError that begins with `path` if it does not belong to
+/// the model.
+Tokenizer tokenizer_of(TrainedModel const& run, std::string const& path, std::string const& part = "inputs");
 
 }  // namespace heed

@@ -67,7 +67,7 @@ std::vector<Tensor> weights_of(Model const& model, std::vector<std::int64_t> con
   };
   Pass pass;
   pass.observer = &observer;
-  model.logits({Tensor::of(tokens, {1, static_cast<std::int64_t>(tokens.size())}), {}, {}, {}}, pass);
+  model.run({{"inputs", Tensor::of(tokens, {1, static_cast<std::int64_t>(tokens.size())})}}, pass);
   return layers;
 }
 

@@ -190,7 +190,9 @@ std::string parameters_page(ModelKind const& kind) {
   constexpr std::int64_t vocabulary = 65;
   auto parameters = Parameters::counted(DType::float32);
   auto const settings = kind.settings();
-  kind.make(parameters, *settings, vocabulary);
+  std::vector<Given> data;
+  for (Need const& need : kind.reads) data.push_back({.name = need.name, .classes = vocabulary});
+  kind.make(parameters, *settings, Signature(std::move(data)));
   std::string page = fmt::format("\nparameters by the names that a checkpoint has (shapes of the defaults, with {} tokens)\n", vocabulary);
   Rows rows;
   for (auto const& [full, parameter] : parameters.all()) {

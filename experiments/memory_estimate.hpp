@@ -14,9 +14,9 @@ struct MemoryEstimate {
   std::int64_t context;
   double total() const { return weights + pass + tokens; }
 };
-MemoryEstimate memory_estimate(Experiment const& settings, std::int64_t vocabulary);
+MemoryEstimate memory_estimate(Experiment const& settings, Signature const& data);
 
 /// Refuses what cannot fit into memory before anything is made: throws ConfigError with what is needed and what there is.
-void check_memory(LoadedExperiment const& experiment, std::int64_t vocabulary);
+void check_memory(LoadedExperiment const& experiment, Signature const& data);
 
 }  // namespace heed

@@ -8,7 +8,7 @@
 #include "autograd/graph.hpp"
 #include "autograd/operations.hpp"
 #include "experiments/data/files.hpp"
-#include "experiments/data/masked.hpp"
+#include "experiments/data/view.hpp"
 #include "experiments/memory_estimate.hpp"
 #include "experiments/metric.hpp"
 #include "experiments/run.hpp"
@@ -62,11 +62,9 @@ DataContext data_context(LoadedExperiment const& experiment, bool quiet) {
   return {experiment.places.config_folder, experiment.places.data, static_cast<std::uint64_t>(experiment.settings.seed), quiet};
 }
 
-/// The data as the model's kind learns from them: with tokens masked unless they pose a task of their own.
+/// The data as the model's kind reads them.
 std::unique_ptr<Dataset> open_for(Experiment const& settings, DataContext const& context) {
-  auto data = open_dataset(settings.data, context);
-  if (model_kind(settings.model.kind).objective == Objective::next_token || data->poses_task()) return data;
-  return std::make_unique<MaskedDataset>(std::move(data), context.seed);
+  return viewed(open_dataset(settings.data, context), model_kind(settings.model.kind), context.seed);
 }
 
 /// Calls f. What it holds against the settings is told with the place of the key that the message begins with, else of `section`.
@@ -109,8 +107,8 @@ Trainer::Trainer(LoadedExperiment const& experiment, bool quiet)
       noise_(static_cast<std::uint64_t>(settings_.seed), "dropout") {
   set_products(settings_.products());
   judging(experiment.document, "model", [&] {
-    check_memory(experiment, data_->vocabulary());
-    model_ = make_model(settings_.model, parameters_, data_->vocabulary());
+    check_memory(experiment, data_->gives());
+    model_ = make_model(settings_.model, parameters_, data_->gives());
   });
   check_data(experiment, *data_, *model_);
   if (!settings_.init.from.empty()) start_from(parameters_, locate(settings_.init.from, data_context(experiment, quiet)));
@@ -134,17 +132,17 @@ Pass Trainer::pass_for(std::int64_t micro_batch) const {
 }
 
 double Trainer::accumulate_gradients(std::vector<Batch> const& batches) {
-  double targets = 0;
-  for (Batch const& batch : batches) targets += counted(batch.targets);
+  Counts all;
+  for (Batch const& batch : batches) all += model_->counts(batch);
   double loss = 0;
   if (estimator_) estimator_->begin_step();
   for (std::size_t k = 0; k < batches.size(); ++k) {
     Pass const pass = pass_for(step_ * settings_.train.accumulate + static_cast<std::int64_t>(k));
     if (estimator_) {
-      loss += estimator_->accumulate(*model_, batches[k], pass, settings_.train.label_smoothing, targets);
+      loss += estimator_->accumulate(*model_, batches[k], pass, settings_.train.label_smoothing, all.targets.front());
       continue;
     }
-    Tensor const part = model_->loss(batches[k], pass, settings_.train.label_smoothing, targets);
+    Tensor const part = model_->loss(batches[k], pass, settings_.train.label_smoothing, all);
     part.backward();
     loss += part.item();
   }
@@ -226,7 +224,7 @@ Checkpoint Trainer::checkpoint() const {
   made.state = optimizer_->state();
   if (average_) std::ranges::copy(average_->state(), std::back_inserter(made.state));
   if (estimator_) std::ranges::copy(estimator_->state(), std::back_inserter(made.state));
-  made.metadata = {{"vocabulary", std::to_string(data_->vocabulary())}};
+  made.metadata = {{"data", data_->gives().text()}};
   if (std::string const tokenizer = data_->tokenizer(); !tokenizer.empty()) made.metadata["tokenizer"] = tokenizer;
   if (std::string const source = data_->source_tokenizer(); source != data_->tokenizer()) made.metadata["source_tokenizer"] = source;
   made.state_metadata = {{"environment", numeric_environment()}};

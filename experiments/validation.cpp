@@ -23,36 +23,32 @@ DeclaredValidation const groups_declared{"accuracy.*", "", Better::higher,
 
 }  // namespace
 
-double counted(Tensor const& targets) {
-  auto const all = targets.data<std::int64_t>();
-  return static_cast<double>(all.size() - static_cast<std::size_t>(std::ranges::count(all, -1)));
-}
-
-Validation::Validation(Dataset const& data) : groups_(data.groups()), poses_task_(data.poses_task()), by_group_(groups_.names.size()) {}
+Validation::Validation(Dataset const& data)
+    : groups_(data.groups()), poses_task_(data.gives()["targets"].made_by.empty()), by_group_(groups_.names.size()) {}
 
 void Validation::add(Tensor const& logits, Batch const& batch) {
   std::vector<std::int64_t> best;
-  add_places(0, logits.viewed({batch.targets.elements(), logits.size(-1)}), batch, best);
-  add_rows(best, batch.targets);
+  add_places(0, logits.viewed({batch["targets"].elements(), logits.size(-1)}), batch, best);
+  add_rows(best, batch["targets"]);
 }
 
 void Validation::add(Model const& model, Batch const& batch, Pass const& pass) {
   std::vector<std::int64_t> best;
   model.each_logits(batch, pass, [&](std::int64_t first, Tensor const& logits) { add_places(first, logits, batch, best); });
-  add_rows(best, batch.targets);
+  add_rows(best, batch["targets"]);
 }
 
 void Validation::add_places(std::int64_t first, Tensor const& logits, Batch const& batch, std::vector<std::int64_t>& best) {
-  Tensor const targets = batch.targets.viewed({batch.targets.elements()}).rows(first, logits.size(0));
+  Tensor const targets = batch["targets"].viewed({batch["targets"].elements()}).rows(first, logits.size(0));
   loss_ += cross_entropy(logits, targets, 0, -1, 1.0).item();
   Tensor const found = argmax(logits, -1);
   best.insert(best.end(), found.data<std::int64_t>().begin(), found.data<std::int64_t>().end());
-  if (batch.groups.defined()) add_groups(first, logits, batch);
+  if (batch.has("groups")) add_groups(first, logits, batch);
 }
 
 void Validation::add_groups(std::int64_t first, Tensor const& logits, Batch const& batch) {
   auto const here = [&](Tensor const& all) { return all.viewed({all.elements()}).rows(first, logits.size(0)).data<std::int64_t>(); };
-  auto const group = here(batch.groups), wanted = here(batch.targets);
+  auto const group = here(batch["groups"]), wanted = here(batch["targets"]);
   auto const categories = std::span(groups_.categories);
   for (std::size_t i = 0; i < group.size(); ++i) {
     if (group[i] < 0) continue;

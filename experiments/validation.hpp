@@ -40,7 +40,4 @@ class Validation {
   std::vector<Share> by_group_;
 };
 
-/// How many targets count.
-double counted(Tensor const& targets);
-
 }  // namespace heed

@@ -1,17 +1,50 @@
 #pragma once
 
+#include <initializer_list>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
 #include "autograd/tensor.hpp"
 
 namespace heed {
 
-/// What one step of training or evaluation sees. Targets of −1 do not count.
-struct Batch {
-  Tensor inputs;          ///< int64 [B, T]
-  Tensor targets;         ///< int64 [B, T]
-  Tensor source;          ///< int64 [B, S], encoder–decoders only
-  Tensor source_lengths;  ///< int64 [B], encoder–decoders only
-  Tensor lengths{};       ///< int64 [B]: the tokens of each row; what stands behind them is padding; undefined: all T
-  Tensor groups{};  ///< int64 [B, T], of validation data: the group that a target's accuracy is told for; −1: none; undefined: no groups
+/// What one step of training or evaluation sees: tensors by name, whose first axis is the row. Which there are is the data's affair, which
+/// are read the model's. Names that several systems share:
+///
+///   inputs          int64 [B, T]  tokens that are read
+///   targets         int64 [B, T]  what is to be predicted at their places; −1 does not count
+///   lengths         int64 [B]     the tokens of each row; what stands behind them is padding; absent: all T
+///   source          int64 [B, S]  what an encoder reads
+///   source_lengths  int64 [B]     as lengths
+///   next            int64 [B, T]  the token that follows each of inputs; −1 where there is none
+///   groups          int64 [B, T]  of validation data: the group that a target's accuracy is told for; −1: none
+class Batch {
+ public:
+  using Part = std::pair<std::string, Tensor>;
+
+  Batch() = default;
+  /// Tensors that are undefined are left out.
+  Batch(std::initializer_list<Part> parts);
+
+  bool has(std::string_view name) const { return find(name) != nullptr; }
+  /// Throws Error that says what there is.
+  Tensor const& operator[](std::string_view name) const;
+  Tensor& operator[](std::string_view name) { return const_cast<Tensor&>(std::as_const(*this)[name]); }
+  /// Undefined if there is none.
+  Tensor get(std::string_view name) const;
+  /// Adds a part, or replaces it; an undefined tensor removes it.
+  void set(std::string_view name, Tensor value);
+
+  std::vector<Part> const& parts() const { return parts_; }
+  /// Of every part; 0 if there is none.
+  std::int64_t rows() const { return parts_.empty() ? 0 : parts_.front().second.size(0); }
+
+ private:
+  Tensor const* find(std::string_view name) const;
+
+  std::vector<Part> parts_;
 };
 
 }  // namespace heed

@@ -11,11 +11,16 @@
 
 namespace heed {
 
+Tensor last_place(Tensor const& x) {
+  std::int64_t const rows = x.size(0), places = x.size(1), width = x.size(2);
+  return places == 1 ? x.viewed({rows, width}) : reshape(slice(x, 1, places - 1, places), {rows, width});
+}
+
 std::vector<Decoded> greedy(Model const& model, Batch const& given, std::int64_t begin, std::int64_t end, std::int64_t most) {
   NoGrad const quiet;
   auto const decoding = model.decode(given);
   if (!decoding) throw Error("decode: a model of this kind makes no target from a source");
-  auto const rows = static_cast<std::size_t>(given.source.size(0));
+  auto const rows = static_cast<std::size_t>(given.rows());
   std::vector<Decoded> result(rows);
   std::vector<std::size_t> going(rows);  // the rows without an end so far
   std::iota(going.begin(), going.end(), std::size_t{0});

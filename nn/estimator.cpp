@@ -18,12 +18,9 @@ constexpr std::int64_t rows_at_once = 1024;
 
 /// A batch's rows, `count` times over: row k·B + b is row b.
 Batch repeated(Batch const& batch, std::int64_t count) {
-  auto const again = [count](Tensor const& rows) {
-    return rows.defined() ? concatenate(std::vector(static_cast<std::size_t>(count), rows), 0) : rows;
-  };
-  Batch result = batch;
-  for (Tensor* const part : {&result.inputs, &result.targets, &result.source, &result.source_lengths, &result.lengths})
-    *part = again(*part);
+  auto const again = [count](Tensor const& rows) { return concatenate(std::vector(static_cast<std::size_t>(count), rows), 0); };
+  Batch result;
+  for (auto const& [name, part] : batch.parts()) result.set(name, again(part));
   return result;
 }
 
@@ -51,6 +48,7 @@ Tensor token_losses(Tensor const& logits, Tensor const& targets, double label_sm
 }
 
 void Estimator::check(Model const& model, Batch const& batch) const {
+  if (model.terms().size() > 1) throw Error("estimator: random choices are estimated for a model with one term in its loss");
   if (settings_.estimator == "enumerate") combinations(model, batch);
 }
 
@@ -58,7 +56,7 @@ void Estimator::check(Model const& model, Batch const& batch) const {
 double Estimator::combinations(Model const& model, Batch const& batch) const {
   NoGrad const quiet;
   Choices choices{.mode = Choices::Mode::given, .made = {}, .codes = {}};
-  choices.codes.assign(static_cast<std::size_t>(batch.inputs.size(0)), 0);
+  choices.codes.assign(static_cast<std::size_t>(batch.rows()), 0);
   Pass pass;
   pass.choices = &choices;
   model.logits(batch, pass);
@@ -80,7 +78,7 @@ double Estimator::accumulate(Model const& model, Batch const& batch, Pass const&
   Pass pass = given;
   pass.choices = &choices;
   Batch const rows = repeated(batch, samples);
-  Tensor const losses = token_losses(model.logits(rows, pass), rows.targets, label_smoothing);
+  Tensor const losses = token_losses(model.logits(rows, pass), rows["targets"], label_smoothing);
   double const share = 1 / (static_cast<double>(samples) * targets);
   Tensor const loss = scale(sum(losses), share);
 
@@ -113,7 +111,7 @@ Tensor Estimator::baseline(Tensor const& losses, Model const& model, Batch const
     expectation.mode = Choices::Mode::expectation;
     Pass soft = pass;
     soft.choices = &expectation;
-    Tensor const expected = token_losses(model.logits(batch, soft), batch.targets, label_smoothing);
+    Tensor const expected = token_losses(model.logits(batch, soft), batch["targets"], label_smoothing);
     return concatenate(std::vector(static_cast<std::size_t>(settings_.samples), expected), 0);
   }
   if (settings_.baseline == "leave_one_out") {
@@ -126,7 +124,7 @@ Tensor Estimator::baseline(Tensor const& losses, Model const& model, Batch const
 
 double Estimator::enumerate(Model const& model, Batch const& batch, Pass pass, double label_smoothing, double targets) const {
   auto const all = static_cast<std::int64_t>(combinations(model, batch));
-  std::int64_t const sequences = batch.inputs.size(0);
+  std::int64_t const sequences = batch.rows();
   std::int64_t const at_once = std::clamp<std::int64_t>(rows_at_once / sequences, 1, all);
   double loss = 0;
   for (std::int64_t first = 0; first < all; first += at_once) {
@@ -136,7 +134,7 @@ double Estimator::enumerate(Model const& model, Batch const& batch, Pass pass, d
       choices.codes.insert(choices.codes.end(), static_cast<std::size_t>(sequences), code);
     pass.choices = &choices;
     Batch const rows = repeated(batch, count);
-    Tensor const losses = sum(token_losses(model.logits(rows, pass), rows.targets, label_smoothing), {1});
+    Tensor const losses = sum(token_losses(model.logits(rows, pass), rows["targets"], label_smoothing), {1});
 
     Tensor probability = Tensor::ones(losses.shape(), losses.dtype());
     for (auto const& made : choices.made) {

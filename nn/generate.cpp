@@ -11,8 +11,8 @@
 
 namespace heed {
 
-Decoder::Decoder(Model const& model) : model_(model), slack_(model.context() / 8) {
-  if (model.cache_layers() == 0) throw Error("generate: a model of this kind does not continue a text");
+Decoder::Decoder(Model const& model) : model_(model), slack_(model.context() / 8), decoding_(model.decode({})) {
+  if (!decoding_) throw Error("generate: a model of this kind does not continue a text");
   if (auto const limit = model.limit()) slack_ = std::clamp<std::int64_t>(*limit - model.context(), 0, slack_);
 }
 
@@ -28,26 +28,13 @@ Tensor Decoder::read(std::span<std::int64_t const> tokens) {
   auto const known = static_cast<std::int64_t>(tokens_.size());
   tokens_.insert(tokens_.end(), tokens.begin(), tokens.end());
   auto const first = first_seen();
-  bool const keeps_cache = known > 0 && first == first_;
-  if (!keeps_cache) {
-    cache_ = {};
-    cache_.layers.resize(model_.cache_layers());
+  bool const goes_on = first == first_;
+  if (!goes_on) {
+    decoding_->restart();
     first_ = first;
   }
-
-  NoGrad const quiet;
-  std::vector<std::int64_t> const fresh(tokens_.begin() + (keeps_cache ? known : first), tokens_.end());
-  auto const length = static_cast<std::int64_t>(fresh.size());
-  Pass pass;
-  pass.cache = &cache_;
-  pass.rounded = &weights_;
-  Batch const batch{Tensor::of(fresh, {1, length}), {}, {}, {}};
-  if (auto const head = model_.linear_head(batch, pass)) {  // of the last place alone
-    Tensor const last = head->x.viewed({length, head->x.size(-1)}).rows(length - 1, 1);
-    return linear(last, head->weight, head->bias, {}, &weights_).viewed({model_.vocabulary()});
-  }
-  Tensor const scores = model_.logits(batch, pass);  // [1, length, V]
-  return scores.viewed({length, model_.vocabulary()}).rows(length - 1, 1).viewed({model_.vocabulary()});
+  std::vector<std::int64_t> const fresh(tokens_.begin() + (goes_on ? known : first), tokens_.end());
+  return decoding_->scores(Tensor::of(fresh, {1, static_cast<std::int64_t>(fresh.size())})).viewed({model_.vocabulary()});
 }
 
 std::vector<Candidate> candidates(std::span<double const> scores, SamplingSettings const& settings) {

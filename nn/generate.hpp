@@ -6,8 +6,7 @@
 #include <vector>
 
 #include "autograd/random.hpp"
-#include "autograd/rounded_weights.hpp"
-#include "nn/model.hpp"
+#include "nn/decode.hpp"
 
 namespace heed {
 
@@ -27,7 +26,7 @@ class Decoder {
   Tensor read(std::span<std::int64_t const> tokens);
 
   /// How many tokens back the model looks now: at least `context` if so many were read.
-  std::int64_t seen() const { return cache_.past; }
+  std::int64_t seen() const { return static_cast<std::int64_t>(tokens_.size()) - first_; }
 
  private:
   std::int64_t first_seen() const;
@@ -35,9 +34,8 @@ class Decoder {
   Model const& model_;
   std::int64_t slack_;                // positions beyond the context
   std::vector<std::int64_t> tokens_;  // all that were read
-  std::int64_t first_ = 0;            // of them, the first in the cache
-  KeyValueCache cache_;
-  RoundedWeights weights_;
+  std::int64_t first_ = 0;            // of them, the first that is seen
+  std::unique_ptr<Decoding> decoding_;
 };
 
 /// How a token is drawn from scores.

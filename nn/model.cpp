@@ -19,24 +19,52 @@ std::vector<ModelKind>& registry() {
 
 }  // namespace
 
-std::optional<LinearHead> Model::linear_head(Batch const&, Pass const&) const { return std::nullopt; }
-
 std::unique_ptr<Decoding> Model::decode(Batch const&) const { return nullptr; }
 
-Tensor Model::loss(Batch const& batch, Pass const& pass, double label_smoothing, std::optional<double> count) const {
-  if (auto const head = linear_head(batch, pass))
-    return linear_cross_entropy(head->x, head->weight, head->bias, batch.targets, label_smoothing, -1, count);
-  return cross_entropy(logits(batch, pass), batch.targets, label_smoothing, -1, count);
+Tensor LinearHead::logits(RoundedWeights* rounded) const { return weight.defined() ? linear(x, weight, bias, {}, rounded) : x; }
+
+double counted(Tensor const& targets) {
+  auto const all = targets.data<std::int64_t>();
+  return static_cast<double>(all.size() - static_cast<std::size_t>(std::ranges::count(all, -1)));
+}
+
+Counts& Counts::operator+=(Counts const& more) {
+  targets.resize(std::max(targets.size(), more.targets.size()), 0.0);
+  for (std::size_t i = 0; i < more.targets.size(); ++i) targets[i] += more.targets[i];
+  rows += more.rows;
+  return *this;
+}
+
+Counts Model::counts(Batch const& batch) const {
+  Counts counts{{}, static_cast<double>(batch.rows())};
+  for (Term const& term : terms()) counts.targets.push_back(counted(batch[term.targets]));
+  return counts;
+}
+
+Tensor Model::loss(Batch const& batch, Pass const& pass, double label_smoothing, Counts const& all) const {
+  Counts const own = all.targets.empty() ? counts(batch) : all;
+  Outcome const outcome = run(batch, pass);
+  Tensor loss;
+  auto const add = [&](Tensor const& part) { loss = loss.defined() ? loss + part : part; };
+  for (std::size_t i = 0; i < outcome.predictions.size(); ++i) {
+    auto const& [term, head] = outcome.predictions[i];
+    Tensor const& targets = batch[term.targets];
+    Tensor const part = head.weight.defined()
+                            ? linear_cross_entropy(head.x, head.weight, head.bias, targets, label_smoothing, -1, own.targets[i])
+                            : cross_entropy(head.x, targets, label_smoothing, -1, own.targets[i]);
+    add(term.weight == 1 ? part : scale(part, term.weight));
+  }
+  if (outcome.penalty.defined()) add(scale(outcome.penalty, static_cast<double>(batch.rows()) / own.rows));
+  return loss;
 }
 
 void Model::each_logits(Batch const& batch, Pass const& pass, std::function<void(std::int64_t, Tensor const&)> const& see) const {
-  std::int64_t const places = batch.inputs.elements();
-  auto const head = linear_head(batch, pass);
-  if (!head) return see(0, reshape(logits(batch, pass), {places, -1}));
-  Tensor const x = reshape(head->x, {places, -1});
-  std::int64_t const at_once = logits_at_once(places, head->weight.size(0), x.dtype());
+  LinearHead const head = run(batch, pass).predictions.front().head;
+  Tensor const x = reshape(head.x, {-1, head.x.size(-1)});
+  if (!head.weight.defined()) return see(0, x);
+  std::int64_t const places = x.size(0), at_once = logits_at_once(places, head.weight.size(0), x.dtype());
   for (std::int64_t first = 0; first < places; first += at_once)
-    see(first, linear(slice(x, 0, first, std::min(places, first + at_once)), head->weight, head->bias));
+    see(first, linear(slice(x, 0, first, std::min(places, first + at_once)), head.weight, head.bias));
 }
 
 DeclaredModel::DeclaredModel(ModelKind kind) {
@@ -58,8 +86,13 @@ Choice model_choice() {
   return choice;
 }
 
-std::unique_ptr<Model> make_model(Choice const& choice, Parameters& parameters, std::int64_t vocabulary) {
-  return model_kind(choice.kind).make(parameters, *choice.settings, vocabulary);
+std::unique_ptr<Model> make_model(Choice const& choice, Parameters& parameters, Signature const& data) {
+  ModelKind const& kind = model_kind(choice.kind);
+  for (Need const& need : kind.reads) {
+    if (!data.has(need.name))
+      throw Error(fmt::format("model.kind: {} reads '{}', which these data do not give; they give {}", kind.name, need.name, data.names()));
+  }
+  return kind.make(parameters, *choice.settings, data);
 }
 
 }  // namespace heed

@@ -10,21 +10,54 @@
 #include "nn/parameters.hpp"
 #include "nn/pass.hpp"
 #include "nn/settings.hpp"
+#include "nn/signature.hpp"
 
 namespace heed {
 
-/// What a linear layer makes logits of: x [B, T, in] · weightᵀ + bias, weight [V, in], bias [V] or undefined.
-struct LinearHead {
-  Tensor x, weight, bias;
+/// A cross entropy that a model is trained on: of the targets that a batch holds under a name.
+struct Term {
+  std::string name = "token";
+  std::string targets = "targets";  ///< [B, …] int64 in the batch; −1 does not count
+  double weight = 1;
 };
+
+/// Logits [B, …, V], or what a linear layer makes them of, x [B, …, in] · weightᵀ + bias with weight [V, in], bias [V] or undefined: the
+/// logits of a large vocabulary need never be whole. A weight that is undefined: x are the logits.
+struct LinearHead {
+  Tensor x, weight = {}, bias = {};
+
+  Tensor logits(RoundedWeights* rounded = nullptr) const;
+};
+
+/// What a model says of one term's targets.
+struct Prediction {
+  Term term;
+  LinearHead head;
+};
+
+/// What a pass makes of a batch: the loss is Σ weight · cross entropy of each prediction, and the penalty.
+struct Outcome {
+  std::vector<Prediction> predictions;
+  Tensor penalty = {};  ///< a mean over the rows, []; undefined: none
+};
+
+/// What the means of a step are over: the targets of each term that count, and rows.
+struct Counts {
+  std::vector<double> targets;
+  double rows = 0;
+  Counts& operator+=(Counts const& more);
+};
+/// How many targets are not −1.
+double counted(Tensor const& targets);
 
 /// A pass, as far as its memory depends on it.
 struct PassShape {
   std::int64_t batch, tokens;
-  bool recorded = true;    ///< and its gradient taken
-  bool trains = true;      ///< with dropout and random choices
-  bool watched = false;    ///< an observer keeps scores and weights of all attention, and looks at a layer's in float64
-  bool recompute = false;  ///< Pass::recompute
+  bool recorded = true;     ///< and its gradient taken
+  bool trains = true;       ///< with dropout and random choices
+  bool watched = false;     ///< an observer keeps scores and weights of all attention, and looks at a layer's in float64
+  bool recompute = false;   ///< Pass::recompute
+  std::int64_t source = 0;  ///< places of what an encoder reads; 0: as many as tokens
 };
 
 class Decoding;
@@ -34,14 +67,19 @@ class Model {
  public:
   virtual ~Model() = default;
 
-  /// Scores of the token that is to be predicted at every place (the next one, or the one that was masked): [B, T, V].
-  virtual Tensor logits(Batch const& batch, Pass const& pass) const = 0;
-  /// The same pass without its last product, where that is a linear layer: so that the logits of a large vocabulary need not be whole.
-  virtual std::optional<LinearHead> linear_head(Batch const& batch, Pass const& pass) const;
-  /// cross_entropy(logits, targets, label_smoothing, −1, count) of a pass; of a linear head by linear_cross_entropy().
-  Tensor loss(Batch const& batch, Pass const& pass, double label_smoothing = 0, std::optional<double> count = std::nullopt) const;
-  /// Calls `see` with the logits [rows, V] of the places first, first + 1, … of a pass, all places in order: as many at once as
-  /// logits_at_once() says.
+  /// What it is trained on: the terms of every outcome, in their order.
+  virtual std::vector<Term> terms() const { return {Term()}; }
+  /// A pass over a batch.
+  virtual Outcome run(Batch const& batch, Pass const& pass) const = 0;
+
+  /// The logits of the first prediction, whole.
+  Tensor logits(Batch const& batch, Pass const& pass) const { return run(batch, pass).predictions.front().head.logits(pass.rounded); }
+  /// What this batch adds to the counts of a step.
+  Counts counts(Batch const& batch) const;
+  /// This batch's part of a step's loss, all of whose counts are `counts`; undefined: of a step of this batch alone.
+  Tensor loss(Batch const& batch, Pass const& pass, double label_smoothing = 0, Counts const& counts = {}) const;
+  /// Calls `see` with the logits [rows, V] of the first prediction's places first, first + 1, … of a pass, all places in order: as many at
+  /// once as logits_at_once() says.
   void each_logits(Batch const& batch, Pass const& pass, std::function<void(std::int64_t first, Tensor const& logits)> const& see) const;
   /// Throws Error for rows that it cannot be trained on, a message that begins with the key it concerns.
   virtual void check(Batch const& batch) const { static_cast<void>(batch); }
@@ -52,9 +90,8 @@ class Model {
   virtual std::int64_t width() const = 0;
   /// The longest row that it can read at all; nothing: any.
   virtual std::optional<std::int64_t> limit() const { return std::nullopt; }
-  /// Layers that keep keys and values while decoding; 0: the model does not generate text step by step.
-  virtual std::size_t cache_layers() const { return 0; }
-  /// Begins to decode the batch's source, if it makes targets from sources, token by token; null: it does not. nn/decode.hpp.
+  /// Begins to write, token by token: nn/decode.hpp. `given`: what it writes of, such as a source; without parts: nothing, for a model that
+  /// continues a text. Null: it cannot begin from that.
   virtual std::unique_ptr<Decoding> decode(Batch const& given) const;
   /// How gradients through its random choices are estimated; null: it makes none.
   virtual EstimatorSettings const* estimator() const { return nullptr; }
@@ -65,15 +102,17 @@ class Model {
   virtual double flops_per_token() const = 0;
 };
 
-/// What a model learns from rows of tokens.
-enum class Objective { next_token, masked_tokens };
+/// A part of a batch that a model reads, and the view that makes it of data that have none (experiments/data/view.hpp); "": there is none.
+struct Need {
+  std::string name, view = {};
+};
 
 /// A kind of model, declared beside its definition: `model: {kind: gpt, …}`.
 struct ModelKind {
   std::string name, help;
-  Objective objective;
+  std::vector<Need> reads;
   std::function<std::shared_ptr<Settings>()> settings;
-  std::function<std::unique_ptr<Model>(Parameters& parameters, Settings const& settings, std::int64_t vocabulary)> make;
+  std::function<std::unique_ptr<Model>(Parameters& parameters, Settings const& settings, Signature const& data)> make;
 };
 struct DeclaredModel {
   explicit DeclaredModel(ModelKind kind);
@@ -83,7 +122,7 @@ std::vector<ModelKind> const& model_kinds();
 ModelKind const& model_kind(std::string const& name);
 /// `model:` in YAML.
 Choice model_choice();
-/// Throws Error for a kind that is not declared.
-std::unique_ptr<Model> make_model(Choice const& choice, Parameters& parameters, std::int64_t vocabulary);
+/// A model for what the data give. Throws Error for a kind that is not declared, and for data that lack what it reads.
+std::unique_ptr<Model> make_model(Choice const& choice, Parameters& parameters, Signature const& data);
 
 }  // namespace heed

@@ -18,7 +18,7 @@ GptSubject::GptSubject(GptSize size, bool recompute) : size_(std::move(size)), r
     return Tensor::uniform({size_.batch, size_.tokens}, Stream(1, what), DType::float64, 0, static_cast<double>(size_.vocabulary))
         .to(DType::int64);
   };
-  batch_ = {tokens("inputs"), tokens("targets"), {}, {}};
+  batch_ = {{"inputs", tokens("inputs")}, {"targets", tokens("targets")}};
 }
 
 void GptSubject::train() {

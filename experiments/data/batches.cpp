@@ -46,7 +46,11 @@ class BatchesDataset : public Dataset {
                          to_string(tensor->shape()), to_string(inputs_.shape())));
   }
 
-  std::int64_t vocabulary() const override { return vocabulary_; }
+  Signature gives() const override {
+    Signature given = Signature::tokens(vocabulary_);
+    if (source_.defined()) given.set({.name = "source", .classes = vocabulary_});
+    return given;
+  }
 
   Batch training(std::int64_t index, std::int64_t batch, std::int64_t context) const override {
     auto const steps = inputs_.size(0), rows = inputs_.size(1);
@@ -55,14 +59,13 @@ class BatchesDataset : public Dataset {
     auto const accumulate = rows / batch, step = index / accumulate, first = index % accumulate * batch;
     if (index < 0 || step >= steps) fail(fmt::format("step {} does not exist: the file holds {} steps", step, steps));
     auto const part = [&](Tensor const& all) { return all.defined() ? rows_of(all, step).rows(first, batch) : Tensor(); };
-    return {part(inputs_), part(targets_), part(source_), part(source_lengths_)};
+    return {{"inputs", part(inputs_)}, {"targets", part(targets_)}, {"source", part(source_)}, {"source_lengths", part(source_lengths_)}};
   }
 
   std::int64_t validation_batches(std::int64_t, std::int64_t) const override { return 0; }
   Batch validation(std::int64_t, std::int64_t, std::int64_t) const override {
     throw Error("data of kind batches have no validation split");
   }
-  bool poses_task() const override { return true; }
   std::optional<std::vector<std::int64_t>> encode(std::string const&) const override { return std::nullopt; }
   std::optional<std::string> decode(std::vector<std::int64_t> const&) const override { return std::nullopt; }
   nlohmann::json describe() const override {

@@ -9,11 +9,12 @@
 #include <nlohmann/json_fwd.hpp>
 
 #include "nn/batch.hpp"
+#include "nn/signature.hpp"
 
 namespace heed {
 
-/// Targets whose accuracy is told apart (Batch::groups holds their numbers), and what is right there: of the tokens that have a category,
-/// the most probable one is of the target's category.
+/// Targets whose accuracy is told apart (the part "groups" holds their numbers), and what is right there: of the tokens that have a
+/// category, the most probable one is of the target's category.
 struct TargetGroups {
   std::vector<std::string> names;
   std::vector<std::int64_t> categories;  ///< of every token; −1: none
@@ -33,19 +34,16 @@ class Dataset {
  public:
   virtual ~Dataset() = default;
 
-  /// Number of token ids, at least 1.
-  virtual std::int64_t vocabulary() const = 0;
-  /// The same of what Batch::source holds.
-  virtual std::int64_t source_vocabulary() const { return vocabulary(); }
+  /// What every batch holds.
+  virtual Signature gives() const = 0;
+  /// Number of token ids that may be read, at least 1.
+  std::int64_t vocabulary() const { return gives()["inputs"].classes; }
   /// Micro-batch number `index` of training: `batch` rows of `context` tokens. Throws FileError if there is no such batch.
   virtual Batch training(std::int64_t index, std::int64_t batch, std::int64_t context) const = 0;
   /// How many validation batches there are (0: none).
   virtual std::int64_t validation_batches(std::int64_t batch, std::int64_t context) const = 0;
   /// Validation batch number `index`: windows without overlap, in order; the last may be shorter (padded with targets −1).
   virtual Batch validation(std::int64_t index, std::int64_t batch, std::int64_t context) const = 0;
-
-  /// Whether the targets are a task's own rather than the tokens that follow the inputs: then there is nothing for a model to mask.
-  virtual bool poses_task() const { return false; }
 
   /// The groups of targets in validation batches.
   virtual TargetGroups groups() const { return {}; }
@@ -62,7 +60,7 @@ class Dataset {
 
   /// What decode and encode need, as JSON text, to be kept with a trained model (see restore_tokenizer); empty: no tokenizer.
   virtual std::string tokenizer() const { return {}; }
-  /// The same of what Batch::source holds.
+  /// The same of the part "source".
   virtual std::string source_tokenizer() const { return tokenizer(); }
 
   /// For summary.json: the hashes of the files and what is known of the data ("sha256", "tokens", "ngram": {"1": nats, …},

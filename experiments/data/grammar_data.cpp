@@ -22,26 +22,24 @@ constexpr std::array<std::size_t, 7> distances{1, 2, 3, 4, 5, 9, 17};
 std::int64_t range_of(std::size_t distance) { return std::ranges::upper_bound(distances, distance) - distances.begin() - 1; }
 
 Batch padding(std::int64_t rows, std::int64_t context) {
-  return {Tensor::full({rows, context}, eos, DType::int64),
-          Tensor::full({rows, context}, -1, DType::int64),
-          {},
-          {},
-          Tensor::zeros({rows}, DType::int64)};
+  return {{"inputs", Tensor::full({rows, context}, eos, DType::int64)},
+          {"next", Tensor::full({rows, context}, -1, DType::int64)},
+          {"lengths", Tensor::zeros({rows}, DType::int64)}};
 }
 
 /// A sentence and its <eos> from place `at` of a row on, as far as there is room, where the row's padding begins from then on; returns the
 /// place after them.
 std::int64_t put_sentence(Batch& batch, std::int64_t row, std::int64_t at, std::vector<std::int32_t> const& words) {
-  auto const context = batch.inputs.size(1), length = std::ssize(words);
+  auto const context = batch["inputs"].size(1), length = std::ssize(words);
   auto const begin = static_cast<std::size_t>(row * context);
-  auto const inputs = batch.inputs.mutable_data<std::int64_t>().subspan(begin);
-  auto const targets = batch.targets.mutable_data<std::int64_t>().subspan(begin);
+  auto const inputs = batch["inputs"].mutable_data<std::int64_t>().subspan(begin);
+  auto const next = batch["next"].mutable_data<std::int64_t>().subspan(begin);
   for (std::int64_t i = 0; i <= length && at + i < context; ++i) {
     auto const place = static_cast<std::size_t>(at + i);
     inputs[place] = i == 0 ? eos : words[static_cast<std::size_t>(i - 1)] + 1;
-    targets[place] = i == length ? eos : words[static_cast<std::size_t>(i)] + 1;
+    next[place] = i == length ? eos : words[static_cast<std::size_t>(i)] + 1;
   }
-  batch.lengths.mutable_data<std::int64_t>()[static_cast<std::size_t>(row)] = std::min(at + length + 1, context);
+  batch["lengths"].mutable_data<std::int64_t>()[static_cast<std::size_t>(row)] = std::min(at + length + 1, context);
   return at + length + 1;
 }
 
@@ -161,7 +159,7 @@ Batch GrammarDataset::validation(std::int64_t index, std::int64_t batch, std::in
   if (index < 0 || rows <= 0)
     throw Error(fmt::format("validation batch {} of {} does not exist", index, validation_batches(batch, context)));
   Batch result = padding(rows, context);
-  if (!grammar_.agreement_values().empty()) result.groups = Tensor::full({rows, context}, -1, DType::int64);
+  if (!grammar_.agreement_values().empty()) result.set("groups", Tensor::full({rows, context}, -1, DType::int64));
   for (std::int64_t row = 0; row < rows; ++row) {
     auto const number = static_cast<std::size_t>(first + row);
     fill_held_out(result, row, sentences[number], sentences[number + 1]);
@@ -172,8 +170,9 @@ Batch GrammarDataset::validation(std::int64_t index, std::int64_t batch, std::in
 void GrammarDataset::fill_held_out(Batch& batch, std::int64_t row, std::int64_t first, std::int64_t end) const {
   for (std::int64_t number = first, at = 0; number < end; ++number) {
     auto const sentence = held_out(number);
-    if (batch.groups.defined()) {
-      auto const groups = batch.groups.mutable_data<std::int64_t>().subspan(static_cast<std::size_t>(row * batch.groups.size(1) + at));
+    if (batch.has("groups")) {
+      Tensor& all = batch["groups"];
+      auto const groups = all.mutable_data<std::int64_t>().subspan(static_cast<std::size_t>(row * all.size(1) + at));
       for (auto const& [from, to] : sentence.agreements)
         if (grammar_.agreement_values()[static_cast<std::size_t>(sentence.words[to])] >= 0) groups[to] = range_of(to - from);
     }

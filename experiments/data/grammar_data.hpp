@@ -35,7 +35,9 @@ class GrammarDataset : public Dataset {
   /// `origin` names the grammar in messages. Throws FileError if hardly any sentence is so short or a sentence is ambiguous.
   GrammarDataset(Grammar grammar, std::string origin, std::string sha256, GrammarSettings const& settings, std::uint64_t seed);
 
-  std::int64_t vocabulary() const override { return tokenizer_.vocabulary(); }
+  Signature gives() const override {
+    return {{.name = "inputs", .classes = tokenizer_.vocabulary()}, {.name = "next", .classes = tokenizer_.vocabulary()}};
+  }
   /// Row r is the sentence drawn from Stream(seed, "data").child(index · batch + r) or, packed, those drawn from its children 0, 1, …
   Batch training(std::int64_t index, std::int64_t batch, std::int64_t context) const override;
   std::int64_t validation_batches(std::int64_t batch, std::int64_t context) const override;

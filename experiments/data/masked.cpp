@@ -28,27 +28,45 @@ struct Rows {
   }
 };
 
+bool const registered =
+    register_view({"masked_tokens", {"inputs", "next"}, "targets", [](std::unique_ptr<Dataset> plain, std::uint64_t seed) {
+                     return std::make_unique<MaskedDataset>(std::move(plain), seed);
+                   }});
+
 }  // namespace
 
-MaskedDataset::MaskedDataset(std::unique_ptr<Dataset> plain, std::uint64_t seed) : plain_(std::move(plain)), seed_(seed) {
-  if (auto const tokenizer = plain_->tokenizer(); !tokenizer.empty()) end_ = restore_tokenizer(tokenizer).end();
+MaskedDataset::MaskedDataset(std::unique_ptr<Dataset> plain, std::uint64_t seed) : View(std::move(plain)), seed_(seed) {
+  if (auto const tokenizer = this->plain().tokenizer(); !tokenizer.empty()) end_ = restore_tokenizer(tokenizer).end();
+}
+
+Signature MaskedDataset::gives() const {
+  Signature given = View::gives();
+  Given inputs = given["inputs"];
+  ++inputs.classes;
+  ++inputs.added;
+  Given targets = inputs;
+  targets.name = "targets";
+  targets.made_by = "masked_tokens";
+  given.remove("next");
+  given.set(std::move(inputs));
+  given.set(std::move(targets));
+  return given;
 }
 
 Batch MaskedDataset::training(std::int64_t index, std::int64_t batch, std::int64_t context) const {
-  return masked(plain_->training(index, batch, context), Stream(seed_, "data.masks"), index * batch);
+  return masked(View::training(index, batch, context), Stream(seed_, "data.masks"), index * batch);
 }
 
 Batch MaskedDataset::validation(std::int64_t index, std::int64_t batch, std::int64_t context) const {
-  return masked(plain_->validation(index, batch, context), Stream(0, "data.held_out_masks"), index * batch);
+  return masked(View::validation(index, batch, context), Stream(0, "data.held_out_masks"), index * batch);
 }
 
 Batch MaskedDataset::masked(Batch const& plain, Stream const& stream, std::int64_t first_row) const {
-  Batch result{plain.inputs.clone(), Tensor::full(plain.targets.shape(), -1, DType::int64), plain.source, plain.source_lengths,
-               plain.lengths};
-  auto const predicted = plain.targets.data<std::int64_t>();  // −1: padding
-  Rows const rows{result.inputs.mutable_data<std::int64_t>(), result.targets.mutable_data<std::int64_t>(), plain_->vocabulary()};
-  auto const length = static_cast<std::size_t>(plain.inputs.size(1));
-  auto const vocabulary = static_cast<std::uint64_t>(plain_->vocabulary());
+  Tensor inputs = plain["inputs"].clone(), targets = Tensor::full(inputs.shape(), -1, DType::int64);
+  auto const predicted = plain["next"].data<std::int64_t>();  // −1: padding
+  Rows const rows{inputs.mutable_data<std::int64_t>(), targets.mutable_data<std::int64_t>(), mask()};
+  auto const length = static_cast<std::size_t>(inputs.size(1));
+  auto const vocabulary = static_cast<std::uint64_t>(mask());
 
   std::vector<std::size_t> eligible;
   bool any = false;
@@ -65,11 +83,15 @@ Batch MaskedDataset::masked(Batch const& plain, Stream const& stream, std::int64
     Stream const batch = stream.child("batch").child(static_cast<std::uint64_t>(first_row));
     rows.choose(eligible[batch.below(0, eligible.size())], batch.uniform(1), batch.below(2, vocabulary));
   }
+  Batch result = plain;
+  for (char const* const gone : {"next", "groups"}) result.set(gone, {});
+  result.set("inputs", inputs);
+  result.set("targets", targets);
   return result;
 }
 
 nlohmann::json MaskedDataset::describe() const {
-  auto result = plain_->describe();
+  auto result = View::describe();
   result["masked"] = {{"chosen", chosen}, {"mask", masked_of_chosen}, {"random", random_of_chosen}, {"token", mask()}};
   return result;
 }

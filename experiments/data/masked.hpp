@@ -4,7 +4,7 @@
 #include <optional>
 
 #include "autograd/random.hpp"
-#include "experiments/data/dataset.hpp"
+#include "experiments/data/view.hpp"
 
 namespace heed {
 
@@ -14,28 +14,24 @@ namespace heed {
 ///
 /// What is chosen in a row depends on the seed and the row's number in training, on the number alone in validation. [MASK] is the token
 /// after the last of the other data.
-class MaskedDataset : public Dataset {
+class MaskedDataset : public View {
  public:
   MaskedDataset(std::unique_ptr<Dataset> plain, std::uint64_t seed);
 
-  std::int64_t vocabulary() const override { return plain_->vocabulary() + 1; }
-  std::int64_t mask() const { return plain_->vocabulary(); }
+  Signature gives() const override;
+  std::int64_t mask() const { return plain().vocabulary(); }
   Batch training(std::int64_t index, std::int64_t batch, std::int64_t context) const override;
-  std::int64_t validation_batches(std::int64_t batch, std::int64_t context) const override {
-    return plain_->validation_batches(batch, context);
-  }
   Batch validation(std::int64_t index, std::int64_t batch, std::int64_t context) const override;
 
-  std::optional<std::vector<std::int64_t>> encode(std::string const& text) const override { return plain_->encode(text); }
-  /// Without [MASK], which no text has.
-  std::optional<std::string> decode(std::vector<std::int64_t> const& tokens) const override { return plain_->decode(tokens); }
-  std::string tokenizer() const override { return plain_->tokenizer(); }
   nlohmann::json describe() const override;
+  // What is known of the next token says nothing of a masked one.
+  TargetGroups groups() const override { return {}; }
+  std::optional<double> optimum(std::int64_t, std::int64_t) const override { return std::nullopt; }
+  std::vector<std::pair<std::string, double>> yardsticks() const override { return {}; }
 
  private:
   Batch masked(Batch const& plain, Stream const& stream, std::int64_t first_row) const;
 
-  std::unique_ptr<Dataset> plain_;
   std::uint64_t seed_;
   std::optional<std::int64_t> end_;  // of a sentence
 };

@@ -161,6 +161,17 @@ ParallelDataset::ParallelDataset(ParallelText const& train, std::optional<Parall
   if (held_out) held_out_ = encoded(*held_out);
 }
 
+Signature ParallelDataset::gives() const {
+  auto const longest = [&](std::vector<std::int32_t> SequencePair::*side) {
+    std::int64_t most = 0;
+    for (auto const* const split : {&train_, &held_out_})
+      for (auto const& pair : split->pairs) most = std::max(most, std::ssize(pair.*side) + 1);
+    return most;
+  };
+  return pair_signature(source_words_.vocabulary(), target_words_.vocabulary(), settings_.vocabularies == "joint",
+                        longest(&SequencePair::source), longest(&SequencePair::target));
+}
+
 ParallelDataset::Split ParallelDataset::encoded(ParallelText const& text) const {
   Split split{{}, text.source.path, text.target.path, text.source.sha256, text.target.sha256};
   for (std::size_t line = 0; line < text.source.lines.size(); ++line)
@@ -243,7 +254,7 @@ std::vector<std::pair<std::string, double>> ParallelDataset::yardsticks() const 
 }
 
 nlohmann::json ParallelDataset::describe() const {
-  nlohmann::json result{{"vocabulary", vocabulary()}, {"source_vocabulary", source_vocabulary()}};
+  nlohmann::json result{{"vocabulary", vocabulary()}, {"source_vocabulary", source_words_.vocabulary()}};
   auto const add = [&](char const* name, Split const& split) {
     if (split.pairs.empty()) return;
     result[name] = {{"source", {{"file", split.source_path}, {"sha256", split.source_sha256}}},

@@ -46,8 +46,7 @@ class ParallelDataset : public Dataset {
  public:
   ParallelDataset(ParallelText const& train, std::optional<ParallelText> const& held_out, ParallelSettings settings, std::uint64_t seed);
 
-  std::int64_t vocabulary() const override { return target_words_.vocabulary(); }
-  std::int64_t source_vocabulary() const override { return source_words_.vocabulary(); }
+  Signature gives() const override;
   /// An epoch is every pair once, in an order drawn from Stream(seed, "data").child(epoch), but for those at its end that fill no batch.
   /// Of `pool` batches in a row the pairs are sorted by length and cut into batches anew, which come in random order: rows of a batch are
   /// of about one length, and little of it is padding. Throws FileError for a pair that is longer than the context.
@@ -55,7 +54,6 @@ class ParallelDataset : public Dataset {
   std::int64_t validation_batches(std::int64_t batch, std::int64_t context) const override;
   /// The pairs in the order of the file; the last batch has those that are left.
   Batch validation(std::int64_t index, std::int64_t batch, std::int64_t context) const override;
-  bool poses_task() const override { return true; }
 
   /// Of the language that is translated to.
   std::optional<std::vector<std::int64_t>> encode(std::string const& text) const override;

@@ -6,6 +6,12 @@
 
 namespace heed {
 
+Signature pair_signature(std::int64_t source, std::int64_t target, bool joint, std::int64_t longest_source, std::int64_t longest_target) {
+  return {{.name = "source", .classes = source, .vocabulary = joint ? "" : "source", .longest = longest_source},
+          {.name = "inputs", .classes = target, .longest = longest_target},
+          {.name = "targets", .classes = target, .longest = longest_target}};
+}
+
 Batch batch_of(std::span<SequencePair const* const> pairs) {
   std::size_t source = 0, target = 0;
   for (auto const* const pair : pairs) {
@@ -16,22 +22,22 @@ Batch batch_of(std::span<SequencePair const* const> pairs) {
   auto const filled = [rows](std::size_t width, double value) {
     return Tensor::full({rows, static_cast<std::int64_t>(width)}, value, DType::int64);
   };
-  Batch result{.inputs = filled(target, Tokenizer::pad),
-               .targets = filled(target, -1),
-               .source = filled(source, Tokenizer::pad),
-               .source_lengths = Tensor({rows}, DType::int64),
-               .lengths = Tensor({rows}, DType::int64)};
-  auto const values = [](Tensor& tensor) { return tensor.mutable_data<std::int64_t>(); };
+  Batch result{{"source", filled(source, Tokenizer::pad)},
+               {"source_lengths", Tensor({rows}, DType::int64)},
+               {"inputs", filled(target, Tokenizer::pad)},
+               {"lengths", Tensor({rows}, DType::int64)},
+               {"targets", filled(target, -1)}};
+  auto const values = [&](char const* part) { return result[part].mutable_data<std::int64_t>(); };
   for (std::size_t row = 0; row < pairs.size(); ++row) {
     auto const& [from, to] = *pairs[row];
-    auto const read = values(result.source).subspan(row * source), given = values(result.inputs).subspan(row * target),
-               wanted = values(result.targets).subspan(row * target);
+    auto const read = values("source").subspan(row * source), given = values("inputs").subspan(row * target),
+               wanted = values("targets").subspan(row * target);
     *std::ranges::copy(from, read.begin()).out = Tokenizer::eos;
     given.front() = Tokenizer::bos;
     std::ranges::copy(to, given.begin() + 1);
     *std::ranges::copy(to, wanted.begin()).out = Tokenizer::eos;
-    values(result.source_lengths)[row] = std::ssize(from) + 1;
-    values(result.lengths)[row] = std::ssize(to) + 1;
+    values("source_lengths")[row] = std::ssize(from) + 1;
+    values("lengths")[row] = std::ssize(to) + 1;
   }
   return result;
 }

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "nn/batch.hpp"
+#include "nn/signature.hpp"
 
 namespace heed {
 
@@ -12,6 +13,9 @@ namespace heed {
 struct SequencePair {
   std::vector<std::int32_t> source, target;
 };
+
+/// What batch_of() gives of so many tokens, in rows of so many places at most (marks included); `joint`: of one vocabulary.
+Signature pair_signature(std::int64_t source, std::int64_t target, bool joint, std::int64_t longest_source, std::int64_t longest_target);
 
 /// The rows of an encoder–decoder: source + <eos>, inputs = <bos> + target, targets = target + <eos> (−1 behind). Rows are as long as the
 /// longest of them, filled up with <pad>; source_lengths and lengths say how long each is, its mark included.

@@ -91,16 +91,16 @@ Batch TextDataset::training(std::int64_t index, std::int64_t batch, std::int64_t
   if (tokens <= context)
     throw FileError(
         fmt::format("{}: its {} training tokens are too few for a context of {} (which needs {})", origin_, tokens, context, context + 1));
-  Batch result{Tensor({batch, context}, DType::int64), Tensor({batch, context}, DType::int64), {}, {}};
-  auto input = result.inputs.mutable_data<std::int64_t>().begin(), target = result.targets.mutable_data<std::int64_t>().begin();
+  Tensor inputs({batch, context}, DType::int64), next({batch, context}, DType::int64);
+  auto input = inputs.mutable_data<std::int64_t>().begin(), following = next.mutable_data<std::int64_t>().begin();
   Stream const offsets(seed_, "data");
   for (std::int64_t row = 0; row < batch; ++row) {
     auto const offset = offsets.below(static_cast<std::uint64_t>(index * batch + row), static_cast<std::uint64_t>(tokens - context));
     auto const first = train_.begin() + static_cast<std::ptrdiff_t>(offset);
     input = std::copy_n(first, context, input);
-    target = std::copy_n(first + 1, context, target);
+    following = std::copy_n(first + 1, context, following);
   }
-  return result;
+  return {{"inputs", inputs}, {"next", next}};
 }
 
 std::int64_t TextDataset::windows(std::int64_t context) const {
@@ -116,15 +116,16 @@ Batch TextDataset::validation(std::int64_t index, std::int64_t batch, std::int64
   auto const first = index * batch, rows = std::min(batch, windows(context) - first);
   if (index < 0 || rows <= 0)
     throw Error(fmt::format("validation batch {} of {} does not exist", index, validation_batches(batch, context)));
-  Batch result{Tensor::full({rows, context}, 0, DType::int64), Tensor::full({rows, context}, -1, DType::int64), {}, {}};
+  Tensor inputs = Tensor::full({rows, context}, 0, DType::int64), next = Tensor::full({rows, context}, -1, DType::int64);
   auto const begin = held_out_.begin() + first * context;  // the rows follow each other, so all are one stretch
   auto const predictions = std::min<std::ptrdiff_t>(rows * context, held_out_.end() - begin - 1);
-  std::copy_n(begin, predictions, result.inputs.mutable_data<std::int64_t>().begin());
-  std::copy_n(begin + 1, predictions, result.targets.mutable_data<std::int64_t>().begin());
+  std::copy_n(begin, predictions, inputs.mutable_data<std::int64_t>().begin());
+  std::copy_n(begin + 1, predictions, next.mutable_data<std::int64_t>().begin());
+  Batch result{{"inputs", inputs}, {"next", next}};
   if (predictions == rows * context) return result;
   std::vector<std::int64_t> lengths(static_cast<std::size_t>(rows), context);
   lengths.back() = predictions - (rows - 1) * context;
-  result.lengths = Tensor::of(lengths, {rows});
+  result.set("lengths", Tensor::of(lengths, {rows}));
   return result;
 }
 

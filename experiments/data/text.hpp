@@ -32,13 +32,14 @@ class TextDataset : public Dataset {
   TextDataset(std::string_view text, std::string origin, std::string const& tokenizer, double fraction,
               std::optional<std::string_view> held_out, std::uint64_t seed);
 
-  std::int64_t vocabulary() const override { return tokenizer_.vocabulary(); }
-  /// Row r is the window of `context` tokens at Stream(seed, "data").below(index · batch + r, N − context); the target of a token is
-  /// the one after it.
+  Signature gives() const override {
+    return {{.name = "inputs", .classes = tokenizer_.vocabulary()}, {.name = "next", .classes = tokenizer_.vocabulary()}};
+  }
+  /// Row r is the window of `context` tokens at Stream(seed, "data").below(index · batch + r, N − context).
   Batch training(std::int64_t index, std::int64_t batch, std::int64_t context) const override;
   std::int64_t validation_batches(std::int64_t batch, std::int64_t context) const override;
   /// The windows at 0, context, 2·context, …: every validation token but the first is predicted once. The last window is padded with
-  /// inputs 0 and targets −1; the last batch has only the rows that are left.
+  /// inputs 0 and next −1; the last batch has only the rows that are left.
   Batch validation(std::int64_t index, std::int64_t batch, std::int64_t context) const override;
   std::optional<std::vector<std::int64_t>> encode(std::string const& text) const override;
   std::optional<std::string> decode(std::vector<std::int64_t> const& tokens) const override { return tokenizer_.decode(tokens); }

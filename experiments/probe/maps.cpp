@@ -47,9 +47,9 @@ void AttentionMaps::write(std::int64_t step) const {
   std::optional<Tokenizer> tokenizer;
   if (auto const json = data_.tokenizer(); !json.empty()) tokenizer = restore_tokenizer(json);
   std::vector<std::string> labels;
-  for (auto const token : batch.inputs.data<std::int64_t>()) labels.push_back(token_label(tokenizer, token));
+  for (auto const token : batch["inputs"].data<std::int64_t>()) labels.push_back(token_label(tokenizer, token));
 
-  std::vector<NpyArray> arrays{NpyArray::of("tokens", batch.inputs), NpyArray::of("labels", labels)};
+  std::vector<NpyArray> arrays{NpyArray::of("tokens", batch["inputs"]), NpyArray::of("labels", labels)};
   Observer observer;
   observer.attention = [&, layer = 0](std::string const&, AttentionView const& view) mutable {
     arrays.push_back(NpyArray::of(fmt::format("layer{}.weights", layer++), view.weights));
@@ -59,7 +59,7 @@ void AttentionMaps::write(std::int64_t step) const {
   Pass pass;
   pass.observer = &observer;
   pass.choices = &expected;
-  model_.logits(batch, pass);
+  model_.run(batch, pass);
   write_npz(folder_ / fmt::format("step-{:06}.npz", step), arrays);
 }
 

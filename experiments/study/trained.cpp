@@ -58,8 +58,8 @@ std::vector<TrainedHead> trained_heads(std::string const& run, std::int64_t sequ
     Pass pass;
     pass.observer = &observer;
     Batch const batch = data->validation(i, rows, length);
-    trained.model->logits(batch, pass);
-    taken += batch.inputs.size(0);
+    trained.model->run(batch, pass);
+    taken += batch.rows();
   }
   if (heads.empty()) throw FileError(fmt::format("{}: no self-attention over 16 tokens or more in its validation data", folder.string()));
   if (taken < 2) throw FileError(fmt::format("{}: its validation data are a single sequence", folder.string()));

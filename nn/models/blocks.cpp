@@ -146,12 +146,13 @@ double logits_bytes(PassShape const& shape, std::int64_t vocabulary, DType dtype
 
 StackBytes Blocks::bytes(PassShape const& shape) const {
   auto const s = head_shape(settings_);
-  auto const measured = [&](AttentionSettings const& attention, std::string const& position, bool causal) {
+  auto const measured = [&](AttentionSettings const& attention, std::string const& position, bool causal, std::int64_t keys) {
     return attention_bytes({attention, {s.heads, s.key_width, s.context}, s.value_width, position, causal, settings_.dropout, dtype_},
-                           shape.batch, shape.tokens, shape.tokens, shape.recorded, shape.trains, shape.watched);
+                           shape.batch, shape.tokens, keys, shape.recorded, shape.trains, shape.watched);
   };
-  AttentionBytes const attention = measured(settings_.attention, settings_.position, causal_);
-  AttentionBytes const cross = cross_ ? measured(*cross_, "none", false) : AttentionBytes{0, 0};
+  AttentionBytes const attention = measured(settings_.attention, settings_.position, causal_, shape.tokens);
+  std::int64_t const source = shape.source > 0 ? shape.source : shape.tokens;
+  AttentionBytes const cross = cross_ ? measured(*cross_, "none", false, source) : AttentionBytes{0, 0};
   double const element = static_cast<double>(bytes_of(dtype_));
   double const layers = static_cast<double>(settings_.layers), places = static_cast<double>(shape.batch * shape.tokens);
   // Bytes of an array [B, T, elements]; of a norm's or an activation's result, unless it is so large that backward recomputes it.
@@ -171,7 +172,9 @@ StackBytes Blocks::bytes(PassShape const& shape) const {
   // alone.
   double const perceptron =
       norm + (settings_.activation == "relu" ? bytes(hidden) : (settings_.activation == "swiglu" ? 3 : 1) * bytes(hidden) + result(hidden));
-  double const looking = cross_ ? norm + projected + cross.kept : 0;
+  double const of_queries = bytes(static_cast<double>(settings_.heads * s.key_width));
+  double const of_keys = (projected - of_queries) / static_cast<double>(shape.tokens) * static_cast<double>(source);
+  double const looking = cross_ ? norm + of_queries + of_keys + cross.kept : 0;
   double const block = norm + projected + attention.kept + looking + perceptron;
   // The gradients of the last block's perceptron and, when what that kept is free again, of its attention to a memory, then of its own.
   double const of_cross = cross_ ? bytes(width) + cross.peak - cross.kept - perceptron : 0;

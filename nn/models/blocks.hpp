@@ -86,7 +86,7 @@ class Blocks {
 
   std::size_t size() const { return blocks_.size(); }
   std::optional<std::int64_t> limit() const { return position_->limit(); }
-  /// Of a pass; what is looked at is as long as the rows.
+  /// Of a pass; what is looked at beside the own stream is as long as the source.
   StackBytes bytes(PassShape const& shape) const;
   double flops_per_token() const;
 

@@ -13,12 +13,14 @@ namespace heed {
 
 namespace {
 
-DeclaredModel const declared{
-    {"single_attention", "one bare attention layer between given inputs and a readout, for the tasks recall and lookup",
-     Objective::next_token, [] { return std::make_shared<SingleAttentionSettings>(); },
-     [](Parameters& parameters, Settings const& settings, std::int64_t vocabulary) {
-       return std::make_unique<SingleAttention>(parameters, dynamic_cast<SingleAttentionSettings const&>(settings), vocabulary);
-     }}};
+DeclaredModel const declared{{"single_attention",
+                              "one bare attention layer between given inputs and a readout, for the tasks recall and lookup",
+                              {{"inputs"}, {"targets"}},
+                              [] { return std::make_shared<SingleAttentionSettings>(); },
+                              [](Parameters& parameters, Settings const& settings, Signature const& data) {
+                                return std::make_unique<SingleAttention>(parameters, dynamic_cast<SingleAttentionSettings const&>(settings),
+                                                                         data["inputs"].classes);
+                              }}};
 
 constexpr double never = -100;  // the logit of a token that is no value: e⁻¹⁰⁰ of an answer's probability
 
@@ -139,7 +141,7 @@ SingleAttention::SingleAttention(Parameters& parameters, SingleAttentionSettings
 }
 
 void SingleAttention::check(Batch const& batch) const {
-  auto const inputs = batch.inputs.data<std::int64_t>(), targets = batch.targets.data<std::int64_t>();
+  auto const inputs = batch["inputs"].data<std::int64_t>(), targets = batch["targets"].data<std::int64_t>();
   std::int64_t const memory = 2 * settings_.pairs, first_answer = context_ - settings_.question;
   for (std::size_t i = 0; i < inputs.size(); ++i) {
     auto const place = static_cast<std::int64_t>(i) % context_;
@@ -154,21 +156,22 @@ void SingleAttention::check(Batch const& batch) const {
   }
 }
 
-Tensor SingleAttention::logits(Batch const& batch, Pass const& pass) const {
+Outcome SingleAttention::run(Batch const& batch, Pass const& pass) const {
   Part const here(part_);
-  if (batch.inputs.size(1) != context_)
-    throw Error(fmt::format("single_attention: rows of {} tokens, not of {}", batch.inputs.size(1), context_));
+  Tensor const& inputs = batch["inputs"];
+  if (inputs.size(1) != context_) throw Error(fmt::format("single_attention: rows of {} tokens, not of {}", inputs.size(1), context_));
   std::int64_t const pairs = settings_.pairs, question = settings_.question;
-  Tensor const asked = embedding(key_vectors_, tokens_at(batch.inputs, 2 * pairs, question, 1));              // [B, g, in]
-  Tensor const keys = embedding(key_vectors_, tokens_at(batch.inputs, 0, pairs, 2));                          // [B, n, in]
-  Tensor const values = embedding(value_vectors_, tokens_at(batch.inputs, 1, pairs, 2, 1 + settings_.keys));  // [B, n, C]
+  Tensor const asked = embedding(key_vectors_, tokens_at(inputs, 2 * pairs, question, 1));              // [B, g, in]
+  Tensor const keys = embedding(key_vectors_, tokens_at(inputs, 0, pairs, 2));                          // [B, n, in]
+  Tensor const values = embedding(value_vectors_, tokens_at(inputs, 1, pairs, 2, 1 + settings_.keys));  // [B, n, C]
   Tensor const query = reshape(asked, {asked.size(0), 1, question * asked.size(2)});
 
   Tensor const context = attention_(query_(query, pass), key_(keys, pass), value_ ? (*value_)(values, pass) : values, {}, pass);
   Tensor const scores = output_ ? (*output_)(context, pass) : scale(context, settings_.sharpness);  // [B, 1, g·C]
   // At the answers' places and tokens of the rows' [T, V].
   Tensor const apart = reshape(scores, {-1, question, values_});
-  return pad(pad(apart, 2, 1 + settings_.keys, 0, never), 1, context_ - question, 0);
+  Tensor const logits = pad(pad(apart, 2, 1 + settings_.keys, 0, never), 1, context_ - question, 0);
+  return {{{Term(), {logits}}}};
 }
 
 double SingleAttention::peak_bytes(PassShape const& shape) const {

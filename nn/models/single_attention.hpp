@@ -47,7 +47,7 @@ class SingleAttention : public Model {
  public:
   SingleAttention(Parameters& parameters, SingleAttentionSettings const& settings, std::int64_t vocabulary);
 
-  Tensor logits(Batch const& batch, Pass const& pass) const override;
+  Outcome run(Batch const& batch, Pass const& pass) const override;
   void check(Batch const& batch) const override;
   std::int64_t context() const override { return context_; }
   std::int64_t vocabulary() const override { return 1 + settings_.keys + values_; }

@@ -15,11 +15,15 @@ namespace heed {
 
 namespace {
 
-DeclaredModel const declared{{"transformer", "encoder–decoder Transformer, from a source to a target (Vaswani et al. 2017)",
-                              Objective::next_token, [] { return std::make_shared<TransformerSettings>(); },
-                              [](Parameters& parameters, Settings const& settings, std::int64_t vocabulary) {
+DeclaredModel const declared{{"transformer",
+                              "encoder–decoder Transformer, from a source to a target (Vaswani et al. 2017)",
+                              {{"source"}, {"inputs"}, {"targets"}},
+                              [] { return std::make_shared<TransformerSettings>(); },
+                              [](Parameters& parameters, Settings const& settings, Signature const& data) {
+                                Given const &source = data["source"], &target = data["inputs"];
+                                bool const joint = source.vocabulary == target.vocabulary;
                                 return std::make_unique<Transformer>(parameters, dynamic_cast<TransformerSettings const&>(settings),
-                                                                     vocabulary);
+                                                                     target.classes, joint ? std::nullopt : std::optional(source.classes));
                               }}};
 
 /// Of pre-norm, as many residual branches as a side has start with a sum as large as one; of post-norm each sum is normed anyway.
@@ -27,8 +31,8 @@ double residual_share(StackSettings const& s, std::int64_t branches) {
   return s.norm.place == "post" ? 1 : 1 / std::sqrt(static_cast<double>(branches * s.layers));
 }
 
-Embedding source_table(Parameters& parameters, TransformerSettings const& s, Embedding const& target) {
-  return s.source_vocabulary ? Embedding(Scope(parameters).at("encoder.token_embedding"), *s.source_vocabulary, s.width) : target;
+Embedding source_table(Parameters& parameters, std::int64_t width, std::optional<std::int64_t> vocabulary, Embedding const& target) {
+  return vocabulary ? Embedding(Scope(parameters).at("encoder.token_embedding"), *vocabulary, width) : target;
 }
 
 }  // namespace
@@ -76,11 +80,6 @@ std::vector<Field> TransformerSettings::fields() {
   fields.insert(attention_field + 1, {.name = "cross_attention",
                                       .target = &cross_attention,
                                       .help = "of the decoder to the source: a name, or score, align and read; same: as attention"});
-  fields.push_back({.name = "source_vocabulary",
-                    .target = &source_vocabulary,
-                    .help = "tokens of the source, if it has a vocabulary of its own; none: that of the target",
-                    .least = 1,
-                    .greatest = 1 << 30});
   return fields;
 }
 
@@ -90,42 +89,34 @@ std::optional<std::string> TransformerSettings::contradiction() {
   return StackSettings::contradiction();
 }
 
-Transformer::Transformer(Parameters& parameters, TransformerSettings const& s, std::int64_t vocabulary)
+Transformer::Transformer(Parameters& parameters, TransformerSettings const& s, std::int64_t vocabulary, std::optional<std::int64_t> source)
     : settings_(s),
-      target_tokens_(Scope(parameters).at(s.source_vocabulary ? "decoder.token_embedding" : "token_embedding"), vocabulary, s.width),
-      source_tokens_(source_table(parameters, s, target_tokens_)),
+      target_tokens_(Scope(parameters).at(source ? "decoder.token_embedding" : "token_embedding"), vocabulary, s.width),
+      source_tokens_(source_table(parameters, s.width, source, target_tokens_)),
       encoder_(Scope(parameters).at("encoder"), s, false, residual_share(s, 2)),
       decoder_(Scope(parameters).at("decoder"), s, true, residual_share(s, 3), &s.cross()),
       head_(s.tie ? target_tokens_.weight : Embedding(Scope(parameters).at("head"), vocabulary, s.width).weight) {}
 
 void Transformer::check(Batch const& batch) const {
-  if (!batch.source.defined()) throw Error("data.kind: a transformer reads a source and a target, but a row of these data has no source");
-  auto const tokens = batch.source.data<std::int64_t>();
-  std::int64_t const largest = std::ranges::max(tokens), known = source_tokens_.weight.size(0);
-  if (largest >= known) throw Error(fmt::format("model.source_vocabulary: a source holds token {}, but it has {} tokens", largest, known));
-  for (auto const& [name, rows] : {std::pair("source", batch.source), std::pair("target", batch.inputs)})
+  for (auto const& [name, rows] : {std::pair("source", batch["source"]), std::pair("target", batch["inputs"])})
     if (rows.size(1) > settings_.context)
       throw Error(fmt::format("model.context: a {} has {} tokens, but it is made for {}", name, rows.size(1), settings_.context));
 }
 
 Memory Transformer::encode(Batch const& batch, Pass const& pass) const {
-  if (!batch.source.defined()) throw Error("a transformer reads a source and a target, but there is no source");
-  Tensor const embedded = scale(source_tokens_(batch.source), std::sqrt(static_cast<double>(settings_.width)));
-  Visibility const sees{.causal = false, .lengths = batch.source_lengths, .offset = 0, .query_lengths = batch.source_lengths};
+  Tensor const lengths = batch.get("source_lengths");
+  Tensor const embedded = scale(source_tokens_(batch["source"]), std::sqrt(static_cast<double>(settings_.width)));
+  Visibility const sees{.causal = false, .lengths = lengths, .offset = 0, .query_lengths = lengths};
   Tensor const x = encoder_(encoder_.embedded(embedded, pass), sees, pass);
   // Any place of the target may look at any place of the source.
   if (pass.choices != nullptr)
     for (auto& made : pass.choices->made) made.reach = Choices::Reach::sequence;
-  return {x, {.causal = false, .lengths = batch.source_lengths, .offset = 0}};
+  return {x, {.causal = false, .lengths = lengths, .offset = 0}};
 }
 
-Tensor Transformer::logits(Batch const& batch, Pass const& pass) const {
-  auto const head = linear_head(batch, pass);
-  return linear(head->x, head->weight, head->bias, {}, pass.rounded);
-}
-
-std::optional<LinearHead> Transformer::linear_head(Batch const& batch, Pass const& pass) const {
-  return LinearHead{read(batch.inputs, batch.lengths, encode(batch, pass), pass), head_, {}};
+Outcome Transformer::run(Batch const& batch, Pass const& pass) const {
+  Memory const memory = encode(batch, pass);
+  return {{{Term(), {read(batch["inputs"], batch.get("lengths"), memory, pass), head_}}}};
 }
 
 Tensor Transformer::read(Tensor const& tokens, Tensor const& lengths, Memory memory, Pass const& pass) const {
@@ -143,8 +134,11 @@ Tensor Transformer::read(Tensor const& tokens, Tensor const& lengths, Memory mem
 /// Rows that are decoded together: the source is encoded once, each layer's keys and values are kept.
 class Transformer::Step : public Decoding {
  public:
-  Step(Transformer const& model, Batch const& given) : model_(model), memory_(model.encode(given, {})) {
-    cache_.layers.resize(model.decoder_.size());
+  Step(Transformer const& model, Batch const& given) : model_(model), memory_(model.encode(given, {})) { restart(); }
+
+  void restart() override {
+    cache_ = {};
+    cache_.layers.resize(model_.decoder_.size());
   }
 
   Tensor scores(Tensor const& tokens) override {
@@ -152,8 +146,8 @@ class Transformer::Step : public Decoding {
     Pass pass;
     pass.cache = &cache_;
     pass.rounded = &weights_;
-    Tensor const x = model_.read(tokens.viewed({tokens.size(0), 1}), {}, memory_, pass);
-    return linear(x, model_.head_, {}, {}, &weights_).viewed({tokens.size(0), model_.vocabulary()});
+    Tensor const x = model_.read(tokens.rank() == 2 ? tokens : tokens.viewed({tokens.size(0), 1}), {}, memory_, pass);
+    return linear(last_place(x), model_.head_, {}, {}, &weights_);
   }
 
   void keep(std::span<std::int64_t const> rows) override {
@@ -179,7 +173,7 @@ class Transformer::Step : public Decoding {
 
 std::unique_ptr<Decoding> Transformer::decode(Batch const& given) const {
   NoGrad const quiet;
-  return std::make_unique<Step>(*this, given);
+  return given.has("source") ? std::make_unique<Step>(*this, given) : nullptr;
 }
 
 EstimatorSettings const* Transformer::estimator() const {
@@ -188,7 +182,9 @@ EstimatorSettings const* Transformer::estimator() const {
 }
 
 double Transformer::peak_bytes(PassShape const& shape) const {
-  StackBytes const encoder = encoder_.bytes(shape), decoder = decoder_.bytes(shape);
+  PassShape read = shape;
+  if (shape.source > 0) read.tokens = shape.source;
+  StackBytes const encoder = encoder_.bytes(read), decoder = decoder_.bytes(shape);
   double const stream = static_cast<double>(shape.batch * shape.tokens * settings_.width) * static_cast<double>(bytes_of(head_.dtype()));
   bool const whole = shape.recorded && shape.trains && estimator() != nullptr;
   double const logits = logits_bytes(shape, vocabulary(), head_.dtype(), whole);

@@ -17,7 +17,6 @@ struct CrossAttentionSettings : AttentionSettings {
 struct TransformerSettings : StackSettings {
   TransformerSettings();
   CrossAttentionSettings cross_attention;
-  std::optional<std::int64_t> source_vocabulary;  ///< none: the source's tokens are the target's
 
   /// What the decoder attends to the memory with.
   AttentionSettings const& cross() const { return cross_attention.score == "same" ? attention : cross_attention; }
@@ -30,10 +29,11 @@ struct TransformerSettings : StackSettings {
 /// target and head, unless the source has a vocabulary of its own or `tie` is false.
 class Transformer : public Model {
  public:
-  Transformer(Parameters& parameters, TransformerSettings const& settings, std::int64_t vocabulary);
+  /// `source`: tokens of the source, if it has a vocabulary of its own.
+  Transformer(Parameters& parameters, TransformerSettings const& settings, std::int64_t vocabulary,
+              std::optional<std::int64_t> source = std::nullopt);
 
-  Tensor logits(Batch const& batch, Pass const& pass) const override;
-  std::optional<LinearHead> linear_head(Batch const& batch, Pass const& pass) const override;
+  Outcome run(Batch const& batch, Pass const& pass) const override;
   void check(Batch const& batch) const override;
   std::int64_t context() const override { return settings_.context; }
   std::int64_t vocabulary() const override { return target_tokens_.weight.size(0); }

@@ -3,7 +3,10 @@
 #include <algorithm>
 #include <cmath>
 
+#include "autograd/graph.hpp"
 #include "autograd/operations.hpp"
+#include "autograd/rounded_weights.hpp"
+#include "nn/decode.hpp"
 
 namespace heed {
 
@@ -21,18 +24,52 @@ TransformerStack::TransformerStack(Parameters& parameters, StackSettings const& 
       blocks_(Scope(parameters), settings, sees == Sees::past, residual_share(settings)),
       head_(settings.tie ? tokens_.weight : Embedding(Scope(parameters).at("head"), vocabulary, settings.width).weight) {}
 
-Tensor TransformerStack::logits(Batch const& batch, Pass const& pass) const {
-  auto const head = linear_head(batch, pass);
-  return linear(head->x, head->weight, head->bias, {}, pass.rounded);
+Outcome TransformerStack::run(Batch const& batch, Pass const& pass) const {
+  return {{{Term(), {read(batch["inputs"], batch.get("lengths"), pass), head_}}}};
 }
 
-std::optional<LinearHead> TransformerStack::linear_head(Batch const& batch, Pass const& pass) const {
+Tensor TransformerStack::read(Tensor const& tokens, Tensor const& lengths, Pass const& pass) const {
   Visibility visibility{.causal = sees_ == Sees::past, .lengths = {}, .offset = pass.cache != nullptr ? pass.cache->past : 0};
   // Under a causal mask nothing that counts sees the padding, which stands behind it.
-  if (!visibility.causal) visibility.lengths = visibility.query_lengths = batch.lengths;
-  Tensor const x = blocks_(blocks_.embedded(tokens_(batch.inputs), pass), visibility, pass);
-  if (pass.cache != nullptr) pass.cache->past += batch.inputs.size(1);
-  return LinearHead{x, head_, {}};
+  if (!visibility.causal) visibility.lengths = visibility.query_lengths = lengths;
+  Tensor const x = blocks_(blocks_.embedded(tokens_(tokens), pass), visibility, pass);
+  if (pass.cache != nullptr) pass.cache->past += tokens.size(1);
+  return x;
+}
+
+/// Texts that are continued together.
+class TransformerStack::Step : public Decoding {
+ public:
+  explicit Step(TransformerStack const& model) : model_(model) { restart(); }
+
+  void restart() override {
+    cache_ = {};
+    cache_.layers.resize(model_.blocks_.size());
+  }
+
+  Tensor scores(Tensor const& tokens) override {
+    NoGrad const quiet;
+    Pass pass;
+    pass.cache = &cache_;
+    pass.rounded = &weights_;
+    Tensor const x = model_.read(tokens.rank() == 2 ? tokens : tokens.viewed({tokens.size(0), 1}), {}, pass);
+    return linear(last_place(x), model_.head_, {}, {}, &weights_);
+  }
+
+  void keep(std::span<std::int64_t const> rows) override {
+    NoGrad const quiet;
+    cache_.keep(Tensor::of(std::vector<std::int64_t>(rows.begin(), rows.end()), {static_cast<std::int64_t>(rows.size())}));
+  }
+
+ private:
+  TransformerStack const& model_;
+  KeyValueCache cache_;
+  RoundedWeights weights_;
+};
+
+std::unique_ptr<Decoding> TransformerStack::decode(Batch const& given) const {
+  if (sees_ != Sees::past || !given.parts().empty()) return nullptr;
+  return std::make_unique<Step>(*this);
 }
 
 double TransformerStack::peak_bytes(PassShape const& shape) const {

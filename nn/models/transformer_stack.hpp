@@ -11,19 +11,23 @@ class TransformerStack : public Model {
   enum class Sees { past, all };
   TransformerStack(Parameters& parameters, StackSettings const& settings, std::int64_t vocabulary, Sees sees);
 
-  Tensor logits(Batch const& batch, Pass const& pass) const override;
-  std::optional<LinearHead> linear_head(Batch const& batch, Pass const& pass) const override;
+  Outcome run(Batch const& batch, Pass const& pass) const override;
   std::int64_t context() const override { return settings_.context; }
   std::int64_t vocabulary() const override { return tokens_.weight.size(0); }
   std::int64_t width() const override { return settings_.width; }
   std::optional<std::int64_t> limit() const override { return blocks_.limit(); }
-  /// Text is generated step by step where the past never changes.
-  std::size_t cache_layers() const override { return sees_ == Sees::past ? blocks_.size() : 0; }
+  /// It continues a text where the past never changes.
+  std::unique_ptr<Decoding> decode(Batch const& given) const override;
   EstimatorSettings const* estimator() const override { return settings_.attention.estimator_if_hard(); }
   double peak_bytes(PassShape const& shape) const override;
   double flops_per_token() const override;
 
  private:
+  class Step;
+
+  /// Of tokens [B, T] of these lengths (undefined: all), the stream [B, T, width] that the head reads.
+  Tensor read(Tensor const& tokens, Tensor const& lengths, Pass const& pass) const;
+
   StackSettings settings_;
   Sees sees_;
   Embedding tokens_;

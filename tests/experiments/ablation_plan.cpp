@@ -116,7 +116,7 @@ train: {steps: 4, batch: 2}
     for (auto const& arm : ablation.arms) {
       auto const trial = trial_of(ablation, arm.name, arm.changes, 5);
       Parameters parameters(static_cast<std::uint64_t>(trial.settings.seed), DType::float64, trial.settings.init);
-      make_model(trial.settings.model, parameters, 9);
+      make_model(trial.settings.model, parameters, Signature::tokens(9));
       weights.push_back(parameters.find("blocks.0.mlp.up.weight")->to_vector());
     }
     CHECK(weights[0] == weights[1]);

@@ -50,10 +50,10 @@ TEST_SUITE("batches") {
     for (std::int64_t batch : {1, 2, 4}) {  // accumulate = 4, 2, 1
       for (std::int64_t index = 0; index < 12 / batch; ++index) {
         auto const part = data->training(index, batch, 8);
-        CHECK(part.inputs.shape() == Shape{batch, 5});
-        CHECK(of(part.inputs) == of(inputs.viewed({12, 5}).rows(index * batch, batch)));
-        CHECK(of(part.targets) == of(targets.viewed({12, 5}).rows(index * batch, batch)));
-        CHECK(!part.source.defined());
+        CHECK(part["inputs"].shape() == Shape{batch, 5});
+        CHECK(of(part["inputs"]) == of(inputs.viewed({12, 5}).rows(index * batch, batch)));
+        CHECK(of(part["targets"]) == of(targets.viewed({12, 5}).rows(index * batch, batch)));
+        CHECK(!part.has("source"));
       }
       CHECK_THROWS_WITH_AS(data->training(12 / batch, batch, 5), doctest::Contains("step 3 does not exist: the file holds 3 steps"),
                            FileError);
@@ -70,8 +70,8 @@ TEST_SUITE("batches") {
         folder / "b.safetensors",
         {{"inputs", counting({2, 4, 5}, 9)}, {"targets", counting({2, 4, 5}, 9)}, {"source", source}, {"source_lengths", lengths}});
     auto const part = open(folder / "b.safetensors", 9)->training(3, 2, 5);
-    CHECK(of(part.source) == of(source.viewed({8, 3}).rows(6, 2)));
-    CHECK(of(part.source_lengths) == std::vector<double>{1, 1});
+    CHECK(of(part["source"]) == of(source.viewed({8, 3}).rows(6, 2)));
+    CHECK(of(part["source_lengths"]) == std::vector<double>{1, 1});
   }
 
   TEST_CASE("files that are no batches end in one line with file and place") {

@@ -261,7 +261,7 @@ rules:
     auto const data = dataset();
     CHECK(data.vocabulary() == static_cast<std::int64_t>(english().words().size()) + 1);
     auto const batch = data.training(0, 64, 40);
-    auto const inputs = values(batch.inputs), targets = values(batch.targets);
+    auto const inputs = values(batch["inputs"]), targets = values(batch["next"]);
     for (std::size_t row = 0; row < 64; ++row) {
       auto const* x = &inputs[row * 40];
       auto const* y = &targets[row * 40];
@@ -283,13 +283,13 @@ rules:
     settings.validation = 50;
     auto const data = dataset(settings, 1), other = dataset(settings, 2);
     auto const whole = data.training(0, 12, 32);
-    CHECK(values(whole.inputs) == values(dataset(settings, 1).training(0, 12, 32).inputs));
-    CHECK(values(whole.inputs) != values(other.training(0, 12, 32).inputs));
-    CHECK(values(data.training(2, 4, 32).targets) == values(whole.targets.rows(8, 4).clone()));
+    CHECK(values(whole["inputs"]) == values(dataset(settings, 1).training(0, 12, 32)["inputs"]));
+    CHECK(values(whole["inputs"]) != values(other.training(0, 12, 32)["inputs"]));
+    CHECK(values(data.training(2, 4, 32)["next"]) == values(whole["next"].rows(8, 4).clone()));
     CHECK(data.validation_batches(16, 32) == 4);
-    std::vector<std::int64_t> by_sixteen, by_fifty = values(other.validation(0, 50, 32).targets);
+    std::vector<std::int64_t> by_sixteen, by_fifty = values(other.validation(0, 50, 32)["next"]);
     for (std::int64_t index = 0; index < 4; ++index)
-      for (auto target : values(data.validation(index, 16, 32).targets)) by_sixteen.push_back(target);
+      for (auto target : values(data.validation(index, 16, 32)["next"])) by_sixteen.push_back(target);
     CHECK(by_sixteen == by_fifty);
     CHECK_THROWS_AS(data.validation(4, 16, 32), Error);
     CHECK_THROWS_WITH_AS(data.training(0, 1, 31), doctest::Contains("model.context: 31 is too short for sentences of up to 31 words"),
@@ -302,7 +302,7 @@ rules:
     settings.pack = true;
     auto const data = dataset(settings);
     auto const batch = data.training(3, 5, 70);
-    auto const inputs = values(batch.inputs), targets = values(batch.targets);
+    auto const inputs = values(batch["inputs"]), targets = values(batch["next"]);
     for (std::size_t row = 0; row < 5; ++row) {
       CHECK(inputs[row * 70] == 0);
       for (std::size_t i = row * 70; i + 1 < (row + 1) * 70; ++i) CHECK(inputs[i + 1] == targets[i]);
@@ -324,22 +324,22 @@ rules:
         if (tokens[i] >= 0) list.push_back(others[i]);
     };
     auto const whole = dataset(settings).validation(0, 60, 70);
-    append(one_a_row, whole.targets, whole.targets);
-    append(groups, whole.targets, whole.groups);
+    append(one_a_row, whole["next"], whole["next"]);
+    append(groups, whole["next"], whole["groups"]);
     auto const batches = data.validation_batches(4, 70);
     CHECK(batches * 4 < 60 / 2);
     for (std::int64_t i = 0; i < batches; ++i) {
       auto const part = data.validation(i, 4, 70);
-      append(packed, part.targets, part.targets);
-      append(packed_groups, part.targets, part.groups);
-      CHECK(values(part.inputs)[0] == 0);
+      append(packed, part["next"], part["next"]);
+      append(packed_groups, part["next"], part["groups"]);
+      CHECK(values(part["inputs"])[0] == 0);
     }
     CHECK(packed == one_a_row);
     CHECK(packed_groups == groups);
     CHECK_THROWS_AS(data.validation(batches, 4, 70), Error);
 
     // The least loss of the first rows is that of the sentences in them.
-    auto const first = values(data.validation(0, 2, 70).targets);
+    auto const first = values(data.validation(0, 2, 70)["next"]);
     double surprise = 0, tokens = 0;
     std::vector<std::int32_t> sentence;
     for (auto target : first) {
@@ -363,7 +363,7 @@ rules:
     settings.longest = 15;
     settings.ngram_sentences = 1000;
     auto const data = dataset(settings);
-    auto const targets = values(data.validation(0, 300, 16).targets);
+    auto const targets = values(data.validation(0, 300, 16)["next"]);
     double surprise = 0, tokens = 0;
     for (std::size_t row = 0; row < 300; ++row) {
       std::vector<std::int32_t> sentence;
@@ -453,7 +453,7 @@ rules:
       CHECK(groups.categories[static_cast<std::size_t>(data.encode(word)->back())] == value);
     }
     auto const batch = data.validation(0, 200, 32);
-    auto const of = values(batch.groups), targets = values(batch.targets);
+    auto const of = values(batch["groups"]), targets = values(batch["next"]);
     std::vector<int> found(groups.names.size());
     for (std::size_t i = 0; i < of.size(); ++i) {
       if (of[i] < 0) continue;
@@ -461,7 +461,7 @@ rules:
       CHECK(groups.categories[static_cast<std::size_t>(targets[i])] >= 0);
     }
     for (int const count : found) CHECK(count > 0);
-    CHECK(!data.training(0, 2, 32).groups.defined());
+    CHECK(!data.training(0, 2, 32).has("groups"));
   }
 
   TEST_CASE("sentences to tokens and back") {

@@ -27,10 +27,13 @@ TEST_SUITE("inspect") {
       fill(load(folder / "tiny/config.yaml"), settings);
       auto const size = (tokenizer.empty() ? 5 : restore_tokenizer(tokenizer).vocabulary()) + (kind == "bert" ? 1 : 0);
       Parameters parameters(1, DType::float64, settings.init);
-      auto const model = make_model(settings.model, parameters, size);
+      Signature data = Signature::tokens(size);
+      if (kind == "bert") data.set({.name = "inputs", .classes = size, .added = 1});
+      if (kind == "transformer") data.set({.name = "source", .classes = size});
+      auto const model = make_model(settings.model, parameters, data);
       Checkpoint checkpoint;
       checkpoint.parameters = parameters.all();
-      checkpoint.metadata = {{"vocabulary", std::to_string(size)}};
+      checkpoint.metadata = {{"data", data.text()}};
       if (!tokenizer.empty()) checkpoint.metadata["tokenizer"] = tokenizer;
       save_checkpoint(folder / "tiny", checkpoint);
     }
@@ -141,7 +144,7 @@ TEST_SUITE("inspect") {
     CHECK_THROWS_WITH_AS(run("axe"), doctest::Contains("--text: character 'x'"), ConfigError);
     CHECK_THROWS_WITH_AS(run("aaaaaaaaaaaaaaaaa"), "--text: is 17 tokens long, but the model reads 16 at most", ConfigError);
     CHECK(Run(letters, "gpt", ", position: alibi")("aaaaaaaaaaaaaaaaa").size() > 100);
-    CHECK_THROWS_WITH_AS(Run(letters, "transformer")("abc"), doctest::Contains("tiny: a transformer reads a source and a target"),
+    CHECK_THROWS_WITH_AS(Run(letters, "transformer")("abc"), doctest::Contains("tiny: a batch has no 'source'; it has inputs"),
                          ConfigError);
     InspectOptions nowhere;
     nowhere.run = "no/such/run";

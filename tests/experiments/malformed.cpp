@@ -9,6 +9,7 @@
 
 #include "nn/checkpoint.hpp"
 #include "nn/safetensors.hpp"
+#include "nn/signature.hpp"
 #include "tests/program.hpp"
 
 // Whatever a user's files hold, the program ends in one line that says where and what, with the exit code that belongs to it:
@@ -532,10 +533,16 @@ TEST_SUITE("malformed") {
     fs::remove(bench.run);
     fs::copy(finished_run(), bench.run, fs::copy_options::recursive);
     auto with = metadata;
-    with["vocabulary"] = "many";
+    with.erase("data");
     save_safetensors(path, tensors, with);
-    refuses(3, {"vocabulary"});
-    with["vocabulary"] = "3";
+    refuses(3, {"what its data are"});
+    for (auto const* const data : {"many", "3", "[{}]", "[]", R"([{"name": "inputs"}])"}) {
+      CAPTURE(data);
+      with["data"] = data;
+      save_safetensors(path, tensors, with);
+      refuses(3, {"data"});
+    }
+    with["data"] = heed::Signature::tokens(3).text();
     save_safetensors(path, tensors, with);
     refuses(3, {"token_embedding.weight"});
     for (auto const* const tokenizer : {"", "{}", "[[[", "{\"kind\": \"sentences\", \"words\": 3}", "\"\xc3\xa9\""}) {

@@ -31,7 +31,7 @@ TEST_SUITE("masked") {
   }
 
   bool same(Batch const& a, Batch const& b) {
-    return a.inputs.to_vector() == b.inputs.to_vector() && a.targets.to_vector() == b.targets.to_vector();
+    return a["inputs"].to_vector() == b["inputs"].to_vector() && a["targets"].to_vector() == b["targets"].to_vector();
   }
 
   /// A count is within five standard deviations of a binomial's mean.
@@ -51,8 +51,8 @@ TEST_SUITE("masked") {
       for (std::int64_t b = 0; b < batches; ++b) {
         auto const batch = training ? data.training(b, 16, 32) : data.validation(b, 16, 32);
         auto const before = training ? plain->training(b, 16, 32) : plain->validation(b, 16, 32);
-        auto const was = before.inputs.data<std::int64_t>(), counts = before.targets.data<std::int64_t>();
-        auto const inputs = batch.inputs.data<std::int64_t>(), targets = batch.targets.data<std::int64_t>();
+        auto const was = before["inputs"].data<std::int64_t>(), counts = before["next"].data<std::int64_t>();
+        auto const inputs = batch["inputs"].data<std::int64_t>(), targets = batch["targets"].data<std::int64_t>();
         for (std::size_t i = 0; i < was.size(); ++i) {
           if (counts[i] < 0) CHECK(targets[i] == -1);  // padding
           if (counts[i] >= 0) ++tokens;
@@ -79,7 +79,7 @@ TEST_SUITE("masked") {
     double random = 0;
     for (std::int64_t b = 0; b < 300; ++b) {
       auto const batch = data.training(b, 16, 64);
-      auto const inputs = batch.inputs.data<std::int64_t>(), targets = batch.targets.data<std::int64_t>();
+      auto const inputs = batch["inputs"].data<std::int64_t>(), targets = batch["targets"].data<std::int64_t>();
       for (std::size_t i = 0; i < inputs.size(); ++i) {
         if (targets[i] < 0 || inputs[i] == data.mask() || inputs[i] == targets[i]) continue;
         ++counts[static_cast<std::size_t>(inputs[i])];
@@ -97,8 +97,8 @@ TEST_SUITE("masked") {
     CHECK(!same(one.training(5, 8, 32), other.training(5, 8, 32)));
     CHECK(same(one.validation(2, 8, 32), other.validation(2, 8, 32)));
     auto const whole = one.training(3, 8, 32), half = one.training(7, 4, 32);
-    CHECK(whole.inputs.rows(4, 4).to_vector() == half.inputs.to_vector());
-    CHECK(whole.targets.rows(4, 4).to_vector() == half.targets.to_vector());
+    CHECK(whole["inputs"].rows(4, 4).to_vector() == half["inputs"].to_vector());
+    CHECK(whole["targets"].rows(4, 4).to_vector() == half["targets"].to_vector());
   }
 
   TEST_CASE("sentences: neither their ends nor padding are chosen; a batch always has a target") {
@@ -112,8 +112,8 @@ TEST_SUITE("masked") {
     auto const before = plain();
     for (std::int64_t b = 0; b < 200; ++b) {
       auto const batch = data.training(b, 1, 6);
-      auto const was = before->training(b, 1, 6).inputs.to_vector();
-      auto const targets = batch.targets.data<std::int64_t>();
+      auto const was = before->training(b, 1, 6)["inputs"].to_vector();
+      auto const targets = batch["targets"].data<std::int64_t>();
       CHECK(std::ranges::count(targets, -1) < 6);
       for (std::size_t i = 0; i < was.size(); ++i)
         CHECK((targets[i] == -1 || (targets[i] == static_cast<std::int64_t>(was[i]) && was[i] != 0)));
@@ -140,10 +140,10 @@ TEST_SUITE("masked") {
         std::int64_t const batches = training ? 3 : data->validation_batches(16, 32);
         for (std::int64_t b = 0; b < batches; ++b) {
           Batch const batch = training ? data->training(b, 16, 32) : data->validation(b, 16, 32);
-          auto const targets = batch.targets.data<std::int64_t>();
-          for (std::int64_t row = 0; row < batch.inputs.size(0); ++row) {
-            std::int64_t const length = batch.lengths.defined() ? batch.lengths.data<std::int64_t>()[static_cast<std::size_t>(row)] : 32;
-            for (std::int64_t i = 0; i < 32; ++i) CHECK((targets[static_cast<std::size_t>(row * 32 + i)] < 0) == (i >= length));
+          auto const next = batch["next"].data<std::int64_t>();
+          for (std::int64_t row = 0; row < batch.rows(); ++row) {
+            std::int64_t const length = batch.has("lengths") ? batch["lengths"].data<std::int64_t>()[static_cast<std::size_t>(row)] : 32;
+            for (std::int64_t i = 0; i < 32; ++i) CHECK((next[static_cast<std::size_t>(row * 32 + i)] < 0) == (i >= length));
             padded += 32 - length;
           }
         }
@@ -151,8 +151,8 @@ TEST_SUITE("masked") {
       }
     }
     MaskedDataset const masked(sentences(false), 1);
-    CHECK(masked.training(0, 4, 16).lengths.to_vector() == sentences(false)->training(0, 4, 16).lengths.to_vector());
-    CHECK(masked.validation(0, 4, 16).lengths.to_vector() == sentences(false)->validation(0, 4, 16).lengths.to_vector());
+    CHECK(masked.training(0, 4, 16)["lengths"].to_vector() == sentences(false)->training(0, 4, 16)["lengths"].to_vector());
+    CHECK(masked.validation(0, 4, 16)["lengths"].to_vector() == sentences(false)->validation(0, 4, 16)["lengths"].to_vector());
   }
 
   TEST_CASE("a BERT trains on text and sentences, says how often it is right, and does not continue a text") {

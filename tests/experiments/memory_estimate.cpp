@@ -35,7 +35,7 @@ TEST_SUITE("memory_estimate") {
     trainer.train_step(row);
     Prober(loaded.settings, trainer.model(), trainer.parameters(), trainer.data()).look(row);
     double const peak = static_cast<double>(memory_use().peak - before);
-    return memory_estimate(loaded.settings, trainer.data().vocabulary()).total() / peak;
+    return memory_estimate(loaded.settings, trainer.data().gives()).total() / peak;
   }
 
   void check_near(LoadedExperiment const& loaded) {
@@ -143,8 +143,9 @@ TEST_SUITE("memory_estimate") {
 
   TEST_CASE("what does not fit is refused with what it needs") {
     auto const loaded = experiment(gpt("additive"), "train: {steps: 10, batch: 1000000000}\n");
-    CHECK_THROWS_WITH_AS(check_memory(loaded, 100), doctest::Contains(": the model and a batch need about "), ConfigError);
-    CHECK_NOTHROW(check_memory(experiment(gpt("additive")), 100));
+    CHECK_THROWS_WITH_AS(check_memory(loaded, Signature::tokens(100)), doctest::Contains(": the model and a batch need about "),
+                         ConfigError);
+    CHECK_NOTHROW(check_memory(experiment(gpt("additive")), Signature::tokens(100)));
   }
 
   TEST_CASE("what probes look at: within 20 % of the peak") {

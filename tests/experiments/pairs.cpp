@@ -51,11 +51,11 @@ TEST_SUITE("pairs") {
       auto const values = all.rows(number, 1).data<std::int64_t>();
       return std::vector<std::int64_t>(values.begin(), values.end());
     };
-    for (std::int64_t number = 0; number < batch.inputs.size(0); ++number) {
-      auto const source = row_of(batch.source, number), inputs = row_of(batch.inputs, number);
-      auto targets = row_of(batch.targets, number);
-      auto const last = static_cast<std::size_t>(row_of(batch.lengths, number)[0] - 1);
-      auto const source_last = static_cast<std::size_t>(row_of(batch.source_lengths, number)[0] - 1);
+    for (std::int64_t number = 0; number < batch["inputs"].size(0); ++number) {
+      auto const source = row_of(batch["source"], number), inputs = row_of(batch["inputs"], number);
+      auto targets = row_of(batch["targets"], number);
+      auto const last = static_cast<std::size_t>(row_of(batch["lengths"], number)[0] - 1);
+      auto const source_last = static_cast<std::size_t>(row_of(batch["source_lengths"], number)[0] - 1);
       CHECK(source[source_last] == Tokenizer::eos);
       CHECK(targets[last] == Tokenizer::eos);
       CHECK(inputs[0] == Tokenizer::bos);
@@ -101,10 +101,10 @@ TEST_SUITE("pairs") {
       CHECK(held_out(*one) == held_out(*other));
       CHECK(held_out(*one) != rows_of(*one, one->training(0, 50, 64)));
       CHECK(one->validation_batches(300, 64) == 4);
-      CHECK(one->validation(3, 300, 64).inputs.size(0) == 100);
+      CHECK(one->validation(3, 300, 64)["inputs"].size(0) == 100);
       CHECK(one->links(3, 300, 64).size() == 100);
       CHECK_THROWS_AS(one->validation(4, 300, 64), Error);
-      CHECK(one->poses_task());
+      CHECK(one->gives()["targets"].made_by.empty());
       CHECK(one->describe()["task"] == option.name);
       CHECK(one->yardsticks().front().first == "chance");
       auto const tokenizer = restore_tokenizer(one->tokenizer());
@@ -131,8 +131,8 @@ TEST_SUITE("pairs") {
             ++least;
           }
         auto const batch = data->training(0, 400, least);
-        CHECK(batch.inputs.size(1) <= least);
-        CHECK(batch.source.size(1) <= least);
+        CHECK(batch["inputs"].size(1) <= least);
+        CHECK(batch["source"].size(1) <= least);
       }
     }
   }

@@ -29,7 +29,8 @@ TEST_SUITE("parallel_text") {
   }
 
   std::vector<Rows> rows_of(Batch const& batch) {
-    return {rows_of(batch.source), rows_of(batch.source_lengths), rows_of(batch.inputs), rows_of(batch.targets), rows_of(batch.lengths)};
+    return {rows_of(batch["source"]), rows_of(batch["source_lengths"]), rows_of(batch["inputs"]), rows_of(batch["targets"]),
+            rows_of(batch["lengths"])};
   }
 
   /// Files of a folder as data, as a configuration names them.
@@ -78,7 +79,7 @@ TEST_SUITE("parallel_text") {
   /// The numbers of the pairs of a batch of numbered(): source and target must be of one pair.
   std::vector<std::string> numbers_of(Dataset const& data, Batch const& batch) {
     std::vector<std::string> numbers;
-    auto const source = rows_of(batch.source), lengths = rows_of(batch.source_lengths), targets = rows_of(batch.targets);
+    auto const source = rows_of(batch["source"]), lengths = rows_of(batch["source_lengths"]), targets = rows_of(batch["targets"]);
     for (std::size_t row = 0; row < source.size(); ++row) {
       auto const last = source[row][static_cast<std::size_t>(lengths[row][0] - 2)];
       auto const end = std::ranges::find(targets[row], Tokenizer::eos);
@@ -91,9 +92,9 @@ TEST_SUITE("parallel_text") {
 
   double padding(Batch const& batch) {
     double used = 0;
-    for (auto const length : batch.lengths.data<std::int64_t>()) used += static_cast<double>(length);
-    for (auto const length : batch.source_lengths.data<std::int64_t>()) used += static_cast<double>(length);
-    return 1 - used / static_cast<double>(batch.inputs.elements() + batch.source.elements());
+    for (auto const length : batch["lengths"].data<std::int64_t>()) used += static_cast<double>(length);
+    for (auto const length : batch["source_lengths"].data<std::int64_t>()) used += static_cast<double>(length);
+    return 1 - used / static_cast<double>(batch["inputs"].elements() + batch["source"].elements());
   }
 
   }  // namespace
@@ -103,16 +104,15 @@ TEST_SUITE("parallel_text") {
     // 0 … 3 <pad> <bos> <eos> <unk>, 4 a, 5 dog, 6 ein, 7 hund, 8 runs, 9 two, 10 zwei
     auto const data = files.open([](auto& settings) { settings.validation = settings.train; });
     CHECK(data->vocabulary() == 11);
-    CHECK(data->source_vocabulary() == 11);
-    CHECK(data->poses_task());
+    CHECK(data->gives()["source"].classes == 11);
     auto const batch = data->validation(0, 2, 10);
-    CHECK(rows_of(batch.source) == Rows{{6, 7, 2}, {10, 2, 0}});
-    CHECK(rows_of(batch.source_lengths) == Rows{{3}, {2}});
-    CHECK(rows_of(batch.inputs) == Rows{{1, 4, 5, 8}, {1, 9, 0, 0}});
-    CHECK(rows_of(batch.targets) == Rows{{4, 5, 8, 2}, {9, 2, -1, -1}});
-    CHECK(rows_of(batch.lengths) == Rows{{4}, {2}});
+    CHECK(rows_of(batch["source"]) == Rows{{6, 7, 2}, {10, 2, 0}});
+    CHECK(rows_of(batch["source_lengths"]) == Rows{{3}, {2}});
+    CHECK(rows_of(batch["inputs"]) == Rows{{1, 4, 5, 8}, {1, 9, 0, 0}});
+    CHECK(rows_of(batch["targets"]) == Rows{{4, 5, 8, 2}, {9, 2, -1, -1}});
+    CHECK(rows_of(batch["lengths"]) == Rows{{4}, {2}});
     CHECK(data->validation_batches(1, 10) == 2);
-    CHECK(rows_of(data->validation(1, 1, 10).targets) == Rows{{9, 2}});
+    CHECK(rows_of(data->validation(1, 1, 10)["targets"]) == Rows{{9, 2}});
     CHECK_THROWS_AS(data->validation(2, 1, 10), Error);
     CHECK(*data->encode("a dog sees two") == std::vector<std::int64_t>{1, 4, 5, 3, 9});
     CHECK(*data->decode({1, 4, 5, 3, 2, 9, 2, 0}) == "a dog <unk>\ntwo\n");
@@ -122,7 +122,7 @@ TEST_SUITE("parallel_text") {
     Files const files("ein hund\nein tier\n", "a dog\na animal\n");
     auto const back = files.open([](auto& settings) { std::swap(settings.from, settings.to), settings.validation = settings.train; });
     auto const forth = files.open([](auto& settings) { settings.validation = settings.train; });
-    CHECK(rows_of(back->validation(0, 2, 10).targets) == rows_of(forth->validation(0, 2, 10).source));
+    CHECK(rows_of(back->validation(0, 2, 10)["targets"]) == rows_of(forth->validation(0, 2, 10)["source"]));
 
     auto const separate = files.open([](auto& settings) {
       settings.vocabularies = "separate";
@@ -130,9 +130,9 @@ TEST_SUITE("parallel_text") {
       settings.validation = settings.train;
     });
     CHECK(separate->vocabulary() == 5);
-    CHECK(separate->source_vocabulary() == 5);
-    CHECK(rows_of(separate->validation(0, 2, 10).source) == Rows{{4, 3, 2}, {4, 3, 2}});
-    CHECK(rows_of(separate->validation(0, 2, 10).targets) == Rows{{4, 3, 2}, {4, 3, 2}});
+    CHECK(separate->gives()["source"].classes == 5);
+    CHECK(rows_of(separate->validation(0, 2, 10)["source"]) == Rows{{4, 3, 2}, {4, 3, 2}});
+    CHECK(rows_of(separate->validation(0, 2, 10)["targets"]) == Rows{{4, 3, 2}, {4, 3, 2}});
     CHECK(restore_tokenizer(separate->tokenizer()).decode({4}) == "a");
     CHECK(restore_tokenizer(separate->source_tokenizer()).decode({4}) == "ein");
     CHECK(forth->source_tokenizer() == forth->tokenizer());
@@ -163,7 +163,7 @@ TEST_SUITE("parallel_text") {
     for (int batch = 0; batch < 70; ++batch) {
       sorted += padding(with->training(batch, 10, 20)) / 70;
       unsorted += padding(without->training(batch, 10, 20)) / 70;
-      widths.push_back(with->training(batch, 10, 20).inputs.size(1));
+      widths.push_back(with->training(batch, 10, 20)["inputs"].size(1));
     }
     CHECK(sorted < 0.02);
     CHECK(unsorted > 0.3);
@@ -240,7 +240,7 @@ TEST_SUITE("parallel_text") {
     CHECK(share < 0.08);
     settings.vocabularies = "separate";
     ParallelDataset const separate(train, test, settings, 1);
-    CHECK(separate.source_vocabulary() == 7855 + 4);
+    CHECK(separate.gives()["source"].classes == 7855 + 4);
     CHECK(separate.vocabulary() == 5917 + 4);
     // Another implementation's interpolated Witten–Bell models of the same text have perplexities of 206.6 and 42.6.
     CHECK(std::exp(separate.yardsticks()[0].second) == doctest::Approx(206.6).epsilon(0.01));

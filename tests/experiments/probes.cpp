@@ -71,14 +71,14 @@ Values looked_at(Trainer const& trainer, Experiment const& settings) {
 
 /// Six rows of three tokens.
 struct Digits : Dataset {
-  std::int64_t vocabulary() const override { return 3; }
+  Signature gives() const override { return Signature::tokens(3); }
   Batch training(std::int64_t index, std::int64_t batch, std::int64_t) const override {
     std::vector<std::int64_t> inputs, targets;
     for (std::int64_t i = 0; i < 3 * batch; ++i) {
       inputs.push_back((index + i * i + i / 4) % 3);
       targets.push_back((index + i + i / 3) % 3);
     }
-    return {Tensor::of(inputs, {batch, 3}), Tensor::of(targets, {batch, 3}), {}, {}};
+    return {{"inputs", Tensor::of(inputs, {batch, 3})}, {"targets", Tensor::of(targets, {batch, 3})}};
   }
   std::int64_t validation_batches(std::int64_t, std::int64_t) const override { return 0; }
   Batch validation(std::int64_t, std::int64_t, std::int64_t) const override { throw Error("none"); }
@@ -91,14 +91,14 @@ struct Digits : Dataset {
 struct Bare : Model {
   explicit Bare(Parameters& parameters)
       : e(parameters.add("scores", {2, 2, 3, 3}, Initial::normal(1))), w(parameters.add("w", {2, 3, 3}, Initial::normal(1))) {}
-  Tensor logits(Batch const& batch, Pass const& pass) const override {
+  Outcome run(Batch const& batch, Pass const& pass) const override {
     ++passes;
     recorded += recording() ? 1 : 0;
     CHECK(!pass.noise);
-    Tensor const x = reshape(one_hot(batch.inputs, 3, e.dtype()), {2, 1, 3, 3});
+    Tensor const x = reshape(one_hot(batch["inputs"], 3, e.dtype()), {2, 1, 3, 3});
     Tensor const weights = softmax(e);
     if (pass.watches_attention()) pass.observer->attention("attention", {e, weights, Visibility{}, x, x});
-    return sum(matmul(weights, matmul(x, w)), {1});
+    return {{{Term(), {sum(matmul(weights, matmul(x, w)), {1})}}}};
   }
   std::int64_t context() const override { return 3; }
   std::int64_t vocabulary() const override { return 3; }
@@ -119,7 +119,7 @@ struct BareRun {
   }
   Tensor loss() const {
     Batch const batch = data.training(0, 2, 3);
-    return cross_entropy(model.logits(batch, {}), batch.targets);
+    return cross_entropy(model.logits(batch, {}), batch["targets"]);
   }
 
   LoadedExperiment loaded;
@@ -283,11 +283,11 @@ TEST_SUITE("probes") {
     Batch const batch = trainer.data().validation(0, 2, 6);
     trainer.model().logits(batch, pass);
     REQUIRE(weights.shape() == Shape{2, 2, 6, 6});
-    double const rows = sum(batch.lengths.to(DType::float64)).item();
+    double const rows = sum(batch["lengths"].to(DType::float64)).item();
     for (std::int64_t head = 0; head < 2; ++head) {
       double first = 0, distance = 0, largest = 0, variance = 0;
       for (std::int64_t row = 0; row < 12; ++row) {
-        std::int64_t const visible = batch.lengths.data<std::int64_t>()[static_cast<std::size_t>(row / 6)];
+        std::int64_t const visible = batch["lengths"].data<std::int64_t>()[static_cast<std::size_t>(row / 6)];
         if (row % 6 >= visible) continue;  // padding
         auto const at = ((row / 6 * 2 + head) * 6 + row % 6) * 6;
         double total = 0, most = 0, sum = 0, squares = 0;
@@ -551,7 +551,7 @@ TEST_SUITE("probes") {
       CHECK(arrays.at("labels.npy").header.find("(12,)") != std::string::npos);
       CHECK(arrays.at("layer1.weights.npy").header.find("(2, 3, 6, 6)") != std::string::npos);
       Batch const batch = trainer.data().validation(0, 2, 6);
-      auto const tokens = batch.inputs.data<std::int64_t>();
+      auto const tokens = batch["inputs"].data<std::int64_t>();
       CHECK(std::memcmp(tokens.data(), arrays.at("tokens.npy").data.data(), tokens.size_bytes()) == 0);
       std::vector<Tensor> expected;
       Observer observer;

@@ -26,7 +26,7 @@ TEST_SUITE("recall") {
   }
 
   bool same(Batch const& a, Batch const& b) {
-    return a.inputs.to_vector() == b.inputs.to_vector() && a.targets.to_vector() == b.targets.to_vector();
+    return a["inputs"].to_vector() == b["inputs"].to_vector() && a["targets"].to_vector() == b["targets"].to_vector();
   }
 
   /// The summary of a run of two layers on two pairs of four keys; `model` and `train` are further keys of these.
@@ -116,9 +116,9 @@ train: {batch: 64, optimizer: {kind: adamw, lr: 3.0e-3, betas: [0.9, 0.99]}, log
     auto const whole = test::rows_of(one->training(1, 6, 20)), half = test::rows_of(one->training(3, 3, 20));
     CHECK(std::vector(whole.begin() + 3, whole.end()) == half);
     CHECK(one->validation_batches(300, 20) == 4);
-    CHECK(one->validation(3, 300, 20).inputs.size(0) == 100);
+    CHECK(one->validation(3, 300, 20)["inputs"].size(0) == 100);
     CHECK_THROWS_AS(one->validation(4, 300, 20), Error);
-    CHECK(one->poses_task());
+    CHECK(one->gives()["targets"].made_by.empty());
   }
 
   TEST_CASE("the rows of a seed, as they have always been") {

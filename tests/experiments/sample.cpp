@@ -26,11 +26,11 @@ TEST_SUITE("sample") {
       fill(load(folder / "tiny/config.yaml"), settings);
       auto const size = tokenizer.empty() ? 5 : restore_tokenizer(tokenizer).vocabulary();
       Parameters parameters(1, DType::float32, settings.init);
-      auto const model = make_model(settings.model, parameters, size);
+      auto const model = make_model(settings.model, parameters, Signature::tokens(size));
       if (weight != 0) parameters.all().front().second.detach().mutable_data<float>()[0] = static_cast<float>(weight);
       Checkpoint checkpoint;
       checkpoint.parameters = parameters.all();
-      checkpoint.metadata = {{"vocabulary", std::to_string(size)}};
+      checkpoint.metadata = {{"data", Signature::tokens(size).text()}};
       if (!tokenizer.empty()) checkpoint.metadata["tokenizer"] = tokenizer;
       save_checkpoint(folder / "tiny", checkpoint);
     }

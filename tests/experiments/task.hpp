@@ -18,14 +18,14 @@ struct TaskRow {
   bool operator==(TaskRow const&) const = default;
 };
 inline std::vector<TaskRow> rows_of(Batch const& batch) {
-  auto const length = batch.inputs.size(1);
+  auto const length = batch["inputs"].size(1);
   auto const row = [&](Tensor const& all, std::int64_t number) {
     auto const values = all.data<std::int64_t>().subspan(static_cast<std::size_t>(number * length), static_cast<std::size_t>(length));
     return std::vector<std::int64_t>(values.begin(), values.end());
   };
   std::vector<TaskRow> rows;
-  for (std::int64_t number = 0; number < batch.inputs.size(0); ++number)
-    rows.push_back({row(batch.inputs, number), row(batch.targets, number)});
+  for (std::int64_t number = 0; number < batch["inputs"].size(0); ++number)
+    rows.push_back({row(batch["inputs"], number), row(batch["targets"], number)});
   return rows;
 }
 

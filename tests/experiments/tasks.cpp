@@ -30,7 +30,7 @@ TEST_SUITE("tasks") {
       CHECK(data->vocabulary() == 6);
       std::map<std::size_t, int> sizes;
       Batch const batch = data->training(3, 100, 14);
-      auto const lengths = batch.lengths.data<std::int64_t>();
+      auto const lengths = batch["lengths"].data<std::int64_t>();
       std::size_t row = 0;
       for (auto const& [inputs, targets] : rows_of(batch)) {
         auto const end = std::ranges::find(inputs, 0);
@@ -156,7 +156,7 @@ TEST_SUITE("tasks") {
         CHECK(std::ranges::all_of(row.inputs, [&](auto token) { return token >= 0 && token < one->vocabulary(); }));
         CHECK(std::ranges::all_of(row.targets, [&](auto token) { return token >= -1 && token < one->vocabulary(); }));
       }
-      CHECK(one->poses_task());
+      CHECK(one->gives()["targets"].made_by.empty());
       CHECK(one->describe()["tokens"] == one->vocabulary());
       CHECK(one->yardsticks().front().first == "chance");
       CHECK(one->yardsticks().front().second <= std::log(static_cast<double>(one->vocabulary())));

@@ -90,7 +90,7 @@ TEST_SUITE("text") {
           auto const batches = data.validation_batches(batch, context);
           for (std::int64_t index = 0; index < batches; ++index) {
             auto const rows = data.validation(index, batch, context);
-            Tensor const &x = rows.inputs, &y = rows.targets;
+            Tensor const &x = rows["inputs"], &y = rows["next"];
             CHECK((x.shape() == y.shape() && x.size(0) <= batch && x.size(1) == context));
             CHECK((x.size(0) == batch || index == batches - 1));
             auto const xs = values(x), ys = values(y);
@@ -113,15 +113,15 @@ TEST_SUITE("text") {
     auto const text = numbered(500);
     auto const data = dataset(text, 0.1), again = dataset(text, 0.1), other = dataset(text, 0.1, 2);
     auto const whole = data.training(0, 12, 16);
-    CHECK(values(whole.inputs) == values(again.training(0, 12, 16).inputs));
-    CHECK(values(whole.inputs) != values(other.training(0, 12, 16).inputs));
-    CHECK(values(whole.inputs) != values(data.training(1, 12, 16).inputs));
+    CHECK(values(whole["inputs"]) == values(again.training(0, 12, 16)["inputs"]));
+    CHECK(values(whole["inputs"]) != values(other.training(0, 12, 16)["inputs"]));
+    CHECK(values(whole["inputs"]) != values(data.training(1, 12, 16)["inputs"]));
     auto const third = data.training(2, 4, 16);  // rows 8 … 11
-    CHECK(values(third.inputs) == values(whole.inputs.rows(8, 4).clone()));
-    CHECK(values(third.targets) == values(whole.targets.rows(8, 4).clone()));
+    CHECK(values(third["inputs"]) == values(whole["inputs"].rows(8, 4).clone()));
+    CHECK(values(third["next"]) == values(whole["next"].rows(8, 4).clone()));
     Stream const offsets(1, "data");
     for (std::uint64_t row = 0; row < 12; ++row)
-      CHECK(whole.inputs.data<std::int64_t>()[row * 16] == static_cast<std::int64_t>(offsets.below(row, 450 - 16)));
+      CHECK(whole["inputs"].data<std::int64_t>()[row * 16] == static_cast<std::int64_t>(offsets.below(row, 450 - 16)));
   }
 
   TEST_CASE("training windows are runs of the training text, targets one further; all of it is reached") {
@@ -129,7 +129,7 @@ TEST_SUITE("text") {
     std::set<std::int64_t> first;
     for (std::int64_t index = 0; index < 200; ++index) {
       auto const batch = data.training(index, 4, 8);
-      auto const xs = values(batch.inputs), ys = values(batch.targets);
+      auto const xs = values(batch["inputs"]), ys = values(batch["next"]);
       for (std::size_t i = 0; i < xs.size(); ++i) {
         CHECK(ys[i] == xs[i] + 1);
         if (i % 8) CHECK(xs[i] == xs[i - 1] + 1);
@@ -139,7 +139,7 @@ TEST_SUITE("text") {
     }
     CHECK(first.size() == 30 - 8);
     CHECK(*first.rbegin() == 21);  // its last target is the last token
-    CHECK(data.training(0, 1, 29).inputs.size(1) == 29);
+    CHECK(data.training(0, 1, 29)["inputs"].size(1) == 29);
     CHECK_THROWS_WITH_AS(data.training(0, 1, 30), "words.txt: its 30 training tokens are too few for a context of 30 (which needs 31)",
                          FileError);
   }
@@ -152,7 +152,7 @@ TEST_SUITE("text") {
     TextDataset const two("abcabc", "words.txt", "char", 0.1, "xyz", 1);
     CHECK(two.vocabulary() == 6);
     CHECK(two.describe()["tokens"]["training"] == 6);
-    CHECK(values(two.validation(0, 1, 2).inputs) == std::vector<std::int64_t>{3, 4});
+    CHECK(values(two.validation(0, 1, 2)["inputs"]) == std::vector<std::int64_t>{3, 4});
   }
 
   TEST_CASE("a path is relative to the configuration, then to the data folder") {

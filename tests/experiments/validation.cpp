@@ -18,11 +18,12 @@ TEST_SUITE("validation") {
   /// Data of five tokens, of which only what they say of themselves is asked for.
   struct Told : Dataset {
     Told(bool task, TargetGroups names) : poses(task), told(std::move(names)) {}
-    std::int64_t vocabulary() const override { return 5; }
+    Signature gives() const override {
+      return {{.name = "inputs", .classes = 5}, {.name = "targets", .classes = 5, .made_by = poses ? "" : "next_token"}};
+    }
     Batch training(std::int64_t, std::int64_t, std::int64_t) const override { return {}; }
     std::int64_t validation_batches(std::int64_t, std::int64_t) const override { return 0; }
     Batch validation(std::int64_t, std::int64_t, std::int64_t) const override { return {}; }
-    bool poses_task() const override { return poses; }
     TargetGroups groups() const override { return told; }
     std::optional<std::vector<std::int64_t>> encode(std::string const&) const override { return std::nullopt; }
     std::optional<std::string> decode(std::vector<std::int64_t> const&) const override { return std::nullopt; }
@@ -34,8 +35,8 @@ TEST_SUITE("validation") {
 
   Batch batch(std::vector<std::int64_t> const& targets, std::vector<std::int64_t> const& groups = {}) {
     Shape const shape{static_cast<std::int64_t>(targets.size()) / 3, 3};
-    Batch result{Tensor::full(shape, 0, DType::int64), Tensor::of(targets, shape), {}, {}};
-    if (!groups.empty()) result.groups = Tensor::of(groups, shape);
+    Batch result{{"inputs", Tensor::full(shape, 0, DType::int64)}, {"targets", Tensor::of(targets, shape)}};
+    if (!groups.empty()) result.set("groups", Tensor::of(groups, shape));
     return result;
   }
 
@@ -106,8 +107,8 @@ TEST_SUITE("validation") {
       targets.push_back(i % 7 == 2 ? -1 : i % 3 + i % 2);
       groups.push_back(targets.back() == 1 || targets.back() == 2 ? i % 2 : -1);
     }
-    Batch rows{Tensor::of(inputs, {8, 40}), Tensor::of(targets, {8, 40}), {}, {}};
-    rows.groups = Tensor::of(groups, {8, 40});
+    Batch rows{{"inputs", Tensor::of(inputs, {8, 40})}, {"targets", Tensor::of(targets, {8, 40})}};
+    rows.set("groups", Tensor::of(groups, {8, 40}));
     NoGrad const quiet;
     Told const told(true, {.names = {"even", "odd"}, .categories = {-1, 0, 1, -1, 1}});
     Validation given(told), whole(told), blocks(told);

@@ -119,7 +119,7 @@ TEST_SUITE("attention_properties") {
       settings.position = variant.position;
       settings.attention = variant.settings;
       Gpt const gpt(parameters, settings, 5);
-      auto const scores = [&](std::vector<std::int64_t> const& row) { return gpt.logits({Tensor::of(row, {1, 8}), {}, {}, {}}, {}); };
+      auto const scores = [&](std::vector<std::int64_t> const& row) { return gpt.logits({{"inputs", Tensor::of(row, {1, 8})}}, {}); };
       Tensor const before = scores(tokens), after = scores(other);
       CHECK(slice(before, 1, 0, 5).to_vector() == slice(after, 1, 0, 5).to_vector());
       CHECK(slice(before, 1, 5, 6).to_vector() != slice(after, 1, 5, 6).to_vector());

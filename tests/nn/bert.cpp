@@ -47,7 +47,7 @@ TEST_SUITE("bert") {
     Tensor other = tokens.clone();
     other.mutable_data<std::int64_t>()[static_cast<std::size_t>(changed)] =
         (tokens.data<std::int64_t>()[static_cast<std::size_t>(changed)] + 1) % vocabulary;
-    auto const before = model.logits({tokens, {}, {}, {}}, {}).to_vector(), after = model.logits({other, {}, {}, {}}, {}).to_vector();
+    auto const before = model.logits({{"inputs", tokens}}, {}).to_vector(), after = model.logits({{"inputs", other}}, {}).to_vector();
     for (std::size_t i = 0; i < before.size(); ++i)
       if (before[i] != after[i]) return static_cast<std::int64_t>(i) / vocabulary;
     return -1;
@@ -86,8 +86,8 @@ TEST_SUITE("bert") {
       std::vector<std::int64_t> const tokens{3, 1, 4, 1, 5, 9, 2, 6}, order{5, 2, 7, 0, 1, 6, 3, 4};
       std::vector<std::int64_t> permuted;
       for (auto const i : order) permuted.push_back(tokens[static_cast<std::size_t>(i)]);
-      Tensor const straight = bert.logits({Tensor::of(tokens, {1, 8}), {}, {}, {}}, {});
-      Tensor const turned = bert.logits({Tensor::of(permuted, {1, 8}), {}, {}, {}}, {});
+      Tensor const straight = bert.logits({{"inputs", Tensor::of(tokens, {1, 8})}}, {});
+      Tensor const turned = bert.logits({{"inputs", Tensor::of(permuted, {1, 8})}}, {});
       double worst = 0;
       for (std::int64_t i = 0; i < 8; ++i)
         for (std::int64_t v = 0; v < vocabulary; ++v)
@@ -120,8 +120,8 @@ TEST_SUITE("bert") {
             other.mutable_data<std::int64_t>()[place] = (other.mutable_data<std::int64_t>()[place] + 1 + at % 3) % vocabulary;
           }
           auto const results = [&](Tensor const& inputs, bool padded) {
-            Batch batch{inputs, targets, {}, {}};
-            if (padded) batch.lengths = Tensor::of(lengths, {3});
+            Batch batch{{"inputs", inputs}, {"targets", targets}};
+            if (padded) batch.set("lengths", Tensor::of(lengths, {3}));
             Pass pass;
             pass.noise = Stream(2, "noise");
             parameters.clear_gradients();
@@ -148,19 +148,19 @@ TEST_SUITE("bert") {
   TEST_CASE("lengths of whole rows change no bit") {
     Parameters parameters(3, DType::float32, wide());
     Bert const bert(parameters, small("t5", "additive"), vocabulary);
-    Batch batch{some_tokens(3, 10), {}, {}, {}};
+    Batch batch{{"inputs", some_tokens(3, 10)}};
     auto const without = bert.logits(batch, {}).to_vector();
-    batch.lengths = Tensor::full({3}, 10, DType::int64);
+    batch.set("lengths", Tensor::full({3}, 10, DType::int64));
     CHECK(bert.logits(batch, {}).to_vector() == without);
   }
 
   TEST_CASE("it does not generate text") {
     Parameters parameters(3, DType::float64);
     Bert const bert(parameters, small(), vocabulary);
-    CHECK(bert.cache_layers() == 0);
+    CHECK(!bert.decode({}));
     CHECK_THROWS_AS(Decoder{bert}, Error);
-    CHECK(model_kind("bert").objective == Objective::masked_tokens);
-    CHECK(model_kind("gpt").objective == Objective::next_token);
+    CHECK(model_kind("bert").reads[1].view == "masked_tokens");
+    CHECK(model_kind("gpt").reads[1].view == "next_token");
     CHECK_THROWS_WITH_AS(model_kind("bret"), doctest::Contains("there is no kind 'bret'"), Error);
   }
 
@@ -173,7 +173,7 @@ TEST_SUITE("bert") {
         Parameters parameters(3, DType::float64, wide());
         auto const model = causal ? std::unique_ptr<Model>(std::make_unique<Gpt>(parameters, small("learned", attention), vocabulary))
                                   : std::make_unique<Bert>(parameters, small("learned", attention), vocabulary);
-        Batch const batch{some_tokens(3, 9), {}, {}, {}};
+        Batch const batch{{"inputs", some_tokens(3, 9)}};
         std::vector<std::string> layers;
         Observer observer;
         observer.attention = [&](std::string const& layer, AttentionView const& view) {

@@ -41,17 +41,19 @@ TEST_SUITE("decode") {
     for (std::int64_t i = 0; i < rows * 8; ++i)
       tokens.push_back(static_cast<std::int64_t>(stream.below(static_cast<std::uint64_t>(i), vocabulary)));
     for (std::int64_t row = 0; row < rows; ++row) lengths.push_back(1 + (row * 3) % 8);
-    return {{}, {}, Tensor::of(tokens, {rows, 8}), Tensor::of(lengths, {rows})};
+    return {{"source", Tensor::of(tokens, {rows, 8})}, {"source_lengths", Tensor::of(lengths, {rows})}};
   }
 
-  Batch row_of(Batch const& batch, std::int64_t row) { return {{}, {}, batch.source.rows(row, 1), batch.source_lengths.rows(row, 1)}; }
+  Batch row_of(Batch const& batch, std::int64_t row) {
+    return {{"source", batch["source"].rows(row, 1)}, {"source_lengths", batch["source_lengths"].rows(row, 1)}};
+  }
 
   /// The same as greedy() of one row, with a whole pass for every token.
   Decoded without_cache(Model const& model, Batch row) {
     Decoded result;
     std::vector<std::int64_t> read{begin};
     for (std::int64_t step = 0; step < most; ++step) {
-      row.inputs = Tensor::of(read, {1, step + 1});
+      row.set("inputs", Tensor::of(read, {1, step + 1}));
       Tensor const logits = model.logits(row, {}).viewed({step + 1, vocabulary}).rows(step, 1);
       Tensor const logs = log_softmax(logits.to(DType::float64), -1);
       std::int64_t const token = argmax(logs, -1).data<std::int64_t>()[0];
@@ -124,7 +126,7 @@ TEST_SUITE("decode") {
     std::vector<std::vector<std::int64_t>> const read{{4, 5}, {0, 6}, {4, 2}};
     for (std::int64_t row = 0; row < 3; ++row) {
       Batch alone = row_of(given, row == 1 ? 2 : 0);
-      alone.inputs = Tensor::of(read[static_cast<std::size_t>(row)], {1, 2});
+      alone.set("inputs", Tensor::of(read[static_cast<std::size_t>(row)], {1, 2}));
       Tensor const expected = model.logits(alone, {});
       for (std::int64_t v = 0; v < vocabulary; ++v)
         CHECK(found.at(row * vocabulary + v) == doctest::Approx(expected.at(vocabulary + v)).epsilon(1e-11));

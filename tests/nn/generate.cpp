@@ -46,7 +46,7 @@ TEST_SUITE("generate") {
   /// The scores after the last of these tokens, all read at once without a cache.
   std::vector<double> scores_after(Model const& model, std::span<std::int64_t const> tokens) {
     auto const length = static_cast<std::int64_t>(tokens.size());
-    Tensor const all = model.logits({Tensor::of(std::vector(tokens.begin(), tokens.end()), {1, length}), {}, {}, {}}, {});
+    Tensor const all = model.logits({{"inputs", Tensor::of(std::vector(tokens.begin(), tokens.end()), {1, length})}}, {});
     auto const values = all.to_vector();
     return {values.end() - vocabulary, values.end()};
   }

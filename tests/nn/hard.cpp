@@ -83,11 +83,11 @@ TEST_SUITE("hard") {
           where(Scope(parameters).parameter("where", {places, 4}, Initial::weight())),
           first(Scope(parameters).at("first"), settings, {4, 1, 4, 4, places}, false, 0, 1),
           second(Scope(parameters).at("second"), settings, {4, 1, 4, 4, places}, false, 0, 1) {}
-    Tensor logits(Batch const& batch, Pass const& pass) const override {
-      Tensor x = tokens(batch.inputs) + where;
+    Outcome run(Batch const& batch, Pass const& pass) const override {
+      Tensor x = tokens(batch["inputs"]) + where;
       x = x + tanh(first(x, x, {}, pass, 0));
       x = x + tanh(second(x, x, {}, pass, 1));
-      return linear(x, tokens.weight, {});
+      return {{{Term(), {x, tokens.weight}}}};
     }
     std::int64_t context() const override { return where.size(0); }
     std::int64_t vocabulary() const override { return words; }
@@ -115,7 +115,7 @@ TEST_SUITE("hard") {
       inputs.push_back((i % places) % words);
       targets.push_back(places == 3 && i % places == 0 ? -1 : (i % places + 1) % words);
     }
-    return {Tensor::of(inputs, {rows, places}), Tensor::of(targets, {rows, places}), {}, {}};
+    return {{"inputs", Tensor::of(inputs, {rows, places})}, {"targets", Tensor::of(targets, {rows, places})}};
   }
 
   Pass training(std::uint64_t number, bool recompute = false) {
@@ -226,12 +226,12 @@ TEST_SUITE("hard") {
       auto const found = std::ranges::find(step_kinds<Read>(), "hard", &StepKind<Read>::name);
       read = found->make(Scope(none), attention, {1, 1, z.size(1)});
     }
-    Tensor logits(Batch const& batch, Pass const& pass) const override {
-      std::int64_t const times = batch.inputs.size(0) / scores.size(0);
+    Outcome run(Batch const& batch, Pass const& pass) const override {
+      std::int64_t const times = batch["inputs"].size(0) / scores.size(0);
       auto const again = [times](Tensor const& x) { return concatenate(std::vector(static_cast<std::size_t>(times), x), 0); };
       Tensor const weights = softmax(reshape(again(scores), {-1, 1, 1, scores.size(1)}));
       Tensor const scored = matmul((*read)(weights, {}, pass, "bandit"), unsqueeze(again(values), 1));
-      return squeeze(scored, 1);
+      return {{{Term(), {squeeze(scored, 1)}}}};
     }
     std::int64_t context() const override { return 1; }
     std::int64_t vocabulary() const override { return 2; }
@@ -251,10 +251,8 @@ TEST_SUITE("hard") {
     Bandit const bandit(settings.estimator, z.clone(), f);
     Estimator estimator(settings.estimator);
     std::int64_t const rows = z.size(0);
-    Batch const batch{Tensor::of(std::vector<std::int64_t>(static_cast<std::size_t>(rows), 0), {rows, 1}),
-                      Tensor::of(std::vector<std::int64_t>(static_cast<std::size_t>(rows), 0), {rows, 1}),
-                      {},
-                      {}};
+    Batch const batch{{"inputs", Tensor::of(std::vector<std::int64_t>(static_cast<std::size_t>(rows), 0), {rows, 1})},
+                      {"targets", Tensor::of(std::vector<std::int64_t>(static_cast<std::size_t>(rows), 0), {rows, 1})}};
     for (int step = 0; step < steps; ++step) {
       bandit.scores.clear_grad();
       estimator.begin_step();
@@ -332,12 +330,12 @@ TEST_SUITE("hard") {
     // Two places with a choice of their own each: the gradient of query i's scores is R_i (e_J − p_i), and its positive element is at J.
     struct TwoPlaces : Bandit {
       TwoPlaces(Reach how_far, Tensor const& z, Tensor const& f) : Bandit(hard().estimator, z, f), reach(how_far) {}
-      Tensor logits(Batch const&, Pass const& pass) const override {
+      Outcome run(Batch const&, Pass const& pass) const override {
         Tensor const weights = reshape(softmax(scores), {1, 1, 2, 5});
         Visibility const visibility{.causal = reach != Reach::sequence, .lengths = {}, .offset = 0};
         Tensor const chosen = (*read)(weights, visibility, pass, "two places");
         if (reach == Reach::place) pass.choices->made[0].reach = reach;
-        return reshape(matmul(reshape(chosen, {2, 1, 5}), values), {1, 2, 2});
+        return {{{Term(), {reshape(matmul(reshape(chosen, {2, 1, 5}), values), {1, 2, 2})}}}};
       }
       Reach reach;
     };
@@ -348,7 +346,8 @@ TEST_SUITE("hard") {
       CAPTURE(static_cast<int>(reach));
       TwoPlaces const model(reach, z.clone(), f);
       Estimator estimator(model.settings);
-      Batch const batch{Tensor::of(std::vector<std::int64_t>{0, 0}, {1, 2}), Tensor::of(std::vector<std::int64_t>{0, 0}, {1, 2}), {}, {}};
+      Batch const batch{{"inputs", Tensor::of(std::vector<std::int64_t>{0, 0}, {1, 2})},
+                        {"targets", Tensor::of(std::vector<std::int64_t>{0, 0}, {1, 2})}};
       double const total = estimator.accumulate(model, batch, training(3), 0, 1);
       Tensor const g = model.scores.grad();
       Tensor const chosen = argmax(g, 1);
@@ -679,11 +678,9 @@ TEST_SUITE("hard") {
         auto const parameters = wide_parameters();
         Bert const bert(*parameters, settings, words);
         auto const estimate = [&](std::int64_t padding, bool padded) {
-          Batch batch{Tensor::of(std::vector<std::int64_t>{1, 0, 2, padding, 2, 1, padding, padding}, {2, 4}),
-                      Tensor::of(std::vector<std::int64_t>{0, 2, 1, -1, 1, 1, -1, -1}, {2, 4}),
-                      {},
-                      {}};
-          if (padded) batch.lengths = Tensor::of(std::vector<std::int64_t>{3, 2}, {2});
+          Batch batch{{"inputs", Tensor::of(std::vector<std::int64_t>{1, 0, 2, padding, 2, 1, padding, padding}, {2, 4})},
+                      {"targets", Tensor::of(std::vector<std::int64_t>{0, 2, 1, -1, 1, 1, -1, -1}, {2, 4})}};
+          if (padded) batch.set("lengths", Tensor::of(std::vector<std::int64_t>{3, 2}, {2}));
           parameters->clear_gradients();
           Estimator estimates(*bert.estimator());
           for (std::uint64_t step = 0; step < 2; ++step) {

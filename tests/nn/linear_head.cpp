@@ -35,7 +35,7 @@ TEST_SUITE("linear_head") {
         tokens.push_back(i * i % vocabulary);
         targets.push_back(!causal && i % 3 != 0 ? -1 : i * 7 % vocabulary);
       }
-      batch = {Tensor::of(tokens, {10, 30}), Tensor::of(targets, {10, 30}), {}, {}};
+      batch = {{"inputs", Tensor::of(tokens, {10, 30})}, {"targets", Tensor::of(targets, {10, 30})}};
     }
 
     /// A loss and the gradients of all parameters.
@@ -67,10 +67,10 @@ TEST_SUITE("linear_head") {
         CAPTURE(causal);
         CAPTURE(tie);
         Made made(causal, tie);
-        auto const expected = made.differentiated(cross_entropy(made.model->logits(made.batch, {}), made.batch.targets, 0.1, -1, 200.0));
-        auto const whole = made.differentiated(made.model->loss(made.batch, {}, 0.1, 200));
+        auto const expected = made.differentiated(cross_entropy(made.model->logits(made.batch, {}), made.batch["targets"], 0.1, -1, 200.0));
+        auto const whole = made.differentiated(made.model->loss(made.batch, {}, 0.1, {{200}, 10}));
         LogitsWithin const nothing(0);
-        auto const blocks = made.differentiated(made.model->loss(made.batch, {}, 0.1, 200));
+        auto const blocks = made.differentiated(made.model->loss(made.batch, {}, 0.1, {{200}, 10}));
         for (std::size_t i = 0; i < expected.size(); ++i) {
           CHECK(difference(whole[i], expected[i]) == 0);
           CHECK(difference(blocks[i], expected[i]) < 1e-14);
@@ -100,10 +100,8 @@ TEST_SUITE("linear_head") {
   TEST_CASE("a model that has no linear head shows whole logits") {
     struct Other : Gpt {
       using Gpt::Gpt;
-      std::optional<LinearHead> linear_head(Batch const&, Pass const&) const override { return std::nullopt; }
-      Tensor logits(Batch const& batch, Pass const& pass) const override {
-        auto const head = Gpt::linear_head(batch, pass);
-        return tanh(linear(head->x, head->weight, head->bias));
+      Outcome run(Batch const& batch, Pass const& pass) const override {
+        return {{{Term(), {tanh(Gpt::run(batch, pass).predictions.front().head.logits())}}}};
       }
     };
     Made made(true, true);
@@ -116,7 +114,7 @@ TEST_SUITE("linear_head") {
     Other const other(parameters, settings, vocabulary);
     LogitsWithin const nothing(0);
     Tensor const logits = other.logits(made.batch, {});
-    CHECK(other.loss(made.batch, {}).item() == cross_entropy(logits, made.batch.targets).item());
+    CHECK(other.loss(made.batch, {}).item() == cross_entropy(logits, made.batch["targets"]).item());
     int calls = 0;
     other.each_logits(made.batch, {}, [&](std::int64_t first, Tensor const& shown) {
       CHECK(first == 0);

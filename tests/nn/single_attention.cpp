@@ -38,16 +38,12 @@ TEST_SUITE("single_attention") {
   }
 
   Batch one_question() {
-    return {Tensor::of(std::vector<std::int64_t>{2, 5, 1, 7, 4, 6, 4, 3, 7, 1, 5, 2, 6, 1}, {2, 7}),
-            Tensor::of(std::vector<std::int64_t>{-1, -1, -1, -1, -1, -1, 6, -1, -1, -1, -1, -1, -1, 5}, {2, 7}),
-            {},
-            {}};
+    return {{"inputs", Tensor::of(std::vector<std::int64_t>{2, 5, 1, 7, 4, 6, 4, 3, 7, 1, 5, 2, 6, 1}, {2, 7})},
+            {"targets", Tensor::of(std::vector<std::int64_t>{-1, -1, -1, -1, -1, -1, 6, -1, -1, -1, -1, -1, -1, 5}, {2, 7})}};
   }
   Batch two_questions() {
-    return {Tensor::of(std::vector<std::int64_t>{2, 5, 1, 7, 4, 6, 4, 2, 0}, {1, 9}),
-            Tensor::of(std::vector<std::int64_t>{-1, -1, -1, -1, -1, -1, -1, 6, 5}, {1, 9}),
-            {},
-            {}};
+    return {{"inputs", Tensor::of(std::vector<std::int64_t>{2, 5, 1, 7, 4, 6, 4, 2, 0}, {1, 9})},
+            {"targets", Tensor::of(std::vector<std::int64_t>{-1, -1, -1, -1, -1, -1, -1, 6, 5}, {1, 9})}};
   }
 
   }  // namespace
@@ -71,7 +67,7 @@ TEST_SUITE("single_attention") {
     REQUIRE(logits.shape() == Shape{2, 7, vocabulary});
     REQUIRE(weights.shape() == Shape{2, 1, 1, 3});
     auto const a = weights.to_vector(), scores = logits.to_vector();
-    auto const inputs = batch.inputs.data<std::int64_t>();
+    auto const inputs = batch["inputs"].data<std::int64_t>();
 
     // The weights from the projections, by hand: √4 · (column of the query token) · √4 · (column of the key token) / √5.
     auto const q = parameters.find("blocks.0.attention.query.weight")->to_vector(),
@@ -148,7 +144,7 @@ TEST_SUITE("single_attention") {
     Parameters parameters(1, DType::float64);
     SingleAttention const model(parameters, two_keys(2), vocabulary);
     auto const logits = [&](std::vector<std::int64_t> const& row) {
-      return model.logits({Tensor::of(row, {1, 9}), {}, {}, {}}, {}).to_vector();
+      return model.logits({{"inputs", Tensor::of(row, {1, 9})}}, {}).to_vector();
     };
     auto const one = logits({2, 5, 1, 7, 4, 6, 4, 2, 0}), turned = logits({4, 6, 2, 5, 1, 7, 4, 2, 0});
     double furthest = 0;
@@ -178,10 +174,10 @@ TEST_SUITE("single_attention") {
     SingleAttention const model(parameters, one_key(), vocabulary);
     CHECK_NOTHROW(model.check(one_question()));
     auto wrong = one_question();
-    wrong.inputs.mutable_data<std::int64_t>()[2] = 6;
+    wrong["inputs"].mutable_data<std::int64_t>()[2] = 6;
     CHECK_THROWS_WITH_AS(model.check(wrong), doctest::Contains("model.pairs: place 2 of a row should hold a key, not token 6"), Error);
     wrong = one_question();
-    wrong.targets.mutable_data<std::int64_t>()[5] = 6;
+    wrong["targets"].mutable_data<std::int64_t>()[5] = 6;
     CHECK_THROWS_WITH_AS(model.check(wrong), doctest::Contains("model.question: "), Error);
     CHECK_THROWS_WITH_AS(model.logits(two_questions(), {}), "single_attention: rows of 9 tokens, not of 7", Error);
   }

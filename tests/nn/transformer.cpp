@@ -45,8 +45,11 @@ TEST_SUITE("transformer") {
   /// Three rows of a source of 9 places and a target of 7, each as long as its lengths say.
   std::vector<std::int64_t> const source_lengths{9, 4, 6}, lengths{3, 7, 5};
   Batch some_batch() {
-    return {some_tokens(3, 7, "inputs"), some_tokens(3, 7, "targets"), some_tokens(3, 9, "source"), Tensor::of(source_lengths, {3}),
-            Tensor::of(lengths, {3})};
+    return {{"inputs", some_tokens(3, 7, "inputs")},
+            {"targets", some_tokens(3, 7, "targets")},
+            {"source", some_tokens(3, 9, "source")},
+            {"source_lengths", Tensor::of(source_lengths, {3})},
+            {"lengths", Tensor::of(lengths, {3})}};
   }
 
   /// The same rows with other tokens, or targets of −1, behind the lengths.
@@ -86,10 +89,10 @@ TEST_SUITE("transformer") {
 
   TEST_CASE("what stands behind the lengths of source and target changes no bit of any result or gradient") {
     Batch batch = some_batch();
-    batch.targets = changed_behind(batch.targets, lengths, true);
+    batch.set("targets", changed_behind(batch["targets"], lengths, true));
     Batch other = batch;
-    other.inputs = changed_behind(batch.inputs, lengths);
-    other.source = changed_behind(batch.source, source_lengths);
+    other.set("inputs", changed_behind(batch["inputs"], lengths));
+    other.set("source", changed_behind(batch["source"], source_lengths));
     for (std::string const position : {"none", "learned", "sinusoidal", "rotary", "alibi", "t5", "shaw"}) {
       for (std::string const attention : {"scaled", "additive", "general", "local-m", "local-p", "hard"}) {
         for (bool const composed : {false, true}) {
@@ -113,8 +116,8 @@ TEST_SUITE("transformer") {
             loss.backward();
             std::vector<double> all{loss.item()};
             auto const scores = model.logits(rows, pass).to_vector();
-            for (std::int64_t at = 0; at < batch.targets.elements(); ++at)
-              if (batch.targets.data<std::int64_t>()[static_cast<std::size_t>(at)] >= 0)
+            for (std::int64_t at = 0; at < batch["targets"].elements(); ++at)
+              if (batch["targets"].data<std::int64_t>()[static_cast<std::size_t>(at)] >= 0)
                 all.insert(all.end(), scores.begin() + at * vocabulary, scores.begin() + (at + 1) * vocabulary);
             for (auto const& each : parameters.all()) {
               auto const gradient = each.second.grad().to_vector();
@@ -137,14 +140,16 @@ TEST_SUITE("transformer") {
         settings.norm.place = place;
         Parameters parameters(3, DType::float64, wide());
         Transformer const model(parameters, settings, vocabulary);
-        Batch batch{some_tokens(1, 7, "inputs"), {}, some_tokens(1, 9, "source"), Tensor::of(std::vector<std::int64_t>{6}, {1})};
+        Batch batch{{"inputs", some_tokens(1, 7, "inputs")},
+                    {"source", some_tokens(1, 9, "source")},
+                    {"source_lengths", Tensor::of(std::vector<std::int64_t>{6}, {1})}};
         Batch other = batch;
-        other.inputs = changed_at(batch.inputs, 4);
+        other.set("inputs", changed_at(batch["inputs"], 4));
         CHECK(first_difference(model, batch, other) == 4);
         other = batch;
-        other.source = changed_at(batch.source, 5);
+        other.set("source", changed_at(batch["source"], 5));
         CHECK(first_difference(model, batch, other) == 0);
-        other.source = changed_at(batch.source, 6);
+        other.set("source", changed_at(batch["source"], 6));
         CHECK(first_difference(model, batch, other) == -1);
       }
     }
@@ -157,10 +162,10 @@ TEST_SUITE("transformer") {
       Transformer const model(parameters, small(attention, "t5"), vocabulary);
       for (std::vector<std::int64_t> const& ends : {source_lengths, std::vector<std::int64_t>{9, 1, 12}}) {
         Tensor const source = some_tokens(3, ends[2] > 9 ? 12 : 9, "source"), inputs = some_tokens(3, 7, "inputs");
-        Tensor const together = model.logits({inputs, {}, source, Tensor::of(ends, {3})}, {});
+        Tensor const together = model.logits({{"inputs", inputs}, {"source", source}, {"source_lengths", Tensor::of(ends, {3})}}, {});
         for (std::int64_t row = 0; row < 3; ++row) {
           Tensor const own = slice(source.rows(row, 1), 1, 0, ends[static_cast<std::size_t>(row)]);
-          check_close(model.logits({inputs.rows(row, 1), {}, own, {}}, {}), together.rows(row, 1), 1e-12);
+          check_close(model.logits({{"inputs", inputs.rows(row, 1)}, {"source", own}}, {}), together.rows(row, 1), 1e-12);
         }
       }
     }
@@ -186,9 +191,11 @@ TEST_SUITE("transformer") {
       Transformer const shape(drawn, settings, 5);
       std::vector<Tensor> values;
       for (auto const& each : drawn.all()) values.push_back(each.second.detach());
-      Batch const batch{some_tokens(2, 3, "inputs", 5), Tensor::of(std::vector<std::int64_t>{1, 4, -1, 2, 0, 3}, {2, 3}),
-                        some_tokens(2, 4, "source", 5), Tensor::of(std::vector<std::int64_t>{4, 2}, {2}),
-                        Tensor::of(std::vector<std::int64_t>{2, 3}, {2})};
+      Batch const batch{{"inputs", some_tokens(2, 3, "inputs", 5)},
+                        {"targets", Tensor::of(std::vector<std::int64_t>{1, 4, -1, 2, 0, 3}, {2, 3})},
+                        {"source", some_tokens(2, 4, "source", 5)},
+                        {"source_lengths", Tensor::of(std::vector<std::int64_t>{4, 2}, {2})},
+                        {"lengths", Tensor::of(std::vector<std::int64_t>{2, 3}, {2})}};
       auto const loss = [&](std::vector<Tensor> const& at) {
         std::vector<std::pair<std::string, Tensor>> named;
         for (std::size_t i = 0; i < at.size(); ++i) named.emplace_back(drawn.all()[i].first, at[i]);
@@ -290,31 +297,27 @@ TEST_SUITE("transformer") {
 
   TEST_CASE("a source of its own vocabulary, a head of its own") {
     TransformerSettings settings = small();
-    settings.source_vocabulary = 5;
     settings.tie = false;
     Parameters parameters(3, DType::float64, wide());
-    Transformer const model(parameters, settings, vocabulary);
+    Transformer const model(parameters, settings, vocabulary, 5);
     CHECK(parameters.find("encoder.token_embedding.weight")->shape() == Shape{5, 8});
     CHECK(parameters.find("decoder.token_embedding.weight")->shape() == Shape{vocabulary, 8});
     CHECK(parameters.find("head.weight")->shape() == Shape{vocabulary, 8});
     CHECK(model.vocabulary() == vocabulary);
-    Batch batch{some_tokens(2, 7, "inputs"), {}, some_tokens(2, 9, "source", 5), {}};
+    Batch const batch{{"inputs", some_tokens(2, 7, "inputs")}, {"source", some_tokens(2, 9, "source", 5)}};
     CHECK(model.logits(batch, {}).shape() == Shape{2, 7, vocabulary});
     CHECK_NOTHROW(model.check(batch));
-    batch.source = Tensor::full({2, 9}, 5, DType::int64);
-    CHECK_THROWS_WITH_AS(model.check(batch), "model.source_vocabulary: a source holds token 5, but it has 5 tokens", Error);
   }
 
   TEST_CASE("rows that it cannot read are refused by the key that they concern") {
     Parameters parameters(3, DType::float64);
     Transformer const model(parameters, small(), vocabulary);
-    Batch batch{some_tokens(2, 7, "inputs"), {}, {}, {}};
-    CHECK_THROWS_WITH_AS(model.check(batch), doctest::Contains("data.kind: "), Error);
-    CHECK_THROWS_WITH_AS(model.logits(batch, {}), "a transformer reads a source and a target, but there is no source", Error);
-    batch.source = some_tokens(2, 13, "source");
+    Batch batch{{"inputs", some_tokens(2, 7, "inputs")}};
+    CHECK_THROWS_WITH_AS(model.logits(batch, {}), "a batch has no 'source'; it has inputs", Error);
+    batch.set("source", some_tokens(2, 13, "source"));
     CHECK_THROWS_WITH_AS(model.check(batch), "model.context: a source has 13 tokens, but it is made for 12", Error);
-    batch.source = some_tokens(2, 12, "source");
-    batch.inputs = some_tokens(2, 13, "inputs");
+    batch.set("source", some_tokens(2, 12, "source"));
+    batch.set("inputs", some_tokens(2, 13, "inputs"));
     CHECK_THROWS_WITH_AS(model.check(batch), "model.context: a target has 13 tokens, but it is made for 12", Error);
   }
 }

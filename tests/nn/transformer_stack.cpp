@@ -26,10 +26,10 @@ TEST_SUITE("transformer_stack") {
   /// The pool's bytes that a loss and its gradient hold at their peak, where the parameters have gradients already.
   double peak(Gpt const& model) {
     Tensor const tokens = Tensor::full({batch, model.context()}, 1, DType::int64);
-    model.loss({tokens, tokens, {}, {}}, {}).backward();
+    model.loss({{"inputs", tokens}, {"targets", tokens}}, {}).backward();
     std::int64_t const before = memory_use().live;
     reset_memory_peak();
-    model.loss({tokens, tokens, {}, {}}, {}).backward();
+    model.loss({{"inputs", tokens}, {"targets", tokens}}, {}).backward();
     return static_cast<double>(memory_use().peak - before);
   }
 

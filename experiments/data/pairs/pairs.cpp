@@ -45,7 +45,10 @@ class PairsDataset : public Dataset {
         held_out_(settings.validation),
         seed_(seed) {}
 
-  std::int64_t vocabulary() const override { return tokenizer_.vocabulary(); }
+  Signature gives() const override {
+    auto const [source, target] = task_.longest();
+    return pair_signature(tokenizer_.vocabulary(), tokenizer_.vocabulary(), true, source + 1, target + 1);
+  }
 
   /// Row r is drawn from Stream(seed, "data").child(index · batch + r).
   Batch training(std::int64_t index, std::int64_t batch, std::int64_t context) const override {
@@ -63,7 +66,6 @@ class PairsDataset : public Dataset {
     for (auto& row : held_out(index, batch, context)) all.push_back(std::move(row.links));
     return all;
   }
-  bool poses_task() const override { return true; }
 
   std::optional<std::vector<std::int64_t>> encode(std::string const& text) const override {
     auto const tokens = tokenizer_.encode(text);

@@ -25,8 +25,8 @@ namespace {
 
 /// Of each row, as far as it asks or says anything: blanks behind that are padding. Undefined if there are none.
 Tensor lengths_of(Batch const& batch) {
-  std::int64_t const rows = batch.inputs.size(0), context = batch.inputs.size(1);
-  auto const inputs = batch.inputs.data<std::int64_t>(), targets = batch.targets.data<std::int64_t>();
+  std::int64_t const rows = batch.rows(), context = batch["inputs"].size(1);
+  auto const inputs = batch["inputs"].data<std::int64_t>(), targets = batch["targets"].data<std::int64_t>();
   std::vector<std::int64_t> lengths;
   for (std::int64_t row = 0; row < rows; ++row) {
     std::int64_t length = context;
@@ -48,14 +48,15 @@ TaskDataset::TaskDataset(std::unique_ptr<Task> task, std::string name, std::uint
 Batch TaskDataset::rows(Stream const& stream, std::int64_t first, std::int64_t count, std::int64_t context, bool held_out) const {
   if (context < task_->places())
     throw Error(fmt::format("model.context: {} is too short for a row of {}; make it {} or more", context, name_, task_->places()));
-  Batch result{Tensor::full({count, context}, Task::blank, DType::int64), Tensor::full({count, context}, -1, DType::int64), {}, {}};
-  auto const inputs = result.inputs.mutable_data<std::int64_t>(), targets = result.targets.mutable_data<std::int64_t>();
+  Batch result{{"inputs", Tensor::full({count, context}, Task::blank, DType::int64)},
+               {"targets", Tensor::full({count, context}, -1, DType::int64)}};
+  auto const inputs = result["inputs"].mutable_data<std::int64_t>(), targets = result["targets"].mutable_data<std::int64_t>();
   auto const length = static_cast<std::size_t>(context);
   for (std::size_t row = 0; row < static_cast<std::size_t>(count); ++row) {
     task_->write({inputs.subspan(row * length, length), targets.subspan(row * length, length), held_out},
                  stream.child(static_cast<std::uint64_t>(first) + row));
   }
-  result.lengths = lengths_of(result);
+  result.set("lengths", lengths_of(result));
   return result;
 }
 

@@ -42,13 +42,12 @@ class TaskDataset : public Dataset {
  public:
   TaskDataset(std::unique_ptr<Task> task, std::string name, std::uint64_t seed);
 
-  std::int64_t vocabulary() const override { return task_->tokens(); }
+  Signature gives() const override { return Signature::tokens(task_->tokens()); }
   /// Row r is drawn from Stream(seed, "data").child(index · batch + r).
   Batch training(std::int64_t index, std::int64_t batch, std::int64_t context) const override;
   std::int64_t validation_batches(std::int64_t batch, std::int64_t context) const override;
   /// Row r is drawn from Stream(0, NAME.held_out).child(index · batch + r), whatever the seed.
   Batch validation(std::int64_t index, std::int64_t batch, std::int64_t context) const override;
-  bool poses_task() const override { return true; }
 
   std::optional<std::vector<std::int64_t>> encode(std::string const&) const override { return std::nullopt; }
   std::optional<std::string> decode(std::vector<std::int64_t> const&) const override { return std::nullopt; }

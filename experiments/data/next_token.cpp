@@ -1,0 +1,40 @@
+#include "experiments/data/view.hpp"
+
+namespace heed {
+namespace {
+
+/// Language modelling: the target of every token is the one after it.
+class NextToken : public View {
+ public:
+  using View::View;
+
+  Signature gives() const override {
+    Signature given = View::gives();
+    Given target = given["next"];
+    target.name = "targets";
+    target.made_by = "next_token";
+    given.remove("next");
+    given.set(std::move(target));
+    return given;
+  }
+  Batch training(std::int64_t index, std::int64_t batch, std::int64_t context) const override {
+    return renamed(View::training(index, batch, context));
+  }
+  Batch validation(std::int64_t index, std::int64_t batch, std::int64_t context) const override {
+    return renamed(View::validation(index, batch, context));
+  }
+
+ private:
+  static Batch renamed(Batch batch) {
+    batch.set("targets", batch["next"]);
+    batch.set("next", {});
+    return batch;
+  }
+};
+
+bool const registered = register_view({"next_token", {"inputs", "next"}, "targets", [](std::unique_ptr<Dataset> plain, std::uint64_t) {
+                                         return std::make_unique<NextToken>(std::move(plain));
+                                       }});
+
+}  // namespace
+}  // namespace heed

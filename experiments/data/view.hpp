@@ -1,0 +1,61 @@
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "experiments/data/open.hpp"
+#include "nn/model.hpp"
+
+namespace heed {
+
+/// Other data, seen in another way. What a view does not change is the plain data's.
+class View : public Dataset {
+ public:
+  explicit View(std::unique_ptr<Dataset> plain) : plain_(std::move(plain)) {}
+
+  Signature gives() const override { return plain_->gives(); }
+  Batch training(std::int64_t index, std::int64_t batch, std::int64_t context) const override {
+    return plain_->training(index, batch, context);
+  }
+  std::int64_t validation_batches(std::int64_t batch, std::int64_t context) const override {
+    return plain_->validation_batches(batch, context);
+  }
+  Batch validation(std::int64_t index, std::int64_t batch, std::int64_t context) const override {
+    return plain_->validation(index, batch, context);
+  }
+  TargetGroups groups() const override { return plain_->groups(); }
+  std::vector<std::vector<Link>> links(std::int64_t index, std::int64_t batch, std::int64_t context) const override {
+    return plain_->links(index, batch, context);
+  }
+  std::optional<std::vector<std::int64_t>> encode(std::string const& text) const override { return plain_->encode(text); }
+  std::optional<std::string> decode(std::vector<std::int64_t> const& tokens) const override { return plain_->decode(tokens); }
+  std::string tokenizer() const override { return plain_->tokenizer(); }
+  std::string source_tokenizer() const override { return plain_->source_tokenizer(); }
+  nlohmann::json describe() const override;
+  std::optional<double> optimum(std::int64_t rows, std::int64_t context) const override { return plain_->optimum(rows, context); }
+  std::vector<std::pair<std::string, double>> yardsticks() const override { return plain_->yardsticks(); }
+
+ protected:
+  Dataset const& plain() const { return *plain_; }
+
+ private:
+  std::unique_ptr<Dataset> plain_;
+};
+
+/// A kind of view: it needs these parts of the plain data, and gives that one. A file that adds one says
+/// `bool const registered = register_view({"masked_tokens", {"inputs", "next"}, "targets", …});`.
+struct ViewKind {
+  std::string name;
+  std::vector<std::string> needs;
+  std::string gives;
+  std::function<std::unique_ptr<Dataset>(std::unique_ptr<Dataset> plain, std::uint64_t seed)> make;
+};
+bool register_view(ViewKind kind);
+
+/// The data as a model reads them: each part that they lack is made by the view that the model names for it. Throws Error that begins with
+/// the key it concerns if there is none, or if the data lack what it needs.
+std::unique_ptr<Dataset> viewed(std::unique_ptr<Dataset> data, ModelKind const& model, std::uint64_t seed);
+
+}  // namespace heed

@@ -1,0 +1,43 @@
+#include "nn/batch.hpp"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "autograd/error.hpp"
+
+namespace heed {
+
+Batch::Batch(std::initializer_list<Part> parts) {
+  for (auto const& [name, value] : parts) set(name, value);
+}
+
+Tensor const* Batch::find(std::string_view name) const {
+  auto const found = std::ranges::find(parts_, name, &Part::first);
+  return found == parts_.end() ? nullptr : &found->second;
+}
+
+Tensor const& Batch::operator[](std::string_view name) const {
+  if (auto const* const part = find(name)) return *part;
+  std::string given;
+  for (auto const& [other, value] : parts_) given += (given.empty() ? "" : ", ") + other;
+  throw Error(fmt::format("a batch has no '{}'; it has {}", name, given.empty() ? "nothing" : given));
+}
+
+Tensor Batch::get(std::string_view name) const {
+  auto const* const part = find(name);
+  return part != nullptr ? *part : Tensor();
+}
+
+void Batch::set(std::string_view name, Tensor value) {
+  auto const found = std::ranges::find(parts_, name, &Part::first);
+  if (found == parts_.end()) {
+    if (value.defined()) parts_.emplace_back(name, std::move(value));
+  } else if (value.defined()) {
+    found->second = std::move(value);
+  } else {
+    parts_.erase(found);
+  }
+}
+
+}  // namespace heed

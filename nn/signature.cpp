@@ -1,0 +1,68 @@
+#include "nn/signature.hpp"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "autograd/error.hpp"
+#include "nn/input_file.hpp"
+#include "nn/json.hpp"
+
+namespace heed {
+
+namespace {
+constexpr std::int64_t most_classes = std::int64_t{1} << 40;
+}
+
+bool Signature::has(std::string_view name) const { return std::ranges::find(parts_, name, &Given::name) != parts_.end(); }
+
+Given const& Signature::operator[](std::string_view name) const {
+  auto const found = std::ranges::find(parts_, name, &Given::name);
+  if (found == parts_.end()) throw Error(fmt::format("there is no '{}' in a batch; there are {}", name, names()));
+  return *found;
+}
+
+void Signature::set(Given part) {
+  auto const found = std::ranges::find(parts_, part.name, &Given::name);
+  if (found == parts_.end())
+    parts_.push_back(std::move(part));
+  else
+    *found = std::move(part);
+}
+
+void Signature::remove(std::string_view name) {
+  std::erase_if(parts_, [&](Given const& part) { return part.name == name; });
+}
+
+std::string Signature::text() const {
+  auto parts = nlohmann::ordered_json::array();
+  for (auto const& part : parts_)
+    parts.push_back({{"name", part.name},
+                     {"classes", part.classes},
+                     {"vocabulary", part.vocabulary},
+                     {"longest", part.longest},
+                     {"added", part.added},
+                     {"made_by", part.made_by}});
+  return json_text(parts);
+}
+
+Signature Signature::parse(std::string_view text, std::string const& what) try {
+  std::vector<Given> parts;
+  for (auto const& part : parse_json<nlohmann::json>(text, what)) {
+    parts.push_back({part.at("name"), part.at("classes"), part.at("vocabulary"), part.at("longest"), part.at("added"), part.at("made_by")});
+    if (parts.back().classes < 1 || parts.back().classes > most_classes)
+      throw FileError(fmt::format("{}: '{}' has {} classes", what, parts.back().name, parts.back().classes));
+  }
+  return Signature(std::move(parts));
+} catch (nlohmann::json::exception const&) {
+  throw FileError(fmt::format("{}: is not a list of parts of a batch", what));
+}
+
+std::string Signature::names() const {
+  std::string names;
+  for (auto const& part : parts_) names += (names.empty() ? "" : ", ") + part.name;
+  return names;
+}
+
+}  // namespace heed

@@ -1,0 +1,52 @@
+#pragma once
+
+#include <cstdint>
+#include <initializer_list>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace heed {
+
+/// A part of a batch, as data promise it.
+struct Given {
+  std::string name;
+  std::int64_t classes = 0;     ///< its numbers are 0 … classes − 1
+  std::string vocabulary = {};  ///< parts of one vocabulary have tokens in common; "" is that of inputs
+  std::int64_t longest = 0;     ///< places of its longest row; 0: as many as the context
+  std::int64_t added = 0;       ///< of its classes, the last so many are tokens that no text has: [MASK]
+  std::string made_by = {};     ///< the view that makes it; "": the data's own
+  bool operator==(Given const&) const = default;
+};
+
+/// What a data set's batches hold: what a model is made for. Lengths are not told here; they come with what they belong to.
+class Signature {
+ public:
+  Signature(std::initializer_list<Given> parts) : parts_(parts) {}
+  explicit Signature(std::vector<Given> parts) : parts_(std::move(parts)) {}
+  /// Rows of tokens and their targets, of one vocabulary.
+  static Signature tokens(std::int64_t vocabulary) {
+    return {{.name = "inputs", .classes = vocabulary}, {.name = "targets", .classes = vocabulary}};
+  }
+
+  bool has(std::string_view name) const;
+  /// Throws Error that says what there is.
+  Given const& operator[](std::string_view name) const;
+  /// Adds a part, or replaces it.
+  void set(Given part);
+  void remove(std::string_view name);
+  std::vector<Given> const& parts() const { return parts_; }
+  /// "inputs, targets"
+  std::string names() const;
+  bool operator==(Signature const&) const = default;
+
+  /// As JSON, to be kept with a trained model.
+  std::string text() const;
+  /// Throws FileError that begins with `what` for another text than text() makes.
+  static Signature parse(std::string_view text, std::string const& what);
+
+ private:
+  std::vector<Given> parts_;
+};
+
+}  // namespace heed
