@@ -54,6 +54,10 @@ class Dataset {
     return static_cast<void>(index), static_cast<void>(batch), static_cast<void>(context), std::vector<std::vector<Link>>();
   }
 
+  /// The target of held-out row number `row` as the data's own text has it, words that the vocabulary lacks included; nothing where there
+  /// is no such text.
+  virtual std::optional<std::string> reference(std::int64_t row) const { return static_cast<void>(row), std::nullopt; }
+
   /// Text to token ids and back; nothing for data without a tokenizer. encode throws Error naming a character it does not know.
   virtual std::optional<std::vector<std::int64_t>> encode(std::string const& text) const = 0;
   virtual std::optional<std::string> decode(std::vector<std::int64_t> const& tokens) const = 0;

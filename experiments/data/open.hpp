@@ -16,6 +16,7 @@ struct DataContext {
   std::filesystem::path data_folder;          ///< `--data DIR`; empty: $HEED_DATA, and without that the cache folder
   std::uint64_t seed = 1;
   bool quiet = false;
+  std::string held_out = "validation";  ///< the part that validation batches are of: validation, or test where the data have one
 };
 
 /// All kinds of data, for the section `data: {kind: …}`.

@@ -29,6 +29,7 @@ class View : public Dataset {
   std::vector<std::vector<Link>> links(std::int64_t index, std::int64_t batch, std::int64_t context) const override {
     return plain_->links(index, batch, context);
   }
+  std::optional<std::string> reference(std::int64_t row) const override { return plain_->reference(row); }
   std::optional<std::vector<std::int64_t>> encode(std::string const& text) const override { return plain_->encode(text); }
   std::optional<std::string> decode(std::vector<std::int64_t> const& tokens) const override { return plain_->decode(tokens); }
   std::string tokenizer() const override { return plain_->tokenizer(); }
