@@ -21,7 +21,7 @@ std::vector<ModelKind>& registry() {
 
 std::optional<LinearHead> Model::linear_head(Batch const&, Pass const&) const { return std::nullopt; }
 
-std::unique_ptr<Decoding> Model::decode(Batch const&) const { return nullptr; }
+std::unique_ptr<Decoding> Model::decode(Batch const&, Pass const&) const { return nullptr; }
 
 Tensor Model::loss(Batch const& batch, Pass const& pass, double label_smoothing, std::optional<double> count) const {
   if (auto const head = linear_head(batch, pass))

@@ -54,8 +54,9 @@ class Model {
   virtual std::optional<std::int64_t> limit() const { return std::nullopt; }
   /// Layers that keep keys and values while decoding; 0: the model does not generate text step by step.
   virtual std::size_t cache_layers() const { return 0; }
-  /// Begins to decode the batch's source, if it makes targets from sources, token by token; null: it does not. nn/decode.hpp.
-  virtual std::unique_ptr<Decoding> decode(Batch const& given) const;
+  /// Begins to decode the batch's source, if it makes targets from sources, token by token; null: it does not. Of the
+  /// pass there count `choosing` and `sequences`. nn/decode.hpp.
+  virtual std::unique_ptr<Decoding> decode(Batch const& given, Pass const& pass) const;
   /// How gradients through its random choices are estimated; null: it makes none.
   virtual EstimatorSettings const* estimator() const { return nullptr; }
   /// Bytes that a pass holds at its peak, about: what it keeps and works in, logits, loss and gradients on the way included, but not the

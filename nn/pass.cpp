@@ -64,4 +64,12 @@ void KeyValueCache::keep(Tensor const& sequences) {
   }
 }
 
+std::uint64_t Pass::sequence(std::int64_t row) const {
+  auto const place = static_cast<std::size_t>(row);
+  if (sequences.empty()) return place;
+  if (place >= sequences.size())
+    throw Error(fmt::format("pass: there are numbers of {} sequences, but none of row {}", sequences.size(), row));
+  return sequences[place];
+}
+
 }  // namespace heed

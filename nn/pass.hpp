@@ -77,7 +77,12 @@ struct Pass {
   Choices* choices = nullptr;     ///< told what hard attention chooses
   std::int64_t step = 0;          ///< updates made before
   bool recompute = false;         ///< keep only what enters each block, and run it again for its gradient (Chen et al. 2016)
+  /// A number for each sequence, which with `choosing` says what hard attention chooses there, wherever in a batch it stands; none: its
+  /// place.
+  std::vector<std::uint64_t> sequences = {};
 
+  /// The number of a batch's row. Throws Error if there are numbers, but none for it.
+  std::uint64_t sequence(std::int64_t row) const;
   /// Dropout while training, keyed by the place that asks ("blocks.0.attention.weights"); x itself otherwise.
   Tensor dropout(Tensor const& x, double rate, std::string const& place) const {
     return drops(rate) ? heed::dropout(x, rate, noise->child(place)) : x;

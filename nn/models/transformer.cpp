@@ -143,16 +143,19 @@ Tensor Transformer::read(Tensor const& tokens, Tensor const& lengths, Memory mem
 /// Rows that are decoded together: the source is encoded once, each layer's keys and values are kept.
 class Transformer::Step : public Decoding {
  public:
-  Step(Transformer const& model, Batch const& given) : model_(model), memory_(model.encode(given, {})) {
+  Step(Transformer const& model, Batch const& given, Pass const& pass) : model_(model) {
+    pass_.choosing = pass.choosing;
+    pass_.sequences = pass.sequences;
+    memory_ = model.encode(given, pass_);
+    for (std::int64_t row = std::ssize(pass_.sequences); row < memory_.x.size(0); ++row) pass_.sequences.push_back(pass.sequence(row));
     cache_.layers.resize(model.decoder_.size());
+    pass_.cache = &cache_;
+    pass_.rounded = &weights_;
   }
 
   Tensor scores(Tensor const& tokens) override {
     NoGrad const quiet;
-    Pass pass;
-    pass.cache = &cache_;
-    pass.rounded = &weights_;
-    Tensor const x = model_.read(tokens.viewed({tokens.size(0), 1}), {}, memory_, pass);
+    Tensor const x = model_.read(tokens.viewed({tokens.size(0), 1}), {}, memory_, pass_);
     return linear(x, model_.head_, {}, {}, &weights_).viewed({tokens.size(0), model_.vocabulary()});
   }
 
@@ -163,23 +166,27 @@ class Transformer::Step : public Decoding {
     cache_.keep(chosen);
     std::int64_t const places = memory_.x.size(1), width = memory_.x.size(2);
     memory_.x = embedding(memory_.x.viewed({memory_.x.size(0), places * width}), chosen).viewed({count, places, width});
+    auto const of_chosen = [&](auto const& of_each) {
+      std::vector<std::remove_cvref_t<decltype(of_each[0])>> result;
+      for (std::int64_t const row : rows) result.push_back(of_each[static_cast<std::size_t>(row)]);
+      return result;
+    };
+    pass_.sequences = of_chosen(pass_.sequences);
     Tensor& lengths = memory_.visibility.lengths;
-    if (!lengths.defined()) return;
-    std::vector<std::int64_t> of_chosen;
-    for (std::int64_t const row : rows) of_chosen.push_back(lengths.data<std::int64_t>()[static_cast<std::size_t>(row)]);
-    lengths = Tensor::of(of_chosen, {count});
+    if (lengths.defined()) lengths = Tensor::of(of_chosen(lengths.data<std::int64_t>()), {count});
   }
 
  private:
   Transformer const& model_;
+  Pass pass_;
   Memory memory_;
   KeyValueCache cache_;
   RoundedWeights weights_;
 };
 
-std::unique_ptr<Decoding> Transformer::decode(Batch const& given) const {
+std::unique_ptr<Decoding> Transformer::decode(Batch const& given, Pass const& pass) const {
   NoGrad const quiet;
-  return std::make_unique<Step>(*this, given);
+  return std::make_unique<Step>(*this, given, pass);
 }
 
 EstimatorSettings const* Transformer::estimator() const {
