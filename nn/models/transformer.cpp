@@ -147,6 +147,7 @@ class Transformer::Step : public Decoding {
     pass_.choosing = pass.choosing;
     pass_.sequences = pass.sequences;
     memory_ = model.encode(given, pass_);
+    for (std::int64_t row = 0; row < memory_.x.size(0); ++row) origins_.push_back(row);
     for (std::int64_t row = std::ssize(pass_.sequences); row < memory_.x.size(0); ++row) pass_.sequences.push_back(pass.sequence(row));
     cache_.layers.resize(model.decoder_.size());
     pass_.cache = &cache_;
@@ -161,25 +162,28 @@ class Transformer::Step : public Decoding {
 
   void keep(std::span<std::int64_t const> rows) override {
     NoGrad const quiet;
-    auto const count = static_cast<std::int64_t>(rows.size());
-    Tensor const chosen = Tensor::of(std::vector<std::int64_t>(rows.begin(), rows.end()), {count});
-    cache_.keep(chosen);
-    std::int64_t const places = memory_.x.size(1), width = memory_.x.size(2);
-    memory_.x = embedding(memory_.x.viewed({memory_.x.size(0), places * width}), chosen).viewed({count, places, width});
-    auto const of_chosen = [&](auto const& of_each) {
+    cache_.keep(rows);
+    auto const chosen = [&](auto const& of_each) {
       std::vector<std::remove_cvref_t<decltype(of_each[0])>> result;
       for (std::int64_t const row : rows) result.push_back(of_each[static_cast<std::size_t>(row)]);
       return result;
     };
-    pass_.sequences = of_chosen(pass_.sequences);
+    auto const before = std::exchange(origins_, chosen(origins_));
+    if (origins_ == before) return;  // each looks at what stood there before
+    pass_.sequences = chosen(pass_.sequences);
+    cache_.keep_memory(rows);
+    Shape const shape{std::ssize(rows), memory_.x.size(1), memory_.x.size(2)};
+    Tensor const numbers = Tensor::of(std::vector<std::int64_t>(rows.begin(), rows.end()), {std::ssize(rows)});
+    memory_.x = embedding(memory_.x.viewed({memory_.x.size(0), shape[1] * shape[2]}), numbers).viewed(shape);
     Tensor& lengths = memory_.visibility.lengths;
-    if (lengths.defined()) lengths = Tensor::of(of_chosen(lengths.data<std::int64_t>()), {count});
+    if (lengths.defined()) lengths = Tensor::of(chosen(lengths.data<std::int64_t>()), {std::ssize(rows)});
   }
 
  private:
   Transformer const& model_;
   Pass pass_;
   Memory memory_;
+  std::vector<std::int64_t> origins_;  // the given row that each row goes on from
   KeyValueCache cache_;
   RoundedWeights weights_;
 };
