@@ -81,7 +81,7 @@ class Writer {
   bool sentences() const { return tokenizer_.end().has_value(); }
 
   Tokenizer tokenizer() const {
-    if (!run_.model->decode({}))
+    if (!run_.model->decode({}, {}))
       throw refusal(path_, fmt::format("its model, of kind {}, does not continue a text", run_.settings.model.kind));
     if (run_.tokenizer.empty()) throw refusal(path_, "its data are tokens without a text, so there is none to sample");
     return tokenizer_of(run_, path_);

@@ -1,13 +1,19 @@
 #include "nn/decode.hpp"
 
+#include <algorithm>
 #include <cmath>
-#include <numeric>
+#include <limits>
+#include <memory>
+#include <tuple>
+#include <utility>
 
 #include <fmt/format.h>
 
 #include "autograd/error.hpp"
 #include "autograd/graph.hpp"
 #include "autograd/operations.hpp"
+#include "autograd/parallel.hpp"
+#include "nn/generate.hpp"
 
 namespace heed {
 
@@ -16,34 +22,260 @@ Tensor last_place(Tensor const& x) {
   return places == 1 ? x.viewed({rows, width}) : reshape(slice(x, 1, places - 1, places), {rows, width});
 }
 
-std::vector<Decoded> greedy(Model const& model, Batch const& given, std::int64_t begin, std::int64_t end, std::int64_t most) {
-  NoGrad const quiet;
-  auto const decoding = model.decode(given);
-  if (!decoding) throw Error("decode: a model of this kind makes no target from a source");
-  auto const rows = static_cast<std::size_t>(given.rows());
-  std::vector<Decoded> result(rows);
-  std::vector<std::size_t> going(rows);  // the rows without an end so far
-  std::iota(going.begin(), going.end(), std::size_t{0});
-  std::vector<std::int64_t> last(rows, begin);
-  for (std::int64_t step = 0; step < most && !going.empty(); ++step) {
-    Tensor const scores = decoding->scores(Tensor::of(last, {static_cast<std::int64_t>(last.size())}));
-    Tensor const logs = log_softmax(scores.to(DType::float64), -1), best = argmax(logs, -1);
-    std::vector<std::size_t> still;
-    std::vector<std::int64_t> kept, next;
-    for (std::size_t i = 0; i < going.size(); ++i) {
-      auto const row = static_cast<std::int64_t>(i), token = best.data<std::int64_t>()[i];
-      double const score = logs.at(row * logs.size(1) + token);
-      if (!std::isfinite(score)) throw NonFinite(fmt::format("decode: of row {}, the most probable token's score is {}", going[i], score));
-      result[going[i]].score += score;
-      if (token == end) continue;
-      result[going[i]].tokens.push_back(token);
-      still.push_back(going[i]);
-      kept.push_back(row);
-      next.push_back(token);
+namespace {
+
+/// The rows of a batch while they are decoded. Each is read in one or more places of the Decoding, or in none.
+class Rows {
+ public:
+  Rows(Model const& model, Batch const& given, Most const& most, Pass const& pass) : decoding_(model.decode(given, pass)) {
+    if (!decoding_) throw Error("decode: a model of this kind makes no target from a source");
+    auto const count = static_cast<std::size_t>(given.rows());
+    if (!most.fits(count)) throw Error(fmt::format("decode: the most tokens are not given for each of the {} rows", count));
+    for (std::size_t row = 0; row < count; ++row) rows_.push_back(row);
+  }
+
+  std::size_t size() const { return rows_.size(); }
+  /// Of a place.
+  std::size_t row(std::size_t place) const { return rows_[place]; }
+
+  /// Goes on from these places, in this order, each with a token that is read there. The scores of the next, [R, V], and the logarithm of
+  /// the sum of their exponentials, [R].
+  std::pair<Tensor, Tensor> read(std::vector<std::int64_t> const& places, std::vector<std::int64_t> const& tokens) {
+    keep(places);
+    Tensor scores = decoding_->scores(Tensor::of(tokens, {std::ssize(tokens)}));
+    Tensor sums = logsumexp(scores, {-1});
+    for (std::size_t place = 0; place < rows_.size(); ++place) {
+      double const sum = sums.at(static_cast<std::int64_t>(place));
+      if (!std::isfinite(sum))
+        throw NonFinite(fmt::format("decode: of row {}, log Σ exp(score) of the next token is {}", rows_[place], sum));
     }
-    if (kept.size() < going.size() && !kept.empty()) decoding->keep(kept);
-    going = std::move(still);
-    last = std::move(next);
+    return {std::move(scores), std::move(sums)};
+  }
+
+ private:
+  void keep(std::vector<std::int64_t> const& places) {
+    bool same = places.size() == rows_.size();
+    for (std::size_t i = 0; same && i < places.size(); ++i) same = places[i] == static_cast<std::int64_t>(i);
+    if (same) return;
+    decoding_->keep(places);
+    std::vector<std::size_t> kept;
+    for (std::int64_t const place : places) kept.push_back(rows_[static_cast<std::size_t>(place)]);
+    rows_ = std::move(kept);
+  }
+
+  std::unique_ptr<Decoding> decoding_;
+  std::vector<std::size_t> rows_;
+};
+
+/// A token, and the logarithm of its probability.
+struct Continuation {
+  std::int64_t token;
+  double score;
+};
+
+/// The `count` most probable ones, the most probable first, of equals the lower token; none that is impossible.
+template <class T>
+std::vector<Continuation> most_probable(std::span<T const> scores, double log_sum, std::size_t count) {
+  std::vector<Continuation> best;
+  T least = -std::numeric_limits<T>::infinity();  // what a score must exceed
+  for (std::size_t token = 0; token < scores.size(); ++token) {
+    if (!(scores[token] > least)) continue;
+    if (best.size() == count) best.pop_back();
+    double const score = static_cast<double>(scores[token]);
+    auto const place = std::ranges::upper_bound(best, score, std::greater(), &Continuation::score);
+    best.insert(place, {static_cast<std::int64_t>(token), score});
+    if (best.size() == count) least = static_cast<T>(best.back().score);
+  }
+  for (Continuation& each : best) each.score -= log_sum;
+  return best;
+}
+
+/// most_probable() of every row of scores [R, V].
+std::vector<std::vector<Continuation>> most_probable(Tensor const& scores, Tensor const& log_sums, std::size_t count) {
+  std::vector<std::vector<Continuation>> result(static_cast<std::size_t>(scores.size(0)));
+  auto const vocabulary = static_cast<std::size_t>(scores.size(1));
+  auto const of_rows = [&](auto all) {
+    parallel_for(scores.size(0), static_cast<double>(vocabulary), [&](std::int64_t first, std::int64_t last) {
+      for (std::int64_t i = first; i < last; ++i) {
+        auto const row = static_cast<std::size_t>(i);
+        result[row] = most_probable(all.subspan(row * vocabulary, vocabulary), log_sums.at(i), count);
+      }
+    });
+  };
+  if (scores.dtype() == DType::float32) of_rows(scores.data<float>());
+  if (scores.dtype() == DType::float64) of_rows(scores.data<double>());
+  return result;
+}
+
+/// A row's hypotheses.
+class Beam {
+ public:
+  /// `place`: where it is read.
+  Beam(BeamSettings const& settings, std::int64_t end, std::int64_t most, std::int64_t place)
+      : width_(static_cast<std::size_t>(settings.width)), alpha_(settings.length_penalty), end_(end), most_(most) {
+    if (most > 0)
+      live_.push_back({{}, place});
+    else
+      finished_.emplace_back();
+  }
+
+  struct Live {
+    Decoded so_far;
+    std::int64_t place;  ///< it goes on from
+  };
+  /// Those that go on, the most probable first; none when the row is done.
+  std::vector<Live> const& live() const { return live_; }
+  std::vector<Decoded> finished() && { return std::move(finished_); }
+
+  /// Goes on with the continuations of each live hypothesis, which were read at place `first` and those after it.
+  void extend(std::span<std::vector<Continuation> const> continuations, std::int64_t first) {
+    std::vector<Live> next;
+    for (Candidate const& chosen : best(continuations)) {
+      Decoded hypothesis = live_[chosen.from].so_far;
+      hypothesis.score = chosen.score;
+      if (chosen.token == end_) {
+        hypothesis.ended = true;
+        finish(std::move(hypothesis));
+      } else {
+        hypothesis.tokens.push_back(chosen.token);
+        next.push_back({std::move(hypothesis), first + static_cast<std::int64_t>(chosen.from)});
+      }
+    }
+    live_ = std::move(next);
+    if (!live_.empty() && std::ssize(live_.front().so_far.tokens) == most_) {
+      for (Live& each : live_) finish(std::move(each.so_far));
+      live_.clear();
+    }
+    if (done()) live_.clear();
+  }
+
+ private:
+  struct Candidate {
+    std::size_t from;  // of the live hypotheses
+    std::int64_t token;
+    double score;
+  };
+
+  std::vector<Candidate> best(std::span<std::vector<Continuation> const> continuations) const {
+    std::vector<Candidate> all;
+    for (std::size_t from = 0; from < live_.size(); ++from)
+      for (Continuation const& each : continuations[from]) all.push_back({from, each.token, live_[from].so_far.score + each.score});
+    auto const better = [&](Candidate const& a, Candidate const& b) {
+      if (a.score != b.score) return a.score > b.score;
+      return std::tie(live_[a.from].so_far.tokens, a.token) < std::tie(live_[b.from].so_far.tokens, b.token);
+    };
+    auto const kept = std::min(width_, all.size());
+    std::ranges::partial_sort(all, all.begin() + static_cast<std::ptrdiff_t>(kept), better);
+    all.resize(kept);
+    return all;
+  }
+
+  double rank(Decoded const& hypothesis) const {
+    return hypothesis.score / heed::length_penalty(std::ssize(hypothesis.tokens) + (hypothesis.ended ? 1 : 0), alpha_);
+  }
+
+  void finish(Decoded hypothesis) {
+    auto const better = [&](Decoded const& a, Decoded const& b) {
+      double const of_a = rank(a), of_b = rank(b);
+      return of_a != of_b ? of_a > of_b : a.tokens < b.tokens;
+    };
+    finished_.insert(std::ranges::upper_bound(finished_, hypothesis, better), std::move(hypothesis));
+    if (finished_.size() > width_) finished_.pop_back();
+  }
+
+  /// Whether no live hypothesis can become one of the `width` best: at most it stays as probable as it is, and as long as may be.
+  bool done() const {
+    return live_.empty() ||
+           (finished_.size() == width_ && rank(finished_.back()) > live_.front().so_far.score / heed::length_penalty(most_, alpha_));
+  }
+
+  std::size_t width_;
+  double alpha_;
+  std::int64_t end_, most_;
+  std::vector<Live> live_;
+  std::vector<Decoded> finished_;  // the best first
+};
+
+}  // namespace
+
+double length_penalty(std::int64_t length, double alpha) { return std::pow((5 + static_cast<double>(length)) / 6, alpha); }
+
+std::vector<std::vector<Decoded>> beam(Model const& model, Batch const& given, std::int64_t begin, std::int64_t end, Most const& most,
+                                       BeamSettings const& settings, Pass const& pass) {
+  if (settings.width < 1) throw Error(fmt::format("beam: the width {} is less than 1", settings.width));
+  if (!(settings.length_penalty >= 0) || std::isinf(settings.length_penalty))
+    throw Error(fmt::format("beam: the length penalty {} is not a finite number ≥ 0", settings.length_penalty));
+  NoGrad const quiet;
+  Rows rows(model, given, most, pass);
+  std::vector<Beam> beams;
+  for (std::size_t row = 0; row < rows.size(); ++row) beams.emplace_back(settings, end, most[row], static_cast<std::int64_t>(row));
+  for (;;) {
+    std::vector<std::int64_t> places, last;
+    for (Beam const& each : beams) {
+      for (auto const& [so_far, place] : each.live()) {
+        places.push_back(place);
+        last.push_back(so_far.tokens.empty() ? begin : so_far.tokens.back());
+      }
+    }
+    if (places.empty()) break;
+    auto const [scores, log_sums] = rows.read(places, last);
+    auto const continuations = most_probable(scores, log_sums, static_cast<std::size_t>(settings.width));
+    std::size_t first = 0;
+    for (Beam& each : beams) {
+      std::size_t const count = each.live().size();
+      each.extend(std::span(continuations).subspan(first, count), static_cast<std::int64_t>(first));
+      first += count;
+    }
+  }
+  std::vector<std::vector<Decoded>> result;
+  for (Beam& each : beams) result.push_back(std::move(each).finished());
+  return result;
+}
+
+std::vector<Decoded> greedy(Model const& model, Batch const& given, std::int64_t begin, std::int64_t end, Most const& most,
+                            Pass const& pass) {
+  std::vector<Decoded> result;
+  for (auto& of_row : beam(model, given, begin, end, most, {.width = 1, .length_penalty = 0}, pass))
+    result.push_back(std::move(of_row.front()));
+  return result;
+}
+
+std::vector<Decoded> sample(Model const& model, Batch const& given, std::int64_t begin, std::int64_t end, Most const& most,
+                            SamplingSettings const& settings, Stream const& stream, Pass const& pass) {
+  NoGrad const quiet;
+  Rows rows(model, given, most, pass);
+  std::vector<Decoded> result(rows.size());
+  std::vector<std::int64_t> places, last;
+  auto const go_on = [&](std::size_t row, std::size_t place, std::int64_t token) {
+    if (std::ssize(result[row].tokens) >= most[row]) return;
+    places.push_back(static_cast<std::int64_t>(place));
+    last.push_back(token);
+  };
+  for (std::size_t row = 0; row < rows.size(); ++row) go_on(row, row, begin);
+  for (std::uint64_t step = 0; !places.empty(); ++step) {
+    auto const [scores, log_sums] = rows.read(places, last);
+    std::vector<std::int64_t> drawn(rows.size());
+    std::vector<double> probabilities(rows.size());
+    parallel_for(scores.size(0), 50 * static_cast<double>(scores.size(1)),
+                 [&, &all = scores, &sums = log_sums](std::int64_t from, std::int64_t to) {
+                   for (std::int64_t i = from; i < to; ++i) {
+                     auto const place = static_cast<std::size_t>(i);
+                     auto const of_row = all.rows(i, 1).to_vector();
+                     double const u = stream.child(pass.sequence(static_cast<std::int64_t>(rows.row(place)))).uniform(step);
+                     drawn[place] = draw(candidates(of_row, settings), u);
+                     probabilities[place] = of_row[static_cast<std::size_t>(drawn[place])] - sums.at(i);
+                   }
+                 });
+    places.clear();
+    last.clear();
+    for (std::size_t place = 0; place < rows.size(); ++place) {
+      Decoded& decoded = result[rows.row(place)];
+      decoded.score += probabilities[place];
+      decoded.ended = drawn[place] == end;
+      if (decoded.ended) continue;
+      decoded.tokens.push_back(drawn[place]);
+      go_on(rows.row(place), place, drawn[place]);
+    }
   }
   return result;
 }

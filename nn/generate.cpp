@@ -11,7 +11,7 @@
 
 namespace heed {
 
-Decoder::Decoder(Model const& model) : model_(model), slack_(model.context() / 8), decoding_(model.decode({})) {
+Decoder::Decoder(Model const& model) : model_(model), slack_(model.context() / 8), decoding_(model.decode({}, {})) {
   if (!decoding_) throw Error("generate: a model of this kind does not continue a text");
   if (auto const limit = model.limit()) slack_ = std::clamp<std::int64_t>(*limit - model.context(), 0, slack_);
 }

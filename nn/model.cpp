@@ -19,7 +19,7 @@ std::vector<ModelKind>& registry() {
 
 }  // namespace
 
-std::unique_ptr<Decoding> Model::decode(Batch const&) const { return nullptr; }
+std::unique_ptr<Decoding> Model::decode(Batch const&, Pass const&) const { return nullptr; }
 
 Tensor LinearHead::logits(RoundedWeights* rounded) const { return weight.defined() ? linear(x, weight, bias, {}, rounded) : x; }
 

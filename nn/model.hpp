@@ -91,8 +91,8 @@ class Model {
   /// The longest row that it can read at all; nothing: any.
   virtual std::optional<std::int64_t> limit() const { return std::nullopt; }
   /// Begins to write, token by token: nn/decode.hpp. `given`: what it writes of, such as a source; without parts: nothing, for a model that
-  /// continues a text. Null: it cannot begin from that.
-  virtual std::unique_ptr<Decoding> decode(Batch const& given) const;
+  /// continues a text. Of the pass there count `choosing` and `sequences`. Null: it cannot begin from that.
+  virtual std::unique_ptr<Decoding> decode(Batch const& given, Pass const& pass) const;
   /// How gradients through its random choices are estimated; null: it makes none.
   virtual EstimatorSettings const* estimator() const { return nullptr; }
   /// Bytes that a pass holds at its peak, about: what it keeps and works in, logits, loss and gradients on the way included, but not the

@@ -1,34 +1,48 @@
 #include "nn/pass.hpp"
 
 #include <algorithm>
+#include <numeric>
 
 #include <fmt/format.h>
 
 #include "autograd/error.hpp"
+#include "autograd/parallel.hpp"
 
 namespace heed {
 
 namespace {
 
-/// Writes the rows of x [B, n, width] into `room` [B, capacity, width], from row `first` of each sequence on.
+/// Writes the first `count` rows of the sequences of x [B, n, width] with these numbers into `room` [R, capacity, width], from row `first`
+/// of each on.
 template <class T>
-void write_rows(Tensor const& x, Tensor& room, std::int64_t first) {
+void write_rows(Tensor const& x, std::vector<std::int64_t> const& sequences, std::int64_t count, Tensor& room, std::int64_t first) {
   auto const from = x.data<T>();
   auto const to = room.mutable_data<T>();
-  std::int64_t const each = x.size(1) * x.size(2);
-  for (std::int64_t b = 0; b < x.size(0); ++b)
-    std::ranges::copy(from.subspan(static_cast<std::size_t>(b * each), static_cast<std::size_t>(each)),
-                      to.begin() + (b * room.size(1) + first) * room.size(2));
+  std::int64_t const width = x.size(2), each = count * width;
+  parallel_for(std::ssize(sequences), 0.2 * static_cast<double>(each), [&](std::int64_t begin, std::int64_t end) {
+    for (std::int64_t r = begin; r < end; ++r) {
+      std::int64_t const start = sequences[static_cast<std::size_t>(r)] * x.size(1) * width;
+      std::ranges::copy(from.subspan(static_cast<std::size_t>(start), static_cast<std::size_t>(each)),
+                        to.begin() + (r * room.size(1) + first) * width);
+    }
+  });
 }
 
-void write_rows(Tensor const& x, Tensor& room, std::int64_t first) {
-  (x.dtype() == DType::float32 ? write_rows<float> : write_rows<double>)(x, room, first);
+void write_rows(Tensor const& x, std::vector<std::int64_t> const& sequences, std::int64_t count, Tensor& room, std::int64_t first) {
+  (x.dtype() == DType::float32 ? write_rows<float> : write_rows<double>)(x, sequences, count, room, first);
+}
+
+std::vector<std::int64_t> all_of(std::int64_t count) {
+  std::vector<std::int64_t> numbers(static_cast<std::size_t>(count));
+  std::iota(numbers.begin(), numbers.end(), std::int64_t{0});
+  return numbers;
 }
 
 /// The sequences of x [B, n, width] with these numbers.
-Tensor chosen(Tensor const& x, Tensor const& sequences) {
-  Tensor const rows = embedding(x.viewed({x.size(0), x.size(1) * x.size(2)}), sequences);
-  return rows.viewed({sequences.size(0), x.size(1), x.size(2)});
+Tensor chosen(Tensor const& x, std::vector<std::int64_t> const& sequences) {
+  Tensor result({std::ssize(sequences), x.size(1), x.size(2)}, x.dtype());
+  write_rows(x, sequences, x.size(1), result, 0);
+  return result;
 }
 
 }  // namespace
@@ -36,32 +50,50 @@ Tensor chosen(Tensor const& x, Tensor const& sequences) {
 Tensor GrowingRows::append(Tensor const& fresh) {
   bool const fits =
       fresh.rank() == 3 && !fresh.requires_grad() &&
-      (!room_.defined() || (fresh.size(0) == room_.size(0) && fresh.size(2) == room_.size(2) && fresh.dtype() == room_.dtype()));
+      (!room_.defined() || (fresh.size(0) == std::ssize(going_) && fresh.size(2) == room_.size(2) && fresh.dtype() == room_.dtype()));
   if (!fits)
     throw Error(fmt::format("cache: cannot keep rows of {}{}; it reads as many sequences as before, of one width, outside the graph",
                             to_string(fresh.shape()), fresh.requires_grad() ? " with a gradient" : ""));
   std::int64_t const sequences = fresh.size(0), n = fresh.size(1), width = fresh.size(2);
-  if (!room_.defined() || count_ + n > room_.size(1)) {
-    Tensor larger({sequences, 2 * (count_ + n), width}, fresh.dtype());
-    if (count_ > 0) write_rows(slice(room_, 1, 0, count_), larger, 0);
+  if (!room_.defined() || sequences > 1 || room_.size(0) > 1 || count_ + n > room_.size(1)) {
+    // Of several sequences the rows must lie close together for who looks at them: there is room for no more.
+    Tensor larger({sequences, (sequences > 1 ? 1 : 2) * (count_ + n), width}, fresh.dtype());
+    if (count_ > 0) write_rows(room_, going_, count_, larger, 0);
     room_ = larger;
+    going_ = all_of(sequences);
   }
-  write_rows(fresh, room_, count_);
+  write_rows(fresh, going_, n, room_, count_);
   count_ += n;
-  if (sequences > 1) return slice(room_, 1, 0, count_);
+  if (sequences > 1) return room_;
   return room_.viewed({room_.size(1), width}).rows(0, count_).viewed({1, count_, width});
 }
 
-void GrowingRows::keep(Tensor const& sequences) {
-  if (room_.defined()) room_ = chosen(room_, sequences);
+void GrowingRows::keep(std::span<std::int64_t const> sequences) {
+  if (!room_.defined()) return;
+  std::vector<std::int64_t> kept;
+  for (std::int64_t const sequence : sequences) kept.push_back(going_.at(static_cast<std::size_t>(sequence)));
+  going_ = std::move(kept);
 }
 
-void KeyValueCache::keep(Tensor const& sequences) {
+void KeyValueCache::keep(std::span<std::int64_t const> sequences) {
   for (Layer& layer : layers) {
     layer.key.keep(sequences);
     layer.value.keep(sequences);
-    if (layer.memory) layer.memory = Projected{chosen(layer.memory->key, sequences), chosen(layer.memory->value, sequences)};
   }
+}
+
+void KeyValueCache::keep_memory(std::span<std::int64_t const> sequences) {
+  std::vector<std::int64_t> const kept(sequences.begin(), sequences.end());
+  for (Layer& layer : layers)
+    if (layer.memory) layer.memory = Projected{chosen(layer.memory->key, kept), chosen(layer.memory->value, kept)};
+}
+
+std::uint64_t Pass::sequence(std::int64_t row) const {
+  auto const place = static_cast<std::size_t>(row);
+  if (sequences.empty()) return place;
+  if (place >= sequences.size())
+    throw Error(fmt::format("pass: there are numbers of {} sequences, but none of row {}", sequences.size(), row));
+  return sequences[place];
 }
 
 }  // namespace heed

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <functional>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -12,8 +13,8 @@
 
 namespace heed {
 
-/// Rows of some sequences that are kept while these are read, in an array with room for more: reading T tokens one by one copies few rows
-/// of one sequence twice, not all of them T times.
+/// Rows of some sequences that are kept while these are read; of one sequence in an array with room for more: reading T tokens one by one
+/// copies few rows twice, not all of them T times.
 class GrowingRows {
  public:
   GrowingRows() = default;
@@ -24,12 +25,13 @@ class GrowingRows {
   /// the kept array. What was returned before stays as it was. Throws Error for another number of sequences, another width or dtype, or
   /// rows with gradients.
   Tensor append(Tensor const& fresh);
-  /// Goes on with the sequences of these numbers, int64 [R].
-  void keep(Tensor const& sequences);
+  /// Goes on with the sequences of these numbers, in this order; they are copied when something is appended.
+  void keep(std::span<std::int64_t const> sequences);
 
  private:
   Tensor room_;  // [B, capacity, width]
   std::int64_t count_ = 0;
+  std::vector<std::int64_t> going_;  // those of its sequences that go on
 };
 
 /// A memory's keys and values, [B, m, H·d] and [B, m, H·d_v], as attention looks at them.
@@ -47,8 +49,9 @@ struct KeyValueCache {
   std::vector<Layer> layers;
   std::int64_t past = 0;  ///< tokens read: the position of the next one
 
-  /// Goes on with the sequences of these numbers, int64 [R].
-  void keep(Tensor const& sequences);
+  /// Goes on with the sequences of these numbers, in this order; keep_memory(): with what these look at.
+  void keep(std::span<std::int64_t const> sequences);
+  void keep_memory(std::span<std::int64_t const> sequences);
 };
 
 /// What an attention layer computes on its way.
@@ -77,7 +80,12 @@ struct Pass {
   Choices* choices = nullptr;     ///< told what hard attention chooses
   std::int64_t step = 0;          ///< updates made before
   bool recompute = false;         ///< keep only what enters each block, and run it again for its gradient (Chen et al. 2016)
+  /// A number for each sequence, which with `choosing` says what hard attention chooses there, wherever in a batch it stands; none: its
+  /// place.
+  std::vector<std::uint64_t> sequences = {};
 
+  /// The number of a batch's row. Throws Error if there are numbers, but none for it.
+  std::uint64_t sequence(std::int64_t row) const;
   /// Dropout while training, keyed by the place that asks ("blocks.0.attention.weights"); x itself otherwise.
   Tensor dropout(Tensor const& x, double rate, std::string const& place) const {
     return drops(rate) ? heed::dropout(x, rate, noise->child(place)) : x;

@@ -186,7 +186,30 @@ static Registered const max_check{{"max", "max x", reduction_samples(max, 50), r
 Tensor min(Tensor const& x, Axes const& axes, bool keep) { return negate(max(negate(x), axes, keep)); }
 static Registered const min_check{{"min", "min x", reduction_samples(min, 50)}};
 
+namespace {
+
+/// logsumexp() of contiguous rows, without a node.
+Tensor logsumexp_of_rows(Plan const& p) {
+  return reduce(
+      p, 0,
+      [](auto const* x, std::int64_t n) {
+        using T = std::remove_cvref_t<decltype(*x)>;
+        T const most = std::numeric_limits<T>::max(), largest = kernels::max_row(x, n);
+        T const m = largest > most ? most : largest < -most ? -most : largest;  // NaN stays
+        kernels::Lanes<T> const shift(m);
+        return m + std::log(kernels::sum_row<T>(
+                       n, [&](auto v) { return kernels::exponential(v - shift); }, x));
+      },
+      [](auto&, auto) {});
+}
+
+}  // namespace
+
 Tensor logsumexp(Tensor const& x, Axes const& axes, bool keep) {
+  if (!recording() || !x.requires_grad()) {
+    Plan const p = plan("logsumexp", x, axes, keep);
+    if (p.inner == 1 && p.extent > 0) return logsumexp_of_rows(p);
+  }
   // The shift is a constant; clamped, so that a row of −∞ gives −∞ and not ∞ − ∞.
   double const largest = x.dtype() == DType::float32 ? std::numeric_limits<float>::max() : std::numeric_limits<double>::max();
   Tensor const m = clamp(max(x.detach(), axes, true), -largest, largest);

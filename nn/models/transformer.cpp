@@ -134,7 +134,16 @@ Tensor Transformer::read(Tensor const& tokens, Tensor const& lengths, Memory mem
 /// Rows that are decoded together: the source is encoded once, each layer's keys and values are kept.
 class Transformer::Step : public Decoding {
  public:
-  Step(Transformer const& model, Batch const& given) : model_(model), memory_(model.encode(given, {})) { restart(); }
+  Step(Transformer const& model, Batch const& given, Pass const& pass) : model_(model) {
+    pass_.choosing = pass.choosing;
+    pass_.sequences = pass.sequences;
+    memory_ = model.encode(given, pass_);
+    for (std::int64_t row = 0; row < memory_.x.size(0); ++row) origins_.push_back(row);
+    for (std::int64_t row = std::ssize(pass_.sequences); row < memory_.x.size(0); ++row) pass_.sequences.push_back(pass.sequence(row));
+    restart();
+    pass_.cache = &cache_;
+    pass_.rounded = &weights_;
+  }
 
   void restart() override {
     cache_ = {};
@@ -143,37 +152,42 @@ class Transformer::Step : public Decoding {
 
   Tensor scores(Tensor const& tokens) override {
     NoGrad const quiet;
-    Pass pass;
-    pass.cache = &cache_;
-    pass.rounded = &weights_;
-    Tensor const x = model_.read(tokens.rank() == 2 ? tokens : tokens.viewed({tokens.size(0), 1}), {}, memory_, pass);
+    Tensor const x = model_.read(tokens.rank() == 2 ? tokens : tokens.viewed({tokens.size(0), 1}), {}, memory_, pass_);
     return linear(last_place(x), model_.head_, {}, {}, &weights_);
   }
 
   void keep(std::span<std::int64_t const> rows) override {
     NoGrad const quiet;
-    auto const count = static_cast<std::int64_t>(rows.size());
-    Tensor const chosen = Tensor::of(std::vector<std::int64_t>(rows.begin(), rows.end()), {count});
-    cache_.keep(chosen);
-    std::int64_t const places = memory_.x.size(1), width = memory_.x.size(2);
-    memory_.x = embedding(memory_.x.viewed({memory_.x.size(0), places * width}), chosen).viewed({count, places, width});
+    cache_.keep(rows);
+    auto const chosen = [&](auto const& of_each) {
+      std::vector<std::remove_cvref_t<decltype(of_each[0])>> result;
+      for (std::int64_t const row : rows) result.push_back(of_each[static_cast<std::size_t>(row)]);
+      return result;
+    };
+    auto const before = std::exchange(origins_, chosen(origins_));
+    if (origins_ == before) return;  // each looks at what stood there before
+    pass_.sequences = chosen(pass_.sequences);
+    cache_.keep_memory(rows);
+    Shape const shape{std::ssize(rows), memory_.x.size(1), memory_.x.size(2)};
+    Tensor const numbers = Tensor::of(std::vector<std::int64_t>(rows.begin(), rows.end()), {std::ssize(rows)});
+    memory_.x = embedding(memory_.x.viewed({memory_.x.size(0), shape[1] * shape[2]}), numbers).viewed(shape);
     Tensor& lengths = memory_.visibility.lengths;
-    if (!lengths.defined()) return;
-    std::vector<std::int64_t> of_chosen;
-    for (std::int64_t const row : rows) of_chosen.push_back(lengths.data<std::int64_t>()[static_cast<std::size_t>(row)]);
-    lengths = Tensor::of(of_chosen, {count});
+    if (lengths.defined()) lengths = Tensor::of(chosen(lengths.data<std::int64_t>()), {std::ssize(rows)});
   }
 
  private:
   Transformer const& model_;
+  Pass pass_;
   Memory memory_;
+  std::vector<std::int64_t> origins_;  // the given row that each row goes on from
   KeyValueCache cache_;
   RoundedWeights weights_;
 };
 
-std::unique_ptr<Decoding> Transformer::decode(Batch const& given) const {
+std::unique_ptr<Decoding> Transformer::decode(Batch const& given, Pass const& pass) const {
   NoGrad const quiet;
-  return given.has("source") ? std::make_unique<Step>(*this, given) : nullptr;
+  if (!given.has("source")) return nullptr;
+  return std::make_unique<Step>(*this, given, pass);
 }
 
 EstimatorSettings const* Transformer::estimator() const {

@@ -43,7 +43,7 @@ class Transformer : public Model {
   double peak_bytes(PassShape const& shape) const override;
   double flops_per_token() const override;
 
-  std::unique_ptr<Decoding> decode(Batch const& given) const override;
+  std::unique_ptr<Decoding> decode(Batch const& given, Pass const& pass) const override;
 
  private:
   class Step;

@@ -40,7 +40,13 @@ Tensor TransformerStack::read(Tensor const& tokens, Tensor const& lengths, Pass 
 /// Texts that are continued together.
 class TransformerStack::Step : public Decoding {
  public:
-  explicit Step(TransformerStack const& model) : model_(model) { restart(); }
+  Step(TransformerStack const& model, Pass const& pass) : model_(model) {
+    pass_.choosing = pass.choosing;
+    pass_.sequences = pass.sequences;
+    pass_.cache = &cache_;
+    pass_.rounded = &weights_;
+    restart();
+  }
 
   void restart() override {
     cache_ = {};
@@ -49,27 +55,30 @@ class TransformerStack::Step : public Decoding {
 
   Tensor scores(Tensor const& tokens) override {
     NoGrad const quiet;
-    Pass pass;
-    pass.cache = &cache_;
-    pass.rounded = &weights_;
-    Tensor const x = model_.read(tokens.rank() == 2 ? tokens : tokens.viewed({tokens.size(0), 1}), {}, pass);
+    if (pass_.sequences.empty())
+      for (std::int64_t row = 0; row < tokens.size(0); ++row) pass_.sequences.push_back(static_cast<std::uint64_t>(row));
+    Tensor const x = model_.read(tokens.rank() == 2 ? tokens : tokens.viewed({tokens.size(0), 1}), {}, pass_);
     return linear(last_place(x), model_.head_, {}, {}, &weights_);
   }
 
   void keep(std::span<std::int64_t const> rows) override {
     NoGrad const quiet;
-    cache_.keep(Tensor::of(std::vector<std::int64_t>(rows.begin(), rows.end()), {static_cast<std::int64_t>(rows.size())}));
+    cache_.keep(rows);
+    std::vector<std::uint64_t> kept;
+    for (std::int64_t const row : rows) kept.push_back(pass_.sequence(row));
+    pass_.sequences = std::move(kept);
   }
 
  private:
   TransformerStack const& model_;
+  Pass pass_;
   KeyValueCache cache_;
   RoundedWeights weights_;
 };
 
-std::unique_ptr<Decoding> TransformerStack::decode(Batch const& given) const {
+std::unique_ptr<Decoding> TransformerStack::decode(Batch const& given, Pass const& pass) const {
   if (sees_ != Sees::past || !given.parts().empty()) return nullptr;
-  return std::make_unique<Step>(*this);
+  return std::make_unique<Step>(*this, pass);
 }
 
 double TransformerStack::peak_bytes(PassShape const& shape) const {

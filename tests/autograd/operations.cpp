@@ -403,6 +403,23 @@ TEST_SUITE("operations") {
     }
   }
 
+  TEST_CASE("logsumexp is the same with and without a gradient") {
+    double const infinite = std::numeric_limits<double>::infinity();
+    for (DType const dtype : {DType::float32, DType::float64}) {
+      Tensor x = concatenate({Tensor::normal({3, 37}, Stream(1, "x"), DType::float64), Tensor::full({1, 37}, -infinite, DType::float64),
+                              Tensor::full({1, 37}, infinite, DType::float64)},
+                             0)
+                     .to(dtype);
+      Tensor const plain = logsumexp(x, {-1});
+      CHECK(plain.at(3) == -infinite);
+      CHECK(plain.at(4) == infinite);
+      x.set_requires_grad();
+      Tensor const recorded = logsumexp(x, {-1});
+      for (std::int64_t row = 0; row < 3; ++row)
+        CHECK(plain.at(row) == doctest::Approx(recorded.at(row)).epsilon(dtype == DType::float32 ? 1e-6 : 1e-14));
+    }
+  }
+
   TEST_CASE("a saturated softmax has finite derivatives") {
     for (DType const dtype : {DType::float32, DType::float64}) {
       Tensor x = Tensor::of({1e4, -1e4, 0, -1e4, -1e4, 1e4, 1e4, 0}, {2, 4}, dtype);

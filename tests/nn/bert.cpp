@@ -157,7 +157,7 @@ TEST_SUITE("bert") {
   TEST_CASE("it does not generate text") {
     Parameters parameters(3, DType::float64);
     Bert const bert(parameters, small(), vocabulary);
-    CHECK(!bert.decode({}));
+    CHECK(!bert.decode({}, {}));
     CHECK_THROWS_AS(Decoder{bert}, Error);
     CHECK(model_kind("bert").reads[1].view == "masked_tokens");
     CHECK(model_kind("gpt").reads[1].view == "next_token");

@@ -17,27 +17,36 @@ namespace heed {
 
 namespace {
 
-/// For each row of weights [B, H, n, m] a uniform draw, keyed by sequence and head, and by the query's position.
+/// For each row of weights [B, H, n, m] the stream that it draws from, of its sequence and head, and which draw, by the query's position.
+struct Draws {
+  Pass const& pass;
+  Stream stream;
+  std::int64_t offset;
+};
 template <class F>
-void for_each_row(Tensor const& weights, Stream const& stream, std::int64_t offset, F const& f) {
-  std::int64_t const queries = weights.size(2);
+void for_each_row(Tensor const& weights, Draws const& draws, F const& f) {
+  std::int64_t const heads = weights.size(1), queries = weights.size(2);
   double const cost = 4 * static_cast<double>(weights.size(3));
   parallel_for(weights.size(0) * weights.size(1) * queries, cost, [&](std::int64_t begin, std::int64_t end) {
-    for (std::int64_t row = begin; row < end; ++row)
-      f(row, stream.child(static_cast<std::uint64_t>(row / queries)), static_cast<std::uint64_t>(offset + row % queries));
+    for (std::int64_t row = begin; row < end; ++row) {
+      std::int64_t const head = row / queries;
+      std::uint64_t const number =
+          draws.pass.sequence(head / heads) * static_cast<std::uint64_t>(heads) + static_cast<std::uint64_t>(head % heads);
+      f(row, draws.stream.child(number), static_cast<std::uint64_t>(draws.offset + row % queries));
+    }
   });
 }
 
 Shape without_last(Tensor const& x) { return Shape(std::span(x.shape().begin(), x.rank() - 1)); }
 
 /// J ~ a_i by inversion: the first key where the running sum passes u · Σ_j a_ij; 0 where there is none to choose. int64 [B, H, n].
-Tensor draw(Tensor const& weights, Stream const& stream, std::int64_t offset) {
+Tensor draw(Tensor const& weights, Draws const& draws) {
   Tensor chosen(without_last(weights), DType::int64);
   auto const out = chosen.mutable_data<std::int64_t>();
   std::int64_t const keys = weights.size(-1);
   Tensor const reals = weights.detach().to(DType::float64);
   double const* const a = reals.data<double>().data();
-  for_each_row(weights, stream, offset, [&](std::int64_t row, Stream const& of_head, std::uint64_t position) {
+  for_each_row(weights, draws, [&](std::int64_t row, Stream const& of_head, std::uint64_t position) {
     double const* const w = a + row * keys;
     double total = 0;
     for (std::int64_t j = 0; j < keys; ++j) total += w[j];
@@ -54,11 +63,11 @@ Tensor draw(Tensor const& weights, Stream const& stream, std::int64_t offset) {
 }
 
 /// −log(−log u), [B, H, n, m].
-Tensor gumbel_noise(Tensor const& weights, Stream const& stream, std::int64_t offset) {
+Tensor gumbel_noise(Tensor const& weights, Draws const& draws) {
   Tensor noise(weights.shape(), DType::float64);
   double* const out = noise.mutable_data<double>().data();
   std::int64_t const keys = weights.size(-1);
-  for_each_row(weights, stream, offset, [&](std::int64_t row, Stream const& of_head, std::uint64_t position) {
+  for_each_row(weights, draws, [&](std::int64_t row, Stream const& of_head, std::uint64_t position) {
     Stream const of_query = of_head.child(position);
     for (std::int64_t j = 0; j < keys; ++j) {
       double const u = of_query.uniform(static_cast<std::uint64_t>(j));
@@ -115,11 +124,11 @@ struct Hard : Read {
     Choices* const choices = pass.choices;
     if (choices != nullptr && choices->mode == Choices::Mode::expectation) return weights;
     bool const given = choices != nullptr && choices->mode == Choices::Mode::given;
-    if (!given && !pass.noise) return evaluated(weights, visibility, pass.choosing.child(place));
-    if (!given && settings.estimator == "gumbel")
-      return gumbel(weights, pass.noise->child(place), visibility.offset, settings.temperature_at(pass.step));
+    Draws const draws{pass, (pass.noise ? *pass.noise : pass.choosing).child(place), visibility.offset};
+    if (!given && !pass.noise) return evaluated(weights, draws);
+    if (!given && settings.estimator == "gumbel") return gumbel(weights, draws, settings.temperature_at(pass.step));
 
-    Tensor const chosen = given ? next_digits(weights, visibility, *choices) : draw(weights, pass.noise->child(place), visibility.offset);
+    Tensor const chosen = given ? next_digits(weights, visibility, *choices) : draw(weights, draws);
     Tensor const read = at_choice(chosen, weights);
     if (!given && settings.estimator == "straight_through") return read + (weights - stop_gradient(weights));
     if (choices != nullptr) {
@@ -129,14 +138,14 @@ struct Hard : Read {
     return read;
   }
 
-  Tensor evaluated(Tensor const& weights, Visibility const& visibility, Stream const& stream) const {
+  Tensor evaluated(Tensor const& weights, Draws const& draws) const {
     if (settings.evaluate == "expectation") return weights;
-    return at_choice(settings.evaluate == "argmax" ? argmax(weights, -1) : draw(weights, stream, visibility.offset), weights);
+    return at_choice(settings.evaluate == "argmax" ? argmax(weights, -1) : draw(weights, draws), weights);
   }
 
-  static Tensor gumbel(Tensor const& weights, Stream const& stream, std::int64_t offset, double temperature) {
+  static Tensor gumbel(Tensor const& weights, Draws const& draws, double temperature) {
     Tensor const possible = greater(weights.detach(), Tensor::scalar(0, weights.dtype()));
-    Tensor const logits = log(masked_fill(weights, 1 - possible, 1)) + gumbel_noise(weights, stream, offset);
+    Tensor const logits = log(masked_fill(weights, 1 - possible, 1)) + gumbel_noise(weights, draws);
     Tensor const soft = masked_softmax(scale(logits, 1 / temperature), possible);
     return at_choice(argmax(soft, -1), weights) + (soft - stop_gradient(soft));
   }
