@@ -31,7 +31,10 @@ class Unmeasured(Exception):
 def kernels():
     """The kernels that heed has from OpenBLAS. By itself OpenBLAS chooses poor ones for a processor younger than itself; PyTorch is to have these."""
     row = rows([HEED, "bench", "gpt", "forward", "--size", "tiny", "--threads", 1, "--seconds", 0.01, "--json"])[0]
-    return re.search(r"(\w+)(?: MAX_THREADS=\d+)?$", row["library"]).group(1)
+    found = re.search(r"(\w+)(?: MAX_THREADS=\d+)?, factors in", row["library"])
+    if found is None:
+        sys.exit(f"compare.py: which kernels are those of '{row['library']}'?")
+    return found.group(1)
 
 
 def pinned(threads):
