@@ -17,7 +17,8 @@ struct Topic {
   std::string name;
   void (*run)(BenchOptions const&, std::ostream&);
 };
-std::vector<Topic> const topics{{"gpt", bench_gpt}, {"attention", bench_attention}, {"ops", bench_ops}, {"scaling", bench_scaling}};
+std::vector<Topic> const topics{
+    {"gpt", bench_gpt}, {"training", bench_training}, {"attention", bench_attention}, {"ops", bench_ops}, {"scaling", bench_scaling}};
 
 }  // namespace
 

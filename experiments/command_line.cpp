@@ -222,13 +222,14 @@ void add_commands(CLI::App& app, CommandLine& line) {
   bench.add_option("TOPIC", line.bench.what, fmt::format("{} (default: all)", fmt::join(bench_topics(), ", ")))->type_name("");
   bench
       .add_option("NAME", line.bench.names,
-                  "only these. attention: a score, align, read or position; gpt: train, forward, sample; ops, scaling: names of lines")
+                  "only these. attention: a score, align, read or position; gpt: train, forward, sample; ops, scaling: names of lines; "
+                  "training: CONFIG [key.path=value …], which it needs")
       ->type_name("");
   add_text(bench, "--size", "SIZE", "gpt: tiny, nano, small, gpt2 (default: the first three); attention: BxHxTxD (default: 12x4x256x64)",
            [&](std::string const& size) { line.bench.size = size; });
   bench.add_option("--precision", line.bench.precision, "of the factors of matrix products: float32 (default), bfloat16")
       ->type_name("TYPE");
-  bench.add_flag("--recompute", line.bench.recompute, "gpt: run each block again for its gradient");
+  bench.add_flag("--recompute", line.bench.recompute, "gpt, training: run each block again for its gradient");
   bench.add_flag("--causal", line.bench.causal, "attention: a query sees the keys up to its own place");
   add_number<double>(bench, "--seconds", line.bench.seconds, 0, 3600, "to repeat each measurement for (default: 0.5)");
   bench.add_flag("--json", line.bench.json, "one JSON object a line");
@@ -236,6 +237,7 @@ void add_commands(CLI::App& app, CommandLine& line) {
       "examples:\n"
       "  heed bench gpt --size nano --threads 1\n"
       "  heed bench gpt train --size small --threads 2 --precision bfloat16 --json\n"
+      "  heed bench training configs/systems/reverse.yaml model.width=256\n"
       "  heed bench ops matmul gelu --threads 1\n"
       "  heed bench scaling tokens\n"
       "  heed bench attention --threads 1\n"
@@ -350,7 +352,7 @@ CommandLine parse_command_line(std::vector<std::string> arguments) {
   line.command = command->get_name();
   if (line.command == "sample") find_run(line.sample);
   line.run.threads = line.threads;
-  line.sample.places = line.inspect.places = line.report.places = line.run.places;
+  line.sample.places = line.inspect.places = line.bench.places = line.report.places = line.run.places;
   line.inspect.quiet = line.report.quiet = line.run.quiet;
   return line;
 }

@@ -16,6 +16,7 @@ import time
 HERE = pathlib.Path(__file__).resolve().parent
 HEED = pathlib.Path(os.environ.get("HEED", HERE.parent.parent / "build" / "release" / "heed"))
 PYTORCH = HERE / "pytorch_gpt.py"
+TRANSFORMER = HERE / "pytorch_transformer.py"
 TRIAL = HERE / "pytorch_trial.py"
 ABLATION = HERE.parent.parent / "configs" / "ablations" / "grammar.yaml"
 OPENBLAS = pathlib.Path(f"/usr/lib/{platform.machine()}-linux-gnu/openblas-openmp")
@@ -31,7 +32,10 @@ class Unmeasured(Exception):
 def kernels():
     """The kernels that heed has from OpenBLAS. By itself OpenBLAS chooses poor ones for a processor younger than itself; PyTorch is to have these."""
     row = rows([HEED, "bench", "gpt", "forward", "--size", "tiny", "--threads", 1, "--seconds", 0.01, "--json"])[0]
-    return re.search(r"(\w+)(?: MAX_THREADS=\d+)?$", row["library"]).group(1)
+    found = re.search(r"(\w+)(?: MAX_THREADS=\d+)?, factors in", row["library"])
+    if found is None:
+        sys.exit(f"compare.py: which kernels are those of '{row['library']}'?")
+    return found.group(1)
 
 
 def pinned(threads):
@@ -118,6 +122,35 @@ def train(sizes, threads, rounds):
                   f"| {number(rounded)} | {number(autocast)} | {ratio(rounded, theirs)}, {ratio(rounded, autocast)} "
                   f"| {number(seen.of('heed MB'), '{:.0f}')} | {number(seen.of('PyTorch MB'), '{:.0f}')} |", flush=True)
     print("\nRatios: PyTorch's time over heed's; of bfloat16: PyTorch's float32 and its autocast over heed's bfloat16.\n")
+
+
+def transformer(threads, rounds):
+    print("## A training step of an encoder–decoder (ms): 3 + 3 layers, width 256, 128 pairs of sentences of Multi30k\n")
+    print("| threads | heed | PyTorch | ratio | of peak | heed MB | PyTorch MB |\n| --- | --- | --- | --- | --- | --- | --- |")
+    with tempfile.TemporaryDirectory() as folder:
+        try:
+            prepared = rows([sys.executable, TRANSFORMER, "prepare", folder])[0]
+        except Unmeasured as reason:
+            print(f"left out: transformer ($HEED_DATA wants multi30k): {reason}", file=sys.stderr)
+            prepared = None
+        for count in threads if prepared else []:
+            seen = Rounds()
+            training = [HEED, "bench", "training", f"{folder}/transformer.yaml", "--threads", count, "--seconds", 3, "--json"]
+            theirs = [sys.executable, TRANSFORMER, "train", folder, "--threads", count]
+            for _ in range(rounds):
+                a = seen.measure("heed", lambda: rows(training)[0])
+                b = seen.measure("PyTorch", lambda: rows(theirs, env=pinned(count))[0])
+                if a:
+                    seen.add("share", a["share_of_peak"])
+                    seen.add("heed MB", a["peak_mb"])
+                if b:
+                    seen.add("PyTorch MB", b["peak_mb"] * 1.048576)
+            ours, other = seen.of("heed"), seen.of("PyTorch") if count == 1 else seen.best("PyTorch")
+            print(f"| {count} | {number(ours)} | {number(other)} | {ratio(ours, other)} | {number(seen.of('share'), '{:.0%}')} "
+                  f"| {number(seen.of('heed MB'), '{:.0f}')} | {number(seen.of('PyTorch MB'), '{:.0f}')} |", flush=True)
+    if prepared:
+        print(f"\n{prepared['context']} tokens a side, {prepared['padding']:.0%} of them padding; vocabulary {prepared['vocabulary']}.")
+    print()
 
 
 def sample(sizes, threads, rounds):
@@ -214,7 +247,7 @@ def machine():
 
 
 def main():
-    topics = ["train", "sample", "attention", "trials", "llmc"]
+    topics = ["train", "transformer", "sample", "attention", "trials", "llmc"]
     parser = argparse.ArgumentParser(prog="compare.sh")
     parser.add_argument("--sizes", nargs="+", default=["tiny", "nano", "small"])
     parser.add_argument("--threads", nargs="+", type=int, default=[1, 2])
@@ -228,6 +261,8 @@ def main():
     print(f"{machine()}, {os.cpu_count()} cores, OpenBLAS's kernels for {kernels()}{held}, {datetime.date.today()}\n")
     if "train" in chosen.only:
         train(chosen.sizes, chosen.threads, chosen.rounds)
+    if "transformer" in chosen.only:
+        transformer(chosen.threads, chosen.rounds)
     if "sample" in chosen.only:
         sample(chosen.sizes, chosen.threads, chosen.rounds)
     if "attention" in chosen.only:

@@ -6,11 +6,14 @@
 #include <doctest/doctest.h>
 #include <nlohmann/json.hpp>
 
+#include "autograd/error.hpp"
+#include "autograd/products.hpp"
 #include "autograd/tensor.hpp"
 #include "experiments/bench/measure.hpp"
 #include "experiments/config.hpp"
 #include "nn/attention/steps.hpp"
 #include "nn/position.hpp"
+#include "tests/folder.hpp"
 
 TEST_SUITE("bench") {
   using namespace heed;
@@ -143,6 +146,37 @@ TEST_SUITE("bench") {
     options.names = {};
     options.precision = "float16";
     CHECK_THROWS_WITH_AS(page(options), doctest::Contains("there is no 'float16'"), ConfigError);
+  }
+
+  TEST_CASE("training: a step of what a file describes, with what replaces its keys") {
+    test::Folder const folder;
+    test::put(folder / "copy.yaml",
+              "name: little\ndata: {kind: pairs, task: {kind: copy, length: 4}}\n"
+              "model: {kind: transformer, layers: 1, heads: 2, width: 8, context: 16}\ntrain: {steps: 1, batch: 4}\n");
+    BenchOptions options;
+    options.what = "training";
+    options.seconds = 0;
+    CHECK_THROWS_WITH_AS(page(options), doctest::Contains("bench training: which one? A YAML file is missing"), ConfigError);
+    options.names = {(folder / "copy.yaml").string(), "train.batch=6"};
+    auto const all = rows(options);
+    REQUIRE(all.size() == 1);
+    CAPTURE(all[0].dump());
+    CHECK(all[0].at("what") == "train");
+    CHECK(all[0].at("size") == "little");
+    CHECK(all[0].at("precision") == "float32");
+    CHECK(all[0].at("tokens_per_second").get<double>() == doctest::Approx(1e3 * 6 * 16 / all[0].at("median_ms").get<double>()));
+    CHECK(all[0].at("gflop") > 0);
+    options.precision = "bfloat16";
+    options.recompute = true;
+    auto const other = rows(options);
+    CHECK(other.at(0).at("precision") == "bfloat16");
+    CHECK(other.at(0).at("recompute") == true);
+    CHECK(other.at(0).at("gflop") > all[0].at("gflop"));
+    CHECK(!products().bfloat16);
+    options.names = {(folder / "copy.yaml").string(), "train.bach=6"};
+    CHECK_THROWS_WITH_AS(page(options), doctest::Contains("did you mean 'batch'?"), ConfigError);
+    options.names = {(folder / "none.yaml").string()};
+    CHECK_THROWS_AS(page(options), Error);
   }
 
   TEST_CASE("ops: products tell their share of the peak, the rest their time an element") {

@@ -1,0 +1,26 @@
+#pragma once
+
+#include <functional>
+#include <ostream>
+#include <string>
+
+#include "experiments/bench.hpp"
+
+namespace heed {
+
+/// What a model does, and of how many tokens.
+struct ModelWork {
+  std::string what, size;
+  double tokens;
+  std::function<void()> run;
+  bool recompute = false;
+};
+
+/// What stands above rows of models; nothing where they are JSON.
+void write_model_heading(std::string const& title, BenchOptions const& options, std::ostream& out);
+
+/// Repeats the work and writes a row: milliseconds, tokens a second, operations of products and their share of the machine's peak, memory
+/// (resident: since reset_resident_peak()).
+void measure_model(ModelWork const& work, BenchOptions const& options, std::ostream& out);
+
+}  // namespace heed

@@ -1,0 +1,37 @@
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "experiments/bench.hpp"
+#include "experiments/bench/measure.hpp"
+#include "experiments/bench/model_row.hpp"
+#include "experiments/train.hpp"
+
+namespace heed {
+
+void bench_training(BenchOptions const& options, std::ostream& out) {
+  if (options.names.empty()) {
+    if (options.what.empty()) return;  // of all topics, the one that needs a file
+    throw ConfigError(Place{std::make_shared<std::string>("bench training")},
+                      "which one? A YAML file is missing: heed bench training CONFIG [key.path=value …]");
+  }
+  std::vector<std::string> overrides(options.names.begin() + 1, options.names.end());
+  if (options.precision == "bfloat16") overrides.emplace_back("train.precision=bfloat16");
+  if (options.recompute) overrides.emplace_back("train.recompute=true");
+  auto const experiment = load_experiment(options.names.front(), overrides, options.places);
+  reset_resident_peak();
+  Trainer trainer(experiment, true);
+  auto const step = [&trainer] {
+    Row row;
+    trainer.train_step(row);
+  };
+  write_model_heading("a training step of " + options.names.front(), options, out);
+  measure_model({.what = "train",
+                 .size = experiment.settings.name,
+                 .tokens = static_cast<double>(trainer.tokens_per_step()),
+                 .run = step,
+                 .recompute = experiment.settings.train.recompute},
+                options, out);
+}
+
+}  // namespace heed
