@@ -42,10 +42,18 @@ void count(Counts& counts, std::vector<std::string> const& lines) {
   }
 }
 
+/// Throws Error if no word stands so often.
 Tokenizer tokenizer_of(Counts const& counts, std::int64_t least) {
   std::vector<std::string> words;
-  for (auto const& [word, times] : counts)
-    if (times >= least && !Tokenizer::is_mark(word)) words.push_back(word);
+  std::int64_t most = 0;
+  for (auto const& [word, times] : counts) {
+    if (Tokenizer::is_mark(word)) continue;
+    most = std::max(most, times);
+    if (times >= least) words.push_back(word);
+  }
+  if (words.empty())
+    throw Error(fmt::format("data.least_count: no word stands {} times or more in the training text; the most frequent one stands {} times",
+                            least, most));
   return Tokenizer::words(std::move(words));
 }
 
