@@ -146,7 +146,7 @@ class Session {
         finish(row, step - first);
         return Exit::done;
       }
-      train(row, first);
+      train(row);
     }
   }
 
@@ -163,8 +163,9 @@ class Session {
   /// Of training, with the calls before this one.
   double seconds_so_far() const { return metrics_.before("time.seconds") + seconds_since(began_); }
 
-  void train(Row& row, std::int64_t first) {
+  void train(Row& row) {
     bool const probed = prober_.due(row.step, false), measured = probed || !row.values.empty();
+    std::int64_t const read_before = trainer_.tokens_read();
     Clock::time_point const start = Clock::now();
     reset_memory_peak();  // evaluation and probes may need more
     trainer_.train_step(row);
@@ -174,11 +175,11 @@ class Session {
     double const loss = value_of(row, "loss");
     if (measured || row.step % settings_.train.log.every == 0) {
       row.set("time.seconds", seconds_so_far());
-      row.set("time.tokens_per_second", rate(trainer_.tokens_per_step(), seconds));
+      row.set("time.tokens_per_second", rate(trainer_.tokens_read() - read_before, seconds));
       row.set("memory.peak", memory_);
       record(row);
     }
-    double const mean_rate = rate(trainer_.tokens_per_step() * (trainer_.step() - first), seconds_since(began_));
+    double const mean_rate = rate(trainer_.tokens_read(), seconds_since(began_));
     progress_.update(trainer_.step(), fmt::format("loss {:.4f}  {:.0f} tokens/s", loss, mean_rate));
   }
 
@@ -224,7 +225,7 @@ class Session {
     auto const yardsticks = trainer_.data().yardsticks();
     for (auto const& [name, loss] : yardsticks) summary["yardsticks"][name] = loss;
     summary["time.seconds"] = seconds_so_far();
-    summary["time.tokens_per_second"] = number(rate(trainer_.tokens_per_step() * steps, here));
+    summary["time.tokens_per_second"] = number(rate(trainer_.tokens_read(), here));
     summary["memory.peak"] = static_cast<std::int64_t>(memory_);
     summary["data"] = trainer_.data().describe();
     summary["environment"] = environment();
@@ -283,7 +284,7 @@ Exit train_in(RunFolder const& folder, Trainer& trainer, LoadedExperiment& exper
   }
   folder.claim(experiment.settings);
   if (!quiet) {
-    fmt::print("{}: {} parameters, {} tokens a step{}\n", path.string(), trainer.parameters().elements(), trainer.tokens_per_step(),
+    fmt::print("{}: {} parameters, {}{}\n", path.string(), trainer.parameters().elements(), trainer.tokens_per_step(),
                trainer.step() > 0 ? fmt::format(", going on from step {}", trainer.step()) : "");
     std::fflush(stdout);
   }
@@ -333,7 +334,7 @@ Exit check(RunOptions const& options) {
   Trainer const trainer(experiment, true);
   if (options.quiet) return Exit::done;
   fmt::print("{}", emit(experiment.settings));
-  fmt::print("# {} parameters, vocabulary {}, {} tokens a step\n", trainer.parameters().elements(), trainer.model().vocabulary(),
+  fmt::print("# {} parameters, vocabulary {}, {}\n", trainer.parameters().elements(), trainer.model().vocabulary(),
              trainer.tokens_per_step());
   return Exit::done;
 }

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 
 #include <fmt/format.h>
 
@@ -67,6 +68,14 @@ std::unique_ptr<Dataset> open_for(Experiment const& settings, DataContext const&
   return viewed(open_dataset(settings.data, context), model_kind(settings.model.kind), context.seed);
 }
 
+/// Of "inputs", padding left out.
+std::int64_t tokens_of(Batch const& batch) {
+  Tensor const lengths = batch.get("lengths");
+  if (!lengths.defined()) return batch["inputs"].elements();
+  auto const of_rows = lengths.data<std::int64_t>();
+  return std::accumulate(of_rows.begin(), of_rows.end(), std::int64_t{0});
+}
+
 /// Calls f. What it holds against the settings is told with the place of the key that the message begins with, else of `section`.
 template <class F>
 auto judging(Document const& document, std::string const& section, F f) {
@@ -119,8 +128,15 @@ Trainer::Trainer(LoadedExperiment const& experiment, bool quiet)
     if (chooses->estimator == "enumerate" && settings_.train.recompute)
       throw ConfigError(place_of(experiment.document, "train.recompute"), "train.recompute: the estimator enumerate needs the whole pass");
     if (settings_.train.steps > 0)
-      judging(experiment.document, "model", [&] { estimator_->check(*model_, data_->training(0, 1, model_->context())); });
+      judging(experiment.document, "model", [&] { estimator_->check(*model_, data_->training(0, 1, model_->context()).first(1)); });
   }
+}
+
+std::string Trainer::tokens_per_step() const {
+  Given const given = data_->gives()["inputs"];
+  std::int64_t const longest = given.longest > 0 ? std::min(given.longest, model_->context()) : model_->context();
+  std::int64_t const places = given.places > 0 ? given.places : settings_.train.batch * longest;
+  return fmt::format("{}{} tokens a step", given.longest > 0 ? "at most " : "", settings_.train.accumulate * places);
 }
 
 Pass Trainer::pass_for(std::int64_t micro_batch) const {
@@ -164,6 +180,7 @@ void Trainer::train_step(Row& row) {
   if (average_) average_->update();
   if (estimator_) estimator_->end_step();
   ++step_;
+  for (Batch const& batch : batches) tokens_read_ += tokens_of(batch);
   row.set("loss", loss);
   row.set("grad_norm", norm);
   row.set("lr", lr);

@@ -24,8 +24,10 @@ class Trainer {
   Dataset const& data() const { return *data_; }
   Model const& model() const { return *model_; }
   Parameters const& parameters() const { return parameters_; }
-  /// Tokens read in one update.
-  std::int64_t tokens_per_step() const { return settings_.train.batch * settings_.train.accumulate * model_->context(); }
+  /// Tokens of "inputs" that the updates of this object have read, padding left out.
+  std::int64_t tokens_read() const { return tokens_read_; }
+  /// "768 tokens a step", "at most …" where rows differ in length.
+  std::string tokens_per_step() const;
 
   /// One update; sets `loss`, `grad_norm` and `lr` in the row: those of batch `step()` before the update. Throws TrainingError for
   /// a loss or gradient that is not finite, naming step, operation and layer.
@@ -56,7 +58,7 @@ class Trainer {
   std::optional<AverageWeights> average_;
   std::optional<Estimator> estimator_;  ///< if the model makes random choices
   Stream noise_;
-  std::int64_t step_ = 0;
+  std::int64_t step_ = 0, tokens_read_ = 0;
 };
 
 }  // namespace heed

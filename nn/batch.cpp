@@ -29,6 +29,13 @@ Tensor Batch::get(std::string_view name) const {
   return part != nullptr ? *part : Tensor();
 }
 
+Batch Batch::first(std::int64_t count) const {
+  if (count >= rows()) return *this;
+  Batch some;
+  for (auto const& [name, value] : parts_) some.set(name, value.rows(0, count));
+  return some;
+}
+
 void Batch::set(std::string_view name, Tensor value) {
   auto const found = std::ranges::find(parts_, name, &Part::first);
   if (found == parts_.end()) {

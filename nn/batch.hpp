@@ -37,6 +37,9 @@ class Batch {
   /// Adds a part, or replaces it; an undefined tensor removes it.
   void set(std::string_view name, Tensor value);
 
+  /// The first rows of every part; all, if there are no more.
+  Batch first(std::int64_t rows) const;
+
   std::vector<Part> const& parts() const { return parts_; }
   /// Of every part; 0 if there is none.
   std::int64_t rows() const { return parts_.empty() ? 0 : parts_.front().second.size(0); }

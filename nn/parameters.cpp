@@ -16,6 +16,9 @@ std::vector<Field> InitSettings::fields() {
       {.name = "from", .target = &from, .help = "a checkpoint to start from; empty: draw"},
       {.name = "scheme", .target = &scheme, .help = "how weights are drawn", .words = {"normal", "xavier", "uniform"}},
       {.name = "std", .target = &std, .help = "spread of the weights (not for xavier)", .least = 0},
+      {.name = "small_branches",
+       .target = &small_branches,
+       .help = "of pre-norm, what ends a residual branch starts smaller, by the root of how many there are (Radford et al. 2019)"},
   };
 }
 
@@ -38,13 +41,14 @@ Tensor drawn(Shape const& shape, Initial const& initial, InitSettings const& ini
     case Initial::Kind::weight:
       break;
   }
-  if (init.scheme == "normal") return scaled(Tensor::normal(shape, stream, dtype), init.std * initial.value);
+  double const factor = init.small_branches ? initial.value : 1;
+  if (init.scheme == "normal") return scaled(Tensor::normal(shape, stream, dtype), init.std * factor);
   double spread = init.std;
   if (init.scheme == "xavier") {
     auto const outputs = static_cast<double>(shape.rank() > 0 ? shape[0] : 1);
     spread = std::sqrt(6 / (outputs + static_cast<double>(shape.elements()) / std::max(outputs, 1.0)));
   }
-  spread *= initial.value;
+  spread *= factor;
   return Tensor::uniform(shape, stream, dtype, -spread, spread);
 }
 

@@ -16,6 +16,7 @@ struct InitSettings : Settings {
   std::string from;               ///< a checkpoint; empty: draw
   std::string scheme = "normal";  ///< normal: N(0, std²); xavier: uniform ±√(6/(in + out)) (Glorot & Bengio 2010); uniform: uniform ±std
   double std = 0.02;
+  bool small_branches = true;  ///< whether factors on the spread hold (Initial::weight); false: all weights start by the scheme alone
   std::vector<Field> fields() override;
 };
 

@@ -42,6 +42,7 @@ std::string Signature::text() const {
                      {"classes", part.classes},
                      {"vocabulary", part.vocabulary},
                      {"longest", part.longest},
+                     {"places", part.places},
                      {"added", part.added},
                      {"made_by", part.made_by}});
   return json_text(parts);
@@ -50,7 +51,8 @@ std::string Signature::text() const {
 Signature Signature::parse(std::string_view text, std::string const& what) try {
   std::vector<Given> parts;
   for (auto const& part : parse_json<nlohmann::json>(text, what)) {
-    parts.push_back({part.at("name"), part.at("classes"), part.at("vocabulary"), part.at("longest"), part.at("added"), part.at("made_by")});
+    parts.push_back({part.at("name"), part.at("classes"), part.at("vocabulary"), part.at("longest"), part.at("places"), part.at("added"),
+                     part.at("made_by")});
     if (parts.back().classes < 1 || parts.back().classes > most_classes)
       throw FileError(fmt::format("{}: '{}' has {} classes", what, parts.back().name, parts.back().classes));
   }

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <chrono>
 #include <csignal>
 #include <filesystem>
@@ -83,6 +84,19 @@ class Program {
 /// Runs the program to its end.
 inline Outcome run_heed(std::vector<std::string> const& arguments, std::function<void()> const& prepare = {}) {
   return Program(arguments, prepare).wait();
+}
+
+/// The program refuses, with this code, in one line that holds all the words.
+inline void refuses(std::vector<std::string> const& arguments, int code, std::vector<std::string> const& words,
+                    std::function<void()> const& prepare = {}) {
+  auto const outcome = run_heed(arguments, prepare);
+  INFO(outcome.errors);
+  CHECK(outcome.code == code);
+  CHECK(outcome.errors.starts_with("heed: "));
+  CHECK(std::count(outcome.errors.begin(), outcome.errors.end(), '\n') == 1);
+  CHECK(outcome.errors.ends_with("\n"));
+  CHECK(outcome.errors.size() < 1000);
+  for (auto const& word : words) CHECK_MESSAGE(outcome.errors.find(word) != std::string::npos, "lacks: " << word);
 }
 
 }  // namespace heed::test

@@ -37,6 +37,10 @@ Choice task_choice() {
 std::unique_ptr<Dataset> open_dataset(Choice const& data, DataContext const& context) {
   auto const found = kinds().find(data.kind);
   if (found == kinds().end() || !data.settings) throw Error("data.kind: '" + data.kind + "' is not a kind of data");
+  if (context.held_out != "validation" && context.held_out != "test")
+    throw Error("data: there is no part '" + context.held_out + "' to hold out; there are validation and test");
+  if (context.held_out == "test" && found->second.parts == DataParts::validation)
+    throw Error("data.kind: data of kind " + data.kind + " have no test part, validation alone is held out");
   return found->second.open(*data.settings, context);
 }
 

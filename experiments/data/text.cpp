@@ -15,6 +15,8 @@
 namespace heed {
 namespace {
 
+namespace fs = std::filesystem;
+
 Tokenizer make_tokenizer(std::string const& kind, std::string_view text) {
   return kind == "byte" ? Tokenizer::bytes() : Tokenizer::characters(text);
 }
@@ -29,23 +31,33 @@ auto about_file(std::string const& origin, F f) {
   }
 }
 
-std::unique_ptr<Dataset> open_text(TextSettings const& settings, DataContext const& context) {
-  if (!settings.name) {
-    auto const path = locate(settings.path.value(), context);
-    return std::make_unique<TextDataset>(read_text(path), path.string(), settings.tokenizer, settings.validation, std::nullopt,
-                                         context.seed);
-  }
-  auto const& entry = catalogue_entry(catalogue(), *settings.name);
-  auto const* whole = entry.part("text");
-  auto const path = obtain(*(whole ? whole : entry.part("train")), context);
-  if (whole)
-    return std::make_unique<TextDataset>(read_text(path), path.string(), settings.tokenizer, settings.validation, std::nullopt,
-                                         context.seed);
-  auto const held_out = read_text(obtain(*entry.part("validation"), context));
-  return std::make_unique<TextDataset>(read_text(path), path.string(), settings.tokenizer, settings.validation, held_out, context.seed);
+std::unique_ptr<TextDataset> open_parts(TextSettings const& settings, DataContext const& context, CatalogueEntry const* entry) {
+  auto const opened = [&](fs::path const& path, std::optional<std::string_view> held_out) {
+    return std::make_unique<TextDataset>(read_text(path), path.string(), settings.tokenizer, settings.validation, held_out, context.seed);
+  };
+  if (entry == nullptr) return opened(locate(settings.path.value(), context), std::nullopt);
+  if (auto const* whole = entry->part("text")) return opened(obtain(*whole, context), std::nullopt);
+  auto const train = obtain(*entry->part("train"), context);
+  return opened(train, read_text(obtain(*entry->part("validation"), context)));
 }
 
-bool const registered = register_data("text", "a text file, by characters or bytes", open_text);
+std::unique_ptr<Dataset> open_text(TextSettings const& settings, DataContext const& context) {
+  auto const* const entry = settings.name ? &catalogue_entry(catalogue(), *settings.name) : nullptr;
+  auto const* const test = entry != nullptr ? entry->part("test") : nullptr;
+  if (context.held_out == "test" && test == nullptr) {
+    throw Error(entry == nullptr ? "data.path: a text file has no test part, its end alone is held out; a data set of the catalogue with a "
+                                   "file `test` has one (data.name)"
+                                 : fmt::format("data.name: '{}' has no file `test` in the catalogue", entry->name));
+  }
+  auto data = open_parts(settings, context, entry);
+  if (context.held_out == "test") {
+    auto const path = obtain(*test, context);
+    data->test_on(read_text(path), path.string());
+  }
+  return data;
+}
+
+bool const registered = register_data("text", "a text file, by characters or bytes", open_text, DataParts::validation_and_test);
 
 }  // namespace
 
@@ -84,6 +96,12 @@ TextDataset::TextDataset(std::string_view text, std::string origin, std::string 
     throw FileError(fmt::format("{}: too short: {} tokens for training and {} for validation (each needs 2)", origin_, train_.size(),
                                 held_out_.size()));
   sha256_ = sha256(std::as_bytes(std::span(everything)));
+}
+
+void TextDataset::test_on(std::string_view text, std::string origin) {
+  held_out_ = about_file(origin, [&] { return tokenizer_.encode(text); });
+  if (held_out_.size() < 2) throw FileError(fmt::format("{}: too short to test on: {} tokens (it needs 2)", origin, held_out_.size()));
+  test_ = {{"file", std::move(origin)}, {"sha256", sha256(std::as_bytes(std::span(text)))}};
 }
 
 Batch TextDataset::training(std::int64_t index, std::int64_t batch, std::int64_t context) const {
@@ -151,7 +169,8 @@ nlohmann::json TextDataset::describe() const {
   nlohmann::json result{{"file", origin_},
                         {"sha256", sha256_},
                         {"vocabulary", vocabulary()},
-                        {"tokens", {{"training", train_.size()}, {"validation", held_out_.size()}}}};
+                        {"tokens", {{"training", train_.size()}, {test_.is_null() ? "validation" : "test", held_out_.size()}}}};
+  if (!test_.is_null()) result["test"] = test_;
   auto const& losses = ngram_losses();
   for (std::size_t order = 0; order < losses.size(); ++order) result["ngram"][std::to_string(order + 1)] = losses[order];
   return result;

@@ -8,6 +8,8 @@
 #include <utility>
 #include <vector>
 
+#include <nlohmann/json.hpp>
+
 #include "experiments/data/open.hpp"
 #include "experiments/data/tokenizer.hpp"
 
@@ -31,6 +33,8 @@ class TextDataset : public Dataset {
   /// split off. Throws FileError for text that is not UTF-8 (tokenizer "char") or too short to be split.
   TextDataset(std::string_view text, std::string origin, std::string const& tokenizer, double fraction,
               std::optional<std::string_view> held_out, std::uint64_t seed);
+  /// Validation batches are of this text from now on. Throws FileError that begins with `origin` if it has characters that the others lack.
+  void test_on(std::string_view text, std::string origin);
 
   Signature gives() const override {
     return {{.name = "inputs", .classes = tokenizer_.vocabulary()}, {.name = "next", .classes = tokenizer_.vocabulary()}};
@@ -53,6 +57,7 @@ class TextDataset : public Dataset {
   std::vector<double> const& ngram_losses() const;
 
   std::string origin_;
+  nlohmann::json test_;  ///< what is known of the file that test_on() has read
   Tokenizer tokenizer_;
   std::vector<std::int32_t> train_, held_out_;
   std::string sha256_;

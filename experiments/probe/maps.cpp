@@ -42,8 +42,8 @@ AttentionMaps::AttentionMaps(MapSettings const& settings, Model const& model, Da
 void AttentionMaps::write(std::int64_t step) const {
   NoGrad const no_grad;
   bool const held_out = data_.validation_batches(settings_.examples, model_.context()) > 0;
-  Batch const batch =
-      held_out ? data_.validation(0, settings_.examples, model_.context()) : data_.training(0, settings_.examples, model_.context());
+  std::int64_t const rows = settings_.examples, context = model_.context();
+  Batch const batch = (held_out ? data_.validation(0, rows, context) : data_.training(0, rows, context)).first(rows);
   std::optional<Tokenizer> tokenizer;
   if (auto const json = data_.tokenizer(); !json.empty()) tokenizer = restore_tokenizer(json);
   std::vector<std::string> labels;

@@ -20,7 +20,7 @@ std::vector<Probe const*> Prober::asked(bool of_step) const {
 
 Batch Prober::batch() const {
   bool const held_out = settings_.batch == "validation" && data_.validation_batches(rows_, model_.context()) > 0;
-  return held_out ? data_.validation(0, rows_, model_.context()) : data_.training(0, rows_, model_.context());
+  return (held_out ? data_.validation(0, rows_, model_.context()) : data_.training(0, rows_, model_.context())).first(rows_);
 }
 
 Tensor Prober::loss(Batch const& batch, Observer const* observer) const {

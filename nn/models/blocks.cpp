@@ -29,6 +29,11 @@ std::vector<Field> StackSettings::fields() {
        .help = "on embeddings, attention weights and residual branches",
        .least = 0,
        .greatest = 0.999},
+      {.name = "mlp_width",
+       .target = &mlp_width,
+       .help = "of the perceptron between its two layers; default 4 * width",
+       .least = 1,
+       .greatest = 1 << 20},
       {.name = "key_width",
        .target = &key_width,
        .help = "of a head's queries and keys; default width / heads",
@@ -65,7 +70,7 @@ Block::Block(Scope const& scope, StackSettings const& s, Position const& positio
                               : Cross{Norm(scope.at("norm2"), s.width, s.norm.kind),
                                       MultiHead(scope.at("cross_attention"), *cross, head_shape(s), s.bias, s.dropout, share)}),
       mlp_norm_(scope.at(cross == nullptr ? "norm2" : "norm3"), s.width, s.norm.kind),
-      mlp_(scope.at("mlp"), s.width, 4 * s.width, s.activation, s.bias, share) {}
+      mlp_(scope.at("mlp"), s.width, s.hidden(), s.activation, s.bias, share) {}
 
 Tensor Block::operator()(Tensor x, Visibility const& visibility, Memory const* memory, Pass const& pass, std::size_t layer) const {
   Part const here(path_);
@@ -158,7 +163,7 @@ StackBytes Blocks::bytes(PassShape const& shape) const {
   // Bytes of an array [B, T, elements]; of a norm's or an activation's result, unless it is so large that backward recomputes it.
   auto const bytes = [&](double elements) { return places * elements * element; };
   auto const result = [&](double elements) { return bytes(elements) < static_cast<double>(recompute_bytes()) ? bytes(elements) : 0; };
-  double const width = static_cast<double>(settings_.width), hidden = 4 * width;
+  double const width = static_cast<double>(settings_.width), hidden = static_cast<double>(settings_.hidden());
   double const projected = bytes(static_cast<double>(settings_.heads * (2 * s.key_width + s.value_width)));
   double const most_kept = std::max(attention.kept, cross.kept);
   if (!shape.recorded) {
@@ -187,7 +192,7 @@ double Blocks::flops_per_token() const {
   auto const s = head_shape(settings_);
   double const width = static_cast<double>(settings_.width), context = static_cast<double>(settings_.context);
   double const projections = 2 * width * static_cast<double>(settings_.heads * (2 * s.key_width + 2 * s.value_width));
-  double const feed = 2 * width * 4 * width * (settings_.activation == "swiglu" ? 3 : 2);
+  double const feed = 2 * width * static_cast<double>(settings_.hidden()) * (settings_.activation == "swiglu" ? 3 : 2);
   auto const attend = [&](double seen) {
     return projections + 2 * seen * static_cast<double>(settings_.heads * (s.key_width + s.value_width));
   };

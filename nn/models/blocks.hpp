@@ -24,9 +24,12 @@ struct StackSettings : Settings {
   bool bias = true;
   bool tie = true;
   double dropout = 0;
+  std::optional<std::int64_t> mlp_width;    ///< d_ff; 4 · width unless given
   std::optional<std::int64_t> key_width;    ///< d_k; width / heads unless given
   std::optional<std::int64_t> value_width;  ///< d_v; width / heads unless given
 
+  /// Of the perceptron.
+  std::int64_t hidden() const { return mlp_width.value_or(4 * width); }
   std::vector<Field> fields() override;
   std::optional<std::string> contradiction() override;
 };

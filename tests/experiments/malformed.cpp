@@ -56,16 +56,8 @@ struct Bench {
     return all;
   }
 
-  /// The program refuses, with this code, in one line that holds all the words.
   void refuses(Arguments const& arguments, int code, Words const& words, std::function<void()> const& prepare = {}) const {
-    auto const outcome = test::run_heed(arguments, prepare);
-    INFO(outcome.errors);
-    CHECK(outcome.code == code);
-    CHECK(outcome.errors.starts_with("heed: "));
-    CHECK(std::count(outcome.errors.begin(), outcome.errors.end(), '\n') == 1);
-    CHECK(outcome.errors.ends_with("\n"));
-    CHECK(outcome.errors.size() < 1000);
-    for (auto const& word : words) CHECK_MESSAGE(outcome.errors.find(word) != std::string::npos, "lacks: " << word);
+    test::refuses(arguments, code, words, prepare);
   }
   /// The same for a run of a configuration that makes no folder.
   void refuses_config(std::string const& text, int code, Words const& words, Arguments const& overrides = {}) const {

@@ -141,6 +141,43 @@ TEST_SUITE("memory_estimate") {
     }
   }
 
+  TEST_CASE("an encoder–decoder on texts, by rows and by tokens: within 20 % of the peak") {
+    test::Folder const folder;
+    auto const text = [](int words) {
+      std::string all;
+      for (int line = 0, word = 0; line < 300; ++line) {
+        for (int i = 0; i < words; ++i) all += std::to_string(word++ % 997) + " ";
+        all += "\n";
+      }
+      return all;
+    };
+    for (int const words : {4, 20, 50, 90}) test::put(folder / fmt::format("t.{}", words), text(words));
+    auto const pairs = [&](int from, int to, std::string const& keys, std::string const& model = "",
+                           std::string const& rest = "train: {steps: 2, batch: 16}\n") {
+      return experiment(
+          "kind: transformer, layers: 2, heads: 4, width: 64, context: 128" + model, rest,
+          fmt::format("parallel, train: {0}/t, validation: {0}/t, from: '{1}', to: '{2}'{3}", folder.path().string(), from, to, keys));
+    };
+    for (auto const& [from, to] : {std::pair(50, 20), std::pair(20, 50), std::pair(90, 4), std::pair(4, 90)}) {
+      for (std::string const keys : {"", ", tokens: 1200", ", tokens: 1200, vocabularies: separate"}) {
+        for (std::string const model : {"", ", dropout: 0.1", ", attention: additive", ", tie: false"}) {
+          CAPTURE(from);
+          CAPTURE(to);
+          CAPTURE(keys);
+          CAPTURE(model);
+          check_near(pairs(from, to, keys, model));
+        }
+      }
+      for (std::string const probes :
+           {"attention: [entropy]", "gradients: [scores], batch: training", "curvature: [sharpness], iterations: 1"}) {
+        CAPTURE(probes);
+        check_near(pairs(from, to, ", tokens: 1200", "", "train: {steps: 2, batch: 12}\nprobes: {" + probes + "}\n"));
+      }
+    }
+    check_near(pairs(50, 20, ", tokens: 1200", "", "train: {steps: 2, batch: 16, recompute: true}\n"));
+    check_near(pairs(20, 50, ", tokens: 400", ", attention: hard"));
+  }
+
   TEST_CASE("what does not fit is refused with what it needs") {
     auto const loaded = experiment(gpt("additive"), "train: {steps: 10, batch: 1000000000}\n");
     CHECK_THROWS_WITH_AS(check_memory(loaded, Signature::tokens(100)), doctest::Contains(": the model and a batch need about "),

@@ -12,6 +12,8 @@
 #include "experiments/data/tokenizer.hpp"
 #include "experiments/experiment.hpp"
 #include "experiments/list.hpp"
+#include "experiments/train.hpp"
+#include "nn/decode.hpp"
 #include "tests/folder.hpp"
 #include "tests/nn/choice.hpp"
 
@@ -103,6 +105,10 @@ TEST_SUITE("pairs") {
       CHECK(one->validation_batches(300, 64) == 4);
       CHECK(one->validation(3, 300, 64)["inputs"].size(0) == 100);
       CHECK(one->links(3, 300, 64).size() == 100);
+      auto const last = rows_of(*one, one->validation(3, 300, 64)).back();
+      CHECK(split(*one->reference(999)) == last.target);
+      CHECK(one->reference(999)->size() >= 2 * last.target.size() - 1);
+      CHECK(!one->reference(1000));
       CHECK_THROWS_AS(one->validation(4, 300, 64), Error);
       CHECK(one->gives()["targets"].made_by.empty());
       CHECK(one->describe()["task"] == option.name);
@@ -166,6 +172,42 @@ TEST_SUITE("pairs") {
         }
       }
     }
+  }
+
+  TEST_CASE("copy with a first word: what is certain of a held-out target does not count") {
+    auto const data = pairs("copy", {{"vocabulary", std::int64_t{10}}, {"first", std::int64_t{3}}});
+    for (auto const& row : rows_of(*data, data->training(0, 30, 64))) {
+      CHECK(row.source.front() == "03");
+      CHECK(row.target == row.source);
+    }
+    auto const batch = data->validation(0, 30, 64);
+    auto const inputs = batch["inputs"].to_vector(), targets = batch["targets"].to_vector();
+    CHECK(batch["inputs"].size(1) == 11);
+    CHECK(counted(batch["targets"]) == 30 * 9);
+    for (std::size_t row = 0; row < 30; ++row) {
+      CHECK(targets[row * 11] == -1);
+      CHECK(targets[row * 11 + 10] == -1);
+      CHECK(inputs[row * 11 + 1] == Tokenizer::marks + 2);
+      for (std::size_t i = 1; i < 10; ++i) CHECK(targets[row * 11 + i] == inputs[row * 11 + i + 1]);
+    }
+    CHECK(counted(pairs("copy")->validation(0, 30, 64)["targets"]) == 30 * 11);
+    CHECK(data->reference(4)->starts_with("03 "));
+  }
+
+  TEST_CASE("copy.yaml: fewer of its steps are enough to copy every word") {
+    auto const loaded = load_experiment("configs/systems/copy.yaml", {"train.steps=700"}, {});
+    Trainer trainer(loaded, true);
+    heed::Row row;
+    while (!trainer.finished()) trainer.train_step(row);
+    trainer.evaluate(row);
+    for (auto const& [name, value] : row.values)
+      if (name == "validation.loss") CHECK(value < 0.05);
+    auto const words = trainer.data().encode("01 02 03 04 05 06 07 08 09 10");
+    std::vector<std::int64_t> const target(words->begin() + 1, words->end());  // without <bos>
+    auto source = target;
+    source.push_back(Tokenizer::eos);
+    auto const found = greedy(trainer.model(), {{"source", Tensor::of(source, {1, 11})}}, Tokenizer::bos, Tokenizer::eos, 12);
+    CHECK(found[0].tokens == target);
   }
 
   TEST_CASE("insert and stretch: the order of the source, at a rate that its words tell") {
@@ -257,6 +299,8 @@ TEST_SUITE("pairs") {
     CHECK_THROWS_WITH_AS(open("revers"), doctest::Contains("did you mean 'reverse'?"), ConfigError);
     CHECK_THROWS_WITH_AS(open("{kind: copy, most: 2}"), doctest::Contains("a.yaml:2:40: unknown key 'data.task.most'"), ConfigError);
     CHECK_THROWS_WITH_AS(open("{kind: copy, shortest: 11}"), doctest::Contains("it is more than length"), ConfigError);
+    CHECK_THROWS_WITH_AS(open("{kind: copy, first: 17}"), doctest::Contains("there is no word 17 among 1 to 16"), ConfigError);
+    CHECK_THROWS_WITH_AS(open("{kind: copy, first: 1, length: 1}"), doctest::Contains("nothing to copy"), ConfigError);
     CHECK_THROWS_WITH_AS(open("{kind: digits, length: 10}"), doctest::Contains("data.task.length"), ConfigError);
     for (auto const& option : pair_choice().options) {
       CHECK(list("pairs").find("  " + option.name + " ") != std::string::npos);

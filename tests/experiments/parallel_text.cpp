@@ -10,6 +10,7 @@
 #include "experiments/data/parallel.hpp"
 #include "experiments/experiment.hpp"
 #include "experiments/list.hpp"
+#include "experiments/train.hpp"
 #include "tests/data_folder.hpp"
 #include "tests/folder.hpp"
 
@@ -40,7 +41,8 @@ TEST_SUITE("parallel_text") {
       test::put(folder / "train.de", german);
       test::put(folder / "train.en", english);
     }
-    std::unique_ptr<Dataset> open(std::function<void(ParallelSettings&)> const& change = {}, std::uint64_t seed = 1) const {
+    std::unique_ptr<Dataset> open(std::function<void(ParallelSettings&)> const& change = {}, std::uint64_t seed = 1,
+                                  std::string const& held_out = "validation") const {
       auto settings = std::make_shared<ParallelSettings>();
       settings->train = "train";
       settings->from = "de";
@@ -50,7 +52,7 @@ TEST_SUITE("parallel_text") {
       auto choice = data_choice();
       choice.kind = "parallel";
       choice.settings = settings;
-      return open_dataset(choice, {folder.path(), folder / "data", seed, true});
+      return open_dataset(choice, {folder.path(), folder / "data", seed, true, held_out});
     }
     std::string said(std::function<void(Dataset const&)> const& use = {}) const try {
       auto const data = open();
@@ -207,6 +209,123 @@ TEST_SUITE("parallel_text") {
                          FileError);
   }
 
+  TEST_CASE("validation or test is held out, and its lines are the references") {
+    Files const files("ein hund\nein tier\n", "a dog\nan animal\n");
+    test::put(files.folder / "val.de", "ein hund\n"), test::put(files.folder / "val.en", "a  cat\r\n");
+    test::put(files.folder / "test.de", "tier\nein hund läuft weg\n"), test::put(files.folder / "test.en", "animal\na dog\n");
+    auto const both = [](auto& settings) { settings.validation = "val", settings.test = "test"; };
+    auto const validation = files.open(both), test = files.open(both, 1, "test");
+    CHECK(validation->validation_batches(1, 10) == 1);
+    CHECK(test->validation_batches(1, 10) == 2);
+    CHECK(test->decode({rows_of(test->validation(0, 2, 10)["targets"])[0][0]}) == "animal");
+    CHECK(*validation->reference(0) == "a  cat");
+    CHECK(!validation->reference(1));
+    CHECK(*test->reference(1) == "a dog");
+    CHECK(!test->reference(-1));
+    CHECK(test->gives() == validation->gives());
+    CHECK(test->gives()["source"].longest == 5);
+    CHECK(validation->describe().contains("validation"));
+    CHECK(!validation->describe().contains("test"));
+    CHECK(test->describe()["test"]["pairs"] == 2);
+    CHECK(!test->describe().contains("validation"));
+    CHECK(rows_of(test->training(0, 2, 10)) == rows_of(validation->training(0, 2, 10)));
+    CHECK_THROWS_WITH_AS(files.open({}, 1, "test"), doctest::Contains("data.test: there is no test text; add its files"), Error);
+    CHECK_THROWS_WITH_AS(files.open(both, 1, "tests"), doctest::Contains("there is no part 'tests'"), Error);
+  }
+
+  TEST_CASE("data without a test part say so") {
+    for (auto const& option : data_choice().options) {
+      if (option.name == "parallel" || option.name == "text") continue;
+      CAPTURE(option.name);
+      auto choice = data_choice();
+      choice.kind = option.name;
+      choice.settings = option.make();
+      DataContext context;
+      context.held_out = "test";
+      CHECK_THROWS_WITH_AS(open_dataset(choice, context), doctest::Contains(("data.kind: data of kind " + option.name).c_str()), Error);
+    }
+  }
+
+  TEST_CASE("batches by tokens: every pair once an epoch, none larger than asked for, as many in each") {
+    auto const files = numbered(300);
+    auto const by_tokens = [](auto& settings) { settings.tokens = 40; };
+    auto const one = files.open(by_tokens), again = files.open(by_tokens), other = files.open(by_tokens, 2);
+    auto const per_epoch = one->describe()["training"]["batch"]["per_epoch"].get<std::int64_t>();
+    std::vector<std::vector<std::string>> epochs[2];
+    std::int64_t widest = 0, most = 0;
+    double padded = 0;
+    std::vector<std::int64_t> widths;
+    for (int epoch = 0; epoch < 2; ++epoch) {
+      std::set<std::string> seen;
+      for (int number = 0; number < per_epoch; ++number) {
+        auto const batch = one->training(epoch * per_epoch + number, 7, 20);
+        epochs[epoch].push_back(numbers_of(*one, batch));
+        for (auto const& pair : epochs[epoch].back()) CHECK(seen.insert(pair).second);
+        widths.push_back(batch["inputs"].size(1));
+        widest = std::max(widest, widths.back());
+        most = std::max(most, batch["inputs"].elements());
+        padded += padding(batch) / static_cast<double>(per_epoch);
+      }
+      CHECK(seen.size() == 300);
+    }
+    CHECK(epochs[0] != epochs[1]);
+    CHECK(most <= 40);
+    CHECK(most == one->gives()["inputs"].places);
+    CHECK(most == one->gives()["source"].places);
+    CHECK(widest == one->gives()["inputs"].longest);
+    CHECK(padded / 2 < 0.05);
+    CHECK(!std::ranges::is_sorted(widths));
+    CHECK(rows_of(one->training(5, 7, 20)) == rows_of(again->training(5, 99, 20)));
+    CHECK(rows_of(one->training(5, 7, 20)) != rows_of(other->training(5, 7, 20)));
+    CHECK(files.open()->gives()["inputs"].places == 0);
+    auto const held_out = files.open([](auto& settings) { settings.tokens = 40, settings.validation = settings.train; });
+    CHECK(held_out->validation(0, 64, 20)["inputs"].size(0) == 64);
+  }
+
+  TEST_CASE("of uneven sides, the most places that a batch by tokens has are those that there are") {
+    Files const files("a\nb\na b c d e f g h\nb\n", "c\nd\nc\na b c d e\n");
+    auto const data = files.open([](auto& settings) { settings.tokens = 10; });
+    // Sorted by the longer side: 2 + 2 places of two rows, then 6 (the target's) of one, then 9 (the source's) of one.
+    CHECK(data->describe()["training"]["batch"]["per_epoch"] == 3);
+    CHECK(data->gives()["source"].places == 9);
+    CHECK(data->gives()["inputs"].places == 6);
+  }
+
+  TEST_CASE("pairs with a longer side are left out of training, and their words with them") {
+    Files const files("a\na b c d\na\nb\n", "x\nx\nx y z y\ny\n");
+    test::put(files.folder / "val.de", "a a a a a\n"), test::put(files.folder / "val.en", "z\n");
+    auto const data = files.open([](auto& settings) { settings.longest = 3, settings.validation = "val"; });
+    CHECK(data->describe()["training"]["pairs"] == 2);
+    CHECK(data->describe()["training"]["left_out"] == 2);
+    CHECK(data->training(0, 2, 3)["source"].size(1) == 2);
+    CHECK_THROWS_WITH_AS(data->training(0, 3, 9), doctest::Contains("its 2 lines are too few for a batch of 3"), FileError);
+    CHECK(data->vocabulary() == 4 + 4);
+    CHECK(data->validation(0, 1, 9)["source"].size(1) == 6);
+    CHECK_THROWS_WITH_AS(data->training(0, 1, 1), doctest::Contains("train.de:1: 1 words"), FileError);
+    CHECK_THROWS_WITH_AS(Files("a\na b c\nd\n", "x x x x\ny y\ny y\n").open([](auto& settings) { settings.longest = 1; }),
+                         doctest::Contains("of its 3 pairs none has at most 1 words on either side"), FileError);
+    // A line's number is that of the file.
+    Files const more("a b c d e\na\na b c\n", "x\nx\nx\n");
+    CHECK_THROWS_WITH_AS(more.open([](auto& settings) { settings.longest = 4, settings.tokens = 3; }),
+                         doctest::Contains("train.de:3: 3 words and <eos> are more than a batch of data.tokens: 3; make it 4 or more"),
+                         FileError);
+  }
+
+  TEST_CASE("a step's tokens are those that it has read, without padding") {
+    Files const files("a\na b c\na b c d\na b\n", "x y\nx\nx y z\nx\n");
+    test::put(files.folder / "a.yaml",
+              "name: a\ndata: {kind: parallel, train: train, from: de, to: en, tokens: 5}\n"
+              "model: {kind: transformer, layers: 1, heads: 1, width: 8, context: 5}\ntrain: {steps: 3, accumulate: 2}\n");
+    auto const loaded = load_experiment(files.folder / "a.yaml", {}, {"", "", files.folder.path()});
+    Trainer trainer(loaded, true);
+    CHECK(trainer.tokens_per_step() == "at most 8 tokens a step");
+    CHECK(trainer.tokens_read() == 0);
+    Row row;
+    trainer.train_step(row);
+    trainer.train_step(row);
+    CHECK(trainer.tokens_read() == 3 + 2 + 4 + 2);
+  }
+
   TEST_CASE("a configuration names stem and languages") {
     test::Folder const folder;
     auto const experiment = [&](std::string const& data) {
@@ -219,7 +338,8 @@ TEST_SUITE("parallel_text") {
                          ConfigError);
     CHECK_THROWS_WITH_AS(experiment("train: t, from: de, to: en, vocabularies: one"), doctest::Contains("joint"), ConfigError);
     auto const page = list("data", "parallel");
-    for (char const* key : {"train ", "validation ", "from ", "to ", "vocabularies ", "least_count ", "pool "})
+    for (char const* key :
+         {"train ", "validation ", "test ", "from ", "to ", "vocabularies ", "least_count ", "longest ", "pool ", "tokens "})
       CHECK(page.find(key) != std::string::npos);
   }
 
@@ -230,7 +350,7 @@ TEST_SUITE("parallel_text") {
     };
     auto const train = read("train"), test = read("test_2016_flickr");
     ParallelSettings settings;
-    ParallelDataset const joint(train, test, settings, 1);
+    ParallelDataset const joint({train, test}, settings, 1);
     // `cat train.*.{de,en} | tr ' ' '\n' | sort | uniq -c` has so many words that stand twice or more, and in one file 7,855 and 5,917.
     CHECK(joint.vocabulary() == 13639 + 4);
     CHECK(joint.describe()["training"]["pairs"] == 29000);
@@ -238,8 +358,20 @@ TEST_SUITE("parallel_text") {
     double share = 0;
     for (int batch = 0; batch < 226; ++batch) share += padding(joint.training(batch, 128, 64)) / 226;
     CHECK(share < 0.08);
+    settings.tokens = 2048;
+    ParallelDataset const by_tokens({train, {}, test}, settings, 1, "test");
+    auto const per_epoch = by_tokens.describe()["training"]["batch"]["per_epoch"].get<std::int64_t>();
+    CHECK(per_epoch > 200);
+    CHECK(per_epoch < 240);
+    CHECK(by_tokens.reference(0) == "a man in an orange hat starring at something .");
+    CHECK(by_tokens.gives()["source"].places <= 2048);
+    share = 0;
+    for (int batch = 0; batch < per_epoch; ++batch) share += padding(by_tokens.training(batch, 0, 64)) / static_cast<double>(per_epoch);
+    MESSAGE(per_epoch << " batches, padding " << share);
+    CHECK(share < 0.12);
+    settings.tokens.reset();
     settings.vocabularies = "separate";
-    ParallelDataset const separate(train, test, settings, 1);
+    ParallelDataset const separate({train, test}, settings, 1);
     CHECK(separate.gives()["source"].classes == 7855 + 4);
     CHECK(separate.vocabulary() == 5917 + 4);
     // Another implementation's interpolated Witten–Bell models of the same text have perplexities of 206.6 and 42.6.

@@ -155,6 +155,33 @@ TEST_SUITE("text") {
     CHECK(values(two.validation(0, 1, 2)["inputs"]) == std::vector<std::int64_t>{3, 4});
   }
 
+  TEST_CASE("a text to test on takes the validation split's place, and has no say in the vocabulary") {
+    TextDataset data("abcabc", "words.txt", "char", 0.1, "xyz", 1);
+    data.test_on("cabz", "test.txt");
+    CHECK(data.vocabulary() == 6);
+    CHECK(values(data.validation(0, 1, 3)["inputs"]) == std::vector<std::int64_t>{2, 0, 1});
+    CHECK(data.describe()["tokens"] == nlohmann::json{{"training", 6}, {"test", 4}});
+    CHECK(data.describe()["test"]["file"] == "test.txt");
+    CHECK(data.describe()["file"] == "words.txt");
+    CHECK_THROWS_WITH_AS(data.test_on("abd", "test.txt"), doctest::Contains("test.txt: "), FileError);
+    CHECK_THROWS_WITH_AS(data.test_on("a", "test.txt"), doctest::Contains("test.txt: too short to test on"), FileError);
+    auto const opened = [](std::optional<std::string> path, std::optional<std::string> name) {
+      auto choice = data_choice();
+      choice.kind = "text";
+      auto settings = std::make_shared<TextSettings>();
+      settings->path = std::move(path), settings->name = std::move(name);
+      settings->tokenizer = "byte";
+      choice.settings = settings;
+      auto const* const folder = test::data_folder("HEED_DATA");
+      return open_dataset(choice, {".", folder != nullptr ? folder : "", 1, true, "test"});
+    };
+    CHECK_THROWS_WITH_AS(opened("a.txt", {}), doctest::Contains("data.path: a text file has no test part"), Error);
+    CHECK_THROWS_WITH_AS(opened({}, "tinyshakespeare"), "data.name: 'tinyshakespeare' has no file `test` in the catalogue", Error);
+    auto const* const folder = test::data_folder("HEED_DATA");
+    if (folder == nullptr || !std::ifstream(std::string(folder) + "/wikitext-2/test.txt")) return;
+    CHECK(opened({}, "wikitext-2")->describe()["tokens"]["test"] == 1'256'449);
+  }
+
   TEST_CASE("a path is relative to the configuration, then to the data folder") {
     test::Folder const folder;
     std::filesystem::create_directories(folder / "data");

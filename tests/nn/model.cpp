@@ -69,13 +69,13 @@ TEST_SUITE("model") {
     CHECK(tokens["targets"].classes == 7);
     CHECK_THROWS_WITH_AS(tokens["source"], "there is no 'source' in a batch; there are inputs, targets", Error);
     Signature all = tokens;
-    all.set({.name = "source", .classes = 9, .vocabulary = "ä", .longest = 5, .added = 1, .made_by = "view"});
+    all.set({.name = "source", .classes = 9, .vocabulary = "ä", .longest = 5, .places = 40, .added = 1, .made_by = "view"});
     CHECK(Signature::parse(all.text(), "x") == all);
     CHECK(all != tokens);
     all.remove("source");
     CHECK(all == tokens);
     for (auto const* const wrong : {"", "3", "[3]", "[{}]", R"([{"name": "inputs", "classes": "many"}])",
-                                    R"([{"name":"a","classes":0,"vocabulary":"","longest":0,"added":0,"made_by":""}])"}) {
+                                    R"([{"name":"a","classes":0,"vocabulary":"","longest":0,"places":0,"added":0,"made_by":""}])"}) {
       CAPTURE(wrong);
       CHECK_THROWS_WITH_AS(Signature::parse(wrong, "x"), doctest::Contains("x"), FileError);
     }

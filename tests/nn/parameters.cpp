@@ -99,6 +99,10 @@ TEST_SUITE("parameters") {
     double const bound = std::sqrt(6.0 / 500);
     CHECK(max(abs(xavier)).item() <= bound);
     CHECK(max(abs(xavier)).item() > 0.999 * bound);
+    InitSettings alone = init("xavier");
+    alone.small_branches = false;
+    CHECK(drawn(alone, Initial::weight(0.25)).to_vector() == xavier.to_vector());
+    CHECK(max(abs(drawn(init("xavier"), Initial::weight(0.25)))).item() <= bound / 4);
     for (std::string const scheme : {"normal", "xavier", "uniform"}) {
       CHECK(spread(drawn(init(scheme), Initial::normal(0.7))) == Approx(0.7).epsilon(0.02));
       CHECK(max(abs(drawn(init(scheme), Initial::constant(0)))).item() == 0);

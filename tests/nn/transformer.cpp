@@ -309,6 +309,18 @@ TEST_SUITE("transformer") {
     CHECK_NOTHROW(model.check(batch));
   }
 
+  TEST_CASE("mlp_width is that of both sides") {
+    TransformerSettings settings = small();
+    Parameters usual(1, DType::float64), narrow(1, DType::float64);
+    Transformer const four(usual, settings, vocabulary, std::nullopt);
+    settings.mlp_width = 5;
+    Transformer const five(narrow, settings, vocabulary, std::nullopt);
+    CHECK(narrow.find("encoder.blocks.0.mlp.up.weight")->shape() == Shape{5, 8});
+    CHECK(narrow.find("decoder.blocks.1.mlp.down.weight")->shape() == Shape{8, 5});
+    CHECK(usual.elements() - narrow.elements() == 4 * (32 - 5) * (2 * 8 + 1));
+    CHECK(four.flops_per_token() - five.flops_per_token() == 4 * 2 * (32 - 5) * 8.0 * 2);
+  }
+
   TEST_CASE("rows that it cannot read are refused by the key that they concern") {
     Parameters parameters(3, DType::float64);
     Transformer const model(parameters, small(), vocabulary);

@@ -35,6 +35,33 @@ TEST_SUITE("transformer_stack") {
 
   }  // namespace
 
+  TEST_CASE("mlp_width: that of the perceptron, four times the width unless given") {
+    auto const made = [](std::optional<std::int64_t> mlp_width, Parameters& parameters, std::string const& activation = "gelu") {
+      GptSettings settings = sized("tiny");
+      settings.mlp_width = mlp_width;
+      settings.activation = activation;
+      return Gpt(parameters, settings, vocabulary);
+    };
+    for (std::string const activation : {"gelu", "swiglu"}) {
+      CAPTURE(activation);
+      std::int64_t const matrices = activation == "swiglu" ? 3 : 2;
+      Parameters usual(1, DType::float32), same(1, DType::float32), narrow(1, DType::float32);
+      Gpt const of_usual = made({}, usual, activation), of_same = made(256, same, activation), of_narrow = made(96, narrow, activation);
+      for (std::size_t i = 0; i < usual.all().size(); ++i) CHECK(usual.all()[i].second.to_vector() == same.all()[i].second.to_vector());
+      CHECK(narrow.find("blocks.1.mlp.up.weight")->shape() == Shape{96, 64});
+      CHECK(narrow.find("blocks.1.mlp.down.weight")->shape() == Shape{64, 96});
+      CHECK(usual.elements() - narrow.elements() == 2 * (256 - 96) * (matrices * 64 + matrices - 1));
+      CHECK(of_usual.flops_per_token() == of_same.flops_per_token());
+      CHECK(of_usual.flops_per_token() - of_narrow.flops_per_token() == 2 * 2 * (256 - 96) * 64.0 * static_cast<double>(matrices));
+      for (std::int64_t const width : {16, 96, 1024}) {
+        CAPTURE(width);
+        Parameters parameters(1, DType::float32);
+        Gpt const model = made(width, parameters, activation);
+        CHECK(model.peak_bytes({.batch = batch, .tokens = model.context()}) / peak(model) == doctest::Approx(1).epsilon(0.15));
+      }
+    }
+  }
+
   TEST_CASE("peak_bytes: near the peak of a pass and its gradient, whether norms and activations are made again or not") {
     std::int64_t const before = recompute_bytes();
     for (std::string const size : {"tiny", "nano"}) {

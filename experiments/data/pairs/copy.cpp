@@ -3,7 +3,12 @@
 //     source    c a b b
 //     target    c a b b
 //
-// Word i comes from word i: the look moves on by one place a step.
+// Word i comes from word i: the look moves on by one place a step. With `first` all sequences begin with the same word, as those of the
+// Annotated Transformer do (Rush 2018), whose decoder is given that word: its loss is of the others alone.
+
+#include <algorithm>
+
+#include <fmt/format.h>
 
 #include "experiments/data/pairs/pair_task.hpp"
 
@@ -12,7 +17,28 @@ namespace heed {
 namespace {
 
 struct Copy : RandomPairs {
+  std::optional<std::int64_t> first;
+
+  std::vector<Field> fields() override {
+    auto all = RandomPairs::fields();
+    all.push_back({.name = "first",
+                   .target = &first,
+                   .help = "word that all sequences begin with; where it is held out, it and the end do not count (default: any word)",
+                   .least = 1,
+                   .greatest = 1e6});
+    return all;
+  }
+
+  std::optional<std::string> contradiction() override {
+    if (first && *first > vocabulary) return fmt::format("first: there is no word {} among 1 to {}", *first, vocabulary);
+    if (first && std::min(shortest.value_or(length), test_length.value_or(length)) < 2)
+      return "first: a sequence of one word would have nothing to copy";
+    return RandomPairs::contradiction();
+  }
+
   void answer(PairRow& row) const override {
+    if (first) row.source.front() = static_cast<std::int32_t>(*first - 1);
+    row.certain = first.has_value();
     for (std::size_t i = 0; i < row.source.size(); ++i) row.say(row.source[i], i);
   }
 };

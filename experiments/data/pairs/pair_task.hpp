@@ -15,6 +15,7 @@ namespace heed {
 /// A pair while a task makes it, of numbers of words, and which word of the target comes from which of the source.
 struct PairRow : SequencePair {
   std::vector<Link> links;
+  bool certain = false;  ///< the first word, whatever the source is, and with it the length: of held-out targets, it and <eos> do not count
 
   /// Appends a word to the target that comes from no word of the source in particular, or surely from the one at a place.
   void say(std::int32_t word) { target.push_back(word); }
@@ -46,7 +47,7 @@ struct RandomPairs : PairTask {
   std::optional<std::int64_t> test_length;
   std::int64_t vocabulary = 16;
 
-  /// Says the target to `row`, whose source is there, in numbers of words 0 … vocabulary − 1.
+  /// Says the target to `row`, whose source is there and may be changed, in numbers of words 0 … vocabulary − 1.
   virtual void answer(PairRow& row) const = 0;
   /// The most words of a target that a word of the source leads to.
   virtual std::int64_t most() const { return 1; }

@@ -59,12 +59,34 @@ class PairsDataset : public Dataset {
 
   /// Row r is drawn from Stream(0, "pairs.NAME.held_out").child(index · batch + r), whatever the seed.
   Batch validation(std::int64_t index, std::int64_t batch, std::int64_t context) const override {
-    return in_tokens(held_out(index, batch, context));
+    auto rows = held_out(index, batch, context);
+    std::vector<bool> certain;
+    for (auto const& row : rows) certain.push_back(row.certain);
+    Batch result = in_tokens(std::move(rows));
+    Tensor& targets = result["targets"];
+    auto const width = static_cast<std::size_t>(targets.size(1));
+    for (std::size_t row = 0; row < certain.size(); ++row) {
+      if (!certain[row]) continue;
+      auto const wanted = targets.mutable_data<std::int64_t>().subspan(row * width, width);
+      wanted.front() = -1;
+      std::ranges::replace(wanted, Tokenizer::eos, -1);
+    }
+    return result;
   }
   std::vector<std::vector<Link>> links(std::int64_t index, std::int64_t batch, std::int64_t context) const override {
     std::vector<std::vector<Link>> all;
     for (auto& row : held_out(index, batch, context)) all.push_back(std::move(row.links));
     return all;
+  }
+
+  /// Its words, with blanks between.
+  std::optional<std::string> reference(std::int64_t row) const override {
+    if (row < 0 || row >= held_out_) return std::nullopt;
+    auto const words = task_.words();
+    std::string text;
+    for (auto const word : task_.draw(held_out_draws().child(static_cast<std::uint64_t>(row)), true).target)
+      text += (text.empty() ? "" : " ") + words[static_cast<std::size_t>(word)];
+    return text;
   }
 
   std::optional<std::vector<std::int64_t>> encode(std::string const& text) const override {
@@ -98,11 +120,13 @@ class PairsDataset : public Dataset {
     return rows;
   }
 
+  Stream held_out_draws() const { return Stream(0, "pairs." + name_ + ".held_out"); }
+
   std::vector<PairRow> held_out(std::int64_t index, std::int64_t batch, std::int64_t context) const {
     auto const first = index * batch, count = std::min(batch, held_out_ - first);
     if (index < 0 || count <= 0)
       throw Error(fmt::format("validation batch {} of {} does not exist", index, validation_batches(batch, context)));
-    return drawn(Stream(0, "pairs." + name_ + ".held_out"), first, count, context, true);
+    return drawn(held_out_draws(), first, count, context, true);
   }
 
   /// The marks come before the words.

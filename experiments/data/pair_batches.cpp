@@ -1,0 +1,115 @@
+#include "experiments/data/pair_batches.hpp"
+
+#include <algorithm>
+#include <map>
+#include <numeric>
+
+namespace heed {
+namespace {
+
+template <class T>
+void shuffle(std::span<T> all, Stream const& draws) {
+  for (std::size_t i = all.size(); i > 1; --i) std::swap(all[i - 1], all[draws.below(i, i)]);
+}
+
+template <class T>
+std::vector<T> shuffled(std::size_t count, Stream const& draws) {
+  std::vector<T> numbers(count);
+  std::iota(numbers.begin(), numbers.end(), T{0});
+  shuffle(std::span(numbers), draws);
+  return numbers;
+}
+
+/// Places of the longer side, its mark included.
+std::size_t places_of(SequencePair const& pair) { return std::max(pair.source.size(), pair.target.size()) + 1; }
+
+std::vector<std::size_t> cut(std::span<SequencePair const> pairs, std::size_t tokens) {
+  std::vector<std::size_t> places, cuts{0};
+  for (auto const& pair : pairs) places.push_back(places_of(pair));
+  std::ranges::sort(places);
+  for (std::size_t i = 1; i < places.size(); ++i)
+    if ((i + 1 - cuts.back()) * places[i] > tokens) cuts.push_back(i);
+  cuts.push_back(places.size());
+  return cuts;
+}
+
+}  // namespace
+
+PairBatches::PairBatches(std::span<SequencePair const> pairs, std::int64_t pool, std::int64_t tokens, std::uint64_t seed)
+    : pairs_(pairs), pool_(static_cast<std::size_t>(pool)), seed_(seed) {
+  if (tokens > 0) cuts_ = cut(pairs_, static_cast<std::size_t>(tokens));
+}
+
+std::int64_t PairBatches::per_epoch(std::int64_t batch) const { return cuts_.empty() ? std::ssize(pairs_) / batch : std::ssize(cuts_) - 1; }
+
+PairBatches::Epoch PairBatches::by_rows(Stream const& draws, std::size_t rows) const {
+  auto drawn = shuffled<std::int32_t>(pairs_.size(), draws.child("pairs"));
+  auto const batches = drawn.size() / rows;
+  Epoch epoch;
+  for (std::size_t first = 0; first < batches; first += pool_) {
+    auto const in_pool = std::min(pool_, batches - first);
+    auto const part = std::span(drawn).subspan(first * rows, in_pool * rows);
+    std::vector<std::size_t> numbers(in_pool);
+    std::iota(numbers.begin(), numbers.end(), std::size_t{0});
+    if (pool_ > 1) {
+      std::ranges::stable_sort(part, {}, [&](std::int32_t i) {
+        auto const& [source, target] = pairs_[static_cast<std::size_t>(i)];
+        return std::pair(target.size(), source.size());
+      });
+      shuffle(std::span(numbers), draws.child("batches").child(first));
+    }
+    for (auto const number : numbers) std::ranges::copy(part.subspan(number * rows, rows), std::back_inserter(epoch.order));
+  }
+  for (std::size_t batch = 0; batch <= batches; ++batch) epoch.begins.push_back(batch * rows);
+  return epoch;
+}
+
+PairBatches::Epoch PairBatches::by_tokens(Stream const& draws) const {
+  auto drawn = shuffled<std::int32_t>(pairs_.size(), draws.child("pairs"));
+  std::ranges::stable_sort(drawn, {}, [&](std::int32_t i) { return places_of(pairs_[static_cast<std::size_t>(i)]); });
+  Epoch epoch{{}, {0}};
+  for (auto const number : shuffled<std::size_t>(cuts_.size() - 1, draws.child("batches"))) {
+    std::ranges::copy(std::span(drawn).subspan(cuts_[number], cuts_[number + 1] - cuts_[number]), std::back_inserter(epoch.order));
+    epoch.begins.push_back(epoch.order.size());
+  }
+  return epoch;
+}
+
+std::vector<SequencePair const*> PairBatches::rows(std::int64_t index, std::int64_t batch) const {
+  auto const batches = per_epoch(batch), number = index / batches;
+  std::lock_guard const lock(drawing_);
+  if (auto const wanted = std::pair(number, cuts_.empty() ? batch : 0); drawn_ != wanted) {
+    auto const draws = Stream(seed_, "data").child(static_cast<std::uint64_t>(number));
+    epoch_ = cuts_.empty() ? by_rows(draws, static_cast<std::size_t>(batch)) : by_tokens(draws);
+    drawn_ = wanted;
+  }
+  auto const in_epoch = static_cast<std::size_t>(index % batches);
+  auto const first = epoch_.begins[in_epoch], count = epoch_.begins[in_epoch + 1] - first;
+  std::vector<SequencePair const*> rows;
+  for (auto const i : std::span(epoch_.order).subspan(first, count)) rows.push_back(&pairs_[static_cast<std::size_t>(i)]);
+  return rows;
+}
+
+PairPlaces PairBatches::most_places() const {
+  std::map<std::size_t, PairPlaces> longest;  // of the pairs whose longer side has so many places
+  std::vector<std::size_t> places;
+  for (auto const& pair : pairs_) {
+    places.push_back(places_of(pair));
+    auto& most = longest[places.back()];
+    most.source = std::max(most.source, std::ssize(pair.source) + 1);
+    most.target = std::max(most.target, std::ssize(pair.target) + 1);
+  }
+  std::ranges::sort(places);
+  PairPlaces most;
+  for (std::size_t batch = 0; batch + 1 < cuts_.size(); ++batch) {
+    auto const rows = static_cast<std::int64_t>(cuts_[batch + 1] - cuts_[batch]);
+    auto const end = longest.upper_bound(places[cuts_[batch + 1] - 1]);
+    for (auto of = longest.find(places[cuts_[batch]]); of != end; ++of) {
+      most.source = std::max(most.source, rows * of->second.source);
+      most.target = std::max(most.target, rows * of->second.target);
+    }
+  }
+  return most;
+}
+
+}  // namespace heed
