@@ -29,6 +29,12 @@ struct alignas(64) Buffer::Block {
 
 namespace {
 
+#ifdef HEED_SANITIZED
+constexpr bool sanitized = true;
+#else
+constexpr bool sanitized = false;
+#endif
+
 /// Adds to a counter; the value before. While the process has one thread it does so without a locked instruction, as the standard library's
 /// shared_ptr does: those were 5 % of decoding a token with nano.
 std::int64_t count(std::atomic<std::int64_t>& counter, std::int64_t change) {
@@ -44,13 +50,10 @@ class Slabs {
  public:
   /// Null if there is no address space left.
   void* cut(std::size_t bytes) {
-#ifdef __SANITIZE_ADDRESS__
-    return std::aligned_alloc(64, bytes);  // so that the sanitizer sees where each block ends
-#else
+    if (sanitized) return std::aligned_alloc(64, bytes);  // the sanitizer sees where each block ends
     if (bytes > left_ && !map(std::max(size, (bytes + huge - 1) / huge * huge))) return nullptr;
     left_ -= bytes;
     return std::exchange(next_, next_ + bytes);
-#endif
   }
 
  private:

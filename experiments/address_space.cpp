@@ -55,13 +55,7 @@ void write_to(int descriptor, std::string const& text) {
   ::_exit(1);
 }
 
-#if defined(__has_feature)
-#define HEED_SANITIZED (__has_feature(address_sanitizer) || __has_feature(thread_sanitizer))
-#elif defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-#define HEED_SANITIZED 1
-#endif
-
-#if !HEED_SANITIZED  // they take terabytes, and are not ready so early
+#ifndef HEED_SANITIZED  // sanitizers take terabytes, and are not ready so early
 // Called before the constructors of the libraries that the program is linked with.
 [[gnu::section(".preinit_array"), gnu::used]] void (*const first)(int, char**, char**) = stop_without_room;
 #endif

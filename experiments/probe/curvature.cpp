@@ -99,7 +99,7 @@ DeclaredProbe const sharpness{
        row.set("probe.curvature.sharpness.residual", found.residual);
      }}};
 
-DeclaredMetric const residual{
+DeclaredMetric const residual_metric{
     {"probe.curvature.sharpness.residual", "", Better::lower, "‖Hv − λv‖, the error of probe.curvature.sharpness"}};
 
 }  // namespace

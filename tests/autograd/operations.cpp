@@ -28,7 +28,7 @@ constexpr double not_a_number = std::numeric_limits<double>::quiet_NaN();
 constexpr double infinity = std::numeric_limits<double>::infinity();
 
 /// With sanitizers and in an emulator, where every draw costs a minute: addresses and instructions do not depend on the numbers.
-#if defined(__SANITIZE_ADDRESS__) || defined(HEED_EMULATED)
+#if defined(HEED_SANITIZED) || defined(HEED_EMULATED)
 constexpr bool slow = true;
 #else
 constexpr bool slow = false;

@@ -47,13 +47,13 @@ TEST_SUITE("result_file") {
     /// The program refuses a file of the run or the ablation with exit code 3, in one line that names it.
     void refuses(std::vector<std::string> const& command, fs::path const& file, std::string const& why) const {
       CAPTURE(file);
-      auto const [code, output, errors] = test::run_heed(command);
-      INFO(errors);
-      CHECK(code == 3);
-      CHECK(errors.find(file.string()) != std::string::npos);
-      CHECK(errors.find(why) != std::string::npos);
-      CHECK(errors.find("json.exception") == std::string::npos);
-      CHECK(std::count(errors.begin(), errors.end(), '\n') == 1);
+      test::Outcome const ended = test::run_heed(command);
+      INFO(ended.errors);
+      CHECK(ended.code == 3);
+      CHECK(ended.errors.find(file.string()) != std::string::npos);
+      CHECK(ended.errors.find(why) != std::string::npos);
+      CHECK(ended.errors.find("json.exception") == std::string::npos);
+      CHECK(std::count(ended.errors.begin(), ended.errors.end(), '\n') == 1);
     }
     void report_refuses(fs::path const& file, std::string const& why) const {
       refuses({"report", file.parent_path().string(), "--output", folder.path().string()}, file, why);
@@ -126,10 +126,10 @@ TEST_SUITE("result_file") {
                                    R"({"ablation":"x","metric":"loss","seeds":[1],"arms":[{"name":"a","values":{"one":2.0}}]})"}) {
       Results const results;
       test::put(results.run / "summary.json", text);
-      auto const [code, output, errors] = test::run_heed({"report", results.run.string()});
-      INFO(errors);
-      CHECK(code == 3);
-      CHECK(errors.find("summary.json: is no summary of a run or an ablation") != std::string::npos);
+      test::Outcome const ended = test::run_heed({"report", results.run.string()});
+      INFO(ended.errors);
+      CHECK(ended.code == 3);
+      CHECK(ended.errors.find("summary.json: is no summary of a run or an ablation") != std::string::npos);
     }
     Results const results;
     test::put(results.run / "failure.json", R"({"message": 3, "log": {}})");
@@ -153,9 +153,9 @@ TEST_SUITE("result_file") {
           Case{{"layer1.weights", npy("<f4", "1, 1, 1, 1, 1, 1, 1, 1, 1", std::string(4, '\0'))}, "layer1.weights: has more than 8 axes"},
           Case{{"layer1.weights", npy("<f4", "0, 1000000000, 1000000000", "")}, "layer1.weights: has no shape"}}) {
       write_npz(maps, {four, array});
-      auto const [code, output, errors] = test::run_heed({"report", results.ablation.string()});
-      INFO(errors);
-      CHECK(code == 0);
+      test::Outcome const ended = test::run_heed({"report", results.ablation.string()});
+      INFO(ended.errors);
+      CHECK(ended.code == 0);
       auto const page = test::get(results.ablation / "report.html");
       CHECK(page.find(maps.string() + ": " + why) != std::string::npos);
     }
@@ -182,9 +182,9 @@ TEST_SUITE("result_file") {
     test::put(place / "r.yaml",
               "name: r\ndata: {kind: text, path: text.txt}\nmodel: {kind: gpt, layers: 1, heads: 1, width: 8, context: 8}\n"
               "train: {steps: 2, batch: 2}\n");
-    auto const [code, output, errors] = test::run_heed({"run", (place / "r.yaml").string(), "--output", place.string(), "--quiet"});
-    INFO(errors);
-    CHECK(code == 0);
+    test::Outcome const ended = test::run_heed({"run", (place / "r.yaml").string(), "--output", place.string(), "--quiet"});
+    INFO(ended.errors);
+    CHECK(ended.code == 0);
     CHECK(test::get(place / "r/summary.json").find("/d\uFFFD/text.txt\"") != std::string::npos);
     CHECK(fs::exists(place / "r/report.html"));
   }

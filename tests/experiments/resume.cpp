@@ -20,7 +20,7 @@ namespace fs = std::filesystem;
 
 namespace {
 
-#if defined(__SANITIZE_ADDRESS__) || !defined(NDEBUG)
+#ifndef NDEBUG
 constexpr int kills = 2;  // everything is slow
 constexpr char const* batch = "train.batch=1";
 #else

@@ -4,7 +4,7 @@
 #
 #   tests/fuzz/run.sh [SECONDS] [TARGET…]         seconds a target (5), and which (all)
 #
-# What a target does not survive lies in build/fuzz/TARGET-…; build/fuzz/fuzz_TARGET FILE runs that alone. build/fuzz/corpus/TARGET keeps what
+# What a target does not survive lies in build/fuzz/TARGET-…; build/sanitize/fuzz_TARGET FILE runs that alone. build/fuzz/corpus/TARGET keeps what
 # was found worth keeping for the next time.
 set -euo pipefail
 cd "$(dirname "$(readlink -f "${BASH_SOURCE[0]}")")/../.."
@@ -24,14 +24,14 @@ for target in "${targets[@]}"; do
   fi
 done
 
-./heed -y build --preset fuzz
+./heed -y build --preset sanitize
 export ASAN_OPTIONS=detect_leaks=1:allocator_may_return_null=0 UBSAN_OPTIONS=print_stacktrace=1
 findings=0
 for target in "${targets[@]}"; do
   mkdir -p "build/fuzz/corpus/$target"
   log=build/fuzz/$target.log
   code=0
-  "build/fuzz/fuzz_$target" -max_total_time="$seconds" -timeout=1 -rss_limit_mb=2048 -malloc_limit_mb=1024 -print_final_stats=1 \
+  "build/sanitize/fuzz_$target" -max_total_time="$seconds" -timeout=1 -rss_limit_mb=2048 -malloc_limit_mb=1024 -print_final_stats=1 \
     -artifact_prefix="build/fuzz/$target-" "build/fuzz/corpus/$target" "tests/fuzz/seeds/$target" > "$log" 2>&1 || code=$?
   executions=$(sed -n 's/^stat::number_of_executed_units: *//p' "$log")
   found=0
