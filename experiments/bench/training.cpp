@@ -25,10 +25,11 @@ void bench_training(BenchOptions const& options, std::ostream& out) {
     Row row;
     trainer.train_step(row);
   };
+  step();  // which says how many tokens one reads, about: rows of texts differ in length
   write_model_heading("a training step of " + options.names.front(), options, out);
   measure_model({.what = "train",
                  .size = experiment.settings.name,
-                 .tokens = static_cast<double>(trainer.tokens_per_step()),
+                 .tokens = static_cast<double>(trainer.tokens_read()),
                  .run = step,
                  .recompute = experiment.settings.train.recompute},
                 options, out);
