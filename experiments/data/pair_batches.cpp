@@ -23,13 +23,17 @@ std::vector<T> shuffled(std::size_t count, Stream const& draws) {
 /// Places of the longer side, its mark included.
 std::size_t places_of(SequencePair const& pair) { return std::max(pair.source.size(), pair.target.size()) + 1; }
 
+/// From the longest pairs on, so that what is left over for a small batch are short ones.
 std::vector<std::size_t> cut(std::span<SequencePair const> pairs, std::size_t tokens) {
-  std::vector<std::size_t> places, cuts{0};
+  std::vector<std::size_t> places, cuts;
   for (auto const& pair : pairs) places.push_back(places_of(pair));
   std::ranges::sort(places);
-  for (std::size_t i = 1; i < places.size(); ++i)
-    if ((i + 1 - cuts.back()) * places[i] > tokens) cuts.push_back(i);
-  cuts.push_back(places.size());
+  for (std::size_t end = places.size(); end > 0;) {
+    cuts.push_back(end);
+    end -= std::min(end, tokens / places[end - 1]);
+  }
+  cuts.push_back(0);
+  std::ranges::reverse(cuts);
   return cuts;
 }
 

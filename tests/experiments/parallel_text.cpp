@@ -367,7 +367,6 @@ TEST_SUITE("parallel_text") {
     CHECK(by_tokens.gives()["source"].places <= 2048);
     share = 0;
     for (int batch = 0; batch < per_epoch; ++batch) share += padding(by_tokens.training(batch, 0, 64)) / static_cast<double>(per_epoch);
-    MESSAGE(per_epoch << " batches, padding " << share);
     CHECK(share < 0.12);
     settings.tokens.reset();
     settings.vocabularies = "separate";
