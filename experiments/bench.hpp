@@ -40,8 +40,8 @@ void bench_attention(BenchOptions const& options, std::ostream& out);
 /// tokens a second, the share of the machine's peak in matrix products, and memory.
 void bench_gpt(BenchOptions const& options, std::ostream& out);
 
-/// A training step of any configuration, as `heed run` makes it, its data included: a row as bench_gpt()'s, tokens being rows times the
-/// model's context. Throws ConfigError without a file, and what running it throws; FileError if the data have too few batches.
+/// A training step of any configuration, as `heed run` makes it, its data included: a row as bench_gpt()'s, tokens being those of the first
+/// step, padding left out. Throws ConfigError without a file, and what running it throws; FileError if the data have too few batches.
 void bench_training(BenchOptions const& options, std::ostream& out);
 
 /// A training step as tokens, width, layers and vocabulary grow, with the exponents of time and memory; the price of recomputation.

@@ -137,7 +137,8 @@ TrainedModel open_run(fs::path const& folder) {
   Checkpoint const checkpoint = load_checkpoint(directory, false);
   auto const data = checkpoint.metadata.find("data");
   std::string const path = (directory / "checkpoint.safetensors").string();
-  if (data == checkpoint.metadata.end()) throw FileError(fmt::format("{}: its metadata do not say what its data are", path));
+  if (data == checkpoint.metadata.end())
+    throw FileError(fmt::format("{}: its metadata do not say what its data are: another revision of heed made it (train it again)", path));
   run.data = Signature::parse(data->second, path + ": its metadata of the data");
   set_products(run.settings.products());
   run.parameters = std::make_unique<Parameters>(static_cast<std::uint64_t>(run.settings.seed), run.settings.precision());

@@ -95,7 +95,7 @@ struct TrainedModel {
   Experiment settings;
   std::unique_ptr<Parameters> parameters;
   std::unique_ptr<Model> model;
-  Signature data{{}};
+  Signature data;
   std::string tokenizer, source_tokenizer;  ///< as Dataset gave them; empty if the data had none
   std::int64_t step = 0;
 };

@@ -284,7 +284,7 @@ Exit train_in(RunFolder const& folder, Trainer& trainer, LoadedExperiment& exper
   }
   folder.claim(experiment.settings);
   if (!quiet) {
-    fmt::print("{}: {} parameters, {}{}\n", path.string(), trainer.parameters().elements(), trainer.tokens_per_step(),
+    fmt::print("{}: {} parameters, {}{}\n", path.string(), trainer.parameters().elements(), trainer.tokens_in_words(),
                trainer.step() > 0 ? fmt::format(", going on from step {}", trainer.step()) : "");
     std::fflush(stdout);
   }
@@ -335,7 +335,7 @@ Exit check(RunOptions const& options) {
   if (options.quiet) return Exit::done;
   fmt::print("{}", emit(experiment.settings));
   fmt::print("# {} parameters, vocabulary {}, {}\n", trainer.parameters().elements(), trainer.model().vocabulary(),
-             trainer.tokens_per_step());
+             trainer.tokens_in_words());
   return Exit::done;
 }
 

@@ -132,7 +132,7 @@ Trainer::Trainer(LoadedExperiment const& experiment, bool quiet)
   }
 }
 
-std::string Trainer::tokens_per_step() const {
+std::string Trainer::tokens_in_words() const {
   Given const given = data_->gives()["inputs"];
   std::int64_t const longest = given.longest > 0 ? std::min(given.longest, model_->context()) : model_->context();
   std::int64_t const places = given.places > 0 ? given.places : settings_.train.batch * longest;

@@ -27,7 +27,7 @@ class Trainer {
   /// Tokens of "inputs" that the updates of this object have read, padding left out.
   std::int64_t tokens_read() const { return tokens_read_; }
   /// "768 tokens a step", "at most …" where rows differ in length.
-  std::string tokens_per_step() const;
+  std::string tokens_in_words() const;
 
   /// One update; sets `loss`, `grad_norm` and `lr` in the row: those of batch `step()` before the update. Throws TrainingError for
   /// a loss or gradient that is not finite, naming step, operation and layer.

@@ -28,7 +28,7 @@ namespace {
 class Rows {
  public:
   Rows(Model const& model, Batch const& given, Most const& most, Pass const& pass) : decoding_(model.decode(given, pass)) {
-    if (!decoding_) throw Error("decode: a model of this kind makes no target from a source");
+    if (!decoding_ || given.parts().empty()) throw Error("decode: a model of this kind makes no target from a source");
     auto const count = static_cast<std::size_t>(given.rows());
     if (!most.fits(count)) throw Error(fmt::format("decode: the most tokens are not given for each of the {} rows", count));
     for (std::size_t row = 0; row < count; ++row) rows_.push_back(row);

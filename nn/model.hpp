@@ -102,7 +102,7 @@ class Model {
   virtual double flops_per_token() const = 0;
 };
 
-/// A part of a batch that a model reads, and the view that makes it of data that have none (experiments/data/view.hpp); "": there is none.
+/// A part of a batch that a model reads, and the view of data without it that makes it; "": there is none.
 struct Need {
   std::string name, view = {};
 };

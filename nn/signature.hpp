@@ -23,6 +23,7 @@ struct Given {
 /// What a data set's batches hold: what a model is made for. Lengths are not told here; they come with what they belong to.
 class Signature {
  public:
+  Signature() = default;
   Signature(std::initializer_list<Given> parts) : parts_(parts) {}
   explicit Signature(std::vector<Given> parts) : parts_(std::move(parts)) {}
   /// Rows of tokens and their targets, of one vocabulary.

@@ -28,10 +28,9 @@ struct Rows {
   }
 };
 
-bool const registered =
-    register_view({"masked_tokens", {"inputs", "next"}, "targets", [](std::unique_ptr<Dataset> plain, std::uint64_t seed) {
-                     return std::make_unique<MaskedDataset>(std::move(plain), seed);
-                   }});
+bool const registered = register_view({"masked_tokens", {"inputs", "next"}, [](std::unique_ptr<Dataset> plain, std::uint64_t seed) {
+                                         return std::make_unique<MaskedDataset>(std::move(plain), seed);
+                                       }});
 
 }  // namespace
 

@@ -32,7 +32,7 @@ class NextToken : public View {
   }
 };
 
-bool const registered = register_view({"next_token", {"inputs", "next"}, "targets", [](std::unique_ptr<Dataset> plain, std::uint64_t) {
+bool const registered = register_view({"next_token", {"inputs", "next"}, [](std::unique_ptr<Dataset> plain, std::uint64_t) {
                                          return std::make_unique<NextToken>(std::move(plain));
                                        }});
 

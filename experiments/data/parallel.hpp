@@ -78,7 +78,7 @@ class ParallelDataset : public Dataset {
   Tokenizer source_words_, target_words_;
   Split train_, held_out_;
   std::size_t left_out_ = 0;  // of the training text's pairs
-  Signature signature_{{}};
+  Signature signature_;
   std::optional<PairBatches> batches_;
   mutable std::once_flag counted_;  // the n-grams take a moment and not every command asks for them
   mutable std::vector<double> ngram_losses_;

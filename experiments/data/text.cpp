@@ -101,7 +101,8 @@ TextDataset::TextDataset(std::string_view text, std::string origin, std::string 
 void TextDataset::test_on(std::string_view text, std::string origin) {
   held_out_ = about_file(origin, [&] { return tokenizer_.encode(text); });
   if (held_out_.size() < 2) throw FileError(fmt::format("{}: too short to test on: {} tokens (it needs 2)", origin, held_out_.size()));
-  test_ = {{"file", std::move(origin)}, {"sha256", sha256(std::as_bytes(std::span(text)))}};
+  test_ = std::move(origin);
+  test_sha256_ = sha256(std::as_bytes(std::span(text)));
 }
 
 Batch TextDataset::training(std::int64_t index, std::int64_t batch, std::int64_t context) const {
@@ -169,8 +170,8 @@ nlohmann::json TextDataset::describe() const {
   nlohmann::json result{{"file", origin_},
                         {"sha256", sha256_},
                         {"vocabulary", vocabulary()},
-                        {"tokens", {{"training", train_.size()}, {test_.is_null() ? "validation" : "test", held_out_.size()}}}};
-  if (!test_.is_null()) result["test"] = test_;
+                        {"tokens", {{"training", train_.size()}, {test_.empty() ? "validation" : "test", held_out_.size()}}}};
+  if (!test_.empty()) result["test"] = {{"file", test_}, {"sha256", test_sha256_}};
   auto const& losses = ngram_losses();
   for (std::size_t order = 0; order < losses.size(); ++order) result["ngram"][std::to_string(order + 1)] = losses[order];
   return result;

@@ -8,8 +8,6 @@
 #include <utility>
 #include <vector>
 
-#include <nlohmann/json.hpp>
-
 #include "experiments/data/open.hpp"
 #include "experiments/data/tokenizer.hpp"
 
@@ -57,7 +55,7 @@ class TextDataset : public Dataset {
   std::vector<double> const& ngram_losses() const;
 
   std::string origin_;
-  nlohmann::json test_;  ///< what is known of the file that test_on() has read
+  std::string test_, test_sha256_;  ///< the file that test_on() has read; empty: none
   Tokenizer tokenizer_;
   std::vector<std::int32_t> train_, held_out_;
   std::string sha256_;

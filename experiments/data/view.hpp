@@ -45,12 +45,11 @@ class View : public Dataset {
   std::unique_ptr<Dataset> plain_;
 };
 
-/// A kind of view: it needs these parts of the plain data, and gives that one. A file that adds one says
-/// `bool const registered = register_view({"masked_tokens", {"inputs", "next"}, "targets", …});`.
+/// A kind of view, by the name that models give (Need::view): it needs these parts of the plain data. A file that adds one says
+/// `bool const registered = register_view({"masked_tokens", {"inputs", "next"}, …});`.
 struct ViewKind {
   std::string name;
   std::vector<std::string> needs;
-  std::string gives;
   std::function<std::unique_ptr<Dataset>(std::unique_ptr<Dataset> plain, std::uint64_t seed)> make;
 };
 bool register_view(ViewKind kind);

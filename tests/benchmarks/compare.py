@@ -277,4 +277,5 @@ def main():
             print(f"llm.c is left out: LLMC names no checkout of it ({checkout or 'it is not set'})")
 
 
-main()
+if __name__ == "__main__":
+    main()

@@ -186,4 +186,5 @@ def main():
     prepare(a.folder) if a.what == "prepare" else train(a.folder, a.threads, a.steps)
 
 
-main()
+if __name__ == "__main__":
+    main()

@@ -89,4 +89,5 @@ def main():
                 print(step + 1, loss.item(), sum(model(*batch()).item() for _ in range(VALIDATION)) / VALIDATION)
 
 
-main()
+if __name__ == "__main__":
+    main()

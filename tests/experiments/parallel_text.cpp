@@ -318,7 +318,7 @@ TEST_SUITE("parallel_text") {
               "model: {kind: transformer, layers: 1, heads: 1, width: 8, context: 5}\ntrain: {steps: 3, accumulate: 2}\n");
     auto const loaded = load_experiment(files.folder / "a.yaml", {}, {"", "", files.folder.path()});
     Trainer trainer(loaded, true);
-    CHECK(trainer.tokens_per_step() == "at most 8 tokens a step");
+    CHECK(trainer.tokens_in_words() == "at most 8 tokens a step");
     CHECK(trainer.tokens_read() == 0);
     Row row;
     trainer.train_step(row);

@@ -1,0 +1,193 @@
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <string>
+#include <vector>
+
+#include <doctest/doctest.h>
+
+#include "autograd/operations.hpp"
+#include "nn/decode.hpp"
+#include "nn/models/transformer.hpp"
+
+/// What decoding with caches, beams and batches is held against: plain code that decodes one row with a whole pass for every token.
+namespace heed::test {
+
+using Tokens = std::vector<std::int64_t>;
+
+inline constexpr std::int64_t vocabulary = 7, begin = 0, end = 1, most = 9;
+
+// ---------------------------------------------------------------- models and sources
+
+inline TransformerSettings small(std::string const& attention = "scaled", std::string const& position = "sinusoidal") {
+  TransformerSettings settings;
+  settings.layers = 2;
+  settings.heads = 2;
+  settings.width = 8;
+  settings.context = 12;
+  settings.tie = false;  // or a token would be followed by itself, for ever
+  settings.position = position;
+  settings.attention.from_word(attention);
+  return settings;
+}
+
+/// With parameters far from uniform.
+struct Made {
+  explicit Made(TransformerSettings const& settings, DType dtype = DType::float64, std::int64_t words = vocabulary)
+      : parameters(3, dtype, wide()), model(parameters, settings, words) {}
+  static InitSettings wide() {
+    InitSettings init;
+    init.std = 0.7;
+    return init;
+  }
+  Parameters parameters;
+  Transformer model;
+};
+
+inline Batch batch_of(Tensor const& source, Tensor const& lengths, Tensor const& inputs = {}) {
+  return {{"source", source}, {"source_lengths", lengths}, {"inputs", inputs}};
+}
+
+inline Batch some_sources(std::int64_t rows) {
+  Stream const stream(5, "source");
+  Tokens tokens, lengths;
+  for (std::int64_t i = 0; i < rows * 8; ++i)
+    tokens.push_back(static_cast<std::int64_t>(stream.below(static_cast<std::uint64_t>(i), vocabulary)));
+  for (std::int64_t row = 0; row < rows; ++row) lengths.push_back(1 + (row * 3) % 8);
+  return batch_of(Tensor::of(tokens, {rows, 8}), Tensor::of(lengths, {rows}));
+}
+
+/// These rows, in this order.
+inline Batch rows_of(Batch const& batch, Tokens const& rows) {
+  std::vector<Tensor> source, lengths;
+  for (std::int64_t const row : rows) {
+    source.push_back(batch["source"].rows(row, 1).to(DType::float64));
+    lengths.push_back(batch["source_lengths"].rows(row, 1).to(DType::float64));
+  }
+  return batch_of(concatenate(source, 0).to(DType::int64), concatenate(lengths, 0).to(DType::int64));
+}
+
+// ---------------------------------------------------------------- plain code
+
+/// The logarithms of the probabilities of what follows these tokens, by a whole pass over one row.
+inline std::vector<double> logs_after(Model const& model, Batch const& row, Tokens tokens, Pass const& pass) {
+  tokens.insert(tokens.begin(), begin);
+  auto const n = std::ssize(tokens);
+  Tensor const logits = model.logits(batch_of(row["source"], row["source_lengths"], Tensor::of(tokens, {1, n})), pass);
+  return log_softmax(logits.viewed({n, model.vocabulary()}).rows(n - 1, 1).to(DType::float64), -1).to_vector();
+}
+
+/// The logarithm of the probability of a target, by one pass.
+inline double score_of(Model const& model, Batch const& row, Decoded const& target, Pass const& pass) {
+  Tokens inputs = target.tokens;
+  inputs.insert(inputs.begin(), begin);
+  auto const n = std::ssize(inputs);
+  Tensor const logits = model.logits(batch_of(row["source"], row["source_lengths"], Tensor::of(inputs, {1, n})), pass);
+  Tensor const logs = log_softmax(logits.to(DType::float64), -1);
+  double sum = target.ended ? logs.at((n - 1) * model.vocabulary() + end) : 0;
+  for (std::int64_t i = 0; i + 1 < n; ++i) sum += logs.at(i * model.vocabulary() + inputs[static_cast<std::size_t>(i + 1)]);
+  return sum;
+}
+
+inline double rank(Decoded const& hypothesis, double alpha) {
+  double const length = static_cast<double>(hypothesis.tokens.size()) + (hypothesis.ended ? 1 : 0);
+  return hypothesis.score / std::pow((5 + length) / 6, alpha);
+}
+
+inline void sort_by_rank(std::vector<Decoded>& hypotheses, double alpha) {
+  std::ranges::stable_sort(hypotheses, [&](Decoded const& a, Decoded const& b) {
+    return rank(a, alpha) != rank(b, alpha) ? rank(a, alpha) > rank(b, alpha) : a.tokens < b.tokens;
+  });
+}
+
+/// Beam search of one row that never stops early.
+inline std::vector<Decoded> plain_beam(Model const& model, Batch const& row, std::int64_t longest, BeamSettings const& settings,
+                                       std::int64_t last = end, Pass const& pass = {}) {
+  std::vector<Decoded> live(1), finished;
+  for (std::int64_t step = 0; step < longest && !live.empty(); ++step) {
+    std::vector<Decoded> all;
+    for (Decoded const& each : live) {
+      auto const logs = logs_after(model, row, each.tokens, pass);
+      for (std::int64_t token = 0; token < model.vocabulary(); ++token) {
+        Decoded longer = each;
+        longer.tokens.push_back(token);
+        longer.score += logs[static_cast<std::size_t>(token)];
+        all.push_back(longer);
+      }
+    }
+    std::ranges::sort(all, [](Decoded const& a, Decoded const& b) { return a.score != b.score ? a.score > b.score : a.tokens < b.tokens; });
+    all.resize(std::min(all.size(), static_cast<std::size_t>(settings.width)));
+    live.clear();
+    for (Decoded& each : all) {
+      each.ended = each.tokens.back() == last;
+      if (each.ended) each.tokens.pop_back();
+      (each.ended ? finished : live).push_back(each);
+    }
+  }
+  finished.insert(finished.end(), live.begin(), live.end());
+  sort_by_rank(finished, settings.length_penalty);
+  finished.resize(std::min(finished.size(), static_cast<std::size_t>(settings.width)));
+  return finished;
+}
+
+inline void check_same(Decoded const& found, Decoded const& expected, double bound = 1e-12) {
+  CHECK(found.tokens == expected.tokens);
+  CHECK(found.ended == expected.ended);
+  CHECK(std::abs(found.score - expected.score) <= bound * std::max(1.0, -expected.score));
+}
+
+inline void check_same(std::vector<Decoded> const& found, std::vector<Decoded> const& expected, double bound = 1e-12) {
+  REQUIRE(found.size() == expected.size());
+  for (std::size_t i = 0; i < found.size(); ++i) check_same(found[i], expected[i], bound);
+}
+
+inline double bound_of(DType dtype) { return dtype == DType::float64 ? 1e-12 : 1e-5; }
+
+// ---------------------------------------------------------------- a model whose scores are told
+
+/// The next token's scores by the tokens read since the beginning, whatever the source; every token equal where nothing is told.
+struct Told : Model {
+  std::map<Tokens, std::vector<double>> table;
+  std::int64_t words = 4;
+  mutable int reads = 0;
+
+  struct Step : Decoding {
+    Step(Told const& model, std::int64_t rows) : told(model), read(static_cast<std::size_t>(rows)) {}
+    Tensor scores(Tensor const& tokens) override {
+      ++told.reads;
+      std::vector<double> all;
+      for (std::size_t row = 0; row < read.size(); ++row) {
+        read[row].push_back(tokens.data<std::int64_t>()[row]);
+        auto const found = told.table.find({read[row].begin() + 1, read[row].end()});
+        auto const one = found != told.table.end() ? found->second : std::vector<double>(static_cast<std::size_t>(told.words));
+        all.insert(all.end(), one.begin(), one.end());
+      }
+      return Tensor::of(all, {std::ssize(read), told.words});
+    }
+    void restart() override { read.assign(read.size(), {}); }
+    void keep(std::span<std::int64_t const> rows) override {
+      std::vector<Tokens> kept;
+      for (std::int64_t const row : rows) kept.push_back(read[static_cast<std::size_t>(row)]);
+      read = kept;
+    }
+    Told const& told;
+    std::vector<Tokens> read;
+  };
+
+  std::unique_ptr<Decoding> decode(Batch const& given, Pass const&) const override { return std::make_unique<Step>(*this, given.rows()); }
+  Outcome run(Batch const&, Pass const&) const override { return {}; }
+  std::int64_t context() const override { return 100; }
+  std::int64_t vocabulary() const override { return words; }
+  std::int64_t width() const override { return 1; }
+  double peak_bytes(PassShape const&) const override { return 0; }
+  double flops_per_token() const override { return 0; }
+};
+
+inline std::vector<double> logs(std::vector<double> probabilities) {
+  std::ranges::transform(probabilities, probabilities.begin(), [](double p) { return std::log(p); });
+  return probabilities;
+}
+
+}  // namespace heed::test
