@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "experiments/run.hpp"
+#include "experiments/session.hpp"
 
 namespace heed {
 

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "experiments/experiment.hpp"
-#include "experiments/run.hpp"
+#include "experiments/session.hpp"
 
 namespace heed {
 

@@ -33,7 +33,7 @@ TEST_SUITE("memory_estimate") {
     Row row;
     trainer.train_step(row);
     trainer.train_step(row);
-    Prober(loaded.settings, trainer.model(), trainer.parameters(), trainer.data()).look(row);
+    Prober(loaded.settings.probes, loaded.settings.train.batch, 0, trainer.model(), trainer.parameters(), trainer.data()).look(row);
     double const peak = static_cast<double>(memory_use().peak - before);
     return memory_estimate(loaded.settings, trainer.data().gives()).total() / peak;
   }
