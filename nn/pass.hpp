@@ -54,6 +54,11 @@ struct KeyValueCache {
   void keep_memory(std::span<std::int64_t const> sequences);
 };
 
+/// The parts of a batch of which an attention's queries and keys are the places: "inputs", "source"; "": of none.
+struct LookingParts {
+  std::string queries = "inputs", keys = "inputs";
+};
+
 /// What an attention layer computes on its way.
 struct AttentionView {
   Tensor const& scores;   ///< e_ij with the position's bias, of all keys, visible or not: [B, H, n, m]
@@ -61,6 +66,10 @@ struct AttentionView {
   Visibility const& visibility;
   Tensor const& query;  ///< rotated by its position: [B, n, H·d]
   Tensor const& key;    ///< likewise: [B, m, H·d]
+  LookingParts const& of;
+
+  /// The place of the first query: where a decoder that works step by step has come to. Keys begin at place 0.
+  std::int64_t first_query() const { return visibility.offset; }
 };
 
 /// Is shown what a model computes on its way: parts of the graph, so that they have gradients if the pass is recorded. A layer has the

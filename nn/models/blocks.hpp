@@ -34,6 +34,11 @@ struct StackSettings : Settings {
   std::optional<std::string> contradiction() override;
 };
 
+/// The parts of a batch of which a stream's places are, and those of the memory that its blocks look at, if they do.
+struct StreamParts {
+  std::string own = "inputs", memory = {};
+};
+
 /// What the blocks of a decoder look at beside their own stream.
 struct Memory {
   Tensor x;               ///< [B, S, width]
@@ -44,7 +49,8 @@ struct Memory {
 class Block {
  public:
   /// `share`: the factor on the initial spread of what a residual branch adds. `cross`: of the attention to a memory; null: there is none.
-  Block(Scope const& scope, StackSettings const& settings, Position const& position, double share, AttentionSettings const* cross);
+  Block(Scope const& scope, StackSettings const& settings, Position const& position, double share, AttentionSettings const* cross,
+        StreamParts const& parts);
   /// x [B, T, width] → [B, T, width]. `memory`: null for a block without attention to one.
   Tensor operator()(Tensor x, Visibility const& visibility, Memory const* memory, Pass const& pass, std::size_t layer) const;
 
@@ -81,7 +87,8 @@ double head_bytes(PassShape const& shape, std::int64_t width, std::int64_t vocab
 class Blocks {
  public:
   /// `share` and `cross`: as Block's. `causal`: what bytes() and flops_per_token() reckon with.
-  Blocks(Scope const& scope, StackSettings const& settings, bool causal, double share, AttentionSettings const* cross = nullptr);
+  Blocks(Scope const& scope, StackSettings const& settings, bool causal, double share, AttentionSettings const* cross = nullptr,
+         StreamParts const& parts = {});
 
   /// x [B, T, width] of tokens, with what their positions add, and dropout.
   Tensor embedded(Tensor const& x, Pass const& pass) const;

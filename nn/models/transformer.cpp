@@ -93,8 +93,8 @@ Transformer::Transformer(Parameters& parameters, TransformerSettings const& s, s
     : settings_(s),
       target_tokens_(Scope(parameters).at(source ? "decoder.token_embedding" : "token_embedding"), vocabulary, s.width),
       source_tokens_(source_table(parameters, s.width, source, target_tokens_)),
-      encoder_(Scope(parameters).at("encoder"), s, false, residual_share(s, 2)),
-      decoder_(Scope(parameters).at("decoder"), s, true, residual_share(s, 3), &s.cross()),
+      encoder_(Scope(parameters).at("encoder"), s, false, residual_share(s, 2), nullptr, {"source"}),
+      decoder_(Scope(parameters).at("decoder"), s, true, residual_share(s, 3), &s.cross(), {"inputs", "source"}),
       head_(s.tie ? target_tokens_.weight : Embedding(Scope(parameters).at("head"), vocabulary, s.width).weight) {}
 
 void Transformer::check(Batch const& batch) const {

@@ -101,7 +101,7 @@ struct Bare : Model {
     CHECK(!pass.noise);
     Tensor const x = reshape(one_hot(batch["inputs"], 3, e.dtype()), {2, 1, 3, 3});
     Tensor const weights = softmax(e);
-    if (pass.watches_attention()) pass.observer->attention("attention", {e, weights, Visibility{}, x, x});
+    if (pass.watches_attention()) pass.observer->attention("attention", {e, weights, Visibility{}, x, x, LookingParts{}});
     return {{{Term(), {sum(matmul(weights, matmul(x, w)), {1})}}}};
   }
   std::int64_t context() const override { return 3; }
