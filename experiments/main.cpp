@@ -38,6 +38,11 @@ Exit dispatch(CommandLine const& line) {
     options.printable = ::isatty(STDOUT_FILENO) != 0;
     return sample(options, std::cout);
   }
+  if (line.command == "translate") {
+    auto options = line.translate;
+    options.at_once = options.input.empty() && ::isatty(STDIN_FILENO) != 0;
+    return translate(options, std::cin, std::cout);
+  }
   if (line.command == "inspect") {
     auto options = line.inspect;
     winsize size{};
