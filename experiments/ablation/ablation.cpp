@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include "experiments/ablation/arm_check.hpp"
 #include "experiments/ablation/board.hpp"
 #include "experiments/ablation/jobs.hpp"
 #include "experiments/ablation/results.hpp"
@@ -19,12 +20,6 @@ namespace heed {
 namespace fs = std::filesystem;
 
 namespace {
-
-/// The changes of an arm at a point of the tuning grid.
-std::vector<Assignment> together(std::vector<Assignment> changes, std::vector<Assignment> const& more) {
-  changes.insert(changes.end(), more.begin(), more.end());
-  return changes;
-}
 
 std::vector<std::string> names_of(std::vector<Arm> const& arms) {
   std::vector<std::string> names;
@@ -91,7 +86,7 @@ class Runner {
       for (std::size_t i = 0; i < ablation_.arms.size(); ++i) {
         auto const& arm = ablation_.arms[i];
         if (ablation_.tuning && !tuned_.chosen[i]) continue;
-        auto const changes = ablation_.tuning ? together(arm.changes, *tuned_.chosen[i]) : arm.changes;
+        auto const changes = ablation_.tuning ? joined(arm.changes, *tuned_.chosen[i]) : arm.changes;
         jobs.push_back({.arm = i, .seed = seed, .experiment = trial_of(ablation_, arm.name, changes, seed)});
       }
     }
@@ -118,10 +113,8 @@ class Runner {
       std::size_t row = 0;
       for (auto const& arm : ablation_.arms) {
         for (auto const& point : tuning.points) {
-          auto const name = fmt::format("tune-{}-{}", arm.name, point.name);
           if (seed == tuning.seeds.front()) tuned_.names.push_back(fmt::format("{} {}", arm.name, point.name));
-          tuned_.jobs.push_back(
-              {.arm = row++, .seed = seed, .experiment = trial_of(ablation_, name, together(arm.changes, point.changes), seed)});
+          tuned_.jobs.push_back({.arm = row++, .seed = seed, .experiment = tuning_trial(ablation_, arm, point, seed)});
         }
       }
     }
@@ -169,6 +162,7 @@ class Runner {
 
 Exit run_ablation(RunOptions const& options) {
   Ablation const ablation = load_ablation(options.config, options.overrides, options.places);
+  if (auto const exit = arms_checked(ablation, options.quiet); exit != Exit::done) return exit;
   if (options.fresh) put_aside(ablation.folder());
   FolderLock const joined = join(ablation);
   note_signals();
@@ -177,6 +171,7 @@ Exit run_ablation(RunOptions const& options) {
 
 Exit check_ablation(RunOptions const& options) {
   Ablation const ablation = load_ablation(options.config, options.overrides, options.places);
+  check_arms(ablation, true);
   if (options.quiet) return Exit::done;
   auto base = trial_of(ablation, "base", {}, ablation.seeds.front());
   fmt::print("{}\n# base: {}\n", ablation.resolved, ablation.base.file.lexically_normal().string());

@@ -176,8 +176,7 @@ std::vector<Arm> arms_of(Document const& file) {
     limit(vary != nullptr ? vary->place : together->place, "arms", combinations(axes) * static_cast<double>(steps.size()), most_arms);
     for (auto const& changes : product(axes)) {
       for (auto const& more : steps) {
-        auto all = changes;
-        all.insert(all.end(), more.begin(), more.end());
+        auto all = joined(changes, more);
         arms.push_back({name_of(all), std::move(all)});
       }
     }
@@ -326,12 +325,8 @@ Ablation load_ablation(fs::path const& path, std::vector<std::string> const& ove
   result.places.config_folder = base.parent_path();
   for (auto const& arm : result.arms) {
     trial_of(result, arm.name, arm.changes, result.seeds.front());
-    for (std::size_t i = 0; result.tuning && i < result.tuning->points.size(); ++i) {
-      auto changes = arm.changes;
-      auto const& more = result.tuning->points[i].changes;
-      changes.insert(changes.end(), more.begin(), more.end());
-      trial_of(result, arm.name, changes, result.tuning->seeds.front());
-    }
+    for (std::size_t i = 0; result.tuning && i < result.tuning->points.size(); ++i)
+      tuning_trial(result, arm, result.tuning->points[i], result.tuning->seeds.front());
   }
   return result;
 }
@@ -347,6 +342,20 @@ LoadedExperiment trial_of(Ablation const& ablation, std::string const& arm, std:
   trial.settings.name = fmt::format("{}-seed{}-{}", arm, seed, hash.substr(0, 8));
   trial.places.output = ablation.folder();
   return trial;
+}
+
+LoadedExperiment tuning_trial(Ablation const& ablation, Arm const& arm, Arm const& point, std::int64_t seed) {
+  return trial_of(ablation, fmt::format("tune-{}-{}", arm.name, point.name), joined(arm.changes, point.changes), seed);
+}
+
+LoadedExperiment first_trial(Ablation const& ablation, Arm const& arm) {
+  if (ablation.tuning) return tuning_trial(ablation, arm, ablation.tuning->points.front(), ablation.tuning->seeds.front());
+  return trial_of(ablation, arm.name, arm.changes, ablation.seeds.front());
+}
+
+std::vector<Assignment> joined(std::vector<Assignment> changes, std::vector<Assignment> const& more) {
+  changes.insert(changes.end(), more.begin(), more.end());
+  return changes;
 }
 
 }  // namespace heed

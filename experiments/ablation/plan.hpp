@@ -68,4 +68,13 @@ Ablation load_ablation(std::filesystem::path const& file, std::vector<std::strin
 /// A run of an arm with a seed, named ARM-seedK-HASH after its resolved configuration, inside the ablation's folder.
 LoadedExperiment trial_of(Ablation const& ablation, std::string const& arm, std::vector<Assignment> const& changes, std::int64_t seed);
 
+/// The run of an arm at a point of the tuning grid.
+LoadedExperiment tuning_trial(Ablation const& ablation, Arm const& arm, Arm const& point, std::int64_t seed);
+
+/// The run of an arm that begins first: at the first point of the tuning grid, if there is one.
+LoadedExperiment first_trial(Ablation const& ablation, Arm const& arm);
+
+/// Changes, and more of them after these.
+std::vector<Assignment> joined(std::vector<Assignment> changes, std::vector<Assignment> const& more);
+
 }  // namespace heed

@@ -400,6 +400,24 @@ TEST_SUITE("ablation") {
     CHECK(outcome.code == 3);
     CHECK(outcome.errors.find("nowhere.txt: no such file") != std::string::npos);
     CHECK(outcome.output.find("cannot be trained") != std::string::npos);
+    CHECK(outcome.output.find("\nabout ") == std::string::npos);
+  }
+
+  TEST_CASE("an arm that cannot be trained here is told before anything trains, with its name") {
+    Bench const bench;
+    Arguments const missing{"vary={data: [{kind: recall, pairs: 2, keys: 4, values: 4}, {kind: text, path: nowhere.txt}]}",
+                            "baseline=recall-2-4-4"};
+    auto outcome = bench.run(missing);
+    CHECK(outcome.code == 3);
+    CHECK(outcome.errors.find("nowhere.txt: no such file") != std::string::npos);
+    CHECK(outcome.errors.find("(arm 'text-nowhere.txt')") != std::string::npos);
+    CHECK(!fs::exists(bench.small));
+    auto arguments = bench.command(missing);
+    arguments.front() = "check";
+    CHECK(test::run_heed(arguments).code == 3);
+    outcome = bench.run({"vary={model.width: [16, 65536]}", "baseline=16", "model.layers=64", "--quiet"});
+    CHECK(outcome.code == 2);
+    CHECK(outcome.errors.find("(arm '65536')") != std::string::npos);
   }
 
   TEST_CASE("a metric that runs do not record is named with those that they do") {
