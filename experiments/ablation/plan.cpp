@@ -23,7 +23,11 @@ std::vector<Field> AblationSettings::fields() {
       {.name = "metric", .target = &metric, .help = "what is compared: a name in metrics.jsonl (heed list metrics)"},
       {.name = "better", .target = &better, .help = "lower or higher (default: as the metric says)", .words = {"lower", "higher"}},
       {.name = "at", .target = &at, .help = "which of a trial's values counts", .words = {"last", "best"}},
-      {.name = "margin", .target = &margin, .help = "differences below it do not matter (equivalence test)", .least = 0, .open = true},
+      {.name = "margin",
+       .target = &margin,
+       .help = "differences below it do not matter; without it no arm is called equivalent",
+       .least = 0,
+       .open = true},
   };
 }
 

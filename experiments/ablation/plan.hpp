@@ -18,7 +18,7 @@ struct AblationSettings : Settings {
   std::string metric = "validation.loss";  ///< of metrics.jsonl: a name that is declared (metric.hpp)
   std::optional<std::string> better;       ///< lower or higher; default: as the metric says
   std::string at = "last";                 ///< which value of a trial counts: the last, or the best
-  double margin = 0.01;                    ///< differences smaller than this do not matter: of the equivalence test
+  std::optional<double> margin;            ///< differences smaller than this do not matter; without one, none is called equivalent
   std::vector<Field> fields() override;
 
   bool higher_is_better() const;

@@ -192,7 +192,8 @@ class Summary {
         jobs_(jobs),
         tuned_(tuned),
         arms_(gather(ablation, jobs)),
-        question_{.better = ablation.settings.higher_is_better() ? Better::higher : Better::lower, .margin = ablation.settings.margin},
+        question_{.better = ablation.settings.higher_is_better() ? Better::higher : Better::lower,
+                  .margin = ablation.settings.margin.value_or(0)},
         failures_(failures_of(ablation, jobs, tuned)),
         warnings_(warnings_of(ablation, jobs)) {
     for (std::size_t i = 0; i < tuned.chosen.size(); ++i) {
@@ -309,7 +310,7 @@ class Summary {
               {"better", settings.higher_is_better() ? "higher" : "lower"},
               {"at", settings.at},
               {"unit", unit_of(settings.metric)},
-              {"margin", settings.margin},
+              {"margin", settings.margin ? Json(*settings.margin) : Json(nullptr)},
               {"seeds", ablation_.seeds},
               {"baseline", arms_[ablation_.baseline].name},
               {"varied", ablation_.varied},

@@ -95,7 +95,7 @@ void read_ablation(Json const& json, Material& material) {
   material.better = json.value("better", "lower");
   material.at = json.value("at", "last");
   material.unit = json.value("unit", "");
-  material.margin = json.value("margin", 0.0);
+  material.margin = real(json, "margin").value_or(0);
   material.seeds = json.at("seeds").size();
   material.baseline = json.value("baseline", "");
   material.varied = json.value("varied", material.varied);

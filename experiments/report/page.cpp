@@ -141,8 +141,15 @@ class Section {
                  body) +
            fmt::format(
                "<p class=\"note\">Differences are paired by seed with {}; p is corrected for the number of arms, intervals hold for each "
-               "arm by itself; effect is the mean difference in standard deviations of the pairs.</p>\n",
-               escape(material_.baseline));
+               "arm by itself; effect is the mean difference in standard deviations of the pairs. {}</p>\n",
+               escape(material_.baseline), margin_said());
+  }
+
+  std::string margin_said() const {
+    if (material_.margin > 0)
+      return fmt::format("Equivalent means: an equivalence test finds the difference smaller than the margin of {:g}{}.", material_.margin,
+                         escape(material_.unit.empty() ? "" : " " + material_.unit));
+    return "No arm is called equivalent, for the ablation names no <code>margin</code> below which differences do not matter.";
   }
 
   std::string last_values() const {

@@ -139,6 +139,7 @@ train: {steps: 4, batch: 2}
     contains(bench.refused("vary: {model.heads: [1, 2]}\nmetric: validation.exct"),
              "a.yaml:4:9: metric: there is no metric 'validation.exct'; did you mean 'validation.exact'? (heed list metrics shows all)");
     contains(bench.refused("vary: {model.heads: [1, 2]}\nmetric: grad_norm"), "say `better: lower` or `better: higher`");
+    CHECK(!bench.load("vary: {model.heads: [1, 2]}").settings.margin);
     CHECK(!bench.load("vary: {model.heads: [1, 2]}\nmetric: grad_norm\nbetter: lower").settings.higher_is_better());
     contains(bench.refused("vary: {model.heads: [1, 2]}\nbase: other.yaml"), "a.yaml");
     for (auto const& base : {std::string("other.yaml"), std::string(300, 'b')})

@@ -131,6 +131,17 @@ TEST_SUITE("report") {
     }
   }
 
+  TEST_CASE("the page says what equivalent means, and without a margin that no arm is called so") {
+    Finished const ablation;
+    CHECK(has(ablation.report(), "finds the difference smaller than the margin of 0.01 nat"));
+    auto summary = Json::parse(test::get(ablation.path / "summary.json"));
+    summary["margin"] = nullptr;
+    test::put(ablation.path / "summary.json", summary.dump());
+    auto const html = ablation.report();
+    CHECK(has(html, "No arm is called equivalent"));
+    CHECK(!has(html, "The grey band is the margin"));
+  }
+
   TEST_CASE("a page fetches nothing and stays below 3 MB") {
     Finished const ablation;
     for (std::size_t arm = 0; arm < 4; ++arm) ablation.put_maps(arm, {0, 5, 10, 15, 20, 25, 30, 35, 40}, 200);
