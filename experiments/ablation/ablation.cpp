@@ -7,6 +7,7 @@
 
 #include "experiments/ablation/arm_check.hpp"
 #include "experiments/ablation/board.hpp"
+#include "experiments/ablation/clean.hpp"
 #include "experiments/ablation/jobs.hpp"
 #include "experiments/ablation/results.hpp"
 #include "experiments/folder_lock.hpp"
@@ -97,6 +98,7 @@ class Runner {
     if (!whole) return stopped();
     if (!options_.quiet) fmt::print("{}", page);
     write_report(ablation_.folder(), options_.quiet);
+    tell_rest();
     return any_failed(jobs) || any_failed(tuned_.jobs) ? Exit::failed : Exit::done;
   }
 
@@ -139,7 +141,22 @@ class Runner {
     return points[best->second].changes;
   }
 
+  /// What lies in the folder beside what was asked for.
+  void tell_rest() const {
+    if (options_.quiet) return;
+    auto const folder = ablation_.folder().string();
+    if (failed_before_ > 0)
+      fmt::print("  {} not trained again, for the same numbers would come (--fresh begins anew)\n",
+                 counted(failed_before_, "failed trial"));
+    if (auto const old = old_trials(ablation_.folder()); !old.empty())
+      fmt::print("  {} of earlier versions of this file beside them: heed clean {} puts them away\n", counted(old.size(), "trial"), folder);
+  }
+
+  static std::string counted(std::size_t count, char const* what) { return fmt::format("{} {}{}", count, what, count == 1 ? "" : "s"); }
+
   bool work(std::vector<Job>& jobs, std::string const& title, std::vector<std::string> const& names) {
+    failed_before_ +=
+        static_cast<std::size_t>(std::ranges::count_if(jobs, [](Job const& job) { return failure_of(job.folder()).has_value(); }));
     Board board(title, names, workers_.jobs, options_.quiet);
     bool const whole =
         run_jobs(jobs, ablation_.settings, workers_, [&](std::vector<Job> const& all, Job const* changed) { board.update(all, changed); });
@@ -156,6 +173,7 @@ class Runner {
   RunOptions const& options_;
   Workers workers_;
   TuningResult tuned_;
+  std::size_t failed_before_ = 0;  ///< trials whose failure was recorded before this call
 };
 
 }  // namespace

@@ -8,7 +8,8 @@ namespace heed {
 /// Checks that every arm can be trained here, then trains every arm with every seed, several at a time, goes on where an earlier call was
 /// cut off, and leaves tables, statistics and a report in the ablation's folder. Any number of processes that run the same file share its
 /// trials: each claims what is free, and waits for the others' at the end of a stage. A failed trial, of tuning too, is said at once and
-/// does not stop the others; the next call that comes when no other is at work tries it again. Of an arm that cannot be trained, its exit
+/// does not stop the others; the next call that comes when no other is at work tries it
+/// again, unless its numbers were not finite: the same program would come to the same ones. Of an arm that cannot be trained, its exit
 /// code, and nothing is trained. Throws ConfigError, FolderError, FileError. Returns done, failed if a trial failed, or interrupted.
 Exit run_ablation(RunOptions const& options);
 

@@ -71,8 +71,6 @@ std::string label_of(Yaml const& value) {
   return file_label(label);
 }
 
-std::string last_word(std::string const& key) { return key.substr(key.rfind('.') + 1); }
-
 /// The value alone if an arm changes one key, else `key=value` of each.
 std::string name_of(std::vector<Assignment> const& changes) {
   if (changes.size() == 1) return cut_label(label_of(changes.front().value));
@@ -294,11 +292,25 @@ void check_metric(Document const& file, AblationSettings const& settings) {
 
 }  // namespace
 
+std::string last_word(std::string const& key) { return key.substr(key.rfind('.') + 1); }
+
 bool is_ablation(Document const& document) { return document.root.entry("ablation") != nullptr; }
+
+namespace {
+
+/// Names and seeds of trials are given by the ablation: elsewhere they would have no effect.
+void check_named(Place const& place, std::string const& key) {
+  if (key == "name")
+    throw ConfigError(place, "name: the folder of an ablation is named by ablation (ablation=NAME), its trials by their arms");
+  if (key == "seed") throw ConfigError(place, "seed: the trials of an ablation take theirs from seeds (seeds=6, seeds=[7])");
+}
+
+}  // namespace
 
 Ablation load_ablation(fs::path const& path, std::vector<std::string> const& overrides, Places const& places) {
   Document file = load(path);
   for (auto const& override : overrides) {
+    check_named(Place{std::make_shared<std::string>(fmt::format("argument {}", shown(override)))}, override.substr(0, override.find('=')));
     if (is_own(override)) assign(file, override);
   }
   Ablation result;
@@ -306,6 +318,8 @@ Ablation load_ablation(fs::path const& path, std::vector<std::string> const& ove
   check_metric(file, result.settings);
   check_folder_name(place_of(file, "ablation"), "ablation", result.settings.ablation);
   result.arms = arms_of(file);
+  for (auto const& arm : result.arms)
+    for (auto const& change : arm.changes) check_named(change.value.place, change.key);
   result.varied = varied_keys(result.arms);
   Yaml const* const seeds = value_at(file, "seeds");
   result.seeds = seeds != nullptr ? seeds_of(*seeds, "seeds", 1) : std::vector<std::int64_t>{1, 2, 3, 4, 5, 6};

@@ -58,6 +58,9 @@ struct Ablation {
   std::filesystem::path folder() const { return places.output / settings.ablation; }
 };
 
+/// "lr" of "train.optimizer.lr".
+std::string last_word(std::string const& key);
+
 /// Whether a document describes an ablation.
 bool is_ablation(Document const& document);
 

@@ -207,8 +207,8 @@ class Summary {
     comparisons_ = compare(values, arms_[ablation.baseline].values, question_);
     for (std::size_t k = 0; k < others_.size(); ++k) {
       if (comparisons_[k].seeds > 0)
-        sentences_.push_back(
-            sentence(arms_[others_[k]].name, arms_[ablation.baseline].name, unit_of(ablation.settings.metric), comparisons_[k], question_));
+        sentences_.push_back(sentence(name_with_tuned(others_[k]), name_with_tuned(ablation.baseline), unit_of(ablation.settings.metric),
+                                      comparisons_[k], question_));
     }
   }
 
@@ -236,9 +236,23 @@ class Summary {
     return found == others_.end() ? nullptr : &comparisons_[static_cast<std::size_t>(found - others_.begin())];
   }
 
+  /// What tuning chose for an arm, as "lr 3.0e-3"; empty without tuning.
+  std::string tuned_words(std::size_t arm) const {
+    std::vector<std::string> words;
+    if (arm < tuned_.chosen.size() && tuned_.chosen[arm])
+      for (auto const& change : *tuned_.chosen[arm]) words.push_back(last_word(change.key) + " " + emit_line(change.value));
+    return fmt::format("{}", fmt::join(words, ", "));
+  }
+
+  std::string name_with_tuned(std::size_t arm) const {
+    auto const words = tuned_words(arm);
+    return words.empty() ? arms_[arm].name : fmt::format("{} ({})", arms_[arm].name, words);
+  }
+
   std::vector<std::vector<std::string>> rows() const {
     std::vector<std::vector<std::string>> rows{{"arm", with_unit(ablation_.settings.metric), "95 % interval", "difference", "p", "effect",
                                                 "", "seeds", "s/run", "tokens/s", "MB"}};
+    if (!tuned_.chosen.empty()) rows.front().emplace_back("tuned");
     for (std::size_t i = 0; i < arms_.size(); ++i) {
       auto const& arm = arms_[i];
       if (arm.values.empty()) {
@@ -264,6 +278,7 @@ class Summary {
       row.push_back(cell(arm.cost("time.seconds"), 1, 1));
       row.push_back(cell(arm.cost("time.tokens_per_second"), 1, 0));
       row.push_back(cell(arm.cost("memory.peak"), 1e-6, 1));
+      if (!tuned_.chosen.empty()) row.push_back(tuned_words(i));
       rows.push_back(std::move(row));
     }
     return rows;
@@ -318,12 +333,15 @@ class Summary {
               {"arms", Json::array()},
               {"failures", Json::array()},
               {"missing", Json::array()},
+              {"trials", Json::array()},
               {"sentences", sentences_},
               {"warnings", warnings_},
               {"environment", environment_of(jobs_)},
               {"configuration", ablation_.resolved},
               {"base", emit(ablation_.base.root)}};
     for (std::size_t i = 0; i < arms_.size(); ++i) json["arms"].push_back(arm_json(i));
+    for (auto const* trials : {&tuned_.jobs, &jobs_})
+      for (Job const& job : *trials) json["trials"].push_back(job.experiment.settings.name);
     for (auto const& [who, job] : failures_)
       json["failures"].push_back({{"arm", who},
                                   {"seed", job->seed},

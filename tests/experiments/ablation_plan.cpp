@@ -104,7 +104,7 @@ train: {steps: 4, batch: 2}
     auto const first = name("");
     CHECK(first.starts_with("dot-seed1-"));
     CHECK(first.size() == std::string("dot-seed1-").size() + 8);
-    CHECK(name("seeds: 3\nmetric: loss", {"name=other"}) == first);
+    CHECK(name("seeds: 3\nmetric: loss", {"ablation=other"}) == first);
     CHECK(name("", {"train.clip=1.0"}) != first);
     CHECK(name("", {"train.clip=none"}) == first);
   }
@@ -145,6 +145,9 @@ train: {steps: 4, batch: 2}
     for (auto const& base : {std::string("other.yaml"), std::string(300, 'b')})
       contains(bench.refused("vary: {model.heads: [1, 2]}", {"base=" + base}), "base: there is no file");
     contains(bench.refused("vary: {model.heads: [1, 2]}", {"ablation=../x"}), "is not the name of a folder");
+    contains(bench.refused("vary: {model.heads: [1, 2]}", {"name=x"}), "argument 'name=x': name: the folder of an ablation is named by");
+    contains(bench.refused("vary: {model.heads: [1, 2]}", {"seed=2"}), "argument 'seed=2': seed: the trials of an ablation take");
+    contains(bench.refused("vary: {seed: [1, 2]}"), "a.yaml:3:15: seed: the trials of an ablation take");
   }
 
   TEST_CASE("an arm's name is the name of a folder") {
