@@ -266,7 +266,7 @@ void add_commands(CLI::App& app, CommandLine& line) {
   auto& list = add_command(app, line, "list", "what there is: attention, positions, models, data, metrics, keys, …");
   list.add_option("TOPIC", line.topic, fmt::format("{}", fmt::join(list_topics(), ", ")))->type_name("");
   list.add_option("NAME", line.name, "all there is to say of one of them: gpt, additive, copy, …")->type_name("");
-  list.add_flag("--markdown", line.markdown, "attention: the tables of variants and positions, as README has them");
+  list.add_flag("--markdown", line.markdown, "attention, ablation: the tables as the README files have them");
   list.footer("examples:\n  heed list attention\n  heed list models gpt\n  heed list keys | less");
 }
 

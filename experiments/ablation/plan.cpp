@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "experiments/ablation/keys.hpp"
 #include "experiments/folder_name.hpp"
 #include "experiments/metric.hpp"
 #include "experiments/nearest.hpp"
@@ -18,16 +19,12 @@ namespace fs = std::filesystem;
 
 std::vector<Field> AblationSettings::fields() {
   return {
-      {.name = "ablation", .target = &ablation, .help = "its name", .required = true},
-      {.name = "base", .target = &base, .help = "the file of one run that arms change, relative to this one", .required = true},
-      {.name = "metric", .target = &metric, .help = "what is compared: a name in metrics.jsonl (heed list metrics)"},
-      {.name = "better", .target = &better, .help = "lower or higher (default: as the metric says)", .words = {"lower", "higher"}},
-      {.name = "at", .target = &at, .help = "which of a trial's values counts", .words = {"last", "best"}},
-      {.name = "margin",
-       .target = &margin,
-       .help = "differences below it do not matter; without it no arm is called equivalent",
-       .least = 0,
-       .open = true},
+      {.name = "ablation", .target = &ablation, .help = ablation_help("ablation"), .required = true},
+      {.name = "base", .target = &base, .help = ablation_help("base"), .required = true},
+      {.name = "metric", .target = &metric, .help = ablation_help("metric")},
+      {.name = "better", .target = &better, .help = ablation_help("better"), .words = {"lower", "higher"}},
+      {.name = "at", .target = &at, .help = ablation_help("at"), .words = {"last", "best"}},
+      {.name = "margin", .target = &margin, .help = ablation_help("margin"), .least = 0, .open = true},
   };
 }
 
@@ -40,7 +37,7 @@ bool AblationSettings::higher_is_better() const {
 namespace {
 
 /// The keys whose values are keys of the base, or lists of numbers.
-std::vector<std::string> const free_keys{"vary", "together", "add", "skip", "tune", "seeds", "baseline"};
+std::vector<std::string> const free_keys{"set", "vary", "together", "add", "skip", "tune", "seeds", "baseline"};
 
 std::vector<std::string> own_keys() {
   AblationSettings settings;
@@ -71,12 +68,29 @@ std::string label_of(Yaml const& value) {
   return file_label(label);
 }
 
-/// The value alone if an arm changes one key, else `key=value` of each.
+/// Whether a value is not said without its key: a number or a truth value.
+bool needs_key(Yaml const& value) {
+  static std::set<std::string> const bare{"", "none", "null", "true", "false", "yes", "no", "on", "off"};
+  return value.kind != Yaml::Kind::map && (bare.contains(value.text) || parse_real(value.text));
+}
+
+constexpr std::string_view between_values = " · ";
+
+/// The value alone if an arm changes one key; else all values, `sparsemax · heads=2`.
 std::string name_of(std::vector<Assignment> const& changes) {
   if (changes.size() == 1) return cut_label(label_of(changes.front().value));
   std::string name;
-  for (auto const& change : changes) name += (name.empty() ? "" : ",") + last_word(change.key) + "=" + label_of(change.value);
+  for (auto const& [key, value] : changes) {
+    if (!name.empty()) name += between_values;
+    name += (needs_key(value) ? last_word(key) + "=" : "") + label_of(value);
+  }
   return cut_label(std::move(name));
+}
+
+/// An arm's name as a part of a folder's: `sparsemax,heads=2`.
+std::string folder_label(std::string name) {
+  for (std::size_t at = 0; (at = name.find(between_values, at)) != name.npos; ++at) name.replace(at, between_values.size(), ",");
+  return name;
 }
 
 /// `{key: [value, …], …}` as lists of assignments, one list a key.
@@ -214,8 +228,9 @@ std::size_t baseline_of(Document const& file, std::vector<Arm> const& arms) {
   std::vector<std::string> names;
   for (std::size_t i = 0; i < arms.size(); ++i) {
     names.push_back(arms[i].name);
-    bool const fits = node->kind == Yaml::Kind::scalar ? arms[i].name == node->text || arms[i].name == label_of(*node)
-                                                       : agrees(arms[i], assignments_of(*node, "baseline"));
+    bool const fits = node->kind == Yaml::Kind::scalar
+                          ? arms[i].name == node->text || folder_label(arms[i].name) == node->text || arms[i].name == label_of(*node)
+                          : agrees(arms[i], assignments_of(*node, "baseline"));
     if (fits) fitting.push_back(i);
   }
   if (fitting.size() == 1) return fitting.front();
@@ -294,7 +309,15 @@ void check_metric(Document const& file, AblationSettings const& settings) {
 
 std::string last_word(std::string const& key) { return key.substr(key.rfind('.') + 1); }
 
-bool is_ablation(Document const& document) { return document.root.entry("ablation") != nullptr; }
+bool is_ablation(Document const& document) {
+  auto const has = [&](char const* key) { return document.root.entry(key) != nullptr; };
+  if (has("ablation")) return true;
+  for (char const* key : {"vary", "together", "base", "baseline", "tune"})
+    if (has(key) && !has("study"))
+      throw ConfigError(document.root.entry(key)->place,
+                        fmt::format("{}: is a key of an ablation, but the key 'ablation' (its name) is missing", key));
+  return false;
+}
 
 namespace {
 
@@ -307,10 +330,47 @@ void check_named(Place const& place, std::string const& key) {
 
 }  // namespace
 
+namespace {
+
+/// What the file sets in the base, and the command line after it.
+std::vector<Assignment> set_in_base(Document const& file, std::vector<std::string> const& overrides) {
+  std::vector<Assignment> all;
+  if (Yaml const* const set = value_at(file, "set")) all = assignments_of(*set, "set");
+  for (auto const& override : overrides) {
+    if (is_own(override)) continue;
+    Document one;
+    assign(one, override);  // tells what is wrong with it
+    auto const key = override.substr(0, override.find('='));
+    std::erase_if(all, [&](Assignment const& before) { return before.key == key; });
+    all.push_back({key, *one.root.find(key)});
+  }
+  for (auto const& each : all) check_named(each.value.place, each.key);
+  return all;
+}
+
+/// The file with all that makes it complete.
+std::string resolved(Document file, std::vector<Assignment> const& set, fs::path const& base) {
+  auto& entries = file.root.entries;
+  auto const at = [&](std::string const& key, std::size_t place) -> Yaml& {
+    auto found = std::ranges::find(entries, key, &Yaml::Entry::key);
+    if (found == entries.end()) found = entries.insert(entries.begin() + static_cast<std::ptrdiff_t>(place), {key, {}, {}});
+    return found->value;
+  };
+  at("base", 0) = Yaml::scalar(base.string());
+  if (set.empty()) return emit(file.root);
+  Yaml section;
+  section.kind = Yaml::Kind::map;
+  for (auto const& [key, value] : set) section.entries.push_back({key, {}, value});
+  auto const after = std::ranges::find(entries, "base", &Yaml::Entry::key) - entries.begin() + 1;
+  at("set", static_cast<std::size_t>(after)) = section;
+  return emit(file.root);
+}
+
+}  // namespace
+
 Ablation load_ablation(fs::path const& path, std::vector<std::string> const& overrides, Places const& places) {
   Document file = load(path);
   for (auto const& override : overrides) {
-    check_named(Place{std::make_shared<std::string>(fmt::format("argument {}", shown(override)))}, override.substr(0, override.find('=')));
     if (is_own(override)) assign(file, override);
   }
   Ablation result;
@@ -329,16 +389,14 @@ Ablation load_ablation(fs::path const& path, std::vector<std::string> const& ove
   limit(file.root.place, "runs", arms * static_cast<double>(result.seeds.size()), most_runs);
   if (auto const& tuning = result.tuning)
     limit(place_of(file, "tune"), "runs to tune", arms * static_cast<double>(tuning->points.size() * tuning->seeds.size()), most_runs);
-  result.resolved = emit(file.root);
-
-  fs::path const base = fs::absolute(path).parent_path() / result.settings.base;
+  fs::path const base = (fs::absolute(path).parent_path() / result.settings.base).lexically_normal();
   std::error_code unreadable;
   if (!fs::is_regular_file(base, unreadable))
-    throw ConfigError(place_of(file, "base"), fmt::format("base: there is no file {}", base.lexically_normal().string()));
+    throw ConfigError(place_of(file, "base"), fmt::format("base: there is no file {}", base.string()));
   result.base = load(base);
-  for (auto const& override : overrides) {
-    if (!is_own(override)) assign(result.base, override);
-  }
+  auto const set = set_in_base(file, overrides);
+  for (auto const& [key, value] : set) assign(result.base, key, value);
+  result.resolved = resolved(file, set, base);
   result.places = places;
   result.places.config_folder = base.parent_path();
   for (auto const& arm : result.arms) {
@@ -357,7 +415,7 @@ LoadedExperiment trial_of(Ablation const& ablation, std::string const& arm, std:
   trial.settings.name.clear();  // not a part of what is measured
   auto const text = emit(trial.settings);
   auto const hash = sha256(std::as_bytes(std::span(text)));
-  trial.settings.name = fmt::format("{}-seed{}-{}", arm, seed, hash.substr(0, 8));
+  trial.settings.name = fmt::format("{}-seed{}-{}", folder_label(arm), seed, hash.substr(0, 8));
   trial.places.output = ablation.folder();
   return trial;
 }

@@ -11,7 +11,7 @@
 
 namespace heed {
 
-/// `ablation:` the keys with one value each; those that hold keys of the base (vary, together, add, skip, tune) are read beside it.
+/// `ablation:` the keys with one value each; those that hold keys of the base (set, vary, together, add, skip, tune) are read beside it.
 struct AblationSettings : Settings {
   std::string ablation;                    ///< its name, and its folder's
   std::string base;                        ///< a file of one run
@@ -53,7 +53,7 @@ struct Ablation {
   std::vector<std::int64_t> seeds;
   std::size_t baseline = 0;  ///< the arm that others are compared with
   std::optional<Tuning> tuning;
-  std::string resolved;  ///< the ablation file with its overrides, as YAML
+  std::string resolved;  ///< the file as YAML, complete: overrides are in it, the base by its absolute path; read again, it is the same
 
   std::filesystem::path folder() const { return places.output / settings.ablation; }
 };
@@ -61,7 +61,7 @@ struct Ablation {
 /// "lr" of "train.optimizer.lr".
 std::string last_word(std::string const& key);
 
-/// Whether a document describes an ablation.
+/// Whether a document describes an ablation. Throws ConfigError for one that has an ablation's keys, but not its name.
 bool is_ablation(Document const& document);
 
 /// Reads an ablation file and its base. Overrides of the ablation's own keys (`seeds=3`, `metric=…`) change it, all others the base. Every
