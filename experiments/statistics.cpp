@@ -287,9 +287,8 @@ std::string shown_p(double p) { return p < 0.001 ? "p < 0.001" : fmt::format("p 
 /// Why a difference whose interval excludes 0 is no conclusion; nothing if the interval holds 0.
 std::string objection(Comparison const& c, Question const& question) {
   if (!c.interval || (c.interval->low <= 0 && c.interval->high >= 0)) return "";
-  if (double const least = smallest_p(c.seeds); least > question.significance())
-    return fmt::format("; its interval excludes 0, but {} seeds cannot reach p ≤ {:.2g}: {:.2g} at best", c.seeds, question.significance(),
-                       least);
+  if (smallest_p(c.seeds) > question.significance())
+    return fmt::format("; its interval excludes 0, but {} seeds cannot reach p ≤ {:.2g}", c.seeds, question.significance());
   if (c.p_alone <= question.significance())
     return fmt::format("; its interval excludes 0, and {} alone, but not corrected for {} arms", shown_p(c.p_alone), c.arms);
   return "; its interval excludes 0 by supposing a normal distribution, which sign flips do not";

@@ -13,6 +13,11 @@ namespace heed {
 /// code, and nothing is trained. Throws ConfigError, FolderError, FileError. Returns done, failed if a trial failed, or interrupted.
 Exit run_ablation(RunOptions const& options);
 
+/// Writes the tables of an ablation's folder again from what its trials have left so far, where the last ones lack a trial or there are
+/// none yet. Does nothing for a folder of something else. Throws ConfigError if there are none and ablation.yaml cannot be read any more
+/// (its base is gone), and as write_results() does.
+void renew_results(std::filesystem::path const& folder, Places const& places);
+
 /// Validates the file and all its arms, their data and memory included, and prints the ablation and its base as resolved.
 Exit check_ablation(RunOptions const& options);
 

@@ -10,6 +10,7 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "experiments/ablation/effects.hpp"
 #include "experiments/ablation/history.hpp"
 #include "experiments/csv.hpp"
 #include "experiments/metric.hpp"
@@ -205,6 +206,7 @@ class Summary {
     std::vector<BySeed> values;
     for (std::size_t const i : others_) values.push_back(arms_[i].values);
     comparisons_ = compare(values, arms_[ablation.baseline].values, question_);
+    find_effects();
     for (std::size_t k = 0; k < others_.size(); ++k) {
       if (comparisons_[k].seeds > 0)
         sentences_.push_back(sentence(name_with_tuned(others_[k]), name_with_tuned(ablation.baseline), unit_of(ablation.settings.metric),
@@ -231,6 +233,35 @@ class Summary {
   }
 
  private:
+  /// Of a grid: which arm is ahead, and what the keys do by themselves and together.
+  void find_effects() {
+    std::vector<Keys> keys;
+    for (auto const& arm : arms_) {
+      keys.emplace_back();
+      for (auto const& change : arm.changes) keys.back().emplace_back(change.key, emit_line(change.value));
+    }
+    auto const grid = grid_of(keys);
+    if (!grid) return;
+    std::vector<BySeed> values;
+    std::optional<std::pair<double, std::size_t>> best;
+    for (std::size_t i = 0; i < arms_.size(); ++i) {
+      values.push_back(arms_[i].values);
+      if (arms_[i].values.empty()) continue;
+      double const mean = estimate_of(arms_[i]).mean, cost = question_.better == Better::higher ? -mean : mean;
+      if (!best || cost < best->first) best = {cost, i};
+    }
+    if (!best) return;
+    auto const mean = estimate_of(arms_[best->second]);
+    sentences_.push_back(fmt::format("{} mean: {}, {:.4f}{}", question_.better == Better::higher ? "highest" : "lowest",
+                                     name_with_tuned(best->second), mean.mean,
+                                     mean.interval ? fmt::format(" [{:.4f}, {:.4f}]", mean.interval->low, mean.interval->high) : ""));
+    effects_ = effects_of(*grid, values, ablation_.baseline, unit_of(ablation_.settings.metric), question_);
+    for (auto const& effect : effects_)
+      if (!effect.sentence.empty()) sentences_.push_back(effect.sentence);
+    if (std::ranges::none_of(effects_, [](Effect const& effect) { return effect.interaction && !effect.sentence.empty(); }))
+      sentences_.emplace_back("no interaction is clear");
+  }
+
   Comparison const* comparison(std::size_t arm) const {
     auto const found = std::ranges::find(others_, arm);
     return found == others_.end() ? nullptr : &comparisons_[static_cast<std::size_t>(found - others_.begin())];
@@ -318,6 +349,31 @@ class Summary {
     return json;
   }
 
+  /// Of each arm.
+  std::size_t tuning_trials() const { return ablation_.tuning ? ablation_.tuning->points.size() * ablation_.tuning->seeds.size() : 0; }
+
+  /// How many trials are done, or have failed; those of an arm that no point of the grid trains count as well, for they are not coming.
+  std::size_t ended() const {
+    auto const in = [](std::vector<Job> const& jobs) {
+      return static_cast<std::size_t>(
+          std::ranges::count_if(jobs, [](Job const& job) { return job.state == State::done || job.state == State::failed; }));
+    };
+    auto const given_up = static_cast<std::size_t>(std::ranges::count_if(tuned_.chosen, [](auto const& point) { return !point; }));
+    return in(tuned_.jobs) + in(jobs_) + given_up * ablation_.seeds.size();
+  }
+
+  Json effects_json() const {
+    Json all = Json::array();
+    for (auto const& [name, interaction, c, words] : effects_)
+      all.push_back({{"name", name},
+                     {"interaction", interaction},
+                     {"mean", c.mean},
+                     {"interval", interval_json(c.interval)},
+                     {"p", c.p},
+                     {"seeds", c.seeds}});
+    return all;
+  }
+
   Json json() const {
     auto const& settings = ablation_.settings;
     Json json{{"ablation", settings.ablation},
@@ -333,7 +389,10 @@ class Summary {
               {"arms", Json::array()},
               {"failures", Json::array()},
               {"missing", Json::array()},
+              {"trials_done", ended()},
+              {"trials_of", ablation_.arms.size() * (ablation_.seeds.size() + tuning_trials())},
               {"trials", Json::array()},
+              {"effects", effects_json()},
               {"sentences", sentences_},
               {"warnings", warnings_},
               {"environment", environment_of(jobs_)},
@@ -364,6 +423,11 @@ class Summary {
       text += markdown_row(lines[i]);
       if (i == 0) text += markdown_row(std::vector<std::string>(lines[i].size(), "---"));
     }
+    if (!effects_.empty()) text += "\n| effect | difference | p |\n| --- | --- | --- |\n";
+    for (auto const& [name, interaction, c, words] : effects_)
+      text +=
+          fmt::format("| {} | {} | {:.2g} |\n", name,
+                      c.interval ? fmt::format("{:+.4f} ± {:.4f}", c.mean, c.interval->half_width()) : fmt::format("{:+.4f}", c.mean), c.p);
     text += '\n';
     for (auto const& line : sentences_) text += "- " + line + "\n";
     for (auto const& line : warnings_) text += "- **warning**: " + line + "\n";
@@ -379,6 +443,7 @@ class Summary {
   std::vector<std::size_t> others_;  ///< the arms that are not the baseline
   std::vector<Comparison> comparisons_;
   std::vector<FailedJob> failures_;
+  std::vector<Effect> effects_;
   std::vector<std::string> sentences_, warnings_;
 };
 

@@ -123,6 +123,7 @@ std::optional<std::vector<Drawing>> draw(std::vector<Figure> const& figures) {
   std::vector<Drawing> drawings;
   for (std::size_t i = 0; i < figures.size(); ++i) {
     drawings.push_back({content(folder / fmt::format("{}.svg", i)), content(folder / fmt::format("{}.pdf", i))});
+    replace(drawings.back().svg, "<image ", "<image style='image-rendering:pixelated' ");  // cells, not a blur
     forget_time(drawings.back().pdf);
   }
   return drawings;

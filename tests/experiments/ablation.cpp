@@ -220,6 +220,40 @@ TEST_SUITE("ablation") {
     CHECK(bench.finished().size() == 4 + 4);
   }
 
+  TEST_CASE("while it runs, the report shows what has ended, and says how much that is") {
+    Bench const bench;
+    Arguments const slow{"train.steps=400", "--jobs", "1"};
+    test::Program running(bench.command(slow));
+    CHECK(running.wait_until([&] { return fs::exists(bench.small / "report.html"); }));
+    CHECK(running.wait_until([&] { return bench.finished().size() >= 2; }));
+    auto const outcome = test::run_heed({"report", "small", "--output", bench.runs.string()});
+    INFO(outcome.errors);
+    CHECK(outcome.code == 0);
+    auto const done = bench.summary()["trials_done"].get<int>();
+    CHECK(bench.summary()["trials_of"] == 6);
+    CHECK((done >= 2 && done < 6));
+    auto const page = test::get(bench.small / "report.html");
+    CHECK(page.find(std::to_string(done) + " of 6 trials") != std::string::npos);
+    CHECK(page.find("http-equiv=\"refresh\"") != std::string::npos);
+    running.send(SIGTERM);
+    CHECK(running.wait().code == 130);
+    CHECK(bench.run(slow).code == 0);
+    CHECK(bench.summary()["trials_done"] == 6);
+    CHECK(test::get(bench.small / "report.html").find("http-equiv=\"refresh\"") == std::string::npos);
+  }
+
+  TEST_CASE("the saved ablation.yaml runs again from anywhere: nothing is left to do") {
+    Bench const bench;
+    CHECK(bench.run({"--quiet", "train.steps=20"}).code == 0);
+    auto const before = bench.finished();
+    test::Folder const elsewhere;
+    fs::copy_file(bench.small / "ablation.yaml", elsewhere / "saved.yaml");
+    auto const outcome = test::run_heed({"run", (elsewhere / "saved.yaml").string(), "--output", bench.runs.string(), "--quiet"});
+    INFO(outcome.errors);
+    CHECK(outcome.code == 0);
+    CHECK(bench.finished() == before);
+  }
+
   TEST_CASE("processes that run one ablation at once share all of its trials, and come to one choice and one table") {
     Bench const alone;
     CHECK(alone.run(tuned).code == 0);
