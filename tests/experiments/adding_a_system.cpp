@@ -19,7 +19,7 @@ namespace heed {
 
 namespace {
 
-struct WordsSettings : Settings {
+struct GlanceSettings : Settings {
   std::int64_t width = 64, context = 64;
   AttentionSettings attention;
 
@@ -30,13 +30,13 @@ struct WordsSettings : Settings {
   }
 };
 
-class Words : public Model {
+class Glance : public Model {
  public:
-  Words(Parameters& parameters, WordsSettings const& s, Signature const& data)
+  Glance(Parameters& parameters, GlanceSettings const& s, Signature const& data)
       : settings_(s),
         source_(Scope(parameters).at("source"), data["source"].classes, s.width),
         target_(Scope(parameters).at("target"), data["inputs"].classes, s.width),
-        attention_(Scope(parameters).at("attention"), s.attention, {1, s.width, s.context}, 0) {}
+        attention_(Scope(parameters).at("attention"), s.attention, {1, s.width, s.context}, 0, nullptr, {"inputs", "source"}) {}
 
   Outcome run(Batch const& batch, Pass const& pass) const override {
     Tensor const asking = target_(batch["inputs"]), memory = source_(batch["source"]);  // [B, T, width], [B, S, width]
@@ -55,13 +55,13 @@ class Words : public Model {
   }
 
  private:
-  WordsSettings settings_;
+  GlanceSettings settings_;
   Embedding source_, target_;
   Attention attention_;
 };
 
 struct Writing : Decoding {
-  Writing(Words const& words, Batch source) : model(words), given(std::move(source)) {}
+  Writing(Glance const& glance, Batch source) : model(glance), given(std::move(source)) {}
 
   Tensor scores(Tensor const& tokens) override {
     NoGrad const quiet;
@@ -71,20 +71,20 @@ struct Writing : Decoding {
   void restart() override {}
   void keep(std::span<std::int64_t const> rows) override { given = given.chosen(rows); }
 
-  Words const& model;
+  Glance const& model;
   Batch given;
 };
 
-std::unique_ptr<Decoding> Words::decode(Batch const& given, Pass const&) const {
+std::unique_ptr<Decoding> Glance::decode(Batch const& given, Pass const&) const {
   return given.has("source") ? std::make_unique<Writing>(*this, given) : nullptr;
 }
 
-DeclaredModel const declared{{"words",
+DeclaredModel const declared{{"glance",
                               "one attention from a target's words to a source's",
                               {{"source"}, {"inputs"}, {"targets"}},
-                              [] { return std::make_shared<WordsSettings>(); },
+                              [] { return std::make_shared<GlanceSettings>(); },
                               [](Parameters& parameters, Settings const& settings, Signature const& data) {
-                                return std::make_unique<Words>(parameters, dynamic_cast<WordsSettings const&>(settings), data);
+                                return std::make_unique<Glance>(parameters, dynamic_cast<GlanceSettings const&>(settings), data);
                               }}};
 
 }  // namespace
@@ -124,7 +124,7 @@ TEST_SUITE("adding_a_system") {
   }
 
   TEST_CASE("it is found by its name, learns, and writes") {
-    auto const loaded = sorting("kind: words, attention: additive");
+    auto const loaded = sorting("kind: glance, attention: additive");
     Trainer trainer(loaded, true);
     Row row;
     trainer.evaluate(row);
@@ -138,7 +138,7 @@ TEST_SUITE("adding_a_system") {
   }
 
   TEST_CASE("beams of many rows are those of each row alone") {
-    auto const loaded = sorting("kind: words");
+    auto const loaded = sorting("kind: glance");
     Trainer const trainer(loaded, true);
     Batch const batch = trainer.data().training(0, 6, trainer.model().context());
     Batch const sources{{"source", batch["source"]}, {"source_lengths", batch.get("source_lengths")}};
