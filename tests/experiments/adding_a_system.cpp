@@ -1,4 +1,4 @@
-// nn/README's "adding a system": the model that stands there, word for word, trained and decoded like any other.
+// "Adding a system": the model of nn/README and the metric of experiments/README, word for word, used like any other.
 
 #include <fstream>
 #include <sstream>
@@ -8,7 +8,7 @@
 
 #include "experiments/train.hpp"
 
-// README begins
+// nn/README begins
 // Every word of a target asks the source's words, by one attention without positions, what comes next.
 
 #include "autograd/graph.hpp"
@@ -90,7 +90,40 @@ DeclaredModel const declared{{"glance",
 }  // namespace
 
 }  // namespace heed
-// README ends
+// nn/README ends
+
+// experiments/README begins
+// Words that are written for each that the target has.
+
+#include "experiments/metric/seen.hpp"
+#include "experiments/record.hpp"
+
+namespace heed {
+
+namespace {
+
+class LengthRatio : public Metric {
+ public:
+  void add(Seen const& seen) override {
+    for (std::int64_t row = 0; row < seen.batch().rows(); ++row) {
+      wanted_ += static_cast<double>(target_of(seen.batch(), row).size());
+      written_ += static_cast<double>(seen.decoded()[static_cast<std::size_t>(row)].tokens.size());
+    }
+  }
+  void write(Row& row, std::string const& prefix) const override { row.set(prefix + ".decoded.length", written_ / wanted_); }
+
+ private:
+  double written_ = 0, wanted_ = 0;
+};
+
+DeclaredMetricKind const length_declared{{.info = {"decoded.length", "", std::nullopt, "words written for each of the target"},
+                                          .lacks = lacks_decoding,
+                                          .make = [](Dataset const&) { return std::make_unique<LengthRatio>(); }}};
+
+}  // namespace
+
+}  // namespace heed
+// experiments/README ends
 
 TEST_SUITE("adding_a_system") {
   using namespace heed;
@@ -105,22 +138,26 @@ TEST_SUITE("adding_a_system") {
   }
 
   LoadedExperiment sorting(std::string const& model) {
-    LoadedExperiment loaded{parse("data: {kind: pairs, task: {kind: sort}}\nmodel: {" + model +
-                                      "}\ntrain: {steps: 200, batch: 32, optimizer: {kind: adamw, lr: 0.01}}\n",
-                                  "test"),
-                            {},
-                            {}};
+    LoadedExperiment loaded{
+        parse("data: {kind: pairs, task: {kind: sort}}\nmodel: {" + model +
+                  "}\ntrain: {steps: 200, batch: 32, evaluate: {metrics: [decoded.length]}, optimizer: {kind: adamw, lr: 0.01}}\n",
+              "test"),
+        {},
+        {}};
     fill(loaded.document, loaded.settings);
     return loaded;
   }
 
   }  // namespace
 
-  TEST_CASE("the manual's model is the one that is tested here") {
-    std::string const code = content("tests/experiments/adding_a_system.cpp"), begin = "// README begins\n";
-    auto const first = code.find(begin) + begin.size(), last = code.find("// README ends");
-    REQUIRE(first < last);
-    CHECK(content("nn/README.md").find("```cpp\n" + code.substr(first, last - first) + "```") != std::string::npos);
+  TEST_CASE("the manuals' code is what is tested here") {
+    std::string const code = content("tests/experiments/adding_a_system.cpp");
+    for (std::string const manual : {"nn/README", "experiments/README"}) {
+      std::string const begin = "// " + manual + " begins\n";
+      auto const first = code.find(begin) + begin.size(), last = code.find("// " + manual + " ends");
+      REQUIRE(first < last);
+      CHECK(content(manual + ".md").find("```cpp\n" + code.substr(first, last - first) + "```") != std::string::npos);
+    }
   }
 
   TEST_CASE("it is found by its name, learns, and writes") {
@@ -131,8 +168,11 @@ TEST_SUITE("adding_a_system") {
     while (!trainer.finished()) trainer.train_step(row);
     trainer.evaluate(row);
     std::vector<double> losses;
-    for (auto const& [name, value] : row.values)
+    for (auto const& [name, value] : row.values) {
       if (name == "validation.loss") losses.push_back(value);
+      if (name == "validation.decoded.length") CHECK(value > 0);
+    }
+    CHECK(row.find("validation.decoded.length") != nullptr);
     REQUIRE(losses.size() == 2);
     CHECK(losses[1] < 0.7 * losses[0]);
   }
