@@ -9,7 +9,7 @@
 #include <nlohmann/json.hpp>
 
 #include "autograd/graph.hpp"
-#include "experiments/ablation/history.hpp"
+#include "experiments/history.hpp"
 #include "experiments/data/tokenizer.hpp"
 #include "experiments/evaluation/lengths.hpp"
 #include "experiments/metric/bleu.hpp"
