@@ -9,9 +9,9 @@
 #include <nlohmann/json.hpp>
 
 #include "autograd/graph.hpp"
-#include "experiments/history.hpp"
 #include "experiments/data/tokenizer.hpp"
 #include "experiments/evaluation/lengths.hpp"
+#include "experiments/history.hpp"
 #include "experiments/metric/bleu.hpp"
 #include "experiments/record.hpp"
 #include "experiments/report/material.hpp"
