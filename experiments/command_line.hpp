@@ -9,8 +9,8 @@
 #include "experiments/bench.hpp"
 #include "experiments/inspect.hpp"
 #include "experiments/report/report.hpp"
-#include "experiments/run.hpp"
 #include "experiments/sample.hpp"
+#include "experiments/session.hpp"
 #include "experiments/translate.hpp"
 
 namespace heed {

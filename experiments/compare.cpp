@@ -8,7 +8,7 @@
 
 #include <fmt/format.h>
 
-#include "experiments/ablation/history.hpp"
+#include "experiments/history.hpp"
 #include "experiments/metric.hpp"
 #include "experiments/table.hpp"
 

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "experiments/experiment.hpp"
-#include "experiments/run.hpp"
+#include "experiments/session.hpp"
 #include "nn/decode.hpp"
 
 namespace heed {

@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 
 #include "autograd/check.hpp"
+#include "experiments/bench.hpp"
 #include "experiments/data/catalogue.hpp"
 #include "experiments/data/pairs/pair_task.hpp"
 #include "experiments/experiment.hpp"
@@ -279,6 +280,12 @@ std::string list_operations() {
   return table(rows);
 }
 
+std::string list_benchmarks() {
+  Rows rows;
+  for (auto const& topic : bench_topics()) rows.push_back({topic.name, topic.measures});
+  return table(rows);
+}
+
 std::string list_keys() {
   Experiment settings;
   return describe(settings);
@@ -325,6 +332,7 @@ std::vector<Topic> const& topics() {
       {"metrics", "what runs record: units, and which direction is better", list_metrics, metric_entries},
       choice_topic("studies", "kinds of studies; of one: its keys", study_choice),
       {"operations", "the differentiable operations of the engine and their formulas", list_operations, {}},
+      {"benchmarks", "what `heed bench` measures", list_benchmarks, {}},
       {"keys", "every key of a configuration file, or of one section: type, default, meaning", list_keys, key_entries},
   };
   return all;

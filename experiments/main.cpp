@@ -16,6 +16,7 @@
 #include "experiments/compare.hpp"
 #include "experiments/failure.hpp"
 #include "experiments/list.hpp"
+#include "experiments/run.hpp"
 #include "experiments/schema.hpp"
 
 namespace heed {

@@ -12,7 +12,7 @@
 #include "experiments/data/view.hpp"
 #include "experiments/memory_estimate.hpp"
 #include "experiments/metric.hpp"
-#include "experiments/run.hpp"
+#include "experiments/session.hpp"
 #include "nn/safetensors.hpp"
 
 namespace heed {

@@ -5,7 +5,7 @@
 #include <istream>
 #include <ostream>
 
-#include "experiments/run.hpp"
+#include "experiments/session.hpp"
 #include "nn/decode.hpp"
 
 namespace heed {

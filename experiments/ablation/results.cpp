@@ -10,8 +10,8 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
-#include "experiments/ablation/history.hpp"
 #include "experiments/csv.hpp"
+#include "experiments/history.hpp"
 #include "experiments/metric.hpp"
 #include "experiments/npz.hpp"
 #include "experiments/record.hpp"

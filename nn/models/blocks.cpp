@@ -147,9 +147,12 @@ Tensor Blocks::operator()(Tensor x, Visibility const& visibility, Pass const& pa
   return norm_ ? (*norm_)(x) : x;
 }
 
-double logits_bytes(PassShape const& shape, std::int64_t vocabulary, DType dtype, bool whole) {
-  std::int64_t const places = shape.batch * shape.tokens, rows = whole ? 2 * places : logits_at_once(places, vocabulary, dtype);
-  return 2 * static_cast<double>(rows) * static_cast<double>(vocabulary) * static_cast<double>(bytes_of(dtype));
+double head_bytes(PassShape const& shape, std::int64_t width, std::int64_t vocabulary, DType dtype, bool whole) {
+  std::int64_t const places = shape.batch * shape.tokens, at_once = whole ? 2 * places : logits_at_once(places, vocabulary, dtype);
+  bool const in_blocks = at_once < places;  // which become their gradients in place, and these the head's at once
+  std::int64_t const elements =
+      (in_blocks ? 1 : 2) * at_once * vocabulary + (in_blocks && shape.recorded ? (vocabulary + places) * width : 0);
+  return static_cast<double>(elements) * static_cast<double>(bytes_of(dtype));
 }
 
 StackBytes Blocks::bytes(PassShape const& shape) const {

@@ -79,8 +79,9 @@ struct StackBytes {
   double moment;  ///< beside these, at most, in the forward pass or for its gradient
 };
 
-/// Of the logits of a pass and their gradient: as many as are held at once, or all of them and their logarithms (`whole`).
-double logits_bytes(PassShape const& shape, std::int64_t vocabulary, DType dtype, bool whole);
+/// Of the logits of a pass and their gradient: as many as are held at once, and of blocks of them the gradients of the head's weight and
+/// input; or all of them and their logarithms (`whole`).
+double head_bytes(PassShape const& shape, std::int64_t width, std::int64_t vocabulary, DType dtype, bool whole);
 
 /// Positions, blocks and, if these are pre-norm, a last norm.
 class Blocks {

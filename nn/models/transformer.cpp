@@ -201,7 +201,7 @@ double Transformer::peak_bytes(PassShape const& shape) const {
   StackBytes const encoder = encoder_.bytes(read), decoder = decoder_.bytes(shape);
   double const stream = static_cast<double>(shape.batch * shape.tokens * settings_.width) * static_cast<double>(bytes_of(head_.dtype()));
   bool const whole = shape.recorded && shape.trains && estimator() != nullptr;
-  double const logits = logits_bytes(shape, vocabulary(), head_.dtype(), whole);
+  double const logits = head_bytes(shape, settings_.width, vocabulary(), head_.dtype(), whole);
   if (!shape.recorded) {
     double const decoding = stream + decoder.kept + std::max(decoder.moment, stream + logits);
     return shape.watched ? encoder.kept + std::max(encoder.moment, decoding) : std::max(encoder.kept + encoder.moment, decoding);

@@ -61,9 +61,13 @@ LoadedExperiment experiment(std::string const& model, std::string const& more) {
 
 std::string const tiny = "{kind: gpt, layers: 2, heads: 2, width: 8, context: 6}";
 
+Prober prober_of(Experiment const& settings, Model const& model, Parameters const& parameters, Dataset const& data) {
+  return {settings.probes, settings.train.batch, settings.train.label_smoothing, model, parameters, data};
+}
+
 Values looked_at(Trainer const& trainer, Experiment const& settings) {
   Row row;
-  Prober(settings, trainer.model(), trainer.parameters(), trainer.data()).look(row);
+  prober_of(settings, trainer.model(), trainer.parameters(), trainer.data()).look(row);
   return by_name(row);
 }
 
@@ -114,7 +118,7 @@ struct BareRun {
   explicit BareRun(std::string const& probes) : loaded(experiment(tiny, probes)), model(parameters) {}
   Values look() const {
     Row row;
-    Prober(loaded.settings, model, parameters, data).look(row);
+    prober_of(loaded.settings, model, parameters, data).look(row);
     return by_name(row);
   }
   Tensor loss() const {
@@ -364,7 +368,7 @@ TEST_SUITE("probes") {
     Trainer trainer(loaded, true);
     Row step, row;
     trainer.train_step(step);
-    Prober(loaded.settings, trainer.model(), trainer.parameters(), trainer.data()).read_gradients(row);
+    prober_of(loaded.settings, trainer.model(), trainer.parameters(), trainer.data()).read_gradients(row);
     auto const found = by_name(row);
     double layers = 0, parameters = 0;
     for (auto const& [name, value] : found) {
@@ -433,9 +437,9 @@ TEST_SUITE("probes") {
     Digits const data;
     Parameters parameters(1, DType::float64);
     Bare const model(parameters);
-    CHECK(!Prober(settings, model, parameters, data).due(0, true));
+    CHECK(!prober_of(settings, model, parameters, data).due(0, true));
     auto const asked = experiment(tiny, "probes: {every: 3, activations: [rms]}\n").settings;
-    Prober const prober(asked, model, parameters, data);
+    Prober const prober = prober_of(asked, model, parameters, data);
     CHECK(prober.due(0, false));
     CHECK(!prober.due(1, false));
     CHECK(prober.due(1, true));
