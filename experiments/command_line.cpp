@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <ranges>
 
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
@@ -30,6 +31,7 @@ class Pages : public CLI::FormatterBase {
         {"plan", "heed plan CONFIG [key.path=value …]"},
         {"check", "heed check CONFIG [key.path=value …]"},
         {"report", "heed report DIR …"},
+        {"evaluate", "heed evaluate RUN"},
         {"sample", "heed sample RUN [--prompt TEXT …]"},
         {"translate", "heed translate RUN"},
         {"inspect", "heed inspect RUN --text TEXT"},
@@ -140,6 +142,40 @@ void add_beam(CLI::App& command, BeamSettings& beam) {
                      "of beam search: 0 for the most probable text; the more, the longer the texts it prefers (default: 0.6)");
 }
 
+void add_evaluate(CLI::App& app, CommandLine& line) {
+  auto& options = line.evaluate;
+  auto& evaluate = add_command(app, line, "evaluate", "metrics of a trained model on its held-out data, of all rows and by their length");
+  evaluate
+      .add_option_function<std::string>(
+          "RUN", [&](std::string const& folder) { options.run = folder; }, "a run's folder or name, or its checkpoint")
+      ->required()
+      ->type_name("");
+  auto const one_of = [&](std::string const& flag, std::string& target, std::vector<std::string> words, std::string const& help) {
+    add_text(evaluate, flag, "NAME", help, [=, &target](std::string const& text) {
+      if (std::ranges::find(words, text) == words.end())
+        throw refusal(flag, fmt::format("wants one of {}, but found '{}'{}", fmt::join(words, ", "), text, did_you_mean(text, words)));
+      target = text;
+    });
+  };
+  one_of("--split", options.split, {"validation", "test"}, "the part of the data (default: validation)");
+  add_beam(evaluate, options.search);
+  add_text(evaluate, "--metrics", "NAME,…", "these alone, with commas between (default: all that apply; heed list metrics)",
+           [&](std::string const& text) {
+             options.metrics.emplace();
+             for (auto const name : std::views::split(text, ',')) options.metrics->emplace_back(name.begin(), name.end());
+           });
+  one_of("--weights", options.weights, {"average", "last"}, "average: the running one, the default where train.ema keeps it");
+  add_number<std::int64_t>(evaluate, "--batch", options.batch, 1, 1e6, "rows at once (default: as the run's evaluations)");
+  add_text(evaluate, "--save", "FILE", "a .csv or .json file for the results (default: evaluation-SPLIT in the run's folder)",
+           [&](std::string const& file) { options.save = file; });
+  evaluate.footer(
+      "The run's folder gets evaluation-SPLIT/results.csv and results.json, metrics_by_length.svg and .pdf and, of decoded targets, "
+      "decoded.txt.\n\n"
+      "examples:\n"
+      "  heed evaluate runs/grammar\n"
+      "  heed evaluate runs/multi30k --split test --beam 5");
+}
+
 void add_translate(CLI::App& app, CommandLine& line) {
   auto& options = line.translate;
   auto& translate = add_command(app, line, "translate", "lines in, lines out, by a model that reads a source");
@@ -206,6 +242,8 @@ void add_commands(CLI::App& app, CommandLine& line) {
   report.footer(
       "Each folder gets its report.html and figures/*.svg and *.pdf; several of them one report.html more, in the output folder.\n\n"
       "example:\n  heed report runs/attention runs/positions");
+
+  add_evaluate(app, line);
 
   auto& sample = add_command(app, line, "sample", "write text with a trained model");
   auto& options = line.sample;
@@ -394,14 +432,15 @@ CommandLine parse_command_line(std::vector<std::string> arguments) {
     return line;
   }
   if (command == nullptr)
-    throw refusal(
-        "command line",
-        "a command is missing: run, plan, check, report, sample, translate, inspect, bench, compare, schema or list (see heed --help)");
+    throw refusal("command line",
+                  "a command is missing: run, plan, check, report, evaluate, sample, translate, inspect, bench, compare, schema or list "
+                  "(see heed --help)");
   line.command = command->get_name();
   if (line.command == "sample") find_run(line.sample);
   line.run.threads = line.threads;
-  line.sample.places = line.translate.places = line.inspect.places = line.bench.places = line.report.places = line.run.places;
-  line.inspect.quiet = line.report.quiet = line.run.quiet;
+  line.evaluate.places = line.sample.places = line.translate.places = line.inspect.places = line.bench.places = line.report.places =
+      line.run.places;
+  line.evaluate.quiet = line.inspect.quiet = line.report.quiet = line.run.quiet;
   return line;
 }
 

@@ -9,7 +9,7 @@
 #include <fmt/format.h>
 
 #include "experiments/history.hpp"
-#include "experiments/metric.hpp"
+#include "experiments/metric/info.hpp"
 #include "experiments/table.hpp"
 
 namespace heed {

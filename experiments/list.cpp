@@ -12,7 +12,7 @@
 #include "experiments/data/catalogue.hpp"
 #include "experiments/data/pairs/pair_task.hpp"
 #include "experiments/experiment.hpp"
-#include "experiments/metric.hpp"
+#include "experiments/metric/info.hpp"
 #include "experiments/nearest.hpp"
 #include "experiments/probe/probe.hpp"
 #include "experiments/study/study.hpp"

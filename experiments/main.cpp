@@ -32,6 +32,7 @@ Exit dispatch(CommandLine const& line) {
   if (line.command == "plan") return plan_ablation(line.run);
   if (line.threads) set_threads(static_cast<int>(*line.threads));
   if (line.command == "check") return check(line.run);
+  if (line.command == "evaluate") return evaluate(line.evaluate, std::cout);
   if (line.command == "sample") {
     auto options = line.sample;
     options.printable = ::isatty(STDOUT_FILENO) != 0;

@@ -12,7 +12,7 @@
 
 #include "autograd/memory.hpp"
 #include "experiments/csv.hpp"
-#include "experiments/metric.hpp"
+#include "experiments/metric/info.hpp"
 #include "experiments/probe/maps.hpp"
 #include "experiments/probe/prober.hpp"
 #include "experiments/progress.hpp"
@@ -94,10 +94,8 @@ class RunFolder {
 };
 
 double value_of(Row const& row, std::string const& name) {
-  for (auto const& [key, value] : row.values) {
-    if (key == name) return value;
-  }
-  return std::nan("");
+  double const* const value = row.find(name);
+  return value != nullptr ? *value : std::nan("");
 }
 
 /// The loop from where the trainer stands to the last step, with everything that it leaves on disk.

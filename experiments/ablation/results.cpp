@@ -12,7 +12,7 @@
 
 #include "experiments/csv.hpp"
 #include "experiments/history.hpp"
-#include "experiments/metric.hpp"
+#include "experiments/metric/info.hpp"
 #include "experiments/npz.hpp"
 #include "experiments/record.hpp"
 #include "experiments/result_file.hpp"

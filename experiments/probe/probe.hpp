@@ -5,7 +5,7 @@
 #include <utility>
 #include <vector>
 
-#include "experiments/metric.hpp"
+#include "experiments/metric/info.hpp"
 #include "experiments/probe/settings.hpp"
 #include "experiments/record.hpp"
 #include "nn/parameters.hpp"

@@ -5,7 +5,7 @@
 
 #include <fmt/format.h>
 
-#include "experiments/metric.hpp"
+#include "experiments/metric/info.hpp"
 #include "experiments/report/html.hpp"
 #include "experiments/utf8.hpp"
 

@@ -60,6 +60,24 @@ TEST_SUITE("command_line") {
     CHECK(parsed({"list"}).run.places.output == "runs");
   }
 
+  TEST_CASE("what an evaluation is told") {
+    auto const test = parsed({"evaluate", "r", "--split", "test", "--beam", "5", "--length-penalty", "1", "--metrics", "bleu,loss",
+                              "--batch", "9", "--weights", "last", "--save", "f.csv", "--quiet", "--output", "o"})
+                          .evaluate;
+    CHECK(test.run == "r");
+    CHECK(test.split == "test");
+    CHECK(test.search.width == 5);
+    CHECK(test.search.length_penalty == 1);
+    CHECK(test.metrics == Words{"bleu", "loss"});
+    CHECK(test.batch == 9);
+    CHECK(test.weights == "last");
+    CHECK(test.save == "f.csv");
+    CHECK(test.quiet);
+    CHECK(test.places.output == "o");
+    CHECK(parsed({"evaluate", "r"}).evaluate.search.width == 1);
+    CHECK(!parsed({"evaluate", "r"}).evaluate.metrics);
+  }
+
   TEST_CASE("samples: numbers, and prompts of any look") {
     auto const line = parsed({"sample",  "runs/a", "--tokens", "7", "--count",  "2",        "--temperature", "0.5", "--top-k",  "3",
                               "--top-p", ".9",     "--seed",   "4", "--prompt", "[ a, b ]", "two words",     "",    "--prompt", "-x"});
@@ -170,11 +188,12 @@ TEST_SUITE("command_line") {
 
   TEST_CASE("what cannot be meant is refused, with the nearest that can") {
     CHECK(refused({"sampel", "x"}) ==
-          "sampel: there is no such command; did you mean 'sample'? (there are run, plan, check, report, sample, translate, inspect, "
-          "bench, compare, "
-          "schema, list)");
+          "sampel: there is no such command; did you mean 'sample'? (there are run, plan, check, report, evaluate, sample, translate, "
+          "inspect, bench, "
+          "compare, schema, list)");
     CHECK(refused({"train", "x"}) ==
-          "train: there is no such command (there are run, plan, check, report, sample, translate, inspect, bench, compare, schema, list)");
+          "train: there is no such command (there are run, plan, check, report, evaluate, sample, translate, inspect, bench, compare, "
+          "schema, list)");
     CHECK(refused({"--quiet"}).find("a command is missing") != std::string::npos);
     CHECK(refused({"run"}) == "run: CONFIG is required (see heed --help)");
     CHECK(refused({"run", "a", "--fersh"}) == "--fersh: there is no such option; did you mean '--fresh'?");

@@ -7,7 +7,7 @@
 
 #include "experiments/csv.hpp"
 #include "experiments/history.hpp"
-#include "experiments/metric.hpp"
+#include "experiments/metric/info.hpp"
 #include "tests/columns.hpp"
 #include "tests/program.hpp"
 
