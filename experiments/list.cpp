@@ -309,7 +309,7 @@ std::vector<Entry> key_entries() {
 }
 
 std::string const ablation_example =
-    "ablation: scale\nbase: ../gpt/tiny.yaml\nvary:\n  model.attention.scale: [none, rsqrt, inverse]\nseeds: 6\n"
+    "ablation: scale\nbase: ../gpt/grammar.yaml\nvary:\n  model.attention.scale: [none, rsqrt, inverse]\nseeds: 6\n"
     "baseline: rsqrt\n";
 
 std::string list_ablation() {

@@ -2,11 +2,11 @@
 
 #include <algorithm>
 
+#include "experiments/ablation/plan.hpp"
+
 namespace heed {
 
 namespace {
-
-std::string last_word(std::string const& key) { return key.substr(key.rfind('.') + 1); }
 
 /// The values of a section one after the other, without their keys.
 std::string label_of(std::string const& level) {

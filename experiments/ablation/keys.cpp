@@ -7,7 +7,7 @@ namespace heed {
 std::vector<AblationKey> const& ablation_keys() {
   static std::vector<AblationKey> const all{
       {"ablation", "its name, and its folder's", "ablation: positions"},
-      {"base", "the file of one run that arms change, relative to this file", "base: ../gpt/tiny.yaml"},
+      {"base", "the file of one run that arms change, relative to this file", "base: ../gpt/grammar.yaml"},
       {"set", "keys of the base with the values that they have in every arm", "set: {train.steps: 100}"},
       {"vary", "keys of the base with lists of values: every combination is an arm",
        "vary: {model.position: [learned, rotary], model.heads: [1, 2]}"},

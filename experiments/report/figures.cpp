@@ -161,7 +161,7 @@ bool natural_less(std::string const& a, std::string const& b) {
 }
 
 /// Every metric that is worth a curve: the ablation's own, the training loss, other validation metrics, and what a probe says of the whole
-/// model. What comes beyond the first eight is folded.
+/// model. What comes beyond the first few is folded.
 std::vector<std::string> metrics_of(Material const& material) {
   std::vector<std::string> metrics{material.metric};
   std::set<std::string, decltype(&natural_less)> found(&natural_less);
@@ -179,7 +179,7 @@ std::vector<std::string> metrics_of(Material const& material) {
     if (name.starts_with("probe.curvature.") && !name.ends_with(".residual")) add(name);
   return metrics;
 }
-constexpr std::size_t unfolded = 8;
+constexpr std::size_t unfolded = 5;
 
 }  // namespace
 

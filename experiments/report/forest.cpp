@@ -95,7 +95,8 @@ std::optional<Figure> forest(Material const& material) {
   figure.commands =
       data + plot_style + "unset grid\nset grid x lc rgb '#D9D9D9' lt 1 lw 0.5\nset border 1\nset ytics scale 0 (" + names + ")\n" +
       margins(left, 3.2, 0.46, height - 0.22, height) +
-      fmt::format("set yrange [{}:0.6]\nset xrange [{:.8g}:{:.8g}]\n", 0.35 - static_cast<double>(rows.size()), range.low, range.high) +
+      fmt::format("set xtics {:.8g}\nset yrange [{}:0.6]\nset xrange [{:.8g}:{:.8g}]\n", tick_step(range.high - range.low, 5),
+                  0.35 - static_cast<double>(rows.size()), range.low, range.high) +
       fmt::format("set xlabel {}\n",
                   gnuplot_text(fmt::format("difference in {}, {} is better", axis_name(material, material.metric), material.better)));
   if (material.margin > 0)

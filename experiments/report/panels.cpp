@@ -170,7 +170,9 @@ std::optional<Figure> curve_panels(Material const& material, Grid const& grid, s
   if (range.is_empty()) return std::nullopt;
   auto const panels = grid.combinations_without({lines});
   Layout const layout(panels.size(), 0.46);
-  auto const label = against_baseline ? "difference, " + axis_name(material, metric) : axis_name(material, metric);
+  auto const label = !against_baseline       ? axis_name(material, metric)
+                     : material.unit.empty() ? "difference"
+                                             : "difference (" + material.unit + ")";
   std::string plots;
   for (std::size_t p = 0; p < panels.size(); ++p) {
     std::vector<std::string> bands, parts;
@@ -188,7 +190,7 @@ std::optional<Figure> curve_panels(Material const& material, Grid const& grid, s
     bands.insert(bands.end(), parts.begin(), parts.end());
     if (bands.empty()) bands.emplace_back("NaN notitle");
     plots += layout.place(p) + titled(panel_title(grid, panels[p], {lines}), layout.width()) + scale(range, layout.first_of_row(p), label) +
-             x_steps(0, last) + (layout.lowest(p) ? "set format x '% h'\n" : "set format x ''\nunset xlabel\n") +
+             x_steps(0, last) + (layout.lowest(p) ? "set format x '% h'\nset xlabel offset 0,0.5\n" : "set format x ''\nunset xlabel\n") +
              fmt::format("plot {}\n", fmt::join(bands, ", \\\n  "));
   }
   Figure figure{.name = against_baseline ? "difference_curves" : figure_name(metric),
