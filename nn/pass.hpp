@@ -61,6 +61,9 @@ struct AttentionView {
   Visibility const& visibility;
   Tensor const& query;  ///< rotated by its position: [B, n, H·d]
   Tensor const& key;    ///< likewise: [B, m, H·d]
+  /// Of queries that came one after the other: the scores of each, [B, H, …, m], which `scores` copies and which have gradients in its
+  /// stead.
+  std::span<Tensor const> steps = {};
 };
 
 /// Is shown what a model computes on its way: parts of the graph, so that they have gradients if the pass is recorded. A layer has the

@@ -51,11 +51,18 @@ CellKind const& cell_kind(std::string const& name) {
   return *found;
 }
 
+States chosen_rows(States const& states, std::span<std::int64_t const> rows) {
+  Tensor const numbers = Tensor::of(std::vector<std::int64_t>(rows.begin(), rows.end()), {std::ssize(rows)});
+  States chosen;
+  for (Tensor const& state : states) chosen.push_back(embedding(state, numbers));
+  return chosen;
+}
+
 RecurrentCell::RecurrentCell(Scope const& scope, std::string const& kind, std::int64_t in, std::int64_t width, bool normed)
     : kind_(cell_kind(kind)),
       part_(scope.path()),
-      input_(scope.at("input"), in, kind_.gates * width, true),
-      recurrent_(scope.at("recurrent"), width, kind_.gates * width, true) {
+      input_(scope.at("input"), in, kind_.gates * width, !normed),
+      recurrent_(scope.at("recurrent"), width, kind_.gates * width, !normed) {
   if (!normed) return;
   input_norm_.emplace(scope.at("input_norm"), kind_.gates * width, "layer");
   recurrent_norm_.emplace(scope.at("recurrent_norm"), kind_.gates * width, "layer");
@@ -86,6 +93,20 @@ Scanned RecurrentCell::scan(Tensor const& x, ScanOrder const& order, States cons
   return apart(scan_by_steps(order, a, from, step), x.size(0));
 }
 
+double RecurrentCell::kept() const {
+  std::int64_t const of_step = kind_.form ? kept_by(*kind_.form) : 2 * kind_.gates + kind_.states;
+  std::int64_t const of_parts = fused() ? kind_.gates : 2 * kind_.gates;  // W x; or W x and U h, before their norms
+  return static_cast<double>(width() * (of_step + of_parts));
+}
+
+double RecurrentCell::at_hand() const {
+  std::int64_t const of_gates = fused() ? made_by(*kind_.form) : kind_.gates;
+  std::int64_t const of_outputs = fused() ? 3 : 2;  // its own gradient, cut, and turned
+  return static_cast<double>(width() * (of_gates + of_outputs));
+}
+
+double RecurrentCell::flops() const { return 2 * static_cast<double>(input_.weight.elements() + recurrent_.weight.elements()); }
+
 Scope layer_scope(Scope const& scope, std::int64_t layer, std::int64_t layers) {
   return layers > 1 ? scope.at(std::to_string(layer)) : scope;
 }
@@ -103,7 +124,7 @@ Recurrent::Result Recurrent::operator()(Tensor x, Tensor const& lengths, std::ve
   Result result;
   for (std::size_t layer = 0; layer < forward_.size(); ++layer) {
     if (layer > 0) x = pass.dropout(x, shape_.dropout, fmt::format("{}.{}", part_, layer));
-    auto [outputs, last] = forward_[layer].scan(x, {lengths, false}, start.empty() ? States() : start[layer], pass);
+    auto [outputs, last] = forward_[layer].scan(x, {lengths, shape_.from_end}, start.empty() ? States() : start[layer], pass);
     result.forward.push_back(std::move(last));
     if (shape_.bidirectional) {
       auto const other = backward_[layer].scan(x, {lengths, true}, {}, pass);
@@ -114,6 +135,22 @@ Recurrent::Result Recurrent::operator()(Tensor x, Tensor const& lengths, std::ve
   }
   result.outputs = x;
   return result;
+}
+
+double Recurrent::kept() const {
+  double numbers = 0;
+  for (std::size_t layer = 0; layer < forward_.size(); ++layer) {
+    numbers += static_cast<double>(forward_[layer].input().weight.size(1)) + forward_[layer].kept();
+    if (shape_.bidirectional) numbers += backward_[layer].kept();
+  }
+  return numbers;
+}
+
+double Recurrent::flops() const {
+  double operations = 0;
+  for (auto const* cells : {&forward_, &backward_})
+    for (RecurrentCell const& cell : *cells) operations += cell.flops();
+  return operations;
 }
 
 }  // namespace heed

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <functional>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -31,6 +32,9 @@ std::vector<std::string> cell_names();
 /// Throws Error for a cell that is not declared.
 CellKind const& cell_kind(std::string const& name);
 
+/// The rows of each state with these numbers, in this order.
+States chosen_rows(States const& states, std::span<std::int64_t const> rows);
+
 /// What a scan over time gives.
 struct Scanned {
   Tensor outputs;  ///< h after each step, zeros behind a row's length: [T, B, w]
@@ -40,7 +44,7 @@ struct Scanned {
 /// A recurrent cell of one layer and one direction. Time is the first axis of what it scans.
 class RecurrentCell {
  public:
-  /// `normed`: layer norm of W x + b_W and of U h + b_U, each (Ba et al. 2016, section 3.1); such a cell goes step by step.
+  /// `normed`: layer norm of W x and of U h, each, instead of biases (Ba et al. 2016, section 3.1); such a cell goes step by step.
   RecurrentCell(Scope const& scope, std::string const& kind, std::int64_t in, std::int64_t width, bool normed = false);
 
   std::int64_t width() const { return recurrent_.weight.size(1); }
@@ -57,6 +61,12 @@ class RecurrentCell {
 
   /// Over x [T, B, in], from `start` (empty: zeros). By the fused scan where the cell has one, else step by step.
   Scanned scan(Tensor const& x, ScanOrder const& order, States const& start, Pass const& pass) const;
+
+  /// Numbers that a step of one row keeps for its derivative, beside what it reads; and has at hand for it.
+  double kept() const;
+  double at_hand() const;
+  /// Floating-point operations of a step of one row.
+  double flops() const;
 
  private:
   bool fused() const;
@@ -84,8 +94,9 @@ struct RecurrentShape {
   std::string cell = "lstm";
   std::int64_t in, width, layers = 1;
   bool bidirectional = false;
-  double dropout = 0;   ///< between layers
-  bool normed = false;  ///< as RecurrentCell's
+  bool from_end = false;  ///< what goes forward begins with a row's last step instead
+  double dropout = 0;     ///< between layers
+  bool normed = false;    ///< as RecurrentCell's
 };
 
 /// Where the cells of a layer are among a model's names: at the scope itself if there is but one layer, else at its number.
@@ -104,6 +115,10 @@ class Recurrent {
   /// Over x [T, B, in], whose row b has lengths[b] steps (undefined: all); `start`: by layer, of what goes forward (empty: zeros).
   Result operator()(Tensor x, Tensor const& lengths, std::vector<States> const& start, Pass const& pass) const;
 
+  /// Numbers that a step of one row keeps, what its layers read included, and has at hand for its derivative; and its operations.
+  double kept() const;
+  double at_hand() const { return forward_[0].at_hand(); }
+  double flops() const;
   /// Of its outputs.
   std::int64_t width() const { return shape_.width * (shape_.bidirectional ? 2 : 1); }
 

@@ -64,6 +64,35 @@ struct Saved {
   Tensor before, kept;
 };
 
+/// U as the right factor of a step's product, Uᵀ [w, gates · w]. Of many steps it is laid out once, so that their products read it where it
+/// is: its rows not a page apart, where they would evict one another from the caches.
+template <class T>
+class RightFactor {
+ public:
+  RightFactor(Tensor const& weight, std::int64_t steps) {
+    std::int64_t const outputs = weight.size(0), width = weight.size(1);
+    matrix_ = {weight.data<T>().data(), width, true};
+    if (steps < few) return;
+    constexpr std::int64_t page = 1024;
+    std::int64_t const leading = outputs % page == 0 ? outputs + line : outputs;
+    laid_out_ = transpose(weight.detach());
+    if (leading != outputs) {
+      Tensor apart({width, leading}, weight.dtype());
+      T const* from = laid_out_.data<T>().data();
+      T* to = apart.mutable_data<T>().data();
+      for (std::int64_t row = 0; row < width; ++row) std::copy_n(from + row * outputs, outputs, to + row * leading);
+      laid_out_ = apart;
+    }
+    matrix_ = {laid_out_.data<T>().data(), leading};
+  }
+  kernels::Matrix<T> matrix() const { return matrix_; }
+
+ private:
+  static constexpr std::int64_t few = 4, line = 64 / sizeof(T);
+  Tensor laid_out_;
+  kernels::Matrix<T> matrix_{};
+};
+
 constexpr double gate_cost = 1;  // nanoseconds an element and gate
 
 template <class T, class Cell>
@@ -71,7 +100,8 @@ void forward(ScanOrder const& order, Extents const& e, Tensor const& a, Tensor c
              Tensor& y, Saved& saved) {
   constexpr int gates = Cell::gates, states = Cell::states, kept = Cell::kept;
   std::int64_t const w = e.width, step = e.rows * w;
-  T const *const of_input = a.data<T>().data(), *const u = weight.data<T>().data();
+  T const* const of_input = a.data<T>().data();
+  RightFactor<T> const u(weight, e.steps);
   T const* const shift = bias.defined() ? bias.data<T>().data() : nullptr;
   T *const out = y.mutable_data<T>().data(), *const keep = saved.kept.defined() ? saved.kept.mutable_data<T>().data() : nullptr;
   T* const before = saved.before.mutable_data<T>().data();
@@ -85,7 +115,7 @@ void forward(ScanOrder const& order, Extents const& e, Tensor const& a, Tensor c
   for (int k = 0; k < states; ++k) std::ranges::copy(start[static_cast<std::size_t>(k)].data<T>(), state_at(k, 0));
   for (std::size_t i = 0; i < steps.size(); ++i) {
     std::int64_t const t = steps[i];
-    kernels::parallel_gemm<T>(e.rows, gates * w, w, {state_at(0, i), w}, {u, w, true}, of_state, {.row = shift});
+    kernels::parallel_gemm<T>(e.rows, gates * w, w, {state_at(0, i), w}, u.matrix(), of_state, {.row = shift});
     parallel_for(e.rows, gate_cost * static_cast<double>(gates * w), [&](std::int64_t first, std::int64_t last) {
       for (std::int64_t row = first; row < last; ++row) {
         std::int64_t const place = e.place(t, row);
@@ -204,6 +234,13 @@ std::int64_t gates_of(CellForm cell) {
 }
 std::int64_t states_of(CellForm cell) {
   return with_cell(cell, [](auto formula) -> std::int64_t { return decltype(formula)::states; });
+}
+std::int64_t kept_by(CellForm cell) {
+  return with_cell(cell, [](auto formula) -> std::int64_t { return decltype(formula)::states + decltype(formula)::kept; });
+}
+
+std::int64_t made_by(CellForm cell) {
+  return with_cell(cell, [](auto formula) -> std::int64_t { return decltype(formula)::gates * (decltype(formula)::one_sum ? 1 : 2); });
 }
 
 States cell_step(CellForm cell, Tensor const& a, Tensor const& b, States const& before) {

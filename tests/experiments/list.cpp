@@ -84,7 +84,7 @@ TEST_SUITE("list") {
     for (auto const& kind : model_kinds()) {
       auto const all = list("models", kind.name);
       says(all, kind.name + ": " + kind.help + "\n");
-      says(all, "\n  heads ");
+      says(all, "\n  width ");
       says(all, "parameters by the names that a checkpoint has");
     }
     auto const gpt = list("models", "gpt");
