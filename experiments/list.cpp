@@ -20,6 +20,7 @@
 #include "experiments/table.hpp"
 #include "nn/attention/steps.hpp"
 #include "nn/position.hpp"
+#include "nn/recurrent.hpp"
 
 namespace heed {
 
@@ -95,6 +96,15 @@ Part position_part() {
   return {"how a model knows where a token stands", {"position", "formula", "beyond the trained context", "paper"}, rows};
 }
 
+Part cell_part() {
+  Rows rows;
+  for (auto const& kind : cell_kinds())
+    rows.push_back({kind.name, kind.formula, std::to_string(kind.gates), std::to_string(kind.states), kind.paper});
+  return {"the next output h of a recurrent cell, from what it reads and its states",
+          {"cell", "next output", "gates", "states", "paper"},
+          rows};
+}
+
 std::string printed(Part const& part) {
   Rows rows{part.head};
   rows.insert(rows.end(), part.rows.begin(), part.rows.end());
@@ -109,10 +119,12 @@ std::string list_attention() {
 }
 
 std::string list_positions() { return printed(position_part()); }
+std::string list_cells() { return printed(cell_part()); }
 
 std::string variants_in_markdown() {
   auto parts = attention_parts();
   parts.push_back(position_part());
+  parts.push_back(cell_part());
   std::string page;
   for (auto const& part : parts) {
     if (!page.empty()) page += '\n';
@@ -346,6 +358,7 @@ std::vector<Topic> const& topics() {
   static std::vector<Topic> const all{
       {"attention", "scores, alignments and reads, and the names of whole variants", list_attention, attention_entries},
       {"positions", "how a model knows where a token stands", list_positions, position_entries},
+      {"cells", "recurrent cells, for `cell: NAME`", list_cells, {}},
       {"models", "kinds of models; of one: keys and parameters", [] { return choice_page(model_choice(), "models"); }, model_entries},
       {"data", "kinds of data, and data sets by name; of one: its keys", list_data, data_entries},
       choice_topic("tasks", "synthetic tasks; of one: its keys", task_choice),

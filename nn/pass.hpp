@@ -67,6 +67,9 @@ struct AttentionView {
   Tensor const& query;  ///< rotated by its position: [B, n, H·d]
   Tensor const& key;    ///< likewise: [B, m, H·d]
   LookingParts const& of;
+  /// Of queries that came one after the other: the scores of each, [B, H, …, m], which `scores` copies and which have gradients in its
+  /// stead.
+  std::span<Tensor const> steps = {};
 
   /// The place of the first query: where a decoder that works step by step has come to. Keys begin at place 0.
   std::int64_t first_query() const { return visibility.offset; }

@@ -22,6 +22,24 @@ struct Range {
 };
 
 Tensor unslice(Tensor const& piece, Shape const& shape, Range const& range);
+Tensor sliced(Tensor const& x, Range const& range);
+
+/// Where the elements of a range are in an array of `shape`.
+kernels::Layout layout_of(Shape const& shape, Range const& range) {
+  kernels::Layout layout = kernels::row_major(shape);
+  auto& stride = layout.strides[static_cast<std::size_t>(range.axis)];
+  layout.offset = range.start * stride;
+  stride *= range.step;
+  return layout;
+}
+
+/// Adds a slice's gradient to what others gave: of an array that is read piece by piece, as a recurrent network reads it, each piece costs
+/// what it is large.
+Tensor added(Tensor const& piece, Range const& range, Tensor& into) {
+  Tensor const sum = sliced(into, range) + piece;
+  kernels::copy_strided(sum.shape(), sum, kernels::row_major(sum.shape()), into, layout_of(into.shape(), range));
+  return into;
+}
 
 /// x's elements in `range`, which is within x.
 Tensor sliced(Tensor const& x, Range const& range) {
@@ -35,24 +53,17 @@ Tensor sliced(Tensor const& x, Range const& range) {
     y = x.viewed({around.extent, around.inner}).rows(start, count).viewed(shape);
   } else {
     y = Tensor(shape, x.dtype());
-    kernels::Layout from = kernels::row_major(x.shape());
-    auto& stride = from.strides[static_cast<std::size_t>(axis)];
-    from.offset = start * stride;
-    stride *= step;
-    kernels::copy_strided(shape, x, from, y, kernels::row_major(shape));
+    kernels::copy_strided(shape, x, layout_of(x.shape(), range), y, kernels::row_major(shape));
   }
-  return record("slice", {x}, std::move(y), keep_nothing,
-                [range](Step const& s) { return std::vector{unslice(s.dy, s.x().shape(), range)}; });
+  return record("slice", {x}, std::move(y), Keep{.sum = true}, [range](Step const& s) {
+    return std::vector{s.into != nullptr ? added(s.dy, range, *s.into) : unslice(s.dy, s.x().shape(), range)};
+  });
 }
 
 /// Zeros of `shape` with `piece` in `range`: the transpose of a slice.
 Tensor unslice(Tensor const& piece, Shape const& shape, Range const& range) {
   Tensor y = Tensor::zeros(shape, piece.dtype());
-  kernels::Layout to = kernels::row_major(shape);
-  auto& stride = to.strides[static_cast<std::size_t>(range.axis)];
-  to.offset = range.start * stride;
-  stride *= range.step;
-  kernels::copy_strided(piece.shape(), piece, kernels::row_major(piece.shape()), y, to);
+  kernels::copy_strided(piece.shape(), piece, kernels::row_major(piece.shape()), y, layout_of(shape, range));
   return record("unslice", {piece}, std::move(y), keep_nothing, [range](Step const& s) { return std::vector{sliced(s.dy, range)}; });
 }
 

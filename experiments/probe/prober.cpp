@@ -36,10 +36,12 @@ Sight Prober::sight(Batch const& batch, std::vector<Probe const*> const& asked) 
   auto const wants = [&](Probe::Sees kind) { return std::ranges::any_of(asked, [&](auto* probe) { return probe->sees == kind; }); };
   bool const gradients = wants(Probe::Sees::score_gradients);
   Sight seen;
+  std::vector<std::vector<Tensor>> scores;  // of a layer: whole, or query by query
   Observer observer;
   if (gradients || wants(Probe::Sees::attention)) {
     observer.attention = [&](std::string const&, AttentionView const& view) {
       seen.attention.push_back({view.scores, view.weights, view.visibility, {}});
+      scores.push_back(view.steps.empty() ? std::vector{view.scores} : std::vector(view.steps.begin(), view.steps.end()));
     };
   }
   if (wants(Probe::Sees::streams)) observer.stream = [&](std::string const&, Tensor const& x) { seen.streams.push_back(x); };
@@ -47,10 +49,14 @@ Sight Prober::sight(Batch const& batch, std::vector<Probe const*> const& asked) 
   Recording const recorded(gradients);
   Tensor const mean_loss = loss(batch, &observer);
   if (!gradients) return seen;
-  std::vector<Tensor> scores;
-  for (auto const& layer : seen.attention) scores.push_back(layer.scores);
-  auto const found = grad({mean_loss}, scores);
-  for (std::size_t l = 0; l < found.size(); ++l) seen.attention[l].gradient = found[l];
+  std::vector<Tensor> all;
+  for (auto const& layer : scores) all.insert(all.end(), layer.begin(), layer.end());
+  auto const found = grad({mean_loss}, all);
+  auto next = found.begin();
+  for (std::size_t l = 0; l < scores.size(); ++l) {
+    auto const first = std::exchange(next, next + std::ssize(scores[l]));
+    seen.attention[l].gradient = concatenate({first, next}, 2);
+  }
   return seen;
 }
 

@@ -35,8 +35,18 @@ struct AttentionSettings : Settings {
 /// Extents that the parameters of a step depend on.
 struct HeadShape {
   std::int64_t heads;
-  std::int64_t width;    ///< d_k: of a query and a key
-  std::int64_t context;  ///< the most keys that a model is trained with
+  std::int64_t width;       ///< d_k: of a query and a key
+  std::int64_t context;     ///< the most keys that a model is trained with
+  std::int64_t of_key = 0;  ///< of a key that is not as wide as a query (Compares::any_widths)
+
+  std::int64_t key_width() const { return of_key > 0 ? of_key : width; }
+};
+
+/// What a score compares, where nothing else projects its queries and keys.
+enum class Compares {
+  same_width,   ///< a query and a key of one width, as they are
+  any_widths,   ///< of any widths, as they are
+  projections,  ///< what a linear map makes of each
 };
 
 /// What a score gives to the fused kernels.
@@ -98,6 +108,7 @@ struct StepKind {
   std::string name, formula, paper, cost;
   std::string smooth;  ///< where it is differentiable
   std::function<std::unique_ptr<Step>(Scope const& scope, AttentionSettings const& settings, HeadShape const& shape)> make;
+  Compares compares = Compares::same_width;  ///< of a score
 };
 
 /// All declared choices of a step, by name; Declared<Score> const x{{…}} adds one.

@@ -14,9 +14,11 @@
 
 #include "autograd/graph.hpp"
 #include "autograd/operations.hpp"
+#include "autograd/recurrence.hpp"
 #include "experiments/run.hpp"
 #include "nn/attention/attention.hpp"
 #include "nn/position.hpp"
+#include "nn/recurrent.hpp"
 #include "nn/safetensors.hpp"
 #include "tests/folder.hpp"
 
@@ -147,6 +149,24 @@ Outputs composite_case(Case& c) {
   return {{"y", c.leaf("input.a") / (b * b + 1)}};
 }
 
+/// A step of a recurrent cell, by its kernels or by simple operations.
+Runner cell_case(CellForm cell, std::string gates) {
+  return [cell, gates](Case& c) {
+    REQUIRE(c.attribute<std::string>("gates") == gates);
+    Tensor const x = c.leaf("input.x");
+    States before{c.leaf("input.hidden")};
+    if (states_of(cell) > 1) before.push_back(c.leaf("input.cell"));
+    Tensor const a = linear(x, c.leaf("parameter.input.weight"), c.leaf("parameter.input.bias"));
+    Tensor const weight = c.leaf("parameter.recurrent.weight"), bias = c.leaf("parameter.recurrent.bias");
+    Tensor const y = scan(cell, {}, unsqueeze(a, 0), weight, bias, before);  // the output, and then the states
+    States const after = cell_step(cell, a, linear(before[0], weight, bias), before);
+    Outputs outputs{{"hidden", squeeze(slice(y, 0, 1, 2), 0)}};
+    if (after.size() > 1) outputs.emplace_back("cell", squeeze(slice(y, 0, 2, 3), 0));
+    for (std::size_t k = 0; k < after.size(); ++k) compare(after[k], outputs[k].second, "by steps");
+    return outputs;
+  };
+}
+
 std::map<std::string, Runner> const& runners() {
   static std::map<std::string, Runner> const table{
       {"add", binary(add)},
@@ -181,6 +201,8 @@ std::map<std::string, Runner> const& runners() {
          return Outputs{{"y", embedding(c.leaf("parameter.weight"), c.read("input.tokens"))}};
        }},
       {"conv2d", conv2d_case},
+      {"gru_cell", cell_case(CellForm::gru, "reset, update, candidate (PyTorch)")},
+      {"lstm_cell", cell_case(CellForm::lstm, "input, forget, candidate, output")},
   };
   return table;
 }
@@ -322,6 +344,7 @@ TEST_SUITE("golden") {
       }
       ++tally().compared;
     }
+    CHECK_MESSAGE(tally().skipped.empty(), "there are cases that nothing here computes");
   }
 
   TEST_CASE("trajectories") {
@@ -338,11 +361,13 @@ TEST_SUITE("golden") {
       compare_trajectory(path, "float64", 1e-10, 1e-10);
       {
         ReferenceAttention const no_kernels;
+        ReferenceCells const no_scan;
         INFO("by the reference");
         compare_trajectory(path, "float64", 1e-10, 1e-10);
       }
       compare_trajectory(path, "float32", 1e-5, 1e-4);
       ++tally().compared;
     }
+    CHECK_MESSAGE(tally().skipped.empty(), "there are trajectories that nothing here computes");
   }
 }

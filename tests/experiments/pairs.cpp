@@ -24,8 +24,8 @@ TEST_SUITE("pairs") {
 
   using Keys = std::vector<std::pair<std::string, test::Value>>;
 
-  std::unique_ptr<Dataset> pairs(std::string const& task, Keys const& keys = {}, std::uint64_t seed = 1) {
-    auto data = test::chosen(data_choice(), "pairs");
+  std::unique_ptr<Dataset> pairs(std::string const& task, Keys const& keys = {}, std::uint64_t seed = 1, Keys const& of_all = {}) {
+    auto data = test::chosen(data_choice(), "pairs", of_all);
     for (auto const& field : data.settings->fields())
       if (field.name == "task") *std::get<Choice*>(field.target) = test::chosen(pair_choice(), task, keys);
     return open_dataset(data, {.config_folder = {}, .data_folder = {}, .seed = seed, .quiet = true});
@@ -141,6 +141,29 @@ TEST_SUITE("pairs") {
         CHECK(batch["source"].size(1) <= least);
       }
     }
+  }
+
+  TEST_CASE("held-out lengths may be even over a range, and training pairs come again, each once a round") {
+    std::map<std::size_t, int> lengths;
+    for (auto const& row : held_out(*pairs("reverse", {{"test_length", std::int64_t{5}}, {"test_shortest", std::int64_t{2}}})))
+      ++lengths[row.source.size()];
+    CHECK(lengths.size() == 4);
+    CHECK(lengths.begin()->first == 2);
+
+    constexpr std::int64_t count = 30, batch = 7;
+    auto const data = pairs("reverse", {}, 1, {{"training", count}});
+    std::vector<std::vector<double>> seen;
+    for (std::int64_t index = 0; std::ssize(seen) < 2 * count; ++index) {
+      Batch const rows = data->training(index, batch, 32);
+      for (std::int64_t row = 0; row < batch; ++row) seen.push_back(rows["source"].rows(row, 1).to_vector());
+    }
+    auto const round = [&](std::int64_t first) { return std::vector(seen.begin() + first, seen.begin() + first + count); };
+    auto one = round(0), two = round(count);
+    CHECK(one != two);
+    std::ranges::sort(one);
+    std::ranges::sort(two);
+    CHECK(one == two);
+    CHECK(std::ranges::adjacent_find(one) == one.end());
   }
 
   TEST_CASE("copy, reverse and sort") {

@@ -45,6 +45,7 @@ struct RandomPairs : PairTask {
   std::int64_t length = 10;
   std::optional<std::int64_t> shortest;
   std::optional<std::int64_t> test_length;
+  std::optional<std::int64_t> test_shortest;
   std::int64_t vocabulary = 16;
 
   /// Says the target to `row`, whose source is there and may be changed, in numbers of words 0 … vocabulary − 1.

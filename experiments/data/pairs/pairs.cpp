@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
+#include <numeric>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -22,10 +23,16 @@ std::map<std::string, Choice::Option>& tasks() {
 /// `data: {kind: pairs, task: reverse}` or `task: {kind: reverse, length: 20}`
 struct PairsSettings : Settings {
   Choice task = pair_choice();
+  std::optional<std::int64_t> training;
   std::int64_t validation = 1'000;
 
   std::vector<Field> fields() override {
     return {{.name = "task", .target = &task, .help = "what the target is of the source", .required = true},
+            {.name = "training",
+             .target = &training,
+             .help = "number of pairs to train on, which come again in another order (default: no pair comes again)",
+             .least = 1,
+             .greatest = 1e9},
             {.name = "validation",
              .target = &validation,
              .help = "number of held-out pairs, the same for every seed",
@@ -42,6 +49,7 @@ class PairsDataset : public Dataset {
         settings_(settings.task.settings),
         task_(dynamic_cast<PairTask const&>(*settings_)),
         tokenizer_(Tokenizer::words(task_.words())),
+        training_(settings.training),
         held_out_(settings.validation),
         seed_(seed) {}
 
@@ -50,9 +58,11 @@ class PairsDataset : public Dataset {
     return pair_signature(tokenizer_.vocabulary(), tokenizer_.vocabulary(), true, source + 1, target + 1);
   }
 
-  /// Row r is drawn from Stream(seed, "data").child(index · batch + r).
+  /// Row r is drawn from Stream(seed, "data").child(n), n = index · batch + r or, of so many pairs, where that stands in its round.
   Batch training(std::int64_t index, std::int64_t batch, std::int64_t context) const override {
-    return in_tokens(drawn(Stream(seed_, "data"), index * batch, batch, context, false));
+    std::vector<std::int64_t> numbers;
+    for (auto row = index * batch; row < (index + 1) * batch; ++row) numbers.push_back(training_ ? in_round(row) : row);
+    return in_tokens(drawn(Stream(seed_, "data"), numbers, context, false));
   }
 
   std::int64_t validation_batches(std::int64_t batch, std::int64_t) const override { return (held_out_ + batch - 1) / batch; }
@@ -108,7 +118,17 @@ class PairsDataset : public Dataset {
   }
 
  private:
-  std::vector<PairRow> drawn(Stream const& stream, std::int64_t first, std::int64_t count, std::int64_t context, bool held_out) const {
+  /// Every pair comes once in a round. They are drawn independently, so that any order of each round's own will do: a n + c modulo their
+  /// number.
+  std::int64_t in_round(std::int64_t row) const {
+    std::int64_t const pairs = *training_;
+    Stream const draws = Stream(seed_, "data.rounds").child(static_cast<std::uint64_t>(row / pairs));
+    std::int64_t step = 1 + number(draws, 0, pairs);
+    while (std::gcd(step, pairs) != 1) ++step;
+    return (step % pairs * (row % pairs) + number(draws, 1, pairs)) % pairs;
+  }
+
+  std::vector<PairRow> drawn(Stream const& stream, std::vector<std::int64_t> const& numbers, std::int64_t context, bool held_out) const {
     auto const [source, target] = task_.longest();
     if (auto const least = std::max(source, target) + 1; context < least)
       throw Error(
@@ -116,7 +136,7 @@ class PairsDataset : public Dataset {
                       "{} or more",
                       context, name_, source, target, least));
     std::vector<PairRow> rows;
-    for (auto row = first; row < first + count; ++row) rows.push_back(task_.draw(stream.child(static_cast<std::uint64_t>(row)), held_out));
+    for (auto const row : numbers) rows.push_back(task_.draw(stream.child(static_cast<std::uint64_t>(row)), held_out));
     return rows;
   }
 
@@ -126,7 +146,9 @@ class PairsDataset : public Dataset {
     auto const first = index * batch, count = std::min(batch, held_out_ - first);
     if (index < 0 || count <= 0)
       throw Error(fmt::format("validation batch {} of {} does not exist", index, validation_batches(batch, context)));
-    return drawn(held_out_draws(), first, count, context, true);
+    std::vector<std::int64_t> numbers(static_cast<std::size_t>(count));
+    std::iota(numbers.begin(), numbers.end(), first);
+    return drawn(held_out_draws(), numbers, context, true);
   }
 
   /// The marks come before the words.
@@ -144,6 +166,7 @@ class PairsDataset : public Dataset {
   std::shared_ptr<Settings> settings_;
   PairTask const& task_;
   Tokenizer tokenizer_;
+  std::optional<std::int64_t> training_;
   std::int64_t held_out_;
   std::uint64_t seed_;
 };

@@ -16,12 +16,18 @@ std::vector<Field> RandomPairs::fields() {
        .least = 1,
        .greatest = 1e6},
       {.name = "test_length", .target = &test_length, .help = "words of held-out sources (default: length)", .least = 1, .greatest = 1e6},
+      {.name = "test_shortest",
+       .target = &test_shortest,
+       .help = "held-out lengths are even between this and test_length (default: all are test_length)",
+       .least = 1,
+       .greatest = 1e6},
       {.name = "vocabulary", .target = &vocabulary, .help = "number of different words of a source", .least = 2, .greatest = 1e6}};
 }
 
 std::optional<std::string> RandomPairs::contradiction() {
-  if (!shortest || *shortest <= length) return std::nullopt;
-  return "shortest: it is more than length";
+  if (shortest && *shortest > length) return "shortest: it is more than length";
+  if (test_shortest && *test_shortest > test_length.value_or(length)) return "test_shortest: it is more than test_length";
+  return std::nullopt;
 }
 
 std::vector<std::string> RandomPairs::words() const {
@@ -37,10 +43,10 @@ std::pair<std::int64_t, std::int64_t> RandomPairs::longest() const {
 }
 
 PairRow RandomPairs::draw(Stream const& draws, bool held_out) const {
-  auto const least = shortest.value_or(length);
-  auto const drawn = least + number(draws.child("length"), 0, length - least + 1);
+  auto const most_words = held_out ? test_length.value_or(length) : length;
+  auto const least = held_out ? test_shortest.value_or(most_words) : shortest.value_or(length);
   PairRow row;
-  row.source.resize(static_cast<std::size_t>(held_out ? test_length.value_or(length) : drawn));
+  row.source.resize(static_cast<std::size_t>(least + number(draws.child("length"), 0, most_words - least + 1)));
   for (std::size_t i = 0; i < row.source.size(); ++i)
     row.source[i] = static_cast<std::int32_t>(number(draws.child("words"), i, vocabulary));
   answer(row);

@@ -21,7 +21,8 @@ struct Additive : Score {
 
 Declared<Score> const declared{
     {"additive", "vᵀ tanh(q_i + k_j)", "Bahdanau et al. 2015", "n m d", "everywhere",
-     [](Scope const& scope, AttentionSettings const&, HeadShape const& shape) { return std::make_unique<Additive>(scope, shape); }}};
+     [](Scope const& scope, AttentionSettings const&, HeadShape const& shape) { return std::make_unique<Additive>(scope, shape); },
+     Compares::projections}};
 
 }  // namespace
 

@@ -1,5 +1,7 @@
 // e_ij = q_iᵀ W k_j: the multiplicative score
 
+#include <cmath>
+
 #include "nn/attention/steps.hpp"
 
 namespace heed {
@@ -8,18 +10,20 @@ namespace {
 
 struct General : Score {
   General(Scope const& scope, HeadShape const& shape)
-      : matrix(scope.parameter("matrix", {shape.heads, shape.width, shape.width}, Initial::normal(1 / static_cast<double>(shape.width)))) {}
+      : matrix(scope.parameter("matrix", {shape.heads, shape.width, shape.key_width()},
+                               Initial::normal(1 / std::sqrt(static_cast<double>(shape.width * shape.key_width()))))) {}
   Tensor operator()(Tensor const& query, Tensor const& key) const override { return matmul(matmul(query, matrix), key, false, true); }
   std::optional<FusedScore> fused(Tensor const& query, std::int64_t heads) const override {
     return FusedScore{AttentionForm::Score::dot, 1, merge_heads(matmul(split_heads(query, heads), matrix)), {}};
   }
 
-  Tensor matrix;  // [H, d, d]
+  Tensor matrix;  // [H, d of a query, d of a key]
 };
 
 Declared<Score> const declared{
     {"general", "q_iᵀ W k_j", "Luong et al. 2015", "n m d + n d²", "everywhere",
-     [](Scope const& scope, AttentionSettings const&, HeadShape const& shape) { return std::make_unique<General>(scope, shape); }}};
+     [](Scope const& scope, AttentionSettings const&, HeadShape const& shape) { return std::make_unique<General>(scope, shape); },
+     Compares::any_widths}};
 
 }  // namespace
 

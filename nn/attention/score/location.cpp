@@ -27,7 +27,8 @@ struct Location : Score {
 
 Declared<Score> const declared{
     {"location", "(W q_i)_j", "Luong et al. 2015", "n m d", "everywhere",
-     [](Scope const& scope, AttentionSettings const&, HeadShape const& shape) { return std::make_unique<Location>(scope, shape); }}};
+     [](Scope const& scope, AttentionSettings const&, HeadShape const& shape) { return std::make_unique<Location>(scope, shape); },
+     Compares::any_widths}};
 
 }  // namespace
 

@@ -1,0 +1,348 @@
+// Recurrent cells over time: a fused scan, and its reference.
+
+#include "autograd/recurrence.hpp"
+
+#include <algorithm>
+
+#include "autograd/kernels/cells.hpp"
+#include "autograd/kernels/dispatch.hpp"
+#include "autograd/kernels/products/gemm.hpp"
+#include "autograd/kernels/rows.hpp"
+#include "autograd/ops/formula.hpp"
+#include "autograd/parallel.hpp"
+
+namespace heed {
+
+namespace {
+
+using kernels::Lanes;
+
+template <class F>
+decltype(auto) with_cell(CellForm cell, F const& f) {
+  switch (cell) {
+    case CellForm::tanh:
+      return f(kernels::TanhCell());
+    case CellForm::gru:
+      return f(kernels::Gru());
+    case CellForm::lstm:
+      break;
+  }
+  return f(kernels::Lstm());
+}
+
+/// Which rows are at work at step t.
+class Work {
+ public:
+  explicit Work(ScanOrder const& order) {
+    if (order.lengths.defined()) lengths_ = order.lengths.data<std::int64_t>();
+  }
+  bool has(std::int64_t row, std::int64_t t) const { return lengths_.empty() || t < lengths_[static_cast<std::size_t>(row)]; }
+  bool all(std::int64_t t) const {
+    return std::ranges::all_of(lengths_, [t](std::int64_t length) { return t < length; });
+  }
+
+ private:
+  std::span<std::int64_t const> lengths_;
+};
+
+/// The steps in the order in which they are made.
+std::vector<std::int64_t> steps_of(ScanOrder const& order, std::int64_t count) {
+  std::vector<std::int64_t> steps;
+  for (std::int64_t i = 0; i < count; ++i) steps.push_back(order.backward ? count - 1 - i : i);
+  return steps;
+}
+
+/// Arrays of a scan, step by step: [T, B, …] each.
+struct Extents {
+  std::int64_t steps, rows, width;
+  std::int64_t place(std::int64_t t, std::int64_t row) const { return t * rows + row; }
+};
+
+/// What the derivative of a scan wants: the states before each step, [states, T, B, w], and what the cell keeps, [T, B, kept · w] or, where
+/// there will be none, undefined.
+struct Saved {
+  Tensor before, kept;
+};
+
+/// U as the right factor of a step's product, Uᵀ [w, gates · w]. Of many steps it is laid out once, so that their products read it where it
+/// is: its rows not a page apart, where they would evict one another from the caches.
+template <class T>
+class RightFactor {
+ public:
+  RightFactor(Tensor const& weight, std::int64_t steps) {
+    std::int64_t const outputs = weight.size(0), width = weight.size(1);
+    matrix_ = {weight.data<T>().data(), width, true};
+    if (steps < few) return;
+    constexpr std::int64_t page = 1024;
+    std::int64_t const leading = outputs % page == 0 ? outputs + line : outputs;
+    laid_out_ = transpose(weight.detach());
+    if (leading != outputs) {
+      Tensor apart({width, leading}, weight.dtype());
+      T const* from = laid_out_.data<T>().data();
+      T* to = apart.mutable_data<T>().data();
+      for (std::int64_t row = 0; row < width; ++row) std::copy_n(from + row * outputs, outputs, to + row * leading);
+      laid_out_ = apart;
+    }
+    matrix_ = {laid_out_.data<T>().data(), leading};
+  }
+  kernels::Matrix<T> matrix() const { return matrix_; }
+
+ private:
+  static constexpr std::int64_t few = 4, line = 64 / sizeof(T);
+  Tensor laid_out_;
+  kernels::Matrix<T> matrix_{};
+};
+
+constexpr double gate_cost = 1;  // nanoseconds an element and gate
+
+template <class T, class Cell>
+void forward(ScanOrder const& order, Extents const& e, Tensor const& a, Tensor const& weight, Tensor const& bias, States const& start,
+             Tensor& y, Saved& saved) {
+  constexpr int gates = Cell::gates, states = Cell::states, kept = Cell::kept;
+  std::int64_t const w = e.width, step = e.rows * w;
+  T const* const of_input = a.data<T>().data();
+  RightFactor<T> const u(weight, e.steps);
+  T const* const shift = bias.defined() ? bias.data<T>().data() : nullptr;
+  T *const out = y.mutable_data<T>().data(), *const keep = saved.kept.defined() ? saved.kept.mutable_data<T>().data() : nullptr;
+  T* const before = saved.before.mutable_data<T>().data();
+  Tensor product({e.rows, gates * w}, a.dtype());
+  T* const of_state = product.mutable_data<T>().data();
+  Work const work(order);
+  auto const steps = steps_of(order, e.steps);
+  auto const state_at = [&](int k, std::size_t i) {  // before the i-th step that is made; after the last: in the result
+    return i == steps.size() ? out + (e.steps + k) * step : before + (k * e.steps + steps[i]) * step;
+  };
+  for (int k = 0; k < states; ++k) std::ranges::copy(start[static_cast<std::size_t>(k)].data<T>(), state_at(k, 0));
+  for (std::size_t i = 0; i < steps.size(); ++i) {
+    std::int64_t const t = steps[i];
+    kernels::parallel_gemm<T>(e.rows, gates * w, w, {state_at(0, i), w}, u.matrix(), of_state, {.row = shift});
+    parallel_for(e.rows, gate_cost * static_cast<double>(gates * w), [&](std::int64_t first, std::int64_t last) {
+      for (std::int64_t row = first; row < last; ++row) {
+        std::int64_t const place = e.place(t, row);
+        T* const h = out + place * w;
+        if (!work.has(row, t)) {
+          for (int k = 0; k < states; ++k) std::copy_n(state_at(k, i) + row * w, w, state_at(k, i + 1) + row * w);
+          std::fill_n(h, w, T(0));
+          continue;
+        }
+        T const *const x = of_input + place * gates * w, *const b = of_state + row * gates * w;
+        kernels::each_batch<T>(w, [&](std::int64_t j, auto const& batch) {
+          Lanes<T> from_x[gates], from_h[gates], s[states], next[states], keeps[kept];
+          for (int g = 0; g < gates; ++g) from_x[g] = batch.load(x + g * w + j), from_h[g] = batch.load(b + g * w + j);
+          for (int k = 0; k < states; ++k) s[k] = batch.load(state_at(k, i) + row * w + j);
+          Cell::forward(from_x, from_h, s, next, keeps);
+          for (int k = 0; k < states; ++k) batch.store(next[k], state_at(k, i + 1) + row * w + j);
+          if (keep != nullptr)
+            for (int k = 0; k < kept; ++k) batch.store(keeps[k], keep + (place * kept + k) * w + j);
+          batch.store(next[0], h + j);
+        });
+      }
+    });
+  }
+}
+
+/// Gradients of a, and of b = U h + b_U for every step, which are the same array where the cell's formula has their sum; and of `start`.
+template <class T, class Cell>
+void backward(ScanOrder const& order, Extents const& e, Tensor const& dy, Tensor const& weight, Saved const& saved, Tensor& da, Tensor& db,
+              States& dstart) {
+  constexpr int gates = Cell::gates, states = Cell::states, kept = Cell::kept;
+  std::int64_t const w = e.width, step = e.rows * w;
+  T const *const gradient = dy.data<T>().data(), *const u = weight.data<T>().data();
+  T const *const keep = saved.kept.data<T>().data(), *const before = saved.before.data<T>().data();
+  T *const to_a = da.mutable_data<T>().data(), *const to_b = db.mutable_data<T>().data();
+  T* ds[states];
+  for (int k = 0; k < states; ++k) {
+    auto const array = dstart[static_cast<std::size_t>(k)].template mutable_data<T>();
+    std::copy_n(gradient + (e.steps + k) * step, step, array.begin());
+    ds[k] = array.data();
+  }
+  Work const work(order);
+  auto steps = steps_of(order, e.steps);
+  std::ranges::reverse(steps);
+  for (std::int64_t const t : steps) {
+    parallel_for(e.rows, gate_cost * static_cast<double>(gates * w), [&](std::int64_t first, std::int64_t last) {
+      for (std::int64_t row = first; row < last; ++row) {
+        std::int64_t const place = e.place(t, row);
+        T *const of_x = to_a + place * gates * w, *const of_h = to_b + place * gates * w;
+        if (!work.has(row, t)) {
+          std::fill_n(of_x, gates * w, T(0));
+          std::fill_n(of_h, gates * w, T(0));
+          continue;
+        }
+        kernels::each_batch<T>(w, [&](std::int64_t j, auto const& batch) {
+          Lanes<T> d[states], s[states], keeps[kept], dx[gates], dh[gates], back[states];
+          for (int k = 0; k < states; ++k)
+            d[k] = batch.load(ds[k] + row * w + j), s[k] = batch.load(before + (k * e.steps + t) * step + row * w + j);
+          d[0] += batch.load(gradient + place * w + j);
+          for (int k = 0; k < kept; ++k) keeps[k] = batch.load(keep + (place * kept + k) * w + j);
+          Cell::backward(d, s, keeps, dx, dh, back);
+          for (int g = 0; g < gates; ++g) batch.store(dx[g], of_x + g * w + j);
+          if constexpr (!Cell::one_sum)
+            for (int g = 0; g < gates; ++g) batch.store(dh[g], of_h + g * w + j);
+          for (int k = 0; k < states; ++k) batch.store(back[k], ds[k] + row * w + j);
+        });
+      }
+    });
+    kernels::parallel_gemm<T>(e.rows, w, gates * w, {to_b + t * gates * step, gates * w}, {u, w}, ds[0], {.in_place = true});
+  }
+}
+
+Extents check(CellForm cell, ScanOrder const& order, Tensor const& a, Tensor const& weight, Tensor const& bias, States const& start) {
+  std::int64_t const gates = gates_of(cell), width = weight.rank() == 2 ? weight.size(1) : 0;
+  bool fits = a.rank() == 3 && weight.shape() == Shape{gates * width, width} && a.size(2) == gates * width &&
+              (!bias.defined() || bias.shape() == Shape{gates * width}) && std::ssize(start) == states_of(cell);
+  for (Tensor const& state : start) fits = fits && state.shape() == Shape{a.size(1), width};
+  fits = fits && (!order.lengths.defined() || order.lengths.shape() == Shape{a.size(1)});
+  if (!fits)
+    throw Error(fmt::format("scan: a {}, weight {}, bias {}, {} states{}: wants [T, B, g·w], [g·w, w], [g·w] and {} of [B, w], g = {}",
+                            to_string(a.shape()), to_string(weight.shape()), bias.defined() ? to_string(bias.shape()) : "none",
+                            start.size(), start.empty() ? "" : " " + to_string(start[0].shape()), states_of(cell), gates));
+  require_same_real("scan", a, weight);
+  return {a.size(0), a.size(1), width};
+}
+
+/// Inputs of the operation: a, the weight, the states, and the bias if there is one.
+Tensor reference_of(CellForm cell, ScanOrder const& order, std::vector<Tensor> const& in) {
+  auto const states = static_cast<std::ptrdiff_t>(states_of(cell));
+  bool const biased = std::ssize(in) > 2 + states;
+  return scan_reference(cell, order, in[0], in[1], biased ? in.back() : Tensor(), States(in.begin() + 2, in.begin() + 2 + states));
+}
+
+template <class T, class Cell>
+std::vector<Tensor> gradients(Step const& s, ScanOrder const& order, Extents const& e, Saved const& saved) {
+  std::int64_t const width = Cell::gates * e.width;
+  Tensor da({e.steps, e.rows, width}, s.dy.dtype()), db = Cell::one_sum ? da : Tensor(da.shape(), s.dy.dtype());
+  States dstart;
+  for (int k = 0; k < Cell::states; ++k) dstart.emplace_back(Shape{e.rows, e.width}, s.dy.dtype());
+  backward<T, Cell>(order, e, s.dy, s.x(1), saved, da, db, dstart);
+  std::vector<Tensor> result{da, {}};
+  std::int64_t const places = e.steps * e.rows;
+  if (s.wants(1)) {
+    result[1] = Tensor(s.x(1).shape(), s.dy.dtype());
+    kernels::parallel_gemm<T>(width, e.width, places, {db.data<T>().data(), width, true}, {saved.before.data<T>().data(), e.width},
+                              result[1].mutable_data<T>().data());
+  }
+  result.insert(result.end(), dstart.begin(), dstart.end());
+  if (s.inputs.size() > result.size()) result.push_back(s.wants(result.size()) ? sum(db.viewed({places, width}), {0}) : Tensor());
+  return result;
+}
+
+}  // namespace
+
+std::int64_t gates_of(CellForm cell) {
+  return with_cell(cell, [](auto formula) -> std::int64_t { return decltype(formula)::gates; });
+}
+std::int64_t states_of(CellForm cell) {
+  return with_cell(cell, [](auto formula) -> std::int64_t { return decltype(formula)::states; });
+}
+std::int64_t kept_by(CellForm cell) {
+  return with_cell(cell, [](auto formula) -> std::int64_t { return decltype(formula)::states + decltype(formula)::kept; });
+}
+
+std::int64_t made_by(CellForm cell) {
+  return with_cell(cell, [](auto formula) -> std::int64_t { return decltype(formula)::gates * (decltype(formula)::one_sum ? 1 : 2); });
+}
+
+States cell_step(CellForm cell, Tensor const& a, Tensor const& b, States const& before) {
+  return with_cell(cell, [&](auto formula) {
+    using Cell = decltype(formula);
+    std::vector<std::int64_t> const widths(Cell::gates, a.size(-1) / Cell::gates);
+    auto const of_input = split(a, widths, -1), of_state = split(b, widths, -1);
+    States next(Cell::states);
+    Tensor keep[Cell::kept];
+    Cell::forward(of_input.data(), of_state.data(), before.data(), next.data(), keep);
+    return next;
+  });
+}
+
+Tensor scan_by_steps(ScanOrder const& order, Tensor const& a, States const& start,
+                     std::function<States(Tensor const& a, States const& before)> const& step) {
+  States state = start;
+  Work const work(order);
+  std::int64_t const steps = a.size(0), rows = a.size(1);
+  std::vector<Tensor> outputs(static_cast<std::size_t>(steps));
+  for (std::int64_t const t : steps_of(order, steps)) {
+    States next = step(reshape(slice(a, 0, t, t + 1), {rows, a.size(2)}), state);
+    Tensor& output = outputs[static_cast<std::size_t>(t)] = next[0];
+    if (!work.all(t)) {
+      std::vector<double> works;
+      for (std::int64_t row = 0; row < rows; ++row) works.push_back(work.has(row, t) ? 1 : 0);
+      Tensor const mask = Tensor::of(works, {rows, 1}, a.dtype());
+      output = where(mask, output, Tensor::scalar(0, a.dtype()));
+      for (std::size_t k = 0; k < next.size(); ++k) next[k] = where(mask, next[k], state[k]);
+    }
+    state = std::move(next);
+  }
+  outputs.insert(outputs.end(), state.begin(), state.end());
+  return stack(outputs, 0);
+}
+
+Tensor scan_reference(CellForm cell, ScanOrder const& order, Tensor const& a, Tensor const& weight, Tensor const& bias,
+                      States const& start) {
+  check(cell, order, a, weight, bias, start);
+  return scan_by_steps(order, a, start, [&](Tensor const& at_step, States const& before) {
+    return cell_step(cell, at_step, linear(before[0], weight, bias), before);
+  });
+}
+
+Tensor scan(CellForm cell, ScanOrder const& order, Tensor const& a, Tensor const& weight, Tensor const& bias, States const& start) {
+  Extents const e = check(cell, order, a, weight, bias, start);
+  return with_cell(cell, [&](auto formula) {
+    using Cell = decltype(formula);
+    Tensor y({e.steps + Cell::states, e.rows, e.width}, a.dtype());
+    std::vector<Tensor> inputs{a, weight};
+    inputs.insert(inputs.end(), start.begin(), start.end());
+    if (bias.defined()) inputs.push_back(bias);
+    bool const recorded = std::ranges::any_of(inputs, [](Tensor const& x) { return records(x); });
+    Saved saved{Tensor({Cell::states, e.steps, e.rows, e.width}, a.dtype()),
+                recorded ? Tensor({e.steps, e.rows, Cell::kept * e.width}, a.dtype()) : Tensor()};
+    kernels::with_real(a.dtype(), [&](auto type) { forward<decltype(type), Cell>(order, e, a, weight, bias, start, y, saved); });
+    if (!recorded) return y;
+    return record_fused(
+        "scan", std::move(inputs), std::move(y), Keep{.inputs = 2U},
+        [order, e, saved](Step const& s) {
+          return kernels::with_real(s.dy.dtype(), [&](auto type) { return gradients<decltype(type), Cell>(s, order, e, saved); });
+        },
+        [cell, order](std::vector<Tensor> const& in) { return reference_of(cell, order, in); });
+  });
+}
+
+namespace {
+
+Sample scan_sample(CellForm cell, ScanOrder const& order, std::int64_t width, bool biased) {
+  std::int64_t const rows = 3, gates = gates_of(cell);
+  std::vector<SampleInput> inputs{{{4, rows, gates * width}}, {{gates * width, width}, -1, 1}};
+  for (std::int64_t k = 0; k < states_of(cell); ++k) inputs.push_back({{rows, width}, -1, 1});
+  if (biased) inputs.push_back({{gates * width}});
+  return {inputs,
+          [=](std::vector<Tensor> const& x) {
+            States const start(x.begin() + 2, x.begin() + 2 + states_of(cell));
+            return scan(cell, order, x[0], x[1], biased ? x.back() : Tensor(), start);
+          },
+          [=](std::vector<Tensor> const& x) { return reference_of(cell, order, x); }};
+}
+
+std::vector<Sample> scan_samples() {
+  Tensor const lengths = Tensor::of(std::vector<std::int64_t>{2, 4, 1}, {3});
+  std::vector<Sample> samples;
+  for (CellForm const cell : {CellForm::tanh, CellForm::gru, CellForm::lstm}) {
+    samples.push_back(scan_sample(cell, {}, 3, true));
+    samples.push_back(scan_sample(cell, {lengths, false}, 2, false));
+    samples.push_back(scan_sample(cell, {lengths, true}, 2, true));
+  }
+  return samples;
+}
+
+}  // namespace
+
+static Registered const scan_check{
+    {"scan",
+     "states of a recurrent cell over time",
+     scan_samples(),
+     {{[] {
+         Tensor const state = Tensor::zeros({2, 3}, DType::float64);
+         scan(CellForm::lstm, {}, Tensor::zeros({4, 2, 9}, DType::float64), Tensor::zeros({9, 3}, DType::float64), {}, {state, state});
+       },
+       "scan: a [4, 2, 9], weight [9, 3], bias none, 2 states [2, 3]"}}}};
+
+}  // namespace heed

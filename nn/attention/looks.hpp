@@ -1,0 +1,38 @@
+#pragma once
+
+#include <optional>
+#include <vector>
+
+#include "nn/attention/single_head.hpp"
+
+namespace heed {
+
+/// The looks of one pass at a memory, one step after the other or several steps at once, in order. An observer sees them as one layer, and
+/// so does who is told what hard attention chooses.
+class Looks {
+ public:
+  /// `attention`: null, if nothing will look. `lengths`: places of each row of the memory; `steps`: of each row of those who look, which
+  /// see nothing behind them (int64 [B]; undefined: all).
+  Looks(SingleHead const* attention, std::optional<Projected> const& memory, Tensor lengths, Tensor steps, Pass const& pass);
+  Looks(Looks const&) = delete;
+  Looks& operator=(Looks const&) = delete;
+
+  /// query [B, width] or [B, n, width], the first at `position` → contexts, likewise.
+  Tensor operator()(Tensor const& query, std::int64_t position);
+  /// After the last: tells the pass's observer and choices. `reach`: of a choice.
+  void finish(Choices::Reach reach);
+
+ private:
+  Visibility visibility(std::int64_t position) const;
+
+  SingleHead const* attention_;
+  std::optional<Projected> const& memory_;
+  Tensor lengths_, steps_;
+  Pass const& outer_;
+  Pass inner_;
+  Observer observer_;
+  std::size_t first_choice_;
+  std::vector<Tensor> scores_, weights_, queries_;
+};
+
+}  // namespace heed

@@ -1,0 +1,44 @@
+#include "nn/attention/single_head.hpp"
+
+#include <algorithm>
+
+#include "autograd/graph.hpp"
+
+namespace heed {
+
+namespace {
+
+/// Of a score that is declared; Attention refuses another.
+Compares compares(AttentionSettings const& settings) {
+  auto const& kinds = step_kinds<Score>();
+  auto const found = std::ranges::find(kinds, settings.score, &StepKind<Score>::name);
+  return found == kinds.end() ? Compares::same_width : found->compares;
+}
+
+std::optional<Linear> projection(Scope const& scope, std::int64_t in, std::int64_t out, bool wanted) {
+  return wanted ? std::optional<Linear>(std::in_place, scope, in, out, false) : std::nullopt;
+}
+
+HeadShape head_shape(Compares what, std::int64_t width, std::int64_t memory, std::int64_t context) {
+  return {.heads = 1, .width = width, .context = context, .of_key = what == Compares::any_widths ? memory : width};
+}
+
+}  // namespace
+
+SingleHead::SingleHead(Scope const& scope, AttentionSettings const& settings, std::int64_t width, std::int64_t memory, std::int64_t context)
+    : part_(scope.path()),
+      query_(projection(scope.at("query"), width, width, compares(settings) == Compares::projections)),
+      key_(projection(scope.at("key"), memory, width, query_ || (compares(settings) == Compares::same_width && memory != width))),
+      attention_(scope, settings, head_shape(compares(settings), width, memory, context), 0) {}
+
+Projected SingleHead::project(Tensor const& states, Pass const& pass) const {
+  Part const here(part_);
+  return {key_ ? (*key_)(states, pass) : states, states};
+}
+
+Tensor SingleHead::look(Tensor const& query, Projected const& memory, Visibility const& visibility, Pass const& pass) const {
+  Part const here(part_);
+  return attention_(query_ ? (*query_)(query, pass) : query, memory.key, memory.value, visibility, pass);
+}
+
+}  // namespace heed

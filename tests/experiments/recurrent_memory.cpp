@@ -1,0 +1,73 @@
+#include <string>
+
+#include <doctest/doctest.h>
+#include <fmt/format.h>
+
+#include "autograd/memory.hpp"
+#include "experiments/memory_estimate.hpp"
+#include "experiments/train.hpp"
+#include "nn/safetensors.hpp"
+#include "tests/folder.hpp"
+
+TEST_SUITE("recurrent_memory") {
+  using namespace heed;
+
+  namespace {
+
+  LoadedExperiment experiment(std::string const& data, std::string const& model) {
+    LoadedExperiment loaded{
+        parse(fmt::format("data: {{{}}}\nmodel: {{{}}}\ntrain: {{steps: 2, batch: 16}}\n", data, model), "test"), {}, {}};
+    fill(loaded.document, loaded.settings);
+    return loaded;
+  }
+
+  /// The estimate is within 20 % of the peak of two steps.
+  void check_near(LoadedExperiment const& loaded) {
+    std::int64_t const before = memory_use().live;
+    Trainer trainer(loaded, true);
+    reset_memory_peak();
+    Row row;
+    trainer.train_step(row);
+    trainer.train_step(row);
+    double const peak = static_cast<double>(memory_use().peak - before);
+    double const share = memory_estimate(loaded.settings, trainer.data().gives()).total() / peak;
+    CHECK(share > 0.8);
+    CHECK(share < 1.2);
+  }
+
+  }  // namespace
+
+  TEST_CASE("a recurrent language model: within 20 % of the peak") {
+    for (std::string const cell : {"tanh", "gru", "lstm"}) {
+      for (std::string const more : {"", ", layers: 2, dropout: 0.2", ", norm: layer", ", tie: true"}) {
+        CAPTURE(cell);
+        CAPTURE(more);
+        check_near(experiment("kind: grammar, validation: 400, ngram_sentences: 10, pack: true",
+                              "kind: recurrent_lm, width: 96, context: 64, cell: " + cell + more));
+      }
+    }
+  }
+
+  TEST_CASE("a recurrent encoder–decoder: within 20 % of the peak") {
+    test::Folder const folder;
+    auto const file = folder / "pairs.safetensors";
+    for (std::int64_t const length : {40, 90}) {
+      Tensor const rows = Tensor::full({2, 16, length}, 1, DType::int64),
+                   lengths = Tensor::full({2, 16}, static_cast<double>(length), DType::int64);
+      save_safetensors(file, {{"inputs", rows}, {"targets", rows}, {"source", rows}, {"source_lengths", lengths}});
+      auto const data = fmt::format("kind: batches, vocabulary: 65, path: {}", file.string());
+      for (std::string const attention :
+           {"none", "bahdanau", "luong", "local-p", "additive", "hard", "{score: additive, align: sparsemax}"}) {
+        for (std::string const more :
+             {"", ", bidirectional: true, layers: 2, dropout: 0.1", ", cell: gru", ", input_feeding: true", ", norm: layer"}) {
+          if (attention == "bahdanau" && more.find("feeding") != std::string::npos) continue;
+          CAPTURE(length);
+          CAPTURE(attention);
+          CAPTURE(more);
+          check_near(experiment(data, fmt::format("kind: recurrent_seq2seq, width: 64, embedding: 48, context: {}, attention: {}{}", length,
+                                                  attention, more)));
+        }
+      }
+    }
+  }
+}

@@ -1,0 +1,196 @@
+#include "nn/recurrent.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include <doctest/doctest.h>
+
+#include "autograd/check.hpp"
+#include "autograd/error.hpp"
+#include "autograd/graph.hpp"
+
+// What is declared is tested; no cell is listed here.
+
+TEST_SUITE("recurrent") {
+  using namespace heed;
+
+  namespace {
+
+  constexpr std::int64_t steps = 5, rows = 4, in = 3, width = 6;
+  std::vector<std::int64_t> const some_lengths{3, 5, 1, 4};
+
+  InitSettings wide() {
+    InitSettings init;
+    init.std = 0.5;
+    return init;
+  }
+  Tensor lengths() { return Tensor::of(some_lengths, {rows}); }
+  Tensor some(Shape const& shape, char const* name, DType dtype = DType::float64) { return Tensor::normal(shape, Stream(4, name), dtype); }
+
+  States some_states(RecurrentCell const& cell, DType dtype = DType::float64) {
+    States states;
+    for (std::size_t k = 0; k < cell.begin(rows).size(); ++k)
+      states.push_back(Tensor::normal({rows, cell.width()}, Stream(5, std::to_string(k)), dtype));
+    return states;
+  }
+
+  void check_close(Tensor const& found, Tensor const& expected, double bound) {
+    REQUIRE(found.shape() == expected.shape());
+    double worst = 0;
+    for (std::int64_t i = 0; i < found.elements(); ++i) worst = std::max(worst, std::abs(found.at(i) - expected.at(i)));
+    CHECK(worst <= bound);
+  }
+
+  /// Everything that a scan gives, weighed by fixed numbers.
+  Tensor weighed(Scanned const& scanned) {
+    auto const part = [](Tensor const& x, std::string const& name) {
+      return sum(x * Tensor::normal(x.shape(), Stream(6, name), x.dtype()));
+    };
+    Tensor total = part(scanned.outputs, "outputs");
+    for (std::size_t k = 0; k < scanned.last.size(); ++k) total = total + part(scanned.last[k], std::to_string(k));
+    return total;
+  }
+
+  }  // namespace
+
+  TEST_CASE("a scan is its steps one after the other, of each row as many as its length, forward and backward") {
+    for (CellKind const& kind : cell_kinds()) {
+      for (bool const backward : {false, true}) {
+        for (bool const normed : {false, true}) {
+          CAPTURE(kind.name);
+          CAPTURE(backward);
+          CAPTURE(normed);
+          Parameters parameters(3, DType::float64, wide());
+          RecurrentCell const cell(Scope(parameters), kind.name, in, width, normed);
+          Tensor const x = some({steps, rows, in}, "x");
+          auto const start = some_states(cell);
+          Scanned const all = cell.scan(x, {lengths(), backward}, start, {});
+          for (std::int64_t row = 0; row < rows; ++row) {
+            States state;
+            for (Tensor const& each : start) state.push_back(slice(each, 0, row, row + 1));
+            std::int64_t const length = some_lengths[static_cast<std::size_t>(row)];
+            auto const output = [&](std::int64_t t) {
+              return reshape(slice(slice(all.outputs, 0, t, t + 1), 1, row, row + 1), {1, width});
+            };
+            for (std::int64_t i = 0; i < length; ++i) {
+              std::int64_t const t = backward ? length - 1 - i : i;
+              state = cell.step(reshape(slice(slice(x, 0, t, t + 1), 1, row, row + 1), {1, in}), state, {});
+              check_close(output(t), state[0], 1e-12);
+            }
+            for (std::int64_t t = length; t < steps; ++t) check_close(output(t), Tensor::zeros({1, width}, DType::float64), 0);
+            for (std::size_t k = 0; k < state.size(); ++k) check_close(slice(all.last[k], 0, row, row + 1), state[k], 1e-12);
+          }
+        }
+      }
+    }
+  }
+
+  TEST_CASE("the fused scan and its steps agree, values and gradients, in both precisions") {
+    for (CellKind const& kind : cell_kinds()) {
+      for (DType const dtype : {DType::float64, DType::float32}) {
+        for (std::int64_t const wide_as : {6, 37}) {
+          for (bool const backward : {false, true}) {
+            CAPTURE(kind.name);
+            CAPTURE(to_string(dtype));
+            CAPTURE(wide_as);
+            double const bound = dtype == DType::float64 ? 1e-11 : 2e-4;
+            Parameters parameters(3, dtype, wide());
+            RecurrentCell const cell(Scope(parameters), kind.name, in, wide_as);
+            Tensor x = some({steps, rows, in}, "x", dtype);
+            x.set_requires_grad();
+            auto start = some_states(cell, dtype);
+            for (Tensor& each : start) each.set_requires_grad();
+            std::vector<Tensor> leaves{x};
+            leaves.insert(leaves.end(), start.begin(), start.end());
+            for (auto const& [name, parameter] : parameters.all()) leaves.push_back(parameter);
+            auto const run = [&] {
+              Scanned const scanned = cell.scan(x, {lengths(), backward}, start, {});
+              auto all = grad({weighed(scanned)}, leaves);
+              all.push_back(scanned.outputs);
+              return all;
+            };
+            auto const fused = run();
+            ReferenceCells const no_kernels;
+            auto const expected = run();
+            for (std::size_t i = 0; i < fused.size(); ++i) check_close(fused[i], expected[i], bound);
+          }
+        }
+      }
+    }
+  }
+
+  TEST_CASE("first and second derivatives of a cell, with padding, layers, both directions and layer norm") {
+    for (CellKind const& kind : cell_kinds()) {
+      for (bool const normed : {false, true}) {
+        CAPTURE(kind.name);
+        CAPTURE(normed);
+        RecurrentShape const shape{.cell = kind.name, .in = 2, .width = 3, .layers = 2, .bidirectional = true, .normed = normed};
+        Parameters drawn(3, DType::float64, wide());
+        Recurrent const made(Scope(drawn), shape);
+        std::vector<Tensor> inputs{some({3, 2, 2}, "x")};
+        std::vector<std::string> names;
+        for (auto const& [name, value] : drawn.all()) {
+          names.push_back(name);
+          inputs.push_back(value.detach() + 0.3 * Tensor::normal(value.shape(), Stream(7, name), DType::float64));
+        }
+        TensorFunction const f = [&](std::vector<Tensor> const& given) {
+          std::vector<std::pair<std::string, Tensor>> values;
+          for (std::size_t i = 0; i < names.size(); ++i) values.emplace_back(names[i], given[i + 1]);
+          Parameters parameters = Parameters::given(values, DType::float64);
+          Recurrent const stack(Scope(parameters), shape);
+          auto const result = stack(given[0], Tensor::of(std::vector<std::int64_t>{3, 2}, {2}), {}, {});
+          return weighed({result.outputs, result.forward.back()}) + weighed({result.outputs, result.backward.back()});
+        };
+        auto const first = gradcheck(f, inputs, 1e-7, 1e-4, 12);
+        CHECK_MESSAGE(first.ok, first.message);
+        auto const second = gradgradcheck(f, inputs, 1e-6, 1e-4, 3);
+        CHECK_MESSAGE(second.ok, second.message);
+      }
+    }
+  }
+
+  TEST_CASE("what stands behind a length changes no bit of any result or gradient") {
+    for (CellKind const& kind : cell_kinds()) {
+      for (bool const composed : {false, true}) {
+        CAPTURE(kind.name);
+        CAPTURE(composed);
+        Parameters parameters(3, DType::float32, wide());
+        Recurrent const stack(Scope(parameters),
+                              {.cell = kind.name, .in = in, .width = width, .layers = 2, .bidirectional = true, .dropout = 0.3});
+        auto const results = [&](double behind) {
+          Tensor x = some({steps, rows, in}, "x", DType::float32);
+          for (std::int64_t t = 0; t < steps; ++t)
+            for (std::int64_t row = 0; row < rows; ++row)
+              if (t >= some_lengths[static_cast<std::size_t>(row)])
+                for (std::int64_t i = 0; i < in; ++i)
+                  x.mutable_data<float>()[static_cast<std::size_t>((t * rows + row) * in + i)] = static_cast<float>(behind);
+          Pass pass;
+          pass.noise = Stream(2, "noise");
+          parameters.clear_gradients();
+          auto const result = stack(x, lengths(), {}, pass);
+          weighed({result.outputs, result.forward.back()}).backward();
+          auto all = result.outputs.to_vector();
+          for (auto const& [name, parameter] : parameters.all()) {
+            auto const gradient = parameter.grad().to_vector();
+            all.insert(all.end(), gradient.begin(), gradient.end());
+          }
+          return all;
+        };
+        if (!composed) CHECK(results(0) == results(1e6));
+        ReferenceCells const no_kernels;
+        CHECK(results(0) == results(1e6));
+      }
+    }
+  }
+
+  TEST_CASE("one layer's cells stand at the scope, several at their numbers; an unknown cell is refused") {
+    auto const names = [](std::int64_t layers) {
+      Parameters parameters(3, DType::float64);
+      Recurrent const stack(Scope(parameters).at("encoder"), {.cell = "lstm", .in = in, .width = width, .layers = layers});
+      return parameters.all().back().first;
+    };
+    CHECK(names(1) == "encoder.forward.recurrent.bias");
+    CHECK(names(2) == "encoder.1.forward.recurrent.bias");
+    CHECK_THROWS_WITH_AS(cell_kind("lstn"), "cell: there is no 'lstn'; there are gru, lstm, tanh", Error);
+  }
+}

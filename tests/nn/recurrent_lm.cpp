@@ -1,0 +1,115 @@
+#include "nn/models/recurrent_lm.hpp"
+
+#include <doctest/doctest.h>
+
+#include "autograd/check.hpp"
+#include "autograd/graph.hpp"
+#include "nn/decode.hpp"
+
+TEST_SUITE("recurrent_lm") {
+  using namespace heed;
+
+  namespace {
+
+  constexpr std::int64_t vocabulary = 7;
+
+  struct Subject {
+    explicit Subject(RecurrentLmSettings const& settings)
+        : parameters(3, DType::float64, wide()), model(parameters, settings, vocabulary) {}
+    static InitSettings wide() {
+      InitSettings init;
+      init.std = 0.5;
+      return init;
+    }
+    Parameters parameters;
+    RecurrentLm model;
+  };
+
+  std::vector<RecurrentLmSettings> all_settings() {
+    std::vector<RecurrentLmSettings> all;
+    for (std::string const& cell : cell_names()) {
+      for (std::int64_t const layers : {1, 2}) {
+        RecurrentLmSettings settings;
+        settings.cell = cell;
+        settings.layers = layers;
+        settings.width = 5;
+        settings.tie = layers == 1;
+        if (layers == 2) settings.embedding = 3;
+        settings.norm = all.size() % 3 == 2 ? "layer" : "none";
+        all.push_back(settings);
+      }
+    }
+    return all;
+  }
+
+  Batch some_batch() {
+    return {{"inputs", Tensor::of(std::vector<std::int64_t>{0, 3, 2, 6, 1, 4, 5, 2}, {2, 4})},
+            {"targets", Tensor::of(std::vector<std::int64_t>{3, 2, 6, 0, 4, 5, -1, -1}, {2, 4})}};
+  }
+
+  }  // namespace
+
+  TEST_CASE("a place sees itself and those before it") {
+    for (RecurrentLmSettings const& settings : all_settings()) {
+      CAPTURE(settings.cell);
+      CAPTURE(settings.layers);
+      Subject const subject(settings);
+      Batch const batch = some_batch();
+      Batch other = batch;
+      Tensor changed = batch["inputs"].clone();
+      changed.mutable_data<std::int64_t>()[2] = 1;
+      other.set("inputs", changed);
+      auto const before = subject.model.logits(batch, {}).to_vector(), after = subject.model.logits(other, {}).to_vector();
+      CHECK((std::ranges::mismatch(before, after).in1 - before.begin()) / vocabulary == 2);
+      CHECK(std::equal(before.begin() + 4 * vocabulary, before.end(), after.begin() + 4 * vocabulary));
+    }
+  }
+
+  TEST_CASE("the gradient of the whole model") {
+    for (RecurrentLmSettings const& settings : all_settings()) {
+      CAPTURE(settings.cell);
+      CAPTURE(settings.layers);
+      Subject const drawn(settings);
+      std::vector<Tensor> values;
+      for (auto const& each : drawn.parameters.all()) values.push_back(each.second.detach());
+      auto const loss = [&](std::vector<Tensor> const& at) {
+        std::vector<std::pair<std::string, Tensor>> named;
+        for (std::size_t i = 0; i < at.size(); ++i) named.emplace_back(drawn.parameters.all()[i].first, at[i]);
+        Parameters parameters = Parameters::given(named, DType::float64);
+        return RecurrentLm(parameters, settings, vocabulary).loss(some_batch(), {});
+      };
+      auto const result = gradcheck(loss, values, 1e-7, 1e-4, 10);
+      CHECK_MESSAGE(result.ok, result.message);
+    }
+  }
+
+  TEST_CASE("texts are continued with the scores of a whole pass") {
+    for (RecurrentLmSettings const& settings : all_settings()) {
+      CAPTURE(settings.cell);
+      CAPTURE(settings.layers);
+      Subject const subject(settings);
+      Tensor const tokens = some_batch()["inputs"];
+      Tensor const expected = subject.model.logits(some_batch(), {});
+      auto const decoding = subject.model.decode({}, {});
+      REQUIRE(decoding);
+      CHECK_FALSE(decoding->scores(Tensor::of(std::vector<std::int64_t>{1, 1}, {2})).requires_grad());
+      decoding->restart();
+      decoding->scores(Tensor::of(std::vector<std::int64_t>{0, 3, 1, 4}, {2, 2}));
+      decoding->keep(std::vector<std::int64_t>{1, 0, 1});
+      Tensor const found = decoding->scores(Tensor::of(std::vector<std::int64_t>{5, 2, 5}, {3}));
+      for (std::int64_t row = 0; row < 3; ++row)
+        for (std::int64_t v = 0; v < vocabulary; ++v)
+          CHECK(found.at(row * vocabulary + v) == doctest::Approx(expected.at(((row == 1 ? 0 : 4) + 2) * vocabulary + v)).epsilon(1e-11));
+    }
+    CHECK(Subject(all_settings()[0]).model.decode(some_batch(), {}) == nullptr);
+  }
+
+  TEST_CASE("a tied head is the embedding, which must be as wide as the state") {
+    RecurrentLmSettings settings;
+    settings.tie = true;
+    CHECK_FALSE(settings.contradiction());
+    CHECK(Subject(settings).parameters.find("head.weight") == nullptr);
+    settings.embedding = 3;
+    CHECK(settings.contradiction().value_or("").starts_with("tie: "));
+  }
+}

@@ -1,0 +1,380 @@
+#include "nn/models/recurrent_seq2seq.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <optional>
+#include <set>
+
+#include <doctest/doctest.h>
+
+#include "autograd/check.hpp"
+#include "autograd/error.hpp"
+#include "autograd/graph.hpp"
+#include "tests/nn/plain_decoding.hpp"
+
+TEST_SUITE("recurrent_seq2seq") {
+  using namespace heed;
+  using namespace heed::test;
+
+  namespace {
+
+  RecurrentSeq2seqSettings tiny(std::string const& attention, std::string const& cell = "lstm", bool bidirectional = false) {
+    RecurrentSeq2seqSettings settings;
+    settings.cell = cell;
+    settings.width = 6;
+    settings.embedding = 5;
+    settings.context = 12;
+    settings.bidirectional = bidirectional;
+    REQUIRE(settings.attention.from_word(attention));
+    return settings;
+  }
+
+  struct Subject {
+    explicit Subject(RecurrentSeq2seqSettings const& settings, DType dtype = DType::float64)
+        : parameters(3, dtype, Made::wide()), model(parameters, settings, vocabulary, vocabulary) {}
+    Parameters parameters;
+    RecurrentSeq2seq model;
+  };
+
+  /// Every way in which a decoder may look or not, with both kinds of encoder, fed or not.
+  std::vector<RecurrentSeq2seqSettings> ways() {
+    std::vector<RecurrentSeq2seqSettings> all;
+    for (std::string const attention : {"none", "bahdanau", "luong", "additive", "local-m", "local-p", "hard"}) {
+      for (bool const bidirectional : {false, true}) {
+        for (bool const fed : {false, true}) {
+          if (fed && attention == "bahdanau") continue;
+          all.push_back(tiny(attention, all.size() % 2 == 0 ? "lstm" : "gru", bidirectional));
+          all.back().input_feeding = fed;
+          all.back().layers = 1 + static_cast<std::int64_t>(all.size() / 2 % 2);
+          all.back().reverse_source = !bidirectional && fed;
+          all.back().norm = all.size() % 5 == 4 ? "layer" : "none";
+        }
+      }
+    }
+    return all;
+  }
+
+  std::string name_of(RecurrentSeq2seqSettings const& s) {
+    return fmt::format("{}, {} {} {}, {} layers, {}, {}, {}, norm {}", s.cell, s.attention.style, s.attention.score, s.attention.align,
+                       s.layers,
+                       s.bidirectional    ? "both ways"
+                       : s.reverse_source ? "from the end"
+                                          : "one way",
+                       s.input_feeding ? "fed" : "not fed", s.attention.read, s.norm);
+  }
+
+  Tensor some_words(std::int64_t rows, std::int64_t length, std::string const& name) {
+    Stream const stream(8, name);
+    Tokens tokens;
+    for (std::int64_t i = 0; i < rows * length; ++i)
+      tokens.push_back(static_cast<std::int64_t>(stream.below(static_cast<std::uint64_t>(i), vocabulary)));
+    return Tensor::of(tokens, {rows, length});
+  }
+
+  Tokens const source_lengths{8, 3, 5}, lengths{2, 6, 4};
+  Batch some_batch() {
+    return {{"inputs", some_words(3, 6, "inputs")},
+            {"targets", some_words(3, 6, "targets")},
+            {"source", some_words(3, 8, "source")},
+            {"source_lengths", Tensor::of(source_lengths, {3})},
+            {"lengths", Tensor::of(lengths, {3})}};
+  }
+
+  /// Other words, or targets of −1, behind the lengths.
+  Tensor changed_behind(Tensor const& rows, Tokens const& ends, bool ignored = false) {
+    Tensor result = rows.clone();
+    for (std::int64_t at = 0; at < rows.elements(); ++at) {
+      if (at % rows.size(1) < ends[static_cast<std::size_t>(at / rows.size(1))]) continue;
+      auto& token = result.mutable_data<std::int64_t>()[static_cast<std::size_t>(at)];
+      token = ignored ? -1 : (token + 1 + at % 3) % vocabulary;
+    }
+    return result;
+  }
+
+  /// A training pass's loss, its scores where there are targets, and all gradients.
+  std::vector<double> results(Subject& subject, Batch const& rows, double noise = 1) {
+    Pass pass;
+    if (noise > 0) pass.noise = Stream(2, "noise");
+    Choices choices;
+    pass.choices = &choices;
+    subject.parameters.clear_gradients();
+    Tensor loss = subject.model.loss(rows, pass);
+    for (auto const& made : choices.made) loss = loss + sum(log(made.probability)) + sum(made.entropy);
+    loss.backward();
+    std::vector<double> all{loss.item()};
+    auto const scores = subject.model.logits(rows, pass).to_vector();
+    for (std::int64_t at = 0; at < rows["targets"].elements(); ++at)
+      if (rows["targets"].data<std::int64_t>()[static_cast<std::size_t>(at)] >= 0)
+        all.insert(all.end(), scores.begin() + at * vocabulary, scores.begin() + (at + 1) * vocabulary);
+    for (auto const& [name, parameter] : subject.parameters.all()) {
+      CAPTURE(name);
+      REQUIRE(parameter.grad().defined());
+      auto const gradient = parameter.grad().to_vector();
+      all.insert(all.end(), gradient.begin(), gradient.end());
+    }
+    return all;
+  }
+
+  }  // namespace
+
+  TEST_CASE("what stands behind the lengths of source and target changes no bit of any result or gradient") {
+    Batch batch = some_batch();
+    batch.set("targets", changed_behind(batch["targets"], lengths, true));
+    Batch other = batch;
+    other.set("inputs", changed_behind(batch["inputs"], lengths));
+    other.set("source", changed_behind(batch["source"], source_lengths));
+    for (RecurrentSeq2seqSettings settings : ways()) {
+      settings.dropout = 0.1;
+      CAPTURE(name_of(settings));
+      for (bool const composed : {false, true}) {
+        CAPTURE(composed);
+        std::optional<ReferenceAttention> no_kernels;
+        std::optional<ReferenceCells> no_scan;
+        if (composed) no_kernels.emplace(), no_scan.emplace();
+        Subject subject(settings);
+        CHECK(results(subject, batch) == results(subject, other));
+      }
+    }
+  }
+
+  TEST_CASE("every score, align and read, in both styles: constructs, trains a step, pads without changing a bit") {
+    Batch batch = some_batch();
+    batch.set("targets", changed_behind(batch["targets"], lengths, true));
+    Batch other = batch;
+    other.set("inputs", changed_behind(batch["inputs"], lengths));
+    other.set("source", changed_behind(batch["source"], source_lengths));
+    int accepted = 0;
+    for (auto const& score : step_kinds<Score>()) {
+      for (auto const& align : step_kinds<Align>()) {
+        for (auto const& read : step_kinds<Read>()) {
+          for (std::string const style : {"bahdanau", "luong"}) {
+            for (bool const bidirectional : {false, true}) {
+              RecurrentSeq2seqSettings settings = tiny("luong", "gru", bidirectional);
+              settings.attention.style = style;
+              settings.attention.score = score.name;
+              settings.attention.align = align.name;
+              settings.attention.read = read.name;
+              if (settings.attention.contradiction()) continue;
+              CAPTURE(name_of(settings));
+              ++accepted;
+              Subject subject(settings);
+              CHECK(results(subject, batch) == results(subject, other));
+              double const before = subject.model.loss(batch, {}).item();
+              subject.parameters.clear_gradients();
+              subject.model.loss(batch, {}).backward();
+              for (auto const& each : subject.parameters.all()) {
+                Tensor parameter = each.second;
+                auto const values = parameter.mutable_data<double>();
+                if (!parameter.grad().defined()) continue;
+                auto const slope = parameter.grad().to_vector();
+                for (std::size_t i = 0; i < values.size(); ++i) values[i] -= 1e-3 * slope[i];
+              }
+              double const after = subject.model.loss(batch, {}).item();
+              CHECK(std::isfinite(after));
+              if (read.name == "soft") CHECK(after < before);
+            }
+          }
+        }
+      }
+    }
+    CHECK(accepted >= 4 * 7 * 6);
+  }
+
+  TEST_CASE("the gradient of the whole model, with padding") {
+    for (RecurrentSeq2seqSettings settings : ways()) {
+      if (settings.attention.read == "hard" || settings.attention.align == "local_p") continue;  // choices; a window's edge
+      settings.width = 3, settings.embedding = 2;
+      CAPTURE(name_of(settings));
+      Parameters drawn(3, DType::float64, Made::wide());
+      RecurrentSeq2seq const shape(drawn, settings, 5, 5);
+      std::vector<Tensor> values;
+      for (auto const& each : drawn.all()) values.push_back(each.second.detach());
+      Batch const batch{{"inputs", Tensor::of(Tokens{0, 2, 3, 4, 1, 0}, {2, 3})},
+                        {"targets", Tensor::of(Tokens{1, 4, -1, 2, 0, 3}, {2, 3})},
+                        {"source", Tensor::of(Tokens{4, 3, 2, 1, 0, 3, 1, 2}, {2, 4})},
+                        {"source_lengths", Tensor::of(Tokens{4, 2}, {2})},
+                        {"lengths", Tensor::of(Tokens{2, 3}, {2})}};
+      auto const loss = [&](std::vector<Tensor> const& at) {
+        std::vector<std::pair<std::string, Tensor>> named;
+        for (std::size_t i = 0; i < at.size(); ++i) named.emplace_back(drawn.all()[i].first, at[i]);
+        Parameters parameters = Parameters::given(named, DType::float64);
+        return RecurrentSeq2seq(parameters, settings, 5, 5).loss(batch, {}, 0.1);
+      };
+      auto const result = gradcheck(loss, values, 1e-7, 1e-4, 8);
+      CHECK_MESSAGE(result.ok, result.message);
+    }
+  }
+
+  TEST_CASE("what is decoded has the scores of a pass that is told the words; rows do not depend on their neighbours") {
+    NoGrad const quiet;
+    constexpr std::int64_t rows = 6;
+    Batch const given = some_sources(rows);
+    for (RecurrentSeq2seqSettings const& settings : ways()) {
+      CAPTURE(name_of(settings));
+      Subject const subject(settings);
+      auto const together = greedy(subject.model, given, begin, end, most);
+      auto const beams = beam(subject.model, given, begin, end, most, {.width = 3});
+      for (std::size_t row = 0; row < rows; ++row) {
+        Batch const alone = rows_of(given, {static_cast<std::int64_t>(row)});
+        check_same(together[row], plain_beam(subject.model, alone, most, {.width = 1, .length_penalty = 0}).front());
+        check_same(beams[row], plain_beam(subject.model, alone, most, {.width = 3}));
+        CHECK(std::abs(score_of(subject.model, alone, beams[row][0], {}) - beams[row][0].score) < 1e-10);
+      }
+    }
+  }
+
+  TEST_CASE("a decoding may read several words at once, begin again, and tell rows apart") {
+    NoGrad const quiet;
+    Batch const given = some_sources(3);
+    for (RecurrentSeq2seqSettings const& settings : ways()) {
+      CAPTURE(name_of(settings));
+      Subject const subject(settings);
+      auto const decoding = subject.model.decode(given, {});
+      decoding->scores(Tensor::of(Tokens{3, 3, 3}, {3}));
+      decoding->restart();
+      decoding->scores(Tensor::of(Tokens{0, 4, 0, 5, 0, 6}, {3, 2}));
+      decoding->keep(Tokens{2, 0, 2});
+      Tensor const found = decoding->scores(Tensor::of(Tokens{1, 2, 3}, {3}));
+      std::vector<Tokens> const read{{0, 6, 1}, {0, 4, 2}, {0, 6, 3}};
+      for (std::int64_t row = 0; row < 3; ++row) {
+        Batch const source = rows_of(given, {row == 1 ? 0 : 2});
+        Tensor const inputs = Tensor::of(read[static_cast<std::size_t>(row)], {1, 3});
+        Tensor const expected = subject.model.logits(batch_of(source["source"], source["source_lengths"], inputs), {});
+        for (std::int64_t v = 0; v < vocabulary; ++v)
+          CHECK(found.at(row * vocabulary + v) == doctest::Approx(expected.at(2 * vocabulary + v)).epsilon(1e-11));
+      }
+    }
+  }
+
+  TEST_CASE("all steps at once are the steps one by one, which scheduled sampling without luck takes") {
+    for (std::string const attention : {"none", "luong", "local-p", "hard"}) {
+      CAPTURE(attention);
+      RecurrentSeq2seqSettings settings = tiny(attention);
+      settings.layers = 2;
+      Subject at_once(settings);
+      settings.scheduled_sampling = 1e-15;
+      Subject by_steps(settings);
+      auto const one = results(at_once, some_batch()), other = results(by_steps, some_batch());
+      REQUIRE(one.size() == other.size());
+      for (std::size_t i = 1; i < one.size(); ++i) REQUIRE(one[i] == doctest::Approx(other[i]).epsilon(1e-9));
+    }
+  }
+
+  TEST_CASE("scheduled sampling reads words of the model's own, as often as it says, while training alone") {
+    RecurrentSeq2seqSettings settings = tiny("luong");
+    settings.scheduled_sampling = 0.5;
+    settings.scheduled_sampling_steps = 100;
+    CHECK(settings.own_words(0) == 0);
+    CHECK(settings.own_words(50) == 0.25);
+    CHECK(settings.own_words(1000) == 0.5);
+    Subject const subject(settings);
+    auto const scores = [&](std::int64_t step, bool trains) {
+      Pass pass;
+      pass.step = step;
+      if (trains) pass.noise = Stream(2, "noise");
+      return subject.model.logits(some_batch(), pass).to_vector();
+    };
+    CHECK(scores(1000, false) == scores(0, false));
+    CHECK(scores(1000, true) == scores(1000, true));
+    auto const own = scores(1000, true), given = scores(1000, false);
+    CHECK(own != given);
+    CHECK(std::equal(own.begin(), own.begin() + vocabulary, given.begin(), [](double a, double b) { return std::abs(a - b) < 1e-12; }));
+  }
+
+  TEST_CASE("a decoder's looks are one layer to an observer, whose scores have gradients step by step") {
+    for (std::string const attention : {"luong", "bahdanau"}) {
+      CAPTURE(attention);
+      Subject const subject(tiny(attention, "gru", true));
+      int layers = 0;
+      Observer observer;
+      std::vector<Tensor> steps;
+      observer.attention = [&](std::string const& layer, AttentionView const& view) {
+        ++layers;
+        CHECK(layer == "attention");
+        CHECK(view.scores.shape() == Shape{3, 1, 6, 8});
+        CHECK(view.weights.shape() == Shape{3, 1, 6, 8});
+        CHECK(view.query.shape() == Shape{3, 6, 6});
+        Tensor const sums = sum(view.weights, {-1});
+        for (std::int64_t i = 0; i < sums.elements(); ++i)  // a place behind a target's length sees nothing
+          CHECK(sums.at(i) == doctest::Approx(i % 6 < lengths[static_cast<std::size_t>(i / 6)] ? 1 : 0));
+        steps.assign(view.steps.begin(), view.steps.end());
+        CHECK(std::ssize(steps) == (attention == "luong" ? 0 : 6));
+      };
+      Pass pass;
+      pass.observer = &observer;
+      Tensor const loss = subject.model.loss(some_batch(), pass);
+      CHECK(layers == 1);
+      if (!steps.empty()) CHECK(max(abs(grad(loss, steps[0]))).item() > 0);
+    }
+  }
+
+  TEST_CASE("a choice reaches its place alone, or where it enters the next step those after it") {
+    for (bool const fed : {false, true}) {
+      RecurrentSeq2seqSettings settings = tiny("hard");
+      settings.input_feeding = fed;
+      Subject const subject(settings);
+      Choices choices;
+      Pass pass;
+      pass.noise = Stream(2, "noise");
+      pass.choices = &choices;
+      subject.model.logits(some_batch(), pass);
+      REQUIRE(choices.made.size() == 1);
+      CHECK(choices.made[0].probability.shape() == Shape{3, 1, 6});
+      CHECK(choices.made[0].reach == (fed ? Choices::Reach::later : Choices::Reach::place));
+      CHECK(subject.model.estimator() != nullptr);
+    }
+  }
+
+  TEST_CASE("a source read from its end gives what its reverse gives, each state at its own word") {
+    RecurrentSeq2seqSettings settings = tiny("none");
+    Subject const forward(settings);
+    settings.reverse_source = true;
+    Subject const backward(settings);
+    Batch batch = some_batch(), reversed = batch;
+    Tensor source = batch["source"].clone();
+    auto const words = source.mutable_data<std::int64_t>();
+    for (std::size_t row = 0; row < 3; ++row)
+      std::reverse(words.begin() + static_cast<std::ptrdiff_t>(row) * 8,
+                   words.begin() + static_cast<std::ptrdiff_t>(row) * 8 + source_lengths[row]);
+    reversed.set("source", source);
+    CHECK(forward.model.logits(reversed, {}).to_vector() == backward.model.logits(batch, {}).to_vector());
+  }
+
+  TEST_CASE("settings that mean nothing are refused by their key; a short word is a style or a way to attend") {
+    RecurrentSeq2seqSettings settings = tiny("bahdanau");
+    CHECK(settings.attention.score == "additive");
+    settings.input_feeding = true;
+    CHECK(settings.contradiction().value_or("").starts_with("input_feeding: "));
+    settings = tiny("local-p", "lstm", true);
+    CHECK(settings.attention.style == "luong");
+    settings.reverse_source = true;
+    CHECK(settings.contradiction().value_or("").starts_with("reverse_source: "));
+    settings = tiny("none");
+    settings.attention.align = "sparsemax";
+    CHECK(settings.attention.contradiction().value_or("").starts_with("style: "));
+    settings = tiny("luong");
+    settings.attention.score = "location";
+    Subject const subject(settings);
+    CHECK(subject.model.limit() == 12);
+    CHECK_THROWS_WITH_AS(subject.model.check({{"source", some_words(1, 13, "source")}}),
+                         doctest::Contains("model.context: a source has 13"), Error);
+    CHECK_FALSE(Subject(tiny("luong")).model.limit());
+  }
+
+  TEST_CASE("only what a score wants is projected") {
+    auto const names = [](std::string const& attention, bool bidirectional) {
+      Subject const subject(tiny(attention, "gru", bidirectional));
+      std::set<std::string> found;
+      for (auto const& [name, value] : subject.parameters.all())
+        if (name.starts_with("attention.") || name.starts_with("bridge")) found.insert(name);
+      return found;
+    };
+    using Names = std::set<std::string>;
+    CHECK(names("dot", false).empty());
+    CHECK(names("dot", true) == Names{"attention.key.weight", "bridge.bias", "bridge.weight"});
+    CHECK(names("luong", true) == Names{"attention.score.matrix", "bridge.bias", "bridge.weight"});
+    CHECK(names("bahdanau", false) ==
+          Names{"attention.key.weight", "attention.query.weight", "attention.score.vector", "bridge.bias", "bridge.weight"});
+  }
+}
