@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <memory>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -13,20 +14,20 @@ namespace heed {
 
 namespace {
 
-struct Topic {
-  std::string name;
-  void (*run)(BenchOptions const&, std::ostream&);
-};
-std::vector<Topic> const topics{
-    {"gpt", bench_gpt}, {"training", bench_training}, {"attention", bench_attention}, {"ops", bench_ops}, {"scaling", bench_scaling}};
+/// Never destroyed and made on first use: declarations are static objects of many files.
+std::vector<BenchTopic>& registry() {
+  static auto* const all = new std::vector<BenchTopic>;
+  return *all;
+}
 
 }  // namespace
 
-std::vector<std::string> bench_topics() {
-  std::vector<std::string> names;
-  for (auto const& topic : topics) names.push_back(topic.name);
-  return names;
+DeclaredBench::DeclaredBench(BenchTopic topic) {
+  auto& all = registry();
+  all.insert(std::ranges::upper_bound(all, topic.name, {}, &BenchTopic::name), std::move(topic));
 }
+
+std::vector<BenchTopic> const& bench_topics() { return registry(); }
 
 void expect_known(std::string const& option, std::string const& name, std::vector<std::string> const& known) {
   if (std::ranges::find(known, name) == known.end())
@@ -35,10 +36,12 @@ void expect_known(std::string const& option, std::string const& name, std::vecto
 }
 
 Exit bench(BenchOptions const& options, std::ostream& out) {
-  if (!options.what.empty()) expect_known("bench", options.what, bench_topics());
+  std::vector<std::string> names;
+  for (auto const& topic : bench_topics()) names.push_back(topic.name);
+  if (!options.what.empty()) expect_known("bench", options.what, names);
   expect_known("--precision", options.precision, {"float32", "bfloat16"});
   WithProducts const chosen({.bfloat16 = options.precision == "bfloat16"});
-  for (auto const& topic : topics) {
+  for (auto const& topic : bench_topics()) {
     if (options.what.empty() || options.what == topic.name) topic.run(options, out);
   }
   return Exit::done;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <ranges>
 
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
@@ -30,7 +31,9 @@ class Pages : public CLI::FormatterBase {
         {"plan", "heed plan CONFIG [key.path=value …]"},
         {"check", "heed check CONFIG [key.path=value …]"},
         {"report", "heed report DIR …"},
+        {"evaluate", "heed evaluate RUN"},
         {"sample", "heed sample RUN [--prompt TEXT …]"},
+        {"translate", "heed translate RUN"},
         {"inspect", "heed inspect RUN --text TEXT"},
         {"bench", "heed bench [TOPIC [NAME …]]"},
         {"compare", "heed compare RUN RUN …"},
@@ -132,6 +135,77 @@ void read_shard(std::string const& text, RunOptions& options) {
   options.shards = *shards;
 }
 
+void add_beam(CLI::App& command, BeamSettings& beam) {
+  add_number<std::int64_t>(command, "--beam", beam.width, 1, 1000,
+                           "hypotheses of beam search (default: 1, the most probable word each time)");
+  add_number<double>(command, "--length-penalty", beam.length_penalty, 0, 100,
+                     "of beam search: 0 for the most probable text; the more, the longer the texts it prefers (default: 0.6)");
+}
+
+void add_evaluate(CLI::App& app, CommandLine& line) {
+  auto& options = line.evaluate;
+  auto& evaluate = add_command(app, line, "evaluate", "metrics of a trained model on its held-out data, of all rows and by their length");
+  evaluate
+      .add_option_function<std::string>(
+          "RUN", [&](std::string const& folder) { options.run = folder; }, "a run's folder or name, or its checkpoint")
+      ->required()
+      ->type_name("");
+  auto const one_of = [&](std::string const& flag, std::string& target, std::vector<std::string> words, std::string const& help) {
+    add_text(evaluate, flag, "NAME", help, [=, &target](std::string const& text) {
+      if (std::ranges::find(words, text) == words.end())
+        throw refusal(flag, fmt::format("wants one of {}, but found '{}'{}", fmt::join(words, ", "), text, did_you_mean(text, words)));
+      target = text;
+    });
+  };
+  one_of("--split", options.split, {"validation", "test"}, "the part of the data (default: validation)");
+  add_beam(evaluate, options.search);
+  add_text(evaluate, "--metrics", "NAME,…", "these alone, with commas between (default: all that apply; heed list metrics)",
+           [&](std::string const& text) {
+             options.metrics.emplace();
+             for (auto const name : std::views::split(text, ',')) options.metrics->emplace_back(name.begin(), name.end());
+           });
+  one_of("--weights", options.weights, {"average", "last"}, "average: the running one, the default where train.ema keeps it");
+  add_number<std::int64_t>(evaluate, "--batch", options.batch, 1, 1e6, "rows at once (default: as the run's evaluations)");
+  add_text(evaluate, "--save", "FILE", "a .csv or .json file for the results (default: evaluation-SPLIT in the run's folder)",
+           [&](std::string const& file) { options.save = file; });
+  evaluate.footer(
+      "The run's folder gets evaluation-SPLIT/results.csv and results.json, metrics_by_length.svg and .pdf and, of decoded targets, "
+      "decoded.txt.\n\n"
+      "examples:\n"
+      "  heed evaluate runs/grammar\n"
+      "  heed evaluate runs/multi30k --split test --beam 5");
+}
+
+void add_translate(CLI::App& app, CommandLine& line) {
+  auto& options = line.translate;
+  auto& translate = add_command(app, line, "translate", "lines in, lines out, by a model that reads a source");
+  translate
+      .add_option_function<std::string>(
+          "RUN", [&](std::string const& folder) { options.run = folder; }, "a run's folder or name, or its checkpoint")
+      ->required()
+      ->type_name("");
+  add_text(translate, "--input", "FILE", "what is translated (default: standard input)",
+           [&](std::string const& file) { options.input = file; });
+  add_text(translate, "--save", "FILE", "where the translations go (default: standard output)",
+           [&](std::string const& file) { options.save = file; });
+  add_beam(translate, options.beam);
+  add_number<std::int64_t>(translate, "--tokens", options.tokens, 1, 1e6,
+                           "at most so many in a translation (default: as many as the model was made for)");
+  add_number<std::int64_t>(translate, "--nbest", options.best, 1, 1000,
+                           "hypotheses of each line, each behind the line's number and a tab (default: the best alone)");
+  translate.add_flag("--scores", options.scores, "before each translation the logarithm of its probability, and a tab");
+  add_text(translate, "--attention", "FILE",
+           "where each word looked: a page (.html), or a picture of each line (.svg, .pdf, .png; FILE-3.svg of line 3)",
+           [&](std::string const& file) { options.attention = file; });
+  translate.footer(
+      "The text's words stand between blanks, as in the data that the model was trained on; one that it does not know is <unk>. Lines "
+      "stay\n"
+      "in order, an empty one stays empty.\n\n"
+      "examples:\n"
+      "  heed translate multi30k --beam 5 < test.de > test.en\n"
+      "  echo \"ein mann geht .\" | heed translate runs/multi30k --attention man.pdf");
+}
+
 void add_commands(CLI::App& app, CommandLine& line) {
   auto& run = add_command(app, line, "run", "train what a file describes, or go on where it was cut off");
   add_config(run, line);
@@ -169,6 +243,8 @@ void add_commands(CLI::App& app, CommandLine& line) {
       "Each folder gets its report.html and figures/*.svg and *.pdf; several of them one report.html more, in the output folder.\n\n"
       "example:\n  heed report runs/attention runs/positions");
 
+  add_evaluate(app, line);
+
   auto& sample = add_command(app, line, "sample", "write text with a trained model");
   auto& options = line.sample;
   sample
@@ -201,6 +277,8 @@ void add_commands(CLI::App& app, CommandLine& line) {
       "  heed sample runs/shakespeare --prompt \"ROMEO:\" \"JULIET:\" --tokens 300 --temperature 0.8\n"
       "  heed sample grammar --prompt \"the dogs that\" --count 5");
 
+  add_translate(app, line);
+
   auto& inspect = add_command(app, line, "inspect", "show what each head of a trained model attends to in a text");
   inspect
       .add_option_function<std::string>(
@@ -210,16 +288,23 @@ void add_commands(CLI::App& app, CommandLine& line) {
   add_text(inspect, "--text", "TEXT", "what the model reads; [MASK] is a masked model's own token (data without text: numbers of tokens)",
            [&](std::string const& text) { line.inspect.text = text; })
       ->required();
+  add_text(inspect, "--target", "TEXT", "of a model that reads a source: what it has written (default: what it writes itself)",
+           [&](std::string const& text) { line.inspect.target = text; });
+  add_beam(inspect, line.inspect.beam);
   add_text(inspect, "--save", "FILE", "where the weights go (default: attention.npz in the run's folder)",
            [&](std::string const& file) { line.inspect.save = file; });
   inspect.footer(
-      "FILE holds tokens, labels and layer0.weights, layer1.weights, … [heads, queries, keys], for numpy.load.\n\n"
+      "FILE holds tokens, labels and layer0.weights, layer1.weights, … [heads, queries, keys], for numpy.load; of a model that reads a\n"
+      "source, source.tokens, inputs.tokens, … and for each layer what looks at what, layer0.of.\n\n"
       "examples:\n"
       "  heed inspect grammar --text \"the dogs that\"\n"
-      "  heed inspect runs/shakespeare --text \"ROMEO:\" --save romeo.npz --quiet");
+      "  heed inspect runs/shakespeare --text \"ROMEO:\" --save romeo.npz --quiet\n"
+      "  heed inspect multi30k --text \"ein mann geht .\" --target \"a man walks .\"");
 
   auto& bench = add_command(app, line, "bench", "measure how long things take on this machine, and how much memory");
-  bench.add_option("TOPIC", line.bench.what, fmt::format("{} (default: all)", fmt::join(bench_topics(), ", ")))->type_name("");
+  std::vector<std::string> topics;
+  for (auto const& topic : bench_topics()) topics.push_back(topic.name);
+  bench.add_option("TOPIC", line.bench.what, fmt::format("{} (default: all)", fmt::join(topics, ", ")))->type_name("");
   bench
       .add_option("NAME", line.bench.names,
                   "only these. attention: a score, align, read or position; gpt: train, forward, sample; ops, scaling: names of lines; "
@@ -348,12 +433,14 @@ CommandLine parse_command_line(std::vector<std::string> arguments) {
   }
   if (command == nullptr)
     throw refusal("command line",
-                  "a command is missing: run, plan, check, report, sample, inspect, bench, compare, schema or list (see heed --help)");
+                  "a command is missing: run, plan, check, report, evaluate, sample, translate, inspect, bench, compare, schema or list "
+                  "(see heed --help)");
   line.command = command->get_name();
   if (line.command == "sample") find_run(line.sample);
   line.run.threads = line.threads;
-  line.sample.places = line.inspect.places = line.bench.places = line.report.places = line.run.places;
-  line.inspect.quiet = line.report.quiet = line.run.quiet;
+  line.evaluate.places = line.sample.places = line.translate.places = line.inspect.places = line.bench.places = line.report.places =
+      line.run.places;
+  line.evaluate.quiet = line.inspect.quiet = line.report.quiet = line.run.quiet;
   return line;
 }
 

@@ -7,21 +7,25 @@
 #include <vector>
 
 #include "experiments/bench.hpp"
+#include "experiments/evaluate.hpp"
 #include "experiments/inspect.hpp"
 #include "experiments/report/report.hpp"
-#include "experiments/run.hpp"
 #include "experiments/sample.hpp"
+#include "experiments/session.hpp"
+#include "experiments/translate.hpp"
 
 namespace heed {
 
 /// What was asked for on the command line.
 struct CommandLine {
   std::string page;     ///< --help and --version: all there is to do is to print it
-  std::string command;  ///< run, plan, check, report, sample, inspect, bench, compare, schema, list
+  std::string command;  ///< run, plan, check, report, evaluate, sample, translate, inspect, bench, compare, schema, list
   RunOptions run;       ///< for run, plan and check
   SampleOptions sample;
   InspectOptions inspect;
+  TranslateOptions translate;
   BenchOptions bench;
+  EvaluateOptions evaluate;
   ReportOptions report;
   std::vector<std::filesystem::path> runs;  ///< for compare
   std::string topic, name;                  ///< for list; empty: which topics there are

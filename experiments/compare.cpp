@@ -8,8 +8,8 @@
 
 #include <fmt/format.h>
 
-#include "experiments/ablation/history.hpp"
-#include "experiments/metric.hpp"
+#include "experiments/history.hpp"
+#include "experiments/metric/info.hpp"
 #include "experiments/table.hpp"
 
 namespace heed {

@@ -4,7 +4,7 @@
 #include <ostream>
 #include <vector>
 
-#include "experiments/run.hpp"
+#include "experiments/session.hpp"
 
 namespace heed {
 

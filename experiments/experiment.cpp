@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "experiments/folder_name.hpp"
+#include "experiments/metric/metric.hpp"
 #include "experiments/nearest.hpp"
 #include "nn/checkpoint.hpp"
 
@@ -31,6 +32,10 @@ std::vector<Field> EvaluateSettings::fields() {
       {.name = "every", .target = &every, .help = "steps between evaluations; one is always made at the end", .least = 1, .greatest = many},
       {.name = "batches", .target = &batches, .help = "all validation data, or how many of the first batches"},
       {.name = "batch", .target = &batch, .help = "rows at once; default: the training batch", .least = 1, .greatest = many},
+      {.name = "metrics",
+       .target = &metrics,
+       .help = "recorded beside those that always are (heed list metrics, without validation.)",
+       .words = metric_kind_names()},
   };
 }
 
@@ -127,14 +132,29 @@ fs::path find_run(fs::path const& run, Places const& places) {
   return path;
 }
 
-TrainedModel open_run(fs::path const& folder) {
+namespace {
+
+/// Gives the parameters their running average. Throws FileError that begins with the folder if the state does not hold it.
+void take_average(TrainedModel& run, Checkpoint const& checkpoint, fs::path const& folder) try {
+  AverageWeights average(*run.parameters, *run.settings.train.ema);
+  average.load_state(checkpoint.state);
+  average.swap();
+  run.averaged = true;
+} catch (Error const& error) {
+  throw FileError(fmt::format("{}: {}", (folder / fmt::format("state-{}.safetensors", checkpoint.step)).string(), error.what()));
+}
+
+}  // namespace
+
+TrainedModel open_run(fs::path const& folder, Weights weights) {
   fs::path const directory = fs::is_directory(folder) ? folder : folder.parent_path();
   if (!fs::exists(folder)) throw FileError(fmt::format("{}: there is no such run", folder.string()));
   if (!has_checkpoint(directory))
     throw FileError(fmt::format("{}: holds no checkpoint.safetensors; has the run been started?", directory.string()));
   TrainedModel run;
   fill(load_kept(directory), run.settings);
-  Checkpoint const checkpoint = load_checkpoint(directory, false);
+  bool const averaged = weights == Weights::average && run.settings.train.ema;
+  Checkpoint const checkpoint = load_checkpoint(directory, averaged);
   auto const data = checkpoint.metadata.find("data");
   std::string const path = (directory / "checkpoint.safetensors").string();
   if (data == checkpoint.metadata.end())
@@ -153,6 +173,7 @@ TrainedModel open_run(fs::path const& folder) {
   auto const source = checkpoint.metadata.find("source_tokenizer");
   run.source_tokenizer = source != checkpoint.metadata.end() ? source->second : run.tokenizer;
   run.step = checkpoint.step;
+  if (averaged) take_average(run, checkpoint, directory);
   return run;
 }
 

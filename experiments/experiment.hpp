@@ -24,6 +24,7 @@ struct EvaluateSettings : Settings {
   std::int64_t every = 250;
   std::string batches = "all";        ///< all, or how many of the first
   std::optional<std::int64_t> batch;  ///< rows at once; default: the training batch
+  std::vector<std::string> metrics;   ///< beside those that are always there
   std::vector<Field> fields() override;
   std::optional<std::string> contradiction() override;
   /// How many of `available` batches to take.
@@ -98,14 +99,17 @@ struct TrainedModel {
   Signature data;
   std::string tokenizer, source_tokenizer;  ///< as Dataset gave them; empty if the data had none
   std::int64_t step = 0;
+  bool averaged = false;  ///< the weights are their running average
 };
 /// A run's folder or its checkpoint.safetensors: the path as given, or inside the output folder. Throws ConfigError if there is no such
 /// run.
 std::filesystem::path find_run(std::filesystem::path const& run, Places const& places);
 /// The config.yaml that a run left in its folder. Throws ConfigError as load(), FileError if it is a pipe or a device.
 Document load_kept(std::filesystem::path const& folder);
+/// The weights as the last update left them, or their running average where the run keeps one (train.ema).
+enum class Weights { last, average };
 /// Opens the checkpoint in a run's folder. Throws FileError if there is none or it does not fit its configuration.
-TrainedModel open_run(std::filesystem::path const& folder);
+TrainedModel open_run(std::filesystem::path const& folder, Weights weights = Weights::last);
 /// What made tokens of the run's data, of the part "inputs" or "source". Throws FileError that begins with `path` if it does not belong to
 /// the model.
 Tokenizer tokenizer_of(TrainedModel const& run, std::string const& path, std::string const& part = "inputs");

@@ -3,7 +3,7 @@
 #include <functional>
 #include <string>
 
-#include "experiments/run.hpp"
+#include "experiments/session.hpp"
 
 namespace heed {
 

@@ -11,7 +11,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "experiments/run.hpp"
+#include "experiments/session.hpp"
 
 namespace heed {
 

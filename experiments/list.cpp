@@ -8,10 +8,11 @@
 #include <fmt/format.h>
 
 #include "autograd/check.hpp"
+#include "experiments/bench.hpp"
 #include "experiments/data/catalogue.hpp"
 #include "experiments/data/pairs/pair_task.hpp"
 #include "experiments/experiment.hpp"
-#include "experiments/metric.hpp"
+#include "experiments/metric/info.hpp"
 #include "experiments/nearest.hpp"
 #include "experiments/probe/probe.hpp"
 #include "experiments/study/study.hpp"
@@ -291,6 +292,12 @@ std::string list_operations() {
   return table(rows);
 }
 
+std::string list_benchmarks() {
+  Rows rows;
+  for (auto const& topic : bench_topics()) rows.push_back({topic.name, topic.measures});
+  return table(rows);
+}
+
 std::string list_keys() {
   Experiment settings;
   return describe(settings);
@@ -338,6 +345,7 @@ std::vector<Topic> const& topics() {
       {"metrics", "what runs record: units, and which direction is better", list_metrics, metric_entries},
       choice_topic("studies", "kinds of studies; of one: its keys", study_choice),
       {"operations", "the differentiable operations of the engine and their formulas", list_operations, {}},
+      {"benchmarks", "what `heed bench` measures", list_benchmarks, {}},
       {"keys", "every key of a configuration file, or of one section: type, default, meaning", list_keys, key_entries},
   };
   return all;

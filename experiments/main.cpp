@@ -16,6 +16,7 @@
 #include "experiments/compare.hpp"
 #include "experiments/failure.hpp"
 #include "experiments/list.hpp"
+#include "experiments/run.hpp"
 #include "experiments/schema.hpp"
 
 namespace heed {
@@ -31,10 +32,16 @@ Exit dispatch(CommandLine const& line) {
   if (line.command == "plan") return plan_ablation(line.run);
   if (line.threads) set_threads(static_cast<int>(*line.threads));
   if (line.command == "check") return check(line.run);
+  if (line.command == "evaluate") return evaluate(line.evaluate, std::cout);
   if (line.command == "sample") {
     auto options = line.sample;
     options.printable = ::isatty(STDOUT_FILENO) != 0;
     return sample(options, std::cout);
+  }
+  if (line.command == "translate") {
+    auto options = line.translate;
+    options.at_once = options.input.empty() && ::isatty(STDIN_FILENO) != 0;
+    return translate(options, std::cin, std::cout);
   }
   if (line.command == "inspect") {
     auto options = line.inspect;

@@ -1,5 +1,6 @@
 #include "experiments/record.hpp"
 
+#include <algorithm>
 #include <cerrno>
 #include <cmath>
 #include <cstring>
@@ -33,6 +34,11 @@ double number_of(nlohmann::ordered_json const& value) {
   if (value == "Infinity") return std::numeric_limits<double>::infinity();
   if (value == "-Infinity") return -std::numeric_limits<double>::infinity();
   return std::nan("");
+}
+
+double const* Row::find(std::string_view name) const {
+  auto const found = std::ranges::find(values, name, [](auto const& each) -> std::string_view { return each.first; });
+  return found == values.end() ? nullptr : &found->second;
 }
 
 std::string to_json(Row const& row) {

@@ -5,6 +5,7 @@
 #include <fstream>
 #include <map>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -18,6 +19,8 @@ struct Row {
   std::vector<std::pair<std::string, double>> values;
 
   void set(std::string name, double value) { values.emplace_back(std::move(name), value); }
+  /// Null if there is none.
+  double const* find(std::string_view name) const;
 };
 
 /// One line of JSON without its line end; reals are printed so that they read back exactly.

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "experiments/experiment.hpp"
-#include "experiments/run.hpp"
+#include "experiments/session.hpp"
 #include "nn/generate.hpp"
 
 namespace heed {

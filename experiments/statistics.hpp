@@ -10,7 +10,7 @@
 #include <string_view>
 #include <vector>
 
-#include "experiments/metric.hpp"
+#include "experiments/metric/info.hpp"
 
 namespace heed {
 

@@ -11,8 +11,8 @@
 #include "experiments/data/files.hpp"
 #include "experiments/data/view.hpp"
 #include "experiments/memory_estimate.hpp"
-#include "experiments/metric.hpp"
-#include "experiments/run.hpp"
+#include "experiments/metric/seen.hpp"
+#include "experiments/session.hpp"
 #include "nn/safetensors.hpp"
 
 namespace heed {
@@ -107,6 +107,25 @@ void check_data(LoadedExperiment const& experiment, Dataset const& data, Model c
   });
 }
 
+/// The kinds that every evaluation has, as far as they apply, and those that this one asks for.
+std::vector<MetricKind const*> metrics_of(LoadedExperiment const& experiment, Dataset const& data, Model const& model) {
+  auto const& asked = experiment.settings.train.evaluate.metrics;
+  std::vector<MetricKind const*> result;
+  for (MetricKind const& kind : metric_kinds()) {
+    auto const named = std::ranges::find(asked, kind.info.name);
+    if (!kind.always && named == asked.end()) continue;
+    auto const lacks = kind.lacks ? kind.lacks(data, model) : std::nullopt;
+    if (!lacks) result.push_back(&kind);
+    if (!lacks || named == asked.end()) continue;
+    std::string const key = "train.evaluate.metrics";
+    Yaml const* const list = experiment.document.root.find(key);
+    auto const item = static_cast<std::size_t>(named - asked.begin());
+    Place const place = list != nullptr && item < list->items.size() ? list->items[item].place : place_of(experiment.document, key);
+    throw ConfigError(place, fmt::format("{}: there is no {} here: {}", key, kind.info.name, *lacks));
+  }
+  return result;
+}
+
 }  // namespace
 
 Trainer::Trainer(LoadedExperiment const& experiment, bool quiet)
@@ -120,6 +139,7 @@ Trainer::Trainer(LoadedExperiment const& experiment, bool quiet)
     model_ = make_model(settings_.model, parameters_, data_->gives());
   });
   check_data(experiment, *data_, *model_);
+  metrics_ = metrics_of(experiment, *data_, *model_);
   if (!settings_.init.from.empty()) start_from(parameters_, locate(settings_.init.from, data_context(experiment, quiet)));
   optimizer_ = make_optimizer(settings_.train.optimizer, parameters_);
   if (settings_.train.ema) average_.emplace(parameters_, *settings_.train.ema);
@@ -205,28 +225,29 @@ void Trainer::diagnose(std::vector<Batch> const& batches, std::string const& wha
   throw TrainingError(fmt::format("step {}: {} ({}); a smaller learning rate, clipping or warm-up may help", step_, what, place));
 }
 
-Validation Trainer::validate(std::int64_t count, std::int64_t rows) const {
+void Trainer::validate(Row& row, std::string const& prefix, std::int64_t count, std::int64_t rows) const {
   NoGrad const no_grad;
-  Validation score(*data_);
+  std::vector<std::unique_ptr<Metric>> made;
+  Seen::Metrics metrics;
+  for (MetricKind const* const kind : metrics_) metrics.push_back(made.emplace_back(kind->make(*data_)).get());
   for (std::int64_t i = 0; i < count; ++i) {
-    Batch const batch = data_->validation(i, rows, model_->context());
     Pass pass;
     pass.choosing = Stream(static_cast<std::uint64_t>(settings_.seed), "validation").child(static_cast<std::uint64_t>(i));
-    score.add(*model_, batch, pass);
+    measure(*data_, *model_, held_out(*data_, i, rows, model_->context()), pass, greedily, metrics);
   }
-  return score;
+  for (Metric const* const metric : metrics) metric->write(row, prefix);
 }
 
 void Trainer::evaluate(Row& row) {
   std::int64_t const rows = settings_.train.evaluate.batch.value_or(settings_.train.batch);
   std::int64_t const count = settings_.train.evaluate.count(data_->validation_batches(rows, model_->context()));
   if (count == 0) return;
-  Validation const score = validate(count, rows);
-  score.write(row, "validation");
-  if (auto const optimum = data_->optimum(count * rows, model_->context())) row.set("validation.excess", score.loss() - *optimum);
+  validate(row, "validation", count, rows);
+  if (auto const optimum = data_->optimum(count * rows, model_->context()))
+    row.set("validation.excess", *row.find("validation.loss") - *optimum);
   if (average_) {
     WithAverage const averaged(*average_);
-    validate(count, rows).write(row, "validation.ema");
+    validate(row, "validation.ema", count, rows);
   }
 }
 

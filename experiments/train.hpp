@@ -4,8 +4,8 @@
 #include <optional>
 
 #include "experiments/experiment.hpp"
+#include "experiments/metric/metric.hpp"
 #include "experiments/record.hpp"
-#include "experiments/validation.hpp"
 #include "nn/checkpoint.hpp"
 #include "nn/estimator.hpp"
 
@@ -34,7 +34,7 @@ class Trainer {
   void train_step(Row& row);
   /// Of update `step` in a training of `steps` updates.
   double learning_rate_at(std::int64_t step, std::int64_t steps) const;
-  /// The Validation of the validation data with the weights as they are after step() updates, as `validation.…` and, with averaged weights,
+  /// The metrics of the validation data with the weights as they are after step() updates, as `validation.…` and, with averaged weights,
   /// `validation.ema.…`; where the least possible loss is known, `validation.excess` over it. Sets nothing if there is no validation data.
   void evaluate(Row& row);
 
@@ -48,7 +48,7 @@ class Trainer {
   Pass pass_for(std::int64_t micro_batch) const;
   double accumulate_gradients(std::vector<Batch> const& batches);
   [[noreturn]] void diagnose(std::vector<Batch> const& batches, std::string const& what);
-  Validation validate(std::int64_t count, std::int64_t rows) const;
+  void validate(Row& row, std::string const& prefix, std::int64_t count, std::int64_t rows) const;
 
   Experiment const& settings_;
   std::unique_ptr<Dataset> data_;
@@ -56,7 +56,8 @@ class Trainer {
   std::unique_ptr<Model> model_;
   std::unique_ptr<Optimizer> optimizer_;
   std::optional<AverageWeights> average_;
-  std::optional<Estimator> estimator_;  ///< if the model makes random choices
+  std::optional<Estimator> estimator_;      ///< if the model makes random choices
+  std::vector<MetricKind const*> metrics_;  ///< of evaluations
   Stream noise_;
   std::int64_t step_ = 0, tokens_read_ = 0;
 };

@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include "autograd/error.hpp"
+#include "autograd/operations.hpp"
 
 namespace heed {
 
@@ -33,6 +34,16 @@ Batch Batch::first(std::int64_t count) const {
   if (count >= rows()) return *this;
   Batch some;
   for (auto const& [name, value] : parts_) some.set(name, value.rows(0, count));
+  return some;
+}
+
+Batch Batch::chosen(std::span<std::int64_t const> rows) const {
+  Batch some;
+  for (auto const& [name, value] : parts_) {
+    std::vector<Tensor> each;
+    for (std::int64_t const row : rows) each.push_back(value.rows(row, 1));
+    some.set(name, concatenate(each, 0));
+  }
   return some;
 }
 

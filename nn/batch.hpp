@@ -1,6 +1,8 @@
 #pragma once
 
+#include <cstdint>
 #include <initializer_list>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -39,6 +41,8 @@ class Batch {
 
   /// The first rows of every part; all, if there are no more.
   Batch first(std::int64_t rows) const;
+  /// The rows of these numbers, of every part, in this order; a row may be named more than once.
+  Batch chosen(std::span<std::int64_t const> rows) const;
 
   std::vector<Part> const& parts() const { return parts_; }
   /// Of every part; 0 if there is none.

@@ -54,6 +54,11 @@ struct KeyValueCache {
   void keep_memory(std::span<std::int64_t const> sequences);
 };
 
+/// The parts of a batch of which an attention's queries and keys are the places: "inputs", "source"; "": of none.
+struct LookingParts {
+  std::string queries = "inputs", keys = "inputs";
+};
+
 /// What an attention layer computes on its way.
 struct AttentionView {
   Tensor const& scores;   ///< e_ij with the position's bias, of all keys, visible or not: [B, H, n, m]
@@ -61,9 +66,13 @@ struct AttentionView {
   Visibility const& visibility;
   Tensor const& query;  ///< rotated by its position: [B, n, H·d]
   Tensor const& key;    ///< likewise: [B, m, H·d]
+  LookingParts const& of;
   /// Of queries that came one after the other: the scores of each, [B, H, …, m], which `scores` copies and which have gradients in its
   /// stead.
   std::span<Tensor const> steps = {};
+
+  /// The place of the first query: where a decoder that works step by step has come to. Keys begin at place 0.
+  std::int64_t first_query() const { return visibility.offset; }
 };
 
 /// Is shown what a model computes on its way: parts of the graph, so that they have gradients if the pass is recorded. A layer has the
@@ -71,6 +80,9 @@ struct AttentionView {
 struct Observer {
   std::function<void(std::string const& layer, AttentionView const& view)> attention = {};
   std::function<void(std::string const& layer, Tensor const& x)> stream = {};  ///< the residual stream after a block: [B, T, width]
+  /// A recurrent cell's output after each step [B, width], in the order of the steps; of rows that have ended, their last. A cell that is
+  /// watched goes step by step.
+  std::function<void(std::string const& cell, std::span<Tensor const> outputs)> recurrence = {};
 };
 
 /// What a forward pass carries through a model beside its input.
@@ -96,6 +108,7 @@ struct Pass {
   bool drops(double rate) const { return noise && rate > 0; }
   bool watches_attention() const { return observer != nullptr && observer->attention; }
   bool watches_stream() const { return observer != nullptr && observer->stream; }
+  bool watches_recurrence() const { return observer != nullptr && observer->recurrence; }
 };
 
 }  // namespace heed

@@ -1,7 +1,7 @@
 #pragma once
 
 #include "experiments/ablation/plan.hpp"
-#include "experiments/run.hpp"
+#include "experiments/session.hpp"
 
 namespace heed {
 

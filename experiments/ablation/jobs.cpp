@@ -1,12 +1,12 @@
 #include "experiments/ablation/jobs.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <thread>
 
 #include <fmt/format.h>
 #include <signal.h>
 
-#include "experiments/ablation/history.hpp"
 #include "experiments/signals.hpp"
 
 namespace heed {
@@ -159,6 +159,18 @@ Workers workers_for(RunOptions const& options) {
 
 bool run_jobs(std::vector<Job>& jobs, AblationSettings const& settings, Workers const& workers, Watcher const& watch) {
   return Crew(jobs, settings, workers, watch).run();
+}
+
+std::optional<double> value_of(History const& history, AblationSettings const& settings) {
+  auto const found = history.find(settings.metric);
+  if (found == history.end()) return std::nullopt;
+  auto const& series = found->second;
+  if (settings.at == "last") return series.back().second;
+  auto const worse = [&](auto const& a, auto const& b) {  // a NaN is worse than any number
+    if (std::isnan(a.second) || std::isnan(b.second)) return std::isnan(a.second) && !std::isnan(b.second);
+    return settings.higher_is_better() ? a.second < b.second : a.second > b.second;
+  };
+  return std::ranges::max_element(series, worse)->second;
 }
 
 }  // namespace heed

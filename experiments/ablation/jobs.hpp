@@ -7,6 +7,7 @@
 
 #include "experiments/ablation/plan.hpp"
 #include "experiments/ablation/trial.hpp"
+#include "experiments/history.hpp"
 
 namespace heed {
 
@@ -24,6 +25,9 @@ struct Job {
 
   std::filesystem::path folder() const { return experiment.places.output / experiment.settings.name; }
 };
+
+/// The value that counts of an ablation's metric: the last, or the best. Nothing if the run has none.
+std::optional<double> value_of(History const& history, AblationSettings const& settings);
 
 /// How jobs are run.
 struct Workers {

@@ -7,7 +7,7 @@
 #include <fmt/format.h>
 
 #include "experiments/folder_name.hpp"
-#include "experiments/metric.hpp"
+#include "experiments/metric/info.hpp"
 #include "experiments/nearest.hpp"
 #include "experiments/scalar.hpp"
 #include "nn/sha256.hpp"

@@ -15,7 +15,7 @@ namespace heed {
 struct AblationSettings : Settings {
   std::string ablation;                    ///< its name, and its folder's
   std::string base;                        ///< a file of one run
-  std::string metric = "validation.loss";  ///< of metrics.jsonl: a name that is declared (metric.hpp)
+  std::string metric = "validation.loss";  ///< of metrics.jsonl: a name that is declared (metric/info.hpp)
   std::optional<std::string> better;       ///< lower or higher; default: as the metric says
   std::string at = "last";                 ///< which value of a trial counts: the last, or the best
   double margin = 0.01;                    ///< differences smaller than this do not matter: of the equivalence test

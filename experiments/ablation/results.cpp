@@ -10,9 +10,9 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
-#include "experiments/ablation/history.hpp"
 #include "experiments/csv.hpp"
-#include "experiments/metric.hpp"
+#include "experiments/history.hpp"
+#include "experiments/metric/info.hpp"
 #include "experiments/npz.hpp"
 #include "experiments/record.hpp"
 #include "experiments/result_file.hpp"

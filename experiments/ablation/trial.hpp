@@ -10,7 +10,7 @@
 
 #include "experiments/experiment.hpp"
 #include "experiments/folder_lock.hpp"
-#include "experiments/run.hpp"
+#include "experiments/session.hpp"
 
 namespace heed {
 

@@ -156,9 +156,7 @@ class Bench {
   Pass pass_;
 };
 
-}  // namespace
-
-void bench_attention(BenchOptions const& options, std::ostream& out) {
+void run(BenchOptions const& options, std::ostream& out) {
   Size const size = size_of(options.size);
   auto const variants = chosen(options.names);
   if (!options.json) {
@@ -200,5 +198,12 @@ void bench_attention(BenchOptions const& options, std::ostream& out) {
     out.flush();
   }
 }
+
+DeclaredBench const declared{{"attention",
+                              "attention alone, forward and with its gradients, over every score × align, read and position: milliseconds, "
+                              "and memory of the engine's pool, beside scaled dot product attention",
+                              run}};
+
+}  // namespace
 
 }  // namespace heed

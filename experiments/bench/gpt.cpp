@@ -25,9 +25,7 @@ std::vector<GptSize> chosen_sizes(std::string const& name) {
   return {*std::ranges::find(sizes, name, &GptSize::name)};
 }
 
-}  // namespace
-
-void bench_gpt(BenchOptions const& options, std::ostream& out) {
+void run(BenchOptions const& options, std::ostream& out) {
   auto const chosen = chosen_sizes(options.size);
   for (auto const& name : options.names) expect_known("bench gpt", name, works);
   write_model_heading("GPT", options, out);
@@ -40,5 +38,13 @@ void bench_gpt(BenchOptions const& options, std::ostream& out) {
     }
   }
 }
+
+DeclaredBench const declared{
+    {"gpt",
+     "a GPT of several sizes: a training step (forward, backward, clipping, AdamW), a forward pass, sampling token by token: milliseconds, "
+     "tokens a second, the share of the machine's peak in matrix products, and memory",
+     run}};
+
+}  // namespace
 
 }  // namespace heed

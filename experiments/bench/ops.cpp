@@ -112,9 +112,7 @@ std::vector<Subject> subjects() {
   return all;
 }
 
-}  // namespace
-
-void bench_ops(BenchOptions const& options, std::ostream& out) {
+void run(BenchOptions const& options, std::ostream& out) {
   auto all = subjects();
   std::vector<std::string> names;
   for (auto const& subject : all) {
@@ -158,5 +156,11 @@ void bench_ops(BenchOptions const& options, std::ostream& out) {
     out.flush();
   }
 }
+
+DeclaredBench const declared{
+    {"ops", "single operations, and what the engine itself costs: microseconds, nanoseconds an element, the share of the machine's peak",
+     run}};
+
+}  // namespace
 
 }  // namespace heed

@@ -125,9 +125,7 @@ std::vector<Point> measured(Axis const& axis, bool recompute, double seconds, Pr
   return points;
 }
 
-}  // namespace
-
-void bench_scaling(BenchOptions const& options, std::ostream& out) {
+void run(BenchOptions const& options, std::ostream& out) {
   std::vector<std::string> names;
   for (auto const& axis : axes) names.push_back(axis.name);
   for (auto const& name : options.names) expect_known("bench scaling", name, names);
@@ -138,5 +136,12 @@ void bench_scaling(BenchOptions const& options, std::ostream& out) {
     if (axis.recompute) printer.price(axis.name, kept, measured(axis, true, options.seconds, printer));
   }
 }
+
+DeclaredBench const declared{
+    {"scaling",
+     "a training step as tokens, width, layers and vocabulary grow, with the exponents of time and memory; the price of recomputation",
+     run}};
+
+}  // namespace
 
 }  // namespace heed

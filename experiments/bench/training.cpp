@@ -9,7 +9,9 @@
 
 namespace heed {
 
-void bench_training(BenchOptions const& options, std::ostream& out) {
+namespace {
+
+void run(BenchOptions const& options, std::ostream& out) {
   if (options.names.empty()) {
     if (options.what.empty()) return;  // of all topics, the one that needs a file
     throw ConfigError(Place{std::make_shared<std::string>("bench training")},
@@ -34,5 +36,12 @@ void bench_training(BenchOptions const& options, std::ostream& out) {
                  .recompute = experiment.settings.train.recompute},
                 options, out);
 }
+
+DeclaredBench const declared{{"training",
+                              "a training step of any configuration, as heed run makes it, its data included: a row as gpt's, tokens being "
+                              "those of the first step, padding left out",
+                              run}};
+
+}  // namespace
 
 }  // namespace heed

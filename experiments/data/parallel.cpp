@@ -57,12 +57,6 @@ Tokenizer tokenizer_of(Counts const& counts, std::int64_t least) {
   return Tokenizer::words(std::move(words));
 }
 
-std::vector<std::int32_t> tokens_of(Tokenizer const& tokenizer, std::string const& line) {
-  auto tokens = tokenizer.encode(line);
-  tokens.erase(tokens.begin());  // <bos>
-  return tokens;
-}
-
 /// Places of the longest row, its mark included.
 std::int64_t longest_of(std::initializer_list<ParallelDataset::Split const*> splits, std::vector<std::int32_t> SequencePair::*side) {
   std::int64_t most = 0;

@@ -2,9 +2,13 @@
 
 #include <algorithm>
 
-#include "experiments/data/tokenizer.hpp"
-
 namespace heed {
+
+std::vector<std::int32_t> tokens_of(Tokenizer const& words, std::string_view line) {
+  auto tokens = words.encode(line);
+  tokens.erase(tokens.begin());  // <bos>
+  return tokens;
+}
 
 Signature pair_signature(std::int64_t source, std::int64_t target, bool joint, std::int64_t longest_source, std::int64_t longest_target) {
   return {{.name = "source", .classes = source, .vocabulary = joint ? "" : "source", .longest = longest_source},

@@ -2,8 +2,10 @@
 
 #include <cstdint>
 #include <span>
+#include <string_view>
 #include <vector>
 
+#include "experiments/data/tokenizer.hpp"
 #include "nn/batch.hpp"
 #include "nn/signature.hpp"
 
@@ -13,6 +15,9 @@ namespace heed {
 struct SequencePair {
   std::vector<std::int32_t> source, target;
 };
+
+/// The words of a line, in a vocabulary of words, without the mark of their beginning.
+std::vector<std::int32_t> tokens_of(Tokenizer const& words, std::string_view line);
 
 /// What batch_of() gives of so many tokens, in rows of so many places at most (marks included); `joint`: of one vocabulary.
 Signature pair_signature(std::int64_t source, std::int64_t target, bool joint, std::int64_t longest_source, std::int64_t longest_target);

@@ -7,8 +7,7 @@
 #include <fmt/format.h>
 
 #include "autograd/error.hpp"
-#include "autograd/graph.hpp"
-#include "experiments/inspect.hpp"
+#include "experiments/looks.hpp"
 #include "experiments/npz.hpp"
 
 namespace heed {
@@ -40,27 +39,15 @@ AttentionMaps::AttentionMaps(MapSettings const& settings, Model const& model, Da
 }
 
 void AttentionMaps::write(std::int64_t step) const {
-  NoGrad const no_grad;
   bool const held_out = data_.validation_batches(settings_.examples, model_.context()) > 0;
   std::int64_t const rows = settings_.examples, context = model_.context();
   Batch const batch = (held_out ? data_.validation(0, rows, context) : data_.training(0, rows, context)).first(rows);
-  std::optional<Tokenizer> tokenizer;
-  if (auto const json = data_.tokenizer(); !json.empty()) tokenizer = restore_tokenizer(json);
-  std::vector<std::string> labels;
-  for (auto const token : batch["inputs"].data<std::int64_t>()) labels.push_back(token_label(tokenizer, token));
-
-  std::vector<NpyArray> arrays{NpyArray::of("tokens", batch["inputs"]), NpyArray::of("labels", labels)};
-  Observer observer;
-  observer.attention = [&, layer = 0](std::string const&, AttentionView const& view) mutable {
-    arrays.push_back(NpyArray::of(fmt::format("layer{}.weights", layer++), view.weights));
-  };
   Choices expected;
   expected.mode = Choices::Mode::expectation;
   Pass pass;
-  pass.observer = &observer;
   pass.choices = &expected;
-  model_.run(batch, pass);
-  write_npz(folder_ / fmt::format("step-{:06}.npz", step), arrays);
+  auto const looks = look(model_, batch, PartTokenizers::restored(data_.tokenizer(), data_.source_tokenizer()), pass);
+  write_npz(folder_ / fmt::format("step-{:06}.npz", step), looks.arrays());
 }
 
 }  // namespace heed

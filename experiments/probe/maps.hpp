@@ -10,8 +10,8 @@
 
 namespace heed {
 
-/// Attention maps over training: `attention/step-000500.npz` in a run's folder, with `tokens` (int64 [E, n]), `labels` (texts [E·n]) and
-/// `layer0.weights`, `layer1.weights`, … [E, H, n, m], of the first E rows of validation (without such data, of training).
+/// Attention maps over training: `attention/step-000500.npz` in a run's folder, with the arrays of Looks, of the first rows of validation
+/// (without such data, of training).
 class AttentionMaps {
  public:
   /// Of a run that goes on from `step`: later maps are of another future and are removed. Throws Error.

@@ -3,8 +3,8 @@
 #include <cstdint>
 
 #include "experiments/data/dataset.hpp"
-#include "experiments/experiment.hpp"
 #include "experiments/probe/probe.hpp"
+#include "experiments/probe/settings.hpp"
 #include "nn/model.hpp"
 
 namespace heed {
@@ -13,10 +13,12 @@ namespace heed {
 /// and changes neither: with probes a run has the same bits as without.
 class Prober {
  public:
-  Prober(Experiment const& experiment, Model const& model, Parameters const& parameters, Dataset const& data)
-      : settings_(experiment.probes),
-        rows_(experiment.probes.rows.value_or(experiment.train.batch)),
-        smoothing_(experiment.train.label_smoothing),
+  /// `batch`: rows of the probes' batch, unless the settings say how many; `label_smoothing`: of the loss whose gradients are probed.
+  Prober(ProbeSettings const& settings, std::int64_t batch, double label_smoothing, Model const& model, Parameters const& parameters,
+         Dataset const& data)
+      : settings_(settings),
+        rows_(settings.rows.value_or(batch)),
+        smoothing_(label_smoothing),
         model_(model),
         parameters_(parameters),
         data_(data) {}

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <charconv>
 #include <cmath>
+#include <limits>
 #include <map>
 #include <optional>
 
@@ -69,22 +70,31 @@ Maps thinned(Maps const& maps, std::size_t count) {
   return result;
 }
 
-/// One layer: [example, head, query, key] as far as the extent goes.
-Json layer_json(std::string const& name, Tensor const& weights, Extent const& extent) {
+/// One layer: [example, head, query, key] as far as the extent goes, each map in roots of shares of its largest weight,
+/// so that small ones are not lost.
+Json layer_json(Tensor const& weights, Extent const& extent) {
   auto const& shape = weights.shape();
   std::int64_t const examples = std::min(shape[0], static_cast<std::int64_t>(extent.examples)), heads = shape[1];
   std::int64_t const queries = std::min(shape[2], extent.tokens), keys = std::min(shape[3], extent.tokens);
   auto const values = weights.to_vector();
+  auto const weight = [&](std::int64_t map, std::int64_t i, std::int64_t j) {
+    double const value = values[static_cast<std::size_t>((map * shape[2] + i) * shape[3] + j)];
+    return std::isnan(value) ? 0 : std::clamp(value, 0.0, 1.0);
+  };
   std::string bytes;
+  Json peaks = Json::array();
   for (std::int64_t map = 0; map < examples * heads; ++map) {
-    for (std::int64_t i = 0; i < queries; ++i) {
-      for (std::int64_t j = 0; j < keys; ++j) {
-        double const weight = values[static_cast<std::size_t>((map * shape[2] + i) * shape[3] + j)];
-        bytes += static_cast<char>(std::isnan(weight) ? 0 : std::lround(255 * std::clamp(weight, 0.0, 1.0)));
-      }
-    }
+    double peak = 0;
+    for (std::int64_t i = 0; i < queries; ++i)
+      for (std::int64_t j = 0; j < keys; ++j) peak = std::max(peak, weight(map, i, j));
+    peak = std::ceil(peak * 1e4) / 1e4;  // as it is written
+    peaks.push_back(peak);
+    for (std::int64_t i = 0; i < queries; ++i)
+      for (std::int64_t j = 0; j < keys; ++j)
+        bytes += static_cast<char>(peak > 0 ? std::lround(255 * std::sqrt(std::min(1.0, weight(map, i, j) / peak))) : 0);
   }
-  return {{"name", name}, {"heads", heads}, {"queries", queries}, {"keys", keys}, {"weights", base64(bytes)}};
+  return {{"heads", heads}, {"queries", queries},      {"keys", keys}, {"places", {shape[2], shape[3]}},
+          {"peaks", peaks}, {"weights", base64(bytes)}};
 }
 
 /// The texts that maps belong to, each once.
@@ -102,30 +112,88 @@ class Texts {
   std::vector<std::vector<std::string>> all_;
 };
 
+using Arrays = std::map<std::string, NpyArray>;
+
+/// "layer12.weights" → 12; nothing for another array.
+std::optional<int> layer_number(std::string const& name) {
+  std::string_view constexpr before = "layer", after = ".weights";
+  int number = 0;
+  auto const* const end = name.data() + name.size();
+  if (!name.starts_with(before)) return std::nullopt;
+  auto const [rest, error] = std::from_chars(name.data() + before.size(), end, number);
+  return error == std::errc() && std::string_view(rest, end) == after ? std::optional(number) : std::nullopt;
+}
+
+/// What stands on the axes of a file's maps: the texts of a part, of every example.
+class Axes {
+ public:
+  Axes(std::string path, Arrays const& arrays, std::int64_t examples) : path_(std::move(path)), arrays_(arrays), examples_(examples) {}
+
+  /// {part: {"text": index, "length": tokens}} of an example, for each part that has labels.
+  Json example(std::int64_t row, Extent const& extent, Texts& texts) const {
+    Json json = Json::object();
+    std::string_view constexpr after = "labels";
+    for (auto const& [name, array] : arrays_) {
+      if (name != after && !name.ends_with(".labels")) continue;
+      auto const before = name.substr(0, name.size() - after.size());
+      auto const labels = array.texts();
+      auto const places = std::ssize(labels) / examples_;
+      if (places * examples_ != std::ssize(labels)) throw FileError(fmt::format("{}: {} is not of {} texts", path_, name, examples_));
+      auto const length = length_of(before, row, places);
+      auto const first = labels.begin() + row * places;
+      json[before.empty() ? "inputs" : before.substr(0, before.size() - 1)] = {
+          {"text", texts.index({first, first + std::min(length, extent.tokens)})}, {"length", length}};
+    }
+    return json;
+  }
+
+ private:
+  std::int64_t length_of(std::string const& before, std::int64_t row, std::int64_t places) const {
+    auto const found = arrays_.find(before + "lengths");
+    if (found == arrays_.end()) return places;
+    auto const lengths = found->second.tensor().to_vector();
+    auto const length = row < std::ssize(lengths) ? lengths[static_cast<std::size_t>(row)] : -1;
+    if (!(length >= 0 && length <= static_cast<double>(places)))
+      throw FileError(fmt::format("{}: {}lengths do not fit its labels", path_, before));
+    return static_cast<std::int64_t>(length);
+  }
+
+  std::string path_;
+  Arrays const& arrays_;
+  std::int64_t examples_;
+};
+
+/// The module's name and the parts whose places are its queries and keys; of a file that says none, the inputs.
+std::vector<std::string> parts_of(std::string const& path, Arrays const& arrays, int layer) {
+  auto const found = arrays.find(fmt::format("layer{}.of", layer));
+  if (found == arrays.end()) return {"", "inputs", "inputs"};
+  auto of = found->second.texts();
+  if (of.size() != 3) throw FileError(fmt::format("{}: layer{}.of is not a name and two parts", path, layer));
+  return of;
+}
+
 Json step_json(std::int64_t step, fs::path const& path, Extent const& extent, Texts& texts) {
   auto const arrays = read_npz(path);
   Json json{{"step", step}, {"examples", Json::array()}, {"layers", Json::array()}};
-  std::int64_t examples = 0, tokens = 0;
-  std::string_view constexpr after = ".weights";
-  for (auto const& [name, array] : arrays) {
-    if (!name.ends_with(after)) continue;
-    Tensor const weights = array.tensor();
+  std::map<int, NpyArray const*> layers;
+  for (auto const& [name, array] : arrays)
+    if (auto const number = layer_number(name)) layers.emplace(*number, &array);
+  std::int64_t examples = std::numeric_limits<std::int64_t>::max();
+  for (auto const& [number, array] : layers) {
+    Tensor const weights = array->tensor();
     if (weights.rank() != 4 || weights.elements() == 0)
-      throw FileError(fmt::format("{}: {} is not [examples, heads, queries, keys]", path.string(), name));
-    json["layers"].push_back(layer_json(name.substr(0, name.size() - after.size()), weights, extent));
-    examples = weights.shape()[0];
-    tokens = std::max({tokens, weights.shape()[2], weights.shape()[3]});
+      throw FileError(fmt::format("{}: layer{}.weights is not [examples, heads, queries, keys]", path.string(), number));
+    auto layer = layer_json(weights, extent);
+    auto const of = parts_of(path.string(), arrays, number);
+    layer["name"] = of[0].empty() ? fmt::format("layer {}", number) : fmt::format("layer {}: {}", number, of[0]);
+    layer["of"] = {of[1], of[2]};
+    json["layers"].push_back(std::move(layer));
+    examples = std::min(examples, weights.size(0));
   }
-  if (json["layers"].empty()) throw FileError(fmt::format("{}: holds no weights", path.string()));
-  std::vector<std::string> labels;
-  if (auto const found = arrays.find("labels"); found != arrays.end()) labels = found->second.texts();
-  auto const length = static_cast<std::int64_t>(labels.size()) / examples;  // of a text
-  for (std::int64_t i = 0; i < std::min(examples, static_cast<std::int64_t>(extent.examples)); ++i) {
-    std::vector<std::string> text;
-    for (std::int64_t k = 0; k < std::min(tokens, extent.tokens); ++k)
-      text.push_back(k < length ? labels[static_cast<std::size_t>(i * length + k)] : std::to_string(k));
-    json["examples"].push_back(texts.index(std::move(text)));
-  }
+  if (layers.empty()) throw FileError(fmt::format("{}: holds no weights", path.string()));
+  Axes const axes(path.string(), arrays, examples);
+  for (std::int64_t i = 0; i < std::min(examples, static_cast<std::int64_t>(extent.examples)); ++i)
+    json["examples"].push_back(axes.example(i, extent, texts));
   return json;
 }
 

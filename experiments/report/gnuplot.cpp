@@ -104,25 +104,33 @@ void forget_time(std::string& pdf) {
 
 }  // namespace
 
-std::optional<std::vector<Drawing>> draw(std::vector<Figure> const& figures) {
+std::optional<std::vector<Drawing>> draw(std::vector<Figure> const& figures, bool png) {
   constexpr double pixels_per_inch = 120;  // so that 8 points are a page's small print
+  constexpr double dots_per_inch = 300;
   Scratch const folder;
   std::string commands;
   for (std::size_t i = 0; i < figures.size(); ++i) {
     auto const& figure = figures[i];
-    commands += fmt::format("set terminal svg size {:.0f},{:.0f} noenhanced font 'sans-serif,13' linewidth 1.2 background '#ffffff'\n",
-                            Figure::width * pixels_per_inch, figure.height * pixels_per_inch) +
-                fmt::format("set output {}\nset encoding utf8\n{}set output\nreset session\n", in_quotes(folder / fmt::format("{}.svg", i)),
-                            figure.commands) +
-                fmt::format("set terminal pdfcairo size {:.2f}in,{:.2f}in noenhanced font 'Helvetica,8' fontscale 0.75 linewidth 1.4\n",
-                            Figure::width, figure.height) +
-                fmt::format("set output {}\nset encoding utf8\n{}set output\nreset session\n", in_quotes(folder / fmt::format("{}.pdf", i)),
-                            figure.commands);
+    auto const drawn = [&](std::string const& terminal, char const* kind) {
+      commands += fmt::format("set terminal {}\nset output {}\nset encoding utf8\n{}set output\nreset session\n", terminal,
+                              in_quotes(folder / fmt::format("{}.{}", i, kind)), figure.commands);
+    };
+    drawn(fmt::format("svg size {:.0f},{:.0f} noenhanced font 'sans-serif,13' linewidth 1.2 background '#ffffff'",
+                      Figure::width * pixels_per_inch, figure.height * pixels_per_inch),
+          "svg");
+    drawn(fmt::format("pdfcairo size {:.2f}in,{:.2f}in noenhanced font 'Helvetica,8' fontscale 0.75 linewidth 1.4", Figure::width,
+                      figure.height),
+          "pdf");
+    if (png)
+      drawn(fmt::format("pngcairo size {:.0f},{:.0f} noenhanced font 'Helvetica,8' fontscale {:.3f} linewidth 3",
+                        Figure::width * dots_per_inch, figure.height * dots_per_inch, 0.75 * dots_per_inch / 72),
+            "png");
   }
   if (!gnuplot(folder, commands)) return std::nullopt;
   std::vector<Drawing> drawings;
   for (std::size_t i = 0; i < figures.size(); ++i) {
-    drawings.push_back({content(folder / fmt::format("{}.svg", i)), content(folder / fmt::format("{}.pdf", i))});
+    auto const made = [&](char const* kind) { return content(folder / fmt::format("{}.{}", i, kind)); };
+    drawings.push_back({made("svg"), made("pdf"), png ? made("png") : ""});
     forget_time(drawings.back().pdf);
   }
   return drawings;

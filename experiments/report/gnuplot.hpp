@@ -20,10 +20,11 @@ struct Figure {
 /// The same figure for the screen and for print.
 struct Drawing {
   std::string svg, pdf;
+  std::string png = {};  ///< of 300 dots an inch, if it was asked for
 };
 
 /// Draws figures; nothing if gnuplot is not installed. Equal commands make equal bytes. Throws Error with gnuplot's words if it refuses.
-std::optional<std::vector<Drawing>> draw(std::vector<Figure> const& figures);
+std::optional<std::vector<Drawing>> draw(std::vector<Figure> const& figures, bool png = false);
 
 /// A text for gnuplot, in quotes inside which nothing has a meaning.
 std::string gnuplot_text(std::string_view text);

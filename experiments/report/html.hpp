@@ -9,10 +9,8 @@ namespace heed {
 /// are not UTF-8 become U+FFFD.
 std::string escape(std::string_view text);
 
-/// The styles of a page, the program of its viewer of attention maps, and the licences of the library that this uses; CMakeLists.txt makes
-/// them of page.css, viewer.js and vega_licences.txt.
+/// The styles of a page and the program of its viewer of attention maps; CMakeLists.txt makes them of page.css and viewer.js.
 extern std::string_view const page_css;
 extern std::string_view const viewer_js;
-extern std::string_view const vega_licences;
 
 }  // namespace heed

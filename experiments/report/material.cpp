@@ -8,7 +8,7 @@
 #include <nlohmann/json.hpp>
 
 #include "autograd/error.hpp"
-#include "experiments/metric.hpp"
+#include "experiments/metric/info.hpp"
 #include "experiments/result_file.hpp"
 #include "nn/input_file.hpp"
 #include "nn/json.hpp"

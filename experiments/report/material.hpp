@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "experiments/ablation/history.hpp"
+#include "experiments/history.hpp"
 #include "experiments/statistics.hpp"
 
 namespace heed {

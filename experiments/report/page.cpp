@@ -5,7 +5,7 @@
 
 #include <fmt/format.h>
 
-#include "experiments/metric.hpp"
+#include "experiments/metric/info.hpp"
 #include "experiments/report/html.hpp"
 #include "experiments/utf8.hpp"
 
@@ -43,8 +43,7 @@ std::string plural(std::size_t count, char const* what) { return fmt::format("{}
 /// One ablation or run as HTML; `prefix` makes its ids differ from other chapters'.
 class Section {
  public:
-  Section(Chapter const& chapter, std::string prefix, bool viewer)
-      : chapter_(chapter), material_(chapter.material), prefix_(std::move(prefix)), viewer_(viewer) {}
+  Section(Chapter const& chapter, std::string prefix) : chapter_(chapter), material_(chapter.material), prefix_(std::move(prefix)) {}
 
   std::string html() const {
     return fmt::format("<article id=\"{}\">\n<header>\n<p class=\"note\">{}</p>\n<h1>{}</h1>\n{}</header>\n", prefix_,
@@ -69,9 +68,6 @@ class Section {
     auto warnings = material_.warnings;
     if (chapter_.drawings.empty() && !chapter_.figures.empty())
       warnings.emplace_back("figures are missing because gnuplot is: apt-get install gnuplot-nox, then heed report on this folder");
-    if (!chapter_.maps.empty() && !viewer_)
-      warnings.emplace_back(
-          "the viewer of attention maps is missing because Vega is: apt-get install libjs-vega, then heed report on this folder");
     for (auto const& warning : warnings) html += fmt::format("<p class=\"problem\"><strong>Warning:</strong> {}</p>\n", escape(warning));
     for (auto const& failure : material_.failures) {
       std::string log;
@@ -169,21 +165,22 @@ class Section {
   }
 
   std::string viewer() const {
-    if (chapter_.maps.empty() || !viewer_) return "";
+    if (chapter_.maps.empty()) return "";
     std::string data = chapter_.maps;  // "<" is no letter of JSON but inside texts
     for (std::size_t at = 0; (at = data.find('<', at)) != data.npos; at += 6) data.replace(at, 1, "\\u003c");
     auto const select = [](char const* name, char const* what) {
       return fmt::format("<label>{}<select data-choose=\"{}\"></select></label>\n", what, name);
     };
     return "<section class=\"viewer\">\n<h2>Attention maps</h2>\n"
-           "<p class=\"note\">One trial of each arm, weights in steps of 1/255; all of them lie in <code>attention/</code> of the "
-           "trials.</p>\n"
+           "<p class=\"note\">One trial of each arm; all of them lie in <code>attention/</code> of the trials.</p>\n"
            "<fieldset class=\"controls\" aria-label=\"Which map\">\n" +
            select("arm", "arm") + select("layer", "layer") + select("head", "head") +
            "<label><span>step <span class=\"step\"></span></span><input data-choose=\"step\" type=\"range\" min=\"0\" "
            "step=\"1\"></label>\n" +
-           select("example", "example") +
-           "<label class=\"line\"><input data-choose=\"small\" type=\"checkbox\">bring out small weights</label>\n</fieldset>\n"
+           select("example", "example") + select("scale", "colours") +
+           "<span class=\"save\"><button type=\"button\" data-save=\"png\">PNG</button><button type=\"button\" "
+           "data-save=\"svg\">SVG</button></span>\n"
+           "</fieldset>\n"
            "<output class=\"readout\" aria-live=\"polite\"></output>\n<div class=\"map\" tabindex=\"0\" role=\"application\"></div>\n"
            "<script type=\"application/json\">" +
            data + "</script>\n</section>\n";
@@ -233,7 +230,6 @@ class Section {
   Chapter const& chapter_;
   Material const& material_;
   std::string prefix_;
-  bool viewer_;
 };
 
 }  // namespace
@@ -264,7 +260,7 @@ std::string escape(std::string_view text) {
   return html;
 }
 
-std::string page(std::vector<Chapter> const& chapters, std::string const& vega) {
+std::string page(std::vector<Chapter> const& chapters) {
   std::string title, articles, contents;
   bool maps = false;
   for (std::size_t i = 0; i < chapters.size(); ++i) {
@@ -272,7 +268,7 @@ std::string page(std::vector<Chapter> const& chapters, std::string const& vega) 
     auto const name = escape(chapters[i].material.name);
     title += (i > 0 ? ", " : "") + name;
     contents += fmt::format("<li><a href=\"#{}\">{}</a></li>\n", prefix, name);
-    articles += Section(chapters[i], prefix, !vega.empty()).html();
+    articles += Section(chapters[i], prefix).html();
     maps = maps || !chapters[i].maps.empty();
   }
   std::string html =
@@ -283,7 +279,7 @@ std::string page(std::vector<Chapter> const& chapters, std::string const& vega) 
   html += fmt::format("<title>{} – heed</title>\n<style>\n{}</style>\n</head>\n<body>\n", title, page_css);
   if (chapters.size() > 1) html += fmt::format("<nav aria-label=\"Contents\"><ul>\n{}</ul></nav>\n", contents);
   html += fmt::format("<main>\n{}</main>\n", articles);
-  if (maps && !vega.empty()) html += fmt::format("<script>\n{}{}</script>\n", vega, viewer_js);
+  if (maps) html += fmt::format("<script>\n{}</script>\n", viewer_js);
   return html + "</body>\n</html>\n";
 }
 

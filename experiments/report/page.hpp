@@ -1,6 +1,5 @@
 #pragma once
 
-#include <optional>
 #include <string>
 #include <vector>
 
@@ -18,10 +17,6 @@ struct Chapter {
 };
 
 /// A page that needs nothing beside itself: styles, figures, data and programs are in it, and its policy forbids it to fetch anything.
-/// `vega`: the library that draws attention maps, see vega_program(); empty if it is not installed, and the page then has no viewer.
-std::string page(std::vector<Chapter> const& chapters, std::string const& vega);
-
-/// Vega's modules as they lie in Debian's libjs-vega, with what joins them to one object `vega`; nothing if one of them is missing.
-std::optional<std::string> vega_program();
+std::string page(std::vector<Chapter> const& chapters);
 
 }  // namespace heed

@@ -56,16 +56,11 @@ Chapter chapter_of(fs::path const& folder, std::size_t budget) {
   return chapter;
 }
 
-void write_page(fs::path const& path, std::vector<Chapter> const& chapters) {
-  write_atomically(path, page(chapters, vega_program().value_or("")));
-}
+void write_page(fs::path const& path, std::vector<Chapter> const& chapters) { write_atomically(path, page(chapters)); }
 
 void warn(Chapter const& chapter) {
   if (chapter.drawings.empty() && !chapter.figures.empty())
     fmt::print(stderr, "heed: gnuplot is not installed, the report has no figures: apt-get install gnuplot-nox, then heed report {}\n",
-               chapter.material.folder.string());
-  if (!chapter.maps.empty() && !vega_program())
-    fmt::print(stderr, "heed: Vega is not installed, the report has no attention maps: apt-get install libjs-vega, then heed report {}\n",
                chapter.material.folder.string());
 }
 

@@ -3,7 +3,7 @@
 #include <filesystem>
 #include <vector>
 
-#include "experiments/run.hpp"
+#include "experiments/session.hpp"
 
 namespace heed {
 
@@ -13,8 +13,8 @@ struct ReportOptions {
   bool quiet = false;
 };
 
-/// Writes report.html and figures/*.svg and *.pdf into the folder of a finished run or ablation, from what lies there. That gnuplot or Vega
-/// is not installed is said on standard error and in the report, which then lacks what they draw. Throws FileError.
+/// Writes report.html and figures/*.svg and *.pdf into the folder of a finished run or ablation, from what lies there. That gnuplot is not
+/// installed is said on standard error and in the report, which then lacks what it draws. Throws FileError.
 void write_report(std::filesystem::path const& folder, bool quiet);
 
 /// Whether the report is of the last summary.

@@ -6,7 +6,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include "experiments/metric.hpp"
+#include "experiments/metric/info.hpp"
 #include "experiments/table.hpp"
 
 namespace heed {

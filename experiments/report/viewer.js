@@ -1,63 +1,145 @@
-// The viewer of attention maps: ordinary controls choose a map, Vega draws it. Runs after Vega's modules (see vega_program in page.cpp).
+// The viewer of attention maps: ordinary controls choose what is shown, and an SVG of it is made, so that what is seen is sharp in print
+// and can be saved as it is.
 'use strict';
 
-// Without eval, so that the page's policy can forbid it.
-function makeView(container, state) {
-  const spec = {
-    padding: 4,
-    autosize: {type: 'pad', resize: true},
-    signals: [
-      {name: 'dark', value: state.dark},
-      {name: 'cell', value: 12},
-      {name: 'queries', value: []},
-      {name: 'keys', value: []},
-      {name: 'exponent', value: 1},
-      {name: 'cursor', value: {q: -1, k: -1}},
-      {name: 'ink', update: "dark ? '#e6e8eb' : '#1a1c20'"},
-      {name: 'width', update: 'cell * length(keys)'},
-      {name: 'height', update: 'cell * length(queries)'},
-      {name: 'font', update: 'clamp(cell - 2, 8, 12)'},
-    ],
-    data: [{name: 'cells', values: []}],
-    scales: [
-      {name: 'x', type: 'band', domain: {signal: 'sequence(length(keys))'}, range: 'width'},
-      {name: 'y', type: 'band', domain: {signal: 'sequence(length(queries))'}, range: 'height'},
-      {
-        name: 'colour', type: 'pow', exponent: {signal: 'exponent'}, domain: [0, 1], clamp: true, interpolate: 'lab',
-        range: {signal: "dark ? ['#1d2026', '#1f5f94', '#62b5ec', '#f4f8c0'] : ['#f5f6f8', '#9ccbe8', '#2178b4', '#08254d']"},
-      },
-    ],
-    axes: ['x', 'y'].map(side => ({
-      scale: side, orient: side === 'x' ? 'top' : 'left', title: side === 'x' ? 'key: looked at' : 'query: looks',
-      ticks: false, domain: false, labelPadding: 3, titleColor: {signal: 'ink'}, titleFontSize: 12, titleFontWeight: 'normal', titlePadding: 8,
-      encode: {labels: {update: {
-        text: {signal: `${side === 'x' ? 'keys' : 'queries'}[datum.value]`}, fill: {signal: 'ink'}, fontSize: {signal: 'font'},
-        ...(side === 'x' ? {angle: {value: -60}, align: {value: 'left'}, baseline: {value: 'middle'}} : {}),
-      }}},
-    })),
-    legends: [{
-      fill: 'colour', title: 'weight', orient: 'bottom', direction: 'horizontal', gradientLength: 160, gradientThickness: 10, format: '.2~f',
-      labelColor: {signal: 'ink'}, titleColor: {signal: 'ink'}, titleFontWeight: 'normal',
-    }],
-    marks: [
-      {
-        name: 'map', type: 'rect', from: {data: 'cells'}, aria: false,
-        encode: {update: {
-          x: {scale: 'x', field: 'k'}, width: {signal: 'cell'}, y: {scale: 'y', field: 'q'}, height: {signal: 'cell'},
-          fill: {scale: 'colour', field: 'w'},
-        }},
-      },
-      {
-        type: 'rect', interactive: false, aria: false,
-        encode: {update: {
-          x: {signal: 'cursor.k * cell'}, y: {signal: 'cursor.q * cell'}, width: {signal: 'cell'}, height: {signal: 'cell'},
-          stroke: {signal: "dark ? '#ff8b3d' : '#d55e00'"}, strokeWidth: {signal: 'cursor.q < 0 ? 0 : 2.5'},
-        }},
-      },
-    ],
+const looks = {
+  light: {paper: '#ffffff', ink: '#1a1c20', soft: '#575d66', mark: '#d55e00', ramp: ['#f5f6f8', '#9ccbe8', '#2178b4', '#08254d']},
+  dark: {paper: '#14161a', ink: '#e6e8eb', soft: '#a3a9b3', mark: '#ff8b3d', ramp: ['#1d2026', '#1f5f94', '#62b5ec', '#f4f8c0']},
+};
+const shades = 48;
+const scales = ['each head by its own maximum', 'the same for all, 0 to 1', 'logarithmic, 0.001 to 1'];
+const fontSize = 11, nameSize = 12;  // pixels; labels are never smaller
+const family = 'system-ui, sans-serif';
+
+const escaped = text => String(text).replace(/[&<>"']/g, c => `&#${c.charCodeAt(0)};`);
+const visible = token => token === '' ? '∅' : token.replace(/\n/g, '⏎').replace(/\t/g, '⇥').replace(/^ +$/, s => '␣'.repeat(s.length));
+const short = token => token.length > 14 ? token.slice(0, 13) + '…' : token;
+const ruler = document.createElement('canvas').getContext('2d');
+function widest(texts, size) {
+  ruler.font = `${size}px ${family}`;
+  return Math.max(0, ...texts.map(text => ruler.measureText(text).width));
+}
+
+/// A share 0 … 1 of the ramp's colours.
+function colour(look, share) {
+  const at = Math.min(Math.max(share, 0), 1) * (look.ramp.length - 1), from = Math.min(Math.floor(at), look.ramp.length - 2);
+  const part = (hex, i) => parseInt(hex.slice(1 + 2 * i, 3 + 2 * i), 16);
+  const mixed = [0, 1, 2].map(i => Math.round(part(look.ramp[from], i) + (at - from) * (part(look.ramp[from + 1], i) - part(look.ramp[from], i))));
+  return '#' + mixed.map(value => value.toString(16).padStart(2, '0')).join('');
+}
+
+/// Where a weight lies on the ramp.
+function share(weight, peak, scale) {
+  if (scale === 2) return weight <= 0 ? 0 : Math.max(0, 1 + Math.log10(weight) / 3);
+  return scale === 1 ? weight : peak > 0 ? weight / peak : 0;
+}
+
+/// The maps of one arm at a step, layer and example: a panel a head.
+function group(maps, arm, wanted, layerNumber, exampleNumber) {
+  const step = arm.steps.findLast(step => step.step <= wanted) ?? arm.steps[0];
+  const layer = step.layers[layerNumber], example = step.examples[exampleNumber];
+  if (!layer || !example) return null;
+  layer.bytes ??= Uint8Array.from(atob(layer.weights), letter => letter.charCodeAt(0));
+  const axis = side => {
+    const part = layer.of[side], here = side === 0 ? layer.queries : layer.keys, text = example[part];
+    const tokens = text ? maps.texts[text.text].slice(0, here).map(visible) : Array.from({length: here}, (_, i) => String(i));
+    const known = Object.keys(example).length > 1 && part === 'inputs' ? 'target' : part;
+    return {part: known || 'places', tokens, whole: text ? text.length : layer.places[side]};
   };
-  const runtime = vega.parse(spec, {}, {ast: true});
-  return new vega.View(runtime, {expr: vega.expressionInterpreter, renderer: 'svg', container, hover: false, logLevel: vega.Warn});
+  const queries = axis(0), keys = axis(1);
+  const heads = Array.from({length: layer.heads}, (_, head) => {
+    const map = exampleNumber * layer.heads + head, peak = layer.peaks[map];
+    return {name: `head ${head}`, peak, weight: (q, k) => (layer.bytes[(map * layer.queries + q) * layer.keys + k] / 255) ** 2 * peak};
+  });
+  return {arm, step: step.step, layer: layer.name, queries, keys, heads};
+}
+
+/// "rows look: target, as it is read, 64 of 128 tokens · columns are looked at: source"
+function told({queries, keys}, every) {
+  const count = axis => axis.tokens.length < axis.whole ? `, ${axis.tokens.length} of ${axis.whole} tokens` : '';
+  const name = axis => (axis.part === 'target' ? 'target, as it is read' : axis.part) + count(axis);
+  const named = every > 1 ? ` · one label in ${every} is shown, all of them of a single head` : '';
+  return `rows look: ${name(queries)} · columns are looked at: ${name(keys)}${named}`;
+}
+
+/// Sizes of a group's panels in a picture of a width: as many side by side as have room for every label, four on a wide page.
+function layout(group, width) {
+  const left = widest(group.queries.tokens.map(short), fontSize) + 12, gap = 14, n = group.queries.tokens.length, m = group.keys.tokens.length;
+  const names = widest(group.keys.tokens.map(short), fontSize) * 0.87 + 14;
+  const room = width - left - names / 2, roomy = Math.floor((room + gap) / (m * 13 + gap));
+  const most = Math.min(group.heads.length, Math.max(1, roomy, width > 600 ? 4 : 2)), rows = Math.ceil(group.heads.length / most);
+  const across = Math.ceil(group.heads.length / rows);
+  const cell = Math.max(group.heads.length > 1 ? 4 : 13, Math.min(20, Math.floor(((room + gap) / across - gap) / m)));
+  return {left, gap, names, across, cell, panel: m * cell + gap, row: nameSize + 8 + names + n * cell + 12, every: Math.ceil(12 / cell)};
+}
+
+/// The shades of a panel, a path each: the lowest is the ground.
+function cells(group, head, cell, look, scale) {
+  const paths = Array.from({length: shades}, () => '');
+  group.queries.tokens.forEach((_, q) => group.keys.tokens.forEach((_, k) => {
+    const shade = Math.round(share(head.weight(q, k), head.peak, scale) * (shades - 1));
+    if (shade > 0) paths[shade] += `M${k * cell} ${q * cell}h${cell}v${cell}h${-cell}z`;
+  }));
+  const ground = `<path class="cells" d="M0 0h${group.keys.tokens.length * cell}v${group.queries.tokens.length * cell}H0z" fill="${colour(look, 0)}"/>`;
+  return ground + paths.map((path, shade) => path && `<path class="cells" d="${path}" fill="${colour(look, shade / (shades - 1))}"/>`).join('');
+}
+
+const text = (x, y, content, look, more = '', size = fontSize) =>
+  `<text x="${x}" y="${y}" font-size="${size}" fill="${look.ink}" ${more}>${escaped(content)}</text>`;
+
+function legend(x, y, look, scale) {
+  const ramp = Array.from({length: shades}, (_, i) => `<rect x="${x + i * 4}" y="${y}" width="4.5" height="10" fill="${colour(look, i / (shades - 1))}"/>`);
+  const ticks = scale === 2 ? ['0.001', '0.01', '0.1', '1'] : scale === 1 ? ['0', '0.5', '1'] : ['0', 'half', 'maximum'];
+  const labels = ticks.map((tick, i) => text(x + i / (ticks.length - 1) * shades * 4, y + 23, tick, look,
+                                             `text-anchor="${i === 0 ? 'start' : i === ticks.length - 1 ? 'end' : 'middle'}"`));
+  return text(x, y - 6, `weight: ${scales[scale]}`, look) + ramp.join('') + labels.join('');
+}
+
+/// The groups below each other as an SVG, and where its panels lie.
+function drawn(groups, width, look, scale) {
+  const panels = [];
+  let body = '', y = 6, right = 0;
+  for (const group of groups) {
+    const {left, gap, names, across, cell, panel, row, every} = layout(group, width);
+    const title = groups.length > 1 ? `${group.arm.name}, step ${group.step}` : '';
+    if (title) body += text(0, y += 14, title, look, 'font-weight="600"', nameSize + 1);
+    body += text(0, y += 16, told(group, every), look);
+    group.heads.forEach((head, i) => {
+      const x = left + i % across * panel, top = y + Math.floor(i / across) * row + nameSize + 8 + names;
+      const name = `${head.name}, max ${head.peak.toFixed(2)}`, fits = across === 1 || widest([name], nameSize) * 1.15 < panel;
+      body += text(x, top - names - 2, scale === 0 && fits ? name : head.name, look, 'font-weight="600"', nameSize);
+      group.keys.tokens.forEach((token, k) => {
+        const at = `${x + (k + 0.5) * cell},${top - 4}`;
+        if (k % every === 0) body += text(...at.split(','), short(token), look, `transform="rotate(-60 ${at})" dominant-baseline="middle"`);
+      });
+      if (i % across === 0) group.queries.tokens.forEach((token, q) => {
+        if (q % every === 0) body += text(x - 5, top + (q + 0.5) * cell, short(token), look, 'text-anchor="end" dominant-baseline="central"');
+      });
+      body += `<g transform="translate(${x} ${top})" shape-rendering="crispEdges">${cells(group, head, cell, look, scale)}</g>`;
+      panels.push({group, head, x, y: top, cell});
+      right = Math.max(right, x + panel - gap + names / 2);
+    });
+    y += Math.ceil(group.heads.length / across) * row + 10;
+  }
+  body += legend(2, y + 18, look, scale);
+  width = Math.ceil(Math.max(right, ...groups.map(group => widest([told(group, layout(group, width).every)], fontSize))) + 4);
+  const height = Math.ceil(y + 48);
+  return {panels, width, height, svg: `<svg xmlns="http://www.w3.org/2000/svg" width="${width}" height="${height}" viewBox="0 0 ${width} ${height}" ` +
+                                      `font-family="${family}"><rect width="100%" height="100%" fill="${look.paper}"/>${body}</svg>`};
+}
+
+function save(name, url) {
+  Object.assign(document.createElement('a'), {download: name, href: url}).click();
+}
+
+/// At 300 dots an inch of print.
+function savePng(name, picture) {
+  const image = new Image(), canvas = Object.assign(document.createElement('canvas'), {width: picture.width * 3, height: picture.height * 3});
+  image.onload = () => {
+    canvas.getContext('2d').drawImage(image, 0, 0, canvas.width, canvas.height);
+    save(name, canvas.toDataURL('image/png'));
+  };
+  image.src = 'data:image/svg+xml;charset=utf-8,' + encodeURIComponent(picture.svg);
 }
 
 function startViewer(section) {
@@ -65,12 +147,8 @@ function startViewer(section) {
   const control = Object.fromEntries([...section.querySelectorAll('[data-choose]')].map(element => [element.dataset.choose, element]));
   const picture = section.querySelector('.map'), readout = section.querySelector('.readout'), stepName = section.querySelector('.step');
   const theme = window.matchMedia('(prefers-color-scheme: dark)');
-  const view = makeView(picture, {dark: theme.matches});
-  const cursor = {q: -1, k: -1};
-  let map;
-
-  const visible = token => token === '' ? '∅' : token.replace(/\n/g, '⏎').replace(/\t/g, '⇥').replace(/^ +$/, s => '␣'.repeat(s.length));
-  const short = token => token.length > 14 ? token.slice(0, 13) + '…' : token;
+  const cursor = {q: -1, k: -1, panel: 0};
+  let steps = [], groups = [], shown, printing = false, scaleChosen = false;
 
   function fillSelect(select, names) {
     const before = select.selectedIndex;
@@ -78,82 +156,110 @@ function startViewer(section) {
     select.selectedIndex = Math.min(Math.max(before, 0), names.length - 1);
   }
 
+  const armNames = maps.arms.map(arm => arm.seed === null ? arm.name : `${arm.name}, seed ${arm.seed}`);
+  const arms = () => control.arm.selectedIndex < maps.arms.length ? [maps.arms[control.arm.selectedIndex]] : maps.arms;
+
   // What can be chosen depends on what was chosen before: arm, then step, then layer, then head and example.
   function offer() {
-    const arm = maps.arms[control.arm.selectedIndex];
-    control.step.max = arm.steps.length - 1;
-    const step = arm.steps[control.step.value];
-    stepName.textContent = step.step;
-    control.step.setAttribute('aria-valuetext', `step ${step.step}`);
-    fillSelect(control.layer, step.layers.map(layer => layer.name.replace(/(\d+)/g, ' $1')));
+    const before = steps[control.step.value];
+    steps = [...new Set(arms().flatMap(arm => arm.steps.map(step => step.step)))].sort((a, b) => a - b);
+    control.step.max = steps.length - 1;
+    const same = steps.indexOf(before);
+    control.step.value = same >= 0 ? same : steps.length - 1;
+    stepName.textContent = steps[control.step.value];
+    control.step.setAttribute('aria-valuetext', `step ${stepName.textContent}`);
+    const step = arms()[0].steps.findLast(step => step.step <= steps[control.step.value]) ?? arms()[0].steps[0];
+    fillSelect(control.layer, step.layers.map(layer => layer.name));
     const layer = step.layers[control.layer.selectedIndex];
-    fillSelect(control.head, Array.from({length: layer.heads}, (_, head) => head));
-    fillSelect(control.example, step.examples.map((text, i) => `${i + 1}: ${maps.texts[text].map(visible).join(' ').slice(0, 40)}`));
+    fillSelect(control.head, ['all', ...Array.from({length: layer.heads}, (_, head) => head)]);
+    fillSelect(control.example, step.examples.map((example, i) => {
+      const part = example.source ?? example.inputs ?? Object.values(example)[0];
+      return `${i + 1}: ${part ? maps.texts[part.text].map(visible).join(' ').slice(0, 40) : ''}`;
+    }));
   }
 
   function load() {
-    const arm = maps.arms[control.arm.selectedIndex], step = arm.steps[control.step.value];
-    const layer = step.layers[control.layer.selectedIndex], example = control.example.selectedIndex;
-    layer.bytes ??= Uint8Array.from(atob(layer.weights), letter => letter.charCodeAt(0));
-    const start = (example * layer.heads + control.head.selectedIndex) * layer.queries * layer.keys;
-    const text = maps.texts[step.examples[example]].map(visible);
-    const token = i => text[i] ?? String(i);
-    map = {
-      queries: Array.from({length: layer.queries}, (_, i) => token(i)), keys: Array.from({length: layer.keys}, (_, i) => token(i)),
-      weight: (q, k) => layer.bytes[start + q * layer.keys + k] / 255,
-    };
-    map.cells = map.queries.flatMap((_, q) => map.keys.map((_, k) => ({q, k, w: map.weight(q, k)})));
+    groups = arms().map(arm => group(maps, arm, steps[control.step.value], control.layer.selectedIndex, control.example.selectedIndex)).filter(Boolean);
+    const head = control.head.selectedIndex - 1;
+    if (head >= 0) for (const each of groups) each.heads = each.heads.slice(head, head + 1);
+    // What looks at itself often has a row with one key to look at, whose weight hides all others.
+    if (!scaleChosen) control.scale.selectedIndex = groups[0].queries.part === groups[0].keys.part ? 2 : 0;
   }
 
-  function fit() {
-    const room = picture.clientWidth - 130;
-    view.signal('cell', Math.max(9, Math.min(20, Math.floor(room / map.keys.length))));
+  function paint() {
+    const look = theme.matches && !printing ? looks.dark : looks.light;
+    shown = drawn(groups, picture.clientWidth || 800, look, control.scale.selectedIndex);
+    picture.innerHTML = shown.svg;
+    for (const panel of shown.panels) {
+      panel.mark = document.createElementNS('http://www.w3.org/2000/svg', 'rect');
+      for (const [name, value] of Object.entries({class: 'cursor', fill: 'none', stroke: look.mark, 'stroke-width': 2, width: panel.cell, height: panel.cell, visibility: 'hidden'}))
+        panel.mark.setAttribute(name, value);
+      picture.firstElementChild.append(panel.mark);
+    }
+    point(cursor.panel, cursor.q, cursor.k);
   }
 
-  async function draw() {
+  function draw() {
     offer();
     load();
-    fit();
-    if (cursor.q >= map.queries.length || cursor.k >= map.keys.length) cursor.q = cursor.k = -1;
-    view.signal('queries', map.queries.map(short)).signal('keys', map.keys.map(short)).signal('exponent', control.small.checked ? 0.5 : 1);
-    view.data('cells', map.cells);
-    await point(cursor.q, cursor.k);
-    const arm = maps.arms[control.arm.selectedIndex];
-    picture.setAttribute('aria-label', `Attention weights of ${arm.name}, ${control.layer.selectedOptions[0].text}, head ${control.head.value}, ` +
-      `step ${stepName.textContent}, example ${control.example.selectedIndex + 1}: ${map.queries.length} queries by ${map.keys.length} keys. ` +
-      'Arrow keys move over the cells.');
+    paint();
+    const first = groups[0];
+    picture.setAttribute('aria-label', `Attention weights of ${groups.map(each => each.arm.name).join(', ')}, ${first.layer}, step ${stepName.textContent}, ` +
+      `example ${control.example.selectedIndex + 1}: ${first.queries.tokens.length} queries by ${first.keys.tokens.length} keys. Arrow keys move over the cells.`);
     section.dataset.drawn = Number(section.dataset.drawn ?? 0) + 1;
   }
 
-  function point(q, k) {
-    cursor.q = q;
-    cursor.k = k;
-    if (q < 0) {
-      readout.textContent = 'Point at a cell, or move with the arrow keys.';
-    } else {
-      const weight = map.weight(q, k);
-      readout.textContent = `“${map.queries[q]}” (place ${q}) looks at “${map.keys[k]}” (place ${k}) with weight ` +
-        (weight === 0 ? 'below 0.002' : weight.toFixed(3));
+  // A cell of one panel is marked in all panels of its group, and read in all of them.
+  function point(number, q, k) {
+    const panel = shown.panels[number] ?? shown.panels[0], {queries, keys} = panel.group;
+    if (q >= queries.tokens.length || k >= keys.tokens.length) q = k = -1;
+    Object.assign(cursor, {q, k, panel: shown.panels.indexOf(panel)});
+    for (const each of shown.panels) {
+      const within = q >= 0 && each.group === panel.group;
+      each.mark.setAttribute('visibility', within ? 'visible' : 'hidden');
+      each.mark.setAttribute('x', each.x + k * each.cell);
+      each.mark.setAttribute('y', each.y + q * each.cell);
     }
-    return view.signal('cursor', {q, k}).runAsync();
+    const weights = panel.group.heads.map(head => (panel.group.heads.length > 1 ? `${head.name} ` : '') + head.weight(q, k).toFixed(3));
+    readout.textContent = q < 0 ? 'Point at a cell, or move with the arrow keys.' :
+      `“${queries.tokens[q]}” (place ${q}) looks at “${keys.tokens[k]}” (place ${k}) with weight ${weights.join(', ')}`;
   }
 
+  function pointAt(event) {
+    const box = picture.firstElementChild.getBoundingClientRect(), x = event.clientX - box.x, y = event.clientY - box.y;
+    shown.panels.forEach((panel, i) => {
+      const k = Math.floor((x - panel.x) / panel.cell), q = Math.floor((y - panel.y) / panel.cell);
+      if (q >= 0 && k >= 0 && q < panel.group.queries.tokens.length && k < panel.group.keys.tokens.length) point(i, q, k);
+    });
+  }
+
+  function fileName(kind) {
+    return [groups.map(each => each.arm.name).join('-'), control.layer.selectedOptions[0].text, `step ${stepName.textContent}`,
+            `example ${control.example.selectedIndex + 1}`].join(' ').replace(/[^\p{L}\p{N}.]+/gu, '-').slice(0, 120) + '.' + kind;
+  }
+
+  control.scale.addEventListener('input', () => { scaleChosen = true; });
   for (const element of Object.values(control)) element.addEventListener('input', draw);
-  view.addEventListener('mousemove', (_, item) => { if (item?.mark.name === 'map') point(item.datum.q, item.datum.k); });
-  view.addEventListener('click', (_, item) => { if (item?.mark.name === 'map') point(item.datum.q, item.datum.k); });
+  section.querySelector('[data-save=png]').addEventListener('click', () => savePng(fileName('png'), shown));
+  section.querySelector('[data-save=svg]').addEventListener('click', () =>
+    save(fileName('svg'), 'data:image/svg+xml;charset=utf-8,' + encodeURIComponent(shown.svg)));
+  picture.addEventListener('mousemove', pointAt);
+  picture.addEventListener('click', pointAt);
   const moves = {ArrowUp: [-1, 0], ArrowDown: [1, 0], ArrowLeft: [0, -1], ArrowRight: [0, 1]};
   picture.addEventListener('keydown', event => {
     const move = moves[event.key];
     if (!move) return;
     event.preventDefault();
+    const {queries, keys} = (shown.panels[cursor.panel] ?? shown.panels[0]).group;
     const within = (at, count) => Math.min(Math.max(at, 0), count - 1);
-    point(within(cursor.q + move[0], map.queries.length), within(cursor.k + move[1], map.keys.length));
+    point(cursor.panel, within(cursor.q + move[0], queries.tokens.length), within(cursor.k + move[1], keys.tokens.length));
   });
-  theme.addEventListener('change', () => view.signal('dark', theme.matches).runAsync());
-  window.addEventListener('resize', () => { fit(); view.runAsync(); });
-  fillSelect(control.arm, maps.arms.map(arm => arm.seed === null ? arm.name : `${arm.name}, seed ${arm.seed}`));
-  control.step.max = maps.arms[0].steps.length - 1;
-  control.step.value = control.step.max;
+  theme.addEventListener('change', paint);
+  window.addEventListener('resize', paint);
+  window.addEventListener('beforeprint', () => { printing = true; paint(); });
+  window.addEventListener('afterprint', () => { printing = false; paint(); });
+  fillSelect(control.arm, maps.arms.length > 1 ? [...armNames, 'all, one below the other'] : armNames);
+  fillSelect(control.scale, scales);
   draw();
 }
 

@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "experiments/run.hpp"
+#include "experiments/session.hpp"
 #include "nn/settings.hpp"
 
 namespace heed {

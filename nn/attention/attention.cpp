@@ -28,8 +28,9 @@ ReferenceAttention::ReferenceAttention() : before_(std::exchange(reference_only,
 ReferenceAttention::~ReferenceAttention() { reference_only = before_; }
 
 Attention::Attention(Scope const& scope, AttentionSettings const& settings, HeadShape const& shape, double dropout,
-                     Position const* position)
+                     Position const* position, LookingParts parts)
     : part_(scope.path()),
+      parts_(std::move(parts)),
       heads_(shape.heads),
       dropout_(dropout),
       score_(make_step<Score>(settings.score, scope.at("score"), settings, shape)),
@@ -56,7 +57,7 @@ Tensor Attention::operator()(Tensor const& query, Tensor const& key, Tensor cons
 Tensor Attention::reference(Tensor const& query, Tensor const& key, Tensor const& value, Visibility const& visibility,
                             Pass const& pass) const {
   auto const [e, a] = scored(query, key, visibility);
-  if (pass.watches_attention()) pass.observer->attention(part_, {e, a, visibility, query, key});
+  if (pass.watches_attention()) pass.observer->attention(part_, {e, a, visibility, query, key, parts_});
   Tensor const read = (*read_)(a, visibility, pass, part_ + ".read");
   return merge_heads(matmul(pass.dropout(read, dropout_, part_ + ".weights"), split_heads(value, heads_)));
 }
@@ -74,13 +75,13 @@ Attention::Scored Attention::scored(Tensor const& query, Tensor const& key, Visi
 }
 
 MultiHead::MultiHead(Scope const& scope, AttentionSettings const& settings, Shape const& shape, bool bias, double dropout, double share,
-                     Position const* position)
+                     Position const* position, LookingParts parts)
     : part_(scope.path()),
       query_(scope.at("query"), shape.width, shape.heads * shape.key_width, bias),
       key_(scope.at("key"), shape.width, shape.heads * shape.key_width, bias),
       value_(scope.at("value"), shape.width, shape.heads * shape.value_width, bias),
       output_(scope.at("output"), shape.heads * shape.value_width, shape.width, bias, Initial::weight(share)),
-      attention_(scope, settings, {shape.heads, shape.key_width, shape.context}, dropout, position) {}
+      attention_(scope, settings, {shape.heads, shape.key_width, shape.context}, dropout, position, std::move(parts)) {}
 
 Tensor MultiHead::operator()(Tensor const& x, Tensor const& memory, Visibility const& visibility, Pass const& pass, std::size_t layer,
                              Tensor const& residual) const {

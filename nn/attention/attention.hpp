@@ -12,9 +12,10 @@ namespace heed {
 /// The three steps in a row, for all heads at once.
 class Attention {
  public:
-  /// `position`: of self-attention, for those that act inside it; null: none. Throws Error for a step that is not declared.
+  /// `position`: of self-attention, for those that act inside it; null: none. `parts`: what observers are told. Throws Error for a step
+  /// that is not declared.
   Attention(Scope const& scope, AttentionSettings const& settings, HeadShape const& shape, double dropout,
-            Position const* position = nullptr);
+            Position const* position = nullptr, LookingParts parts = {});
 
   /// query [B, n, H·d], key [B, m, H·d], value [B, m, H·d_v] → [B, n, H·d_v]; queries and keys rotated already. By the fused kernel where
   /// there is one for the combination and no observer wants the weights, else by reference().
@@ -36,6 +37,7 @@ class Attention {
   Scored scored(Tensor const& query, Tensor const& key, Visibility const& visibility) const;
 
   std::string part_;
+  LookingParts parts_;
   std::int64_t heads_;
   double dropout_;
   std::unique_ptr<Score> score_;
@@ -66,9 +68,9 @@ class MultiHead {
     std::int64_t value_width;  ///< d_v, per head
     std::int64_t context;
   };
-  /// `share`: the factor on the output projection's initial spread. `position`: as Attention's.
+  /// `share`: the factor on the output projection's initial spread. `position` and `parts`: as Attention's.
   MultiHead(Scope const& scope, AttentionSettings const& settings, Shape const& shape, bool bias, double dropout, double share,
-            Position const* position = nullptr);
+            Position const* position = nullptr, LookingParts parts = {});
 
   /// x [B, n, width] attends to memory [B, m, width] → [B, n, width]. With a cache, `layer` says whose keys and values to continue;
   /// visibility.offset is then the position of the first query. The result is added to `residual`, if there is one.

@@ -60,15 +60,17 @@ std::int64_t past(Pass const& pass) { return pass.cache != nullptr ? pass.cache-
 
 }  // namespace
 
-Block::Block(Scope const& scope, StackSettings const& s, Position const& position, double share, AttentionSettings const* cross)
+Block::Block(Scope const& scope, StackSettings const& s, Position const& position, double share, AttentionSettings const* cross,
+             StreamParts const& parts)
     : path_(scope.path()),
       pre_(s.norm.place == "pre"),
       dropout_(s.dropout),
       norm1_(scope.at("norm1"), s.width, s.norm.kind),
-      attention_(scope.at("attention"), s.attention, head_shape(s), s.bias, s.dropout, share, &position),
+      attention_(scope.at("attention"), s.attention, head_shape(s), s.bias, s.dropout, share, &position, {parts.own, parts.own}),
       cross_(cross == nullptr ? std::optional<Cross>()
                               : Cross{Norm(scope.at("norm2"), s.width, s.norm.kind),
-                                      MultiHead(scope.at("cross_attention"), *cross, head_shape(s), s.bias, s.dropout, share)}),
+                                      MultiHead(scope.at("cross_attention"), *cross, head_shape(s), s.bias, s.dropout, share, nullptr,
+                                                {parts.own, parts.memory})}),
       mlp_norm_(scope.at(cross == nullptr ? "norm2" : "norm3"), s.width, s.norm.kind),
       mlp_(scope.at("mlp"), s.width, s.hidden(), s.activation, s.bias, share) {}
 
@@ -102,7 +104,8 @@ Projected Block::projected(Memory const& memory, Pass const& pass, std::size_t l
   return *kept;
 }
 
-Blocks::Blocks(Scope const& scope, StackSettings const& settings, bool causal, double share, AttentionSettings const* cross)
+Blocks::Blocks(Scope const& scope, StackSettings const& settings, bool causal, double share, AttentionSettings const* cross,
+               StreamParts const& parts)
     : settings_(settings),
       cross_(cross == nullptr ? std::optional<AttentionSettings>() : *cross),
       causal_(causal),
@@ -111,7 +114,7 @@ Blocks::Blocks(Scope const& scope, StackSettings const& settings, bool causal, d
       position_(make_position(settings.position, scope, {settings.context, settings.width, settings.heads})) {
   blocks_.reserve(static_cast<std::size_t>(settings.layers));
   for (std::int64_t i = 0; i < settings.layers; ++i)
-    blocks_.emplace_back(scope.at(fmt::format("blocks.{}", i)), settings, *position_, share, cross);
+    blocks_.emplace_back(scope.at(fmt::format("blocks.{}", i)), settings, *position_, share, cross, parts);
   if (settings.norm.place == "pre") norm_.emplace(scope.at("norm"), settings.width, settings.norm.kind);
 }
 
@@ -144,9 +147,12 @@ Tensor Blocks::operator()(Tensor x, Visibility const& visibility, Pass const& pa
   return norm_ ? (*norm_)(x) : x;
 }
 
-double logits_bytes(PassShape const& shape, std::int64_t vocabulary, DType dtype, bool whole) {
-  std::int64_t const places = shape.batch * shape.tokens, rows = whole ? 2 * places : logits_at_once(places, vocabulary, dtype);
-  return 2 * static_cast<double>(rows) * static_cast<double>(vocabulary) * static_cast<double>(bytes_of(dtype));
+double head_bytes(PassShape const& shape, std::int64_t width, std::int64_t vocabulary, DType dtype, bool whole) {
+  std::int64_t const places = shape.batch * shape.tokens, at_once = whole ? 2 * places : logits_at_once(places, vocabulary, dtype);
+  bool const in_blocks = at_once < places;  // which become their gradients in place, and these the head's at once
+  std::int64_t const elements =
+      (in_blocks ? 1 : 2) * at_once * vocabulary + (in_blocks && shape.recorded ? (vocabulary + places) * width : 0);
+  return static_cast<double>(elements) * static_cast<double>(bytes_of(dtype));
 }
 
 StackBytes Blocks::bytes(PassShape const& shape) const {

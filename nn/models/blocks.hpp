@@ -34,6 +34,11 @@ struct StackSettings : Settings {
   std::optional<std::string> contradiction() override;
 };
 
+/// The parts of a batch of which a stream's places are, and those of the memory that its blocks look at, if they do.
+struct StreamParts {
+  std::string own = "inputs", memory = {};
+};
+
 /// What the blocks of a decoder look at beside their own stream.
 struct Memory {
   Tensor x;               ///< [B, S, width]
@@ -44,7 +49,8 @@ struct Memory {
 class Block {
  public:
   /// `share`: the factor on the initial spread of what a residual branch adds. `cross`: of the attention to a memory; null: there is none.
-  Block(Scope const& scope, StackSettings const& settings, Position const& position, double share, AttentionSettings const* cross);
+  Block(Scope const& scope, StackSettings const& settings, Position const& position, double share, AttentionSettings const* cross,
+        StreamParts const& parts);
   /// x [B, T, width] → [B, T, width]. `memory`: null for a block without attention to one.
   Tensor operator()(Tensor x, Visibility const& visibility, Memory const* memory, Pass const& pass, std::size_t layer) const;
 
@@ -73,14 +79,16 @@ struct StackBytes {
   double moment;  ///< beside these, at most, in the forward pass or for its gradient
 };
 
-/// Of the logits of a pass and their gradient: as many as are held at once, or all of them and their logarithms (`whole`).
-double logits_bytes(PassShape const& shape, std::int64_t vocabulary, DType dtype, bool whole);
+/// Of the logits of a pass and their gradient: as many as are held at once, and of blocks of them the gradients of the head's weight and
+/// input; or all of them and their logarithms (`whole`).
+double head_bytes(PassShape const& shape, std::int64_t width, std::int64_t vocabulary, DType dtype, bool whole);
 
 /// Positions, blocks and, if these are pre-norm, a last norm.
 class Blocks {
  public:
   /// `share` and `cross`: as Block's. `causal`: what bytes() and flops_per_token() reckon with.
-  Blocks(Scope const& scope, StackSettings const& settings, bool causal, double share, AttentionSettings const* cross = nullptr);
+  Blocks(Scope const& scope, StackSettings const& settings, bool causal, double share, AttentionSettings const* cross = nullptr,
+         StreamParts const& parts = {});
 
   /// x [B, T, width] of tokens, with what their positions add, and dropout.
   Tensor embedded(Tensor const& x, Pass const& pass) const;

@@ -129,7 +129,7 @@ SingleAttention::SingleAttention(Parameters& parameters, SingleAttentionSettings
       query_(Scope(parameters).at(part_ + ".query"), s.question * input_width(s), s.heads * key_width_, false,
              preserving(s.question * input_width(s), s.spread)),
       key_(Scope(parameters).at(part_ + ".key"), input_width(s), s.heads * key_width_, false, preserving(input_width(s), s.spread)),
-      attention_(Scope(parameters).at(part_), s.attention, {s.heads, key_width_, s.pairs}, 0) {
+      attention_(Scope(parameters).at(part_), s.attention, {s.heads, key_width_, s.pairs}, 0, nullptr, {"", ""}) {
   if (values_ < 1) throw Error(fmt::format("model.keys: of {} tokens, a blank and {} keys leave no value", vocabulary, s.keys));
   key_vectors_ = key_vectors(s, parameters.dtype());
   bool const fixed = s.readout == "fixed";

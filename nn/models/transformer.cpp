@@ -93,8 +93,8 @@ Transformer::Transformer(Parameters& parameters, TransformerSettings const& s, s
     : settings_(s),
       target_tokens_(Scope(parameters).at(source ? "decoder.token_embedding" : "token_embedding"), vocabulary, s.width),
       source_tokens_(source_table(parameters, s.width, source, target_tokens_)),
-      encoder_(Scope(parameters).at("encoder"), s, false, residual_share(s, 2)),
-      decoder_(Scope(parameters).at("decoder"), s, true, residual_share(s, 3), &s.cross()),
+      encoder_(Scope(parameters).at("encoder"), s, false, residual_share(s, 2), nullptr, {"source"}),
+      decoder_(Scope(parameters).at("decoder"), s, true, residual_share(s, 3), &s.cross(), {"inputs", "source"}),
       head_(s.tie ? target_tokens_.weight : Embedding(Scope(parameters).at("head"), vocabulary, s.width).weight) {}
 
 void Transformer::check(Batch const& batch) const {
@@ -201,7 +201,7 @@ double Transformer::peak_bytes(PassShape const& shape) const {
   StackBytes const encoder = encoder_.bytes(read), decoder = decoder_.bytes(shape);
   double const stream = static_cast<double>(shape.batch * shape.tokens * settings_.width) * static_cast<double>(bytes_of(head_.dtype()));
   bool const whole = shape.recorded && shape.trains && estimator() != nullptr;
-  double const logits = logits_bytes(shape, vocabulary(), head_.dtype(), whole);
+  double const logits = head_bytes(shape, settings_.width, vocabulary(), head_.dtype(), whole);
   if (!shape.recorded) {
     double const decoding = stream + decoder.kept + std::max(decoder.moment, stream + logits);
     return shape.watched ? encoder.kept + std::max(encoder.moment, decoding) : std::max(encoder.kept + encoder.moment, decoding);

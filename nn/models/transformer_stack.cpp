@@ -85,7 +85,7 @@ double TransformerStack::peak_bytes(PassShape const& shape) const {
   StackBytes const stack = blocks_.bytes(shape);
   // Where random choices are scored, the logits are whole.
   bool const whole = shape.recorded && shape.trains && estimator() != nullptr;
-  double const logits = logits_bytes(shape, vocabulary(), head_.dtype(), whole);
+  double const logits = head_bytes(shape, settings_.width, vocabulary(), head_.dtype(), whole);
   double const stream = static_cast<double>(shape.batch * shape.tokens * settings_.width) * static_cast<double>(bytes_of(head_.dtype()));
   double const last = shape.recorded ? 0 : stream;
   return stack.kept + stack.open + std::max(stack.moment, last + logits);

@@ -3,7 +3,7 @@
 #include <doctest/doctest.h>
 
 #include "experiments/ablation/board.hpp"
-#include "experiments/ablation/history.hpp"
+#include "experiments/ablation/jobs.hpp"
 #include "experiments/ablation/plan.hpp"
 #include "tests/folder.hpp"
 

@@ -60,6 +60,24 @@ TEST_SUITE("command_line") {
     CHECK(parsed({"list"}).run.places.output == "runs");
   }
 
+  TEST_CASE("what an evaluation is told") {
+    auto const test = parsed({"evaluate", "r", "--split", "test", "--beam", "5", "--length-penalty", "1", "--metrics", "bleu,loss",
+                              "--batch", "9", "--weights", "last", "--save", "f.csv", "--quiet", "--output", "o"})
+                          .evaluate;
+    CHECK(test.run == "r");
+    CHECK(test.split == "test");
+    CHECK(test.search.width == 5);
+    CHECK(test.search.length_penalty == 1);
+    CHECK(test.metrics == Words{"bleu", "loss"});
+    CHECK(test.batch == 9);
+    CHECK(test.weights == "last");
+    CHECK(test.save == "f.csv");
+    CHECK(test.quiet);
+    CHECK(test.places.output == "o");
+    CHECK(parsed({"evaluate", "r"}).evaluate.search.width == 1);
+    CHECK(!parsed({"evaluate", "r"}).evaluate.metrics);
+  }
+
   TEST_CASE("samples: numbers, and prompts of any look") {
     auto const line = parsed({"sample",  "runs/a", "--tokens", "7", "--count",  "2",        "--temperature", "0.5", "--top-k",  "3",
                               "--top-p", ".9",     "--seed",   "4", "--prompt", "[ a, b ]", "two words",     "",    "--prompt", "-x"});
@@ -78,6 +96,35 @@ TEST_SUITE("command_line") {
     CHECK(parsed({"sample", "--prompt", "x", "r", "--seed", "2"}).sample.prompts == Words{"x"});
     CHECK(parsed({"sample", "r", "--precision", "bfloat16"}).sample.precision == "bfloat16");
     CHECK(!parsed({"sample", "r"}).sample.tokens);
+  }
+
+  TEST_CASE("translations: a run, where lines come from and go to, and how they are searched for") {
+    auto const line = parsed({"translate", "runs/a",           "--input",   "in.de",    "--save", "out.en",    "--beam",
+                              "5",         "--length-penalty", "1.5",       "--tokens", "40",     "--nbest",   "2",
+                              "--scores",  "--attention",      "where.pdf", "--output", "o",      "--threads", "1"});
+    CHECK(line.command == "translate");
+    CHECK(line.translate.run == "runs/a");
+    CHECK(line.translate.input == "in.de");
+    CHECK(line.translate.save == "out.en");
+    CHECK(line.translate.beam.width == 5);
+    CHECK(line.translate.beam.length_penalty == 1.5);
+    CHECK(line.translate.tokens == 40);
+    CHECK(line.translate.best == 2);
+    CHECK(line.translate.scores);
+    CHECK(line.translate.attention == "where.pdf");
+    CHECK(line.translate.places.output == "o");
+    CHECK(line.threads == 1);
+    auto const usual = parsed({"translate", "r"}).translate;
+    CHECK(usual.beam.width == 1);
+    CHECK(usual.tokens == 0);
+    CHECK(!usual.scores);
+    CHECK(refused({"translate"}) == "translate: RUN is required (see heed --help)");
+    CHECK(refused({"translate", "r", "--beam", "0"}).find("--beam: wants an integer") == 0);
+    CHECK(refused({"translate", "r", "--length-penalty", "x"}).find("--length-penalty: wants") == 0);
+    CHECK(refused({"translate", "r", "in.de"}) == "in.de: is one argument too many (see heed translate --help)");
+    CHECK(refused({"translate", "r", "--beem", "5"}) == "--beem: there is no such option; did you mean '--beam'?");
+    CHECK(parsed({"inspect", "r", "--text", "x", "--target", "y", "--beam", "3"}).inspect.target == "y");
+    CHECK(parsed({"inspect", "r", "--text", "x", "--beam", "3"}).inspect.beam.width == 3);
   }
 
   TEST_CASE("inspections: a run, a text of any look, and where the weights go") {
@@ -141,10 +188,12 @@ TEST_SUITE("command_line") {
 
   TEST_CASE("what cannot be meant is refused, with the nearest that can") {
     CHECK(refused({"sampel", "x"}) ==
-          "sampel: there is no such command; did you mean 'sample'? (there are run, plan, check, report, sample, inspect, bench, compare, "
-          "schema, list)");
+          "sampel: there is no such command; did you mean 'sample'? (there are run, plan, check, report, evaluate, sample, translate, "
+          "inspect, bench, "
+          "compare, schema, list)");
     CHECK(refused({"train", "x"}) ==
-          "train: there is no such command (there are run, plan, check, report, sample, inspect, bench, compare, schema, list)");
+          "train: there is no such command (there are run, plan, check, report, evaluate, sample, translate, inspect, bench, compare, "
+          "schema, list)");
     CHECK(refused({"--quiet"}).find("a command is missing") != std::string::npos);
     CHECK(refused({"run"}) == "run: CONFIG is required (see heed --help)");
     CHECK(refused({"run", "a", "--fersh"}) == "--fersh: there is no such option; did you mean '--fresh'?");

@@ -5,6 +5,7 @@
 #include <doctest/doctest.h>
 
 #include "experiments/npz.hpp"
+#include "experiments/translator.hpp"
 #include "nn/checkpoint.hpp"
 #include "tests/folder.hpp"
 #include "tests/npz.hpp"
@@ -18,7 +19,8 @@ TEST_SUITE("inspect") {
 
   /// A run's folder with an untrained model, as training would leave it.
   struct Run {
-    explicit Run(std::string const& tokenizer, std::string const& kind = "gpt", std::string const& more = "") {
+    explicit Run(std::string const& tokenizer, std::string const& kind = "gpt", std::string const& more = "",
+                 std::string const& source = "") {
       std::filesystem::create_directory(folder / "tiny");
       test::put(folder / "tiny/config.yaml",
                 "name: tiny\ndtype: float64\ndata: {kind: text, path: gone.txt}\ninit: {std: 0.5}\nmodel: {kind: " + kind +
@@ -29,19 +31,24 @@ TEST_SUITE("inspect") {
       Parameters parameters(1, DType::float64, settings.init);
       Signature data = Signature::tokens(size);
       if (kind == "bert") data.set({.name = "inputs", .classes = size, .added = 1});
-      if (kind == "transformer") data.set({.name = "source", .classes = size});
+      auto const source_size = source.empty() ? size : restore_tokenizer(source).vocabulary();
+      if (kind == "transformer") data.set({.name = "source", .classes = source_size, .vocabulary = source.empty() ? "" : "source"});
       auto const model = make_model(settings.model, parameters, data);
       Checkpoint checkpoint;
       checkpoint.parameters = parameters.all();
       checkpoint.metadata = {{"data", data.text()}};
       if (!tokenizer.empty()) checkpoint.metadata["tokenizer"] = tokenizer;
+      if (!source.empty()) checkpoint.metadata["source_tokenizer"] = source;
       save_checkpoint(folder / "tiny", checkpoint);
     }
-    std::string operator()(std::string const& text, std::size_t width = 0) const {
+    std::string operator()(std::string const& text, std::size_t width = 0, std::optional<std::string> const& target = {},
+                           BeamSettings const& beam = {.width = 1, .length_penalty = 0.6}) const {
       InspectOptions options;
       options.run = folder / "tiny";
       options.text = text;
       options.width = width;
+      options.target = target;
+      options.beam = beam;
       std::ostringstream out;
       auto const code = inspect(options, out);
       CHECK(code == Exit::done);
@@ -50,6 +57,7 @@ TEST_SUITE("inspect") {
     test::Folder folder;
   };
 
+  std::string const english = Tokenizer::words({"a", "dog", "the"}).json(), german = Tokenizer::words({"der", "hund"}).json();
   std::string const letters = Tokenizer::characters("abcdé \n").json();
 
   }  // namespace
@@ -131,6 +139,60 @@ TEST_SUITE("inspect") {
     CHECK(found == std::vector<std::int64_t>{0, 3, 4, 2, 4});
   }
 
+  TEST_CASE("a source and a target: each attention has the labels of what looks and of what is looked at") {
+    Run const run(english, "transformer", "", german);
+    auto const shown = run("der hund fliegt", 0, "the dog");
+    for (char const* part : {"\nlayer 0: encoder.blocks.0.attention, source look at source, head 0\n",
+                             "\nlayer 2: decoder.blocks.0.attention, inputs look at inputs, head 2\n",
+                             "\nlayer 5: decoder.blocks.1.cross_attention, inputs look at source, head 1\n"})
+      CHECK_MESSAGE(shown.find(part) != std::string::npos, part);
+    auto const cross = shown.substr(shown.find("layer 3: decoder.blocks.0.cross_attention"));
+    auto const head = cross.substr(cross.find('\n') + 1, cross.find("\n\n") - cross.find('\n'));
+    std::istringstream lines(head);
+    std::string line, first;
+    std::getline(lines, line);
+    for (char const* word : {"der", "hund", "<unk>", "<eos>"}) CHECK(line.find(word) != std::string::npos);
+    std::vector<std::string> queries;
+    while (lines >> first && std::getline(lines, line)) queries.push_back(first);
+    CHECK(queries == std::vector<std::string>{"<bos>", "the", "dog"});
+
+    auto const arrays = heed::read_npz(run.folder / "tiny/attention.npz");
+    CHECK(arrays.at("source.labels").texts() == std::vector<std::string>{"der", "hund", "<unk>", "<eos>"});
+    CHECK(arrays.at("inputs.labels").texts() == std::vector<std::string>{"<bos>", "the", "dog"});
+    CHECK(arrays.at("source.tokens").tensor().shape() == Shape{4});
+    CHECK(arrays.at("layer5.of").texts() == std::vector<std::string>{"decoder.blocks.1.cross_attention", "inputs", "source"});
+    CHECK(arrays.at("layer5.weights").tensor().shape() == Shape{3, 3, 4});
+    CHECK(arrays.size() == 16);
+  }
+
+  TEST_CASE("without a target the model's own is looked at, by greedy decoding or beam search") {
+    Run const run(english, "transformer", "", german);
+    auto const trained = open_run(run.folder / "tiny");
+    Translator const translator(trained, "tiny");
+    auto const source = translator.read("der hund");
+    for (std::int64_t const width : {1, 3}) {
+      BeamSettings const beam{.width = width, .length_penalty = 0.6};
+      auto const own = translator.text(translator.translate(std::span(&source, 1), beam).front().front().tokens);
+      auto const shown = run("der hund", 0, {}, beam);
+      CHECK(shown.starts_with("the model writes: " + own + "\n"));
+      CHECK(run("der hund", 0, own) == shown.substr(shown.find('\n') + 1));
+    }
+    CHECK_THROWS_WITH_AS(run(" "), "--text: holds no words", ConfigError);
+    auto const learned = Run(english, "transformer", ", position: learned", german);
+    CHECK_THROWS_WITH_AS(learned("der der der der der der der der der der der der der der der der"),
+                         "--text: 16 words and a mark, but the model reads 16 tokens at most", ConfigError);
+    CHECK_THROWS_WITH_AS(learned("der", 0, "a a a a a a a a a a a a a a a a"), doctest::Contains("--target: 16 words"), ConfigError);
+  }
+
+  TEST_CASE("a source without a text: tokens by number, and a target that is given") {
+    Run const run("", "transformer");
+    CHECK(run("0 4 2", 0, "1 3").find("layer 5: decoder.blocks.1.cross_attention") != std::string::npos);
+    CHECK(heed::read_npz(run.folder / "tiny/attention.npz").at("source.labels").texts() == std::vector<std::string>{"0", "4", "2"});
+    CHECK_THROWS_WITH_AS(run("0 4"), doctest::Contains("--target: is needed"), ConfigError);
+    CHECK_THROWS_WITH_AS(run("0 4", 0, "9"), doctest::Contains("--target: '9' is not the number of a token, 0 … 4"), ConfigError);
+    CHECK_THROWS_WITH_AS(run("0 4", 0, ""), "--target: holds no tokens", ConfigError);
+  }
+
   TEST_CASE("data without a text: tokens by number") {
     Run const run("");
     CHECK(run("0 4 2").find("layer 1, head 2") != std::string::npos);
@@ -144,8 +206,10 @@ TEST_SUITE("inspect") {
     CHECK_THROWS_WITH_AS(run("axe"), doctest::Contains("--text: character 'x'"), ConfigError);
     CHECK_THROWS_WITH_AS(run("aaaaaaaaaaaaaaaaa"), "--text: is 17 tokens long, but the model reads 16 at most", ConfigError);
     CHECK(Run(letters, "gpt", ", position: alibi")("aaaaaaaaaaaaaaaaa").size() > 100);
-    CHECK_THROWS_WITH_AS(Run(letters, "transformer")("abc"), doctest::Contains("tiny: a batch has no 'source'; it has inputs"),
-                         ConfigError);
+    CHECK_THROWS_WITH_AS(Run(letters, "transformer")("abc"),
+                         doctest::Contains("the source of its data has no marks of a beginning and an end"), ConfigError);
+    CHECK_THROWS_WITH_AS(run("abc", 0, "b"), doctest::Contains("--target: "), ConfigError);
+    CHECK_THROWS_WITH_AS(run("abc", 0, "b"), doctest::Contains("of kind gpt, reads no source"), ConfigError);
     InspectOptions nowhere;
     nowhere.run = "no/such/run";
     std::ostringstream out;

@@ -8,7 +8,7 @@
 #include <doctest/doctest.h>
 
 #include "autograd/check.hpp"
-#include "experiments/metric.hpp"
+#include "experiments/metric/info.hpp"
 #include "experiments/table.hpp"
 #include "experiments/yaml.hpp"
 #include "nn/attention/steps.hpp"

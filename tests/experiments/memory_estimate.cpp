@@ -33,7 +33,7 @@ TEST_SUITE("memory_estimate") {
     Row row;
     trainer.train_step(row);
     trainer.train_step(row);
-    Prober(loaded.settings, trainer.model(), trainer.parameters(), trainer.data()).look(row);
+    Prober(loaded.settings.probes, loaded.settings.train.batch, 0, trainer.model(), trainer.parameters(), trainer.data()).look(row);
     double const peak = static_cast<double>(memory_use().peak - before);
     return memory_estimate(loaded.settings, trainer.data().gives()).total() / peak;
   }
@@ -176,6 +176,21 @@ TEST_SUITE("memory_estimate") {
     }
     check_near(pairs(50, 20, ", tokens: 1200", "", "train: {steps: 2, batch: 16, recompute: true}\n"));
     check_near(pairs(20, 50, ", tokens: 400", ", attention: hard"));
+  }
+
+  TEST_CASE("logits of a large vocabulary, block by block: within 20 % of the peak") {
+    test::Folder const folder;
+    std::string text;
+    for (int line = 0, word = 0; line < 1000; ++line, text += "\n")
+      for (int i = 0; i < 20; ++i) text += std::to_string(word++ % 9000) + " ";
+    for (auto const* const language : {"t.de", "t.en"}) test::put(folder / language, text);
+    auto const data = fmt::format("parallel, train: {0}/t, validation: {0}/t, from: de, to: en, tokens: 1500", folder.path().string());
+    for (std::string const model : {"layers: 1, width: 64, mlp_width: 64", "layers: 3, width: 64", "layers: 1, width: 256"})
+      for (std::string const probes : {"", "probes: {attention: [entropy]}\n"}) {
+        CAPTURE(model);
+        CAPTURE(probes);
+        check_near(experiment("kind: transformer, heads: 4, context: 32, " + model, "train: {steps: 2, batch: 16}\n" + probes, data));
+      }
   }
 
   TEST_CASE("what does not fit is refused with what it needs") {

@@ -5,9 +5,9 @@
 #include <doctest/doctest.h>
 #include <fmt/format.h>
 
-#include "experiments/ablation/history.hpp"
 #include "experiments/csv.hpp"
-#include "experiments/metric.hpp"
+#include "experiments/history.hpp"
+#include "experiments/metric/info.hpp"
 #include "tests/columns.hpp"
 #include "tests/program.hpp"
 

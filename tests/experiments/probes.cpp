@@ -41,7 +41,7 @@ bool begins(std::string const& text, std::string const& with) { return text.star
 
 std::string const everything =
     "probes: {every: 1, attention: [entropy, max_weight, distance, score_mean, score_variance, first_token], "
-    "gradients: [norm_by_layer, norm_by_parameter, scores, softmax_jacobian_trace, softmax_jacobian_norm], "
+    "gradients: [norm_by_layer, norm_by_parameter, scores, softmax_jacobian_trace, softmax_jacobian_norm, through_time], "
     "activations: [rms], curvature: [sharpness], rows: 2, iterations: 3}\n";
 
 /// A run's settings: a tiny model on the grammar.
@@ -61,9 +61,13 @@ LoadedExperiment experiment(std::string const& model, std::string const& more) {
 
 std::string const tiny = "{kind: gpt, layers: 2, heads: 2, width: 8, context: 6}";
 
+Prober prober_of(Experiment const& settings, Model const& model, Parameters const& parameters, Dataset const& data) {
+  return {settings.probes, settings.train.batch, settings.train.label_smoothing, model, parameters, data};
+}
+
 Values looked_at(Trainer const& trainer, Experiment const& settings) {
   Row row;
-  Prober(settings, trainer.model(), trainer.parameters(), trainer.data()).look(row);
+  prober_of(settings, trainer.model(), trainer.parameters(), trainer.data()).look(row);
   return by_name(row);
 }
 
@@ -97,7 +101,7 @@ struct Bare : Model {
     CHECK(!pass.noise);
     Tensor const x = reshape(one_hot(batch["inputs"], 3, e.dtype()), {2, 1, 3, 3});
     Tensor const weights = softmax(e);
-    if (pass.watches_attention()) pass.observer->attention("attention", {e, weights, Visibility{}, x, x});
+    if (pass.watches_attention()) pass.observer->attention("attention", {e, weights, Visibility{}, x, x, LookingParts{}});
     return {{{Term(), {sum(matmul(weights, matmul(x, w)), {1})}}}};
   }
   std::int64_t context() const override { return 3; }
@@ -114,7 +118,7 @@ struct BareRun {
   explicit BareRun(std::string const& probes) : loaded(experiment(tiny, probes)), model(parameters) {}
   Values look() const {
     Row row;
-    Prober(loaded.settings, model, parameters, data).look(row);
+    prober_of(loaded.settings, model, parameters, data).look(row);
     return by_name(row);
   }
   Tensor loss() const {
@@ -364,7 +368,7 @@ TEST_SUITE("probes") {
     Trainer trainer(loaded, true);
     Row step, row;
     trainer.train_step(step);
-    Prober(loaded.settings, trainer.model(), trainer.parameters(), trainer.data()).read_gradients(row);
+    prober_of(loaded.settings, trainer.model(), trainer.parameters(), trainer.data()).read_gradients(row);
     auto const found = by_name(row);
     double layers = 0, parameters = 0;
     for (auto const& [name, value] : found) {
@@ -433,9 +437,9 @@ TEST_SUITE("probes") {
     Digits const data;
     Parameters parameters(1, DType::float64);
     Bare const model(parameters);
-    CHECK(!Prober(settings, model, parameters, data).due(0, true));
+    CHECK(!prober_of(settings, model, parameters, data).due(0, true));
     auto const asked = experiment(tiny, "probes: {every: 3, activations: [rms]}\n").settings;
-    Prober const prober(asked, model, parameters, data);
+    Prober const prober = prober_of(asked, model, parameters, data);
     CHECK(prober.due(0, false));
     CHECK(!prober.due(1, false));
     CHECK(prober.due(1, true));
@@ -546,7 +550,8 @@ TEST_SUITE("probes") {
       CHECK(!maps.due(7, false));
       maps.write(500);
       auto const arrays = test::read_npz(folder.path() / "attention" / "step-000500.npz");
-      CHECK(arrays.size() == 4);
+      CHECK(arrays.size() == 5);
+      CHECK(arrays.at("lengths.npy").header.find("(2,)") != std::string::npos);
       CHECK(arrays.at("tokens.npy").header.find("(2, 6)") != std::string::npos);
       CHECK(arrays.at("labels.npy").header.find("(12,)") != std::string::npos);
       CHECK(arrays.at("layer1.weights.npy").header.find("(2, 3, 6, 6)") != std::string::npos);
@@ -563,6 +568,31 @@ TEST_SUITE("probes") {
       CHECK(test::doubles(arrays.at("layer1.weights.npy")) == expected[1].to_vector());
       CHECK((arrays.at("labels.npy").data.find("M\0\0\0A\0\0\0S\0\0\0K", 0, 13) != std::string::npos) == (model == "bert"));
     }
+  }
+
+  TEST_CASE("maps of an encoder-decoder: tokens of source and target, and for every layer what looks at what") {
+    test::Folder const folder;
+    test::put(
+        folder.path() / "pairs.yaml",
+        "name: p\ndata: {kind: pairs, task: {kind: digits}, validation: 3}\nmodel: {kind: transformer, layers: 1, heads: 2, width: 8, "
+        "context: 40}\ntrain: {steps: 1, batch: 2}\nprobes: {maps: {examples: 2}}\n");
+    auto const loaded = load_experiment(folder.path() / "pairs.yaml", {}, {});
+    Trainer const trainer(loaded, true);
+    AttentionMaps(loaded.settings.probes.maps, trainer.model(), trainer.data(), folder.path(), 0).write(0);
+    auto const arrays = heed::read_npz(folder.path() / "attention" / "step-000000.npz");
+    Batch const batch = trainer.data().validation(0, 2, 40);
+    for (std::string const part : {"inputs", "source"}) {
+      CHECK(arrays.at(part + ".tokens").tensor().to_vector() == batch[part].to_vector());
+      auto const lengths = batch[part == "inputs" ? "lengths" : "source_lengths"].data<std::int64_t>();
+      bool const padded = std::ranges::any_of(lengths, [&](std::int64_t length) { return length < batch[part].size(1); });
+      CHECK(arrays.contains(part + ".lengths") == padded);
+      auto const labels = arrays.at(part + ".labels").texts();
+      CHECK((part == "inputs" ? labels[0] == "<bos>" : labels[static_cast<std::size_t>(lengths[0] - 1)] == "<eos>"));
+    }
+    CHECK(arrays.at("layer0.of").texts() == std::vector<std::string>{"encoder.blocks.0.attention", "source", "source"});
+    CHECK(arrays.at("layer1.of").texts() == std::vector<std::string>{"decoder.blocks.0.attention", "inputs", "inputs"});
+    CHECK(arrays.at("layer2.of").texts() == std::vector<std::string>{"decoder.blocks.0.cross_attention", "inputs", "source"});
+    CHECK(arrays.at("layer2.weights").tensor().shape() == Shape{2, 2, batch["inputs"].size(1), batch["source"].size(1)});
   }
 
   TEST_CASE("probes are named in YAML and in heed list") {

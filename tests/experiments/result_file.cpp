@@ -8,10 +8,10 @@
 #include <nlohmann/json.hpp>
 #include <sys/stat.h>
 
-#include "experiments/ablation/history.hpp"
 #include "experiments/ablation/trial.hpp"
 #include "experiments/compare.hpp"
 #include "experiments/failure.hpp"
+#include "experiments/history.hpp"
 #include "experiments/npz.hpp"
 #include "experiments/report/html.hpp"
 #include "experiments/report/report.hpp"

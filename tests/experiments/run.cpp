@@ -1,5 +1,3 @@
-#include "experiments/run.hpp"
-
 #include <cmath>
 #include <fstream>
 
@@ -10,6 +8,7 @@
 #include "autograd/parallel.hpp"
 #include "autograd/products.hpp"
 #include "experiments/config.hpp"
+#include "experiments/run.hpp"
 #include "experiments/train.hpp"
 #include "nn/checkpoint.hpp"
 #include "nn/safetensors.hpp"

@@ -1,5 +1,5 @@
-#include "experiments/ablation/history.hpp"
 #include "experiments/csv.hpp"
+#include "experiments/history.hpp"
 #include "tests/fuzz/fuzz.hpp"
 
 using namespace heed;

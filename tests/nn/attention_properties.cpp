@@ -128,6 +128,24 @@ TEST_SUITE("attention_properties") {
 
   // ---------------------------------------------------------------- order
 
+  TEST_CASE("whoever looks on is told which parts of a batch look at which, and of a step where its query stands") {
+    auto parameters = wide();
+    Attention const attention(Scope(parameters).at("decoder.looks"), {}, {2, 3, 8}, 0, nullptr, {"inputs", "source"});
+    std::vector<std::int64_t> places;
+    Observer observer;
+    observer.attention = [&](std::string const& layer, AttentionView const& view) {
+      CHECK(layer == "decoder.looks");
+      CHECK(view.of.queries == "inputs");
+      CHECK(view.of.keys == "source");
+      places.push_back(view.first_query());
+    };
+    Pass pass;
+    pass.observer = &observer;
+    Tensor const query = some({1, 1, 6}, "query"), keys = some({1, 5, 6}, "keys");
+    for (std::int64_t const step : {0, 1, 4}) attention(query, keys, keys, {.causal = false, .lengths = {}, .offset = step}, pass);
+    CHECK(places == std::vector<std::int64_t>{0, 1, 4});
+  }
+
   TEST_CASE("without positions attention is permutation-equivariant, but where a definition speaks of places") {
     std::vector<std::int64_t> const order{3, 0, 5, 1, 4, 2};
     // location scores the places themselves, and the windows of local_m and local_p lie around places.

@@ -58,6 +58,8 @@ TEST_SUITE("single_attention") {
     Observer observer;
     observer.attention = [&](std::string const& layer, AttentionView const& view) {
       CHECK(layer == "blocks.0.attention");
+      CHECK(view.of.queries.empty());
+      CHECK(view.of.keys.empty());
       weights = view.weights;
     };
     Pass pass;

@@ -251,6 +251,9 @@ TEST_SUITE("transformer") {
       layers.push_back(layer);
       bool const cross = layer.ends_with("cross_attention"), encodes = layer.starts_with("encoder");
       CHECK(view.weights.shape() == Shape{3, 2, encodes ? 9 : 7, encodes || cross ? 9 : 7});
+      CHECK(view.of.queries == (encodes ? "source" : "inputs"));
+      CHECK(view.of.keys == (encodes || cross ? "source" : "inputs"));
+      CHECK(view.first_query() == 0);
     };
     observer.stream = [&](std::string const& layer, Tensor const&) { streams.push_back(layer); };
     Pass pass;

@@ -30,7 +30,8 @@ def check(what, holds):
 
 
 check.failed = False
-PICTURE = "[...document.querySelectorAll('.map svg .mark-rect path')].map(cell => cell.getAttribute('fill')).join()"
+PICTURE = "[...document.querySelectorAll('.map svg .cells')].map(cells => cells.getAttribute('fill') + cells.getAttribute('d')).join()"
+TEXTS = "[...document.querySelectorAll('.map svg text')]"
 SETTLED = "new Promise(done => setTimeout(done, 150))"
 
 
@@ -69,12 +70,26 @@ def test_viewer(report):
     with browser.Browser() as page:
         page.open(report)
         first = page.run(PICTURE)
-        check("the viewer shows a map", first.count(",") > 10 and len(set(first.split(","))) > 1)
+        check("the viewer shows a map", len(set(first.split(","))) > 10)
+        check("labels are large enough to be read", page.run(f"Math.min(...{TEXTS}.map(text => parseFloat(text.getAttribute('font-size'))))") >= 11)
+        names = f"{TEXTS}.map(text => text.textContent).join('\\n')"
+        check("the heads of a layer stand beside each other", all(f"head {i}" in page.run(names) for i in (0, 1)))
+        check("the axes say what they are", "rows look: " in page.run(names) and "columns are looked at: " in page.run(names))
+        check("the scale is named", "weight: " in page.run(names))
         for name, value in (("arm", 1), ("layer", 1), ("head", 1), ("example", 1), ("step", 0)):
             before = page.run(PICTURE)
             check(f"another {name} is another picture", choose(page, name, value) != before)
         before = page.run(PICTURE)
-        check("the colours' scale changes", choose(page, "small", "true") != before)
+        check("the colours' scale changes", choose(page, "scale", 0) != before)
+        check("arms stand below each other", choose(page, "arm", 2).count("H0z") > before.count("H0z"))
+        choose(page, "arm", 0)
+        page.run("window.saved = []; HTMLAnchorElement.prototype.click = function() { saved.push(this.download, this.href); }")
+        for kind in ("png", "svg"):
+            page.run(f"document.querySelector('[data-save={kind}]').click()")
+            page.run(SETTLED)
+        saved = page.run("saved")
+        check("what is seen is saved as PNG", saved[0].endswith(".png") and saved[1].startswith("data:image/png;base64,iVBOR") and len(saved[1]) > 10000)
+        check("and as SVG", saved[2].endswith(".svg") and "%3Csvg" in saved[3])
         page.run("document.querySelector('.map').focus()")
         readout = "document.querySelector('.readout').textContent"
         page.key("ArrowDown")
@@ -86,7 +101,7 @@ def test_viewer(report):
         page.run(SETTLED)
         check("the next cell is another", page.run(readout) != second)
         x, y = page.run("(() => { const svg = document.querySelector('.map svg'); svg.scrollIntoView({block: 'center'});"
-                        " const r = svg.querySelector('.mark-rect path').getBoundingClientRect(); return [r.x + 5, r.y + 5]; })()")
+                        " const r = svg.querySelector('.cells').getBoundingClientRect(); return [r.x + 2, r.y + 2]; })()")
         page.move(x, y)
         page.run(SETTLED)
         check("pointing reads the first cell", "(place 0) looks at" in page.run(readout))

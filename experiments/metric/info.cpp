@@ -1,4 +1,4 @@
-#include "experiments/metric.hpp"
+#include "experiments/metric/info.hpp"
 
 #include <algorithm>
 

@@ -1,13 +1,12 @@
 #pragma once
 
+#include <cstdint>
 #include <filesystem>
 #include <map>
 #include <optional>
 #include <string>
 #include <utility>
 #include <vector>
-
-#include "experiments/ablation/plan.hpp"
 
 namespace heed {
 
@@ -16,9 +15,6 @@ using History = std::map<std::string, std::vector<std::pair<std::int64_t, double
 
 /// metrics.jsonl of a run; a torn last line is left out. Throws FileError if there is none or a row is damaged.
 History read_history(std::filesystem::path const& folder);
-
-/// The value that counts of a metric: the last, or the best. Nothing if the run has none.
-std::optional<double> value_of(History const& history, AblationSettings const& settings);
 
 /// The step of the last whole row on disk, by a look at the end of the file only; nothing if there is none yet.
 std::optional<std::int64_t> last_step(std::filesystem::path const& folder);

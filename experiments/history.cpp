@@ -1,13 +1,12 @@
-#include "experiments/ablation/history.hpp"
+#include "experiments/history.hpp"
 
-#include <algorithm>
-#include <cmath>
 #include <fstream>
 #include <iterator>
 #include <sstream>
 
 #include <fmt/format.h>
 
+#include "autograd/error.hpp"
 #include "experiments/record.hpp"
 #include "nn/input_file.hpp"
 
@@ -32,18 +31,6 @@ History read_history(fs::path const& folder) {
     }
   }
   return history;
-}
-
-std::optional<double> value_of(History const& history, AblationSettings const& settings) {
-  auto const found = history.find(settings.metric);
-  if (found == history.end()) return std::nullopt;
-  auto const& series = found->second;
-  if (settings.at == "last") return series.back().second;
-  auto const worse = [&](auto const& a, auto const& b) {  // a NaN is worse than any number
-    if (std::isnan(a.second) || std::isnan(b.second)) return std::isnan(a.second) && !std::isnan(b.second);
-    return settings.higher_is_better() ? a.second < b.second : a.second > b.second;
-  };
-  return std::ranges::max_element(series, worse)->second;
 }
 
 std::optional<std::int64_t> last_step(fs::path const& folder) {

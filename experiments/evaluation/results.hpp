@@ -1,0 +1,39 @@
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "experiments/evaluation/lengths.hpp"
+#include "experiments/record.hpp"
+
+namespace heed {
+
+/// What an evaluation found.
+struct Evaluation {
+  /// Of some rows.
+  struct Part {
+    std::int64_t shortest = 0, longest = 0, rows = 0;
+    double mean = 0;  ///< length
+    Row values;       ///< of metrics, by their names
+  };
+  std::string run, split, weights;
+  std::int64_t step = 0;
+  std::optional<BeamSettings> search;  ///< how targets were decoded, if any were
+  std::string length_of;               ///< as ByLength's
+  Part whole;
+  std::vector<Part> by_length;  ///< empty if rows do not differ in length
+};
+
+/// A head line and a table: a row a metric, a column a group of rows.
+std::string table_of(Evaluation const& evaluation);
+/// metric,unit,length,shortest,longest,rows,value: a line for each metric and group of rows, of all of them first ("all").
+std::string csv_of(Evaluation const& evaluation);
+std::string json_of(Evaluation const& evaluation);
+/// Writes metrics_by_length.svg and .pdf, a panel a metric; nothing if rows do not differ in length. False if gnuplot is not installed.
+/// Throws Error if they cannot be written.
+bool draw_by_length(Evaluation const& evaluation, std::filesystem::path const& folder);
+
+}  // namespace heed

@@ -1,0 +1,28 @@
+#include "experiments/metric/seen.hpp"
+#include "experiments/record.hpp"
+
+namespace heed {
+
+namespace {
+
+class Accuracy : public Metric {
+ public:
+  void add(Seen const& seen) override {
+    Tensor const& targets = seen.batch()["targets"];
+    auto const wanted = targets.data<std::int64_t>();
+    for (std::size_t i = 0; i < wanted.size(); ++i) right_ += seen.best()[i] == wanted[i] ? 1 : 0;  // never so for −1
+    targets_ += counted(targets);
+  }
+  void write(Row& row, std::string const& prefix) const override { row.set(prefix + ".accuracy", right_ / targets_); }
+
+ private:
+  double right_ = 0, targets_ = 0;
+};
+
+DeclaredMetricKind const declared{{.info = {"accuracy", "", Better::higher, "share of the targets that are the most probable token"},
+                                   .always = 2,
+                                   .make = [](Dataset const&) { return std::make_unique<Accuracy>(); }}};
+
+}  // namespace
+
+}  // namespace heed

@@ -1,0 +1,58 @@
+#include <limits>
+
+#include "autograd/error.hpp"
+#include "experiments/metric/bleu.hpp"
+#include "experiments/metric/seen.hpp"
+#include "experiments/record.hpp"
+
+namespace heed {
+
+namespace {
+
+/// BLEU of what sources are decoded to, against the held-out text as the data have it: words that the vocabulary lacks are not forgiven.
+class DecodedBleu : public Metric {
+ public:
+  DecodedBleu(std::string name, BleuSettings const& settings) : name_(std::move(name)), settings_(settings) {}
+
+  void add(Seen const& seen) override {
+    auto const& decoded = seen.decoded();
+    for (std::size_t row = 0; row < decoded.size(); ++row) {
+      auto const reference = seen.data().reference(seen.rows().numbers[row]);
+      auto const text = seen.data().decode(decoded[row].tokens);
+      if (!reference || !text) throw Error("BLEU: a held-out row has no text to compare with");
+      counts_ += bleu_counts(*text, {*reference}, settings_);
+      any_ = true;
+    }
+  }
+  void write(Row& row, std::string const& prefix) const override {
+    row.set(prefix + "." + name_, any_ ? bleu(counts_, settings_) : std::numeric_limits<double>::quiet_NaN());
+  }
+
+ private:
+  std::string name_;
+  BleuSettings settings_;
+  BleuCounts counts_;
+  bool any_ = false;
+};
+
+std::optional<std::string> lacks_text(Dataset const& data, Model const& model) {
+  if (auto const lacks = lacks_decoding(data, model)) return lacks;
+  if (!data.reference(0)) return "the data have no text of their targets";
+  return std::nullopt;
+}
+
+MetricKind kind(std::string const& name, BleuSettings const& settings, std::string const& help) {
+  return {.info = {name, "", Better::higher, help}, .lacks = lacks_text, .make = [=](Dataset const&) {
+            return std::make_unique<DecodedBleu>(name, settings);
+          }};
+}
+
+DeclaredMetricKind const of_words{
+    kind("bleu", {.tokens = BleuSettings::Tokens::words},
+         "BLEU of the decoded targets, 0 to 100, of the words as the data have them (sacrebleu's tok:none, case as in the data)")};
+DeclaredMetricKind const of_13a{
+    kind("bleu.13a", {}, "the same after mteval-v13a's tokenisation, which sacrebleu does unless told otherwise")};
+
+}  // namespace
+
+}  // namespace heed

@@ -1,0 +1,42 @@
+#include "experiments/metric/seen.hpp"
+#include "experiments/record.hpp"
+
+namespace heed {
+
+namespace {
+
+/// Rows without a target do not count.
+class Exact : public Metric {
+ public:
+  void add(Seen const& seen) override {
+    Tensor const& targets = seen.batch()["targets"];
+    auto const wanted = targets.data<std::int64_t>();
+    auto const length = static_cast<std::size_t>(targets.size(1));
+    for (std::size_t begin = 0; begin < wanted.size(); begin += length) {
+      bool any = false, all = true;
+      for (std::size_t i = begin; i < begin + length; ++i) {
+        if (wanted[i] < 0) continue;
+        any = true;
+        all = all && seen.best()[i] == wanted[i];
+      }
+      rows_ += any ? 1 : 0;
+      right_ += any && all ? 1 : 0;
+    }
+  }
+  void write(Row& row, std::string const& prefix) const override { row.set(prefix + ".exact", right_ / rows_); }
+
+ private:
+  double right_ = 0, rows_ = 0;
+};
+
+DeclaredMetricKind const declared{{.info = {"exact", "", Better::higher, "of tasks: share of the rows whose targets all are"},
+                                   .always = 3,
+                                   .lacks = [](Dataset const& data, Model const&) -> std::optional<std::string> {
+                                     if (data.gives()["targets"].made_by.empty()) return std::nullopt;
+                                     return "the data pose no task whose rows have an answer";
+                                   },
+                                   .make = [](Dataset const&) { return std::make_unique<Exact>(); }}};
+
+}  // namespace
+
+}  // namespace heed

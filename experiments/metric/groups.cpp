@@ -1,0 +1,59 @@
+#include "experiments/metric/seen.hpp"
+#include "experiments/record.hpp"
+
+namespace heed {
+
+namespace {
+
+/// Of the tokens that have a category, the most probable one is right if its category is the target's.
+class Groups : public Metric {
+ public:
+  explicit Groups(TargetGroups groups) : groups_(std::move(groups)), shares_(groups_.names.size()) {}
+
+  void look(Batch const& batch, std::int64_t first, Tensor const& logits) override {
+    if (!batch.has("groups")) return;
+    auto const here = [&](Tensor const& all) { return all.viewed({all.elements()}).rows(first, logits.size(0)).data<std::int64_t>(); };
+    auto const group = here(batch["groups"]), wanted = here(batch["targets"]);
+    for (std::size_t i = 0; i < group.size(); ++i) {
+      if (group[i] < 0) continue;
+      auto const found = best(logits.rows(static_cast<std::int64_t>(i), 1).to_vector());
+      Share& share = shares_[static_cast<std::size_t>(group[i])];
+      share.all += 1;
+      share.right += category(found) == category(static_cast<std::size_t>(wanted[i])) ? 1 : 0;
+    }
+  }
+  void add(Seen const&) override {}
+  void write(Row& row, std::string const& prefix) const override {
+    for (std::size_t i = 0; i < shares_.size(); ++i)
+      if (shares_[i].all > 0) row.set(prefix + ".accuracy." + groups_.names[i], shares_[i].right / shares_[i].all);
+  }
+
+ private:
+  struct Share {
+    double right = 0, all = 0;
+  };
+
+  std::int64_t category(std::size_t token) const { return groups_.categories[token]; }
+  std::size_t best(std::vector<double> const& scores) const {
+    std::size_t found = scores.size();
+    for (std::size_t token = 0; token < scores.size(); ++token)
+      if (category(token) >= 0 && (found == scores.size() || scores[token] > scores[found])) found = token;
+    return found;
+  }
+
+  TargetGroups groups_;
+  std::vector<Share> shares_;
+};
+
+DeclaredMetricKind const declared{
+    {.info = {"accuracy.*", "", Better::higher, "the same share within a group of targets (grammar: of verbs, by their distance)"},
+     .always = 4,
+     .lacks = [](Dataset const& data, Model const&) -> std::optional<std::string> {
+       if (!data.groups().names.empty()) return std::nullopt;
+       return "the data tell no groups of targets apart";
+     },
+     .make = [](Dataset const& data) { return std::make_unique<Groups>(data.groups()); }}};
+
+}  // namespace
+
+}  // namespace heed

@@ -1,0 +1,40 @@
+#include <cmath>
+
+#include "experiments/metric/seen.hpp"
+#include "experiments/record.hpp"
+
+namespace heed {
+
+namespace {
+
+/// Mean cross entropy of the targets that count.
+class Loss : public Metric {
+ public:
+  void add(Seen const& seen) override {
+    for (double const loss : seen.losses()) loss_ += loss;
+    targets_ += counted(seen.batch()["targets"]);
+  }
+  void write(Row& row, std::string const& prefix) const override { row.set(prefix + ".loss", mean()); }
+
+ protected:
+  double mean() const { return loss_ / targets_; }
+
+ private:
+  double loss_ = 0, targets_ = 0;
+};
+
+class Perplexity : public Loss {
+ public:
+  void write(Row& row, std::string const& prefix) const override { row.set(prefix + ".perplexity", std::exp(mean())); }
+};
+
+DeclaredMetricKind const loss_declared{{.info = {"loss", "nat", Better::lower, "mean cross entropy of the validation targets"},
+                                        .always = 1,
+                                        .make = [](Dataset const&) { return std::make_unique<Loss>(); }}};
+DeclaredMetricKind const perplexity_declared{
+    {.info = {"perplexity", "", Better::lower, "exp of the loss: among how many tokens, equally probable, one would guess as well"},
+     .make = [](Dataset const&) { return std::make_unique<Perplexity>(); }}};
+
+}  // namespace
+
+}  // namespace heed

@@ -1,0 +1,54 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "experiments/metric/info.hpp"
+
+namespace heed {
+
+class Batch;
+class Dataset;
+class Model;
+class Seen;
+class Tensor;
+struct Row;
+
+/// A metric of held-out rows, gathered batch by batch.
+class Metric {
+ public:
+  virtual ~Metric() = default;
+  /// Is shown the logits [n, V] of a batch's places first … first + n − 1, all rows' places one after the other, before the batch is added:
+  /// those of large vocabularies are never whole.
+  virtual void look(Batch const& batch, std::int64_t first, Tensor const& logits) {
+    static_cast<void>(batch), static_cast<void>(first), static_cast<void>(logits);
+  }
+  virtual void add(Seen const& seen) = 0;
+  /// Sets PREFIX.NAME of what was added: NaN if nothing of it counts, but for a name with a *, which then has no value.
+  virtual void write(Row& row, std::string const& prefix) const = 0;
+};
+
+/// A kind of metric, declared in a file of its own: `heed run` writes it as validation.NAME, and of averaged weights as
+/// validation.ema.NAME.
+struct MetricKind {
+  MetricInfo info;
+  std::optional<int> always = {};  ///< every evaluation of a training has it, in this order; nothing: one that asks for it
+  /// Why there is no such metric of the data and the model, as "the data pose no task"; nothing: there is. Null: there always is.
+  std::function<std::optional<std::string>(Dataset const& data, Model const& model)> lacks = {};
+  std::function<std::unique_ptr<Metric>(Dataset const& data)> make;
+};
+struct DeclaredMetricKind {
+  explicit DeclaredMetricKind(MetricKind kind);
+};
+/// Those that training always has in their order, then the others by name.
+std::vector<MetricKind> const& metric_kinds();
+std::vector<std::string> metric_kind_names();
+/// Null if there is none.
+MetricKind const* find_metric_kind(std::string_view name);
+
+}  // namespace heed

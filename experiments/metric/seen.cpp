@@ -1,0 +1,96 @@
+#include "experiments/metric/seen.hpp"
+
+#include <algorithm>
+
+#include "autograd/operations.hpp"
+#include "experiments/data/tokenizer.hpp"
+
+namespace heed {
+
+namespace {
+
+/// More tokens than the source has (Vaswani et al. 2017, section 6.1).
+constexpr std::int64_t longer_than_source = 50;
+
+/// The parts that a target is written of.
+Batch source_of(Batch const& batch) { return {{"source", batch["source"]}, {"source_lengths", batch.get("source_lengths")}}; }
+
+Most most_tokens(Batch const& batch, Model const& model) {
+  std::vector<std::int64_t> most(static_cast<std::size_t>(batch.rows()), batch["source"].size(1));
+  if (batch.has("source_lengths")) std::ranges::copy(batch["source_lengths"].data<std::int64_t>(), most.begin());
+  for (auto& tokens : most) tokens = std::min(tokens + longer_than_source, model.context());
+  return most;
+}
+
+}  // namespace
+
+HeldOut held_out(Dataset const& data, std::int64_t index, std::int64_t rows, std::int64_t context) {
+  HeldOut result{data.validation(index, rows, context), {}, data.links(index, rows, context)};
+  for (std::int64_t row = 0; row < result.batch.rows(); ++row) result.numbers.push_back(index * rows + row);
+  return result;
+}
+
+Seen::Seen(Dataset const& data, Model const& model, HeldOut const& rows, Pass const& pass, BeamSettings const& search,
+           Metrics const& metrics)
+    : data_(data), model_(model), rows_(rows), pass_(pass), search_(search) {
+  Tensor const targets = batch()["targets"].viewed({batch()["targets"].elements()});
+  model.each_logits(batch(), pass, [&](std::int64_t first, Tensor const& logits) {
+    losses_.push_back(cross_entropy(logits, targets.rows(first, logits.size(0)), 0, -1, 1.0).item());
+    Tensor const found = argmax(logits, -1);
+    best_.insert(best_.end(), found.data<std::int64_t>().begin(), found.data<std::int64_t>().end());
+    for (Metric* const metric : metrics) metric->look(batch(), first, logits);
+  });
+}
+
+std::vector<Decoded> const& Seen::decoded() const {
+  if (decoded_) return *decoded_;
+  auto const tokenizer = restore_tokenizer(data_.tokenizer());
+  Pass pass;
+  pass.choosing = pass_.choosing;
+  pass.sequences = pass_.sequences;
+  decoded_.emplace();
+  for (auto& hypotheses :
+       beam(model_, source_of(batch()), *tokenizer.begin(), *tokenizer.end(), most_tokens(batch(), model_), search_, pass))
+    decoded_->push_back(std::move(hypotheses.front()));
+  return *decoded_;
+}
+
+std::vector<Tensor> const& Seen::source_maps() const {
+  if (!source_maps_) source_maps_ = heed::source_maps(model_, batch(), pass_);
+  return *source_maps_;
+}
+
+void measure(Dataset const& data, Model const& model, HeldOut const& rows, Pass const& pass, BeamSettings const& search,
+             Seen::Metrics const& metrics) {
+  Seen const seen(data, model, rows, pass, search, metrics);
+  for (Metric* const metric : metrics) metric->add(seen);
+}
+
+std::optional<std::string> lacks_decoding(Dataset const& data, Model const& model) {
+  if (!data.gives().has("source")) return "the data give no source to decode a target from";
+  if (data.tokenizer().empty() || !restore_tokenizer(data.tokenizer()).end()) return "the data do not say where a target ends";
+  if (data.validation_batches(1, model.context()) == 0) return "there are no held-out data";
+  if (!model.decode(source_of(data.validation(0, 1, model.context())), {})) return "the model decodes no target from a source";
+  return std::nullopt;
+}
+
+std::vector<Tensor> source_maps(Model const& model, Batch const& batch, Pass const& pass) {
+  std::vector<Tensor> layers;
+  Observer observer;
+  observer.attention = [&](std::string const&, AttentionView const& view) {
+    if (view.of.queries == "inputs" && view.of.keys == "source") layers.push_back(mean(view.weights, {1}));
+  };
+  Pass watched = pass;
+  watched.observer = &observer;
+  model.run(batch, watched);
+  return layers;
+}
+
+std::vector<std::int64_t> target_of(Batch const& batch, std::int64_t row) {
+  Tensor const& inputs = batch["inputs"];
+  auto const length = batch.has("lengths") ? batch["lengths"].data<std::int64_t>()[static_cast<std::size_t>(row)] : inputs.size(1);
+  auto const words = inputs.data<std::int64_t>().subspan(static_cast<std::size_t>(row * inputs.size(1)), static_cast<std::size_t>(length));
+  return {words.begin() + 1, words.end()};
+}
+
+}  // namespace heed

@@ -1,0 +1,154 @@
+// nn/README's "adding a system": the model that stands there, word for word, trained and decoded like any other.
+
+#include <fstream>
+#include <sstream>
+#include <string>
+
+#include <doctest/doctest.h>
+
+#include "experiments/train.hpp"
+
+// README begins
+// Every word of a target asks the source's words, by one attention without positions, what comes next.
+
+#include "autograd/graph.hpp"
+#include "nn/attention/attention.hpp"
+#include "nn/decode.hpp"
+
+namespace heed {
+
+namespace {
+
+struct WordsSettings : Settings {
+  std::int64_t width = 64, context = 64;
+  AttentionSettings attention;
+
+  std::vector<Field> fields() override {
+    return {{.name = "width", .target = &width, .help = "of a word", .least = 1, .greatest = 65536},
+            {.name = "context", .target = &context, .help = "words of a source, and of a target", .least = 1, .greatest = 65536},
+            {.name = "attention", .target = &attention, .help = "of a target's word to the source's"}};
+  }
+};
+
+class Words : public Model {
+ public:
+  Words(Parameters& parameters, WordsSettings const& s, Signature const& data)
+      : settings_(s),
+        source_(Scope(parameters).at("source"), data["source"].classes, s.width),
+        target_(Scope(parameters).at("target"), data["inputs"].classes, s.width),
+        attention_(Scope(parameters).at("attention"), s.attention, {1, s.width, s.context}, 0) {}
+
+  Outcome run(Batch const& batch, Pass const& pass) const override {
+    Tensor const asking = target_(batch["inputs"]), memory = source_(batch["source"]);  // [B, T, width], [B, S, width]
+    Visibility const sees{.causal = false, .lengths = batch.get("source_lengths"), .offset = 0};
+    return {{{Term(), {asking + attention_(asking, memory, memory, sees, pass), target_.weight}}}};  // logits: [B, T, V]
+  }
+  std::unique_ptr<Decoding> decode(Batch const& given, Pass const& pass) const override;
+  std::int64_t context() const override { return settings_.context; }
+  std::int64_t vocabulary() const override { return target_.weight.size(0); }
+  std::int64_t width() const override { return settings_.width; }
+  double flops_per_token() const override { return static_cast<double>(settings_.width * (4 * settings_.context + 2 * vocabulary())); }
+  double peak_bytes(PassShape const& s) const override {
+    auto const source = s.source > 0 ? s.source : s.tokens, held = 4 * (s.tokens + source) * settings_.width;
+    return static_cast<double>(s.batch * (held + 2 * s.tokens * (source + vocabulary()))) *
+           static_cast<double>(bytes_of(target_.weight.dtype()));
+  }
+
+ private:
+  WordsSettings settings_;
+  Embedding source_, target_;
+  Attention attention_;
+};
+
+struct Writing : Decoding {
+  Writing(Words const& words, Batch source) : model(words), given(std::move(source)) {}
+
+  Tensor scores(Tensor const& tokens) override {
+    NoGrad const quiet;
+    given.set("inputs", tokens.viewed({given.rows(), tokens.elements() / given.rows()}));
+    return last_place(model.logits(given, {}));
+  }
+  void restart() override {}
+  void keep(std::span<std::int64_t const> rows) override { given = given.chosen(rows); }
+
+  Words const& model;
+  Batch given;
+};
+
+std::unique_ptr<Decoding> Words::decode(Batch const& given, Pass const&) const {
+  return given.has("source") ? std::make_unique<Writing>(*this, given) : nullptr;
+}
+
+DeclaredModel const declared{{"words",
+                              "one attention from a target's words to a source's",
+                              {{"source"}, {"inputs"}, {"targets"}},
+                              [] { return std::make_shared<WordsSettings>(); },
+                              [](Parameters& parameters, Settings const& settings, Signature const& data) {
+                                return std::make_unique<Words>(parameters, dynamic_cast<WordsSettings const&>(settings), data);
+                              }}};
+
+}  // namespace
+
+}  // namespace heed
+// README ends
+
+TEST_SUITE("adding_a_system") {
+  using namespace heed;
+
+  namespace {
+
+  std::string content(std::string const& path) {
+    std::ostringstream text;
+    text << std::ifstream(path).rdbuf();
+    REQUIRE(!text.str().empty());
+    return text.str();
+  }
+
+  LoadedExperiment sorting(std::string const& model) {
+    LoadedExperiment loaded{parse("data: {kind: pairs, task: {kind: sort}}\nmodel: {" + model +
+                                      "}\ntrain: {steps: 200, batch: 32, optimizer: {kind: adamw, lr: 0.01}}\n",
+                                  "test"),
+                            {},
+                            {}};
+    fill(loaded.document, loaded.settings);
+    return loaded;
+  }
+
+  }  // namespace
+
+  TEST_CASE("the manual's model is the one that is tested here") {
+    std::string const code = content("tests/experiments/adding_a_system.cpp"), begin = "// README begins\n";
+    auto const first = code.find(begin) + begin.size(), last = code.find("// README ends");
+    REQUIRE(first < last);
+    CHECK(content("nn/README.md").find("```cpp\n" + code.substr(first, last - first) + "```") != std::string::npos);
+  }
+
+  TEST_CASE("it is found by its name, learns, and writes") {
+    auto const loaded = sorting("kind: words, attention: additive");
+    Trainer trainer(loaded, true);
+    Row row;
+    trainer.evaluate(row);
+    while (!trainer.finished()) trainer.train_step(row);
+    trainer.evaluate(row);
+    std::vector<double> losses;
+    for (auto const& [name, value] : row.values)
+      if (name == "validation.loss") losses.push_back(value);
+    REQUIRE(losses.size() == 2);
+    CHECK(losses[1] < 0.7 * losses[0]);
+  }
+
+  TEST_CASE("beams of many rows are those of each row alone") {
+    auto const loaded = sorting("kind: words");
+    Trainer const trainer(loaded, true);
+    Batch const batch = trainer.data().training(0, 6, trainer.model().context());
+    Batch const sources{{"source", batch["source"]}, {"source_lengths", batch.get("source_lengths")}};
+    auto const together = beam(trainer.model(), sources, 1, 2, 8, {.width = 3});
+    REQUIRE(together.size() == 6);
+    for (std::int64_t row = 0; row < 6; ++row) {
+      auto const alone = beam(trainer.model(), sources.chosen({&row, 1}), 1, 2, 8, {.width = 3});
+      REQUIRE(alone.front().size() == together[static_cast<std::size_t>(row)].size());
+      for (std::size_t i = 0; i < alone.front().size(); ++i)
+        CHECK(alone.front()[i].tokens == together[static_cast<std::size_t>(row)][i].tokens);
+    }
+  }
+}

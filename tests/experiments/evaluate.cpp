@@ -1,0 +1,368 @@
+#include "experiments/evaluate.hpp"
+
+#include <map>
+#include <sstream>
+
+#include <doctest/doctest.h>
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "autograd/graph.hpp"
+#include "experiments/history.hpp"
+#include "experiments/data/tokenizer.hpp"
+#include "experiments/evaluation/lengths.hpp"
+#include "experiments/metric/bleu.hpp"
+#include "experiments/record.hpp"
+#include "experiments/report/material.hpp"
+#include "experiments/result_file.hpp"
+#include "tests/program.hpp"
+#include "tests/threads.hpp"
+
+TEST_SUITE("evaluate") {
+  using namespace heed;
+  namespace fs = std::filesystem;
+
+  namespace {
+
+  using Lines = std::vector<std::string>;
+
+  /// Lines of one to seven of five words.
+  Lines random_lines(std::size_t count, std::uint64_t seed) {
+    Stream const draws(seed, "lines");
+    Lines lines;
+    for (std::uint64_t i = 0; i < count; ++i) {
+      std::string line;
+      for (std::uint64_t word = 0; word <= draws.child(i).below(0, 7); ++word)
+        line += fmt::format("{}{}", word > 0 ? " " : "", std::string_view("abcde")[draws.child(i).below(1 + word, 5)]);
+      lines.push_back(line);
+    }
+    return lines;
+  }
+
+  void put_lines(fs::path const& path, Lines const& lines) {
+    std::string text;
+    for (auto const& line : lines) text += line + "\n";
+    test::put(path, text);
+  }
+
+  Lines lines_of(fs::path const& path) {
+    std::istringstream stream(test::get(path));
+    Lines lines;
+    for (std::string line; std::getline(stream, line);) lines.push_back(line);
+    return lines;
+  }
+
+  /// A transformer that has learned, as good as, to say its source again: texts of 20 held-out lines, 60 to test on.
+  struct Copies {
+    Copies() {
+      for (auto const& [name, count] : {std::pair("train", 400), std::pair("held", 20), std::pair("test", 60)})
+        for (auto const& language : {"x", "y"})
+          put_lines(folder / fmt::format("{}.{}", name, language),
+                    random_lines(static_cast<std::size_t>(count), static_cast<std::uint64_t>(count)));
+      test::put(folder / "copies.yaml", R"(
+name: copies
+data: {kind: parallel, train: train, validation: held, test: test, from: x, to: y, least_count: 1}
+model: {kind: transformer, layers: 2, heads: 4, width: 48, context: 12, norm: {place: pre}}
+train:
+  steps: 400
+  batch: 32
+  optimizer: {kind: adamw, lr: 3.0e-3}
+  clip: 1.0
+  ema: 0.9
+  evaluate: {every: 400, batch: 8, metrics: [decoded.exact, bleu]}
+)");
+      auto const outcome = test::run_heed({"run", (folder / "copies.yaml").string(), "--output", folder.path().string(), "--quiet"});
+      INFO(outcome.errors);
+      REQUIRE(outcome.code == 0);
+    }
+
+    EvaluateOptions options(std::string const& split = "test") const {
+      EvaluateOptions result;
+      result.run = folder / "copies";
+      result.places.data = folder.path();
+      result.split = split;
+      result.quiet = true;
+      return result;
+    }
+    test::Folder folder;
+  };
+
+  Copies const& copies() {
+    static Copies const trained;
+    return trained;
+  }
+
+  void evaluated(EvaluateOptions const& options) {
+    std::ostringstream out;
+    auto const code = evaluate(options, out);
+    REQUIRE(code == Exit::done);
+  }
+
+  nlohmann::ordered_json results(EvaluateOptions const& options) {
+    evaluated(options);
+    return read_json(options.run / fmt::format("evaluation-{}", options.split) / "results.json");
+  }
+
+  /// The same numbers, but for rounding.
+  void check_close(nlohmann::ordered_json const& a, nlohmann::ordered_json const& b) {
+    REQUIRE(a.size() == b.size());
+    for (auto const& [name, value] : a.items()) {
+      CAPTURE(name);
+      CHECK(number_of(value) == doctest::Approx(number_of(b.at(name))).epsilon(1e-5));
+    }
+  }
+
+  std::string refusal(EvaluateOptions const& options) {
+    std::ostringstream out;
+    try {
+      evaluate(options, out);
+    } catch (ConfigError const& error) {
+      return error.what();
+    }
+    return "";
+  }
+
+  }  // namespace
+
+  TEST_CASE("decoded targets: written down, as right as they are said to be, and their BLEU that of the texts") {
+    auto const options = copies().options();
+    auto const found = results(options);
+    auto const folder = options.run / "evaluation-test";
+    auto const said = lines_of(folder / "decoded.txt"), wanted = lines_of(copies().folder / "test.y");
+    REQUIRE(said.size() == wanted.size());
+    double right = 0;
+    for (std::size_t i = 0; i < said.size(); ++i) right += said[i] == wanted[i] ? 1 : 0;
+    auto const& metrics = found.at("metrics");
+    CHECK(metrics.at("decoded.exact").get<double>() == doctest::Approx(right / 60));
+    CHECK(right / 60 > 0.5);
+    CHECK(metrics.at("exact") == metrics.at("decoded.exact"));  // each word right after right ones, or all of them in a row
+    CHECK(metrics.at("bleu").get<double>() == doctest::Approx(corpus_bleu(said, wanted, {.tokens = BleuSettings::Tokens::words})));
+    CHECK(metrics.at("bleu.13a").get<double>() == doctest::Approx(corpus_bleu(said, wanted)));
+    CHECK(found.at("rows") == 60);
+    CHECK(found.at("weights") == "averaged");
+    CHECK(found.at("decoding").at("beam") == 1);
+    for (char const* file : {"results.csv", "metrics_by_length.svg", "metrics_by_length.pdf"}) CHECK(fs::exists(folder / file));
+  }
+
+  TEST_CASE("groups of a length are all rows once, and their means the mean") {
+    auto const found = results(copies().options());
+    double rows = 0, right = 0, longest = 0;
+    CHECK(found.at("length_of") == "source");
+    CHECK(found.at("by_length").size() > 2);
+    for (auto const& part : found.at("by_length")) {
+      CHECK(part.at("shortest").get<double>() > longest);
+      longest = part.at("longest").get<double>();
+      rows += part.at("rows").get<double>();
+      right += part.at("rows").get<double>() * part.at("metrics").at("exact").get<double>();
+    }
+    CHECK(rows == 60);
+    CHECK(right / 60 == doctest::Approx(found.at("metrics").at("exact").get<double>()));
+    auto const table = parse_csv(test::get(copies().folder / "copies/evaluation-test/results.csv"));
+    CHECK(table[0] == Lines{"metric", "unit", "length", "shortest", "longest", "rows", "value"});
+    CHECK(table[1][0] == "loss");
+    CHECK(table[1][2] == "all");
+    CHECK(table.size() == 1 + found.at("metrics").size() * (1 + found.at("by_length").size()));
+  }
+
+  TEST_CASE("rows at once and threads change nothing but rounding") {
+    auto options = copies().options();
+    auto const usual = results(options);
+    auto const said = test::get(options.run / "evaluation-test/decoded.txt");
+    for (int const threads : {1, 2}) {
+      for (std::int64_t const batch : {1, 7, 100}) {
+        CAPTURE(threads);
+        CAPTURE(batch);
+        Threads const count(threads);
+        options.batch = batch;
+        auto const found = results(options);
+        check_close(found.at("metrics"), usual.at("metrics"));
+        for (std::size_t i = 0; i < usual.at("by_length").size(); ++i)
+          check_close(found.at("by_length")[i].at("metrics"), usual.at("by_length")[i].at("metrics"));
+        CHECK(test::get(options.run / "evaluation-test/decoded.txt") == said);
+      }
+    }
+  }
+
+  TEST_CASE("the metrics of a run's last step, of its averaged weights and of its last ones") {
+    auto options = copies().options("validation");
+    auto const history = read_history(copies().folder / "copies");
+    auto const last = [&](std::string const& name) { return history.at(name).back().second; };
+    for (auto const& [weights, prefix] : {std::pair("average", "validation.ema."), std::pair("last", "validation.")}) {
+      CAPTURE(weights);
+      options.weights = weights;
+      auto const found = results(options).at("metrics");
+      for (char const* name : {"loss", "accuracy", "exact", "decoded.exact", "bleu"}) {
+        CAPTURE(name);
+        CHECK(found.at(name).get<double>() == doctest::Approx(last(std::string(prefix) + name)).epsilon(1e-5));
+      }
+    }
+    CHECK(last("validation.loss") != last("validation.ema.loss"));
+  }
+
+  TEST_CASE("beams have a folder of their own, and what is asked for is all there is") {
+    auto options = copies().options();
+    options.search = {.width = 3, .length_penalty = 1};
+    options.metrics = {{"bleu", "loss"}};
+    evaluated(options);
+    auto const found = read_json(options.run / "evaluation-test-beam3/results.json");
+    CHECK(found.at("decoding").dump() == R"({"beam":3,"length_penalty":1.0})");
+    CHECK(found.at("metrics").size() == 2);
+    options.metrics = {{"loss"}};
+    options.save = copies().folder / "loss.csv";
+    evaluated(options);
+    CHECK(test::get(options.save).starts_with("metric,unit,length,shortest,longest,rows,value\nloss,nat,all,"));
+    options.save = copies().folder / "loss.json";
+    evaluated(options);
+    CHECK(!read_json(options.save).contains("decoding"));
+  }
+
+  TEST_CASE("known alignments of pairs are asked for by length, or as a whole") {
+    test::Folder const folder;
+    test::put(folder / "short.yaml",
+              "name: short\ndata: {kind: pairs, task: {kind: copy, length: 4}, validation: 30}\n"
+              "model: {kind: transformer, layers: 2, heads: 2, width: 8, context: 8}\n"
+              "train: {steps: 2, batch: 4, evaluate: {metrics: [alignment_error, 'alignment_error.layer*']}}\n");
+    REQUIRE(test::run_heed({"run", (folder / "short.yaml").string(), "--output", folder.path().string(), "--quiet"}).code == 0);
+    EvaluateOptions options;
+    options.run = folder / "short";
+    options.quiet = true;
+    auto const found = results(options);
+    CHECK(!found.contains("by_length"));
+    auto const history = read_history(folder / "short");
+    for (char const* name : {"alignment_error", "alignment_error.layer0", "alignment_error.layer1"})
+      CHECK(found.at("metrics").at(name).get<double>() == doctest::Approx(history.at(std::string("validation.") + name).back().second));
+  }
+
+  TEST_CASE("runs of other kinds: what applies to them, as they recorded it") {
+    test::Folder const folder;
+    std::string const train = "train: {steps: 3, batch: 4, evaluate: {every: 3, batch: 7}}\n";
+    test::put(folder / "text.txt", std::string(400, 'a') + std::string(300, 'b') + "\n");
+    struct Case {
+      std::string name, data, model;
+      bool by_length;
+    };
+    for (Case const& each : std::initializer_list<Case>{
+             {"text", "{kind: text, path: text.txt, tokenizer: char, validation: 0.2}",
+              "{kind: gpt, layers: 1, heads: 1, width: 8, context: 9}", false},
+             {"sentences", "{kind: grammar, validation: 60}", "{kind: gpt, layers: 1, heads: 1, width: 8, context: 41}", true},
+             {"masked", "{kind: grammar, validation: 60}", "{kind: bert, layers: 1, heads: 1, width: 8, context: 41}", true},
+             {"task", "{kind: copy, length: 3, validation: 20}", "{kind: gpt, layers: 1, heads: 1, width: 8, context: 6}", false},
+             {"single", "{kind: recall, pairs: 2, keys: 4, values: 4, queries: 1, validation: 20}",
+              "{kind: single_attention, pairs: 2, keys: 4, width: 8}", false}}) {
+      CAPTURE(each.name);
+      test::put(folder / (each.name + ".yaml"), fmt::format("name: {}\ndata: {}\nmodel: {}\n{}", each.name, each.data, each.model, train));
+      auto const trained =
+          test::run_heed({"run", (folder / (each.name + ".yaml")).string(), "--output", folder.path().string(), "--quiet"});
+      INFO(trained.errors);
+      REQUIRE(trained.code == 0);
+      EvaluateOptions options;
+      options.run = folder / each.name;
+      options.places.data = folder.path();
+      options.quiet = true;
+      auto const found = results(options);
+      for (auto const& [name, series] : read_history(folder / each.name)) {
+        std::string const prefix = "validation.";
+        if (!name.starts_with(prefix) || name == "validation.excess") continue;
+        CAPTURE(name);
+        CHECK(number_of(found.at("metrics").at(name.substr(prefix.size()))) == doctest::Approx(series.back().second).epsilon(1e-5));
+      }
+      CHECK(found.at("metrics").contains("perplexity"));
+      CHECK(!found.at("metrics").contains("bleu"));
+      CHECK(!found.contains("decoding"));
+      CHECK(found.contains("by_length") == each.by_length);
+      CHECK(!fs::exists(options.run / "evaluation-validation/decoded.txt"));
+    }
+  }
+
+  TEST_CASE("what cannot be evaluated is refused in a line that says why") {
+    auto options = copies().options();
+    options.metrics = {{"blue"}};
+    CHECK(refusal(options).starts_with("--metrics: there is no metric 'blue'; did you mean 'bleu'?"));
+    options.metrics = {{"alignment_error"}};
+    CHECK(refusal(options).starts_with("--metrics: there is no alignment_error of this run: the data do not know which words"));
+    options = copies().options();
+    options.save = "table.txt";
+    CHECK(refusal(options) == "--save: wants a file that ends in .csv or .json, but found 'table.txt'");
+    options = copies().options();
+    options.run = copies().folder / "copy";
+    CHECK(refusal(options).find("there is no such run") != std::string::npos);
+
+    test::Folder const folder;
+    auto const damaged = folder / "copies";
+    fs::copy(copies().folder / "copies", damaged, fs::copy_options::recursive);
+    auto const bytes = test::get(damaged / "checkpoint.safetensors");
+    test::put(damaged / "checkpoint.safetensors", bytes.substr(0, bytes.size() / 2));
+    std::string const data = copies().folder.path().string();
+    test::refuses({"evaluate", damaged.string(), "--data", data}, 3, {"checkpoint.safetensors"});
+    test::put(damaged / "checkpoint.safetensors", bytes);
+    fs::remove(damaged / "state-400.safetensors");
+    test::refuses({"evaluate", damaged.string(), "--data", data}, 3, {"state-400.safetensors"});
+    CHECK(test::run_heed({"evaluate", damaged.string(), "--data", data, "--weights", "last", "--quiet"}).code == 0);
+    test::refuses({"evaluate", damaged.string(), "--data", data, "--split", "tset"}, 2, {"--split", "did you mean 'test'?"});
+    test::refuses({"evaluate", damaged.string(), "--data", data, "--beam", "0"}, 2, {"--beam"});
+    test::refuses({"evaluate", damaged.string(), "--weights", "last", "--data", folder.path().string()}, 3, {"train.x", "--data names"});
+    put_lines(folder / "train.x", {"a b f"}), put_lines(folder / "train.y", {"a b f"});
+    for (char const* name : {"held.x", "held.y", "test.x", "test.y"}) put_lines(folder / name, {"a b"});
+    test::refuses({"evaluate", damaged.string(), "--weights", "last", "--data", folder.path().string()}, 3, {"was trained on other data"});
+  }
+
+  TEST_CASE("a run without a part to test on, and one without an average") {
+    test::Folder const folder;
+    test::put(folder / "short.yaml",
+              "name: short\ndata: {kind: copy, length: 3, validation: 20}\nmodel: {kind: gpt, layers: 1, heads: 1, width: 8, context: 6}\n"
+              "train: {steps: 1, batch: 4}\n");
+    REQUIRE(test::run_heed({"run", (folder / "short.yaml").string(), "--output", folder.path().string(), "--quiet"}).code == 0);
+    std::string const run = (folder / "short").string();
+    test::refuses({"evaluate", run, "--split", "test"}, 2, {"--split", "no test part"});
+    test::refuses({"evaluate", run, "--weights", "average"}, 2, {"--weights", "train.ema"});
+    auto const shown = test::run_heed({"evaluate", run});
+    CHECK(shown.output.find("accuracy") != std::string::npos);
+    CHECK(shown.output.find("saved in " + run + "/evaluation-validation\n") != std::string::npos);
+  }
+
+  TEST_CASE("metrics of a training: unknown and inapplicable ones are refused with their place") {
+    test::Folder const folder;
+    auto const file = (folder / "short.yaml").string();
+    auto const put = [&](std::string const& metrics) {
+      test::put(file,
+                "name: short\ndata: {kind: copy, length: 3}\nmodel: {kind: gpt, layers: 1, heads: 1, width: 8, context: 6}\n"
+                "train:\n  steps: 1\n  evaluate:\n    metrics: " +
+                    metrics + "\n");
+    };
+    put("[perplexity, blue]");
+    test::refuses({"check", file}, 2, {":7:27: ", "did you mean 'bleu'?"});
+    put("[perplexity, bleu]");
+    test::refuses({"check", file}, 2, {":7:27: ", "train.evaluate.metrics: there is no bleu here: the data give no source"});
+    put("[perplexity, exact]");
+    CHECK(test::run_heed({"check", file}).code == 0);
+    put("[]");
+    test::refuses({"check", file, "train.evaluate.metrics=[alignment_error]"}, 2, {"train.evaluate.metrics", "the data give no source"});
+  }
+
+  TEST_CASE("rows by length: as they were, padded no more than their batch needs") {
+    LoadedExperiment const loaded = load_experiment(copies().folder / "copies.yaml", {}, {});
+    auto const data =
+        open_dataset(loaded.settings.data, {.config_folder = copies().folder.path(), .data_folder = {}, .seed = 1, .quiet = true});
+    auto const all = by_length(*data, 12, 8, 3);
+    CHECK(all.length_of == "source");
+    CHECK(all.rows == 20);
+    std::map<std::int64_t, std::vector<std::int64_t>> sources;
+    for (auto const& group : all.groups) {
+      for (auto const& rows : group.batches) {
+        CHECK(rows.batch.rows() <= 3);
+        auto const lengths = rows.batch["source_lengths"].data<std::int64_t>();
+        CHECK(rows.batch["source"].size(1) == std::ranges::max(lengths));
+        for (std::size_t row = 0; row < rows.numbers.size(); ++row) {
+          auto const source = rows.batch["source"].rows(static_cast<std::int64_t>(row), 1).data<std::int64_t>();
+          sources[rows.numbers[row]].assign(source.begin(), source.begin() + lengths[row]);
+          CHECK(lengths[row] >= group.shortest);
+          CHECK(lengths[row] <= group.longest);
+        }
+      }
+    }
+    auto const held = lines_of(copies().folder / "held.x");
+    REQUIRE(sources.size() == held.size());
+    for (auto const& [number, source] : sources)
+      CHECK(*data->decode({source.begin(), source.end() - 1}) == held[static_cast<std::size_t>(number)]);
+  }
+}

@@ -1,0 +1,86 @@
+#include "experiments/looks.hpp"
+
+#include <doctest/doctest.h>
+
+#include "autograd/graph.hpp"
+
+TEST_SUITE("looks") {
+  using namespace heed;
+
+  namespace {
+
+  /// Looks at a memory of four places in three steps, and at what it has read so far.
+  struct StepByStep : Model {
+    Outcome run(Batch const& batch, Pass const& pass) const override {
+      Tensor const x = Tensor::zeros({2, 1, 1}, DType::float32);
+      for (std::int64_t step = 0; step < 3; ++step) {
+        auto const look = [&](char const* name, std::int64_t keys, LookingParts const& parts) {
+          Tensor const weights = Tensor::full({2, 1, 1, keys}, static_cast<double>(step + 1), DType::float32);
+          pass.observer->attention(name, {weights, weights, {.causal = false, .lengths = {}, .offset = step}, x, x, parts});
+        };
+        look("looks", 4, {"inputs", "source"});
+        look("reads", step + 1, {"inputs", "inputs"});
+      }
+      CHECK(!recording());
+      return {{{Term(), {batch["inputs"]}}}};
+    }
+    std::int64_t context() const override { return 3; }
+    std::int64_t vocabulary() const override { return 3; }
+    std::int64_t width() const override { return 3; }
+    double peak_bytes(PassShape const&) const override { return 0; }
+    double flops_per_token() const override { return 0; }
+  };
+
+  Tensor tokens(std::vector<std::int64_t> const& values, Shape const& shape) { return Tensor::of(values, shape); }
+
+  Batch two_rows() {
+    return {{"inputs", tokens({1, 4, 5, 1, 4, 0}, {2, 3})},
+            {"lengths", tokens({3, 2}, {2})},
+            {"source", tokens({5, 3, 4, 2, 4, 2, 0, 0}, {2, 4})},
+            {"source_lengths", tokens({4, 2}, {2})}};
+  }
+
+  }  // namespace
+
+  TEST_CASE("steps of a decoder are one layer; keys that a step did not have yet have weight 0") {
+    auto const looks = look(StepByStep(), two_rows(), {});
+    REQUIRE(looks.layers.size() == 2);
+    CHECK(looks.layers[0].name == "looks");
+    CHECK(looks.layers[0].of.keys == "source");
+    CHECK(looks.layers[0].weights.shape() == Shape{2, 1, 3, 4});
+    CHECK(slice(looks.layers[0].weights, 0, 1, 2).to_vector() == std::vector<double>{1, 1, 1, 1, 2, 2, 2, 2, 3, 3, 3, 3});
+    CHECK(looks.layers[1].weights.shape() == Shape{2, 1, 3, 3});
+    CHECK(slice(looks.layers[1].weights, 0, 0, 1).to_vector() == std::vector<double>{1, 0, 0, 2, 2, 0, 3, 3, 3});
+  }
+
+  TEST_CASE("an axis has the words of its own part, without padding; places of no part have numbers") {
+    PartTokenizers const words{Tokenizer::words({"a", "dog"}), Tokenizer::words({"der", "hund"})};
+    auto const looks = look(StepByStep(), two_rows(), words);
+    using Labels = std::vector<std::string>;
+    CHECK(looks.axis("inputs", 0, 3) == Labels{"<bos>", "a", "dog"});
+    CHECK(looks.axis("inputs", 1, 3) == Labels{"<bos>", "a"});
+    CHECK(looks.axis("source", 0, 4) == Labels{"hund", "<unk>", "der", "<eos>"});
+    CHECK(looks.axis("source", 1, 4) == Labels{"der", "<eos>"});
+    CHECK(looks.axis("", 0, 2) == Labels{"0", "1"});
+    CHECK(!looks.only_inputs());
+    CHECK(look(StepByStep(), two_rows(), {}).axis("source", 1, 4) == Labels{"4", "2"});
+  }
+
+  TEST_CASE("arrays of many rows and of one") {
+    auto const names = [](std::vector<NpyArray> const& arrays) {
+      std::vector<std::string> result;
+      for (auto const& array : arrays) result.push_back(array.name);
+      return result;
+    };
+    auto looks = look(StepByStep(), two_rows(), {});
+    CHECK(names(looks.arrays()) == std::vector<std::string>{"inputs.tokens", "inputs.labels", "inputs.lengths", "source.tokens",
+                                                            "source.labels", "source.lengths", "layer0.weights", "layer0.of",
+                                                            "layer1.weights", "layer1.of"});
+    looks.layers.erase(looks.layers.begin());  // only the inputs look, at themselves
+    looks.parts.pop_back();
+    CHECK(names(looks.arrays()) == std::vector<std::string>{"tokens", "labels", "lengths", "layer0.weights"});
+    auto const one = look(StepByStep(), {{"inputs", tokens({1, 4}, {1, 2})}, {"source", tokens({4}, {1, 1})}}, {});
+    CHECK(one.parts[0].lengths.empty());
+    CHECK(names(one.arrays(false)).size() == 8);
+  }
+}

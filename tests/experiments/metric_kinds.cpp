@@ -1,0 +1,211 @@
+#include <algorithm>
+#include <cmath>
+#include <map>
+
+#include <doctest/doctest.h>
+
+#include "autograd/operations.hpp"
+#include "experiments/data/open.hpp"
+#include "experiments/data/pairs/pair_task.hpp"
+#include "experiments/data/tokenizer.hpp"
+#include "experiments/metric/bleu.hpp"
+#include "experiments/metric/seen.hpp"
+#include "experiments/record.hpp"
+#include "tests/nn/choice.hpp"
+
+// Every kind of metric by itself. What evaluations always have: suite validation.
+
+TEST_SUITE("metric_kinds") {
+  using namespace heed;
+
+  namespace {
+
+  /// Writes what the source says, without having learnt it; looks at the place that it writes, or at the one after it.
+  class Parrot : public Model {
+   public:
+    explicit Parrot(std::int64_t vocabulary, std::int64_t looks_ahead = 0) : vocabulary_(vocabulary), looks_ahead_(looks_ahead) {}
+
+    Outcome run(Batch const& batch, Pass const& pass) const override {
+      Tensor const& source = batch["source"];
+      std::int64_t const rows = source.size(0), places = batch["inputs"].size(1), keys = source.size(1);
+      if (pass.watches_attention()) {
+        for (std::int64_t const ahead : {looks_ahead_, std::int64_t{0}}) watch(pass, {rows, 1, places, keys}, ahead);
+      }
+      Tensor logits = Tensor::full({rows, places, vocabulary_}, 0, DType::float32);
+      for (std::int64_t row = 0; row < rows; ++row)
+        for (std::int64_t place = 0; place < std::min(places, keys); ++place) say(logits, row * places + place, at(source, row, place));
+      return {{{Term(), {logits}}}};
+    }
+    std::unique_ptr<Decoding> decode(Batch const& given, Pass const&) const override {
+      return given.has("source") ? std::make_unique<Reciting>(*this, given["source"]) : nullptr;
+    }
+    std::int64_t context() const override { return 12; }
+    std::int64_t vocabulary() const override { return vocabulary_; }
+    std::int64_t width() const override { return 1; }
+    double peak_bytes(PassShape const&) const override { return 0; }
+    double flops_per_token() const override { return 0; }
+
+   private:
+    class Reciting : public Decoding {
+     public:
+      Reciting(Parrot const& parrot, Tensor const& source) : parrot_(parrot), source_(source) {
+        for (std::int64_t row = 0; row < source.size(0); ++row) rows_.push_back(row);
+      }
+      Tensor scores(Tensor const& tokens) override {
+        Tensor result = Tensor::full({tokens.size(0), parrot_.vocabulary_}, 0, DType::float32);
+        for (std::size_t row = 0; row < rows_.size(); ++row) say(result, static_cast<std::int64_t>(row), at(source_, rows_[row], place_));
+        ++place_;
+        return result;
+      }
+      void restart() override { place_ = 0; }
+      void keep(std::span<std::int64_t const> rows) override {
+        std::vector<std::int64_t> kept;
+        for (auto const row : rows) kept.push_back(rows_[static_cast<std::size_t>(row)]);
+        rows_ = kept;
+      }
+
+     private:
+      Parrot const& parrot_;
+      Tensor source_;
+      std::vector<std::int64_t> rows_;
+      std::int64_t place_ = 0;
+    };
+
+    static std::int64_t at(Tensor const& source, std::int64_t row, std::int64_t place) {
+      return place < source.size(1) ? source.data<std::int64_t>()[static_cast<std::size_t>(row * source.size(1) + place)] : Tokenizer::eos;
+    }
+    static void say(Tensor& logits, std::int64_t line, std::int64_t token) {
+      logits.mutable_data<float>()[static_cast<std::size_t>(line * logits.size(-1) + token)] = 20;
+    }
+    static void watch(Pass const& pass, Shape const& shape, std::int64_t ahead) {
+      Tensor weights = Tensor::full(shape, 0, DType::float32);
+      Tensor const nothing;
+      for (std::int64_t query = 0; query < shape[0] * shape[2]; ++query) {
+        auto const key = std::min(query % shape[2] + ahead, shape[3] - 1);
+        weights.mutable_data<float>()[static_cast<std::size_t>(query * shape[3] + key)] = ahead > 0 ? 0.8F : 0.6F;
+      }
+      Visibility const visibility;
+      LookingParts const own, cross{"inputs", "source"};
+      pass.observer->attention("self", {weights, weights, visibility, nothing, nothing, own});
+      pass.observer->attention("cross", {weights, weights, visibility, nothing, nothing, cross});
+    }
+
+    std::int64_t vocabulary_, looks_ahead_;
+  };
+
+  using Keys = std::vector<std::pair<std::string, test::Value>>;
+
+  std::unique_ptr<Dataset> pairs(std::string const& task, Keys const& keys) {
+    auto data = test::chosen(data_choice(), "pairs", {{"validation", std::int64_t{20}}});
+    for (auto const& field : data.settings->fields())
+      if (field.name == "task") *std::get<Choice*>(field.target) = test::chosen(pair_choice(), task, keys);
+    return open_dataset(data, {.config_folder = {}, .data_folder = {}, .seed = 1, .quiet = true});
+  }
+  Keys const words{{"length", std::int64_t{5}}, {"vocabulary", std::int64_t{6}}};
+
+  /// A kind of metric over all held-out rows, so many at once.
+  std::map<std::string, double> measured(std::string const& name, Dataset const& data, Model const& model, std::int64_t at_once = 7) {
+    auto const* const kind = find_metric_kind(name);
+    REQUIRE(kind != nullptr);
+    CHECK(!(kind->lacks && kind->lacks(data, model)));
+    auto const metric = kind->make(data);
+    for (std::int64_t i = 0; i < data.validation_batches(at_once, model.context()); ++i)
+      measure(data, model, held_out(data, i, at_once, model.context()), {}, greedily, {metric.get()});
+    Row row;
+    metric->write(row, "validation");
+    return {row.values.begin(), row.values.end()};
+  }
+
+  std::string why_not(std::string const& name, Dataset const& data, Model const& model) {
+    auto const* const kind = find_metric_kind(name);
+    REQUIRE(kind != nullptr);
+    return (kind->lacks ? kind->lacks(data, model) : std::nullopt).value_or("");
+  }
+
+  }  // namespace
+
+  TEST_CASE("decoded targets that are right, and none") {
+    auto const copy = pairs("copy", words), reverse = pairs("reverse", words);
+    Parrot const parrot(copy->vocabulary());
+    CHECK(measured("decoded.exact", *copy, parrot) == std::map<std::string, double>{{"validation.decoded.exact", 1}});
+    CHECK(measured("decoded.exact", *reverse, parrot).at("validation.decoded.exact") == 0);
+    CHECK(measured("bleu", *copy, parrot).at("validation.bleu") == doctest::Approx(100));
+    CHECK(measured("bleu.13a", *copy, parrot).at("validation.bleu.13a") == doctest::Approx(100));
+  }
+
+  TEST_CASE("a first word that is given does not count in the loss, but has to be decoded") {
+    auto keys = words;
+    keys.emplace_back("first", std::int64_t{1});
+    auto const copy = pairs("copy", keys);
+    CHECK(measured("decoded.exact", *copy, Parrot(copy->vocabulary())).at("validation.decoded.exact") == 1);
+  }
+
+  TEST_CASE("BLEU of decoded targets is that of their texts as one corpus, however many rows are seen at once") {
+    auto const sort = pairs("sort", words);
+    Parrot const parrot(sort->vocabulary());
+    std::vector<std::string> said, wanted;
+    Batch const all = sort->validation(0, 20, 12);
+    for (std::int64_t row = 0; row < 20; ++row) {
+      auto const source = all["source"].rows(row, 1).data<std::int64_t>();
+      said.push_back(*sort->decode({source.begin(), source.end() - 1}));
+      wanted.push_back(*sort->reference(row));
+    }
+    double const expected = corpus_bleu(said, wanted, {.tokens = BleuSettings::Tokens::words});
+    CHECK(expected > 0);
+    for (std::int64_t const at_once : {1, 7, 20}) {
+      CHECK(measured("bleu", *sort, parrot, at_once).at("validation.bleu") == doctest::Approx(expected));
+      CHECK(measured("bleu.13a", *sort, parrot, at_once).at("validation.bleu.13a") == doctest::Approx(corpus_bleu(said, wanted)));
+    }
+  }
+
+  TEST_CASE("alignment errors: of all layers' mean, and of each layer") {
+    auto const copy = pairs("copy", words);
+    CHECK(measured("alignment_error", *copy, Parrot(copy->vocabulary())).at("validation.alignment_error") == 0);
+    // One of two layers looks ahead, and surer than the other: each word but the last at the next one, the last at the mark of the end,
+    // which is no word.
+    Parrot const ahead(copy->vocabulary(), 1);
+    CHECK(measured("alignment_error", *copy, ahead).at("validation.alignment_error") == doctest::Approx(0.8));
+    CHECK(measured("alignment_error.layer*", *copy, ahead) ==
+          std::map<std::string, double>{{"validation.alignment_error.layer0", 1}, {"validation.alignment_error.layer1", 0}});
+  }
+
+  TEST_CASE("perplexity is exp of the loss") {
+    auto const copy = pairs("copy", words);
+    Parrot const parrot(copy->vocabulary());
+    CHECK(measured("perplexity", *copy, parrot).at("validation.perplexity") ==
+          doctest::Approx(std::exp(measured("loss", *copy, parrot).at("validation.loss"))));
+  }
+
+  TEST_CASE("of nothing, a metric is no number") {
+    auto const copy = pairs("copy", words);
+    Parrot const parrot(copy->vocabulary());
+    HeldOut none = held_out(*copy, 0, 2, 12);
+    none.batch.set("targets", Tensor::full(none.batch["targets"].shape(), -1, DType::int64));
+    none.links.assign(2, {});
+    for (MetricKind const& kind : metric_kinds()) {
+      CAPTURE(kind.info.name);
+      auto const metric = kind.make(*copy);
+      for (bool const added : {false, true}) {
+        bool const decodes = kind.info.name.starts_with("bleu") || kind.info.name.starts_with("decoded");
+        if (added && decodes) continue;  // the texts are there, whatever counts in the loss
+        if (added) measure(*copy, parrot, none, {}, greedily, {metric.get()});
+        Row row;
+        metric->write(row, "validation");
+        if (!kind.info.name.ends_with("*")) CHECK(row.values.size() == 1);
+        for (auto const& [name, value] : row.values) CHECK(std::isnan(value));
+      }
+    }
+  }
+
+  TEST_CASE("a kind says why it does not apply") {
+    auto const copy = pairs("copy", words),
+               rows = open_dataset(test::chosen(data_choice(), "copy"), {.config_folder = {}, .data_folder = {}, .seed = 1, .quiet = true});
+    Parrot const parrot(copy->vocabulary());
+    CHECK(why_not("bleu", *rows, parrot) == "the data give no source to decode a target from");
+    CHECK(why_not("decoded.exact", *rows, parrot) == "the data give no source to decode a target from");
+    CHECK(why_not("alignment_error", *rows, parrot) == "the data give no source");
+    CHECK(why_not("accuracy.*", *rows, parrot) == "the data tell no groups of targets apart");
+    CHECK(why_not("exact", *rows, parrot) == "");
+    CHECK(find_metric_kind("blue") == nullptr);
+  }
+}

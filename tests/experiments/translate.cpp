@@ -1,0 +1,261 @@
+#include "experiments/translate.hpp"
+
+#include <algorithm>
+#include <sstream>
+
+#include <doctest/doctest.h>
+
+#include "autograd/error.hpp"
+#include "experiments/report/alignment_figure.hpp"
+#include "experiments/train.hpp"
+#include "experiments/translator.hpp"
+#include "nn/checkpoint.hpp"
+#include "tests/folder.hpp"
+#include "tests/program.hpp"
+#include "tests/threads.hpp"
+
+TEST_SUITE("translate") {
+  using namespace heed;
+
+  namespace {
+
+  /// A run's folder with an untrained model that reads German words and writes English ones, as training would leave it.
+  struct Run {
+    explicit Run(std::string const& more = "", std::string const& kind = "transformer") {
+      std::filesystem::create_directory(folder / "tiny");
+      test::put(folder / "tiny/config.yaml",
+                "name: tiny\ndtype: float64\ndata: {kind: text, path: gone.txt}\ninit: {std: 0.7}\nmodel: {kind: " + kind +
+                    ", layers: 2, heads: 2, width: 12, context: 9, tie: false" + more + "}\n");
+      Experiment settings;
+      fill(load(folder / "tiny/config.yaml"), settings);
+      auto const source = Tokenizer::words({"der", "ein", "hund", "läuft"}),
+                 target = Tokenizer::words({"a", "dog", "runs", "the", "walks"});
+      Parameters parameters(1, DType::float64, settings.init);
+      Signature data = Signature::tokens(target.vocabulary());
+      data.set({.name = "source", .classes = source.vocabulary(), .vocabulary = "source"});
+      make_model(settings.model, parameters, data);
+      Checkpoint checkpoint;
+      checkpoint.parameters = parameters.all();
+      checkpoint.metadata = {{"data", data.text()}, {"tokenizer", target.json()}, {"source_tokenizer", source.json()}};
+      save_checkpoint(folder / "tiny", checkpoint);
+    }
+    TranslateOptions options() const {
+      TranslateOptions options;
+      options.run = folder / "tiny";
+      return options;
+    }
+    std::string operator()(std::string const& text) const { return (*this)(text, options()); }
+    std::string operator()(std::string const& text, TranslateOptions const& options) const {
+      std::istringstream in(text);
+      std::ostringstream out;
+      auto const code = translate(options, in, out);
+      CHECK(code == Exit::done);
+      return out.str();
+    }
+    test::Folder folder;
+  };
+
+  std::vector<std::string> lines_of(std::string const& text) {
+    std::vector<std::string> lines;
+    std::istringstream in(text);
+    for (std::string line; std::getline(in, line);) lines.push_back(line);
+    return lines;
+  }
+
+  }  // namespace
+
+  TEST_CASE("a line becomes a line, in order, whatever stands beside it; empty ones stay empty") {
+    Run const run;
+    std::vector<std::string> const sources{"der hund läuft", "", "ein", "der der der der hund", "  \t ", "ein fremder hund", "ein"};
+    std::string all, one_by_one;
+    for (auto const& source : sources) {
+      all += source + "\n";
+      auto const line = run(source + "\n");
+      CHECK(lines_of(line).size() == 1);
+      one_by_one += line;
+    }
+    CHECK(run(all) == one_by_one);
+    auto const lines = lines_of(one_by_one);
+    CHECK(lines[1].empty());
+    CHECK(lines[4].empty());
+    CHECK(lines[2] == lines[6]);
+    CHECK(run("") == "");
+    CHECK(run("ein") == lines[2] + "\n");                               // no end of the last line
+    CHECK(run("ein\r\nein\r\n") == lines[2] + "\n" + lines[2] + "\n");  // of Windows
+    auto options = run.options();
+    options.at_once = true;
+    CHECK(run(all, options) == one_by_one);
+  }
+
+  TEST_CASE("the words are those that decoding gives, on any number of threads") {
+    Run const run;
+    auto const trained = open_run(run.folder / "tiny");
+    std::vector<std::int64_t> const source{4, 6, 7, Tokenizer::eos};
+    Batch const batch{{"source", Tensor::of(source, {1, 4})}, {"source_lengths", Tensor::of(std::vector<std::int64_t>{4}, {1})}};
+    auto const words = restore_tokenizer(trained.tokenizer);
+    auto const best = greedy(*trained.model, batch, Tokenizer::bos, Tokenizer::eos, 9).front();
+    CHECK(run("der hund läuft\n") == words.decode(best.tokens) + "\n");
+    auto options = run.options();
+    options.beam.width = 3;
+    options.best = 2;
+    options.scores = true;
+    auto const hypotheses = beam(*trained.model, batch, Tokenizer::bos, Tokenizer::eos, 9, options.beam).front();
+    std::string expected;
+    for (std::size_t i = 0; i < 2; ++i) expected += fmt::format("2\t{:.4f}\t{}\n", hypotheses[i].score, words.decode(hypotheses[i].tokens));
+    for (int const threads : {1, 2}) {
+      Threads const with(threads);
+      CHECK(run("\nder hund läuft\n", options) == expected);
+    }
+    options.best = 1;
+    CHECK(run("\nder hund läuft\n", options) == "\n" + expected.substr(2, expected.find('\n') - 1));
+  }
+
+  TEST_CASE("no more words than are asked for") {
+    Run const run;
+    auto options = run.options();
+    options.tokens = 2;
+    for (auto const& line : lines_of(run("der hund läuft\nein hund\n", options))) CHECK(words_of(line).size() <= 2);
+  }
+
+  TEST_CASE("many lines are translated in parts, and each as by itself") {
+    Run const run(", position: none");
+    std::string text, expected;
+    auto const hund = run("ein hund\n"), der = run("der\n");
+    for (int i = 0; i < 1500; ++i) {
+      text += i % 3 == 0 ? "der\n" : i % 3 == 1 ? "ein hund\n" : "\n";
+      expected += i % 3 == 0 ? der : i % 3 == 1 ? hund : "\n";
+    }
+    auto options = run.options();
+    CHECK(run(text, options) == expected);
+  }
+
+  TEST_CASE("from a file into a file, which appears whole") {
+    Run const run;
+    test::put(run.folder / "in.de", "ein hund\n\nder\n");
+    auto options = run.options();
+    options.input = run.folder / "in.de";
+    options.save = run.folder / "out.en";
+    CHECK(run("not read", options).empty());
+    CHECK(test::get(run.folder / "out.en") == run("ein hund\n\nder\n"));
+    test::put(run.folder / "in.de", "ein hund\n\xFF\n");
+    CHECK_THROWS_AS(run("", options), FileError);
+    CHECK(lines_of(test::get(run.folder / "out.en")).size() == 3);  // as it was
+  }
+
+  TEST_CASE("texts that cannot be translated are told by their line") {
+    Run const run(", position: learned");
+    auto const refused = [&](std::string const& text) -> std::string {
+      try {
+        run(text);
+      } catch (FileError const& error) {
+        return error.what();
+      }
+      return "";
+    };
+    CHECK(refused("ein\n\nein \xFF hund\n") == "standard input:3: not UTF-8 at byte 4 of the line");
+    CHECK(refused("\xC3") == "standard input:1: not UTF-8 at byte 0 of the line");                // a character cut off
+    CHECK(refused("ein \xED\xA0\x80\n") == "standard input:1: not UTF-8 at byte 4 of the line");  // half of a pair of UTF-16
+    CHECK(refused("a\xC0\x80\n") == "standard input:1: not UTF-8 at byte 1 of the line");         // overlong
+    CHECK(refused("der der der der der der der der\n").empty());
+    CHECK(refused("ein\nder der der der der der der der der\n") ==
+          "standard input:2: 9 words and a mark, but the model reads 9 tokens at most");
+    CHECK(refused(std::string("ein \0 hund\n", 11)).empty());  // a word like another
+    CHECK(refused("<bos> <pad> <eos> <unk>\n").empty());       // words that no vocabulary has
+    CHECK(refused("\xEF\xBB\xBF"
+                  "ein\n")
+              .empty());
+    auto options = run.options();
+    options.input = run.folder / "gone.de";
+    CHECK_THROWS_WITH_AS(run("", options), doctest::Contains("gone.de: there is no such file"), FileError);
+    options.input = run.folder.path();
+    CHECK_THROWS_WITH_AS(run("", options), doctest::Contains("is no file that can be read"), FileError);
+    options = run.options();
+    options.save = run.folder / "no/such/folder.en";
+    CHECK_THROWS_AS(run("ein\n", options), Error);
+  }
+
+  TEST_CASE("runs and options that do not go together are refused before a line is read") {
+    Run const run;
+    auto options = run.options();
+    options.best = 3;
+    CHECK_THROWS_WITH_AS(run("\xFF", options), "--nbest: 3 hypotheses of a line need --beam 3 or more", ConfigError);
+    options = run.options();
+    options.attention = "where.jpg";
+    CHECK_THROWS_WITH_AS(run("\xFF", options), "--attention: wants a file that ends in .html, .svg, .pdf or .png, but found 'where.jpg'",
+                         ConfigError);
+    options = run.options();
+    options.run = "no/such/run";
+    CHECK_THROWS_AS(run("ein\n", options), ConfigError);
+    CHECK_THROWS_WITH_AS(
+        Run("", "gpt")("ein\n"),
+        doctest::Contains("its model, of kind gpt, reads no source that could be translated; heed sample continues a text"), ConfigError);
+    auto const checkpoint = run.folder / "tiny/checkpoint.safetensors";
+    auto bytes = test::get(checkpoint);
+    test::put(checkpoint, bytes.substr(0, bytes.size() - 9));
+    CHECK_THROWS_AS(run("ein\n"), FileError);
+  }
+
+  TEST_CASE("where each word looked: its means over heads, a panel a layer") {
+    Run const run;
+    auto const trained = open_run(run.folder / "tiny");
+    Translator const translator(trained, "tiny");
+    auto const looks =
+        look(*trained.model, translator.batch(translator.read("der hund"), {5, 6}), {translator.target_words(), translator.source_words()});
+    auto const alignment = alignment_of(looks);
+    CHECK(alignment.source == std::vector<std::string>{"der", "hund", "<eos>"});
+    CHECK(alignment.target == std::vector<std::string>{"dog", "runs", "<eos>"});  // when each was written
+    REQUIRE(alignment.layers.size() == 2);
+    Tensor const weights = looks.layers[5].weights;
+    CHECK(looks.layers[5].name == "decoder.blocks.1.cross_attention");
+    for (std::int64_t i = 0; i < 9; ++i)
+      CHECK(alignment.layers[1].weights.at(i) == doctest::Approx((weights.at(i) + weights.at(9 + i)) / 2));
+    auto const drawn = draw({alignment_figure(alignment)}, true);
+    if (!drawn) return;
+    CHECK(drawn->front().svg.find(">hund<") != std::string::npos);
+    CHECK(drawn->front().svg.find("layer 2 of 2") != std::string::npos);
+    CHECK(drawn->front().svg.find("<image") == std::string::npos);  // sharp at any size
+    CHECK(drawn->front().png.starts_with("\x89PNG"));
+
+    auto options = run.options();
+    for (std::string const kind : {"html", "svg", "pdf", "png"}) {
+      options.attention = run.folder / ("where." + kind);
+      auto const text = run("der hund\n\nein\n", options);
+      CHECK(text == run("der hund\n\nein\n"));
+      if (kind != "html") {
+        CHECK(std::filesystem::exists(run.folder / ("where-1." + kind)));
+        CHECK(!std::filesystem::exists(run.folder / ("where-2." + kind)));
+        CHECK(std::filesystem::exists(run.folder / ("where-3." + kind)));
+        run("der hund\n", options);
+        CHECK(std::filesystem::exists(options.attention));
+        continue;
+      }
+      auto const page = test::get(options.attention);
+      CHECK(page.find("Line 1: ") != std::string::npos);
+      CHECK(page.find("Line 3: ") != std::string::npos);
+      CHECK(page.find("<script") == std::string::npos);
+    }
+    run("", options);  // nothing to draw
+  }
+
+  TEST_CASE("a trained model copies, through the program, and looks where it copies from") {
+    test::Folder const folder;
+    test::put(
+        folder / "copy.yaml",
+        "name: copy\ndata: {kind: pairs, task: {kind: copy, length: 4, vocabulary: 6}}\nmodel: {kind: transformer, layers: 1, heads: 4, "
+        "width: 64, context: 8, norm: {place: pre}}\ntrain: {steps: 500, batch: 32, optimizer: {kind: adamw, lr: 3.0e-3, betas: [0.9, "
+        "0.98]}, schedule: {kind: cosine, warmup: 50}, clip: 1.0, evaluate: {every: 500}}\n");
+    auto const output = (folder / "runs").string();
+    CHECK(test::Program({"run", (folder / "copy.yaml").string(), "--output", output, "--quiet", "--threads", "1"}).wait().code == 0);
+    test::put(folder / "in", "1 2 3 4\n\n6 6 1 5\n4 3 4 1\n");
+    auto const outcome =
+        test::Program({"translate", "copy", "--output", output, "--input", (folder / "in").string(), "--threads", "1"}).wait();
+    CHECK(outcome.code == 0);
+    CHECK(outcome.errors.empty());
+    auto const lines = lines_of(outcome.output);
+    REQUIRE(lines.size() == 4);
+    CHECK(lines[0] == "1 2 3 4");
+    CHECK(lines[1].empty());
+    CHECK(lines[2] == "6 6 1 5");
+    CHECK(lines[3] == "4 3 4 1");
+  }
+}
