@@ -80,6 +80,9 @@ struct AttentionView {
 struct Observer {
   std::function<void(std::string const& layer, AttentionView const& view)> attention = {};
   std::function<void(std::string const& layer, Tensor const& x)> stream = {};  ///< the residual stream after a block: [B, T, width]
+  /// A recurrent cell's output after each step [B, width], in the order of the steps; of rows that have ended, their last. A cell that is
+  /// watched goes step by step.
+  std::function<void(std::string const& cell, std::span<Tensor const> outputs)> recurrence = {};
 };
 
 /// What a forward pass carries through a model beside its input.
@@ -105,6 +108,7 @@ struct Pass {
   bool drops(double rate) const { return noise && rate > 0; }
   bool watches_attention() const { return observer != nullptr && observer->attention; }
   bool watches_stream() const { return observer != nullptr && observer->stream; }
+  bool watches_recurrence() const { return observer != nullptr && observer->recurrence; }
 };
 
 }  // namespace heed

@@ -88,9 +88,17 @@ Scanned RecurrentCell::scan(Tensor const& x, ScanOrder const& order, States cons
   Part const here(part_);
   Tensor const a = input_(x, pass);
   States const from = start.empty() ? begin(x.size(1)) : start;
-  if (fused()) return apart(heed::scan(*kind_.form, order, a, recurrent_.weight, recurrent_.bias, from), x.size(0));
-  auto const step = [&](Tensor const& of_input, States const& before) { return step_of(of_input, before, pass); };
-  return apart(scan_by_steps(order, a, from, step), x.size(0));
+  if (fused() && !pass.watches_recurrence())
+    return apart(heed::scan(*kind_.form, order, a, recurrent_.weight, recurrent_.bias, from), x.size(0));
+  std::vector<Tensor> outputs;  // before each step, and at the end
+  auto const step = [&](Tensor const& of_input, States const& before) {
+    outputs.push_back(before[0]);
+    return step_of(of_input, before, pass);
+  };
+  Scanned scanned = apart(scan_by_steps(order, a, from, step), x.size(0));
+  outputs.push_back(scanned.last[0]);
+  if (pass.watches_recurrence()) pass.observer->recurrence(part_, std::span(outputs).subspan(1));
+  return scanned;
 }
 
 double RecurrentCell::kept() const {

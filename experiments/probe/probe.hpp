@@ -22,8 +22,9 @@ struct Sight {
     Visibility visibility;
     Tensor gradient;  ///< ∂L/∂scores; undefined unless a probe wants it
   };
-  std::vector<Layer> attention;  ///< in the order of the pass
-  std::vector<Tensor> streams;   ///< the residual stream after each block
+  std::vector<Layer> attention;                  ///< in the order of the pass
+  std::vector<Tensor> streams;                   ///< the residual stream after each block
+  std::vector<std::vector<Tensor>> recurrences;  ///< of each recurrent cell, its output after each step, recorded
 };
 
 /// What a probe is given.
@@ -36,7 +37,7 @@ struct Probed {
 
 struct Probe {
   /// What it must be given: what training leaves behind anyway; a pass; a pass that is recorded; as many passes as it makes itself.
-  enum class Sees { step, attention, score_gradients, streams, loss };
+  enum class Sees { step, attention, score_gradients, streams, recurrences, loss };
 
   std::string group, name, formula, help;
   MetricInfo records;  ///< its metrics' name without `probe.`; formula and help are the probe's

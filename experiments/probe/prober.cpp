@@ -45,8 +45,13 @@ Sight Prober::sight(Batch const& batch, std::vector<Probe const*> const& asked) 
     };
   }
   if (wants(Probe::Sees::streams)) observer.stream = [&](std::string const&, Tensor const& x) { seen.streams.push_back(x); };
-  if (!observer.attention && !observer.stream) return seen;
-  Recording const recorded(gradients);
+  bool const recurrences = wants(Probe::Sees::recurrences);
+  if (recurrences)
+    observer.recurrence = [&](std::string const&, std::span<Tensor const> outputs) {
+      seen.recurrences.emplace_back(outputs.begin(), outputs.end());
+    };
+  if (!observer.attention && !observer.stream && !recurrences) return seen;
+  Recording const recorded(gradients || recurrences);
   Tensor const mean_loss = loss(batch, &observer);
   if (!gradients) return seen;
   std::vector<Tensor> all;

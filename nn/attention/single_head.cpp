@@ -25,11 +25,13 @@ HeadShape head_shape(Compares what, std::int64_t width, std::int64_t memory, std
 
 }  // namespace
 
-SingleHead::SingleHead(Scope const& scope, AttentionSettings const& settings, std::int64_t width, std::int64_t memory, std::int64_t context)
+SingleHead::SingleHead(Scope const& scope, AttentionSettings const& settings, std::int64_t width, std::int64_t memory, std::int64_t context,
+                       LookingParts const& parts)
     : part_(scope.path()),
+      parts_(parts),
       query_(projection(scope.at("query"), width, width, compares(settings) == Compares::projections)),
       key_(projection(scope.at("key"), memory, width, query_ || (compares(settings) == Compares::same_width && memory != width))),
-      attention_(scope, settings, head_shape(compares(settings), width, memory, context), 0) {}
+      attention_(scope, settings, head_shape(compares(settings), width, memory, context), 0, nullptr, parts) {}
 
 Projected SingleHead::project(Tensor const& states, Pass const& pass) const {
   Part const here(part_);

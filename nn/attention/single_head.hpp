@@ -12,8 +12,9 @@ namespace heed {
 /// by memory, queries, keys and values.
 class SingleHead {
  public:
-  /// `width`: of a query; `memory`: of the states that it looks at; `context`: the most of them.
-  SingleHead(Scope const& scope, AttentionSettings const& settings, std::int64_t width, std::int64_t memory, std::int64_t context);
+  /// `width`: of a query; `memory`: of the states that it looks at; `context`: the most of them; `parts`: as Attention's.
+  SingleHead(Scope const& scope, AttentionSettings const& settings, std::int64_t width, std::int64_t memory, std::int64_t context,
+             LookingParts const& parts);
 
   /// What looks of any number share: keys and values of the states [B, S, memory].
   Projected project(Tensor const& states, Pass const& pass) const;
@@ -23,9 +24,11 @@ class SingleHead {
   /// Whether keys are projected.
   bool projects() const { return key_.has_value(); }
   std::string const& part() const { return part_; }
+  LookingParts const& parts() const { return parts_; }
 
  private:
   std::string part_;
+  LookingParts parts_;
   std::optional<Linear> query_, key_;
   Attention attention_;
 };

@@ -95,7 +95,8 @@ std::unique_ptr<Decoding> RecurrentLm::decode(Batch const& given, Pass const&) c
 double RecurrentLm::peak_bytes(PassShape const& shape) const {
   double const places = static_cast<double>(shape.batch * shape.tokens), element = static_cast<double>(bytes_of(head_.dtype()));
   auto const bytes = [&](double numbers) { return places * numbers * element; };
-  double const width = static_cast<double>(settings_.width), logits = logits_bytes(shape, vocabulary(), head_.dtype(), false);
+  double const width = static_cast<double>(settings_.width),
+               logits = head_bytes(shape, settings_.width, vocabulary(), head_.dtype(), false);
   double const way = bytes(cells_.at_hand());
   if (!shape.recorded) return std::max(bytes(static_cast<double>(settings_.embedded()) + 4 * width) + way, bytes(width) + logits);
   return bytes(cells_.kept() + width) + std::max(logits, way);

@@ -59,9 +59,10 @@ RecurrentSeq2seq::RecurrentSeq2seq(Parameters& parameters, RecurrentSeq2seqSetti
       source_tokens_(Scope(parameters).at("source_embedding"), source_vocabulary, s.embedding),
       target_tokens_(Scope(parameters).at("target_embedding"), vocabulary, s.embedding),
       encoder_(Scope(parameters).at("encoder"), encoder_shape(s)),
-      attention_(s.attention.style == "none" ? std::optional<SingleHead>()
-                                             : std::optional<SingleHead>(std::in_place, Scope(parameters).at("attention"), s.attention,
-                                                                         s.width, encoder_.width(), s.context)),
+      attention_(s.attention.style == "none"
+                     ? std::optional<SingleHead>()
+                     : std::optional<SingleHead>(std::in_place, Scope(parameters).at("attention"), s.attention, s.width, encoder_.width(),
+                                                 s.context, LookingParts{"inputs", "source"})),
       combine_(s.luong() ? std::optional<Linear>(std::in_place, Scope(parameters).at("combine"), encoder_.width() + s.width, s.width, false)
                          : std::nullopt),
       output_(Scope(parameters).at("output"), s.bahdanau() ? s.width + encoder_.width() + s.embedding : s.width, vocabulary, true) {
@@ -126,7 +127,7 @@ Tensor RecurrentSeq2seq::attentional(Tensor const& context, Tensor const& state,
 }
 
 Tensor RecurrentSeq2seq::step(Tensor const& words, Tensor const& y, std::vector<Tensor> const& columns, Writer& writer,
-                              std::int64_t position, Looks& looks, Pass const& pass) const {
+                              std::int64_t position, Looking& looks, Pass const& pass) const {
   Tensor a = words, context;
   if (settings_.bahdanau()) context = looks(writer.layers.back()[0], position);
   if (beside_words() > 0) a = linear(settings_.bahdanau() ? context : writer.fed, columns[1], {}, a);
@@ -146,7 +147,7 @@ Tensor RecurrentSeq2seq::step(Tensor const& words, Tensor const& y, std::vector<
   return top;
 }
 
-Tensor RecurrentSeq2seq::at_once(Tensor const& y, Source const& source, Looks& looks, Pass const& pass) const {
+Tensor RecurrentSeq2seq::at_once(Tensor const& y, Source const& source, Looking& looks, Pass const& pass) const {
   Tensor x = y;
   for (std::size_t layer = 0; layer < decoder_.size(); ++layer) {
     if (layer > 0) x = pass.dropout(x, settings_.dropout, fmt::format("decoder.{}", layer));
@@ -156,7 +157,7 @@ Tensor RecurrentSeq2seq::at_once(Tensor const& y, Source const& source, Looks& l
   return settings_.luong() ? attentional(looks(states, 0), states, pass) : states;
 }
 
-Tensor RecurrentSeq2seq::step_by_step(Tensor const& tokens, Tensor const& y, Source const& source, double share, Looks& looks,
+Tensor RecurrentSeq2seq::step_by_step(Tensor const& tokens, Tensor const& y, Source const& source, double share, Looking& looks,
                                       Pass const& pass) const {
   auto const parts = columns();
   Tensor const words = of_words(y, parts);
@@ -198,7 +199,7 @@ Outcome RecurrentSeq2seq::run(Batch const& batch, Pass const& pass) const {
   Source const source = encode(batch, pass);
   Tensor const tokens = transpose(batch["inputs"]);
   Tensor const y = embedded(target_tokens_, tokens, "target_embedding", pass);
-  Looks looks(attention_ ? &*attention_ : nullptr, source.memory, source.lengths, batch.get("lengths"), pass);
+  Looking looks(attention_ ? &*attention_ : nullptr, source.memory, source.lengths, batch.get("lengths"), pass);
   double const share = pass.noise ? settings_.own_words(pass.step) : 0;
   bool const stepwise = beside_words() > 0 || share > 0;
   Tensor const outputs = stepwise ? step_by_step(tokens, y, source, share, looks, pass) : at_once(y, source, looks, pass);
@@ -228,7 +229,7 @@ class RecurrentSeq2seq::Step : public Decoding {
     NoGrad const quiet;
     Tensor const all = tokens.rank() == 2 ? transpose(tokens) : unsqueeze(tokens, 0);
     Tensor const y = model_.target_tokens_(all), words = model_.of_words(y, columns_);
-    Looks looks(model_.attention_ ? &*model_.attention_ : nullptr, source_.memory, source_.lengths, {}, pass_);
+    Looking looks(model_.attention_ ? &*model_.attention_ : nullptr, source_.memory, source_.lengths, {}, pass_);
     Tensor output;
     for (std::int64_t t = 0; t < all.size(0); ++t)
       output = model_.step(at(words, t), at(y, t), columns_, writer_, position_++, looks, pass_);
@@ -283,7 +284,8 @@ double RecurrentSeq2seq::peak_bytes(PassShape const& shape) const {
   if (attention_)
     attention = attention_bytes({s.attention, {1, s.width, s.context}, encoder_.width(), "none", false, 0, dtype}, shape.batch,
                                 shape.tokens, source, shape.recorded, shape.trains, shape.watched);
-  double const logits = logits_bytes(shape, vocabulary(), dtype, shape.recorded && shape.trains && estimator() != nullptr);
+  double const logits =
+      head_bytes(shape, output_.weight.size(1), vocabulary(), dtype, shape.recorded && shape.trains && estimator() != nullptr);
   double const keys = attention_ ? memory + (attention_->projects() ? width : 0) : 0;
   if (!shape.recorded) {
     double const reading = std::max(sources * encoder_.at_hand(), places * decoder_[0].at_hand());

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "nn/attention/looks.hpp"
+#include "nn/attention/looking.hpp"
 #include "nn/attention/single_head.hpp"
 #include "nn/model.hpp"
 #include "nn/recurrent.hpp"
@@ -97,12 +97,12 @@ class RecurrentSeq2seq : public Model {
   /// What W makes of words […, embedding], with its bias.
   Tensor of_words(Tensor const& y, std::vector<Tensor> const& columns) const;
   /// The step at `position`, of words y [B, embedding] and of_words(y): what the head reads, [B, ·].
-  Tensor step(Tensor const& words, Tensor const& y, std::vector<Tensor> const& columns, Writer& writer, std::int64_t position, Looks& looks,
-              Pass const& pass) const;
+  Tensor step(Tensor const& words, Tensor const& y, std::vector<Tensor> const& columns, Writer& writer, std::int64_t position,
+              Looking& looks, Pass const& pass) const;
   /// What the head reads, [B, T, ·], of words y [T, B, embedding]: of all steps at once, where none reads what another gave but its states;
   /// or step by step, where a word is the model's own with the probability `share`.
-  Tensor at_once(Tensor const& y, Source const& source, Looks& looks, Pass const& pass) const;
-  Tensor step_by_step(Tensor const& tokens, Tensor const& y, Source const& source, double share, Looks& looks, Pass const& pass) const;
+  Tensor at_once(Tensor const& y, Source const& source, Looking& looks, Pass const& pass) const;
+  Tensor step_by_step(Tensor const& tokens, Tensor const& y, Source const& source, double share, Looking& looks, Pass const& pass) const;
   /// h̃ = tanh(W_c [c; s]).
   Tensor attentional(Tensor const& context, Tensor const& state, Pass const& pass) const;
   /// The words [B] that are read at a position while training: those given or, with the probability `share`, drawn by what the head read

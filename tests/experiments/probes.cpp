@@ -41,7 +41,7 @@ bool begins(std::string const& text, std::string const& with) { return text.star
 
 std::string const everything =
     "probes: {every: 1, attention: [entropy, max_weight, distance, score_mean, score_variance, first_token], "
-    "gradients: [norm_by_layer, norm_by_parameter, scores, softmax_jacobian_trace, softmax_jacobian_norm], "
+    "gradients: [norm_by_layer, norm_by_parameter, scores, softmax_jacobian_trace, softmax_jacobian_norm, through_time], "
     "activations: [rms], curvature: [sharpness], rows: 2, iterations: 3}\n";
 
 /// A run's settings: a tiny model on the grammar.

@@ -1,11 +1,11 @@
-#include "nn/attention/looks.hpp"
+#include "nn/attention/looking.hpp"
 
 #include <algorithm>
 #include <utility>
 
 namespace heed {
 
-Looks::Looks(SingleHead const* attention, std::optional<Projected> const& memory, Tensor lengths, Tensor steps, Pass const& pass)
+Looking::Looking(SingleHead const* attention, std::optional<Projected> const& memory, Tensor lengths, Tensor steps, Pass const& pass)
     : attention_(attention),
       memory_(memory),
       lengths_(std::move(lengths)),
@@ -22,7 +22,7 @@ Looks::Looks(SingleHead const* attention, std::optional<Projected> const& memory
   inner_.observer = &observer_;
 }
 
-Visibility Looks::visibility(std::int64_t position) const {
+Visibility Looking::visibility(std::int64_t position) const {
   Visibility sees{.causal = false, .lengths = lengths_, .offset = position};
   if (!steps_.defined()) return sees;
   std::vector<std::int64_t> left;
@@ -31,13 +31,13 @@ Visibility Looks::visibility(std::int64_t position) const {
   return sees;
 }
 
-Tensor Looks::operator()(Tensor const& query, std::int64_t position) {
+Tensor Looking::operator()(Tensor const& query, std::int64_t position) {
   Visibility const sees = visibility(position);
   if (query.rank() == 3) return attention_->look(query, *memory_, sees, inner_);
   return squeeze(attention_->look(unsqueeze(query, 1), *memory_, sees, inner_), 1);
 }
 
-void Looks::finish(Choices::Reach reach) {
+void Looking::finish(Choices::Reach reach) {
   if (outer_.choices != nullptr && outer_.choices->made.size() > first_choice_) {
     auto& made = outer_.choices->made;
     std::vector<Tensor> probabilities, entropies;
@@ -50,8 +50,8 @@ void Looks::finish(Choices::Reach reach) {
   }
   if (scores_.empty()) return;
   Tensor const scores = concatenate(scores_, 2), weights = concatenate(weights_, 2), query = concatenate(queries_, 1);
-  outer_.observer->attention(attention_->part(), {scores, weights, visibility(0), query, memory_->key,
-                                                  scores_.size() > 1 ? std::span<Tensor const>(scores_) : std::span<Tensor const>()});
+  std::span<Tensor const> const steps = scores_.size() > 1 ? std::span<Tensor const>(scores_) : std::span<Tensor const>();
+  outer_.observer->attention(attention_->part(), {scores, weights, visibility(0), query, memory_->key, attention_->parts(), steps});
 }
 
 }  // namespace heed

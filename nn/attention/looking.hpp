@@ -9,13 +9,13 @@ namespace heed {
 
 /// The looks of one pass at a memory, one step after the other or several steps at once, in order. An observer sees them as one layer, and
 /// so does who is told what hard attention chooses.
-class Looks {
+class Looking {
  public:
   /// `attention`: null, if nothing will look. `lengths`: places of each row of the memory; `steps`: of each row of those who look, which
   /// see nothing behind them (int64 [B]; undefined: all).
-  Looks(SingleHead const* attention, std::optional<Projected> const& memory, Tensor lengths, Tensor steps, Pass const& pass);
-  Looks(Looks const&) = delete;
-  Looks& operator=(Looks const&) = delete;
+  Looking(SingleHead const* attention, std::optional<Projected> const& memory, Tensor lengths, Tensor steps, Pass const& pass);
+  Looking(Looking const&) = delete;
+  Looking& operator=(Looking const&) = delete;
 
   /// query [B, width] or [B, n, width], the first at `position` → contexts, likewise.
   Tensor operator()(Tensor const& query, std::int64_t position);
