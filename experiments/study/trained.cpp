@@ -34,7 +34,7 @@ BlockShape TrainedHead::shape(std::int64_t n) const {
 
 std::vector<TrainedHead> trained_heads(std::string const& run, std::int64_t sequences, StudyContext const& context) {
   auto const folder = find_run(run, context.places);
-  TrainedModel const trained = open_run(folder);
+  TrainedModel const trained = open_run(folder, Weights::last);
   auto const data = open_dataset(trained.settings.data, {context.places.config_folder, context.places.data,
                                                          static_cast<std::uint64_t>(trained.settings.seed), context.quiet});
   NoGrad const no_grad;
