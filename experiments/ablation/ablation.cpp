@@ -179,7 +179,7 @@ class Runner {
       return std::ranges::all_of(jobs, [](Job const& job) { return job.state == Job::State::done || job.state == Job::State::failed; });
     }
     failed_before_ +=
-        static_cast<std::size_t>(std::ranges::count_if(jobs, [](Job const& job) { return failure_of(job.folder()).has_value(); }));
+        static_cast<std::size_t>(std::ranges::count_if(jobs, [](Job const& job) { return fs::exists(job.folder() / "failure.json"); }));
     Board board(title, names, workers_.jobs, options_.quiet);
     bool const whole = run_jobs(jobs, ablation_.settings, workers_, [&](std::vector<Job> const& all, Job const* changed) {
       board.update(all, changed);

@@ -120,12 +120,14 @@ Failure record_failure(fs::path const& folder, int code) {
 namespace {
 
 /// Whether a recorded failure is one that the same numbers would bring about again.
-bool would_come_again(fs::path const& record) {
+bool would_come_again(fs::path const& record) try {
   std::error_code unknown;
   auto const made = fs::last_write_time("/proc/self/exe", unknown);
   if (unknown || fs::last_write_time(record, unknown) < made || unknown) return false;
   auto const content = find_json(record);
   return content && content->is_object() && content->contains("code") && (*content)["code"] == static_cast<int>(Exit::failed);
+} catch (FileError const&) {  // it cannot be read
+  return false;
 }
 
 }  // namespace

@@ -6,6 +6,7 @@
 
 #include <doctest/doctest.h>
 #include <nlohmann/json.hpp>
+#include <sys/stat.h>
 
 #include "experiments/folder_lock.hpp"
 #include "tests/program.hpp"
@@ -203,7 +204,10 @@ TEST_SUITE("ablation") {
     CHECK(again.output.find("2 failed trials not trained again") != std::string::npos);
     fs::last_write_time(log.parent_path() / "failure.json", fs::file_time_type::clock::now() - std::chrono::hours(24 * 365));
     again = bench.run({"vary={train.optimizer.lr: [0.001, 1.0e+9]}", "baseline=0.001", "train.log.every=1"});
-    CHECK(test::get(log) != before);  // that failure was another program's
+    CHECK(test::get(log) != before);                 // that failure was another program's
+    fs::remove(log.parent_path() / "failure.json");  // a record that cannot be read is none
+    REQUIRE(::mkfifo((log.parent_path() / "failure.json").c_str(), 0600) == 0);
+    CHECK(bench.run({"vary={train.optimizer.lr: [0.001, 1.0e+9]}", "baseline=0.001", "train.log.every=1", "--quiet"}).code == 4);
   }
 
   TEST_CASE("tuning chooses for each arm on seeds of its own") {

@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """README's pictures of a report, made by a headless Chromium: report-light.png, report-dark.png and report-narrow.png beside this file.
 
-    tests/report/screenshots.py [REPORT.html]       default: runs/attention/report.html, which README's command leaves
+    tests/report/screenshots.py [REPORT.html [GRID.html]]   default: runs/attention/report.html, which README's command leaves, and
+                                                            runs/recall_grid/report.html, for report-grid.png, if it is there
 """
 
 import pathlib
@@ -33,7 +34,14 @@ def main():
         page.open(report)
         page.run("document.querySelector('h2').scrollIntoView()")
         page.screenshot(HERE / "report-narrow.png")
-    for name in ("light", "dark", "narrow"):
+    names = ["light", "dark", "narrow"]
+    grid = pathlib.Path(sys.argv[2]) if len(sys.argv) > 2 else ROOT / "runs/recall_grid/report.html"
+    if grid.exists():
+        names.append("grid")
+        with browser.Browser(width=860, height=1080) as page:
+            page.open(grid)
+            page.screenshot(HERE / "report-grid.png")
+    for name in names:
         print(f"{HERE / f'report-{name}.png'}: {(HERE / f'report-{name}.png').stat().st_size // 1000} kB")
     return 0
 
