@@ -86,7 +86,7 @@ class Filter {
   void write(std::size_t count) {
     std::vector<std::vector<std::int32_t>> tokens;
     for (auto const& source : sources_) tokens.push_back(source.tokens);
-    auto const targets = translator_.translate(tokens, options_.beam, options_.tokens, read_);
+    auto const targets = translated(tokens);
     auto next = sources_.begin();
     for (auto line = read_ + 1; line <= read_ + count; ++line) {
       if (next == sources_.end() || next->line != line) {
@@ -104,6 +104,15 @@ class Filter {
     }
     out_.flush();
     read_ += count;
+  }
+
+  std::vector<std::vector<Decoded>> translated(std::vector<std::vector<std::int32_t>> const& tokens) const try {
+    return translator_.translate(tokens, options_.beam, options_.tokens, read_);
+  } catch (FileError const&) {
+    throw;
+  } catch (Error const& error) {  // attention that has learned so many places, of a source with more
+    auto const longest = std::ranges::max_element(sources_, {}, [](Source const& source) { return source.tokens.size(); });
+    throw FileError(fmt::format("{}: {}", place(longest->line), error.what()));
   }
 
   void note_alignment(Source const& source, Decoded const& target) {

@@ -2,18 +2,15 @@
 
 #include <algorithm>
 #include <cmath>
-#include <iterator>
 #include <map>
-#include <numeric>
 #include <set>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
-#include "experiments/csv.hpp"
-#include "experiments/history.hpp"
+#include "experiments/ablation/arm_result.hpp"
+#include "experiments/ablation/effects.hpp"
 #include "experiments/metric/info.hpp"
-#include "experiments/npz.hpp"
 #include "experiments/record.hpp"
 #include "experiments/result_file.hpp"
 #include "experiments/statistics.hpp"
@@ -30,100 +27,6 @@ using Json = nlohmann::ordered_json;
 namespace {
 
 using State = Job::State;
-
-/// What may differ between equal runs.
-bool is_cost(std::string const& metric) { return metric.starts_with("time.") || metric.starts_with("memory."); }
-
-/// All trials of one arm.
-struct ArmResult {
-  std::string name;
-  std::vector<Assignment> changes;
-  std::vector<Job const*> jobs;
-  BySeed values;
-  std::map<std::string, std::vector<double>> costs;  ///< time.* and memory.* of the trials that say so
-  std::int64_t parameters = 0;
-
-  /// The mean of a cost over the trials; nothing if none says.
-  std::optional<double> cost(std::string const& key) const {
-    auto const found = costs.find(key);
-    if (found == costs.end()) return std::nullopt;
-    auto const& all = found->second;
-    return std::accumulate(all.begin(), all.end(), 0.0) / static_cast<double>(all.size());
-  }
-};
-
-/// A finite number of a summary; nothing if there is none.
-std::optional<double> finite(Json const& summary, char const* key) {
-  auto const found = summary.find(key);
-  if (found == summary.end() || !found->is_number() || !std::isfinite(found->get<double>())) return std::nullopt;
-  return found->get<double>();
-}
-
-std::vector<ArmResult> gather(Ablation const& ablation, std::vector<Job> const& jobs) {
-  std::vector<ArmResult> arms;
-  for (auto const& arm : ablation.arms) arms.push_back({arm.name, arm.changes, {}, {}, {}, 0});
-  for (Job const& job : jobs) {
-    if (job.state != State::done) continue;
-    auto& arm = arms.at(job.arm);
-    arm.jobs.push_back(&job);
-    if (std::isfinite(*job.value)) arm.values[job.seed] = *job.value;
-    auto const summary = read_json(job.folder() / "summary.json");
-    if (auto const count = summary.find("parameters"); count != summary.end() && count->is_number_integer()) arm.parameters = *count;
-    for (char const* name : {"time.seconds", "time.tokens_per_second", "memory.peak"}) {
-      if (auto const value = finite(summary, name)) arm.costs[name].push_back(*value);
-    }
-  }
-  return arms;
-}
-
-/// One row of results.csv a number: arm, varied keys, seed, step, metric, value.
-void write_csv(Ablation const& ablation, std::vector<ArmResult> const& arms) {
-  AtomicFile file(ablation.folder() / "results.csv");
-  std::string head = "arm";
-  for (auto const& key : ablation.varied) head += "," + csv_field(key);
-  file.write(head + ",seed,step,metric,value\n");
-  for (auto const& arm : arms) {
-    std::string start = csv_field(arm.name);
-    for (auto const& key : ablation.varied) {
-      auto const change = std::ranges::find(arm.changes, key, &Assignment::key);
-      start += "," + (change == arm.changes.end() ? "" : csv_field(emit_line(change->value)));
-    }
-    for (Job const* job : arm.jobs) {
-      std::string text;
-      for (auto const& [metric, series] : read_history(job->folder())) {
-        std::size_t const first = is_cost(metric) ? series.size() - 1 : 0;
-        for (std::size_t i = first; i < series.size(); ++i)
-          text += fmt::format("{},{},{},{},{}\n", start, job->seed, series[i].first, csv_field(metric), series[i].second);
-      }
-      file.write(text);
-    }
-  }
-  file.commit();
-}
-
-/// probes.npz: for each arm and probe `ARM/PROBE` [seeds, rows], and `ARM/PROBE.steps` [rows]; nothing if nothing was probed.
-void write_probes(Ablation const& ablation, std::vector<ArmResult> const& arms) {
-  std::vector<NpyArray> arrays;
-  for (auto const& arm : arms) {
-    std::map<std::string, std::pair<std::vector<std::int64_t>, std::vector<double>>> found;  // steps, and values seed after seed
-    for (Job const* job : arm.jobs) {
-      for (auto const& [metric, series] : read_history(job->folder())) {
-        if (!metric.starts_with("probe.")) continue;
-        auto& [steps, values] = found[metric];
-        if (steps.empty()) std::ranges::transform(series, std::back_inserter(steps), [](auto const& row) { return row.first; });
-        for (auto const& [step, value] : series) values.push_back(value);
-      }
-    }
-    auto const seeds = static_cast<std::int64_t>(arm.jobs.size());
-    for (auto const& [metric, rows] : found) {
-      auto const count = static_cast<std::int64_t>(rows.first.size());
-      if (static_cast<std::int64_t>(rows.second.size()) != seeds * count) continue;  // seeds that were probed at other steps
-      arrays.push_back(NpyArray::of(arm.name + "/" + metric, Tensor::of(rows.second, {seeds, count}, DType::float64)));
-      arrays.push_back(NpyArray::of(arm.name + "/" + metric + ".steps", Tensor::of(rows.first, {count})));
-    }
-  }
-  if (!arrays.empty()) write_npz(ablation.folder() / "probes.npz", arrays);
-}
 
 /// Of a finished trial: what computed the numbers.
 Json environment_of(std::vector<Job> const& jobs) {
@@ -192,7 +95,8 @@ class Summary {
         jobs_(jobs),
         tuned_(tuned),
         arms_(gather(ablation, jobs)),
-        question_{.better = ablation.settings.higher_is_better() ? Better::higher : Better::lower, .margin = ablation.settings.margin},
+        question_{.better = ablation.settings.higher_is_better() ? Better::higher : Better::lower,
+                  .margin = ablation.settings.margin.value_or(0)},
         failures_(failures_of(ablation, jobs, tuned)),
         warnings_(warnings_of(ablation, jobs)) {
     for (std::size_t i = 0; i < tuned.chosen.size(); ++i) {
@@ -204,10 +108,11 @@ class Summary {
     std::vector<BySeed> values;
     for (std::size_t const i : others_) values.push_back(arms_[i].values);
     comparisons_ = compare(values, arms_[ablation.baseline].values, question_);
+    find_effects();
     for (std::size_t k = 0; k < others_.size(); ++k) {
       if (comparisons_[k].seeds > 0)
-        sentences_.push_back(
-            sentence(arms_[others_[k]].name, arms_[ablation.baseline].name, unit_of(ablation.settings.metric), comparisons_[k], question_));
+        sentences_.push_back(sentence(name_with_tuned(others_[k]), name_with_tuned(ablation.baseline), unit_of(ablation.settings.metric),
+                                      comparisons_[k], question_));
     }
   }
 
@@ -230,14 +135,57 @@ class Summary {
   }
 
  private:
+  /// Of a grid: which arm is ahead, and what the keys do by themselves and together.
+  void find_effects() {
+    std::vector<Keys> keys;
+    for (auto const& arm : arms_) {
+      keys.emplace_back();
+      for (auto const& change : arm.changes) keys.back().emplace_back(change.key, emit_line(change.value));
+    }
+    auto const grid = grid_of(keys);
+    if (!grid) return;
+    std::vector<BySeed> values;
+    std::optional<std::pair<double, std::size_t>> best;
+    for (std::size_t i = 0; i < arms_.size(); ++i) {
+      values.push_back(arms_[i].values);
+      if (arms_[i].values.empty()) continue;
+      double const mean = estimate_of(arms_[i]).mean, cost = question_.better == Better::higher ? -mean : mean;
+      if (!best || cost < best->first) best = {cost, i};
+    }
+    if (!best) return;
+    auto const mean = estimate_of(arms_[best->second]);
+    sentences_.push_back(fmt::format("{} mean: {}, {:.4f}{}", question_.better == Better::higher ? "highest" : "lowest",
+                                     name_with_tuned(best->second), mean.mean,
+                                     mean.interval ? fmt::format(" [{:.4f}, {:.4f}]", mean.interval->low, mean.interval->high) : ""));
+    effects_ = effects_of(*grid, values, ablation_.baseline, unit_of(ablation_.settings.metric), question_);
+    for (auto const& effect : effects_)
+      if (!effect.sentence.empty()) sentences_.push_back(effect.sentence);
+    if (std::ranges::none_of(effects_, [](Effect const& effect) { return effect.interaction && !effect.sentence.empty(); }))
+      sentences_.emplace_back("no interaction is clear");
+  }
+
   Comparison const* comparison(std::size_t arm) const {
     auto const found = std::ranges::find(others_, arm);
     return found == others_.end() ? nullptr : &comparisons_[static_cast<std::size_t>(found - others_.begin())];
   }
 
+  /// What tuning chose for an arm, as "lr 3.0e-3"; empty without tuning.
+  std::string tuned_words(std::size_t arm) const {
+    std::vector<std::string> words;
+    if (arm < tuned_.chosen.size() && tuned_.chosen[arm])
+      for (auto const& change : *tuned_.chosen[arm]) words.push_back(last_word(change.key) + " " + emit_line(change.value));
+    return fmt::format("{}", fmt::join(words, ", "));
+  }
+
+  std::string name_with_tuned(std::size_t arm) const {
+    auto const words = tuned_words(arm);
+    return words.empty() ? arms_[arm].name : fmt::format("{} ({})", arms_[arm].name, words);
+  }
+
   std::vector<std::vector<std::string>> rows() const {
     std::vector<std::vector<std::string>> rows{{"arm", with_unit(ablation_.settings.metric), "95 % interval", "difference", "p", "effect",
                                                 "", "seeds", "s/run", "tokens/s", "MB"}};
+    if (!tuned_.chosen.empty()) rows.front().emplace_back("tuned");
     for (std::size_t i = 0; i < arms_.size(); ++i) {
       auto const& arm = arms_[i];
       if (arm.values.empty()) {
@@ -263,6 +211,7 @@ class Summary {
       row.push_back(cell(arm.cost("time.seconds"), 1, 1));
       row.push_back(cell(arm.cost("time.tokens_per_second"), 1, 0));
       row.push_back(cell(arm.cost("memory.peak"), 1e-6, 1));
+      if (!tuned_.chosen.empty()) row.push_back(tuned_words(i));
       rows.push_back(std::move(row));
     }
     return rows;
@@ -302,6 +251,31 @@ class Summary {
     return json;
   }
 
+  /// Of each arm.
+  std::size_t tuning_trials() const { return ablation_.tuning ? ablation_.tuning->points.size() * ablation_.tuning->seeds.size() : 0; }
+
+  /// How many trials are done, or have failed; those of an arm that no point of the grid trains count as well, for they are not coming.
+  std::size_t ended() const {
+    auto const in = [](std::vector<Job> const& jobs) {
+      return static_cast<std::size_t>(
+          std::ranges::count_if(jobs, [](Job const& job) { return job.state == State::done || job.state == State::failed; }));
+    };
+    auto const given_up = static_cast<std::size_t>(std::ranges::count_if(tuned_.chosen, [](auto const& point) { return !point; }));
+    return in(tuned_.jobs) + in(jobs_) + given_up * ablation_.seeds.size();
+  }
+
+  Json effects_json() const {
+    Json all = Json::array();
+    for (auto const& [name, interaction, c, words] : effects_)
+      all.push_back({{"name", name},
+                     {"interaction", interaction},
+                     {"mean", c.mean},
+                     {"interval", interval_json(c.interval)},
+                     {"p", c.p},
+                     {"seeds", c.seeds}});
+    return all;
+  }
+
   Json json() const {
     auto const& settings = ablation_.settings;
     Json json{{"ablation", settings.ablation},
@@ -309,7 +283,7 @@ class Summary {
               {"better", settings.higher_is_better() ? "higher" : "lower"},
               {"at", settings.at},
               {"unit", unit_of(settings.metric)},
-              {"margin", settings.margin},
+              {"margin", settings.margin ? Json(*settings.margin) : Json(nullptr)},
               {"seeds", ablation_.seeds},
               {"baseline", arms_[ablation_.baseline].name},
               {"varied", ablation_.varied},
@@ -317,12 +291,18 @@ class Summary {
               {"arms", Json::array()},
               {"failures", Json::array()},
               {"missing", Json::array()},
+              {"trials_done", ended()},
+              {"trials_of", ablation_.arms.size() * (ablation_.seeds.size() + tuning_trials())},
+              {"trials", Json::array()},
+              {"effects", effects_json()},
               {"sentences", sentences_},
               {"warnings", warnings_},
               {"environment", environment_of(jobs_)},
               {"configuration", ablation_.resolved},
               {"base", emit(ablation_.base.root)}};
     for (std::size_t i = 0; i < arms_.size(); ++i) json["arms"].push_back(arm_json(i));
+    for (auto const* trials : {&tuned_.jobs, &jobs_})
+      for (Job const& job : *trials) json["trials"].push_back(job.experiment.settings.name);
     for (auto const& [who, job] : failures_)
       json["failures"].push_back({{"arm", who},
                                   {"seed", job->seed},
@@ -345,6 +325,11 @@ class Summary {
       text += markdown_row(lines[i]);
       if (i == 0) text += markdown_row(std::vector<std::string>(lines[i].size(), "---"));
     }
+    if (!effects_.empty()) text += "\n| effect | difference | p |\n| --- | --- | --- |\n";
+    for (auto const& [name, interaction, c, words] : effects_)
+      text +=
+          fmt::format("| {} | {} | {:.2g} |\n", name,
+                      c.interval ? fmt::format("{:+.4f} ± {:.4f}", c.mean, c.interval->half_width()) : fmt::format("{:+.4f}", c.mean), c.p);
     text += '\n';
     for (auto const& line : sentences_) text += "- " + line + "\n";
     for (auto const& line : warnings_) text += "- **warning**: " + line + "\n";
@@ -360,6 +345,7 @@ class Summary {
   std::vector<std::size_t> others_;  ///< the arms that are not the baseline
   std::vector<Comparison> comparisons_;
   std::vector<FailedJob> failures_;
+  std::vector<Effect> effects_;
   std::vector<std::string> sentences_, warnings_;
 };
 

@@ -101,8 +101,7 @@ function drawn(groups, width, look, scale) {
   let body = '', y = 6, right = 0;
   for (const group of groups) {
     const {left, gap, names, across, cell, panel, row, every} = layout(group, width);
-    const title = groups.length > 1 ? `${group.arm.name}, step ${group.step}` : '';
-    if (title) body += text(0, y += 14, title, look, 'font-weight="600"', nameSize + 1);
+    body += text(0, y += 14, `${group.arm.name}, ${group.layer}, step ${group.step}`, look, 'font-weight="600"', nameSize + 1);
     body += text(0, y += 16, told(group, every), look);
     group.heads.forEach((head, i) => {
       const x = left + i % across * panel, top = y + Math.floor(i / across) * row + nameSize + 8 + names;
@@ -122,7 +121,8 @@ function drawn(groups, width, look, scale) {
     y += Math.ceil(group.heads.length / across) * row + 10;
   }
   body += legend(2, y + 18, look, scale);
-  width = Math.ceil(Math.max(right, ...groups.map(group => widest([told(group, layout(group, width).every)], fontSize))) + 4);
+  const words = group => [told(group, layout(group, width).every), `${group.arm.name}, ${group.layer}, step ${group.step}`];
+  width = Math.ceil(Math.max(right, ...groups.map(group => widest(words(group), nameSize) * 1.05)) + 4);
   const height = Math.ceil(y + 48);
   return {panels, width, height, svg: `<svg xmlns="http://www.w3.org/2000/svg" width="${width}" height="${height}" viewBox="0 0 ${width} ${height}" ` +
                                       `font-family="${family}"><rect width="100%" height="100%" fill="${look.paper}"/>${body}</svg>`};

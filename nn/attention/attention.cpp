@@ -66,6 +66,10 @@ Tensor Attention::weights(Tensor const& query, Tensor const& key, Visibility con
   return scored(query, key, visibility).weights;
 }
 
+Tensor Attention::corners(Tensor const& query, Tensor const& key) const {
+  return score_->corners(split_heads(query, heads_), split_heads(key, heads_));
+}
+
 Attention::Scored Attention::scored(Tensor const& query, Tensor const& key, Visibility const& visibility) const {
   Tensor const q = split_heads(query, heads_);
   Tensor scores = (*score_)(q, split_heads(key, heads_));

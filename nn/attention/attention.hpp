@@ -27,6 +27,9 @@ class Attention {
   /// The weights a_ij alone, [B, H, n, m].
   Tensor weights(Tensor const& query, Tensor const& key, Visibility const& visibility) const;
 
+  /// Score::corners of all heads.
+  Tensor corners(Tensor const& query, Tensor const& key) const;
+
   /// Queries or keys [B, T, H·d] rotated by their positions (rotary), or as they are.
   Tensor rotated(Tensor const& x, std::int64_t offset) const { return position_ ? position_->rotate(x, offset) : x; }
 

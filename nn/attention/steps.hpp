@@ -70,7 +70,12 @@ class Score {
   virtual ~Score() = default;
   /// query [B, H, n, d], key [B, H, m, d] → [B, H, n, m].
   virtual Tensor operator()(Tensor const& query, Tensor const& key) const = 0;
-  /// The same for the fused kernels, if they have it: query [B, n, H·d].
+  /// What changes its sign where the score is not smooth, so that finite differences keep away from there: query and key as above, any
+  /// shape back. Undefined for a score that is smooth everywhere.
+  virtual Tensor corners(Tensor const& query, Tensor const& key) const {
+    return static_cast<void>(query), static_cast<void>(key), Tensor();
+  }
+  /// The same as the score for the fused kernels, if they have it: query [B, n, H·d].
   virtual std::optional<FusedScore> fused(Tensor const& query, std::int64_t heads) const {
     return static_cast<void>(query), static_cast<void>(heads), std::nullopt;
   }

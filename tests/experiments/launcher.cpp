@@ -63,4 +63,16 @@ TEST_SUITE("launcher") {
     CHECK(refused == 2);
     CHECK(message.find("there is no suite goldn; there are golden other") != std::string::npos);
   }
+
+  TEST_CASE("where there is no terminal a long build says how far it is, and a short one nothing") {
+    Launcher const launcher;
+    for (auto const& [steps, lines] : {std::pair{40, std::size_t{10}}, {8, std::size_t{0}}}) {
+      put_script(launcher.folder / "tools" / "ninja", fmt::format("for i in $(seq 1 {0}); do echo \"[$i/{0}] Building\"; done\n", steps));
+      auto const page = launcher.test_suite("golden", "Output:\n", 0).second;
+      INFO(page);
+      std::size_t found = 0;
+      for (auto at = page.find("heed: building: "); at != page.npos; at = page.find("heed: building: ", at + 1)) ++found;
+      CHECK(found == lines);
+    }
+  }
 }

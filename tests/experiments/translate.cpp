@@ -115,6 +115,10 @@ TEST_SUITE("translate") {
     auto options = run.options();
     options.tokens = 2;
     for (auto const& line : lines_of(run("der hund läuft\nein hund\n", options))) CHECK(words_of(line).size() <= 2);
+    Run const limited(", position: learned");  // to nine tokens
+    options = limited.options();
+    options.tokens = 1000;
+    for (auto const& line : lines_of(limited("der hund läuft\nein hund\n", options))) CHECK(words_of(line).size() <= 9);
   }
 
   TEST_CASE("many lines are translated in parts, and each as by itself") {
@@ -164,6 +168,8 @@ TEST_SUITE("translate") {
     CHECK(refused("\xEF\xBB\xBF"
                   "ein\n")
               .empty());
+    CHECK_THROWS_WITH_AS(Run(", attention: {score: location}")("ein\nder der der der der der der der der\nein\n"),
+                         "standard input:2: location: 10 keys, but it has learned scores for 9 places only", FileError);
     auto options = run.options();
     options.input = run.folder / "gone.de";
     CHECK_THROWS_WITH_AS(run("", options), doctest::Contains("gone.de: there is no such file"), FileError);

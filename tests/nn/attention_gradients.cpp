@@ -38,8 +38,14 @@ TEST_SUITE("attention_gradients") {
     }
     Tensor operator()(Tensors const& x) const { return subject(x)(x[0], x[1], x[2], visibility); }
     Tensor reference(Tensors const& x) const { return subject(x).reference(x[0], x[1], x[2], visibility); }
-    /// Which keys have a weight: constant where the definition is smooth.
-    std::vector<double> support(Tensors const& x) const { return (subject(x).weights(x[0], x[1], visibility) > 0).to_vector(); }
+    /// Which keys have a weight, and on which side of its corners the score is: constant where the definition is smooth.
+    std::vector<double> support(Tensors const& x) const {
+      auto const here = subject(x);
+      auto sides = (here.weights(x[0], x[1], visibility) > 0).to_vector();
+      if (Tensor const corners = here.corners(x[0], x[1], visibility); corners.defined())
+        for (double const side : (corners > 0).to_vector()) sides.push_back(side);
+      return sides;
+    }
     TensorFunction call() const {
       return [this](Tensors const& x) { return (*this)(x); };
     }
@@ -145,7 +151,7 @@ TEST_SUITE("attention_gradients") {
       for (Kind const kind : kinds) {
         std::uint64_t draw = 0;
         for (int tested = 0; tested < 2; ++draw) {
-          REQUIRE(draw < 40);
+          REQUIRE(draw < 60);
           Problem const problem = drawn(variant, kind, Stream(draw, purpose).child(variant.name()).child(kind));
           if (!Slice(problem).smooth()) continue;
           INFO(variant.name(), ", kind ", kind, ", draw ", draw);

@@ -79,6 +79,9 @@ class Subject {
   Tensor weights(Tensor const& query, Tensor const& key, Visibility const& visibility) const {
     return attention_.weights(placed(query, visibility.offset), placed(key, 0), visibility);
   }
+  Tensor corners(Tensor const& query, Tensor const& key, Visibility const& visibility) const {
+    return attention_.corners(placed(query, visibility.offset), placed(key, 0));
+  }
   Parameters const& parameters() const { return parameters_; }
 
  private:

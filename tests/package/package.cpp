@@ -1,8 +1,10 @@
-// heed as a library: installed, found by another project, and as a part of one. The programs are autograd/README.md's.
+// heed as a library: installed, found by another project, and as a part of one. The programs are autograd/README.md's. And what the other
+// README files tell one to write: a score compiles as it stands there, and passes the suites that they name.
 
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
+#include <sstream>
 #include <string>
 
 #include <doctest/doctest.h>
@@ -15,9 +17,9 @@ namespace heed::test {
 
 namespace {
 
-/// The README's n-th block of a language, n from 0.
-std::string block(std::string const& language, int n) {
-  static std::string const page = get("autograd/README.md");
+/// A README's n-th block of a language, n from 0.
+std::string block(std::string const& language, int n, std::string const& manual = "autograd/README.md") {
+  std::string const page = get(manual);
   std::string const fence = "```" + language + "\n";
   std::size_t begin = page.find(fence);
   for (; n > 0; --n) begin = page.find(fence, begin + 1);
@@ -84,6 +86,40 @@ TEST_CASE("as a part of another project heed leaves that project's options alone
                   "  message(FATAL_ERROR \"${{OPTIONS}} ${{CMAKE_BUILD_TYPE}} ${{CMAKE_CXX_COMPILER_LAUNCHER}}\")\nendif()\n",
                   build_info().source));
   shell(folder, fmt::format("cmake -G Ninja -S {0} -B {0}/build", folder.path().string()));
+}
+
+/// Every occurrence of a text replaced by another.
+std::string replaced(std::string text, std::string const& from, std::string const& to) {
+  for (std::size_t at = 0; (at = text.find(from, at)) != text.npos; at += to.size()) text.replace(at, from.size(), to);
+  return text;
+}
+
+TEST_CASE("the score of nn/README.md, beside the others: the suites that the page names pass") {
+  Folder const folder;
+  auto const at = folder.path().string();
+  put(folder / "laplace.cpp", block("cpp", 0, "nn/README.md"));
+  // As the build compiles another score and links the tests, but for these two.
+  std::istringstream commands(shell(folder, fmt::format("ninja -C {} -t commands heed_tests", build_folder())));
+  std::string compile, link;
+  for (std::string line; std::getline(commands, line);) {
+    if (line.find(" -c ") != line.npos && line.ends_with("/nn/attention/score/gaussian.cpp")) compile = line;
+    if (line.find(" -o heed_tests ") != line.npos) link = line;
+  }
+  REQUIRE(!compile.empty());
+  REQUIRE(!link.empty());
+  compile = replaced(compile, "CMakeFiles/heed_nn.dir/nn/attention/score/gaussian.cpp.o", at + "/laplace.o");
+  compile = replaced(compile, build_info().source + "/nn/attention/score/gaussian.cpp", at + "/laplace.cpp");
+  link = replaced(link, " -o heed_tests ", fmt::format(" {0}/laplace.o -o {0}/heed_tests ", at));
+  shell(folder, fmt::format("cd {} && {} && {}", build_folder(), compile, link));
+  std::string const suites = "attention_gradients,attention_properties";
+  CHECK(get("nn/README.md").find("./heed test " + replaced(suites, ",", " ")) != std::string::npos);
+  shell(folder, fmt::format("{}/heed_tests --test-suite={}", at, suites));
+  CHECK(shell(folder, fmt::format("{}/heed_tests --test-suite={} --test-case='derivatives of both*' --success | grep -c laplace", at,
+                                  suites)) != "0\n");
+}
+
+TEST_CASE("the task of experiments/README.md is the one that stands in its file") {
+  CHECK(get("experiments/data/tasks/reverse.cpp").find(block("cpp", 0, "experiments/README.md")) != std::string::npos);
 }
 
 TEST_SUITE_END();

@@ -1,0 +1,99 @@
+#include "experiments/ablation/arm_result.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <iterator>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "experiments/history.hpp"
+#include "experiments/csv.hpp"
+#include "experiments/npz.hpp"
+#include "experiments/result_file.hpp"
+#include "nn/atomic_file.hpp"
+
+namespace heed {
+
+using Json = nlohmann::ordered_json;
+using State = Job::State;
+
+namespace {
+
+/// What may differ between equal runs.
+bool is_cost(std::string const& metric) { return metric.starts_with("time.") || metric.starts_with("memory."); }
+
+/// A finite number of a summary; nothing if there is none.
+std::optional<double> finite(Json const& summary, char const* key) {
+  auto const found = summary.find(key);
+  if (found == summary.end() || !found->is_number() || !std::isfinite(found->get<double>())) return std::nullopt;
+  return found->get<double>();
+}
+
+}  // namespace
+
+std::vector<ArmResult> gather(Ablation const& ablation, std::vector<Job> const& jobs) {
+  std::vector<ArmResult> arms;
+  for (auto const& arm : ablation.arms) arms.push_back({arm.name, arm.changes, {}, {}, {}, 0});
+  for (Job const& job : jobs) {
+    if (job.state != State::done) continue;
+    auto& arm = arms.at(job.arm);
+    arm.jobs.push_back(&job);
+    if (std::isfinite(*job.value)) arm.values[job.seed] = *job.value;
+    auto const summary = read_json(job.folder() / "summary.json");
+    if (auto const count = summary.find("parameters"); count != summary.end() && count->is_number_integer()) arm.parameters = *count;
+    for (char const* name : {"time.seconds", "time.tokens_per_second", "memory.peak"}) {
+      if (auto const value = finite(summary, name)) arm.costs[name].push_back(*value);
+    }
+  }
+  return arms;
+}
+
+void write_csv(Ablation const& ablation, std::vector<ArmResult> const& arms) {
+  AtomicFile file(ablation.folder() / "results.csv");
+  std::string head = "arm";
+  for (auto const& key : ablation.varied) head += "," + csv_field(key);
+  file.write(head + ",seed,step,metric,value\n");
+  for (auto const& arm : arms) {
+    std::string start = csv_field(arm.name);
+    for (auto const& key : ablation.varied) {
+      auto const change = std::ranges::find(arm.changes, key, &Assignment::key);
+      start += "," + (change == arm.changes.end() ? "" : csv_field(emit_line(change->value)));
+    }
+    for (Job const* job : arm.jobs) {
+      std::string text;
+      for (auto const& [metric, series] : read_history(job->folder())) {
+        std::size_t const first = is_cost(metric) ? series.size() - 1 : 0;
+        for (std::size_t i = first; i < series.size(); ++i)
+          text += fmt::format("{},{},{},{},{}\n", start, job->seed, series[i].first, csv_field(metric), series[i].second);
+      }
+      file.write(text);
+    }
+  }
+  file.commit();
+}
+
+void write_probes(Ablation const& ablation, std::vector<ArmResult> const& arms) {
+  std::vector<NpyArray> arrays;
+  for (auto const& arm : arms) {
+    std::map<std::string, std::pair<std::vector<std::int64_t>, std::vector<double>>> found;  // steps, and values seed after seed
+    for (Job const* job : arm.jobs) {
+      for (auto const& [metric, series] : read_history(job->folder())) {
+        if (!metric.starts_with("probe.")) continue;
+        auto& [steps, values] = found[metric];
+        if (steps.empty()) std::ranges::transform(series, std::back_inserter(steps), [](auto const& row) { return row.first; });
+        for (auto const& [step, value] : series) values.push_back(value);
+      }
+    }
+    auto const seeds = static_cast<std::int64_t>(arm.jobs.size());
+    for (auto const& [metric, rows] : found) {
+      auto const count = static_cast<std::int64_t>(rows.first.size());
+      if (static_cast<std::int64_t>(rows.second.size()) != seeds * count) continue;  // seeds that were probed at other steps
+      arrays.push_back(NpyArray::of(arm.name + "/" + metric, Tensor::of(rows.second, {seeds, count}, DType::float64)));
+      arrays.push_back(NpyArray::of(arm.name + "/" + metric + ".steps", Tensor::of(rows.first, {count})));
+    }
+  }
+  if (!arrays.empty()) write_npz(ablation.folder() / "probes.npz", arrays);
+}
+
+}  // namespace heed

@@ -1,0 +1,42 @@
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <numeric>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "experiments/ablation/jobs.hpp"
+#include "experiments/statistics.hpp"
+
+namespace heed {
+
+/// All trials of one arm.
+struct ArmResult {
+  std::string name;
+  std::vector<Assignment> changes;
+  std::vector<Job const*> jobs;
+  BySeed values;
+  std::map<std::string, std::vector<double>> costs;  ///< time.* and memory.* of the trials that say so
+  std::int64_t parameters = 0;
+
+  /// The mean of a cost over the trials; nothing if none says.
+  std::optional<double> cost(std::string const& key) const {
+    auto const found = costs.find(key);
+    if (found == costs.end()) return std::nullopt;
+    auto const& all = found->second;
+    return std::accumulate(all.begin(), all.end(), 0.0) / static_cast<double>(all.size());
+  }
+};
+
+/// What the finished jobs of each arm have left on disk. Throws FileError for a damaged trial.
+std::vector<ArmResult> gather(Ablation const& ablation, std::vector<Job> const& jobs);
+
+/// results.csv: one row a number: arm, varied keys, seed, step, metric, value.
+void write_csv(Ablation const& ablation, std::vector<ArmResult> const& arms);
+
+/// probes.npz: for each arm and probe `ARM/PROBE` [seeds, rows], and `ARM/PROBE.steps` [rows]; nothing if nothing was probed.
+void write_probes(Ablation const& ablation, std::vector<ArmResult> const& arms);
+
+}  // namespace heed
