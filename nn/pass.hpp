@@ -80,8 +80,8 @@ struct AttentionView {
 struct Observer {
   std::function<void(std::string const& layer, AttentionView const& view)> attention = {};
   std::function<void(std::string const& layer, Tensor const& x)> stream = {};  ///< the residual stream after a block: [B, T, width]
-  /// A recurrent cell's output after each step [B, width], in the order of the steps; of rows that have ended, their last. A cell that is
-  /// watched goes step by step.
+  /// A recurrent cell's output after each step [B, width], in the order in which they are made; of rows that are not at work, as before. A
+  /// cell that is watched goes step by step.
   std::function<void(std::string const& cell, std::span<Tensor const> outputs)> recurrence = {};
 };
 

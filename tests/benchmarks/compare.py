@@ -17,6 +17,7 @@ HERE = pathlib.Path(__file__).resolve().parent
 HEED = pathlib.Path(os.environ.get("HEED", HERE.parent.parent / "build" / "release" / "heed"))
 PYTORCH = HERE / "pytorch_gpt.py"
 TRANSFORMER = HERE / "pytorch_transformer.py"
+LSTM = HERE / "pytorch_lstm.py"
 TRIAL = HERE / "pytorch_trial.py"
 ABLATION = HERE.parent.parent / "configs" / "ablations" / "grammar.yaml"
 OPENBLAS = pathlib.Path(f"/usr/lib/{platform.machine()}-linux-gnu/openblas-openmp")
@@ -124,19 +125,19 @@ def train(sizes, threads, rounds):
     print("\nRatios: PyTorch's time over heed's; of bfloat16: PyTorch's float32 and its autocast over heed's bfloat16.\n")
 
 
-def transformer(threads, rounds):
-    print("## A training step of an encoder–decoder (ms): 3 + 3 layers, width 256, 128 pairs of sentences of Multi30k\n")
+def beside(script, name, threads, rounds):
+    """A table of training steps of heed's configuration NAME.yaml beside `script`, which prepares both; what it says of them, None without."""
     print("| threads | heed | PyTorch | ratio | of peak | heed MB | PyTorch MB |\n| --- | --- | --- | --- | --- | --- | --- |")
     with tempfile.TemporaryDirectory() as folder:
         try:
-            prepared = rows([sys.executable, TRANSFORMER, "prepare", folder])[0]
+            prepared = rows([sys.executable, script, "prepare", folder])[0]
         except Unmeasured as reason:
-            print(f"left out: transformer ($HEED_DATA wants multi30k): {reason}", file=sys.stderr)
-            prepared = None
-        for count in threads if prepared else []:
+            print(f"left out: {name}: {reason}", file=sys.stderr)
+            return None
+        for count in threads:
             seen = Rounds()
-            training = [HEED, "bench", "training", f"{folder}/transformer.yaml", "--threads", count, "--seconds", 3, "--json"]
-            theirs = [sys.executable, TRANSFORMER, "train", folder, "--threads", count]
+            training = [HEED, "bench", "training", f"{folder}/{name}.yaml", "--threads", count, "--seconds", 3, "--json"]
+            theirs = [sys.executable, script, "train", folder, "--threads", count]
             for _ in range(rounds):
                 a = seen.measure("heed", lambda: rows(training)[0])
                 b = seen.measure("PyTorch", lambda: rows(theirs, env=pinned(count))[0])
@@ -148,8 +149,22 @@ def transformer(threads, rounds):
             ours, other = seen.of("heed"), seen.of("PyTorch") if count == 1 else seen.best("PyTorch")
             print(f"| {count} | {number(ours)} | {number(other)} | {ratio(ours, other)} | {number(seen.of('share'), '{:.0%}')} "
                   f"| {number(seen.of('heed MB'), '{:.0f}')} | {number(seen.of('PyTorch MB'), '{:.0f}')} |", flush=True)
+    return prepared
+
+
+def transformer(threads, rounds):
+    print("## A training step of an encoder–decoder (ms): 3 + 3 layers, width 256, 128 pairs of sentences of Multi30k ($HEED_DATA)\n")
+    prepared = beside(TRANSFORMER, "transformer", threads, rounds)
     if prepared:
         print(f"\n{prepared['context']} tokens a side, {prepared['padding']:.0%} of them padding; vocabulary {prepared['vocabulary']}.")
+    print()
+
+
+def lstm(threads, rounds):
+    print("## A training step of a recurrent encoder–decoder (ms): LSTMs of width 512, embedding 256, Luong's attention\n")
+    prepared = beside(LSTM, "lstm", threads, rounds)
+    if prepared:
+        print(f"\n{prepared['batch']} rows of {prepared['length']} tokens a side; vocabulary {prepared['vocabulary']}.")
     print()
 
 
@@ -247,7 +262,7 @@ def machine():
 
 
 def main():
-    topics = ["train", "transformer", "sample", "attention", "trials", "llmc"]
+    topics = ["train", "transformer", "lstm", "sample", "attention", "trials", "llmc"]
     parser = argparse.ArgumentParser(prog="compare.sh")
     parser.add_argument("--sizes", nargs="+", default=["tiny", "nano", "small"])
     parser.add_argument("--threads", nargs="+", type=int, default=[1, 2])
@@ -263,6 +278,8 @@ def main():
         train(chosen.sizes, chosen.threads, chosen.rounds)
     if "transformer" in chosen.only:
         transformer(chosen.threads, chosen.rounds)
+    if "lstm" in chosen.only:
+        lstm(chosen.threads, chosen.rounds)
     if "sample" in chosen.only:
         sample(chosen.sizes, chosen.threads, chosen.rounds)
     if "attention" in chosen.only:
