@@ -7,8 +7,8 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
-#include "experiments/history.hpp"
 #include "experiments/csv.hpp"
+#include "experiments/history.hpp"
 #include "experiments/npz.hpp"
 #include "experiments/result_file.hpp"
 #include "nn/atomic_file.hpp"

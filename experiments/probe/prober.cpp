@@ -60,7 +60,7 @@ Sight Prober::sight(Batch const& batch, std::vector<Probe const*> const& asked) 
   auto next = found.begin();
   for (std::size_t l = 0; l < scores.size(); ++l) {
     auto const first = std::exchange(next, next + std::ssize(scores[l]));
-    seen.attention[l].gradient = concatenate({first, next}, 2);
+    seen.attention[l].gradient = scores[l].size() == 1 ? *first : concatenate({first, next}, 2);
   }
   return seen;
 }
