@@ -36,7 +36,8 @@ class Pages : public CLI::FormatterBase {
         {"translate", "heed translate RUN"},
         {"inspect", "heed inspect RUN --text TEXT"},
         {"bench", "heed bench [TOPIC [NAME …]]"},
-        {"compare", "heed compare RUN RUN …"},
+        {"compare", "heed compare RUN …"},
+        {"clean", "heed clean ABLATION …"},
         {"schema", "heed schema"},
         {"list", "heed list [TOPIC [NAME]]"},
     };
@@ -329,8 +330,20 @@ void add_commands(CLI::App& app, CommandLine& line) {
       "  heed bench attention local_m local_p --size 1x4x2048x64 --causal");
 
   auto& compare = add_command(app, line, "compare", "runs beside each other: the keys that differ, curves, final figures");
-  compare.add_option("RUN", line.runs, "runs' folders, or their names in the output folder")->required()->expected(2, 1000)->type_name("");
-  compare.footer("example:\n  heed compare runs/shakespeare runs/shakespeare-2");
+  compare.add_option("RUN", line.runs, "folders of runs and ablations, or their names in the output folder")
+      ->required()
+      ->expected(1, 1000)
+      ->type_name("");
+  compare.footer(
+      "An ablation stands for its arms, each with its first seed.\n\n"
+      "examples:\n  heed compare runs/shakespeare runs/shakespeare-2\n  heed compare runs/positions");
+
+  auto& clean = add_command(app, line, "clean", "put the trials of earlier versions of an ablation's file aside");
+  clean.add_option("ABLATION", line.runs, "ablations' folders, or their names in the output folder")
+      ->required()
+      ->expected(1, 1000)
+      ->type_name("");
+  clean.footer("They go into one folder beside the ablation's, NAME.old-1.\n\nexample:\n  heed clean runs/positions");
 
   add_command(app, line, "schema", "a JSON Schema of configuration files, for editors that complete and check YAML")
       .footer("example:\n  heed schema > heed.schema.json     # then, first in a file: # yaml-language-server: $schema=heed.schema.json");
@@ -338,7 +351,7 @@ void add_commands(CLI::App& app, CommandLine& line) {
   auto& list = add_command(app, line, "list", "what there is: attention, positions, models, data, metrics, keys, …");
   list.add_option("TOPIC", line.topic, fmt::format("{}", fmt::join(list_topics(), ", ")))->type_name("");
   list.add_option("NAME", line.name, "all there is to say of one of them: gpt, additive, copy, …")->type_name("");
-  list.add_flag("--markdown", line.markdown, "attention: the tables of variants and positions, as README has them");
+  list.add_flag("--markdown", line.markdown, "attention, ablation: the tables as the README files have them");
   list.footer("examples:\n  heed list attention\n  heed list models gpt\n  heed list keys | less");
 }
 
@@ -432,9 +445,10 @@ CommandLine parse_command_line(std::vector<std::string> arguments) {
     return line;
   }
   if (command == nullptr)
-    throw refusal("command line",
-                  "a command is missing: run, plan, check, report, evaluate, sample, translate, inspect, bench, compare, schema or list "
-                  "(see heed --help)");
+    throw refusal(
+        "command line",
+        "a command is missing: run, plan, check, report, evaluate, sample, translate, inspect, bench, compare, clean, schema or list "
+        "(see heed --help)");
   line.command = command->get_name();
   if (line.command == "sample") find_run(line.sample);
   line.run.threads = line.threads;

@@ -19,7 +19,7 @@ namespace heed {
 /// What was asked for on the command line.
 struct CommandLine {
   std::string page;     ///< --help and --version: all there is to do is to print it
-  std::string command;  ///< run, plan, check, report, evaluate, sample, translate, inspect, bench, compare, schema, list
+  std::string command;  ///< run, plan, check, report, evaluate, sample, translate, inspect, bench, compare, clean, schema, list
   RunOptions run;       ///< for run, plan and check
   SampleOptions sample;
   InspectOptions inspect;
@@ -27,7 +27,7 @@ struct CommandLine {
   BenchOptions bench;
   EvaluateOptions evaluate;
   ReportOptions report;
-  std::vector<std::filesystem::path> runs;  ///< for compare
+  std::vector<std::filesystem::path> runs;  ///< for compare and clean
   std::string topic, name;                  ///< for list; empty: which topics there are
   bool markdown = false;                    ///< for list
   std::optional<std::int64_t> threads;

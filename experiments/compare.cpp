@@ -7,9 +7,11 @@
 #include <set>
 
 #include <fmt/format.h>
+#include <nlohmann/json.hpp>
 
 #include "experiments/history.hpp"
 #include "experiments/metric/info.hpp"
+#include "experiments/result_file.hpp"
 #include "experiments/table.hpp"
 
 namespace heed {
@@ -22,15 +24,56 @@ using Rows = std::vector<std::vector<std::string>>;
 
 struct Compared {
   std::string name;
+  std::string arm;  ///< of an ablation; empty for a run by itself
+  fs::path folder;
   std::vector<std::pair<std::string, std::string>> keys;
   History history;
 };
 
-Compared opened(fs::path const& run, Places const& places) {
-  fs::path folder = find_run(run, places);
-  if (!fs::is_directory(folder)) folder = folder.parent_path();
-  std::string name = folder.filename().string();
-  return {name.empty() ? folder.parent_path().filename().string() : name, flatten(load_kept(folder).root), read_history(folder)};
+/// The last `count` names of a path.
+std::string last_names(fs::path const& path, std::size_t count) {
+  std::vector<std::string> const names(path.begin(), path.end());
+  std::string result;
+  for (std::size_t i = names.size() - std::min(count, names.size()); i < names.size(); ++i)
+    result += (result.empty() || result == "/" ? "" : "/") + names[i];
+  return result;
+}
+
+/// As few names of each folder's path as make all of them differ.
+void name_apart(std::vector<Compared>& runs) {
+  for (std::size_t count = 1;; ++count) {
+    std::set<std::string> names, folders;
+    for (auto& run : runs) {
+      if (!run.arm.empty()) run.name = last_names(run.folder.parent_path(), count) + "/" + run.arm;
+      if (run.arm.empty()) run.name = last_names(run.folder, count);
+      names.insert(run.name);
+      folders.insert(run.folder.string());
+    }
+    if (names.size() == folders.size() || count > 100) return;
+  }
+}
+
+Compared opened(fs::path const& folder, std::string const& arm) {
+  return {.name = {}, .arm = arm, .folder = folder, .keys = flatten(load_kept(folder).root), .history = read_history(folder)};
+}
+
+/// A run; of an ablation, each arm's run with its first seed.
+void open_all(fs::path const& run, Places const& places, std::vector<Compared>& runs) {
+  fs::path folder = fs::absolute(find_run(run, places)).lexically_normal();
+  if (!fs::is_directory(folder) || !folder.has_filename()) folder = folder.parent_path();
+  auto const summary = find_json(folder / "summary.json");
+  if (!summary || !summary->is_object() || !summary->contains("ablation")) {
+    runs.push_back(opened(folder, ""));
+    return;
+  }
+  try {
+    for (auto const& arm : summary->at("arms")) {
+      auto const& trials = arm.at("folders");
+      if (!trials.empty()) runs.push_back(opened(folder / trials.front().get<std::string>(), arm.at("name")));
+    }
+  } catch (nlohmann::json::exception const& error) {
+    throw FileError(fmt::format("{}: is no summary of an ablation: {}", (folder / "summary.json").string(), error.what()));
+  }
 }
 
 /// A row for each key that not all give the same value.
@@ -102,7 +145,10 @@ std::string curves(std::vector<Compared> const& runs, std::string const& metric)
 
 Exit compare_runs(std::vector<fs::path> const& names, Places const& places, std::ostream& out) {
   std::vector<Compared> runs;
-  for (auto const& name : names) runs.push_back(opened(name, places));
+  for (auto const& name : names) open_all(name, places, runs);
+  if (runs.size() < 2)
+    throw ConfigError(Place{std::make_shared<std::string>("compare")}, "one run alone: give two or more, or an ablation of several arms");
+  name_apart(runs);
   auto rows = differing(runs);
   if (rows.empty()) {
     out << "the configurations are equal\n\n";

@@ -93,6 +93,13 @@ void FolderLock::share() {
   if (locked(descriptor_, LOCK_SH) != 0) throw Error(fmt::format("a lock cannot be shared: {}", std::strerror(errno)));
 }
 
+fs::path free_name_beside(fs::path const& folder) {
+  for (int i = 1;; ++i) {
+    fs::path target = fmt::format("{}.old-{}", folder.string(), i);
+    if (!fs::exists(target)) return target;
+  }
+}
+
 void put_aside(fs::path const& folder) {
   if (!fs::exists(folder)) return;
   FolderLock const held(folder);
@@ -100,12 +107,7 @@ void put_aside(fs::path const& folder) {
     if (entry.path().filename() == ".lock" && entry.path().parent_path() != folder && !FolderLock::attempt(entry.path().parent_path()))
       throw at_work(entry.path().parent_path());
   }
-  for (int i = 1;; ++i) {
-    fs::path const target = fmt::format("{}.old-{}", folder.string(), i);
-    if (fs::exists(target)) continue;
-    fs::rename(folder, target);
-    return;
-  }
+  fs::rename(folder, free_name_beside(folder));
 }
 
 }  // namespace heed

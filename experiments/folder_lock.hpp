@@ -36,6 +36,9 @@ class FolderLock {
   int descriptor_;
 };
 
+/// The first of NAME.old-1, NAME.old-2, … beside a folder that is free.
+std::filesystem::path free_name_beside(std::filesystem::path const& folder);
+
 /// Renames a folder to NAME.old-1, NAME.old-2, … Throws FolderError while another process is at work in it, or in a folder
 /// anywhere inside it.
 void put_aside(std::filesystem::path const& folder);

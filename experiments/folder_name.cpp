@@ -62,7 +62,9 @@ std::string file_label(std::string_view text) {
 std::string cut_label(std::string label) {
   if (label.size() <= most_label) return label;
   auto const hash = sha256(std::as_bytes(std::span(label))).substr(0, 8);
-  label.resize(most_label - 1 - hash.size());
+  std::size_t end = most_label - 1 - hash.size();
+  while ((static_cast<unsigned char>(label[end]) & 0xC0) == 0x80) --end;  // not inside of a character
+  label.resize(end);
   return label + "-" + hash;
 }
 

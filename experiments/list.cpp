@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 
 #include "autograd/check.hpp"
+#include "experiments/ablation/keys.hpp"
 #include "experiments/bench.hpp"
 #include "experiments/data/catalogue.hpp"
 #include "experiments/data/pairs/pair_task.hpp"
@@ -307,6 +308,29 @@ std::vector<Entry> key_entries() {
   return entries;
 }
 
+std::string const ablation_example =
+    "ablation: scale\nbase: ../gpt/tiny.yaml\nvary:\n  model.attention.scale: [none, rsqrt, inverse]\nseeds: 6\n"
+    "baseline: rsqrt\n";
+
+std::string list_ablation() {
+  Rows rows{{"key", "meaning", "example"}};
+  for (auto const& key : ablation_keys()) rows.push_back({key.name, key.help, key.example});
+  return table(rows) + "\na whole file\n" + indented(ablation_example);
+}
+
+std::string ablation_in_markdown() {
+  std::string page = markdown_row({"key", "meaning", "example"}) + markdown_row({"---", "---", "---"});
+  for (auto const& key : ablation_keys()) page += markdown_row({"`" + key.name + "`", key.help, "`" + key.example + "`"});
+  return page;
+}
+
+std::vector<Entry> ablation_entries() {
+  std::vector<Entry> entries;
+  for (auto const& key : ablation_keys())
+    entries.push_back({key.name, [&key] { return key.name + ": " + key.help + "\n" + indented(key.example + "\n"); }});
+  return entries;
+}
+
 struct Topic {
   std::string name, help;
   std::function<std::string()> page;
@@ -333,6 +357,7 @@ std::vector<Topic> const& topics() {
       choice_topic("studies", "kinds of studies; of one: its keys", study_choice),
       {"operations", "the differentiable operations of the engine and their formulas", list_operations, {}},
       {"benchmarks", "what `heed bench` measures", list_benchmarks, {}},
+      {"ablation", "every key of an ablation's file, with an example", list_ablation, ablation_entries},
       {"keys", "every key of a configuration file, or of one section: type, default, meaning", list_keys, key_entries},
   };
   return all;
@@ -370,9 +395,9 @@ std::vector<std::string> list_entries(std::string const& topic) {
 }
 
 std::string list(std::string const& topic, std::string const& name, bool markdown) {
-  if (markdown && topic != "attention")
-    throw ConfigError(Place{std::make_shared<std::string>("--markdown")}, "is of the topic 'attention' alone");
-  if (markdown) return variants_in_markdown();
+  if (markdown && topic != "attention" && topic != "ablation")
+    throw ConfigError(Place{std::make_shared<std::string>("--markdown")}, "is of the topics 'attention' and 'ablation' alone");
+  if (markdown) return topic == "ablation" ? ablation_in_markdown() : variants_in_markdown();
   if (topic.empty()) {
     Rows rows;
     for (auto const& each : topics()) rows.push_back({"heed list " + each.name + (each.entries ? " [NAME]" : ""), each.help});

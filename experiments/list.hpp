@@ -12,7 +12,8 @@ std::vector<std::string> list_topics();
 std::vector<std::string> list_entries(std::string const& topic);
 
 /// What there is of a topic, as tables made from the declarations; of the empty topic, the topics. `name`: all of one of them. Throws
-/// ConfigError for an unknown one, with the nearest. `markdown`: the tables of attention and positions alone, as README has them.
+/// ConfigError for an unknown one, with the nearest. `markdown`: the tables of attention and positions, or of an ablation's keys, as the
+/// README files have them.
 std::string list(std::string const& topic, std::string const& name = "", bool markdown = false);
 
 }  // namespace heed

@@ -12,6 +12,7 @@
 
 #include "autograd/parallel.hpp"
 #include "experiments/ablation/ablation.hpp"
+#include "experiments/ablation/clean.hpp"
 #include "experiments/command_line.hpp"
 #include "experiments/compare.hpp"
 #include "experiments/failure.hpp"
@@ -52,6 +53,7 @@ Exit dispatch(CommandLine const& line) {
   if (line.command == "report") return report(line.report);
   if (line.command == "bench") return bench(line.bench, std::cout);
   if (line.command == "compare") return compare_runs(line.runs, line.run.places, std::cout);
+  if (line.command == "clean") return clean(line.runs, line.run.places, std::cout);
   if (line.command == "schema") {
     std::cout << schema();
     return Exit::done;

@@ -31,10 +31,57 @@ std::size_t distance(std::string_view a, std::string_view b) {
   return row[b.size()];
 }
 
+/// What others call what has another name here.
+struct Synonym {
+  std::string_view word, name;
+};
+constexpr Synonym synonyms[]{
+    {"rope", "rotary"},
+    {"learning_rate", "lr"},
+    {"zip", "together"},
+    {"grid", "vary"},
+    {"sweep", "vary"},
+    {"exclude", "skip"},
+    {"batch_size", "batch"},
+    {"max_iters", "steps"},
+    {"iterations", "steps"},
+    {"epochs", "steps"},
+    {"n_layer", "layers"},
+    {"n_head", "heads"},
+    {"num_heads", "heads"},
+    {"n_embd", "width"},
+    {"d_model", "width"},
+    {"block_size", "context"},
+    {"sequence_length", "context"},
+    {"grad_clip", "clip"},
+    {"bahdanau", "additive"},
+    {"multiplicative", "general"},
+    {"bilinear", "general"},
+    {"positional_encoding", "position"},
+};
+
+/// The candidate that means what others say so; nothing if there is none.
+std::string named_otherwise(std::string_view wanted, std::vector<std::string> const& candidates) {
+  for (auto const& synonym : synonyms)
+    if (synonym.word == wanted && std::find(candidates.begin(), candidates.end(), synonym.name) != candidates.end())
+      return std::string(synonym.name);
+  return "";
+}
+
+/// The one candidate for which something holds; nothing if none or several do.
+template <class F>
+std::string only_one(std::vector<std::string> const& candidates, F holds) {
+  auto const first = std::find_if(candidates.begin(), candidates.end(), holds);
+  if (first == candidates.end()) return "";
+  bool const more = std::any_of(first + 1, candidates.end(), [&](auto const& other) { return other != *first && holds(other); });
+  return more ? "" : *first;
+}
+
 }  // namespace
 
 std::string nearest(std::string_view word, std::vector<std::string> const& candidates) {
   std::string const wanted = folded(word);
+  if (auto const name = named_otherwise(wanted, candidates); !name.empty()) return name;
   std::size_t best = std::max<std::size_t>(1, wanted.size() / 3) + 1;
   std::string result;
   for (auto const& candidate : candidates) {
@@ -46,10 +93,9 @@ std::string nearest(std::string_view word, std::vector<std::string> const& candi
     }
   }
   if (!result.empty() || wanted.size() < 3) return result;
-  auto const begins = [&](std::string const& candidate) { return folded(candidate).starts_with(wanted); };
-  auto const first = std::find_if(candidates.begin(), candidates.end(), begins);
-  if (first == candidates.end() || std::any_of(first + 1, candidates.end(), begins)) return "";
-  return *first;
+  result = only_one(candidates, [&](std::string const& candidate) { return folded(candidate).starts_with(wanted); });
+  if (!result.empty() || wanted.size() < 5) return result;
+  return only_one(candidates, [&](std::string const& candidate) { return folded(candidate).find(wanted) != std::string::npos; });
 }
 
 std::string did_you_mean(std::string_view word, std::vector<std::string> const& candidates) {

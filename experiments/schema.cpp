@@ -4,6 +4,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "experiments/ablation/keys.hpp"
 #include "experiments/ablation/plan.hpp"
 #include "experiments/experiment.hpp"
 #include "experiments/study/study.hpp"
@@ -100,6 +101,7 @@ Json ablation_section() {
   Json const seeds{
       {"anyOf", {{{"type", "integer"}, {"minimum", 1}}, {{"type", "array"}, {"items", {{"type", "integer"}, {"minimum", 0}}}}}}};
   auto& properties = schema["properties"];
+  properties["set"] = {{"type", "object"}};
   properties["vary"] = values;
   properties["together"] = values;
   properties["add"] = {{"type", "object"}, {"additionalProperties", {{"type", "object"}}}};
@@ -108,14 +110,7 @@ Json ablation_section() {
   properties["baseline"] = {{"type", {"object", "string", "number"}}};
   properties["tune"] = {
       {"type", "object"}, {"properties", {{"grid", values}, {"seeds", seeds}}}, {"required", {"grid"}}, {"additionalProperties", false}};
-  char const* const help[][2]{{"vary", "keys of the base with lists of values: every combination is an arm"},
-                              {"together", "keys with lists of equal length: their values move in step"},
-                              {"add", "further arms by name, with what they change"},
-                              {"skip", "combinations that are left out"},
-                              {"seeds", "how many, or which; every arm is trained with each"},
-                              {"baseline", "the arm that others are compared with (default: the first)"},
-                              {"tune", "a grid from which every arm takes its best point, on seeds of its own"}};
-  for (auto const& [key, text] : help) properties[key]["description"] = text;
+  for (auto const& key : ablation_keys()) properties[key.name]["description"] = key.help;
   return schema;
 }
 

@@ -46,6 +46,14 @@ std::optional<std::int64_t> whole_number(std::string const& text) {
   return number;
 }
 
+/// Whether a key has the value that it had where it did not exist yet: a folder that lacks it was made by an earlier revision.
+bool has_default(Experiment& settings, std::string const& key) {
+  Experiment usual;
+  Yaml const now = tree(settings), before = tree(usual);
+  Yaml const *const value = now.find(key), *const other = before.find(key);
+  return value != nullptr && other != nullptr && emit_line(*value) == emit_line(*other);
+}
+
 /// A run's folder, held by this process alone while it lives.
 class RunFolder {
  public:
@@ -67,6 +75,7 @@ class RunFolder {
     }
     Yaml const before = load_kept(path_).root;
     std::vector<std::string> differing = differing_keys(before, tree(settings));
+    std::erase_if(differing, [&](std::string const& key) { return before.find(key) == nullptr && has_default(settings, key); });
     Yaml const* const steps = before.find("train.steps");
     auto const were = steps == nullptr ? std::nullopt : whole_number(steps->text);
     if (were && *were <= settings.train.steps) std::erase(differing, "train.steps");
@@ -150,9 +159,12 @@ class Session {
     trainer_.evaluate(row);
     if (row.values.empty()) return;
     double const excess = value_of(row, "validation.excess");
-    progress_.message(fmt::format("step {:>7}  validation loss {:.4f}, {:.1f} % right{}", row.step, value_of(row, "validation.loss"),
+    std::string asked;
+    for (auto const& name : settings_.train.evaluate.metrics)
+      if (double const* const value = row.find("validation." + name)) asked += fmt::format(", {} {:.4g}", name, *value);
+    progress_.message(fmt::format("step {:>7}  validation loss {:.4f}, {:.1f} % right{}{}", row.step, value_of(row, "validation.loss"),
                                   100 * value_of(row, "validation.accuracy"),
-                                  std::isnan(excess) ? "" : fmt::format(", {:.4f} above the least possible", excess)));
+                                  std::isnan(excess) ? "" : fmt::format(", {:.4f} above the least possible", excess), asked));
   }
 
   /// Of training, with the calls before this one.

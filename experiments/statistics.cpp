@@ -196,7 +196,7 @@ Comparison difference_of(std::vector<double> const& differences, Question const&
   double const n = real(result.seeds), freedom = n - 1, error = result.deviation / std::sqrt(n);
   result.interval = t_interval(result.mean, error, freedom, question.confidence);
   if (freedom > 1) result.effect = result.mean / result.deviation * hedges_correction(freedom);
-  if (question.margin > 0) {
+  if (question.margin > 0 && freedom > 1) {
     students_t const t(freedom);
     result.p_equivalence =
         std::max(cdf(complement(t, (result.mean + question.margin) / error)), cdf(t, (result.mean - question.margin) / error));
@@ -232,6 +232,7 @@ std::vector<Comparison> compare(std::span<BySeed const> arms, BySeed const& base
   for (std::size_t i = 0; i < result.size(); ++i) {
     result[i].p_alone = p.alone[i];
     result[i].p = p.joint[i];
+    result[i].arms = arms.size();
     result[i].verdict = judge(result[i], question);
   }
   return result;
@@ -283,6 +284,16 @@ std::string measured(double value, std::optional<Interval> const& interval, std:
 
 std::string shown_p(double p) { return p < 0.001 ? "p < 0.001" : fmt::format("p = {:.2g}", p); }
 
+/// Why a difference whose interval excludes 0 is no conclusion; nothing if the interval holds 0.
+std::string objection(Comparison const& c, Question const& question) {
+  if (!c.interval || (c.interval->low <= 0 && c.interval->high >= 0)) return "";
+  if (smallest_p(c.seeds) > question.significance())
+    return fmt::format("; its interval excludes 0, but {} seeds cannot reach p ≤ {:.2g}", c.seeds, question.significance());
+  if (c.p_alone <= question.significance())
+    return fmt::format("; its interval excludes 0, and {} alone, but not corrected for {} arms", shown_p(c.p_alone), c.arms);
+  return "; its interval excludes 0 by supposing a normal distribution, which sign flips do not";
+}
+
 }  // namespace
 
 std::string sentence(std::string_view arm, std::string_view baseline, std::string_view unit, Comparison const& c,
@@ -303,7 +314,8 @@ std::string sentence(std::string_view arm, std::string_view baseline, std::strin
     return fmt::format("no difference between {} and {} larger than {} (equivalence test, {}, {})", arm, baseline,
                        measured(question.margin, {}, unit), shown_p(*c.p_equivalence), seeds);
   }
-  return fmt::format("{} and {}: no conclusion: difference {} {}", arm, baseline, measured(c.mean, c.interval, unit), how_sure);
+  return fmt::format("{} and {}: no conclusion: difference {} {}{}", arm, baseline, measured(c.mean, c.interval, unit), how_sure,
+                     objection(c, question));
 }
 
 Line fit_line(std::span<double const> x, std::span<double const> y, double confidence) {

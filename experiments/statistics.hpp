@@ -64,7 +64,9 @@ struct Comparison {
   std::optional<double> effect;  ///< Cohen's d_z = mean/s, times Hedges' correction for few seeds; absent below three seeds or if s is 0
   double p_alone = 1;            ///< sign-flip test of this arm alone
   double p = 1;                  ///< the same, corrected for the number of arms: see sign_flip_test
-  std::optional<double> p_equivalence;  ///< of |expected difference| ≥ margin: the larger p of two one-sided t tests (Schuirmann 1987)
+  std::size_t arms = 1;          ///< that number
+  std::optional<double> p_equivalence;  ///< of |expected difference| ≥ margin: the larger p of two one-sided t tests (Schuirmann 1987);
+                                        ///< absent below three seeds, whose spread is one number
   Verdict verdict = Verdict::unclear;
 };
 
@@ -98,7 +100,7 @@ double smallest_p(std::size_t seeds);
 std::optional<double> detectable_effect(std::size_t seeds, double significance = 0.05, double power = 0.8);
 
 /// The comparison in words, "additive is 0.012 ± 0.004 nat better than scaled (p = 0.031, 6 seeds)", where ± is the interval's half width;
-/// the unit may be empty.
+/// the unit may be empty. Where the interval excludes 0 and yet there is no verdict, it says why.
 std::string sentence(std::string_view arm, std::string_view baseline, std::string_view unit, Comparison const& comparison,
                      Question const& question);
 

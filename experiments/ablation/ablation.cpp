@@ -4,12 +4,17 @@
 #include <cmath>
 
 #include <fmt/format.h>
+#include <nlohmann/json.hpp>
 
+#include "experiments/ablation/arm_check.hpp"
 #include "experiments/ablation/board.hpp"
+#include "experiments/ablation/clean.hpp"
 #include "experiments/ablation/jobs.hpp"
 #include "experiments/ablation/results.hpp"
+#include "experiments/ablation/writer.hpp"
 #include "experiments/folder_lock.hpp"
 #include "experiments/report/report.hpp"
+#include "experiments/result_file.hpp"
 #include "experiments/signals.hpp"
 #include "nn/atomic_file.hpp"
 #include "nn/input_file.hpp"
@@ -17,14 +22,9 @@
 namespace heed {
 
 namespace fs = std::filesystem;
+using Json = nlohmann::ordered_json;
 
 namespace {
-
-/// The changes of an arm at a point of the tuning grid.
-std::vector<Assignment> together(std::vector<Assignment> changes, std::vector<Assignment> const& more) {
-  changes.insert(changes.end(), more.begin(), more.end());
-  return changes;
-}
 
 std::vector<std::string> names_of(std::vector<Arm> const& arms) {
   std::vector<std::string> names;
@@ -79,30 +79,33 @@ FolderLock join(Ablation const& ablation) {
   return std::move(*shared);
 }
 
-/// One call of `heed run` on an ablation.
+/// One call of `heed run` on an ablation, or a look at how far such calls have come.
 class Runner {
  public:
-  Runner(Ablation const& ablation, RunOptions const& options) : ablation_(ablation), options_(options), workers_(workers_for(options)) {}
+  enum class Task { train, look };
+
+  Runner(Ablation const& ablation, RunOptions const& options, Task task)
+      : ablation_(ablation), options_(options), task_(task), workers_(workers_for(options)) {}
 
   Exit run() {
-    if (ablation_.tuning && !tune()) return stopped();
-    std::vector<Job> jobs;
-    for (auto const seed : ablation_.seeds) {
-      for (std::size_t i = 0; i < ablation_.arms.size(); ++i) {
-        auto const& arm = ablation_.arms[i];
-        if (ablation_.tuning && !tuned_.chosen[i]) continue;
-        auto const changes = ablation_.tuning ? together(arm.changes, *tuned_.chosen[i]) : arm.changes;
-        jobs.push_back({.arm = i, .seed = seed, .experiment = trial_of(ablation_, arm.name, changes, seed)});
+    Writer writer([&] {
+      if (auto const writing = FolderLock::attempt(ablation_.folder(), tables_lock)) {
+        write_results(ablation_, jobs_, tuned_);
+        write_report(ablation_.folder(), true);
       }
-    }
-    bool const whole = work(jobs, ablation_.settings.ablation, names_of(ablation_.arms));
+    });
+    writer_ = &writer;
+    bool const whole = (!ablation_.tuning || tune()) && compare();
+    writer.wait();
     // Without the lock after a while: who holds it may have been stopped. All write the same tables, each as a whole.
     auto const writing = FolderLock::wait(ablation_.folder(), tables_lock, patience);
-    auto const page = write_results(ablation_, jobs, tuned_);
+    auto const page = write_results(ablation_, jobs_, tuned_);
+    if (task_ == Task::look) return Exit::done;
     if (!whole) return stopped();
     if (!options_.quiet) fmt::print("{}", page);
     write_report(ablation_.folder(), options_.quiet);
-    return any_failed(jobs) || any_failed(tuned_.jobs) ? Exit::failed : Exit::done;
+    tell_rest();
+    return any_failed(jobs_) || any_failed(tuned_.jobs) ? Exit::failed : Exit::done;
   }
 
  private:
@@ -110,18 +113,29 @@ class Runner {
     return std::ranges::any_of(jobs, [](Job const& job) { return job.state == Job::State::failed; });
   }
 
+  /// Every arm that can be trained with every seed. False if not all have ended.
+  bool compare() {
+    for (auto const seed : ablation_.seeds) {
+      for (std::size_t i = 0; i < ablation_.arms.size(); ++i) {
+        auto const& arm = ablation_.arms[i];
+        if (ablation_.tuning && !tuned_.chosen[i]) continue;
+        auto const changes = ablation_.tuning ? joined(arm.changes, *tuned_.chosen[i]) : arm.changes;
+        jobs_.push_back({.arm = i, .seed = seed, .experiment = trial_of(ablation_, arm.name, changes, seed)});
+      }
+    }
+    return work(jobs_, ablation_.settings.ablation, names_of(ablation_.arms));
+  }
+
   /// For each arm the grid point with the best mean over the tuning seeds; a point with a failed trial is out. Every process that takes
-  /// part waits for all of these trials, and so comes to the same choice. False if a signal came.
+  /// part waits for all of these trials, and so comes to the same choice. False if not all have ended.
   bool tune() {
     auto const& tuning = *ablation_.tuning;
     for (auto const seed : tuning.seeds) {
       std::size_t row = 0;
       for (auto const& arm : ablation_.arms) {
         for (auto const& point : tuning.points) {
-          auto const name = fmt::format("tune-{}-{}", arm.name, point.name);
           if (seed == tuning.seeds.front()) tuned_.names.push_back(fmt::format("{} {}", arm.name, point.name));
-          tuned_.jobs.push_back(
-              {.arm = row++, .seed = seed, .experiment = trial_of(ablation_, name, together(arm.changes, point.changes), seed)});
+          tuned_.jobs.push_back({.arm = row++, .seed = seed, .experiment = tuning_trial(ablation_, arm, point, seed)});
         }
       }
     }
@@ -146,10 +160,31 @@ class Runner {
     return points[best->second].changes;
   }
 
+  /// What lies in the folder beside what was asked for.
+  void tell_rest() const {
+    if (options_.quiet) return;
+    auto const folder = ablation_.folder().string();
+    if (failed_before_ > 0)
+      fmt::print("  {} not trained again, for the same numbers would come (--fresh begins anew)\n",
+                 counted(failed_before_, "failed trial"));
+    if (auto const old = old_trials(ablation_.folder()); !old.empty())
+      fmt::print("  {} of earlier versions of this file beside them: heed clean {} puts them away\n", counted(old.size(), "trial"), folder);
+  }
+
+  static std::string counted(std::size_t count, char const* what) { return fmt::format("{} {}{}", count, what, count == 1 ? "" : "s"); }
+
   bool work(std::vector<Job>& jobs, std::string const& title, std::vector<std::string> const& names) {
+    if (task_ == Task::look) {
+      look_at(jobs, ablation_.settings);
+      return std::ranges::all_of(jobs, [](Job const& job) { return job.state == Job::State::done || job.state == Job::State::failed; });
+    }
+    failed_before_ +=
+        static_cast<std::size_t>(std::ranges::count_if(jobs, [](Job const& job) { return failure_of(job.folder()).has_value(); }));
     Board board(title, names, workers_.jobs, options_.quiet);
-    bool const whole =
-        run_jobs(jobs, ablation_.settings, workers_, [&](std::vector<Job> const& all, Job const* changed) { board.update(all, changed); });
+    bool const whole = run_jobs(jobs, ablation_.settings, workers_, [&](std::vector<Job> const& all, Job const* changed) {
+      board.update(all, changed);
+      if (changed != nullptr && changed->state == Job::State::done) writer_->something_ended();
+    });
     board.finish();
     return whole;
   }
@@ -161,22 +196,49 @@ class Runner {
 
   Ablation const& ablation_;
   RunOptions const& options_;
+  Task task_;
   Workers workers_;
+  Writer* writer_ = nullptr;
   TuningResult tuned_;
+  std::vector<Job> jobs_;
+  std::size_t failed_before_ = 0;  ///< trials whose failure was recorded before this call
 };
 
 }  // namespace
 
 Exit run_ablation(RunOptions const& options) {
   Ablation const ablation = load_ablation(options.config, options.overrides, options.places);
+  if (auto const exit = arms_checked(ablation, options.quiet); exit != Exit::done) return exit;
   if (options.fresh) put_aside(ablation.folder());
   FolderLock const joined = join(ablation);
   note_signals();
-  return Runner(ablation, options).run();
+  return Runner(ablation, options, Runner::Task::train).run();
+}
+
+void renew_results(fs::path const& folder, Places const& places) {
+  fs::path const file = folder / "ablation.yaml";
+  if (!fs::is_regular_file(file)) return;
+  auto const summary = find_json(folder / "summary.json");
+  bool const tables = summary && summary->is_object();
+  auto const count = [&](char const* key) { return tables && summary->contains(key) ? (*summary)[key] : Json(nullptr); };
+  if (tables && count("trials_done") == count("trials_of")) return;
+  Ablation ablation;
+  try {
+    ablation = load_ablation(file, {}, places);
+  } catch (ConfigError const&) {
+    if (tables) return;
+    throw;
+  }
+  auto here = fs::absolute(folder).lexically_normal();
+  if (!here.has_filename()) here = here.parent_path();
+  ablation.places.output = here.parent_path();
+  ablation.settings.ablation = here.filename().string();
+  Runner(ablation, {}, Runner::Task::look).run();
 }
 
 Exit check_ablation(RunOptions const& options) {
   Ablation const ablation = load_ablation(options.config, options.overrides, options.places);
+  check_arms(ablation, true);
   if (options.quiet) return Exit::done;
   auto base = trial_of(ablation, "base", {}, ablation.seeds.front());
   fmt::print("{}\n# base: {}\n", ablation.resolved, ablation.base.file.lexically_normal().string());

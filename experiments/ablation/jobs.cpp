@@ -28,6 +28,11 @@ class Crew {
   Crew(std::vector<Job>& jobs, AblationSettings const& settings, Workers const& workers, Watcher const& watch)
       : jobs_(jobs), settings_(settings), workers_(workers), watch_(watch) {}
 
+  void look_once() {
+    for (Job& job : jobs_)
+      if (!settle(job) && std::filesystem::exists(job.folder()) && !FolderLock::attempt(job.folder())) job.state = Job::State::elsewhere;
+  }
+
   bool run() {
     for (Job& job : jobs_) settle(job);
     while (true) {
@@ -155,6 +160,11 @@ Workers workers_for(RunOptions const& options) {
   std::int64_t const cores = std::max(1U, std::thread::hardware_concurrency());
   workers.jobs = options.jobs.value_or(std::max<std::int64_t>(1, cores / workers.threads));
   return workers;
+}
+
+void look_at(std::vector<Job>& jobs, AblationSettings const& settings) {
+  Watcher const nobody = [](std::vector<Job> const&, Job const*) {};
+  Crew(jobs, settings, {}, nobody).look_once();
 }
 
 bool run_jobs(std::vector<Job>& jobs, AblationSettings const& settings, Workers const& workers, Watcher const& watch) {

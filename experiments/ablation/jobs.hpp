@@ -42,6 +42,9 @@ Workers workers_for(RunOptions const& options);
 /// Is told how jobs stand: what happened to one, or (null) that time has passed.
 using Watcher = std::function<void(std::vector<Job> const& jobs, Job const* changed)>;
 
+/// How jobs stand, as their folders say: done, failed, elsewhere or waiting. Trains nothing.
+void look_at(std::vector<Job>& jobs, AblationSettings const& settings);
+
 /// Trains what nobody else does, several at a time, each in a process, until all jobs are done or have failed, here or in another process.
 /// A job is claimed by the lock on its folder: a locked one is left to its owner and watched; if the owner dies, it is taken over. A job
 /// whose folder is finished already is done at once; a recorded failure is final. False if a signal came: then the jobs that ran here have

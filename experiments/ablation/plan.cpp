@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "experiments/ablation/keys.hpp"
 #include "experiments/folder_name.hpp"
 #include "experiments/metric/info.hpp"
 #include "experiments/nearest.hpp"
@@ -18,12 +19,12 @@ namespace fs = std::filesystem;
 
 std::vector<Field> AblationSettings::fields() {
   return {
-      {.name = "ablation", .target = &ablation, .help = "its name", .required = true},
-      {.name = "base", .target = &base, .help = "the file of one run that arms change, relative to this one", .required = true},
-      {.name = "metric", .target = &metric, .help = "what is compared: a name in metrics.jsonl (heed list metrics)"},
-      {.name = "better", .target = &better, .help = "lower or higher (default: as the metric says)", .words = {"lower", "higher"}},
-      {.name = "at", .target = &at, .help = "which of a trial's values counts", .words = {"last", "best"}},
-      {.name = "margin", .target = &margin, .help = "differences below it do not matter (equivalence test)", .least = 0, .open = true},
+      {.name = "ablation", .target = &ablation, .help = ablation_help("ablation"), .required = true},
+      {.name = "base", .target = &base, .help = ablation_help("base"), .required = true},
+      {.name = "metric", .target = &metric, .help = ablation_help("metric")},
+      {.name = "better", .target = &better, .help = ablation_help("better"), .words = {"lower", "higher"}},
+      {.name = "at", .target = &at, .help = ablation_help("at"), .words = {"last", "best"}},
+      {.name = "margin", .target = &margin, .help = ablation_help("margin"), .least = 0, .open = true},
   };
 }
 
@@ -36,7 +37,7 @@ bool AblationSettings::higher_is_better() const {
 namespace {
 
 /// The keys whose values are keys of the base, or lists of numbers.
-std::vector<std::string> const free_keys{"vary", "together", "add", "skip", "tune", "seeds", "baseline"};
+std::vector<std::string> const free_keys{"set", "vary", "together", "add", "skip", "tune", "seeds", "baseline"};
 
 std::vector<std::string> own_keys() {
   AblationSettings settings;
@@ -67,14 +68,29 @@ std::string label_of(Yaml const& value) {
   return file_label(label);
 }
 
-std::string last_word(std::string const& key) { return key.substr(key.rfind('.') + 1); }
+/// Whether a value is not said without its key: a number or a truth value.
+bool needs_key(Yaml const& value) {
+  static std::set<std::string> const bare{"", "none", "null", "true", "false", "yes", "no", "on", "off"};
+  return value.kind != Yaml::Kind::map && (bare.contains(value.text) || parse_real(value.text));
+}
 
-/// The value alone if an arm changes one key, else `key=value` of each.
+constexpr std::string_view between_values = " · ";
+
+/// The value alone if an arm changes one key; else all values, `sparsemax · heads=2`.
 std::string name_of(std::vector<Assignment> const& changes) {
   if (changes.size() == 1) return cut_label(label_of(changes.front().value));
   std::string name;
-  for (auto const& change : changes) name += (name.empty() ? "" : ",") + last_word(change.key) + "=" + label_of(change.value);
+  for (auto const& [key, value] : changes) {
+    if (!name.empty()) name += between_values;
+    name += (needs_key(value) ? last_word(key) + "=" : "") + label_of(value);
+  }
   return cut_label(std::move(name));
+}
+
+/// An arm's name as a part of a folder's: `sparsemax,heads=2`.
+std::string folder_label(std::string name) {
+  for (std::size_t at = 0; (at = name.find(between_values, at)) != name.npos; ++at) name.replace(at, between_values.size(), ",");
+  return name;
 }
 
 /// `{key: [value, …], …}` as lists of assignments, one list a key.
@@ -176,8 +192,7 @@ std::vector<Arm> arms_of(Document const& file) {
     limit(vary != nullptr ? vary->place : together->place, "arms", combinations(axes) * static_cast<double>(steps.size()), most_arms);
     for (auto const& changes : product(axes)) {
       for (auto const& more : steps) {
-        auto all = changes;
-        all.insert(all.end(), more.begin(), more.end());
+        auto all = joined(changes, more);
         arms.push_back({name_of(all), std::move(all)});
       }
     }
@@ -213,8 +228,9 @@ std::size_t baseline_of(Document const& file, std::vector<Arm> const& arms) {
   std::vector<std::string> names;
   for (std::size_t i = 0; i < arms.size(); ++i) {
     names.push_back(arms[i].name);
-    bool const fits = node->kind == Yaml::Kind::scalar ? arms[i].name == node->text || arms[i].name == label_of(*node)
-                                                       : agrees(arms[i], assignments_of(*node, "baseline"));
+    bool const fits = node->kind == Yaml::Kind::scalar
+                          ? arms[i].name == node->text || folder_label(arms[i].name) == node->text || arms[i].name == label_of(*node)
+                          : agrees(arms[i], assignments_of(*node, "baseline"));
     if (fits) fitting.push_back(i);
   }
   if (fitting.size() == 1) return fitting.front();
@@ -291,7 +307,66 @@ void check_metric(Document const& file, AblationSettings const& settings) {
 
 }  // namespace
 
-bool is_ablation(Document const& document) { return document.root.entry("ablation") != nullptr; }
+std::string last_word(std::string const& key) { return key.substr(key.rfind('.') + 1); }
+
+bool is_ablation(Document const& document) {
+  auto const has = [&](char const* key) { return document.root.entry(key) != nullptr; };
+  if (has("ablation")) return true;
+  for (char const* key : {"vary", "together", "base", "baseline", "tune"})
+    if (has(key) && !has("study"))
+      throw ConfigError(document.root.entry(key)->place,
+                        fmt::format("{}: is a key of an ablation, but the key 'ablation' (its name) is missing", key));
+  return false;
+}
+
+namespace {
+
+/// Names and seeds of trials are given by the ablation: elsewhere they would have no effect.
+void check_named(Place const& place, std::string const& key) {
+  if (key == "name")
+    throw ConfigError(place, "name: the folder of an ablation is named by ablation (ablation=NAME), its trials by their arms");
+  if (key == "seed") throw ConfigError(place, "seed: the trials of an ablation take theirs from seeds (seeds=6, seeds=[7])");
+}
+
+}  // namespace
+
+namespace {
+
+/// What the file sets in the base, and the command line after it.
+std::vector<Assignment> set_in_base(Document const& file, std::vector<std::string> const& overrides) {
+  std::vector<Assignment> all;
+  if (Yaml const* const set = value_at(file, "set")) all = assignments_of(*set, "set");
+  for (auto const& override : overrides) {
+    if (is_own(override)) continue;
+    Document one;
+    assign(one, override);  // tells what is wrong with it
+    auto const key = override.substr(0, override.find('='));
+    std::erase_if(all, [&](Assignment const& before) { return before.key == key; });
+    all.push_back({key, *one.root.find(key)});
+  }
+  for (auto const& each : all) check_named(each.value.place, each.key);
+  return all;
+}
+
+/// The file with all that makes it complete.
+std::string resolved(Document file, std::vector<Assignment> const& set, fs::path const& base) {
+  auto& entries = file.root.entries;
+  auto const at = [&](std::string const& key, std::size_t place) -> Yaml& {
+    auto found = std::ranges::find(entries, key, &Yaml::Entry::key);
+    if (found == entries.end()) found = entries.insert(entries.begin() + static_cast<std::ptrdiff_t>(place), {key, {}, {}});
+    return found->value;
+  };
+  at("base", 0) = Yaml::scalar(base.string());
+  if (set.empty()) return emit(file.root);
+  Yaml section;
+  section.kind = Yaml::Kind::map;
+  for (auto const& [key, value] : set) section.entries.push_back({key, {}, value});
+  auto const after = std::ranges::find(entries, "base", &Yaml::Entry::key) - entries.begin() + 1;
+  at("set", static_cast<std::size_t>(after)) = section;
+  return emit(file.root);
+}
+
+}  // namespace
 
 Ablation load_ablation(fs::path const& path, std::vector<std::string> const& overrides, Places const& places) {
   Document file = load(path);
@@ -303,6 +378,8 @@ Ablation load_ablation(fs::path const& path, std::vector<std::string> const& ove
   check_metric(file, result.settings);
   check_folder_name(place_of(file, "ablation"), "ablation", result.settings.ablation);
   result.arms = arms_of(file);
+  for (auto const& arm : result.arms)
+    for (auto const& change : arm.changes) check_named(change.value.place, change.key);
   result.varied = varied_keys(result.arms);
   Yaml const* const seeds = value_at(file, "seeds");
   result.seeds = seeds != nullptr ? seeds_of(*seeds, "seeds", 1) : std::vector<std::int64_t>{1, 2, 3, 4, 5, 6};
@@ -312,26 +389,20 @@ Ablation load_ablation(fs::path const& path, std::vector<std::string> const& ove
   limit(file.root.place, "runs", arms * static_cast<double>(result.seeds.size()), most_runs);
   if (auto const& tuning = result.tuning)
     limit(place_of(file, "tune"), "runs to tune", arms * static_cast<double>(tuning->points.size() * tuning->seeds.size()), most_runs);
-  result.resolved = emit(file.root);
-
-  fs::path const base = fs::absolute(path).parent_path() / result.settings.base;
+  fs::path const base = (fs::absolute(path).parent_path() / result.settings.base).lexically_normal();
   std::error_code unreadable;
   if (!fs::is_regular_file(base, unreadable))
-    throw ConfigError(place_of(file, "base"), fmt::format("base: there is no file {}", base.lexically_normal().string()));
+    throw ConfigError(place_of(file, "base"), fmt::format("base: there is no file {}", base.string()));
   result.base = load(base);
-  for (auto const& override : overrides) {
-    if (!is_own(override)) assign(result.base, override);
-  }
+  auto const set = set_in_base(file, overrides);
+  for (auto const& [key, value] : set) assign(result.base, key, value);
+  result.resolved = resolved(file, set, base);
   result.places = places;
   result.places.config_folder = base.parent_path();
   for (auto const& arm : result.arms) {
     trial_of(result, arm.name, arm.changes, result.seeds.front());
-    for (std::size_t i = 0; result.tuning && i < result.tuning->points.size(); ++i) {
-      auto changes = arm.changes;
-      auto const& more = result.tuning->points[i].changes;
-      changes.insert(changes.end(), more.begin(), more.end());
-      trial_of(result, arm.name, changes, result.tuning->seeds.front());
-    }
+    for (std::size_t i = 0; result.tuning && i < result.tuning->points.size(); ++i)
+      tuning_trial(result, arm, result.tuning->points[i], result.tuning->seeds.front());
   }
   return result;
 }
@@ -344,9 +415,23 @@ LoadedExperiment trial_of(Ablation const& ablation, std::string const& arm, std:
   trial.settings.name.clear();  // not a part of what is measured
   auto const text = emit(trial.settings);
   auto const hash = sha256(std::as_bytes(std::span(text)));
-  trial.settings.name = fmt::format("{}-seed{}-{}", arm, seed, hash.substr(0, 8));
+  trial.settings.name = fmt::format("{}-seed{}-{}", folder_label(arm), seed, hash.substr(0, 8));
   trial.places.output = ablation.folder();
   return trial;
+}
+
+LoadedExperiment tuning_trial(Ablation const& ablation, Arm const& arm, Arm const& point, std::int64_t seed) {
+  return trial_of(ablation, fmt::format("tune-{}-{}", arm.name, point.name), joined(arm.changes, point.changes), seed);
+}
+
+LoadedExperiment first_trial(Ablation const& ablation, Arm const& arm) {
+  if (ablation.tuning) return tuning_trial(ablation, arm, ablation.tuning->points.front(), ablation.tuning->seeds.front());
+  return trial_of(ablation, arm.name, arm.changes, ablation.seeds.front());
+}
+
+std::vector<Assignment> joined(std::vector<Assignment> changes, std::vector<Assignment> const& more) {
+  changes.insert(changes.end(), more.begin(), more.end());
+  return changes;
 }
 
 }  // namespace heed

@@ -11,14 +11,14 @@
 
 namespace heed {
 
-/// `ablation:` the keys with one value each; those that hold keys of the base (vary, together, add, skip, tune) are read beside it.
+/// `ablation:` the keys with one value each; those that hold keys of the base (set, vary, together, add, skip, tune) are read beside it.
 struct AblationSettings : Settings {
   std::string ablation;                    ///< its name, and its folder's
   std::string base;                        ///< a file of one run
   std::string metric = "validation.loss";  ///< of metrics.jsonl: a name that is declared (metric/info.hpp)
   std::optional<std::string> better;       ///< lower or higher; default: as the metric says
   std::string at = "last";                 ///< which value of a trial counts: the last, or the best
-  double margin = 0.01;                    ///< differences smaller than this do not matter: of the equivalence test
+  std::optional<double> margin;            ///< differences smaller than this do not matter; without one, none is called equivalent
   std::vector<Field> fields() override;
 
   bool higher_is_better() const;
@@ -53,12 +53,15 @@ struct Ablation {
   std::vector<std::int64_t> seeds;
   std::size_t baseline = 0;  ///< the arm that others are compared with
   std::optional<Tuning> tuning;
-  std::string resolved;  ///< the ablation file with its overrides, as YAML
+  std::string resolved;  ///< the file as YAML, complete: overrides are in it, the base by its absolute path; read again, it is the same
 
   std::filesystem::path folder() const { return places.output / settings.ablation; }
 };
 
-/// Whether a document describes an ablation.
+/// "lr" of "train.optimizer.lr".
+std::string last_word(std::string const& key);
+
+/// Whether a document describes an ablation. Throws ConfigError for one that has an ablation's keys, but not its name.
 bool is_ablation(Document const& document);
 
 /// Reads an ablation file and its base. Overrides of the ablation's own keys (`seeds=3`, `metric=…`) change it, all others the base. Every
@@ -67,5 +70,14 @@ Ablation load_ablation(std::filesystem::path const& file, std::vector<std::strin
 
 /// A run of an arm with a seed, named ARM-seedK-HASH after its resolved configuration, inside the ablation's folder.
 LoadedExperiment trial_of(Ablation const& ablation, std::string const& arm, std::vector<Assignment> const& changes, std::int64_t seed);
+
+/// The run of an arm at a point of the tuning grid.
+LoadedExperiment tuning_trial(Ablation const& ablation, Arm const& arm, Arm const& point, std::int64_t seed);
+
+/// The run of an arm that begins first: at the first point of the tuning grid, if there is one.
+LoadedExperiment first_trial(Ablation const& ablation, Arm const& arm);
+
+/// Changes, and more of them after these.
+std::vector<Assignment> joined(std::vector<Assignment> changes, std::vector<Assignment> const& more);
 
 }  // namespace heed

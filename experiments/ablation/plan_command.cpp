@@ -123,8 +123,11 @@ Exit plan_ablation(RunOptions const& options) {
   fmt::print("{}: {} arms, {} runs{}, {} at a time with {} thread{} each\n\n{}\n", ablation.folder().string(), ablation.arms.size(), runs,
              done > 0 ? fmt::format(" ({} done already)", done) : "", workers.jobs, workers.threads, workers.threads == 1 ? "" : "s",
              table(rows));
-  fmt::print("about {} (measured on this machine just now)\n{}", clock_time(seconds / static_cast<double>(workers.jobs)),
-             power_of(ablation.seeds.size()));
+  if (exit == Exit::done)
+    fmt::print("about {} (measured on this machine just now)\n", clock_time(seconds / static_cast<double>(workers.jobs)));
+  else
+    fmt::print("no time is told: heed run trains nothing of an ablation with an arm that cannot be trained\n");
+  fmt::print("{}", power_of(ablation.seeds.size()));
   return exit;
 }
 

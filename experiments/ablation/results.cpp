@@ -10,6 +10,7 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "experiments/ablation/effects.hpp"
 #include "experiments/csv.hpp"
 #include "experiments/history.hpp"
 #include "experiments/metric/info.hpp"
@@ -192,7 +193,8 @@ class Summary {
         jobs_(jobs),
         tuned_(tuned),
         arms_(gather(ablation, jobs)),
-        question_{.better = ablation.settings.higher_is_better() ? Better::higher : Better::lower, .margin = ablation.settings.margin},
+        question_{.better = ablation.settings.higher_is_better() ? Better::higher : Better::lower,
+                  .margin = ablation.settings.margin.value_or(0)},
         failures_(failures_of(ablation, jobs, tuned)),
         warnings_(warnings_of(ablation, jobs)) {
     for (std::size_t i = 0; i < tuned.chosen.size(); ++i) {
@@ -204,10 +206,11 @@ class Summary {
     std::vector<BySeed> values;
     for (std::size_t const i : others_) values.push_back(arms_[i].values);
     comparisons_ = compare(values, arms_[ablation.baseline].values, question_);
+    find_effects();
     for (std::size_t k = 0; k < others_.size(); ++k) {
       if (comparisons_[k].seeds > 0)
-        sentences_.push_back(
-            sentence(arms_[others_[k]].name, arms_[ablation.baseline].name, unit_of(ablation.settings.metric), comparisons_[k], question_));
+        sentences_.push_back(sentence(name_with_tuned(others_[k]), name_with_tuned(ablation.baseline), unit_of(ablation.settings.metric),
+                                      comparisons_[k], question_));
     }
   }
 
@@ -230,14 +233,57 @@ class Summary {
   }
 
  private:
+  /// Of a grid: which arm is ahead, and what the keys do by themselves and together.
+  void find_effects() {
+    std::vector<Keys> keys;
+    for (auto const& arm : arms_) {
+      keys.emplace_back();
+      for (auto const& change : arm.changes) keys.back().emplace_back(change.key, emit_line(change.value));
+    }
+    auto const grid = grid_of(keys);
+    if (!grid) return;
+    std::vector<BySeed> values;
+    std::optional<std::pair<double, std::size_t>> best;
+    for (std::size_t i = 0; i < arms_.size(); ++i) {
+      values.push_back(arms_[i].values);
+      if (arms_[i].values.empty()) continue;
+      double const mean = estimate_of(arms_[i]).mean, cost = question_.better == Better::higher ? -mean : mean;
+      if (!best || cost < best->first) best = {cost, i};
+    }
+    if (!best) return;
+    auto const mean = estimate_of(arms_[best->second]);
+    sentences_.push_back(fmt::format("{} mean: {}, {:.4f}{}", question_.better == Better::higher ? "highest" : "lowest",
+                                     name_with_tuned(best->second), mean.mean,
+                                     mean.interval ? fmt::format(" [{:.4f}, {:.4f}]", mean.interval->low, mean.interval->high) : ""));
+    effects_ = effects_of(*grid, values, ablation_.baseline, unit_of(ablation_.settings.metric), question_);
+    for (auto const& effect : effects_)
+      if (!effect.sentence.empty()) sentences_.push_back(effect.sentence);
+    if (std::ranges::none_of(effects_, [](Effect const& effect) { return effect.interaction && !effect.sentence.empty(); }))
+      sentences_.emplace_back("no interaction is clear");
+  }
+
   Comparison const* comparison(std::size_t arm) const {
     auto const found = std::ranges::find(others_, arm);
     return found == others_.end() ? nullptr : &comparisons_[static_cast<std::size_t>(found - others_.begin())];
   }
 
+  /// What tuning chose for an arm, as "lr 3.0e-3"; empty without tuning.
+  std::string tuned_words(std::size_t arm) const {
+    std::vector<std::string> words;
+    if (arm < tuned_.chosen.size() && tuned_.chosen[arm])
+      for (auto const& change : *tuned_.chosen[arm]) words.push_back(last_word(change.key) + " " + emit_line(change.value));
+    return fmt::format("{}", fmt::join(words, ", "));
+  }
+
+  std::string name_with_tuned(std::size_t arm) const {
+    auto const words = tuned_words(arm);
+    return words.empty() ? arms_[arm].name : fmt::format("{} ({})", arms_[arm].name, words);
+  }
+
   std::vector<std::vector<std::string>> rows() const {
     std::vector<std::vector<std::string>> rows{{"arm", with_unit(ablation_.settings.metric), "95 % interval", "difference", "p", "effect",
                                                 "", "seeds", "s/run", "tokens/s", "MB"}};
+    if (!tuned_.chosen.empty()) rows.front().emplace_back("tuned");
     for (std::size_t i = 0; i < arms_.size(); ++i) {
       auto const& arm = arms_[i];
       if (arm.values.empty()) {
@@ -263,6 +309,7 @@ class Summary {
       row.push_back(cell(arm.cost("time.seconds"), 1, 1));
       row.push_back(cell(arm.cost("time.tokens_per_second"), 1, 0));
       row.push_back(cell(arm.cost("memory.peak"), 1e-6, 1));
+      if (!tuned_.chosen.empty()) row.push_back(tuned_words(i));
       rows.push_back(std::move(row));
     }
     return rows;
@@ -302,6 +349,31 @@ class Summary {
     return json;
   }
 
+  /// Of each arm.
+  std::size_t tuning_trials() const { return ablation_.tuning ? ablation_.tuning->points.size() * ablation_.tuning->seeds.size() : 0; }
+
+  /// How many trials are done, or have failed; those of an arm that no point of the grid trains count as well, for they are not coming.
+  std::size_t ended() const {
+    auto const in = [](std::vector<Job> const& jobs) {
+      return static_cast<std::size_t>(
+          std::ranges::count_if(jobs, [](Job const& job) { return job.state == State::done || job.state == State::failed; }));
+    };
+    auto const given_up = static_cast<std::size_t>(std::ranges::count_if(tuned_.chosen, [](auto const& point) { return !point; }));
+    return in(tuned_.jobs) + in(jobs_) + given_up * ablation_.seeds.size();
+  }
+
+  Json effects_json() const {
+    Json all = Json::array();
+    for (auto const& [name, interaction, c, words] : effects_)
+      all.push_back({{"name", name},
+                     {"interaction", interaction},
+                     {"mean", c.mean},
+                     {"interval", interval_json(c.interval)},
+                     {"p", c.p},
+                     {"seeds", c.seeds}});
+    return all;
+  }
+
   Json json() const {
     auto const& settings = ablation_.settings;
     Json json{{"ablation", settings.ablation},
@@ -309,7 +381,7 @@ class Summary {
               {"better", settings.higher_is_better() ? "higher" : "lower"},
               {"at", settings.at},
               {"unit", unit_of(settings.metric)},
-              {"margin", settings.margin},
+              {"margin", settings.margin ? Json(*settings.margin) : Json(nullptr)},
               {"seeds", ablation_.seeds},
               {"baseline", arms_[ablation_.baseline].name},
               {"varied", ablation_.varied},
@@ -317,12 +389,18 @@ class Summary {
               {"arms", Json::array()},
               {"failures", Json::array()},
               {"missing", Json::array()},
+              {"trials_done", ended()},
+              {"trials_of", ablation_.arms.size() * (ablation_.seeds.size() + tuning_trials())},
+              {"trials", Json::array()},
+              {"effects", effects_json()},
               {"sentences", sentences_},
               {"warnings", warnings_},
               {"environment", environment_of(jobs_)},
               {"configuration", ablation_.resolved},
               {"base", emit(ablation_.base.root)}};
     for (std::size_t i = 0; i < arms_.size(); ++i) json["arms"].push_back(arm_json(i));
+    for (auto const* trials : {&tuned_.jobs, &jobs_})
+      for (Job const& job : *trials) json["trials"].push_back(job.experiment.settings.name);
     for (auto const& [who, job] : failures_)
       json["failures"].push_back({{"arm", who},
                                   {"seed", job->seed},
@@ -345,6 +423,11 @@ class Summary {
       text += markdown_row(lines[i]);
       if (i == 0) text += markdown_row(std::vector<std::string>(lines[i].size(), "---"));
     }
+    if (!effects_.empty()) text += "\n| effect | difference | p |\n| --- | --- | --- |\n";
+    for (auto const& [name, interaction, c, words] : effects_)
+      text +=
+          fmt::format("| {} | {} | {:.2g} |\n", name,
+                      c.interval ? fmt::format("{:+.4f} ± {:.4f}", c.mean, c.interval->half_width()) : fmt::format("{:+.4f}", c.mean), c.p);
     text += '\n';
     for (auto const& line : sentences_) text += "- " + line + "\n";
     for (auto const& line : warnings_) text += "- **warning**: " + line + "\n";
@@ -360,6 +443,7 @@ class Summary {
   std::vector<std::size_t> others_;  ///< the arms that are not the baseline
   std::vector<Comparison> comparisons_;
   std::vector<FailedJob> failures_;
+  std::vector<Effect> effects_;
   std::vector<std::string> sentences_, warnings_;
 };
 

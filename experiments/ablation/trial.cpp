@@ -112,14 +112,28 @@ Failure record_failure(fs::path const& folder, int code) {
   } else {
     failure.message = fmt::format("ended with exit code {}", code);
   }
-  write_atomically(folder / "failure.json", json_text(nlohmann::json{{"message", failure.message}, {"log", failure.log}}, 2) + "\n");
+  write_atomically(folder / "failure.json",
+                   json_text(nlohmann::json{{"message", failure.message}, {"code", code}, {"log", failure.log}}, 2) + "\n");
   return failure;
 }
+
+namespace {
+
+/// Whether a recorded failure is one that the same numbers would bring about again.
+bool would_come_again(fs::path const& record) {
+  std::error_code unknown;
+  auto const made = fs::last_write_time("/proc/self/exe", unknown);
+  if (unknown || fs::last_write_time(record, unknown) < made || unknown) return false;
+  auto const content = find_json(record);
+  return content && content->is_object() && content->contains("code") && (*content)["code"] == static_cast<int>(Exit::failed);
+}
+
+}  // namespace
 
 void forget_failures(fs::path const& ablation) {
   std::vector<fs::path> records;
   for (auto const& entry : fs::recursive_directory_iterator(ablation)) {
-    if (entry.path().filename() == "failure.json") records.push_back(entry.path());
+    if (entry.path().filename() == "failure.json" && !would_come_again(entry.path())) records.push_back(entry.path());
   }
   for (auto const& record : records) fs::remove(record);
 }

@@ -49,7 +49,8 @@ class Trial {
 std::optional<Failure> failure_of(std::filesystem::path const& folder);
 /// Records a failure from the exit code and the log, in one step.
 Failure record_failure(std::filesystem::path const& folder, int code);
-/// Removes the records of all trials in an ablation's folder, so that they are tried again.
+/// Removes the records of failures in an ablation's folder, so that those trials are tried again; but for trainings that this very program
+/// would end in the same way (NaN, divergence): what is older than the program is forgotten too.
 void forget_failures(std::filesystem::path const& ablation);
 
 }  // namespace heed

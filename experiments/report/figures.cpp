@@ -10,6 +10,7 @@
 
 #include "experiments/report/forest.hpp"
 #include "experiments/report/heat_maps.hpp"
+#include "experiments/report/panels.hpp"
 #include "experiments/report/traces.hpp"
 #include "experiments/table.hpp"
 
@@ -100,7 +101,8 @@ std::vector<Figure> over_keys(Material const& material) {
       if (!place || !arm.mean) continue;
       places.insert(*place);
       auto line = std::ranges::find(traces, rest, &Trace::name);
-      if (line == traces.end()) line = traces.insert(traces.end(), {rest, {line_colour(traces.size() % 7), 1 + traces.size() / 7}, {}});
+      if (line == traces.end())
+        line = traces.insert(traces.end(), {rest, {line_colour(traces.size() % 7), 1 + (traces.size() + traces.size() / 7) % 5}, {}});
       auto const interval = arm.interval.value_or(Interval{*arm.mean, *arm.mean});
       line->curve.push_back({*place, *arm.mean, interval.low, interval.high});
     }
@@ -117,8 +119,8 @@ std::vector<Figure> over_keys(Material const& material) {
     std::vector<std::string> tics, plots;
     for (double const place : places) tics.push_back(fmt::format("{:g}", place));
     for (std::size_t i = 0; i < traces.size(); ++i)
-      plots.push_back(fmt::format("$c{0} using 1:2:3:4 with yerrorlines pt 7 ps 0.5 lw 1.3 dt {2} lc rgb '{1}'", i, traces[i].style.colour,
-                                  traces[i].style.dash));
+      plots.push_back(fmt::format("$c{0} using 1:2:3:4 with yerrorlines pt {3} ps 0.5 lw 1.3 dt {2} lc rgb '{1}'", i,
+                                  traces[i].style.colour, traces[i].style.dash, 5 + 2 * (i % 6)));
     Figure figure{.name = figure_name("over_" + key),
                   .title = axis_name(material, material.metric) + " over " + key,
                   .caption = "",
@@ -137,25 +139,47 @@ std::vector<Figure> over_keys(Material const& material) {
   return result;
 }
 
-/// The metrics that are worth a curve: the ablation's own, the training loss, other validation metrics, and what a probe says of the whole
-/// model.
+/// Texts in which numbers count as numbers: layer2 before layer10.
+bool natural_less(std::string const& a, std::string const& b) {
+  auto const is_digit = [](char c) { return c >= '0' && c <= '9'; };
+  std::size_t i = 0, j = 0;
+  while (i < a.size() && j < b.size()) {
+    if (!is_digit(a[i]) || !is_digit(b[j])) {
+      if (a[i] != b[j]) return a[i] < b[j];
+      ++i, ++j;
+      continue;
+    }
+    auto const number = [&](std::string const& text, std::size_t& at) {
+      std::size_t const begin = text.find_first_not_of('0', at);
+      while (at < text.size() && is_digit(text[at])) ++at;
+      return text.substr(std::min(begin, at), at - std::min(begin, at));
+    };
+    auto const x = number(a, i), y = number(b, j);
+    if (x != y) return x.size() != y.size() ? x.size() < y.size() : x < y;
+  }
+  return a.size() - i < b.size() - j;
+}
+
+/// Every metric that is worth a curve: the ablation's own, the training loss, other validation metrics, and what a probe says of the whole
+/// model. What comes beyond the first eight is folded.
 std::vector<std::string> metrics_of(Material const& material) {
   std::vector<std::string> metrics{material.metric};
-  std::set<std::string> found;
+  std::set<std::string, decltype(&natural_less)> found(&natural_less);
   for (auto const& arm : material.arms)
     for (auto const& [seed, history] : arm.histories)
       for (auto const& [name, series] : history) found.insert(name);
   auto const add = [&](std::string const& name) {
-    if (metrics.size() < 8 && found.contains(name) && std::ranges::find(metrics, name) == metrics.end()) metrics.push_back(name);
+    if (found.contains(name) && std::ranges::find(metrics, name) == metrics.end()) metrics.push_back(name);
   };
   add("loss");
   for (auto const& name : found)
     if (name.starts_with("validation.") && !name.ends_with("excess")) add(name);
+  if (material.single) add("grad_norm"), add("lr");
   for (auto const& name : found)
     if (name.starts_with("probe.curvature.") && !name.ends_with(".residual")) add(name);
-  if (material.single) add("grad_norm"), add("lr");
   return metrics;
 }
+constexpr std::size_t unfolded = 8;
 
 }  // namespace
 
@@ -164,12 +188,20 @@ std::vector<Figure> figures(Material const& material) {
   auto const add = [&](std::optional<Figure> figure) {
     if (figure) result.push_back(std::move(*figure));
   };
+  auto const grid = material.grid();
+  if (grid) add(interaction(material, *grid));
   add(forest(material));
   for (auto& figure : over_keys(material)) result.push_back(std::move(figure));
+  constexpr std::size_t crowded = 6;  // lines in one frame
+  bool const panels = grid && material.arms.size() > crowded;
   auto const metrics = metrics_of(material);
-  for (auto const& metric : metrics) {
-    add(learning_curves(material, metric));
-    if (metric == material.metric) add(difference_curves(material));
+  for (std::size_t i = 0; i < metrics.size(); ++i) {
+    auto figure = panels ? curve_panels(material, *grid, metrics[i], false) : learning_curves(material, metrics[i]);
+    if (figure) figure->further = i >= unfolded;
+    add(std::move(figure));
+    if (i == 0)
+      add(panels && material.baseline_arm() != nullptr ? curve_panels(material, *grid, material.metric, true)
+                                                       : difference_curves(material));
   }
   for (auto& figure : heat_maps(material)) result.push_back(std::move(figure));
   return result;

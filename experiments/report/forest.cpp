@@ -18,7 +18,9 @@ std::string in_words(ReportedDifference const& difference) {
   if (!difference.interval) return fmt::format("{:+.3g}", difference.mean);
   double const half = difference.interval->half_width();
   int const digits = half > 0 ? std::clamp(1 - static_cast<int>(std::floor(std::log10(half))), 0, 6) : 3;
-  return fmt::format("{:+.{}f} ± {:.{}f}", difference.mean, digits, half, digits);
+  auto const words = fmt::format("{:+.{}f} ± {:.{}f}", difference.mean, digits, half, digits);
+  constexpr std::size_t widest = 16;
+  return columns(words) <= widest ? words : fmt::format("{:+.4g} ± {:.1g}", difference.mean, half);
 }
 
 }  // namespace
@@ -56,7 +58,7 @@ std::optional<Figure> forest(Material const& material) {
   }
   range.widen(0.05);
 
-  constexpr double columns_at[] = {3.42, 4.4, 4.85};  // inches from the left
+  constexpr double columns_at[] = {3.3, 4.46, 4.86};  // inches from the left
   double const line = 0.21, height = 0.76 + line * static_cast<double>(rows.size());
   std::size_t longest = 0;
   for (auto const& row : rows) longest = std::max(longest, columns(short_name(material.arms[row.arm])));
@@ -89,10 +91,10 @@ std::optional<Figure> forest(Material const& material) {
   }
   if (plots.empty()) plots.emplace_back("NaN");
   Figure figure{.name = "differences", .title = "Difference to " + material.baseline, .caption = "", .height = height, .commands = ""};
-  double const left = std::min(1.7, 0.15 + 0.066 * static_cast<double>(longest));
+  double const left = std::min(2.1, 0.15 + 0.066 * static_cast<double>(longest));
   figure.commands =
       data + plot_style + "unset grid\nset grid x lc rgb '#D9D9D9' lt 1 lw 0.5\nset border 1\nset ytics scale 0 (" + names + ")\n" +
-      margins(left, 3.3, 0.46, height - 0.22, height) +
+      margins(left, 3.2, 0.46, height - 0.22, height) +
       fmt::format("set yrange [{}:0.6]\nset xrange [{:.8g}:{:.8g}]\n", 0.35 - static_cast<double>(rows.size()), range.low, range.high) +
       fmt::format("set xlabel {}\n",
                   gnuplot_text(fmt::format("difference in {}, {} is better", axis_name(material, material.metric), material.better)));

@@ -131,6 +131,7 @@ std::optional<std::vector<Drawing>> draw(std::vector<Figure> const& figures, boo
   for (std::size_t i = 0; i < figures.size(); ++i) {
     auto const made = [&](char const* kind) { return content(folder / fmt::format("{}.{}", i, kind)); };
     drawings.push_back({made("svg"), made("pdf"), png ? made("png") : ""});
+    replace(drawings.back().svg, "<image ", "<image style='image-rendering:pixelated' ");  // cells, not a blur
     forget_time(drawings.back().pdf);
   }
   return drawings;

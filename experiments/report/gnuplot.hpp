@@ -14,6 +14,7 @@ struct Figure {
   std::string caption;  ///< what is to be seen and how it was computed; the text for those who do not see it
   double height = 2.6;  ///< in inches, as printed
   std::string commands;
+  bool further = false;                 ///< one that a page shows folded
   static constexpr double width = 5.5;  ///< a page's text
 };
 

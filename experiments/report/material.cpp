@@ -95,11 +95,16 @@ void read_ablation(Json const& json, Material& material) {
   material.better = json.value("better", "lower");
   material.at = json.value("at", "last");
   material.unit = json.value("unit", "");
-  material.margin = json.value("margin", 0.0);
+  material.margin = real(json, "margin").value_or(0);
   material.seeds = json.at("seeds").size();
+  material.trials_done = json.value("trials_done", std::size_t{0});
+  material.trials_of = json.value("trials_of", material.trials_done);
   material.baseline = json.value("baseline", "");
   material.varied = json.value("varied", material.varied);
   for (auto const& arm : json.at("arms")) material.arms.push_back(arm_of(arm));
+  for (auto const& effect : json.value("effects", Json::array()))
+    material.effects.push_back({effect.value("name", ""), effect.value("interaction", false), effect.value("mean", 0.0), interval(effect),
+                                effect.value("p", 1.0)});
   for (auto const& failure : json.value("failures", Json::array()))
     material.failures.push_back({failure.value("arm", ""), failure.value("seed", std::int64_t{0}), failure.value("message", ""),
                                  failure.value("log", std::vector<std::string>{})});
@@ -159,6 +164,12 @@ void read_curves(Material& material) {
 ReportedArm const* Material::baseline_arm() const {
   auto const found = std::ranges::find(arms, baseline, &ReportedArm::name);
   return found == arms.end() ? nullptr : &*found;
+}
+
+std::optional<Grid> Material::grid() const {
+  std::vector<Keys> keys;
+  for (auto const& arm : arms) keys.push_back(arm.keys);
+  return grid_of(keys);
 }
 
 Material read_material(fs::path const& folder) {

@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "experiments/ablation/grid.hpp"
 #include "experiments/history.hpp"
 #include "experiments/statistics.hpp"
 
@@ -36,6 +37,15 @@ struct ReportedArm {
   std::map<std::int64_t, History> histories;                 ///< by seed
 };
 
+/// A main effect or an interaction of a grid.
+struct ReportedEffect {
+  std::string name;
+  bool interaction = false;
+  double mean = 0;
+  std::optional<Interval> interval;
+  double p = 1;
+};
+
 struct ReportedFailure {
   std::string arm;
   std::int64_t seed = 0;
@@ -50,11 +60,13 @@ struct Material {
   bool single = false;
   std::string metric, better, at, unit;
   double margin = 0;
-  std::size_t seeds = 0;  ///< how many were asked for
-  std::string baseline;   ///< an arm's name; empty for a single run
+  std::size_t seeds = 0;                       ///< how many were asked for
+  std::size_t trials_done = 0, trials_of = 0;  ///< of an ablation, tuning included; equal when all have ended
+  std::string baseline;                        ///< an arm's name; empty for a single run
   std::vector<std::string> varied;
   std::int64_t steps = 0;
   std::vector<ReportedArm> arms;
+  std::vector<ReportedEffect> effects;
   std::vector<ReportedFailure> failures;
   std::vector<std::pair<std::string, std::int64_t>> missing;  ///< arm, seed
   std::vector<std::string> sentences, warnings;
@@ -63,6 +75,8 @@ struct Material {
   std::string configuration, base;  ///< YAML
 
   ReportedArm const* baseline_arm() const;
+  /// Of the keys that arms combine; nothing if they vary one.
+  std::optional<Grid> grid() const;
 };
 
 /// Reads the summary.json of an ablation's or a run's folder, and the curves from results.csv or metrics.jsonl. What is lacking beside the

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <span>
 
 #include <fmt/format.h>
 
@@ -57,10 +58,25 @@ class Section {
     std::string html = fmt::format("<p class=\"lead\"><code>{}</code> at its {} value, {} is better; {} × {}, {} steps each</p>\n",
                                    escape(material_.metric), escape(material_.at), escape(material_.better),
                                    plural(material_.arms.size(), "arm"), plural(material_.seeds, "seed"), material_.steps);
+    if (material_.trials_done < material_.trials_of)
+      html += fmt::format(
+          "<p class=\"problem\"><strong>{} of {} trials</strong> have ended; this page renews itself while the others run.</p>\n",
+          material_.trials_done, material_.trials_of);
     if (material_.sentences.empty()) return html;
-    html += "<ul class=\"verdicts\">\n";
-    for (auto const& sentence : material_.sentences) html += fmt::format("<li>{}</li>\n", escape(sentence));
-    return html + "</ul>\n";
+    auto const of_arms =
+        static_cast<std::size_t>(std::ranges::count_if(material_.arms, [](ReportedArm const& arm) { return arm.difference.has_value(); }));
+    std::size_t const count = material_.sentences.size();
+    // As many as one reads: of a grid what is said of its keys. The table has all of them.
+    std::size_t const enough = material_.effects.empty() || of_arms >= count ? 8 : count - of_arms;
+    auto const list = [](std::span<std::string const> sentences) {
+      std::string items = "<ul class=\"verdicts\">\n";
+      for (auto const& sentence : sentences) items += fmt::format("<li>{}</li>\n", escape(sentence));
+      return items + "</ul>\n";
+    };
+    std::span<std::string const> const all(material_.sentences);
+    if (all.size() <= enough + 1) return html + list(all);
+    return html + list(all.first(enough)) +
+           fmt::format("<details><summary>{} more</summary>\n{}</details>\n", all.size() - enough, list(all.subspan(enough)));
   }
 
   std::string problems() const {
@@ -76,7 +92,7 @@ class Section {
                           escape(failure.message),
                           log.empty() ? "" : fmt::format("<details><summary>the end of its log</summary><pre>{}</pre></details>", log));
     }
-    if (!material_.missing.empty()) {
+    if (!material_.missing.empty() && material_.trials_done == material_.trials_of) {
       std::string names;
       for (auto const& [arm, seed] : material_.missing) names += fmt::format("{}{} (seed {})", names.empty() ? "" : ", ", arm, seed);
       html += fmt::format("<p class=\"problem\"><strong>Not run yet:</strong> {}</p>\n", escape(names));
@@ -97,18 +113,46 @@ class Section {
 
   /// The figures whose names begin, or do not begin, so.
   std::string figures(bool (*wanted)(Figure const&)) const {
-    std::string html;
-    for (std::size_t i = 0; i < chapter_.drawings.size(); ++i)
-      if (wanted(chapter_.figures[i])) html += figure(i);
-    return html;
+    constexpr std::size_t most_folded = 1'000'000;  // bytes of drawings that one has to ask for
+    std::string html, folded, names;
+    for (std::size_t i = 0; i < chapter_.drawings.size(); ++i) {
+      if (!wanted(chapter_.figures[i])) continue;
+      if (!chapter_.figures[i].further)
+        html += figure(i);
+      else if (folded.size() + chapter_.drawings[i].size() < most_folded)
+        folded += fmt::format("<details>\n<summary>{}</summary>\n{}</details>\n", escape(chapter_.figures[i].title), figure(i, false));
+      else
+        names += fmt::format("{}<code>figures/{}.svg</code>", names.empty() ? "" : ", ", escape(chapter_.figures[i].name));
+    }
+    return html + folded + (names.empty() ? "" : "<p class=\"note\">Drawn beside this page: " + names + "</p>\n");
   }
 
   static bool is_result(Figure const& figure) { return figure.name == "differences" || figure.name.starts_with("over_"); }
+  static bool is_interaction(Figure const& figure) { return figure.name == "interaction"; }
   static bool is_probe(Figure const& figure) { return figure.name.starts_with("probe_"); }
-  static bool is_curve(Figure const& figure) { return !is_result(figure) && !is_probe(figure); }
+  static bool is_curve(Figure const& figure) { return !is_result(figure) && !is_interaction(figure) && !is_probe(figure); }
 
   std::string results() const {
-    return "<section>\n<h2>Results</h2>\n" + (material_.single ? last_values() : comparison()) + figures(is_result) + "</section>\n";
+    return "<section>\n<h2>Results</h2>\n" + figures(is_interaction) + (material_.single ? last_values() : comparison()) +
+           figures(is_result) + effects() + "</section>\n";
+  }
+
+  /// What the keys of a grid do by themselves, and together.
+  std::string effects() const {
+    if (material_.effects.empty()) return "";
+    std::string body;
+    for (auto const& effect : material_.effects) {
+      auto html = row({effect.name,
+                       effect.interval ? fmt::format("{:+.4f} ± {:.4f}", effect.mean, effect.interval->half_width())
+                                       : fmt::format("{:+.4f}", effect.mean),
+                       fmt::format("{:.2g}", effect.p)});
+      body += html;
+    }
+    return "<h3>What each key does, and which depend on each other</h3>\n" +
+           table("Effects", {"effect", with_unit(material_.metric), "p"}, body) +
+           "<p class=\"note\">Differences by seed, averaged over all combinations of the other keys; a × b is how much the difference that "
+           "a "
+           "makes changes with b. p is corrected for the number of effects.</p>\n";
   }
 
   std::string comparison() const {
@@ -137,8 +181,15 @@ class Section {
                  body) +
            fmt::format(
                "<p class=\"note\">Differences are paired by seed with {}; p is corrected for the number of arms, intervals hold for each "
-               "arm by itself; effect is the mean difference in standard deviations of the pairs.</p>\n",
-               escape(material_.baseline));
+               "arm by itself; effect is the mean difference in standard deviations of the pairs. {}</p>\n",
+               escape(material_.baseline), margin_said());
+  }
+
+  std::string margin_said() const {
+    if (material_.margin > 0)
+      return fmt::format("Equivalent means: an equivalence test finds the difference smaller than the margin of {:g}{}.", material_.margin,
+                         escape(material_.unit.empty() ? "" : " " + material_.unit));
+    return "No arm is called equivalent, for the ablation names no <code>margin</code> below which differences do not matter.";
   }
 
   std::string last_values() const {
@@ -276,6 +327,8 @@ std::string page(std::vector<Chapter> const& chapters) {
       "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; "
       "img-src data:\">\n<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n"
       "<meta name=\"color-scheme\" content=\"light dark\">\n<link rel=\"icon\" href=\"data:,\">\n";
+  if (std::ranges::any_of(chapters, [](Chapter const& each) { return each.material.trials_done < each.material.trials_of; }))
+    html += "<meta http-equiv=\"refresh\" content=\"10\">\n";
   html += fmt::format("<title>{} – heed</title>\n<style>\n{}</style>\n</head>\n<body>\n", title, page_css);
   if (chapters.size() > 1) html += fmt::format("<nav aria-label=\"Contents\"><ul>\n{}</ul></nav>\n", contents);
   html += fmt::format("<main>\n{}</main>\n", articles);

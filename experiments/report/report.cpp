@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "autograd/error.hpp"
+#include "experiments/ablation/ablation.hpp"
 #include "experiments/report/attention_maps.hpp"
 #include "experiments/report/figures.hpp"
 #include "experiments/report/page.hpp"
@@ -91,7 +92,10 @@ bool has_report(fs::path const& folder) {
 Exit report(ReportOptions const& options) {
   std::vector<fs::path> folders;
   for (auto const& folder : options.folders) folders.push_back(found(folder, options.places));
-  for (auto const& folder : folders) write_report(folder, options.quiet);
+  for (auto const& folder : folders) {
+    renew_results(folder, options.places);
+    write_report(folder, options.quiet);
+  }
   if (folders.size() < 2) return Exit::done;
   std::vector<Chapter> chapters;
   for (auto const& folder : folders) chapters.push_back(chapter_of(folder, map_bytes / folders.size()));

@@ -20,7 +20,8 @@ void write_report(std::filesystem::path const& folder, bool quiet);
 /// Whether the report is of the last summary.
 bool has_report(std::filesystem::path const& folder);
 
-/// `heed report`: the report of each folder and, of several, one report.html of all in the output folder. Throws ConfigError for a folder
+/// `heed report`: the report of each folder and, of several, one report.html of all in the output folder; of an ablation that is running,
+/// from what it has finished. Throws ConfigError for a folder
 /// that is not there, FileError.
 Exit report(ReportOptions const& options);
 

@@ -22,6 +22,25 @@ double median(std::vector<double> values) {
   return *middle;
 }
 
+/// Whether a metric is a share of 1: a plain number of validation that never leaves 0 … 1.
+bool is_share(std::string const& metric, std::vector<Trace> const& traces) {
+  auto const* const info = find_metric(metric);
+  if (info == nullptr || !info->unit.empty() || !metric.starts_with("validation.")) return false;
+  return std::ranges::all_of(traces, [](Trace const& trace) {
+    return std::ranges::all_of(trace.curve, [](CurvePoint const& point) { return !(point.mean < 0) && !(point.mean > 1); });
+  });
+}
+
+/// An interval by Student's t may reach where no share can be.
+void keep_within_one(std::vector<Trace>& traces) {
+  for (auto& trace : traces) {
+    for (auto& point : trace.curve) {
+      point.low = std::max(point.low, 0.0);
+      point.high = std::min(point.high, 1.0);
+    }
+  }
+}
+
 }  // namespace
 
 char const* const plot_style =
@@ -34,10 +53,10 @@ Style style_of(Material const& material, std::size_t arm) {
       static_cast<std::size_t>(std::ranges::find(material.arms, material.baseline, &ReportedArm::name) - material.arms.begin());
   if (arm == baseline) return {line_colour(0), 1};
   std::size_t const place = arm - (arm > baseline ? 1 : 0);
-  return {line_colour(1 + place % colours), 1 + place / colours};
+  return {line_colour(1 + place % colours), 2 + (place + place / colours) % 4};
 }
 
-std::string short_name(ReportedArm const& arm) { return cut(arm.name, 26); }
+std::string short_name(ReportedArm const& arm) { return cut(arm.name, 32); }
 
 std::string axis_name(Material const& material, std::string metric) {
   auto const* const info = find_metric(metric);
@@ -72,8 +91,9 @@ std::vector<Trace> traces_of(Material const& material, std::string const& metric
       seeds.push_back(std::move(difference));
     }
     auto curve = curve_of(seeds);
-    if (curve.size() > 1) traces.push_back({short_name(arm), style_of(material, i), std::move(curve)});
+    if (curve.size() > 1) traces.push_back({short_name(arm), style_of(material, i), std::move(curve), i});
   }
+  if (!against_baseline && is_share(metric, traces)) keep_within_one(traces);
   return traces;
 }
 

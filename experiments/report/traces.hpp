@@ -18,7 +18,8 @@ constexpr double label_height = 0.125;  ///< inches, of a line of small print
 /// Thin frames, faint grids, text in ink.
 extern char const* const plot_style;
 
-/// Arms beyond the palette repeat its colours with dashes. The baseline is ink, whatever its place.
+/// Neighbours differ in colour and in dashes, for print without colours; arms beyond the palette repeat its colours with other dashes. The
+/// baseline is ink and solid, whatever its place.
 struct Style {
   std::string colour;
   std::size_t dash = 1;
@@ -58,6 +59,7 @@ struct Trace {
   std::string name;
   Style style;
   Curve curve;
+  std::size_t arm = 0;
   /// Its last finite value, else NaN.
   double end() const;
 };

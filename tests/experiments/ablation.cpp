@@ -127,6 +127,37 @@ TEST_SUITE("ablation") {
     CHECK(bench.summary()["arms"][1]["name"] == "dot");
   }
 
+  TEST_CASE("trials of an earlier version of the file are named, and heed clean puts them away") {
+    Bench const bench;
+    CHECK(bench.run({"--quiet"}).code == 0);
+    auto const before = bench.finished();
+    auto const outcome = bench.run({"vary={model.attention: [scaled, dot]}"});
+    CHECK(outcome.output.find("4 trials of earlier versions of this file beside them: heed clean ") != std::string::npos);
+    Arguments const clean{"clean", "small", "--output", bench.runs.string()};
+    auto cleaned = test::run_heed(clean);
+    CHECK(cleaned.code == 0);
+    CHECK(cleaned.output.find("4 old trials put into ") != std::string::npos);
+    CHECK(bench.finished().size() == 4);
+    for (auto const& [name, time] : before)
+      CHECK(fs::exists(bench.small / name / "summary.json") != fs::exists(bench.runs / "small.old-1" / name / "summary.json"));
+    CHECK(test::run_heed(clean).output.find("every trial in it belongs to the tables") != std::string::npos);
+    auto const row = bench.rows();
+    CHECK(bench.run({"vary={model.attention: [scaled, dot]}"}).output.find("heed clean") == std::string::npos);
+    CHECK(bench.rows() == row);
+    test::refuses({"clean", (bench.small / bench.finished().begin()->first).string()}, 2, {"is not the folder of an ablation"});
+  }
+
+  TEST_CASE("an ablation's folder is compared by its arms") {
+    Bench const bench;
+    CHECK(bench.run({"--quiet", "seeds=1"}).code == 0);
+    auto const outcome = test::run_heed({"compare", "small", "--output", bench.runs.string()});
+    INFO(outcome.errors);
+    CHECK(outcome.code == 0);
+    for (char const* name : {"small/scaled", "small/additive", "small/hard", "model.attention.score"})
+      CHECK_MESSAGE(outcome.output.find(name) != std::string::npos, name);
+    test::refuses({"compare", (bench.small / bench.finished().begin()->first).string()}, 2, {"one run alone"});
+  }
+
   TEST_CASE("killed at any moment, parent alone or with its children, it ends as if it never was") {
     Bench const whole, cut;
     CHECK(whole.run({"--quiet"}).code == 0);
@@ -151,7 +182,7 @@ TEST_SUITE("ablation") {
     for (auto const& [name, time] : done) CHECK(now.at(name) == time);
   }
 
-  TEST_CASE("an arm that fails leaves the others whole, is named with step and operation, and is tried again") {
+  TEST_CASE("an arm that fails leaves the others whole, is named with step and operation, and is not trained to the same NaN again") {
     Bench const bench;
     auto const outcome = bench.run({"vary={train.optimizer.lr: [0.001, 1.0e+9]}", "baseline=0.001", "train.log.every=1"});
     CHECK(outcome.code == 4);
@@ -164,7 +195,15 @@ TEST_SUITE("ablation") {
     CHECK(!failure["log"].empty());
     CHECK(fs::exists(bench.small / failure["folder"].get<std::string>() / "failure.json"));
     CHECK(!fs::exists(bench.small / failure["folder"].get<std::string>() / "summary.json"));
-    CHECK(bench.run({"vary={train.optimizer.lr: [0.001, 1.0e+9]}", "baseline=0.001", "train.log.every=1", "--quiet"}).code == 4);
+    auto const log = bench.small / failure["folder"].get<std::string>() / "log.txt";
+    auto const before = test::get(log);
+    auto again = bench.run({"vary={train.optimizer.lr: [0.001, 1.0e+9]}", "baseline=0.001", "train.log.every=1"});
+    CHECK(again.code == 4);
+    CHECK(test::get(log) == before);
+    CHECK(again.output.find("2 failed trials not trained again") != std::string::npos);
+    fs::last_write_time(log.parent_path() / "failure.json", fs::file_time_type::clock::now() - std::chrono::hours(24 * 365));
+    again = bench.run({"vary={train.optimizer.lr: [0.001, 1.0e+9]}", "baseline=0.001", "train.log.every=1"});
+    CHECK(test::get(log) != before);  // that failure was another program's
   }
 
   TEST_CASE("tuning chooses for each arm on seeds of its own") {
@@ -174,7 +213,45 @@ TEST_SUITE("ablation") {
     INFO(outcome.errors);
     CHECK(outcome.code == 0);
     for (auto const& arm : bench.summary()["arms"]) CHECK(arm["tuned"]["train.optimizer.lr"] == "1.0e-2");
+    CHECK(bench.summary()["sentences"][0].get<std::string>().starts_with("dot (lr 1.0e-2) and scaled (lr 1.0e-2): "));
+    auto const page = test::get(bench.small / "summary.md");
+    CHECK(page.find(" MB | tuned |") != std::string::npos);
+    CHECK(page.find("| lr 1.0e-2 |") != std::string::npos);
     CHECK(bench.finished().size() == 4 + 4);
+  }
+
+  TEST_CASE("while it runs, the report shows what has ended, and says how much that is") {
+    Bench const bench;
+    Arguments const slow{"train.steps=400", "--jobs", "1"};
+    test::Program running(bench.command(slow));
+    CHECK(running.wait_until([&] { return fs::exists(bench.small / "report.html"); }));
+    CHECK(running.wait_until([&] { return bench.finished().size() >= 2; }));
+    auto const outcome = test::run_heed({"report", "small", "--output", bench.runs.string()});
+    INFO(outcome.errors);
+    CHECK(outcome.code == 0);
+    auto const done = bench.summary()["trials_done"].get<int>();
+    CHECK(bench.summary()["trials_of"] == 6);
+    CHECK((done >= 2 && done < 6));
+    auto const page = test::get(bench.small / "report.html");
+    CHECK(page.find(std::to_string(done) + " of 6 trials") != std::string::npos);
+    CHECK(page.find("http-equiv=\"refresh\"") != std::string::npos);
+    running.send(SIGTERM);
+    CHECK(running.wait().code == 130);
+    CHECK(bench.run(slow).code == 0);
+    CHECK(bench.summary()["trials_done"] == 6);
+    CHECK(test::get(bench.small / "report.html").find("http-equiv=\"refresh\"") == std::string::npos);
+  }
+
+  TEST_CASE("the saved ablation.yaml runs again from anywhere: nothing is left to do") {
+    Bench const bench;
+    CHECK(bench.run({"--quiet", "train.steps=20"}).code == 0);
+    auto const before = bench.finished();
+    test::Folder const elsewhere;
+    fs::copy_file(bench.small / "ablation.yaml", elsewhere / "saved.yaml");
+    auto const outcome = test::run_heed({"run", (elsewhere / "saved.yaml").string(), "--output", bench.runs.string(), "--quiet"});
+    INFO(outcome.errors);
+    CHECK(outcome.code == 0);
+    CHECK(bench.finished() == before);
   }
 
   TEST_CASE("processes that run one ablation at once share all of its trials, and come to one choice and one table") {
@@ -400,6 +477,24 @@ TEST_SUITE("ablation") {
     CHECK(outcome.code == 3);
     CHECK(outcome.errors.find("nowhere.txt: no such file") != std::string::npos);
     CHECK(outcome.output.find("cannot be trained") != std::string::npos);
+    CHECK(outcome.output.find("\nabout ") == std::string::npos);
+  }
+
+  TEST_CASE("an arm that cannot be trained here is told before anything trains, with its name") {
+    Bench const bench;
+    Arguments const missing{"vary={data: [{kind: recall, pairs: 2, keys: 4, values: 4}, {kind: text, path: nowhere.txt}]}",
+                            "baseline=recall-2-4-4"};
+    auto outcome = bench.run(missing);
+    CHECK(outcome.code == 3);
+    CHECK(outcome.errors.find("nowhere.txt: no such file") != std::string::npos);
+    CHECK(outcome.errors.find("(arm 'text-nowhere.txt')") != std::string::npos);
+    CHECK(!fs::exists(bench.small));
+    auto arguments = bench.command(missing);
+    arguments.front() = "check";
+    CHECK(test::run_heed(arguments).code == 3);
+    outcome = bench.run({"vary={model.width: [16, 65536]}", "baseline=16", "model.layers=64", "--quiet"});
+    CHECK(outcome.code == 2);
+    CHECK(outcome.errors.find("(arm '65536')") != std::string::npos);
   }
 
   TEST_CASE("a metric that runs do not record is named with those that they do") {

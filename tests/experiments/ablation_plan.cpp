@@ -4,7 +4,10 @@
 
 #include "experiments/ablation/board.hpp"
 #include "experiments/ablation/jobs.hpp"
+#include "experiments/ablation/keys.hpp"
 #include "experiments/ablation/plan.hpp"
+#include "experiments/list.hpp"
+#include "experiments/utf8.hpp"
 #include "tests/folder.hpp"
 
 TEST_SUITE("ablation_plan") {
@@ -61,12 +64,74 @@ train: {steps: 4, batch: 2}
         "skip: [{model.attention: dot, model.heads: 2}]\n"
         "add: {wide: {model.width: 32}}\n"
         "baseline: wide\n");
-    CHECK(names(grid.arms) == Words{"attention=scaled,heads=1,width=8,batch=2", "attention=scaled,heads=1,width=16,batch=4",
-                                    "attention=scaled,heads=2,width=8,batch=2", "attention=scaled,heads=2,width=16,batch=4",
-                                    "attention=dot,heads=1,width=8,batch=2", "attention=dot,heads=1,width=16,batch=4", "wide"});
+    CHECK(names(grid.arms) == Words{"scaled · heads=1 · width=8 · batch=2", "scaled · heads=1 · width=16 · batch=4",
+                                    "scaled · heads=2 · width=8 · batch=2", "scaled · heads=2 · width=16 · batch=4",
+                                    "dot · heads=1 · width=8 · batch=2", "dot · heads=1 · width=16 · batch=4", "wide"});
     CHECK(grid.varied == Words{"model.attention", "model.heads", "model.width", "train.batch"});
     CHECK(grid.baseline == 6);
     CHECK(bench.load("vary: {model.heads: [1, 2], model.width: [8, 16]}\nbaseline: {model.heads: 2, model.width: 16}").baseline == 3);
+  }
+
+  TEST_CASE("arms of two keys are named by their values, folders without spaces") {
+    Bench const bench;
+    auto const grid =
+        bench.load("vary: {model.attention: [scaled, {align: sparsemax}], model.position: [none, rotary]}\nbaseline: scaled,rotary");
+    CHECK(names(grid.arms) == Words{"scaled · position=none", "scaled · rotary", "sparsemax · position=none", "sparsemax · rotary"});
+    CHECK(grid.baseline == 1);
+    CHECK(trial_of(grid, grid.arms[3].name, grid.arms[3].changes, 1).settings.name.starts_with("sparsemax,rotary-seed1-"));
+    std::string long_name;
+    for (int i = 0; i < 30; ++i) long_name += "wide";
+    auto const cut = bench.load("vary: {init.from: [a" + long_name + "], model.position: [rotary, none]}").arms;
+    CHECK(valid_utf8(cut[0].name) == cut[0].name);
+  }
+
+  TEST_CASE("set fixes keys of the base, the command line comes after it, and the saved file is complete") {
+    Bench const bench;
+    auto const ablation = bench.load("set: {train.steps: 7, train.batch: 3}\nvary: {model.heads: [1, 2]}\n", {"train.steps=9", "seeds=2"});
+    auto const trial = trial_of(ablation, "x", ablation.arms[1].changes, 2).settings;
+    CHECK(trial.train.steps == 9);
+    CHECK(trial.train.batch == 3);
+    test::Folder const elsewhere;
+    test::put(elsewhere / "saved.yaml", ablation.resolved);
+    auto const again = load_ablation(elsewhere / "saved.yaml", {}, ablation.places);
+    CHECK(again.resolved == ablation.resolved);
+    CHECK(trial_of(again, "x", again.arms[1].changes, 2).settings.name == trial.name);
+    contains(bench.refused("set: {train.stebs: 7}\nvary: {model.heads: [1, 2]}"), "a.yaml:3:");
+    contains(bench.refused("set: 3\nvary: {model.heads: [1, 2]}"), "a.yaml:3:6: set: wants keys of the base with their values, found '3'");
+    contains(bench.refused("set: {seed: 3}\nvary: {model.heads: [1, 2]}"), "a.yaml:3:13: seed: the trials of an ablation take theirs");
+  }
+
+  TEST_CASE("every key of an ablation is told with an example that works") {
+    Bench const bench;
+    Words told, known{"set", "vary", "together", "add", "skip", "seeds", "baseline", "tune"};
+    AblationSettings settings;
+    for (auto const& field : settings.fields()) known.push_back(field.name);
+    std::string vary;
+    for (auto const& key : ablation_keys()) vary = key.name == "vary" ? key.example : vary;
+    for (auto const& key : ablation_keys()) {
+      told.push_back(key.name);
+      CAPTURE(key.name);
+      CHECK(key.example.starts_with(key.name + ": "));
+      if (key.name == "ablation" || key.name == "base") continue;
+      CHECK(bench.load((key.name == "vary" ? "" : vary + "\n") + key.example, {"train.optimizer.kind=adamw"}).arms.size() >= 3);
+    }
+    CHECK(std::set(told.begin(), told.end()) == std::set(known.begin(), known.end()));
+    auto const page = heed::list("ablation", "", true);
+    INFO("experiments/README.md differs from `heed list ablation --markdown`");
+    CHECK(test::get("experiments/README.md").find(page) != std::string::npos);
+    contains(heed::list("ablation", "tune"), "tune: {grid: ");
+  }
+
+  TEST_CASE("a file with an ablation's keys but not its name is told so; words of others find heed's") {
+    Bench const bench;
+    test::put(bench.folder / "b.yaml", "base: base.yaml\nvary: {model.heads: [1, 2]}\n");
+    CHECK_THROWS_WITH_AS(is_ablation(heed::load(bench.folder / "b.yaml")),
+                         doctest::Contains("b.yaml:2:1: vary: is a key of an ablation, but the key 'ablation' (its name) is missing"),
+                         ConfigError);
+    contains(bench.refused("zip: {model.heads: [1, 2]}"), "unknown key 'zip'; did you mean 'together'?");
+    contains(bench.refused("vary: {model.position: [learned, rope]}"), "found 'rope'; did you mean 'rotary'?");
+    contains(bench.refused("vary: {train.learning_rate: [1, 2]}"), "unknown key 'train.learning_rate'; did you mean 'train.optimizer.lr'?");
+    contains(bench.refused("vary: {model.n_layer: [1, 2]}"), "unknown key 'model.n_layer'; did you mean 'layers'?");
   }
 
   TEST_CASE("seeds are a number or a list; tuning has its own") {
@@ -104,7 +169,7 @@ train: {steps: 4, batch: 2}
     auto const first = name("");
     CHECK(first.starts_with("dot-seed1-"));
     CHECK(first.size() == std::string("dot-seed1-").size() + 8);
-    CHECK(name("seeds: 3\nmetric: loss", {"name=other"}) == first);
+    CHECK(name("seeds: 3\nmetric: loss", {"ablation=other"}) == first);
     CHECK(name("", {"train.clip=1.0"}) != first);
     CHECK(name("", {"train.clip=none"}) == first);
   }
@@ -139,11 +204,15 @@ train: {steps: 4, batch: 2}
     contains(bench.refused("vary: {model.heads: [1, 2]}\nmetric: validation.exct"),
              "a.yaml:4:9: metric: there is no metric 'validation.exct'; did you mean 'validation.exact'? (heed list metrics shows all)");
     contains(bench.refused("vary: {model.heads: [1, 2]}\nmetric: grad_norm"), "say `better: lower` or `better: higher`");
+    CHECK(!bench.load("vary: {model.heads: [1, 2]}").settings.margin);
     CHECK(!bench.load("vary: {model.heads: [1, 2]}\nmetric: grad_norm\nbetter: lower").settings.higher_is_better());
     contains(bench.refused("vary: {model.heads: [1, 2]}\nbase: other.yaml"), "a.yaml");
     for (auto const& base : {std::string("other.yaml"), std::string(300, 'b')})
       contains(bench.refused("vary: {model.heads: [1, 2]}", {"base=" + base}), "base: there is no file");
     contains(bench.refused("vary: {model.heads: [1, 2]}", {"ablation=../x"}), "is not the name of a folder");
+    contains(bench.refused("vary: {model.heads: [1, 2]}", {"name=x"}), "argument 'name=x': name: the folder of an ablation is named by");
+    contains(bench.refused("vary: {model.heads: [1, 2]}", {"seed=2"}), "argument 'seed=2': seed: the trials of an ablation take");
+    contains(bench.refused("vary: {seed: [1, 2]}"), "a.yaml:3:15: seed: the trials of an ablation take");
   }
 
   TEST_CASE("an arm's name is the name of a folder") {

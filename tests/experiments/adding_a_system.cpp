@@ -1,4 +1,4 @@
-// nn/README's "adding a system": the model that stands there, word for word, trained and decoded like any other.
+// "Adding a system": the model of nn/README and the metric of experiments/README, word for word, used like any other.
 
 #include <fstream>
 #include <sstream>
@@ -8,7 +8,7 @@
 
 #include "experiments/train.hpp"
 
-// README begins
+// nn/README begins
 // Every word of a target asks the source's words, by one attention without positions, what comes next.
 
 #include "autograd/graph.hpp"
@@ -19,7 +19,7 @@ namespace heed {
 
 namespace {
 
-struct WordsSettings : Settings {
+struct GlanceSettings : Settings {
   std::int64_t width = 64, context = 64;
   AttentionSettings attention;
 
@@ -30,13 +30,13 @@ struct WordsSettings : Settings {
   }
 };
 
-class Words : public Model {
+class Glance : public Model {
  public:
-  Words(Parameters& parameters, WordsSettings const& s, Signature const& data)
+  Glance(Parameters& parameters, GlanceSettings const& s, Signature const& data)
       : settings_(s),
         source_(Scope(parameters).at("source"), data["source"].classes, s.width),
         target_(Scope(parameters).at("target"), data["inputs"].classes, s.width),
-        attention_(Scope(parameters).at("attention"), s.attention, {1, s.width, s.context}, 0) {}
+        attention_(Scope(parameters).at("attention"), s.attention, {1, s.width, s.context}, 0, nullptr, {"inputs", "source"}) {}
 
   Outcome run(Batch const& batch, Pass const& pass) const override {
     Tensor const asking = target_(batch["inputs"]), memory = source_(batch["source"]);  // [B, T, width], [B, S, width]
@@ -55,13 +55,13 @@ class Words : public Model {
   }
 
  private:
-  WordsSettings settings_;
+  GlanceSettings settings_;
   Embedding source_, target_;
   Attention attention_;
 };
 
 struct Writing : Decoding {
-  Writing(Words const& words, Batch source) : model(words), given(std::move(source)) {}
+  Writing(Glance const& glance, Batch source) : model(glance), given(std::move(source)) {}
 
   Tensor scores(Tensor const& tokens) override {
     NoGrad const quiet;
@@ -71,26 +71,59 @@ struct Writing : Decoding {
   void restart() override {}
   void keep(std::span<std::int64_t const> rows) override { given = given.chosen(rows); }
 
-  Words const& model;
+  Glance const& model;
   Batch given;
 };
 
-std::unique_ptr<Decoding> Words::decode(Batch const& given, Pass const&) const {
+std::unique_ptr<Decoding> Glance::decode(Batch const& given, Pass const&) const {
   return given.has("source") ? std::make_unique<Writing>(*this, given) : nullptr;
 }
 
-DeclaredModel const declared{{"words",
+DeclaredModel const declared{{"glance",
                               "one attention from a target's words to a source's",
                               {{"source"}, {"inputs"}, {"targets"}},
-                              [] { return std::make_shared<WordsSettings>(); },
+                              [] { return std::make_shared<GlanceSettings>(); },
                               [](Parameters& parameters, Settings const& settings, Signature const& data) {
-                                return std::make_unique<Words>(parameters, dynamic_cast<WordsSettings const&>(settings), data);
+                                return std::make_unique<Glance>(parameters, dynamic_cast<GlanceSettings const&>(settings), data);
                               }}};
 
 }  // namespace
 
 }  // namespace heed
-// README ends
+// nn/README ends
+
+// experiments/README begins
+// Words that are written for each that the target has.
+
+#include "experiments/metric/seen.hpp"
+#include "experiments/record.hpp"
+
+namespace heed {
+
+namespace {
+
+class LengthRatio : public Metric {
+ public:
+  void add(Seen const& seen) override {
+    for (std::int64_t row = 0; row < seen.batch().rows(); ++row) {
+      wanted_ += static_cast<double>(target_of(seen.batch(), row).size());
+      written_ += static_cast<double>(seen.decoded()[static_cast<std::size_t>(row)].tokens.size());
+    }
+  }
+  void write(Row& row, std::string const& prefix) const override { row.set(prefix + ".decoded.length", written_ / wanted_); }
+
+ private:
+  double written_ = 0, wanted_ = 0;
+};
+
+DeclaredMetricKind const length_declared{{.info = {"decoded.length", "", std::nullopt, "words written for each of the target"},
+                                          .lacks = lacks_decoding,
+                                          .make = [](Dataset const&) { return std::make_unique<LengthRatio>(); }}};
+
+}  // namespace
+
+}  // namespace heed
+// experiments/README ends
 
 TEST_SUITE("adding_a_system") {
   using namespace heed;
@@ -105,40 +138,47 @@ TEST_SUITE("adding_a_system") {
   }
 
   LoadedExperiment sorting(std::string const& model) {
-    LoadedExperiment loaded{parse("data: {kind: pairs, task: {kind: sort}}\nmodel: {" + model +
-                                      "}\ntrain: {steps: 200, batch: 32, optimizer: {kind: adamw, lr: 0.01}}\n",
-                                  "test"),
-                            {},
-                            {}};
+    LoadedExperiment loaded{
+        parse("data: {kind: pairs, task: {kind: sort}}\nmodel: {" + model +
+                  "}\ntrain: {steps: 200, batch: 32, evaluate: {metrics: [decoded.length]}, optimizer: {kind: adamw, lr: 0.01}}\n",
+              "test"),
+        {},
+        {}};
     fill(loaded.document, loaded.settings);
     return loaded;
   }
 
   }  // namespace
 
-  TEST_CASE("the manual's model is the one that is tested here") {
-    std::string const code = content("tests/experiments/adding_a_system.cpp"), begin = "// README begins\n";
-    auto const first = code.find(begin) + begin.size(), last = code.find("// README ends");
-    REQUIRE(first < last);
-    CHECK(content("nn/README.md").find("```cpp\n" + code.substr(first, last - first) + "```") != std::string::npos);
+  TEST_CASE("the manuals' code is what is tested here") {
+    std::string const code = content("tests/experiments/adding_a_system.cpp");
+    for (std::string const manual : {"nn/README", "experiments/README"}) {
+      std::string const begin = "// " + manual + " begins\n";
+      auto const first = code.find(begin) + begin.size(), last = code.find("// " + manual + " ends");
+      REQUIRE(first < last);
+      CHECK(content(manual + ".md").find("```cpp\n" + code.substr(first, last - first) + "```") != std::string::npos);
+    }
   }
 
   TEST_CASE("it is found by its name, learns, and writes") {
-    auto const loaded = sorting("kind: words, attention: additive");
+    auto const loaded = sorting("kind: glance, attention: additive");
     Trainer trainer(loaded, true);
     Row row;
     trainer.evaluate(row);
     while (!trainer.finished()) trainer.train_step(row);
     trainer.evaluate(row);
     std::vector<double> losses;
-    for (auto const& [name, value] : row.values)
+    for (auto const& [name, value] : row.values) {
       if (name == "validation.loss") losses.push_back(value);
+      if (name == "validation.decoded.length") CHECK(value > 0);
+    }
+    CHECK(row.find("validation.decoded.length") != nullptr);
     REQUIRE(losses.size() == 2);
     CHECK(losses[1] < 0.7 * losses[0]);
   }
 
   TEST_CASE("beams of many rows are those of each row alone") {
-    auto const loaded = sorting("kind: words");
+    auto const loaded = sorting("kind: glance");
     Trainer const trainer(loaded, true);
     Batch const batch = trainer.data().training(0, 6, trainer.model().context());
     Batch const sources{{"source", batch["source"]}, {"source_lengths", batch.get("source_lengths")}};

@@ -190,10 +190,10 @@ TEST_SUITE("command_line") {
     CHECK(refused({"sampel", "x"}) ==
           "sampel: there is no such command; did you mean 'sample'? (there are run, plan, check, report, evaluate, sample, translate, "
           "inspect, bench, "
-          "compare, schema, list)");
+          "compare, clean, schema, list)");
     CHECK(refused({"train", "x"}) ==
           "train: there is no such command (there are run, plan, check, report, evaluate, sample, translate, inspect, bench, compare, "
-          "schema, list)");
+          "clean, schema, list)");
     CHECK(refused({"--quiet"}).find("a command is missing") != std::string::npos);
     CHECK(refused({"run"}) == "run: CONFIG is required (see heed --help)");
     CHECK(refused({"run", "a", "--fersh"}) == "--fersh: there is no such option; did you mean '--fresh'?");

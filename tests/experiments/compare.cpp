@@ -35,6 +35,19 @@ TEST_SUITE("compare") {
                          doctest::Contains("there is no such run"), ConfigError);
   }
 
+  TEST_CASE("runs of one name in different folders get different names") {
+    test::Folder const runs;
+    for (char const* name : {"a/x", "b/x"}) {
+      std::filesystem::create_directories(runs / name);
+      test::put(runs / name / "config.yaml", "seed: 1\n");
+      test::put(runs / name / "metrics.jsonl", "{\"step\":0,\"loss\":1}\n");
+    }
+    std::ostringstream out;
+    compare_runs({"a/x", "b/x/"}, {.output = runs.path(), .data = {}, .config_folder = {}}, out);
+    CHECK(out.str().find("  a/x ") != std::string::npos);
+    CHECK(out.str().find("  b/x ") != std::string::npos);
+  }
+
   TEST_CASE("the best value of a metric is the one that it says is better") {
     test::Folder const runs;
     for (char const* name : {"a", "b"}) {
@@ -70,7 +83,7 @@ TEST_SUITE("compare") {
     CHECK(not_ablation["then"]["properties"].contains("study"));
     auto const& ablation = whole["then"]["properties"];
     for (char const* key :
-         {"ablation", "base", "vary", "together", "add", "skip", "seeds", "baseline", "metric", "better", "at", "tune", "margin"})
+         {"ablation", "base", "vary", "together", "add", "skip", "seeds", "baseline", "metric", "better", "at", "tune", "margin", "set"})
       CHECK(ablation.contains(key));
   }
 }

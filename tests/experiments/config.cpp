@@ -320,6 +320,9 @@ TEST_SUITE("config") {
     CHECK(nearest("optim", {"model", "optimizer"}) == "optimizer");
     CHECK(nearest("gtp", {"gpt", "bert"}) == "gpt");
     CHECK(nearest("x", {"y"}).empty());
+    CHECK(nearest("rope", {"learned", "rotary"}) == "rotary");
+    CHECK(nearest("shakespear", {"names", "tinyshakespeare"}) == "tinyshakespeare");
+    CHECK(nearest("attention", {"cross_attention", "self_attention"}).empty());
     CHECK(nearest("banana", {"heads", "layers", "width"}).empty());
     CHECK(nearest("", {"heads"}).empty());
     CHECK(nearest("heads", {}).empty());

@@ -67,7 +67,7 @@ TEST_SUITE("list") {
     std::string const tables = list("attention", "", true);
     INFO("nn/README.md differs from `heed list attention --markdown`");
     CHECK(readme.find(tables) != std::string::npos);
-    CHECK_THROWS_WITH_AS(list("keys", "", true), doctest::Contains("is of the topic 'attention' alone"), ConfigError);
+    CHECK_THROWS_WITH_AS(list("keys", "", true), doctest::Contains("is of the topics 'attention' and 'ablation' alone"), ConfigError);
   }
 
   TEST_CASE("a variant is listed with its parameters, cost, and where it is differentiable") {
@@ -84,7 +84,7 @@ TEST_SUITE("list") {
     for (auto const& kind : model_kinds()) {
       auto const all = list("models", kind.name);
       says(all, kind.name + ": " + kind.help + "\n");
-      says(all, "\n  heads ");
+      says(all, "\n  width ");
       says(all, "parameters by the names that a checkpoint has");
     }
     auto const gpt = list("models", "gpt");

@@ -9,8 +9,8 @@
 
 #include "experiments/data/grammar_data.hpp"
 #include "experiments/data/text.hpp"
-#include "experiments/sample.hpp"
 #include "experiments/run.hpp"
+#include "experiments/sample.hpp"
 #include "tests/folder.hpp"
 
 TEST_SUITE("masked") {

@@ -14,6 +14,7 @@
 #include "experiments/report/curve.hpp"
 #include "experiments/report/figures.hpp"
 #include "experiments/report/page.hpp"
+#include "experiments/report/traces.hpp"
 #include "experiments/utf8.hpp"
 #include "tests/folder.hpp"
 
@@ -131,6 +132,17 @@ TEST_SUITE("report") {
     }
   }
 
+  TEST_CASE("the page says what equivalent means, and without a margin that no arm is called so") {
+    Finished const ablation;
+    CHECK(has(ablation.report(), "finds the difference smaller than the margin of 0.01 nat"));
+    auto summary = Json::parse(test::get(ablation.path / "summary.json"));
+    summary["margin"] = nullptr;
+    test::put(ablation.path / "summary.json", summary.dump());
+    auto const html = ablation.report();
+    CHECK(has(html, "No arm is called equivalent"));
+    CHECK(!has(html, "The grey band is the margin"));
+  }
+
   TEST_CASE("a page fetches nothing and stays below 3 MB") {
     Finished const ablation;
     for (std::size_t arm = 0; arm < 4; ++arm) ablation.put_maps(arm, {0, 5, 10, 15, 20, 25, 30, 35, 40}, 200);
@@ -166,6 +178,117 @@ TEST_SUITE("report") {
     auto const before = test::get(ablation.path / "figures/differences.pdf");
     CHECK(ablation.report() == html);
     CHECK(test::get(ablation.path / "figures/differences.pdf") == before);
+  }
+
+  namespace {
+
+  /// An ablation of three by two by two arms, with a share and many metrics.
+  struct Combined {
+    test::Folder folder;
+
+    Combined() {
+      Json summary{{"ablation", "grid"}, {"metric", "validation.loss"},    {"unit", "nat"},
+                   {"seeds", {1, 2, 3}}, {"baseline", "a · t5 · heads=1"}, {"varied", {"m.x", "m.position", "m.heads"}},
+                   {"steps", 40},        {"arms", Json::array()}};
+      std::string csv = "arm,m.x,m.position,m.heads,seed,step,metric,value\n";
+      double value = 2;
+      for (char const* x : {"a", "{align: b}", "c"})
+        for (char const* position : {"t5", "rotary"})
+          for (char const* heads : {"1", "2"}) {
+            auto const name = fmt::format("{} · {} · heads={}", *x == '{' ? "b" : x, position, heads);
+            value += 0.1;
+            Json arm{{"name", name},
+                     {"keys", {{"m.x", x}, {"m.position", position}, {"m.heads", heads}}},
+                     {"mean", value},
+                     {"interval", {value - 0.05, value + 0.05}},
+                     {"values", {{"1", value}, {"2", value}, {"3", value}}}};
+            if (value > 2.15) arm["difference"] = {{"mean", value - 2.1}, {"interval", {0.05, 0.4}}, {"p", 0.25}, {"verdict", "unclear"}};
+            summary["arms"].push_back(arm);
+            for (int seed = 1; seed <= 3; ++seed)
+              for (int step = 0; step <= 40; step += 10) {
+                auto const row = [&](std::string const& metric, double y) {
+                  csv += fmt::format("{},{},{},{},{},{},{},{}\n", field(name), field(x), position, heads, seed, step, metric, y);
+                };
+                row("validation.loss", value + 1 - 0.02 * step + 0.01 * seed);
+                row("validation.accuracy", seed == 1 && step < 20 ? 0.5 : 0.98);
+                for (int layer : {1, 2, 3, 4, 5, 6, 7, 8, 9, 10}) row(fmt::format("probe.curvature.layer{}", layer), 0.01 * step + layer);
+              }
+          }
+      summary["effects"] = {
+          {{"name", "heads: 2 − 1"}, {"mean", 0.1}, {"interval", {0.05, 0.15}}, {"p", 0.25}},
+          {{"name", "x × heads: (b − a) × (2 − 1)"}, {"interaction", true}, {"mean", 0.0}, {"interval", nullptr}, {"p", 1}}};
+      summary["sentences"] = {"lowest mean: a", "no interaction is clear"};
+      for (int i = 1; i < 12; ++i) summary["sentences"].push_back(fmt::format("arm {} is unclear", i));
+      test::put(folder / "summary.json", summary.dump());
+      test::put(folder / "results.csv", csv);
+    }
+  };
+
+  }  // namespace
+
+  TEST_CASE("arms of several keys: every combination in one figure, panels with one legend, effects, arms folded") {
+    Combined const ablation;
+    write_report(ablation.folder.path(), true);
+    auto const html = test::get(ablation.folder / "report.html");
+    for (char const* part : {"x × heads: (b − a) × (2 − 1)", "+0.1000 ± 0.0500", "<summary>11 more</summary>", "lowest mean: a"})
+      CHECK_MESSAGE(has(html, part), part);
+    if (!gnuplot_is_there()) return;
+    auto const count = [](std::string const& text, std::string const& part) {
+      std::size_t found = 0;
+      for (auto at = text.find(part); at != text.npos; at = text.find(part, at + 1)) ++found;
+      return found;
+    };
+    auto const svg = test::get(ablation.folder / "figures/interaction.svg");
+    for (char const* part : {">heads 1<", ">heads 2<", ">a<", ">b<", ">c<", ">t5<", ">rotary<"}) CHECK_MESSAGE(has(svg, part), part);
+    auto const curves = test::get(ablation.folder / "figures/validation_loss.svg");
+    for (char const* part : {">position t5 · heads 1<", ">position rotary · heads 2<"}) CHECK_MESSAGE(has(curves, part), part);
+    CHECK(count(curves, ">b<") == 1);  // one legend
+    CHECK(has(curves, "stroke-dasharray"));
+    CHECK(html.find("of every combination") < html.find("Results by arm"));
+  }
+
+  TEST_CASE("no curve is dropped: numbers in their order, what comes after the first eight is folded") {
+    Combined const ablation;
+    auto const material = read_material(ablation.folder.path());
+    std::vector<std::string> names;
+    std::size_t folded = 0;
+    for (auto const& figure : figures(material)) {
+      if (figure.name.starts_with("probe_curvature_layer")) names.push_back(figure.name);
+      folded += figure.further ? 1 : 0;
+    }
+    CHECK(names.size() == 10);
+    CHECK(names[1] == "probe_curvature_layer2");
+    CHECK(names.back() == "probe_curvature_layer10");
+    CHECK(folded == 4);  // validation.loss and validation.accuracy come first
+    if (!gnuplot_is_there()) return;
+    write_report(ablation.folder.path(), true);
+    CHECK(has(test::get(ablation.folder / "report.html"), "<summary>curvature layer10</summary>"));
+  }
+
+  TEST_CASE("bands of shares stay within 0 and 1; the cells of heat maps are not blurred") {
+    Combined const ablation;
+    auto const material = read_material(ablation.folder.path());
+    auto const shares = traces_of(material, "validation.accuracy", false);
+    REQUIRE(!shares.empty());
+    CHECK(shares.front().curve.front().mean == doctest::Approx((0.5 + 0.98 + 0.98) / 3));
+    for (auto const& point : shares.front().curve) CHECK((point.low >= 0 && point.high <= 1));
+    CHECK(traces_of(material, "validation.loss", false).front().curve.front().high > 1);
+    if (!gnuplot_is_there()) return;
+    Finished const probed;
+    probed.report();
+    CHECK(has(test::get(probed.path / "figures/probe_attention_entropy.svg"), "<image style='image-rendering:pixelated'"));
+  }
+
+  TEST_CASE("neighbouring arms differ in dashes beside colours, and no two of many look the same") {
+    Material material;
+    material.baseline = "0";
+    std::set<std::pair<std::string, std::size_t>> looks;
+    for (int i = 0; i < 25; ++i) material.arms.emplace_back().name = std::to_string(i);
+    for (std::size_t i = 0; i < 25; ++i) {
+      auto const style = style_of(material, i);
+      CHECK(looks.insert({style.colour, style.dash}).second);
+      if (i > 0) CHECK(style.dash != style_of(material, i - 1).dash);
+    }
   }
 
   TEST_CASE("figures of names that mean something to gnuplot or to a file system") {

@@ -348,6 +348,18 @@ TEST_SUITE("resume") {
     check_finishes(runs);
   }
 
+  TEST_CASE("a key that did not exist yet when a run was begun has its default") {
+    Runs const runs;
+    begin_by_copy(runs);
+    auto config = test::get(runs.run / "config.yaml");
+    std::string const key = ", metrics: []";
+    REQUIRE(config.find(key) != std::string::npos);
+    config.erase(config.find(key), key.size());
+    test::put(runs.run / "config.yaml", config);
+    check_refused(test::run_heed(runs.command({"train.evaluate.metrics=[perplexity]"})), 2, {"what differs: train.evaluate.metrics"});
+    check_finishes(runs);
+  }
+
   TEST_CASE("--fresh puts the old folder aside") {
     Runs const runs;
     begin_by_copy(runs);

@@ -1,3 +1,5 @@
+#include "experiments/run.hpp"
+
 #include <cmath>
 #include <fstream>
 
@@ -8,7 +10,6 @@
 #include "autograd/parallel.hpp"
 #include "autograd/products.hpp"
 #include "experiments/config.hpp"
-#include "experiments/run.hpp"
 #include "experiments/train.hpp"
 #include "nn/checkpoint.hpp"
 #include "nn/safetensors.hpp"

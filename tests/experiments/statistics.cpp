@@ -283,6 +283,30 @@ TEST_SUITE("statistics") {
     CHECK(name(Verdict::unclear) == "unclear");
   }
 
+  TEST_CASE("an interval that excludes 0 and no verdict: the sentence says why") {
+    auto const say = [](Comparison const& c) { return sentence("additive", "scaled", "nat", c, {}); };
+    CHECK(
+        say(of({0.2, 0.3, 0.2, 0.3, 0.25})) ==
+        "additive and scaled: no conclusion: difference 0.25 ± 0.06 nat (p = 0.062, 5 seeds); its interval excludes 0, but 5 seeds cannot "
+        "reach p ≤ 0.05");
+    BySeed const baseline{{1, 0}, {2, 0}, {3, 0}, {4, 0}, {5, 0}, {6, 0}, {7, 0}};
+    BySeed const arm{{1, -0.1}, {2, 1}, {3, 1}, {4, 1}, {5, 1}, {6, 1}, {7, 1}};
+    std::vector<BySeed> arms{arm};
+    for (int other = 1; other < 4; ++other) {  // which reach as much by other flips
+      arms.push_back(arm);
+      arms.back()[1] = 1, arms.back()[other + 1] = -0.1;
+    }
+    auto const corrected = compare(arms, baseline, {}).front();
+    CHECK((corrected.arms == 4 && corrected.p_alone <= 0.05 && corrected.p > 0.05));
+    CHECK(say(corrected).ends_with("; its interval excludes 0, and p = 0.031 alone, but not corrected for 4 arms"));
+  }
+
+  TEST_CASE("two seeds, or no margin, never show that there is no difference") {
+    CHECK(of({0.003, 0.0031}, {.margin = 0.1}).verdict == Verdict::unclear);
+    CHECK(of({0.003, 0.0031, 0.0029}, {.margin = 0.1}).verdict == Verdict::equivalent);
+    CHECK(of({0.003, 0.0031, 0.0029}).verdict == Verdict::unclear);
+  }
+
   TEST_CASE("least squares: Anscombe's first data set (Anscombe 1973; SciPy's linregress)") {
     std::vector<double> const x{10, 8, 13, 9, 11, 14, 6, 4, 12, 7, 5};
     std::vector<double> const y{8.04, 6.95, 7.58, 8.81, 8.33, 9.96, 7.24, 4.26, 10.84, 4.82, 5.68};

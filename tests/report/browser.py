@@ -111,6 +111,10 @@ class Browser:
     def dark(self, wanted):
         self.call("Emulation.setEmulatedMedia", features=[{"name": "prefers-color-scheme", "value": "dark" if wanted else "light"}])
 
+    def pdf(self):
+        """The page as it is printed, on A4."""
+        return base64.b64decode(self.call("Page.printToPDF", paperWidth=8.27, paperHeight=11.69, preferCSSPageSize=True)["data"])
+
     def screenshot(self, path, selector=None, whole=False):
         """A PNG of the window, of the whole page, or of the element."""
         area = {}

@@ -6,6 +6,7 @@
 
 import os
 import pathlib
+import re
 import subprocess
 import sys
 import tempfile
@@ -66,6 +67,18 @@ def test_page(report, width, dark):
               sum(url.startswith("file:") for url in page.fetched) == 1)
 
 
+def test_print(report):
+    with browser.Browser(width=703, dark=True) as page:  # A4 between its margins
+        page.open(report)
+        page.call("Emulation.setEmulatedMedia", media="print")
+        cut = page.run("[...document.querySelectorAll('.scroll, pre')].filter(e => e.scrollWidth > e.parentElement.clientWidth + 1)"
+                       ".map(e => e.getAttribute('aria-label') || e.tagName)")
+        check(f"print: no column is cut {cut or ''}", not cut)
+        check("print: black on white", page.run("getComputedStyle(document.body).backgroundColor") == "rgb(255, 255, 255)")
+        pages = len(re.findall(rb"/Type\s*/Page\b", page.pdf()))
+        check(f"print: {pages} pages, at most 6", pages <= 6)
+
+
 def test_viewer(report):
     with browser.Browser() as page:
         page.open(report)
@@ -120,6 +133,7 @@ def main():
         report = os.path.abspath(sys.argv[1]) if len(sys.argv) > 1 else small_ablation(folder)
         for width, dark in ((1000, False), (1000, True), (390, False)):
             test_page(report, width, dark)
+        test_print(report)
         test_viewer(report)
     return 1 if check.failed else 0
 

@@ -1,0 +1,64 @@
+#include "experiments/ablation/arm_check.hpp"
+
+#include <cerrno>
+#include <csignal>
+#include <cstring>
+
+#include <fmt/format.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "experiments/failure.hpp"
+#include "experiments/train.hpp"
+#include "nn/checkpoint.hpp"
+
+namespace heed {
+
+namespace {
+
+/// Calls f; what it throws gets words at its end.
+template <class F>
+void with_words(std::string const& words, F f) {
+  try {
+    f();
+  } catch (ConfigError const& error) {
+    throw ConfigError(error.what() + words);
+  } catch (FileError const& error) {
+    throw FileError(error.what() + words);
+  } catch (Error const& error) {
+    throw Error(error.what() + words);
+  }
+}
+
+}  // namespace
+
+void check_arms(Ablation const& ablation, bool quiet) {
+  for (auto const& arm : ablation.arms) {
+    auto const trial = first_trial(ablation, arm);
+    if (has_checkpoint(trial.places.output / trial.settings.name)) continue;
+    with_words(fmt::format(" (arm '{}')", arm.name), [&] { Trainer const trainer(trial, quiet); });
+  }
+}
+
+Exit arms_checked(Ablation const& ablation, bool quiet) {
+  std::fflush(nullptr);
+  pid_t const child = ::fork();
+  if (child < 0) throw Error(fmt::format("no process can be started: {}", std::strerror(errno)));
+  if (child == 0) {
+    ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+    auto const code = guarded([&] {
+      check_arms(ablation, quiet);
+      return Exit::done;
+    });
+    std::fflush(nullptr);
+    ::_exit(static_cast<int>(code));
+  }
+  int status = 0;
+  while (::waitpid(child, &status, 0) < 0 && errno == EINTR) continue;
+  if (WIFEXITED(status)) return static_cast<Exit>(WEXITSTATUS(status));
+  return fail(Exit::other,
+              fmt::format("the check of the arms was killed by signal {} ({})", WTERMSIG(status), ::strsignal(WTERMSIG(status))));
+}
+
+}  // namespace heed

@@ -1,0 +1,77 @@
+#include "experiments/ablation/clean.hpp"
+
+#include <algorithm>
+#include <set>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "experiments/folder_lock.hpp"
+#include "experiments/result_file.hpp"
+
+namespace heed {
+
+namespace fs = std::filesystem;
+
+namespace {
+
+/// The names of the trials that the last tables hold; nothing if they do not say.
+std::optional<std::set<std::string>> trials_in_tables(fs::path const& ablation) {
+  auto const summary = find_json(ablation / "summary.json");
+  if (!summary || !summary->is_object() || !summary->contains("ablation")) return std::nullopt;
+  auto const trials = summary->find("trials");
+  if (trials == summary->end() || !trials->is_array()) return std::nullopt;
+  std::set<std::string> names;
+  for (auto const& name : *trials)
+    if (name.is_string()) names.insert(name.get<std::string>());
+  return names;
+}
+
+/// ARM-seedK-HASH.
+bool is_trial(std::string const& name) {
+  constexpr std::string_view digits = "0123456789", hash_digits = "0123456789abcdef";
+  auto const dash = name.rfind('-');
+  if (dash == name.npos || name.size() - dash != 9 || name.find_first_not_of(hash_digits, dash + 1) != name.npos) return false;
+  auto const seed = name.rfind("-seed", dash);
+  return seed != name.npos && name.find_first_not_of(digits, seed + 5) == dash;
+}
+
+}  // namespace
+
+std::vector<fs::path> old_trials(fs::path const& ablation) {
+  std::vector<fs::path> old;
+  auto const names = trials_in_tables(ablation);
+  if (!names) return old;
+  for (auto const& entry : fs::directory_iterator(ablation)) {
+    auto const name = entry.path().filename().string();
+    if (entry.is_directory() && is_trial(name) && !names->contains(name)) old.push_back(entry.path());
+  }
+  std::ranges::sort(old);
+  return old;
+}
+
+Exit clean(std::vector<fs::path> const& folders, Places const& places, std::ostream& out) {
+  for (auto const& given : folders) {
+    auto const found = find_run(given, places);
+    fs::path const folder = found.has_filename() ? found : found.parent_path();
+    if (!trials_in_tables(folder))
+      throw ConfigError(Place{std::make_shared<std::string>(folder.string())},
+                        "is not the folder of an ablation with tables that name its trials: heed run on its file writes them");
+    FolderLock const held(folder);
+    auto const old = old_trials(folder);
+    if (old.empty()) {
+      out << fmt::format("{}: every trial in it belongs to the tables\n", folder.string());
+      continue;
+    }
+    fs::path const target = free_name_beside(folder);
+    fs::create_directory(target);
+    for (auto const& trial : old) {
+      FolderLock const own(trial);
+      fs::rename(trial, target / trial.filename());
+    }
+    out << fmt::format("{}: {} old trial{} put into {}\n", folder.string(), old.size(), old.size() == 1 ? "" : "s", target.string());
+  }
+  return Exit::done;
+}
+
+}  // namespace heed

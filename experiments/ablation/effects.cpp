@@ -1,0 +1,138 @@
+#include "experiments/ablation/effects.hpp"
+
+#include <cmath>
+#include <optional>
+
+#include <fmt/format.h>
+
+namespace heed {
+
+namespace {
+
+using Levels = std::vector<std::size_t>;
+
+/// A value of a factor beside the one that it is compared with.
+struct Step {
+  std::size_t factor, level, from;
+};
+
+class Effects {
+ public:
+  Effects(Grid const& grid, std::vector<BySeed> const& values, std::size_t baseline) : grid_(grid), values_(values) {
+    reference_ = grid.places[baseline].empty() ? Levels(grid.factors.size(), 0) : grid.places[baseline];
+  }
+
+  std::vector<Step> steps(std::size_t factor) const {
+    std::vector<Step> all;
+    for (std::size_t level = 0; level < grid_.factors[factor].levels.size(); ++level)
+      if (level != reference_[factor]) all.push_back({factor, level, reference_[factor]});
+    return all;
+  }
+
+  /// By seed, the difference that a step makes, or the difference of differences of two; the mean over the combinations of the other
+  /// factors of which all arms are there.
+  BySeed of(std::vector<Step> const& steps) const {
+    Levels changed;
+    for (auto const& step : steps) changed.push_back(step.factor);
+    BySeed sums;
+    std::size_t count = 0;
+    for (auto const& rest : grid_.combinations_without(changed)) {
+      auto const here = contrast(steps, rest);
+      if (!here) continue;
+      sums = count == 0 ? *here : added(sums, *here);
+      ++count;
+    }
+    for (auto& [seed, sum] : sums) sum /= static_cast<double>(count);
+    return sums;
+  }
+
+ private:
+  /// Σ ± y over the corners of the steps; nothing if an arm is missing.
+  std::optional<BySeed> contrast(std::vector<Step> const& steps, Levels const& rest) const {
+    std::optional<BySeed> sum;
+    for (std::size_t corner = 0; corner < std::size_t{1} << steps.size(); ++corner) {
+      Levels place = rest;
+      double sign = 1;
+      for (std::size_t i = 0; i < steps.size(); ++i) {
+        bool const stepped = (corner >> i & 1) != 0;
+        place[steps[i].factor] = stepped ? steps[i].level : steps[i].from;
+        sign *= stepped ? 1 : -1;
+      }
+      auto const arm = grid_.arm_at(place);
+      if (!arm || values_[*arm].empty()) return std::nullopt;
+      BySeed signed_values = values_[*arm];
+      for (auto& [seed, value] : signed_values) value *= sign;
+      sum = sum ? added(*sum, signed_values) : signed_values;
+    }
+    return sum;
+  }
+
+  /// Of the seeds that both have.
+  static BySeed added(BySeed const& a, BySeed const& b) {
+    BySeed sum;
+    for (auto const& [seed, value] : a)
+      if (auto const other = b.find(seed); other != b.end()) sum[seed] = value + other->second;
+    return sum;
+  }
+
+  Grid const& grid_;
+  std::vector<BySeed> const& values_;
+  Levels reference_;
+};
+
+std::string difference(Grid const& grid, Step const& step) {
+  auto const& levels = grid.factors[step.factor].labels;
+  return fmt::format("{} − {}", levels[step.level], levels[step.from]);
+}
+
+std::string name_of(Grid const& grid, std::vector<Step> const& steps) {
+  if (steps.size() == 1) return fmt::format("{}: {}", grid.name(steps[0].factor), difference(grid, steps[0]));
+  return fmt::format("{} × {}: ({}) × ({})", grid.name(steps[0].factor), grid.name(steps[1].factor), difference(grid, steps[0]),
+                     difference(grid, steps[1]));
+}
+
+std::string in_words(Grid const& grid, std::vector<Step> const& steps, Comparison const& c, std::string const& unit,
+                     Question const& question) {
+  if (c.p > question.significance()) return "";
+  auto const said = [&](Step const& step, std::size_t level) {
+    return fmt::format("{} {}", grid.name(step.factor), grid.factors[step.factor].labels[level]);
+  };
+  auto const& first = steps[0];
+  if (steps.size() == 1)
+    return "over all else, " + sentence(said(first, first.level), grid.factors[first.factor].labels[first.from], unit, c, question);
+  auto const& second = steps[1];
+  return fmt::format("{} instead of {} changes it by {:+.3g}{} more with {} than with {} (p = {:.2g}, {} seeds)", said(first, first.level),
+                     grid.factors[first.factor].labels[first.from], c.mean, unit.empty() ? "" : " " + unit, said(second, second.level),
+                     grid.factors[second.factor].labels[second.from], c.p, c.seeds);
+}
+
+}  // namespace
+
+std::vector<Effect> effects_of(Grid const& grid, std::vector<BySeed> const& values, std::size_t baseline, std::string const& unit,
+                               Question const& question) {
+  Effects const effects(grid, values, baseline);
+  std::vector<std::vector<Step>> asked;
+  for (std::size_t f = 0; f < grid.factors.size(); ++f)
+    for (auto const& step : effects.steps(f)) asked.push_back({step});
+  for (std::size_t f = 0; f < grid.factors.size(); ++f)
+    for (std::size_t g = f + 1; g < grid.factors.size(); ++g)
+      for (auto const& first : effects.steps(f))
+        for (auto const& second : effects.steps(g)) asked.push_back({first, second});
+
+  std::vector<BySeed> sizes;
+  BySeed nothing;
+  for (auto const& steps : asked) {
+    sizes.push_back(effects.of(steps));
+    for (auto const& [seed, size] : sizes.back()) nothing[seed] = 0;
+  }
+  Question const plain{.better = question.better, .margin = 0, .confidence = question.confidence};
+  auto const comparisons = compare(sizes, nothing, plain);
+  std::vector<Effect> result;
+  for (std::size_t i = 0; i < asked.size(); ++i) {
+    if (comparisons[i].seeds == 0) continue;
+    result.push_back({name_of(grid, asked[i]), asked[i].size() > 1, comparisons[i], in_words(grid, asked[i], comparisons[i], unit, plain)});
+  }
+  return result;
+}
+
+}  // namespace heed

@@ -1,0 +1,88 @@
+#include "experiments/ablation/grid.hpp"
+
+#include <doctest/doctest.h>
+
+#include "experiments/ablation/effects.hpp"
+
+// Arms that combine the values of several keys: which grid they make, and what each key does in it.
+
+TEST_SUITE("grid") {
+  using namespace heed;
+  using doctest::Approx;
+
+  namespace {
+
+  Keys arm(std::string const& attention, std::string const& position) {
+    return {{"model.attention", attention}, {"model.position", position}};
+  }
+
+  std::vector<Keys> const two_by_two{arm("scaled", "t5"), arm("scaled", "rotary"), arm("{align: sparsemax}", "t5"),
+                                     arm("{align: sparsemax}", "rotary")};
+
+  Effect const& named(std::vector<Effect> const& effects, std::string const& name) {
+    for (auto const& effect : effects)
+      if (effect.name == name) return effect;
+    FAIL("there is no effect " << name);
+    return effects.front();
+  }
+
+  }  // namespace
+
+  TEST_CASE("two keys make a grid with short labels; one key, or keys that move in step, make none") {
+    auto const grid = grid_of(two_by_two);
+    REQUIRE(grid);
+    CHECK(grid->factors[0].labels == std::vector<std::string>{"scaled", "sparsemax"});
+    CHECK(grid->name(1) == "position");
+    CHECK(grid->arm_at({1, 0}) == 2);
+    CHECK(grid->combinations_without({0}) == std::vector<std::vector<std::size_t>>{{0, 0}, {0, 1}});
+    CHECK(!grid_of({{{"a", "1"}}, {{"a", "2"}}, {{"a", "3"}}}));
+    CHECK(!grid_of({{{"a", "1"}, {"b", "1"}}, {{"a", "2"}, {"b", "2"}}, {{"a", "3"}, {"b", "3"}}}));
+    CHECK(!grid_of({}));
+
+    auto more = two_by_two;  // an arm of its own is no combination, and one that is skipped leaves the others a grid
+    more.push_back({{"model.width", "128"}});
+    CHECK(grid_of(more)->places.back().empty());
+    more = two_by_two;
+    more.erase(more.begin() + 1);
+    CHECK(grid_of(more));
+    auto const same = grid_of({{{"a", "{score: x, align: y}"}, {"b", "1"}},
+                               {{"a", "{score: x, align: z}"}, {"b", "1"}},
+                               {{"a", "{score: x, align: y}"}, {"b", "2"}},
+                               {{"a", "{score: x, align: z}"}, {"b", "2"}}});
+    CHECK(same->factors[0].labels == std::vector<std::string>{"x-y", "x-z"});
+  }
+
+  TEST_CASE("main effects are means over the other keys, interactions differences of differences; both by seed") {
+    auto const grid = *grid_of(two_by_two);
+    // y = seed/100 + 1·[sparsemax] + 0.2·[rotary] + 0.5·[both]
+    std::vector<BySeed> values(4);
+    for (int seed = 1; seed <= 6; ++seed) {
+      double const base = 0.01 * seed, noise = 1e-3 * (seed % 3);
+      values[0][seed] = base;
+      values[1][seed] = base + 0.2;
+      values[2][seed] = base + 1 + noise;
+      values[3][seed] = base + 1.7 + noise;
+    }
+    auto const effects = effects_of(grid, values, 0, "nat", {});
+    REQUIRE(effects.size() == 3);
+    auto const& attention = named(effects, "attention: sparsemax − scaled").comparison;
+    CHECK(attention.mean == Approx(1.25 + 1e-3));
+    CHECK(attention.p == 0.03125);
+    CHECK(attention.arms == 3);
+    CHECK(named(effects, "position: rotary − t5").comparison.mean == Approx(0.45));
+    auto const& both = named(effects, "attention × position: (sparsemax − scaled) × (rotary − t5)");
+    CHECK(both.interaction);
+    CHECK(both.comparison.mean == Approx(0.5));
+    CHECK(both.sentence ==
+          "attention sparsemax instead of scaled changes it by +0.5 nat more with position rotary than with t5 (p = 0.031, 6 "
+          "seeds)");
+    CHECK(named(effects, "attention: sparsemax − scaled").sentence.starts_with("over all else, attention sparsemax is 1.25"));
+
+    // Against another arm's values; without the interaction's fourth arm there is no interaction.
+    CHECK(named(effects_of(grid, values, 3, "", {}), "position: t5 − rotary").comparison.mean == Approx(-0.45));
+    values[3].clear();
+    auto const fewer = effects_of(grid, values, 0, "", {});
+    CHECK(fewer.size() == 2);
+    CHECK(named(fewer, "position: rotary − t5").comparison.mean == Approx(0.2));
+  }
+}
