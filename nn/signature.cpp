@@ -6,8 +6,8 @@
 #include <nlohmann/json.hpp>
 
 #include "autograd/error.hpp"
-#include "nn/input_file.hpp"
-#include "nn/json.hpp"
+#include "nn/files/input_file.hpp"
+#include "nn/files/json.hpp"
 
 namespace heed {
 

@@ -9,7 +9,7 @@
 
 #include <doctest/doctest.h>
 
-#include "experiments/npz.hpp"
+#include "experiments/text/npz.hpp"
 #include "tests/folder.hpp"
 
 namespace heed::test {

@@ -12,12 +12,12 @@
 #include "experiments/ablation/jobs.hpp"
 #include "experiments/ablation/results.hpp"
 #include "experiments/ablation/writer.hpp"
-#include "experiments/folder_lock.hpp"
 #include "experiments/report/report.hpp"
-#include "experiments/result_file.hpp"
-#include "experiments/signals.hpp"
-#include "nn/atomic_file.hpp"
-#include "nn/input_file.hpp"
+#include "experiments/run/folder_lock.hpp"
+#include "experiments/run/result_file.hpp"
+#include "experiments/run/signals.hpp"
+#include "nn/files/atomic_file.hpp"
+#include "nn/files/input_file.hpp"
 
 namespace heed {
 

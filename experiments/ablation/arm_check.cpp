@@ -9,9 +9,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "experiments/failure.hpp"
-#include "experiments/train.hpp"
-#include "nn/checkpoint.hpp"
+#include "experiments/run/failure.hpp"
+#include "experiments/run/train.hpp"
+#include "nn/files/checkpoint.hpp"
 
 namespace heed {
 

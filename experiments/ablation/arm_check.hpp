@@ -1,7 +1,7 @@
 #pragma once
 
 #include "experiments/ablation/plan.hpp"
-#include "experiments/session.hpp"
+#include "experiments/run/session.hpp"
 
 namespace heed {
 

@@ -7,11 +7,11 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
-#include "experiments/csv.hpp"
-#include "experiments/history.hpp"
-#include "experiments/npz.hpp"
-#include "experiments/result_file.hpp"
-#include "nn/atomic_file.hpp"
+#include "experiments/run/csv.hpp"
+#include "experiments/run/history.hpp"
+#include "experiments/run/result_file.hpp"
+#include "experiments/text/npz.hpp"
+#include "nn/files/atomic_file.hpp"
 
 namespace heed {
 

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "experiments/ablation/jobs.hpp"
-#include "experiments/statistics.hpp"
+#include "experiments/metric/statistics.hpp"
 
 namespace heed {
 

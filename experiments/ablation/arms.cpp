@@ -5,9 +5,10 @@
 
 #include <fmt/format.h>
 
-#include "experiments/folder_name.hpp"
-#include "experiments/nearest.hpp"
-#include "experiments/scalar.hpp"
+#include "experiments/config/nearest.hpp"
+#include "experiments/config/scalar.hpp"
+#include "experiments/report/grid.hpp"
+#include "experiments/run/folder_name.hpp"
 
 namespace heed {
 

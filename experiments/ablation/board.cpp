@@ -6,8 +6,8 @@
 
 #include <fmt/format.h>
 
-#include "experiments/table.hpp"
-#include "experiments/terminal.hpp"
+#include "experiments/text/table.hpp"
+#include "experiments/text/terminal.hpp"
 
 namespace heed {
 

@@ -6,8 +6,8 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
-#include "experiments/folder_lock.hpp"
-#include "experiments/result_file.hpp"
+#include "experiments/run/folder_lock.hpp"
+#include "experiments/run/result_file.hpp"
 
 namespace heed {
 

@@ -4,7 +4,7 @@
 #include <ostream>
 #include <vector>
 
-#include "experiments/session.hpp"
+#include "experiments/run/session.hpp"
 
 namespace heed {
 

@@ -3,8 +3,8 @@
 #include <string>
 #include <vector>
 
-#include "experiments/ablation/grid.hpp"
-#include "experiments/statistics.hpp"
+#include "experiments/metric/statistics.hpp"
+#include "experiments/report/grid.hpp"
 
 namespace heed {
 

@@ -7,7 +7,7 @@
 #include <fmt/format.h>
 #include <signal.h>
 
-#include "experiments/signals.hpp"
+#include "experiments/run/signals.hpp"
 
 namespace heed {
 

@@ -7,7 +7,7 @@
 
 #include "experiments/ablation/plan.hpp"
 #include "experiments/ablation/trial.hpp"
-#include "experiments/history.hpp"
+#include "experiments/run/history.hpp"
 
 namespace heed {
 

@@ -8,11 +8,11 @@
 
 #include "experiments/ablation/arms.hpp"
 #include "experiments/ablation/keys.hpp"
-#include "experiments/folder_name.hpp"
+#include "experiments/config/nearest.hpp"
+#include "experiments/config/scalar.hpp"
 #include "experiments/metric/info.hpp"
-#include "experiments/nearest.hpp"
-#include "experiments/scalar.hpp"
-#include "nn/sha256.hpp"
+#include "experiments/run/folder_name.hpp"
+#include "nn/files/sha256.hpp"
 
 namespace heed {
 
@@ -91,8 +91,6 @@ void check_metric(Document const& file, AblationSettings const& settings) {
 }
 
 }  // namespace
-
-std::string last_word(std::string const& key) { return key.substr(key.rfind('.') + 1); }
 
 bool is_ablation(Document const& document) {
   auto const has = [&](char const* key) { return document.root.entry(key) != nullptr; };

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "experiments/experiment.hpp"
+#include "experiments/run/experiment.hpp"
 
 namespace heed {
 
@@ -57,9 +57,6 @@ struct Ablation {
 
   std::filesystem::path folder() const { return places.output / settings.ablation; }
 };
-
-/// "lr" of "train.optimizer.lr".
-std::string last_word(std::string const& key);
 
 /// Whether a document describes an ablation. Throws ConfigError for one that has an ablation's keys, but not its name.
 bool is_ablation(Document const& document);

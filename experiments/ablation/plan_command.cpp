@@ -10,11 +10,11 @@
 #include "autograd/parallel.hpp"
 #include "experiments/ablation/ablation.hpp"
 #include "experiments/ablation/jobs.hpp"
-#include "experiments/failure.hpp"
-#include "experiments/statistics.hpp"
-#include "experiments/table.hpp"
-#include "experiments/terminal.hpp"
-#include "experiments/train.hpp"
+#include "experiments/metric/statistics.hpp"
+#include "experiments/run/failure.hpp"
+#include "experiments/run/train.hpp"
+#include "experiments/text/table.hpp"
+#include "experiments/text/terminal.hpp"
 
 namespace heed {
 

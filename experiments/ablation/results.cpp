@@ -11,13 +11,14 @@
 #include "experiments/ablation/arm_result.hpp"
 #include "experiments/ablation/effects.hpp"
 #include "experiments/metric/info.hpp"
-#include "experiments/record.hpp"
-#include "experiments/result_file.hpp"
-#include "experiments/statistics.hpp"
-#include "experiments/table.hpp"
-#include "nn/atomic_file.hpp"
-#include "nn/input_file.hpp"
-#include "nn/json.hpp"
+#include "experiments/metric/statistics.hpp"
+#include "experiments/report/grid.hpp"
+#include "experiments/run/record.hpp"
+#include "experiments/run/result_file.hpp"
+#include "experiments/text/table.hpp"
+#include "nn/files/atomic_file.hpp"
+#include "nn/files/input_file.hpp"
+#include "nn/files/json.hpp"
 
 namespace heed {
 

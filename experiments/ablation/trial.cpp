@@ -14,11 +14,11 @@
 #include <unistd.h>
 
 #include "autograd/parallel.hpp"
-#include "experiments/failure.hpp"
-#include "experiments/result_file.hpp"
-#include "nn/atomic_file.hpp"
-#include "nn/input_file.hpp"
-#include "nn/json.hpp"
+#include "experiments/run/failure.hpp"
+#include "experiments/run/result_file.hpp"
+#include "nn/files/atomic_file.hpp"
+#include "nn/files/input_file.hpp"
+#include "nn/files/json.hpp"
 
 namespace heed {
 

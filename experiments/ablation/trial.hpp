@@ -8,9 +8,9 @@
 
 #include <sys/types.h>
 
-#include "experiments/experiment.hpp"
-#include "experiments/folder_lock.hpp"
-#include "experiments/session.hpp"
+#include "experiments/run/experiment.hpp"
+#include "experiments/run/folder_lock.hpp"
+#include "experiments/run/session.hpp"
 
 namespace heed {
 

@@ -8,7 +8,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "experiments/failure.hpp"
+#include "experiments/run/failure.hpp"
 
 namespace heed {
 

@@ -12,9 +12,9 @@
 #include "autograd/graph.hpp"
 #include "autograd/parallel.hpp"
 #include "autograd/random.hpp"
-#include "experiments/bench.hpp"
+#include "experiments/bench/bench.hpp"
 #include "experiments/bench/measure.hpp"
-#include "experiments/config.hpp"
+#include "experiments/config/config.hpp"
 
 namespace heed {
 

@@ -1,6 +1,6 @@
 #include <algorithm>
 
-#include "experiments/bench.hpp"
+#include "experiments/bench/bench.hpp"
 #include "experiments/bench/gpt_subject.hpp"
 #include "experiments/bench/measure.hpp"
 #include "experiments/bench/model_row.hpp"

@@ -4,7 +4,7 @@
 #include <ostream>
 #include <string>
 
-#include "experiments/bench.hpp"
+#include "experiments/bench/bench.hpp"
 
 namespace heed {
 

@@ -10,7 +10,7 @@
 #include "autograd/parallel.hpp"
 #include "autograd/products.hpp"
 #include "autograd/random.hpp"
-#include "experiments/bench.hpp"
+#include "experiments/bench/bench.hpp"
 #include "experiments/bench/measure.hpp"
 
 namespace heed {

@@ -7,7 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "autograd/parallel.hpp"
-#include "experiments/bench.hpp"
+#include "experiments/bench/bench.hpp"
 #include "experiments/bench/gpt_subject.hpp"
 #include "experiments/bench/measure.hpp"
 

@@ -2,10 +2,10 @@
 #include <string>
 #include <vector>
 
-#include "experiments/bench.hpp"
+#include "experiments/bench/bench.hpp"
 #include "experiments/bench/measure.hpp"
 #include "experiments/bench/model_row.hpp"
-#include "experiments/train.hpp"
+#include "experiments/run/train.hpp"
 
 namespace heed {
 

@@ -6,8 +6,8 @@
 #include "autograd/error.hpp"
 #include "experiments/data/files.hpp"
 #include "experiments/data/open.hpp"
-#include "nn/safetensors.hpp"
-#include "nn/sha256.hpp"
+#include "nn/files/safetensors.hpp"
+#include "nn/files/sha256.hpp"
 
 namespace heed {
 namespace {

@@ -5,11 +5,11 @@
 #include <fmt/format.h>
 
 #include "autograd/error.hpp"
+#include "experiments/config/nearest.hpp"
 #include "experiments/data/download.hpp"
 #include "experiments/data/files.hpp"
 #include "experiments/data/reading.hpp"
-#include "experiments/nearest.hpp"
-#include "nn/sha256.hpp"
+#include "nn/files/sha256.hpp"
 
 namespace heed {
 namespace {

@@ -11,8 +11,8 @@
 #include <unistd.h>
 
 #include "autograd/error.hpp"
-#include "nn/atomic_file.hpp"
-#include "nn/sha256.hpp"
+#include "nn/files/atomic_file.hpp"
+#include "nn/files/sha256.hpp"
 
 namespace heed {
 namespace {

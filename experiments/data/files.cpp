@@ -5,10 +5,10 @@
 #include <fmt/format.h>
 
 #include "autograd/error.hpp"
-#include "experiments/build_info.hpp"
-#include "experiments/config.hpp"
+#include "experiments/config/build_info.hpp"
+#include "experiments/config/config.hpp"
 #include "experiments/data/catalogue.hpp"
-#include "nn/input_file.hpp"
+#include "nn/files/input_file.hpp"
 
 namespace heed {
 namespace fs = std::filesystem;

@@ -7,9 +7,9 @@
 #include <fmt/format.h>
 
 #include "autograd/error.hpp"
+#include "experiments/config/nearest.hpp"
 #include "experiments/data/grammar.hpp"
 #include "experiments/data/reading.hpp"
-#include "experiments/nearest.hpp"
 
 namespace heed {
 namespace {

@@ -11,8 +11,8 @@
 #include "autograd/error.hpp"
 #include "experiments/data/files.hpp"
 #include "experiments/data/tokenizer.hpp"
-#include "experiments/utf8.hpp"
-#include "nn/sha256.hpp"
+#include "experiments/text/utf8.hpp"
+#include "nn/files/sha256.hpp"
 
 namespace heed {
 namespace {

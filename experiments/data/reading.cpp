@@ -5,8 +5,8 @@
 #include <fmt/format.h>
 
 #include "autograd/error.hpp"
-#include "experiments/nearest.hpp"
-#include "experiments/scalar.hpp"
+#include "experiments/config/nearest.hpp"
+#include "experiments/config/scalar.hpp"
 
 namespace heed {
 

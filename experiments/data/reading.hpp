@@ -4,7 +4,7 @@
 #include <string_view>
 #include <vector>
 
-#include "experiments/yaml.hpp"
+#include "experiments/config/yaml.hpp"
 
 namespace heed {
 

@@ -10,7 +10,7 @@
 #include "experiments/data/catalogue.hpp"
 #include "experiments/data/files.hpp"
 #include "experiments/data/ngram.hpp"
-#include "nn/sha256.hpp"
+#include "nn/files/sha256.hpp"
 
 namespace heed {
 namespace {

@@ -10,9 +10,9 @@
 #include <nlohmann/json.hpp>
 
 #include "autograd/error.hpp"
-#include "experiments/nearest.hpp"
-#include "experiments/utf8.hpp"
-#include "nn/json.hpp"
+#include "experiments/config/nearest.hpp"
+#include "experiments/text/utf8.hpp"
+#include "nn/files/json.hpp"
 
 namespace heed {
 

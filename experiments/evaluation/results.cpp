@@ -5,12 +5,12 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
-#include "experiments/csv.hpp"
 #include "experiments/report/figures.hpp"
 #include "experiments/report/traces.hpp"
-#include "experiments/table.hpp"
-#include "nn/atomic_file.hpp"
-#include "nn/json.hpp"
+#include "experiments/run/csv.hpp"
+#include "experiments/text/table.hpp"
+#include "nn/files/atomic_file.hpp"
+#include "nn/files/json.hpp"
 
 namespace heed {
 

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "experiments/evaluation/lengths.hpp"
-#include "experiments/record.hpp"
+#include "experiments/run/record.hpp"
 
 namespace heed {
 

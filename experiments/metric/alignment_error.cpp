@@ -5,8 +5,8 @@
 #include "autograd/operations.hpp"
 #include "experiments/data/tokenizer.hpp"
 #include "experiments/metric/alignment.hpp"
+#include "experiments/metric/row.hpp"
 #include "experiments/metric/seen.hpp"
-#include "experiments/record.hpp"
 
 namespace heed {
 

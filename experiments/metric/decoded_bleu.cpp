@@ -2,8 +2,8 @@
 
 #include "autograd/error.hpp"
 #include "experiments/metric/bleu.hpp"
+#include "experiments/metric/row.hpp"
 #include "experiments/metric/seen.hpp"
-#include "experiments/record.hpp"
 
 namespace heed {
 

@@ -1,5 +1,5 @@
+#include "experiments/metric/row.hpp"
 #include "experiments/metric/seen.hpp"
-#include "experiments/record.hpp"
 
 namespace heed {
 

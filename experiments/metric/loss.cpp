@@ -1,7 +1,7 @@
 #include <cmath>
 
+#include "experiments/metric/row.hpp"
 #include "experiments/metric/seen.hpp"
-#include "experiments/record.hpp"
 
 namespace heed {
 

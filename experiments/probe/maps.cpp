@@ -7,8 +7,8 @@
 #include <fmt/format.h>
 
 #include "autograd/error.hpp"
-#include "experiments/looks.hpp"
-#include "experiments/npz.hpp"
+#include "experiments/probe/looks.hpp"
+#include "experiments/text/npz.hpp"
 
 namespace heed {
 

@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "experiments/metric/info.hpp"
+#include "experiments/metric/row.hpp"
 #include "experiments/probe/settings.hpp"
-#include "experiments/record.hpp"
 #include "nn/parameters.hpp"
 #include "nn/pass.hpp"
 

@@ -7,10 +7,10 @@
 
 #include "autograd/error.hpp"
 #include "autograd/operations.hpp"
-#include "experiments/config.hpp"
+#include "experiments/config/config.hpp"
 #include "experiments/report/html.hpp"
-#include "experiments/table.hpp"
-#include "nn/atomic_file.hpp"
+#include "experiments/text/table.hpp"
+#include "nn/files/atomic_file.hpp"
 
 namespace heed {
 

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "experiments/looks.hpp"
+#include "experiments/probe/looks.hpp"
 #include "experiments/report/gnuplot.hpp"
 
 namespace heed {

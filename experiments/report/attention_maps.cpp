@@ -11,8 +11,8 @@
 #include <nlohmann/json.hpp>
 
 #include "autograd/error.hpp"
-#include "experiments/npz.hpp"
-#include "nn/json.hpp"
+#include "experiments/text/npz.hpp"
+#include "nn/files/json.hpp"
 
 namespace heed {
 

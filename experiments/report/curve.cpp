@@ -6,7 +6,7 @@
 #include <map>
 #include <numeric>
 
-#include "experiments/statistics.hpp"
+#include "experiments/metric/statistics.hpp"
 
 namespace heed {
 

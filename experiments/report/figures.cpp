@@ -12,7 +12,7 @@
 #include "experiments/report/heat_maps.hpp"
 #include "experiments/report/panels.hpp"
 #include "experiments/report/traces.hpp"
-#include "experiments/table.hpp"
+#include "experiments/text/table.hpp"
 
 namespace heed {
 

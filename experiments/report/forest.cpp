@@ -7,7 +7,7 @@
 #include <fmt/ranges.h>
 
 #include "experiments/report/traces.hpp"
-#include "experiments/table.hpp"
+#include "experiments/text/table.hpp"
 
 namespace heed {
 

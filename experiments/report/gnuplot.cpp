@@ -16,9 +16,9 @@
 #include <unistd.h>
 
 #include "autograd/error.hpp"
-#include "experiments/folder_name.hpp"
 #include "experiments/report/html.hpp"
-#include "experiments/utf8.hpp"
+#include "experiments/run/folder_name.hpp"
+#include "experiments/text/utf8.hpp"
 
 namespace heed {
 

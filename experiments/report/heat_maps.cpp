@@ -9,7 +9,7 @@
 
 #include <fmt/format.h>
 
-#include "experiments/table.hpp"
+#include "experiments/text/table.hpp"
 
 namespace heed {
 

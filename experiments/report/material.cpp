@@ -9,9 +9,9 @@
 
 #include "autograd/error.hpp"
 #include "experiments/metric/info.hpp"
-#include "experiments/result_file.hpp"
-#include "nn/input_file.hpp"
-#include "nn/json.hpp"
+#include "experiments/run/result_file.hpp"
+#include "nn/files/input_file.hpp"
+#include "nn/files/json.hpp"
 
 namespace heed {
 

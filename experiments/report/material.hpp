@@ -8,9 +8,9 @@
 #include <utility>
 #include <vector>
 
-#include "experiments/ablation/grid.hpp"
-#include "experiments/history.hpp"
-#include "experiments/statistics.hpp"
+#include "experiments/metric/statistics.hpp"
+#include "experiments/report/grid.hpp"
+#include "experiments/run/history.hpp"
 
 namespace heed {
 

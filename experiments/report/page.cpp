@@ -8,7 +8,7 @@
 
 #include "experiments/metric/info.hpp"
 #include "experiments/report/html.hpp"
-#include "experiments/utf8.hpp"
+#include "experiments/text/utf8.hpp"
 
 namespace heed {
 

@@ -3,11 +3,10 @@
 #include <fmt/format.h>
 
 #include "autograd/error.hpp"
-#include "experiments/ablation/ablation.hpp"
 #include "experiments/report/attention_maps.hpp"
 #include "experiments/report/figures.hpp"
 #include "experiments/report/page.hpp"
-#include "nn/atomic_file.hpp"
+#include "nn/files/atomic_file.hpp"
 
 namespace heed {
 
@@ -65,14 +64,6 @@ void warn(Chapter const& chapter) {
                chapter.material.folder.string());
 }
 
-fs::path found(fs::path const& folder, Places const& places) {
-  std::error_code unreadable;
-  if (fs::is_directory(folder, unreadable)) return folder;
-  if (fs::is_directory(places.output / folder, unreadable)) return places.output / folder;
-  throw ConfigError(Place{std::make_shared<std::string>("report")},
-                    fmt::format("there is no folder '{}', nor in {}", folder.string(), places.output.string()));
-}
-
 }  // namespace
 
 void write_report(fs::path const& folder, bool quiet) {
@@ -89,21 +80,12 @@ bool has_report(fs::path const& folder) {
   return !missing && written >= fs::last_write_time(folder / "summary.json", missing) && !missing;
 }
 
-Exit report(ReportOptions const& options) {
-  std::vector<fs::path> folders;
-  for (auto const& folder : options.folders) folders.push_back(found(folder, options.places));
-  for (auto const& folder : folders) {
-    renew_results(folder, options.places);
-    write_report(folder, options.quiet);
-  }
-  if (folders.size() < 2) return Exit::done;
+void write_report(std::vector<fs::path> const& folders, fs::path const& path, bool quiet) {
   std::vector<Chapter> chapters;
   for (auto const& folder : folders) chapters.push_back(chapter_of(folder, map_bytes / folders.size()));
-  fs::path const path = options.places.output / "report.html";
-  fs::create_directories(options.places.output);
+  fs::create_directories(path.parent_path());
   write_page(path, chapters);
-  if (!options.quiet) fmt::print("  {}\n", path.string());
-  return Exit::done;
+  if (!quiet) fmt::print("  {}\n", path.string());
 }
 
 }  // namespace heed

@@ -14,10 +14,10 @@
 #include <fmt/format.h>
 
 #include "autograd/parallel.hpp"
-#include "experiments/progress.hpp"
-#include "experiments/signals.hpp"
+#include "experiments/run/signals.hpp"
 #include "experiments/study/quadrature.hpp"
 #include "experiments/study/trained.hpp"
+#include "experiments/text/progress.hpp"
 
 namespace heed {
 

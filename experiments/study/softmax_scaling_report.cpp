@@ -7,7 +7,7 @@
 
 #include <fmt/format.h>
 
-#include "experiments/statistics.hpp"
+#include "experiments/metric/statistics.hpp"
 #include "experiments/study/quadrature.hpp"
 #include "experiments/study/softmax_scaling.hpp"
 

@@ -7,16 +7,16 @@
 #include <nlohmann/json.hpp>
 
 #include "autograd/parallel.hpp"
-#include "experiments/csv.hpp"
-#include "experiments/folder_lock.hpp"
-#include "experiments/folder_name.hpp"
-#include "experiments/record.hpp"
-#include "experiments/result_file.hpp"
-#include "experiments/signals.hpp"
-#include "experiments/table.hpp"
-#include "nn/atomic_file.hpp"
-#include "nn/input_file.hpp"
-#include "nn/json.hpp"
+#include "experiments/run/csv.hpp"
+#include "experiments/run/folder_lock.hpp"
+#include "experiments/run/folder_name.hpp"
+#include "experiments/run/record.hpp"
+#include "experiments/run/result_file.hpp"
+#include "experiments/run/signals.hpp"
+#include "experiments/text/table.hpp"
+#include "nn/files/atomic_file.hpp"
+#include "nn/files/input_file.hpp"
+#include "nn/files/json.hpp"
 
 namespace heed {
 

@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "experiments/session.hpp"
+#include "experiments/run/session.hpp"
 #include "nn/settings.hpp"
 
 namespace heed {

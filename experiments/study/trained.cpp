@@ -6,7 +6,7 @@
 
 #include "autograd/graph.hpp"
 #include "experiments/data/open.hpp"
-#include "experiments/experiment.hpp"
+#include "experiments/run/experiment.hpp"
 
 namespace heed {
 

@@ -8,7 +8,7 @@
 #include <nlohmann/json.hpp>
 #include <sys/stat.h>
 
-#include "experiments/folder_lock.hpp"
+#include "experiments/run/folder_lock.hpp"
 #include "tests/program.hpp"
 
 // An ablation, through the real program: its trials are processes, its tables are those of an undisturbed one however often it was killed,

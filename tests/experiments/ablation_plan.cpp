@@ -6,8 +6,8 @@
 #include "experiments/ablation/jobs.hpp"
 #include "experiments/ablation/keys.hpp"
 #include "experiments/ablation/plan.hpp"
-#include "experiments/list.hpp"
-#include "experiments/utf8.hpp"
+#include "experiments/commands/list.hpp"
+#include "experiments/text/utf8.hpp"
 #include "tests/folder.hpp"
 
 TEST_SUITE("ablation_plan") {

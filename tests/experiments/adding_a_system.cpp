@@ -6,7 +6,7 @@
 
 #include <doctest/doctest.h>
 
-#include "experiments/train.hpp"
+#include "experiments/run/train.hpp"
 
 // nn/README begins
 // Every word of a target asks the source's words, by one attention without positions, what comes next.
@@ -95,8 +95,8 @@ DeclaredModel const declared{{"glance",
 // experiments/README begins
 // Words that are written for each that the target has.
 
+#include "experiments/metric/row.hpp"
 #include "experiments/metric/seen.hpp"
-#include "experiments/record.hpp"
 
 namespace heed {
 

@@ -6,7 +6,7 @@
 
 #include "autograd/error.hpp"
 #include "experiments/data/open.hpp"
-#include "nn/safetensors.hpp"
+#include "nn/files/safetensors.hpp"
 #include "tests/folder.hpp"
 
 using namespace heed;

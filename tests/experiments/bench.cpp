@@ -1,4 +1,4 @@
-#include "experiments/bench.hpp"
+#include "experiments/bench/bench.hpp"
 
 #include <sstream>
 #include <vector>
@@ -10,7 +10,7 @@
 #include "autograd/products.hpp"
 #include "autograd/tensor.hpp"
 #include "experiments/bench/measure.hpp"
-#include "experiments/config.hpp"
+#include "experiments/config/config.hpp"
 #include "nn/attention/steps.hpp"
 #include "nn/position.hpp"
 #include "tests/folder.hpp"

@@ -7,7 +7,7 @@
 #include "autograd/error.hpp"
 #include "experiments/data/download.hpp"
 #include "experiments/data/files.hpp"
-#include "nn/sha256.hpp"
+#include "nn/files/sha256.hpp"
 #include "tests/data_folder.hpp"
 #include "tests/folder.hpp"
 

@@ -1,9 +1,9 @@
-#include "experiments/command_line.hpp"
+#include "experiments/commands/command_line.hpp"
 
 #include <doctest/doctest.h>
 #include <sys/resource.h>
 
-#include "experiments/yaml.hpp"
+#include "experiments/config/yaml.hpp"
 #include "tests/program.hpp"
 
 TEST_SUITE("command_line") {

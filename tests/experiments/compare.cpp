@@ -1,11 +1,11 @@
-#include "experiments/compare.hpp"
+#include "experiments/commands/compare.hpp"
 
 #include <sstream>
 
 #include <doctest/doctest.h>
 #include <nlohmann/json.hpp>
 
-#include "experiments/schema.hpp"
+#include "experiments/commands/schema.hpp"
 #include "tests/folder.hpp"
 
 TEST_SUITE("compare") {

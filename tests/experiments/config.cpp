@@ -1,4 +1,4 @@
-#include "experiments/config.hpp"
+#include "experiments/config/config.hpp"
 
 #include <bit>
 #include <cmath>
@@ -11,8 +11,8 @@
 
 #include <doctest/doctest.h>
 
-#include "experiments/nearest.hpp"
-#include "experiments/scalar.hpp"
+#include "experiments/config/nearest.hpp"
+#include "experiments/config/scalar.hpp"
 #include "tests/experiments/config_sample.hpp"
 #include "tests/folder.hpp"
 

@@ -6,7 +6,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "experiments/config.hpp"
+#include "experiments/config/config.hpp"
 #include "tests/experiments/config_sample.hpp"
 #include "tests/folder.hpp"
 

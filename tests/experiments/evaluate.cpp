@@ -1,4 +1,4 @@
-#include "experiments/evaluate.hpp"
+#include "experiments/commands/evaluate.hpp"
 
 #include <cstdlib>
 #include <map>
@@ -11,11 +11,11 @@
 #include "autograd/graph.hpp"
 #include "experiments/data/tokenizer.hpp"
 #include "experiments/evaluation/lengths.hpp"
-#include "experiments/history.hpp"
 #include "experiments/metric/bleu.hpp"
-#include "experiments/record.hpp"
 #include "experiments/report/material.hpp"
-#include "experiments/result_file.hpp"
+#include "experiments/run/history.hpp"
+#include "experiments/run/record.hpp"
+#include "experiments/run/result_file.hpp"
 #include "tests/program.hpp"
 #include "tests/threads.hpp"
 

@@ -15,11 +15,11 @@
 #include "autograd/graph.hpp"
 #include "autograd/operations.hpp"
 #include "autograd/recurrence.hpp"
-#include "experiments/run.hpp"
+#include "experiments/commands/run.hpp"
 #include "nn/attention/attention.hpp"
+#include "nn/files/safetensors.hpp"
 #include "nn/position.hpp"
 #include "nn/recurrent.hpp"
-#include "nn/safetensors.hpp"
 #include "tests/folder.hpp"
 
 namespace {

@@ -1,4 +1,4 @@
-#include "experiments/ablation/grid.hpp"
+#include "experiments/report/grid.hpp"
 
 #include <doctest/doctest.h>
 

@@ -1,12 +1,12 @@
-#include "experiments/inspect.hpp"
+#include "experiments/commands/inspect.hpp"
 
 #include <sstream>
 
 #include <doctest/doctest.h>
 
-#include "experiments/npz.hpp"
-#include "experiments/translator.hpp"
-#include "nn/checkpoint.hpp"
+#include "experiments/commands/translator.hpp"
+#include "experiments/text/npz.hpp"
+#include "nn/files/checkpoint.hpp"
 #include "tests/folder.hpp"
 #include "tests/npz.hpp"
 

@@ -1,4 +1,5 @@
-// A kind of model, data, task or view is known by its own file alone: everything else finds it among the declared ones.
+// A kind of model, data, task or view is known by its own file alone: everything else finds it among the declared ones. Rooms know those
+// below them.
 
 #include <algorithm>
 #include <filesystem>
@@ -71,6 +72,30 @@ TEST_SUITE("kinds") {
       CAPTURE(kind.name);
       CHECK(files_with('"' + kind.name + '"', kind.name).empty());
       CHECK(files_with("nn/models/" + kind.name + ".hpp", kind.name).empty());
+    }
+  }
+
+  TEST_CASE("rooms include those below them alone") {
+    std::vector<std::string> const rooms{"text",   "config",   "data",  "metric", "probe",      "run",
+                                         "report", "ablation", "study", "bench",  "evaluation", "commands"};
+    auto const height = [&](std::string const& path) {  // of experiments/ROOM/…
+      auto const begin = path.find('/') + 1;
+      auto const found = std::ranges::find(rooms, path.substr(begin, path.find('/', begin) - begin));
+      CHECK_MESSAGE(found != rooms.end(), path);
+      return found - rooms.begin();
+    };
+    for (auto const& source : sources()) {
+      CAPTURE(source.path);
+      std::istringstream lines(source.text);
+      for (std::string line; std::getline(lines, line);) {
+        if (!line.starts_with("#include \"")) continue;
+        auto const included = line.substr(10, line.find('"', 10) - 10);
+        CAPTURE(included);
+        auto const project = [](std::string const& path) { return path.substr(0, path.find('/')); };
+        if (project(source.path) == "autograd") CHECK(project(included) == "autograd");
+        if (project(source.path) == "nn") CHECK(project(included) != "experiments");
+        if (project(source.path) == "experiments" && project(included) == "experiments") CHECK(height(included) <= height(source.path));
+      }
     }
   }
 

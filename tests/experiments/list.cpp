@@ -1,4 +1,4 @@
-#include "experiments/list.hpp"
+#include "experiments/commands/list.hpp"
 
 #include <algorithm>
 #include <fstream>
@@ -8,9 +8,9 @@
 #include <doctest/doctest.h>
 
 #include "autograd/check.hpp"
+#include "experiments/config/yaml.hpp"
 #include "experiments/metric/info.hpp"
-#include "experiments/table.hpp"
-#include "experiments/yaml.hpp"
+#include "experiments/text/table.hpp"
 #include "nn/attention/steps.hpp"
 #include "nn/model.hpp"
 #include "nn/position.hpp"

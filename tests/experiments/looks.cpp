@@ -1,4 +1,4 @@
-#include "experiments/looks.hpp"
+#include "experiments/probe/looks.hpp"
 
 #include <doctest/doctest.h>
 

@@ -7,8 +7,8 @@
 #include <grp.h>
 #include <sys/stat.h>
 
-#include "nn/checkpoint.hpp"
-#include "nn/safetensors.hpp"
+#include "nn/files/checkpoint.hpp"
+#include "nn/files/safetensors.hpp"
 #include "nn/signature.hpp"
 #include "tests/program.hpp"
 

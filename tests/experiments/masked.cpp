@@ -7,10 +7,10 @@
 #include <doctest/doctest.h>
 #include <nlohmann/json.hpp>
 
+#include "experiments/commands/run.hpp"
+#include "experiments/commands/sample.hpp"
 #include "experiments/data/grammar_data.hpp"
 #include "experiments/data/text.hpp"
-#include "experiments/run.hpp"
-#include "experiments/sample.hpp"
 #include "tests/folder.hpp"
 
 TEST_SUITE("masked") {

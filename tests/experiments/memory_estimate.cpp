@@ -1,4 +1,4 @@
-#include "experiments/memory_estimate.hpp"
+#include "experiments/run/memory_estimate.hpp"
 
 #include <algorithm>
 #include <string>
@@ -9,8 +9,8 @@
 
 #include "autograd/memory.hpp"
 #include "experiments/probe/prober.hpp"
-#include "experiments/train.hpp"
-#include "nn/safetensors.hpp"
+#include "experiments/run/train.hpp"
+#include "nn/files/safetensors.hpp"
 #include "tests/folder.hpp"
 
 TEST_SUITE("memory_estimate") {

@@ -10,7 +10,7 @@
 #include "experiments/data/tokenizer.hpp"
 #include "experiments/metric/bleu.hpp"
 #include "experiments/metric/seen.hpp"
-#include "experiments/record.hpp"
+#include "experiments/run/record.hpp"
 #include "tests/nn/choice.hpp"
 
 // Every kind of metric by itself. What evaluations always have: suite validation.

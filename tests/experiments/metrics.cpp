@@ -5,9 +5,9 @@
 #include <doctest/doctest.h>
 #include <fmt/format.h>
 
-#include "experiments/csv.hpp"
-#include "experiments/history.hpp"
 #include "experiments/metric/info.hpp"
+#include "experiments/run/csv.hpp"
+#include "experiments/run/history.hpp"
 #include "tests/columns.hpp"
 #include "tests/program.hpp"
 

@@ -8,11 +8,11 @@
 #include <nlohmann/json.hpp>
 
 #include "autograd/error.hpp"
+#include "experiments/commands/list.hpp"
 #include "experiments/data/pairs/pair_task.hpp"
 #include "experiments/data/tokenizer.hpp"
-#include "experiments/experiment.hpp"
-#include "experiments/list.hpp"
-#include "experiments/train.hpp"
+#include "experiments/run/experiment.hpp"
+#include "experiments/run/train.hpp"
 #include "nn/decode.hpp"
 #include "tests/folder.hpp"
 #include "tests/nn/choice.hpp"

@@ -6,11 +6,11 @@
 #include <nlohmann/json.hpp>
 
 #include "autograd/error.hpp"
-#include "experiments/config.hpp"
+#include "experiments/commands/list.hpp"
+#include "experiments/config/config.hpp"
 #include "experiments/data/parallel.hpp"
-#include "experiments/experiment.hpp"
-#include "experiments/list.hpp"
-#include "experiments/train.hpp"
+#include "experiments/run/experiment.hpp"
+#include "experiments/run/train.hpp"
 #include "tests/data_folder.hpp"
 #include "tests/folder.hpp"
 

@@ -7,12 +7,12 @@
 #include <nlohmann/json.hpp>
 
 #include "autograd/graph.hpp"
-#include "experiments/list.hpp"
+#include "experiments/commands/list.hpp"
 #include "experiments/probe/curvature.hpp"
 #include "experiments/probe/heads.hpp"
 #include "experiments/probe/maps.hpp"
 #include "experiments/probe/prober.hpp"
-#include "experiments/train.hpp"
+#include "experiments/run/train.hpp"
 #include "nn/attention/steps.hpp"
 #include "tests/columns.hpp"
 #include "tests/npz.hpp"

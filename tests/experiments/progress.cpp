@@ -1,4 +1,4 @@
-#include "experiments/progress.hpp"
+#include "experiments/text/progress.hpp"
 
 #include <chrono>
 #include <string>
@@ -7,7 +7,7 @@
 #include <doctest/doctest.h>
 #include <unistd.h>
 
-#include "experiments/table.hpp"
+#include "experiments/text/table.hpp"
 #include "tests/folder.hpp"
 
 TEST_SUITE("progress") {

@@ -7,7 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "autograd/error.hpp"
-#include "experiments/run.hpp"
+#include "experiments/commands/run.hpp"
 #include "tests/experiments/task.hpp"
 #include "tests/folder.hpp"
 

@@ -1,4 +1,4 @@
-#include "experiments/record.hpp"
+#include "experiments/run/record.hpp"
 
 #include <bit>
 #include <cmath>

@@ -4,9 +4,9 @@
 #include <doctest/doctest.h>
 
 #include "autograd/operations.hpp"
-#include "experiments/experiment.hpp"
 #include "experiments/probe/prober.hpp"
-#include "experiments/train.hpp"
+#include "experiments/run/experiment.hpp"
+#include "experiments/run/train.hpp"
 
 TEST_SUITE("recurrence_probe") {
   using namespace heed;

@@ -4,9 +4,9 @@
 #include <fmt/format.h>
 
 #include "autograd/memory.hpp"
-#include "experiments/memory_estimate.hpp"
-#include "experiments/train.hpp"
-#include "nn/safetensors.hpp"
+#include "experiments/run/memory_estimate.hpp"
+#include "experiments/run/train.hpp"
+#include "nn/files/safetensors.hpp"
 #include "tests/folder.hpp"
 
 TEST_SUITE("recurrent_memory") {

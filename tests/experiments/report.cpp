@@ -1,4 +1,4 @@
-#include "experiments/report/report.hpp"
+#include "experiments/commands/report.hpp"
 
 #include <cmath>
 #include <cstdlib>
@@ -9,13 +9,14 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
-#include "experiments/npz.hpp"
 #include "experiments/report/attention_maps.hpp"
 #include "experiments/report/curve.hpp"
 #include "experiments/report/figures.hpp"
 #include "experiments/report/page.hpp"
+#include "experiments/report/report.hpp"
 #include "experiments/report/traces.hpp"
-#include "experiments/utf8.hpp"
+#include "experiments/text/npz.hpp"
+#include "experiments/text/utf8.hpp"
 #include "tests/folder.hpp"
 
 TEST_SUITE("report") {

@@ -1,4 +1,4 @@
-#include "experiments/result_file.hpp"
+#include "experiments/run/result_file.hpp"
 
 #include <functional>
 #include <sstream>
@@ -9,13 +9,13 @@
 #include <sys/stat.h>
 
 #include "experiments/ablation/trial.hpp"
-#include "experiments/compare.hpp"
-#include "experiments/failure.hpp"
-#include "experiments/history.hpp"
-#include "experiments/npz.hpp"
+#include "experiments/commands/compare.hpp"
 #include "experiments/report/html.hpp"
 #include "experiments/report/report.hpp"
-#include "nn/json.hpp"
+#include "experiments/run/failure.hpp"
+#include "experiments/run/history.hpp"
+#include "experiments/text/npz.hpp"
+#include "nn/files/json.hpp"
 #include "tests/program.hpp"
 
 TEST_SUITE("result_file") {

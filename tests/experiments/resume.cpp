@@ -8,7 +8,7 @@
 #include <sys/mount.h>
 #include <sys/resource.h>
 
-#include "nn/checkpoint.hpp"
+#include "nn/files/checkpoint.hpp"
 #include "tests/columns.hpp"
 #include "tests/program.hpp"
 

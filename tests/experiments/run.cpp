@@ -1,4 +1,4 @@
-#include "experiments/run.hpp"
+#include "experiments/commands/run.hpp"
 
 #include <cmath>
 #include <fstream>
@@ -9,10 +9,10 @@
 
 #include "autograd/parallel.hpp"
 #include "autograd/products.hpp"
-#include "experiments/config.hpp"
-#include "experiments/train.hpp"
-#include "nn/checkpoint.hpp"
-#include "nn/safetensors.hpp"
+#include "experiments/config/config.hpp"
+#include "experiments/run/train.hpp"
+#include "nn/files/checkpoint.hpp"
+#include "nn/files/safetensors.hpp"
 #include "tests/folder.hpp"
 #include "tests/threads.hpp"
 

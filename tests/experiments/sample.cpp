@@ -1,4 +1,4 @@
-#include "experiments/sample.hpp"
+#include "experiments/commands/sample.hpp"
 
 #include <limits>
 #include <sstream>
@@ -7,7 +7,7 @@
 
 #include "autograd/products.hpp"
 #include "experiments/data/tokenizer.hpp"
-#include "nn/checkpoint.hpp"
+#include "nn/files/checkpoint.hpp"
 #include "tests/folder.hpp"
 
 TEST_SUITE("sample") {

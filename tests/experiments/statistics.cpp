@@ -1,4 +1,4 @@
-#include "experiments/statistics.hpp"
+#include "experiments/metric/statistics.hpp"
 
 #include <cmath>
 #include <limits>

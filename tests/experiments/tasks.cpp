@@ -8,8 +8,8 @@
 #include <nlohmann/json.hpp>
 
 #include "autograd/error.hpp"
-#include "experiments/experiment.hpp"
-#include "experiments/list.hpp"
+#include "experiments/commands/list.hpp"
+#include "experiments/run/experiment.hpp"
 #include "tests/experiments/task.hpp"
 
 TEST_SUITE("tasks") {

@@ -10,7 +10,7 @@
 #include "autograd/error.hpp"
 #include "autograd/random.hpp"
 #include "experiments/data/files.hpp"
-#include "experiments/utf8.hpp"
+#include "experiments/text/utf8.hpp"
 #include "tests/data_folder.hpp"
 #include "tests/folder.hpp"
 

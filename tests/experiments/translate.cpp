@@ -1,4 +1,4 @@
-#include "experiments/translate.hpp"
+#include "experiments/commands/translate.hpp"
 
 #include <algorithm>
 #include <sstream>
@@ -6,10 +6,10 @@
 #include <doctest/doctest.h>
 
 #include "autograd/error.hpp"
+#include "experiments/commands/translator.hpp"
 #include "experiments/report/alignment_figure.hpp"
-#include "experiments/train.hpp"
-#include "experiments/translator.hpp"
-#include "nn/checkpoint.hpp"
+#include "experiments/run/train.hpp"
+#include "nn/files/checkpoint.hpp"
 #include "tests/folder.hpp"
 #include "tests/program.hpp"
 #include "tests/threads.hpp"

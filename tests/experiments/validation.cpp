@@ -6,7 +6,7 @@
 
 #include "autograd/graph.hpp"
 #include "experiments/metric/seen.hpp"
-#include "experiments/record.hpp"
+#include "experiments/run/record.hpp"
 #include "nn/models/gpt.hpp"
 #include "tests/logits.hpp"
 

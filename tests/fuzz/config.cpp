@@ -1,4 +1,4 @@
-#include "experiments/experiment.hpp"
+#include "experiments/run/experiment.hpp"
 #include "tests/fuzz/fuzz.hpp"
 
 using namespace heed;

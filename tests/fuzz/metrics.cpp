@@ -1,5 +1,5 @@
-#include "experiments/csv.hpp"
-#include "experiments/history.hpp"
+#include "experiments/run/csv.hpp"
+#include "experiments/run/history.hpp"
 #include "tests/fuzz/fuzz.hpp"
 
 using namespace heed;

@@ -1,4 +1,4 @@
-#include "experiments/npz.hpp"
+#include "experiments/text/npz.hpp"
 
 #include "tests/fuzz/fuzz.hpp"
 

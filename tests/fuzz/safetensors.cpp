@@ -1,4 +1,4 @@
-#include "nn/safetensors.hpp"
+#include "nn/files/safetensors.hpp"
 
 #include "tests/fuzz/fuzz.hpp"
 

@@ -1,4 +1,4 @@
-#include "experiments/yaml.hpp"
+#include "experiments/config/yaml.hpp"
 
 #include "tests/fuzz/fuzz.hpp"
 

@@ -1,4 +1,4 @@
-#include "nn/atomic_file.hpp"
+#include "nn/files/atomic_file.hpp"
 
 #include <csignal>
 #include <filesystem>
@@ -14,7 +14,7 @@
 #include <unistd.h>
 
 #include "autograd/error.hpp"
-#include "nn/safetensors.hpp"
+#include "nn/files/safetensors.hpp"
 #include "tests/folder.hpp"
 
 using namespace heed;

@@ -1,4 +1,4 @@
-#include "nn/checkpoint.hpp"
+#include "nn/files/checkpoint.hpp"
 
 #include <csignal>
 #include <functional>
@@ -7,7 +7,7 @@
 #include <sys/resource.h>
 
 #include "autograd/error.hpp"
-#include "nn/safetensors.hpp"
+#include "nn/files/safetensors.hpp"
 #include "tests/folder.hpp"
 
 using namespace heed;

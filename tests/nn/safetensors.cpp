@@ -1,4 +1,4 @@
-#include "nn/safetensors.hpp"
+#include "nn/files/safetensors.hpp"
 
 #include <algorithm>
 #include <atomic>
@@ -17,7 +17,7 @@
 
 #include "autograd/error.hpp"
 #include "autograd/random.hpp"
-#include "nn/sha256.hpp"
+#include "nn/files/sha256.hpp"
 #include "tests/data_folder.hpp"
 #include "tests/folder.hpp"
 

@@ -1,4 +1,4 @@
-#include "nn/sha256.hpp"
+#include "nn/files/sha256.hpp"
 
 #include <span>
 #include <string>

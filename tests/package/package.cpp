@@ -10,7 +10,7 @@
 #include <doctest/doctest.h>
 #include <fmt/format.h>
 
-#include "experiments/build_info.hpp"
+#include "experiments/config/build_info.hpp"
 #include "tests/folder.hpp"
 
 namespace heed::test {

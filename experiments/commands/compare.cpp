@@ -1,0 +1,171 @@
+#include "experiments/commands/compare.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <map>
+#include <set>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "experiments/metric/info.hpp"
+#include "experiments/run/history.hpp"
+#include "experiments/run/result_file.hpp"
+#include "experiments/text/table.hpp"
+
+namespace heed {
+
+namespace fs = std::filesystem;
+
+namespace {
+
+using Rows = std::vector<std::vector<std::string>>;
+
+struct Compared {
+  std::string name;
+  std::string arm;  ///< of an ablation; empty for a run by itself
+  fs::path folder;
+  std::vector<std::pair<std::string, std::string>> keys;
+  History history;
+};
+
+/// The last `count` names of a path.
+std::string last_names(fs::path const& path, std::size_t count) {
+  std::vector<std::string> const names(path.begin(), path.end());
+  std::string result;
+  for (std::size_t i = names.size() - std::min(count, names.size()); i < names.size(); ++i)
+    result += (result.empty() || result == "/" ? "" : "/") + names[i];
+  return result;
+}
+
+/// As few names of each folder's path as make all of them differ.
+void name_apart(std::vector<Compared>& runs) {
+  for (std::size_t count = 1;; ++count) {
+    std::set<std::string> names, folders;
+    for (auto& run : runs) {
+      if (!run.arm.empty()) run.name = last_names(run.folder.parent_path(), count) + "/" + run.arm;
+      if (run.arm.empty()) run.name = last_names(run.folder, count);
+      names.insert(run.name);
+      folders.insert(run.folder.string());
+    }
+    if (names.size() == folders.size() || count > 100) return;
+  }
+}
+
+Compared opened(fs::path const& folder, std::string const& arm) {
+  return {.name = {}, .arm = arm, .folder = folder, .keys = flatten(load_kept(folder).root), .history = read_history(folder)};
+}
+
+/// A run; of an ablation, each arm's run with its first seed.
+void open_all(fs::path const& run, Places const& places, std::vector<Compared>& runs) {
+  fs::path folder = fs::absolute(find_run(run, places)).lexically_normal();
+  if (!fs::is_directory(folder) || !folder.has_filename()) folder = folder.parent_path();
+  auto const summary = find_json(folder / "summary.json");
+  if (!summary || !summary->is_object() || !summary->contains("ablation")) {
+    runs.push_back(opened(folder, ""));
+    return;
+  }
+  try {
+    for (auto const& arm : summary->at("arms")) {
+      auto const& trials = arm.at("folders");
+      if (!trials.empty()) runs.push_back(opened(folder / trials.front().get<std::string>(), arm.at("name")));
+    }
+  } catch (nlohmann::json::exception const& error) {
+    throw FileError(fmt::format("{}: is no summary of an ablation: {}", (folder / "summary.json").string(), error.what()));
+  }
+}
+
+/// A row for each key that not all give the same value.
+Rows differing(std::vector<Compared> const& runs) {
+  std::vector<std::string> order;
+  std::map<std::string, std::vector<std::string>> values;
+  for (std::size_t i = 0; i < runs.size(); ++i) {
+    for (auto const& [key, value] : runs[i].keys) {
+      auto& row = values[key];
+      if (row.empty()) order.push_back(key);
+      row.resize(runs.size());
+      row[i] = value;
+    }
+  }
+  Rows rows;
+  for (auto const& key : order) {
+    auto const& row = values[key];
+    if (key == "name" || std::ranges::all_of(row, [&](auto const& value) { return value == row.front(); })) continue;
+    rows.push_back({key});
+    for (auto const& value : row) rows.back().push_back(value.empty() ? "–" : value);
+  }
+  return rows;
+}
+
+/// ▇▅▃▂▁ of at most `width` values, between the least and the greatest of all runs.
+std::string curve(std::vector<std::pair<std::int64_t, double>> const& series, double least, double greatest, std::size_t width) {
+  static char const* const blocks[]{"▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"};
+  std::string line;
+  auto const count = std::min(width, series.size());
+  for (std::size_t i = 0; i < count; ++i) {
+    double const value = series[i * series.size() / count].second;
+    double const share = greatest > least ? (value - least) / (greatest - least) : 0;
+    line += std::isfinite(value) ? blocks[static_cast<std::size_t>(std::clamp(share, 0.0, 1.0) * 7.999)] : "×";
+  }
+  return line;
+}
+
+/// One line a run: its curve, and the first, best and last value.
+std::string curves(std::vector<Compared> const& runs, std::string const& metric) {
+  double least = std::numeric_limits<double>::infinity(), greatest = -least;
+  for (auto const& run : runs) {
+    if (auto const found = run.history.find(metric); found != run.history.end()) {
+      for (auto const& [step, value] : found->second) {
+        if (!std::isfinite(value)) continue;
+        least = std::min(least, value);
+        greatest = std::max(greatest, value);
+      }
+    }
+  }
+  auto const* const info = find_metric(metric);
+  bool const higher = info != nullptr && info->better == Better::higher;
+  Rows rows{{with_unit(metric), "first", higher ? "highest" : "lowest", "last", "at step", ""}};
+  for (auto const& run : runs) {
+    auto const found = run.history.find(metric);
+    if (found == run.history.end()) continue;
+    auto const& series = found->second;
+    double best = std::nan("");
+    for (auto const& [step, value] : series) {
+      if (std::isnan(best) || (higher ? value > best : value < best)) best = value;
+    }
+    rows.push_back({run.name, fmt::format("{:.4f}", series.front().second), fmt::format("{:.4f}", best),
+                    fmt::format("{:.4f}", series.back().second), fmt::format("{}", series.back().first),
+                    curve(series, least, greatest, 40)});
+  }
+  return table(rows);
+}
+
+}  // namespace
+
+Exit compare_runs(std::vector<fs::path> const& names, Places const& places, std::ostream& out) {
+  std::vector<Compared> runs;
+  for (auto const& name : names) open_all(name, places, runs);
+  if (runs.size() < 2)
+    throw ConfigError(Place{std::make_shared<std::string>("compare")}, "one run alone: give two or more, or an ablation of several arms");
+  name_apart(runs);
+  auto rows = differing(runs);
+  if (rows.empty()) {
+    out << "the configurations are equal\n\n";
+  } else {
+    std::vector<std::string> head{"key"};
+    for (auto const& run : runs) head.push_back(run.name);
+    rows.insert(rows.begin(), head);
+    out << table(rows) << '\n';
+  }
+  std::set<std::string> metrics;
+  for (auto const& run : runs) {
+    for (auto const& [metric, series] : run.history) {
+      if (metric == "loss" || metric.starts_with("validation.")) metrics.insert(metric);
+    }
+  }
+  for (auto const& metric : metrics) out << curves(runs, metric) << '\n';
+  return Exit::done;
+}
+
+}  // namespace heed

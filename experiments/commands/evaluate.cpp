@@ -1,0 +1,220 @@
+#include "experiments/commands/evaluate.hpp"
+
+#include <algorithm>
+#include <map>
+#include <system_error>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "autograd/graph.hpp"
+#include "experiments/config/nearest.hpp"
+#include "experiments/data/open.hpp"
+#include "experiments/data/view.hpp"
+#include "experiments/evaluation/lengths.hpp"
+#include "experiments/evaluation/results.hpp"
+#include "experiments/text/progress.hpp"
+#include "nn/files/atomic_file.hpp"
+
+namespace heed {
+
+namespace fs = std::filesystem;
+
+namespace {
+
+ConfigError refusal(std::string const& argument, std::string const& message) {
+  return {Place{std::make_shared<std::string>(argument)}, message};
+}
+
+/// What rows were decoded to, in the order of the data; nothing if no metric asks for it.
+class Texts : public Metric {
+ public:
+  void add(Seen const& seen) override {
+    if (!seen.has_decoded()) return;
+    for (std::size_t row = 0; row < seen.decoded().size(); ++row)
+      lines_[seen.rows().numbers[row]] = seen.data().decode(seen.decoded()[row].tokens).value_or("");
+  }
+  void write(Row&, std::string const&) const override {}
+
+  bool empty() const { return lines_.empty(); }
+  std::string text() const {
+    std::string all;
+    for (auto const& [number, line] : lines_) all += line + "\n";
+    return all;
+  }
+
+ private:
+  std::map<std::int64_t, std::string> lines_;
+};
+
+/// One of each kind.
+class Gathered {
+ public:
+  Gathered(std::vector<MetricKind const*> const& kinds, Dataset const& data) {
+    for (auto const* const kind : kinds) made_.push_back(kind->make(data));
+  }
+  void add_to(Seen::Metrics& metrics) const {
+    for (auto const& metric : made_) metrics.push_back(metric.get());
+  }
+  Row row(std::int64_t step) const {
+    constexpr std::string_view prefix = "m.";
+    Row written{step, {}};
+    for (auto const& metric : made_) metric->write(written, "m");
+    for (auto& [name, value] : written.values) name.erase(0, prefix.size());
+    return written;
+  }
+
+ private:
+  std::vector<std::unique_ptr<Metric>> made_;
+};
+
+/// A trained model and the data that it was trained on.
+class Evaluator {
+ public:
+  explicit Evaluator(EvaluateOptions const& options)
+      : options_(options), path_(find_run(options.run, options.places)), run_(opened()), data_(data()), kinds_(kinds()) {}
+
+  Evaluation evaluate() const {
+    auto const& train = run_.settings.train;
+    auto const usual = train.evaluate.batch.value_or(train.batch);
+    auto const rows = by_length(*data_, run_.model->context(), usual, options_.batch.value_or(usual));
+    if (rows.rows == 0) throw FileError(fmt::format("{}: its data hold nothing out", path_.string()));
+    Gathered const whole(kinds_, *data_);
+    Progress progress(run_.settings.name, rows.rows, 0, options_.quiet, "rows");
+    Evaluation result{.run = path_.string(),
+                      .split = options_.split,
+                      .weights = run_.averaged ? "averaged" : "last",
+                      .step = run_.step,
+                      .search = {},
+                      .length_of = rows.length_of,
+                      .whole = {rows.groups.front().shortest, rows.groups.back().longest, rows.rows, 0, {}},
+                      .by_length = {}};
+    std::int64_t done = 0;
+    for (auto const& group : rows.groups) {
+      Gathered const of_group(kinds_, *data_);
+      Seen::Metrics metrics;
+      whole.add_to(metrics);
+      if (rows.groups.size() > 1) of_group.add_to(metrics);
+      metrics.push_back(&texts_);
+      for (HeldOut const& batch : group.batches) {
+        see(batch, metrics);
+        progress.update(done += batch.batch.rows(), "");
+      }
+      result.whole.mean += group.mean * static_cast<double>(group.rows) / static_cast<double>(rows.rows);
+      if (rows.groups.size() > 1)
+        result.by_length.push_back({group.shortest, group.longest, group.rows, group.mean, of_group.row(run_.step)});
+    }
+    progress.finish();
+    result.whole.values = whole.row(run_.step);
+    if (!texts_.empty()) result.search = options_.search;
+    return result;
+  }
+
+  /// Leaves the results on disk. What was written, as text.
+  std::string save(Evaluation const& evaluation) const {
+    if (!options_.save.empty()) {
+      write_atomically(options_.save, options_.save.extension() == ".csv" ? csv_of(evaluation) : json_of(evaluation));
+      return options_.save.string();
+    }
+    bool const beam = evaluation.search && evaluation.search->width > 1;
+    fs::path const folder = (fs::is_directory(path_) ? path_ : path_.parent_path()) /
+                            fmt::format("evaluation-{}{}", evaluation.split, beam ? fmt::format("-beam{}", evaluation.search->width) : "");
+    std::error_code error;
+    fs::create_directories(folder, error);
+    if (error) throw Error(fmt::format("{}: cannot be made: {}", folder.string(), error.message()));
+    write_atomically(folder / "results.csv", csv_of(evaluation));
+    write_atomically(folder / "results.json", json_of(evaluation));
+    if (!texts_.empty()) write_atomically(folder / "decoded.txt", texts_.text());
+    if (!draw_by_length(evaluation, folder))
+      fmt::print(stderr, "heed: gnuplot is not installed, the evaluation has no figure: apt-get install gnuplot-nox\n");
+    return folder.string();
+  }
+
+ private:
+  TrainedModel opened() const {
+    auto run = open_run(path_, options_.weights == "last" ? Weights::last : Weights::average);
+    if (options_.weights == "average" && !run.averaged) throw refusal("--weights", "average: the run keeps no running average (train.ema)");
+    return run;
+  }
+
+  std::unique_ptr<Dataset> data() const {
+    auto const& settings = run_.settings;
+    fs::path const folder = fs::is_directory(path_) ? path_ : path_.parent_path();
+    DataContext const context{folder, options_.places.data, static_cast<std::uint64_t>(settings.seed), options_.quiet, options_.split};
+    std::unique_ptr<Dataset> data;
+    try {
+      data = viewed(open_dataset(settings.data, context), model_kind(settings.model.kind), context.seed);
+    } catch (ConfigError const&) {
+      throw;
+    } catch (FileError const& error) {
+      throw FileError(fmt::format("{} (the data of {}; --data names the folder that they are in)", error.what(), path_.string()));
+    } catch (Error const& error) {
+      throw refusal(options_.split == "test" ? "--split" : path_.string(), error.what());
+    }
+    bool const same_tokens =
+        (run_.tokenizer.empty() || (data->tokenizer() == run_.tokenizer && data->source_tokenizer() == run_.source_tokenizer));
+    if (!same_tokens || !same_classes(data->gives()))
+      throw FileError(
+          fmt::format("{}: was trained on other data: their vocabulary is not that of the data which are there now", path_.string()));
+    return data;
+  }
+
+  bool same_classes(Signature const& given) const {
+    return std::ranges::all_of(run_.data.parts(), [&](Given const& part) {
+      return given.has(part.name) && given[part.name].classes == part.classes && given[part.name].vocabulary == part.vocabulary;
+    });
+  }
+
+  std::vector<MetricKind const*> kinds() const {
+    std::vector<MetricKind const*> all;
+    for (MetricKind const& kind : metric_kinds()) {
+      bool const asked = options_.metrics && std::ranges::find(*options_.metrics, kind.info.name) != options_.metrics->end();
+      if (options_.metrics && !asked) continue;
+      auto const lacks = kind.lacks ? kind.lacks(*data_, *run_.model) : std::nullopt;
+      if (lacks && asked) throw refusal("--metrics", fmt::format("there is no {} of this run: {}", kind.info.name, *lacks));
+      if (!lacks) all.push_back(&kind);
+    }
+    return all;
+  }
+
+  void see(HeldOut const& rows, Seen::Metrics const& metrics) const try {
+    Pass pass;
+    pass.choosing = Stream(static_cast<std::uint64_t>(run_.settings.seed), "evaluation");
+    pass.sequences.assign(rows.numbers.begin(), rows.numbers.end());
+    measure(*data_, *run_.model, rows, pass, options_.search, metrics);
+  } catch (NonFinite const& error) {
+    throw FileError(fmt::format("{}: {}: the weights are damaged, or the training went wrong", path_.string(), error.what()));
+  }
+
+  EvaluateOptions const& options_;
+  fs::path path_;
+  TrainedModel run_;
+  std::unique_ptr<Dataset> data_;
+  std::vector<MetricKind const*> kinds_;
+  mutable Texts texts_;
+};
+
+void check(EvaluateOptions const& options) {
+  auto const names = metric_kind_names();
+  for (auto const& name : options.metrics.value_or(std::vector<std::string>()))
+    if (find_metric_kind(name) == nullptr)
+      throw refusal("--metrics",
+                    fmt::format("there is no metric '{}'{} (there are {})", name, did_you_mean(name, names), fmt::join(names, ", ")));
+  auto const ending = options.save.extension();
+  if (!options.save.empty() && ending != ".csv" && ending != ".json")
+    throw refusal("--save", fmt::format("wants a file that ends in .csv or .json, but found '{}'", options.save.string()));
+}
+
+}  // namespace
+
+Exit evaluate(EvaluateOptions const& options, std::ostream& out) {
+  check(options);
+  NoGrad const no_grad;
+  Evaluator const evaluator(options);
+  auto const found = evaluator.evaluate();
+  auto const saved = evaluator.save(found);
+  if (!options.quiet) out << table_of(found) << fmt::format("saved in {}\n", saved);
+  return Exit::done;
+}
+
+}  // namespace heed

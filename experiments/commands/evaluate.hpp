@@ -1,0 +1,35 @@
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <ostream>
+#include <string>
+#include <vector>
+
+#include "experiments/run/experiment.hpp"
+#include "experiments/run/session.hpp"
+#include "nn/decode.hpp"
+
+namespace heed {
+
+/// What the command line says of an evaluation.
+struct EvaluateOptions {
+  std::filesystem::path run;  ///< a run's folder or its checkpoint, or the run's name in the output folder
+  Places places;
+  std::string split = "validation";                 ///< validation, or test where the data have one
+  BeamSettings search{.width = 1};                  ///< of decoded targets; of width 1: greedily
+  std::optional<std::vector<std::string>> metrics;  ///< kinds by their names; nothing: all that apply
+  std::string weights;                              ///< average, last; empty: the running average if there is one
+  std::optional<std::int64_t> batch;                ///< rows at once; default: as the run's evaluations
+  std::filesystem::path save;                       ///< a .csv or .json alone instead of the run's folder
+  bool quiet = false;
+};
+
+/// Computes the metrics of a run's held-out data, of all rows and by their length: a table to `out`, and in the run's folder
+/// evaluation-SPLIT (of beams evaluation-SPLIT-beamN) results.csv, results.json, metrics_by_length.svg and .pdf and, of decoded targets,
+/// decoded.txt. They depend on rows at once and threads by no more than rounding. Throws ConfigError if there is no such run, split or
+/// metric; FileError for a damaged run, and for data that are not those of its training; Error for files that cannot be written.
+Exit evaluate(EvaluateOptions const& options, std::ostream& out);
+
+}  // namespace heed

@@ -1,0 +1,195 @@
+#include "experiments/commands/inspect.hpp"
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <sstream>
+
+#include <fmt/format.h>
+
+#include "experiments/commands/translator.hpp"
+#include "experiments/probe/looks.hpp"
+#include "experiments/text/table.hpp"
+
+namespace heed {
+
+namespace fs = std::filesystem;
+
+namespace {
+
+ConfigError refusal(std::string const& argument, std::string const& message) {
+  return {Place{std::make_shared<std::string>(argument)}, message};
+}
+
+std::string to_right(std::string const& text, std::size_t width) {
+  auto const taken = columns(text);
+  return (taken < width ? std::string(width - taken, ' ') : std::string()) + text;
+}
+
+std::string to_left(std::string const& text, std::size_t width) {
+  auto const taken = columns(text);
+  return text + (taken < width ? std::string(width - taken, ' ') : std::string());
+}
+
+std::string hundredths(double weight) {
+  if (weight == 0) return "·";
+  return std::isfinite(weight) ? fmt::format("{:.0f}", 100 * weight) : "NaN";
+}
+
+template <class F>
+auto checked(char const* argument, F const& f) try {
+  return f();
+} catch (Error const& error) {
+  throw refusal(argument, error.what());
+}
+
+/// A run's model, and what it is shown.
+struct Subject {
+  explicit Subject(InspectOptions const& options) : path(find_run(options.run, options.places)), run(open_run(path)) {
+    if (!run.tokenizer.empty()) tokenizers.inputs = tokenizer_of(run, path.string());
+    if (reads_source(run))
+      read_pair(options);
+    else
+      read_text(options);
+  }
+
+  void read_text(InspectOptions const& options) {
+    if (options.target)
+      throw refusal("--target",
+                    fmt::format("{}, of kind {}, reads no source: its text is all there is", path.string(), run.settings.model.kind));
+    auto const tokens = tokenizers.inputs ? encoded(options.text) : numbers(options.text, "--text", "inputs");
+    if (tokens.empty()) throw refusal("--text", "holds no tokens");
+    auto const length = std::ssize(tokens);
+    if (auto const limit = run.model->limit(); limit && length > *limit)
+      throw refusal("--text", fmt::format("is {} tokens long, but the model reads {} at most", length, *limit));
+    batch = {{"inputs", row_of(tokens)}};
+  }
+
+  void read_pair(InspectOptions const& options) {
+    if (!tokenizers.inputs) {
+      if (!options.target) throw refusal("--target", "is needed: the run's data have no text, so that nothing can be translated");
+      batch = {{"source", row_of(numbers(options.text, "--text", "source"))},
+               {"inputs", row_of(numbers(*options.target, "--target", "inputs"))}};
+      return;
+    }
+    Translator const translator(run, path.string());
+    tokenizers.source = translator.source_words();
+    auto const source = checked("--text", [&] { return translator.read(options.text); });
+    if (source.empty()) throw refusal("--text", "holds no words");
+    std::vector<std::int64_t> target;
+    if (options.target) {
+      auto const given = checked("--target", [&] { return translator.read_target(*options.target); });
+      target.assign(given.begin(), given.end());
+    } else {
+      target = translator.translate(std::span(&source, 1), options.beam).front().front().tokens;
+      written = translator.text(target);
+    }
+    batch = translator.batch(source, target);
+  }
+
+  static Tensor row_of(std::vector<std::int64_t> const& tokens) { return Tensor::of(tokens, {1, std::ssize(tokens)}); }
+
+  /// `mask_text` in it is the token behind the vocabulary, of a model that has one.
+  std::vector<std::int64_t> encoded(std::string_view text) const try {
+    auto const& tokenizer = *tokenizers.inputs;
+    bool const masks = tokenizer.vocabulary() < run.model->vocabulary();
+    std::vector<std::int64_t> result;
+    for (bool first = true;; first = false) {
+      auto const end = masks ? text.find(mask_text) : text.npos;
+      auto const part = tokenizer.encode(text.substr(0, end));
+      bool const begins_again = !first && tokenizer.end() && !part.empty();  // a sentence, which it does not
+      result.insert(result.end(), part.begin() + (begins_again ? 1 : 0), part.end());
+      if (end == text.npos) return result;
+      result.push_back(tokenizer.vocabulary());
+      text.remove_prefix(end + mask_text.size());
+    }
+  } catch (Error const& error) {
+    throw refusal("--text", error.what());
+  }
+
+  std::vector<std::int64_t> numbers(std::string const& text, char const* argument, char const* part) const {
+    auto const classes = run.data[part].classes;
+    std::vector<std::int64_t> result;
+    std::istringstream words(text);
+    for (std::string word; words >> word;) {
+      std::int64_t token = -1;
+      auto const [end, error] = std::from_chars(word.data(), word.data() + word.size(), token);
+      if (error != std::errc() || end != word.data() + word.size() || token < 0 || token >= classes)
+        throw refusal(argument, fmt::format("'{}' is not the number of a token, 0 … {} (the run's data have no text)", word, classes - 1));
+      result.push_back(token);
+    }
+    if (result.empty()) throw refusal(argument, "holds no tokens");
+    return result;
+  }
+
+  /// Throws ConfigError for what the model has against such rows.
+  Looks looks() const try { return look(*run.model, batch, tokenizers); } catch (Error const& error) {
+    throw refusal(path.string(), error.what());
+  }
+
+  fs::path path;
+  TrainedModel run;
+  PartTokenizers tokenizers;
+  Batch batch;
+  std::optional<std::string> written;  ///< a target of the model's own
+};
+
+/// "layer 3: decoder.blocks.0.cross_attention, inputs look at source"
+std::string heading(Looks const& looks, std::size_t layer) {
+  auto const& [name, of, weights] = looks.layers[layer];
+  if (looks.only_inputs()) return fmt::format("layer {}", layer);
+  std::string const way = of.queries.empty() || of.keys.empty() ? "" : fmt::format(", {} look at {}", of.queries, of.keys);
+  return fmt::format("layer {}: {}{}", layer, name, way);
+}
+
+}  // namespace
+
+std::string attention_table(Tensor const& weights, std::vector<std::string> const& queries, std::vector<std::string> const& keys,
+                            std::size_t width) {
+  std::size_t head = 0, cell = 3;  // "100"
+  for (auto const& query : queries) head = std::max(head, std::min<std::size_t>(columns(query), 12));
+  for (auto const& key : keys) cell = std::max(cell, std::min<std::size_t>(columns(key), 6));
+  auto const room = width == 0 ? keys.size() : width > head + 2 ? (width - head - 2) / (cell + 1) : 0;
+  auto const stripe = std::max<std::size_t>(room, 1);
+
+  std::string page;
+  for (std::size_t first = 0; first < keys.size(); first += stripe) {
+    auto const last = std::min(first + stripe, keys.size());
+    std::string line = "  " + std::string(head, ' ');
+    for (auto j = first; j < last; ++j) line += " " + to_right(cut(keys[j], cell), cell);
+    page += line + "\n";
+    for (std::size_t i = 0; i < queries.size(); ++i) {
+      line = "  " + to_left(cut(queries[i], head), head);
+      for (auto j = first; j < last; ++j)
+        line += " " + to_right(hundredths(weights.at(static_cast<std::int64_t>(i * keys.size() + j))), cell);
+      page += line + "\n";
+    }
+    if (last < keys.size()) page += "\n";
+  }
+  return page;
+}
+
+Exit inspect(InspectOptions const& options, std::ostream& out) {
+  Subject const subject(options);
+  auto const looks = subject.looks();
+  fs::path const folder = fs::is_directory(subject.path) ? subject.path : subject.path.parent_path();
+  fs::path const file = options.save.empty() ? folder / "attention.npz" : options.save;
+  write_npz(file, looks.arrays(true));
+  if (options.quiet) return Exit::done;
+
+  if (subject.written) out << fmt::format("the model writes: {}\n", *subject.written);
+  out << "weights in hundredths: a row a query, a column a key; · is exactly 0\n";
+  for (std::size_t layer = 0; layer < looks.layers.size() && out; ++layer) {
+    auto const& [name, of, weights] = looks.layers[layer];
+    std::int64_t const heads = weights.size(1), queries = weights.size(2), keys = weights.size(3);
+    Tensor const maps = weights.viewed({heads, queries, keys});
+    for (std::int64_t head = 0; head < heads; ++head)
+      out << fmt::format("\n{}, head {}\n", heading(looks, layer), head)
+          << attention_table(maps.rows(head, 1).viewed({queries, keys}), looks.axis(of.queries, 0, queries), looks.axis(of.keys, 0, keys),
+                             options.width);
+  }
+  out << fmt::format("\nsaved in {}\n", file.string());
+  return Exit::done;
+}
+
+}  // namespace heed

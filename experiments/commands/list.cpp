@@ -1,0 +1,426 @@
+#include "experiments/commands/list.hpp"
+
+#include <algorithm>
+#include <functional>
+#include <map>
+#include <sstream>
+
+#include <fmt/format.h>
+
+#include "autograd/check.hpp"
+#include "experiments/ablation/keys.hpp"
+#include "experiments/bench/bench.hpp"
+#include "experiments/config/nearest.hpp"
+#include "experiments/data/catalogue.hpp"
+#include "experiments/data/pairs/pair_task.hpp"
+#include "experiments/metric/info.hpp"
+#include "experiments/probe/probe.hpp"
+#include "experiments/run/experiment.hpp"
+#include "experiments/study/study.hpp"
+#include "experiments/text/table.hpp"
+#include "nn/attention/steps.hpp"
+#include "nn/position.hpp"
+#include "nn/recurrent.hpp"
+
+namespace heed {
+
+namespace {
+
+using Rows = std::vector<std::vector<std::string>>;
+
+/// Every line two columns further right.
+std::string indented(std::string const& lines) {
+  std::string result;
+  for (std::size_t i = 0, end = 0; i < lines.size(); i = end) {
+    end = lines.find('\n', i) + 1;
+    result += "  " + lines.substr(i, end - i);
+  }
+  return result;
+}
+
+/// The parameters that a step makes, with their shapes in symbols: found by making it with sizes that say which is which.
+template <class Step>
+std::string parameters_of(StepKind<Step> const& kind, AttentionSettings const& settings) {
+  HeadShape const shape{.heads = 2, .width = 3, .context = 5};
+  std::map<std::int64_t, std::string> const symbols{{2, "H"}, {3, "d"}, {5, "context"}};
+  auto parameters = Parameters::counted(DType::float32);
+  kind.make(Scope(parameters), settings, shape);
+  std::vector<std::string> result;
+  for (auto const& [name, parameter] : parameters.all()) {
+    std::vector<std::string> sizes;
+    for (auto const size : parameter.shape()) sizes.push_back(symbols.at(size));
+    result.push_back(fmt::format("{} [{}]", name, fmt::join(sizes, ", ")));
+  }
+  return fmt::format("{}", fmt::join(result, ", "));
+}
+
+template <class Step>
+Rows step_rows() {
+  auto kinds = step_kinds<Step>();
+  std::ranges::sort(kinds, {}, &StepKind<Step>::name);
+  Rows rows;
+  for (auto const& kind : kinds) {
+    AttentionSettings const usual;
+    AttentionSettings learned;
+    learned.scale = "learned";
+    auto parameters = parameters_of(kind, usual);
+    if (auto const more = parameters_of(kind, learned); more != parameters) parameters = more + " if `scale: learned`";
+    rows.push_back({kind.name, kind.formula, parameters, kind.cost, kind.smooth, kind.paper});
+  }
+  return rows;
+}
+
+/// A part of the page on attention: its tables are printed for a terminal, and in README.
+struct Part {
+  std::string title;
+  std::vector<std::string> head;
+  Rows rows;
+};
+
+std::vector<Part> attention_parts() {
+  auto const head = [](std::string const& step) {
+    return std::vector<std::string>{step, "formula", "parameters", "cost a head", "differentiable", "paper"};
+  };
+  Rows names;
+  for (auto const& name : attention_names())
+    names.push_back({name.name, fmt::format("{{score: {}, align: {}, read: {}}}", name.score, name.align, name.read)});
+  return {{"score: e_ij of query q_i and key k_j; n queries, m keys", head("score"), step_rows<Score>()},
+          {"align: weights a_ij from scores", head("align"), step_rows<Align>()},
+          {"read: the context c_i from weights and values v_j", head("read"), step_rows<Read>()},
+          {"short names, for `attention: NAME`", {"name", "stands for"}, names}};
+}
+
+Part position_part() {
+  Rows rows;
+  for (auto const& kind : position_kinds()) rows.push_back({kind.name, kind.formula, kind.beyond, kind.paper});
+  return {"how a model knows where a token stands", {"position", "formula", "beyond the trained context", "paper"}, rows};
+}
+
+Part cell_part() {
+  Rows rows;
+  for (auto const& kind : cell_kinds())
+    rows.push_back({kind.name, kind.formula, std::to_string(kind.gates), std::to_string(kind.states), kind.paper});
+  return {"the next output h of a recurrent cell, from what it reads and its states",
+          {"cell", "next output", "gates", "states", "paper"},
+          rows};
+}
+
+std::string printed(Part const& part) {
+  Rows rows{part.head};
+  rows.insert(rows.end(), part.rows.begin(), part.rows.end());
+  return part.title + "\n" + table(rows) + "\n";
+}
+
+std::string list_attention() {
+  std::string page;
+  for (auto const& part : attention_parts()) page += printed(part);
+  AttentionSettings settings;
+  return page + "keys of `attention: {…}`\n" + indented(describe(settings));
+}
+
+std::string list_positions() { return printed(position_part()); }
+std::string list_cells() { return printed(cell_part()); }
+
+std::string variants_in_markdown() {
+  auto parts = attention_parts();
+  parts.push_back(position_part());
+  parts.push_back(cell_part());
+  std::string page;
+  for (auto const& part : parts) {
+    if (!page.empty()) page += '\n';
+    page += markdown_row(part.head) + markdown_row(std::vector<std::string>(part.head.size(), "---"));
+    for (auto row : part.rows) {
+      row.front() = '`' + row.front() + '`';
+      page += markdown_row(row);
+    }
+  }
+  return page;
+}
+
+/// One of what a topic has: `heed list TOPIC NAME`.
+struct Entry {
+  std::string name;
+  std::function<std::string()> page;
+};
+
+/// The rows of a part as entries: every column of the row on a line of its own.
+void add_entries(Part const& part, std::vector<Entry>& entries) {
+  for (auto const& row : part.rows) {
+    entries.push_back({row.front(), [part, row] {
+                         Rows lines;
+                         for (std::size_t i = 1; i < row.size(); ++i)
+                           if (!row[i].empty()) lines.push_back({part.head[i], row[i]});
+                         return row.front() + ": " + part.title + "\n" + table(lines);
+                       }});
+  }
+}
+
+std::vector<Entry> attention_entries() {
+  std::vector<Entry> entries;
+  for (auto const& part : attention_parts()) {
+    if (part.head.front() != "name") {
+      add_entries(part, entries);
+      continue;
+    }
+    for (auto const& row : part.rows) {  // of which `additive` is a score too: one page says both
+      auto const same = std::ranges::find(entries, row.front(), &Entry::name);
+      auto const line = fmt::format("`attention: {}` stands for {}\n", row[0], row[1]);
+      if (same == entries.end())
+        entries.push_back({row.front(), [line] { return line; }});
+      else
+        same->page = [line, before = same->page] { return before() + "\n" + line; };
+    }
+  }
+  return entries;
+}
+
+std::vector<Entry> position_entries() {
+  std::vector<Entry> entries;
+  add_entries(position_part(), entries);
+  return entries;
+}
+
+/// A line for each kind of a choice.
+std::string choice_page(Choice const& choice, std::string const& topic) {
+  Rows rows;
+  for (auto const& option : choice.options) rows.push_back({option.name, option.help});
+  return table(rows) + fmt::format("\nheed list {} NAME: its keys, with types, ranges, defaults and meanings\n", topic);
+}
+
+/// The kinds of a choice, each with its keys.
+std::vector<Entry> choice_entries(Choice const& choice) {
+  std::vector<Entry> entries;
+  for (auto const& option : choice.options) {
+    entries.push_back({option.name, [option] {
+                         auto const settings = option.make();
+                         return option.name + ": " + option.help + "\n" + indented(describe(*settings));
+                       }});
+  }
+  return entries;
+}
+
+/// The parameters of a model of default settings, those of block i once.
+std::string parameters_page(ModelKind const& kind) {
+  constexpr std::int64_t vocabulary = 65;
+  auto parameters = Parameters::counted(DType::float32);
+  auto const settings = kind.settings();
+  std::vector<Given> data;
+  for (Need const& need : kind.reads) data.push_back({.name = need.name, .classes = vocabulary});
+  kind.make(parameters, *settings, Signature(std::move(data)));
+  std::string page = fmt::format("\nparameters by the names that a checkpoint has (shapes of the defaults, with {} tokens)\n", vocabulary);
+  Rows rows;
+  for (auto const& [full, parameter] : parameters.all()) {
+    auto name = full;
+    if (auto const block = name.find("blocks."); block != name.npos) {
+      auto const number = block + std::string_view("blocks.").size(), end = name.find('.', number);
+      if (name.substr(number, end - number) != "0") continue;
+      name.replace(number, end - number, "{i}");
+    }
+    rows.push_back({name, fmt::format("[{}]", fmt::join(parameter.shape(), ", "))});
+  }
+  return page + table(rows);
+}
+
+std::vector<Entry> model_entries() {
+  auto entries = choice_entries(model_choice());
+  for (auto& entry : entries) entry.page = [keys = entry.page, name = entry.name] { return keys() + parameters_page(model_kind(name)); };
+  return entries;
+}
+
+Rows data_set_row(CatalogueEntry const& entry) {
+  std::int64_t bytes = 0;
+  for (auto const& file : entry.files) bytes += file.bytes;
+  return {{entry.name, entry.about, fmt::format("{:.1f} MB", static_cast<double>(bytes) * 1e-6), entry.licence}};
+}
+
+std::string list_data() {
+  Rows rows;
+  for (auto const& entry : catalogue()) rows.push_back(data_set_row(entry).front());
+  return choice_page(data_choice(), "data") + "\ndata sets, for `data: {kind: text, name: NAME}`; fetched when first used\n" + table(rows);
+}
+
+std::vector<Entry> data_entries() {
+  auto entries = choice_entries(data_choice());
+  for (auto const& entry : catalogue()) entries.push_back({entry.name, [&entry] { return table(data_set_row(entry)); }});
+  return entries;
+}
+
+std::string list_probes() {
+  Rows rows{{"group", "probe", "formula", "meaning"}};
+  for (auto const& probe : probes()) rows.push_back({probe.group, probe.name, probe.formula, probe.help});
+  ProbeSettings settings;
+  return table(rows) + "\nkeys of `probes: {…}`\n" + indented(describe(settings));
+}
+
+std::vector<Entry> probe_entries() {
+  std::vector<Entry> entries;
+  for (auto const& probe : probes()) {
+    entries.push_back({probe.name, [&probe] {
+                         return fmt::format("{}: {}\n", probe.name, probe.help) +
+                                table({{"formula", probe.formula},
+                                       {"in YAML", fmt::format("probes: {{{}: [{}]}}", probe.group, probe.name)},
+                                       {"records", "probe." + probe.records.name},
+                                       {"unit", probe.records.unit}});
+                       }});
+  }
+  return entries;
+}
+
+std::vector<std::string> metric_row(MetricInfo const& info) {
+  return {info.name, info.unit, info.better ? std::string(name(*info.better)) : "", info.help};
+}
+
+std::string list_metrics() {
+  Rows rows{{"metric", "unit", "better", "meaning"}};
+  for (auto const& info : metrics()) rows.push_back(metric_row(info));
+  return table(rows);
+}
+
+/// A metric by its declared name.
+std::vector<Entry> metric_entries() {
+  std::vector<Entry> entries;
+  for (auto const& info : metrics())
+    entries.push_back({info.name, [&info] { return table({{"metric", "unit", "better", "meaning"}, metric_row(info)}); }});
+  return entries;
+}
+
+std::string list_operations() {
+  Rows rows;
+  for (auto const& operation : operation_checks()) {
+    auto const name = operation.name.substr(0, operation.name.find(" ("));  // "abs (negative)" is a second check of abs
+    if (rows.empty() || rows.back().front() != name) rows.push_back({name, operation.formula});
+  }
+  return table(rows);
+}
+
+std::string list_benchmarks() {
+  Rows rows;
+  for (auto const& topic : bench_topics()) rows.push_back({topic.name, topic.measures});
+  return table(rows);
+}
+
+std::string list_keys() {
+  Experiment settings;
+  return describe(settings);
+}
+
+/// The keys of one section of the file.
+std::vector<Entry> key_entries() {
+  std::vector<Entry> entries;
+  Experiment settings;
+  for (auto const& field : settings.fields()) {
+    entries.push_back({field.name, [section = field.name] {
+                         std::istringstream lines(list_keys());
+                         std::string page;
+                         for (std::string line; std::getline(lines, line);)
+                           if (line.starts_with(section + ".") || line.starts_with(section + " ")) page += line + "\n";
+                         return page;
+                       }});
+  }
+  return entries;
+}
+
+std::string const ablation_example =
+    "ablation: scale\nbase: ../gpt/grammar.yaml\nvary:\n  model.attention.scale: [none, rsqrt, inverse]\nseeds: 6\n"
+    "baseline: rsqrt\n";
+
+std::string list_ablation() {
+  Rows rows{{"key", "meaning", "example"}};
+  for (auto const& key : ablation_keys()) rows.push_back({key.name, key.help, key.example});
+  return table(rows) + "\na whole file\n" + indented(ablation_example);
+}
+
+std::string ablation_in_markdown() {
+  std::string page = markdown_row({"key", "meaning", "example"}) + markdown_row({"---", "---", "---"});
+  for (auto const& key : ablation_keys()) page += markdown_row({"`" + key.name + "`", key.help, "`" + key.example + "`"});
+  return page;
+}
+
+std::vector<Entry> ablation_entries() {
+  std::vector<Entry> entries;
+  for (auto const& key : ablation_keys())
+    entries.push_back({key.name, [&key] { return key.name + ": " + key.help + "\n" + indented(key.example + "\n"); }});
+  return entries;
+}
+
+struct Topic {
+  std::string name, help;
+  std::function<std::string()> page;
+  std::function<std::vector<Entry>()> entries;  ///< empty: it has no more to say of one than the page does
+};
+
+/// A topic that lists the kinds of a choice.
+Topic choice_topic(std::string const& name, std::string const& help, Choice (*choice)()) {
+  return {name, help, [=] { return choice_page(choice(), name); }, [=] { return choice_entries(choice()); }};
+}
+
+std::vector<Topic> const& topics() {
+  static std::vector<Topic> const all{
+      {"attention", "scores, alignments and reads, and the names of whole variants", list_attention, attention_entries},
+      {"positions", "how a model knows where a token stands", list_positions, position_entries},
+      {"cells", "recurrent cells, for `cell: NAME`", list_cells, {}},
+      {"models", "kinds of models; of one: keys and parameters", [] { return choice_page(model_choice(), "models"); }, model_entries},
+      {"data", "kinds of data, and data sets by name; of one: its keys", list_data, data_entries},
+      choice_topic("tasks", "synthetic tasks; of one: its keys", task_choice),
+      choice_topic("pairs", "synthetic pairs of sequences, for `data: {kind: pairs, task: NAME}`; of one: its keys", pair_choice),
+      choice_topic("optimizers", "kinds of optimizers; of one: its keys", optimizer_choice),
+      choice_topic("schedules", "kinds of learning rate schedules; of one: its keys", schedule_choice),
+      {"probes", "what can be recorded beside the loss, with formulas and keys", list_probes, probe_entries},
+      {"metrics", "what runs record: units, and which direction is better", list_metrics, metric_entries},
+      choice_topic("studies", "kinds of studies; of one: its keys", study_choice),
+      {"operations", "the differentiable operations of the engine and their formulas", list_operations, {}},
+      {"benchmarks", "what `heed bench` measures", list_benchmarks, {}},
+      {"ablation", "every key of an ablation's file, with an example", list_ablation, ablation_entries},
+      {"keys", "every key of a configuration file, or of one section: type, default, meaning", list_keys, key_entries},
+  };
+  return all;
+}
+
+ConfigError refusal(std::string const& message) { return {Place{std::make_shared<std::string>("list")}, message}; }
+
+std::string entry_page(Topic const& topic, std::string const& name) {
+  auto const entries = topic.entries ? topic.entries() : std::vector<Entry>{};
+  std::string page;
+  std::vector<std::string> names;
+  for (auto const& entry : entries) {
+    if (entry.name == name) page += (page.empty() ? "" : "\n") + entry.page();
+    names.push_back(entry.name);
+  }
+  if (!page.empty()) return page;
+  if (names.empty()) throw refusal(fmt::format("the topic '{}' has one page alone: heed list {}", topic.name, topic.name));
+  throw refusal(fmt::format("{}: there is no '{}'{} (there are {})", topic.name, name, did_you_mean(name, names), fmt::join(names, ", ")));
+}
+
+}  // namespace
+
+std::vector<std::string> list_topics() {
+  std::vector<std::string> names;
+  for (auto const& topic : topics()) names.push_back(topic.name);
+  return names;
+}
+
+std::vector<std::string> list_entries(std::string const& topic) {
+  std::vector<std::string> names;
+  auto const found = std::ranges::find(topics(), topic, &Topic::name);
+  if (found == topics().end() || !found->entries) return names;
+  for (auto const& entry : found->entries()) names.push_back(entry.name);
+  return names;
+}
+
+std::string list(std::string const& topic, std::string const& name, bool markdown) {
+  if (markdown && topic != "attention" && topic != "ablation")
+    throw ConfigError(Place{std::make_shared<std::string>("--markdown")}, "is of the topics 'attention' and 'ablation' alone");
+  if (markdown) return topic == "ablation" ? ablation_in_markdown() : variants_in_markdown();
+  if (topic.empty()) {
+    Rows rows;
+    for (auto const& each : topics()) rows.push_back({"heed list " + each.name + (each.entries ? " [NAME]" : ""), each.help});
+    return table(rows);
+  }
+  auto const found = std::ranges::find(topics(), topic, &Topic::name);
+  if (found == topics().end())
+    throw refusal(
+        fmt::format("there is no topic '{}'{} (there are {})", topic, did_you_mean(topic, list_topics()), fmt::join(list_topics(), ", ")));
+  return name.empty() ? found->page() : entry_page(*found, name);
+}
+
+}  // namespace heed

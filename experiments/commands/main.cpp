@@ -1,0 +1,89 @@
+#include <cerrno>
+#include <csignal>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <exception>
+#include <iostream>
+
+#include <fmt/format.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include "autograd/parallel.hpp"
+#include "experiments/ablation/ablation.hpp"
+#include "experiments/ablation/clean.hpp"
+#include "experiments/commands/command_line.hpp"
+#include "experiments/commands/compare.hpp"
+#include "experiments/commands/list.hpp"
+#include "experiments/commands/run.hpp"
+#include "experiments/commands/schema.hpp"
+#include "experiments/run/failure.hpp"
+
+namespace heed {
+
+namespace {
+
+Exit dispatch(CommandLine const& line) {
+  if (!line.page.empty()) {
+    std::cout << line.page;
+    return Exit::done;
+  }
+  if (line.command == "run") return run(line.run);
+  if (line.command == "plan") return plan_ablation(line.run);
+  if (line.threads) set_threads(static_cast<int>(*line.threads));
+  if (line.command == "check") return check(line.run);
+  if (line.command == "evaluate") return evaluate(line.evaluate, std::cout);
+  if (line.command == "sample") {
+    auto options = line.sample;
+    options.printable = ::isatty(STDOUT_FILENO) != 0;
+    return sample(options, std::cout);
+  }
+  if (line.command == "translate") {
+    auto options = line.translate;
+    options.at_once = options.input.empty() && ::isatty(STDIN_FILENO) != 0;
+    return translate(options, std::cin, std::cout);
+  }
+  if (line.command == "inspect") {
+    auto options = line.inspect;
+    winsize size{};
+    if (::isatty(STDOUT_FILENO) != 0 && ::ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0) options.width = size.ws_col;
+    return inspect(options, std::cout);
+  }
+  if (line.command == "report") return report(line.report);
+  if (line.command == "bench") return bench(line.bench, std::cout);
+  if (line.command == "compare") return compare_runs(line.runs, line.run.places, std::cout);
+  if (line.command == "clean") return clean(line.runs, line.run.places, std::cout);
+  if (line.command == "schema") {
+    std::cout << schema();
+    return Exit::done;
+  }
+  std::cout << list(line.topic, line.name, line.markdown);
+  return Exit::done;
+}
+
+Exit answered(int count, char** arguments) {
+  auto const code = dispatch(parse_command_line({arguments + 1, arguments + count}));
+  errno = 0;
+  if (std::cout.flush() && std::fflush(stdout) == 0) return code;
+  return fail(Exit::other, fmt::format("standard output: {}", errno != 0 ? std::strerror(errno) : "cannot be written"));
+}
+
+/// The last resort, where nothing can be thrown on: some of the standard library's functions that promise not to throw allocate.
+[[noreturn]] void end_of_all() {
+  auto const code = guarded([]() -> Exit {
+    if (auto const failure = std::current_exception()) std::rethrow_exception(failure);
+    throw Error("ended by the C++ library, without an exception");
+  });
+  std::_Exit(static_cast<int>(code));
+}
+
+}  // namespace
+
+}  // namespace heed
+
+int main(int count, char** arguments) {
+  std::signal(SIGPIPE, SIG_DFL);  // a reader that has seen enough ends the program quietly, even if the parent ignored the signal
+  std::set_terminate(heed::end_of_all);
+  return static_cast<int>(heed::guarded([&] { return heed::answered(count, arguments); }));
+}

@@ -1,0 +1,161 @@
+#include "experiments/commands/sample.hpp"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "autograd/graph.hpp"
+#include "experiments/data/tokenizer.hpp"
+#include "experiments/text/utf8.hpp"
+
+namespace heed {
+
+namespace {
+
+constexpr std::string_view replacement = "\uFFFD";
+
+/// Whether the bytes from i on are the beginning of a character whose rest may follow.
+bool may_continue(std::string_view text, std::size_t i) {
+  auto const byte = [&](std::size_t at) { return static_cast<unsigned char>(text[at]); };
+  std::size_t const length = byte(i) < 0xC2 ? 1 : byte(i) < 0xE0 ? 2 : byte(i) < 0xF0 ? 3 : byte(i) < 0xF5 ? 4 : 1;
+  if (i + length <= text.size()) return false;
+  return std::all_of(text.begin() + static_cast<std::ptrdiff_t>(i) + 1, text.end(), [](char c) { return (c & 0xC0) == 0x80; });
+}
+
+}  // namespace
+
+std::string Utf8Writer::take(bool all) {
+  std::string text;
+  std::size_t i = 0;
+  while (i < waiting_.size() && (all || !may_continue(waiting_, i))) {
+    auto const start = i;
+    auto const character = decode_utf8(waiting_, i);
+    bool const control =
+        character && ((*character < 0x20 && *character != '\n' && *character != '\t') || (*character >= 0x7F && *character < 0xA0));
+    text += character && !(printable_ && control) ? std::string_view(waiting_).substr(start, i - start) : replacement;
+  }
+  waiting_.erase(0, i);
+  return text;
+}
+
+std::string Utf8Writer::push(std::string_view bytes) {
+  waiting_ += bytes;
+  return take(false);
+}
+
+std::string Utf8Writer::finish() { return take(true); }
+
+namespace {
+
+ConfigError refusal(std::string const& argument, std::string const& message) {
+  return {Place{std::make_shared<std::string>(argument)}, message};
+}
+
+/// A trained model and what makes text of its tokens.
+class Writer {
+ public:
+  Writer(SampleOptions const& options, std::ostream& out)
+      : options_(options),
+        out_(out),
+        path_(find_run(options.run, options.places).string()),
+        run_(open_run(path_)),
+        tokenizer_(tokenizer()) {
+    if (options.precision) set_precision(*options.precision);
+    for (auto const& prompt : options.prompts) prompts_.push_back(encode(prompt));
+    if (prompts_.empty()) prompts_.push_back(beginning());
+  }
+
+  void write_all() {
+    auto const count = options_.count.value_or(sentences() ? 10 : 1);
+    auto const total = count * static_cast<std::int64_t>(prompts_.size());
+    for (std::size_t p = 0; p < prompts_.size(); ++p) {
+      for (std::int64_t c = 0; c < count && out_; ++c) {
+        if (total > 1 && !sentences()) out_ << fmt::format("--- {} of {} ---\n", static_cast<std::int64_t>(p) * count + c + 1, total);
+        auto const stream = Stream(static_cast<std::uint64_t>(options_.seed), "sample").child(p).child(static_cast<std::uint64_t>(c));
+        sentences() ? write_sentence(p, stream) : write_text(p, stream);
+      }
+    }
+  }
+
+ private:
+  bool sentences() const { return tokenizer_.end().has_value(); }
+
+  Tokenizer tokenizer() const {
+    if (!run_.model->decode({}, {}))
+      throw refusal(path_, fmt::format("its model, of kind {}, does not continue a text", run_.settings.model.kind));
+    if (run_.tokenizer.empty()) throw refusal(path_, "its data are tokens without a text, so there is none to sample");
+    return tokenizer_of(run_, path_);
+  }
+
+  std::vector<std::int64_t> encode(std::string const& prompt) const try {
+    auto const tokens = tokenizer_.encode(prompt);
+    return tokens.empty() ? beginning() : std::vector<std::int64_t>(tokens.begin(), tokens.end());
+  } catch (Error const& error) {
+    throw refusal("--prompt", error.what());
+  }
+
+  void set_precision(std::string const& precision) {
+    run_.settings.train.precision = precision;
+    if (auto const reason = run_.settings.contradiction()) throw refusal("--precision", *reason);
+    set_products(run_.settings.products());
+  }
+
+  /// What stands before a text: its mark, the end of a sentence or a line, or without any of them the first token.
+  std::vector<std::int64_t> beginning() const {
+    if (auto const first = tokenizer_.begin()) return {*first};
+    try {
+      auto const line_end = tokenizer_.encode("\n");
+      return {line_end.begin(), line_end.end()};
+    } catch (Error const&) {  // a text of one line
+      return {0};
+    }
+  }
+
+  void continue_prompt(std::size_t p, std::int64_t count, Stream const& stream, std::function<bool(std::int64_t)> const& emit) const try {
+    generate(*run_.model, prompts_[p], count, options_.sampling, stream, emit);
+  } catch (NonFinite const& error) {
+    throw FileError(fmt::format("{}: {}: the weights are damaged, or the training went wrong", path_, error.what()));
+  }
+
+  void write_text(std::size_t p, Stream const& stream) {
+    Utf8Writer writer(options_.printable);
+    bool fresh_line = true;
+    auto const write = [&](std::string const& text) {
+      if (!text.empty()) fresh_line = text.back() == '\n';
+      out_ << text << std::flush;
+      return static_cast<bool>(out_);
+    };
+    if (!options_.prompts.empty()) write(writer.push(options_.prompts[p]));
+    continue_prompt(p, options_.tokens.value_or(500), stream,
+                    [&](std::int64_t token) { return write(writer.push(tokenizer_.decode({token}))); });
+    write(writer.finish());
+    if (!fresh_line) write("\n");
+  }
+
+  void write_sentence(std::size_t p, Stream const& stream) {
+    auto tokens = prompts_[p];
+    bool ended = false;
+    continue_prompt(p, options_.tokens.value_or(run_.model->context()), stream, [&](std::int64_t token) {
+      ended = token == *tokenizer_.end();
+      if (!ended) tokens.push_back(token);
+      return !ended;
+    });
+    out_ << tokenizer_.decode(tokens) << (ended ? "\n" : " …\n") << std::flush;
+  }
+
+  SampleOptions const& options_;
+  std::ostream& out_;
+  std::string path_;
+  TrainedModel run_;
+  Tokenizer tokenizer_;
+  std::vector<std::vector<std::int64_t>> prompts_;
+};
+
+}  // namespace
+
+Exit sample(SampleOptions const& options, std::ostream& out) {
+  Writer(options, out).write_all();
+  return Exit::done;
+}
+
+}  // namespace heed

@@ -1,0 +1,131 @@
+#include "experiments/commands/schema.hpp"
+
+#include <cmath>
+
+#include <nlohmann/json.hpp>
+
+#include "experiments/ablation/keys.hpp"
+#include "experiments/ablation/plan.hpp"
+#include "experiments/run/experiment.hpp"
+#include "experiments/study/study.hpp"
+#include "nn/files/json.hpp"
+
+namespace heed {
+
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+Json section(Settings& settings, std::string const& kind, int depth);
+
+/// "lowest and highest", where there are any.
+Json ranged(Json schema, Field const& field) {
+  if (std::isfinite(field.least)) schema[field.open ? "exclusiveMinimum" : "minimum"] = field.least;
+  if (std::isfinite(field.greatest)) schema[field.open ? "exclusiveMaximum" : "maximum"] = field.greatest;
+  return schema;
+}
+
+Json words(Field const& field) {
+  Json schema{{"type", "string"}};
+  if (!field.words.empty()) schema["enum"] = field.words;
+  return schema;
+}
+
+Json or_none(Json schema) { return {{"anyOf", {std::move(schema), {{"enum", {nullptr, "none"}}}}}}; }
+
+/// A section by kind, or the kind alone as a word.
+Json choice(Choice const& choice, int depth) {
+  Json kinds = Json::array(), names = Json::array();
+  for (auto const& option : choice.options) {
+    names.push_back(option.name);
+    kinds.push_back(section(*option.make(), option.name, depth + 1));
+    kinds.back()["description"] = option.help;
+  }
+  kinds.push_back({{"enum", names}});
+  return {{"anyOf", kinds}};
+}
+
+/// What a field takes. Some values may be written as text where a number is wanted (`1.0e-3` is text to some readers of YAML).
+struct Describe {
+  Field const& field;
+  int depth;
+
+  Json operator()(bool*) const { return {{"type", "boolean"}}; }
+  Json operator()(std::int64_t*) const { return ranged({{"type", "integer"}}, field); }
+  Json operator()(double*) const { return ranged({{"type", "number"}}, field); }
+  Json operator()(std::string*) const {
+    if (!field.words.empty()) return words(field);
+    return {{"type", {"string", "number", "boolean"}}};
+  }
+  Json operator()(std::vector<double>*) const { return {{"type", "array"}, {"items", ranged({{"type", "number"}}, field)}}; }
+  Json operator()(std::vector<std::string>*) const { return {{"type", "array"}, {"items", words(field)}}; }
+  Json operator()(std::vector<std::vector<double>>*) const {
+    return {{"type", "array"}, {"items", {{"type", "array"}, {"items", ranged({{"type", "number"}}, field)}}}};
+  }
+  Json operator()(std::optional<double>*) const { return or_none(ranged({{"type", "number"}}, field)); }
+  Json operator()(std::optional<std::int64_t>*) const { return or_none(ranged({{"type", "integer"}}, field)); }
+  Json operator()(std::optional<std::string>*) const { return or_none(words(field)); }
+  Json operator()(Settings* settings) const {
+    Json const whole = section(*settings, "", depth + 1);
+    auto const short_words = settings->short_words();
+    if (short_words.empty()) return whole;
+    return {{"anyOf", {whole, {{"enum", short_words}}}}};
+  }
+  Json operator()(Choice* options) const { return choice(*options, depth); }
+};
+
+/// The keys of a section; `kind` if that is what chose it.
+Json section(Settings& settings, std::string const& kind, int depth) {
+  constexpr int deepest = 8;  // settings may contain themselves
+  if (depth > deepest) return {{"type", "object"}};
+  Json properties = Json::object(), required = Json::array();
+  if (!kind.empty()) {
+    properties["kind"] = {{"const", kind}};
+    required.push_back("kind");
+  }
+  for (auto const& field : settings.fields()) {
+    properties[field.name] = std::visit(Describe{field, depth}, field.target);
+    if (!field.help.empty()) properties[field.name]["description"] = field.help;
+    if (field.required) required.push_back(field.name);
+  }
+  Json schema{{"type", "object"}, {"properties", properties}, {"additionalProperties", false}};
+  if (!required.empty()) schema["required"] = required;
+  return schema;
+}
+
+/// An ablation: its own fields, and the keys that hold keys of the base.
+Json ablation_section() {
+  AblationSettings settings;
+  Json schema = section(settings, "", 0);
+  Json const values{{"type", "object"}, {"additionalProperties", {{"type", "array"}, {"minItems", 1}}}};
+  Json const seeds{
+      {"anyOf", {{{"type", "integer"}, {"minimum", 1}}, {{"type", "array"}, {"items", {{"type", "integer"}, {"minimum", 0}}}}}}};
+  auto& properties = schema["properties"];
+  properties["set"] = {{"type", "object"}};
+  properties["vary"] = values;
+  properties["together"] = values;
+  properties["add"] = {{"type", "object"}, {"additionalProperties", {{"type", "object"}}}};
+  properties["skip"] = {{"type", "array"}, {"items", {{"type", "object"}}}};
+  properties["seeds"] = seeds;
+  properties["baseline"] = {{"type", {"object", "string", "number"}}};
+  properties["tune"] = {
+      {"type", "object"}, {"properties", {{"grid", values}, {"seeds", seeds}}}, {"required", {"grid"}}, {"additionalProperties", false}};
+  for (auto const& key : ablation_keys()) properties[key.name]["description"] = key.help;
+  return schema;
+}
+
+}  // namespace
+
+std::string schema() {
+  Experiment experiment;
+  auto const study = study_file();
+  Json const run_or_study{{"if", {{"required", {"study"}}}}, {"then", section(*study, "", 0)}, {"else", section(experiment, "", 0)}};
+  Json const whole{{"$schema", "http://json-schema.org/draft-07/schema#"},
+                   {"title", "a configuration of heed"},
+                   {"if", {{"required", {"ablation"}}}},
+                   {"then", ablation_section()},
+                   {"else", run_or_study}};
+  return json_text(whole, 1) + "\n";
+}
+
+}  // namespace heed

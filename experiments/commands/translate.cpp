@@ -1,0 +1,164 @@
+#include "experiments/commands/translate.hpp"
+
+#include <algorithm>
+#include <fstream>
+#include <sstream>
+#include <string>
+
+#include <fmt/format.h>
+
+#include "autograd/error.hpp"
+#include "experiments/commands/translator.hpp"
+#include "experiments/probe/looks.hpp"
+#include "experiments/report/alignment_figure.hpp"
+#include "experiments/text/utf8.hpp"
+#include "nn/files/atomic_file.hpp"
+
+namespace heed {
+
+namespace fs = std::filesystem;
+
+namespace {
+
+constexpr std::size_t lines_at_once = 1024;
+constexpr std::size_t most_pictures = 200;
+
+ConfigError refusal(std::string const& argument, std::string const& message) {
+  return {Place{std::make_shared<std::string>(argument)}, message};
+}
+
+/// A line that has words.
+struct Source {
+  std::size_t line;  ///< its number, from 1
+  std::vector<std::int32_t> tokens;
+};
+
+class Filter {
+ public:
+  Filter(TranslateOptions const& options, std::istream& in, std::ostream& out)
+      : options_(check(options)),
+        in_(in),
+        out_(out),
+        path_(find_run(options.run, options.places)),
+        run_(open_run(path_)),
+        translator_(run_, path_.string()) {}
+
+  void translate_all() {
+    while (auto const count = read_lines()) {
+      write(count);
+      if (!out_) return;
+    }
+    if (!options_.attention.empty()) write_alignments(options_.attention, alignments_);
+  }
+
+ private:
+  static TranslateOptions const& check(TranslateOptions const& options) {
+    if (options.best > options.beam.width)
+      throw refusal("--nbest", fmt::format("{} hypotheses of a line need --beam {} or more", options.best, options.best));
+    if (!options.attention.empty()) check_alignment_file(options.attention);
+    return options;
+  }
+
+  std::string place(std::size_t line) const {
+    return fmt::format("{}:{}", options_.input.empty() ? "standard input" : options_.input.string(), line);
+  }
+
+  /// Some of the lines to come; how many they are.
+  std::size_t read_lines() {
+    sources_.clear();
+    std::size_t count = 0;
+    for (std::string line; count < (options_.at_once ? 1 : lines_at_once) && std::getline(in_, line);) {
+      auto const number = read_ + ++count;
+      for (std::size_t i = 0; i < line.size();)
+        if (auto const at = i; !decode_utf8(line, i))
+          throw FileError(fmt::format("{}: not UTF-8 at byte {} of the line", place(number), at));
+      if (words_of(line).empty()) continue;
+      try {
+        sources_.push_back({number, translator_.read(line)});
+      } catch (Error const& error) {
+        throw FileError(fmt::format("{}: {}", place(number), error.what()));
+      }
+    }
+    if (in_.bad()) throw FileError(fmt::format("{}: cannot be read", place(read_ + count + 1)));
+    return count;
+  }
+
+  void write(std::size_t count) {
+    std::vector<std::vector<std::int32_t>> tokens;
+    for (auto const& source : sources_) tokens.push_back(source.tokens);
+    auto const targets = translated(tokens);
+    auto next = sources_.begin();
+    for (auto line = read_ + 1; line <= read_ + count; ++line) {
+      if (next == sources_.end() || next->line != line) {
+        if (options_.best == 1) out_ << '\n';
+        continue;
+      }
+      auto const& hypotheses = targets[static_cast<std::size_t>(next - sources_.begin())];
+      for (std::size_t i = 0; i < hypotheses.size() && i < static_cast<std::size_t>(options_.best); ++i) {
+        if (options_.best > 1) out_ << line << '\t';
+        if (options_.scores) out_ << fmt::format("{:.4f}\t", hypotheses[i].score);
+        out_ << translator_.text(hypotheses[i].tokens) << '\n';
+      }
+      if (!options_.attention.empty()) note_alignment(*next, hypotheses.front());
+      ++next;
+    }
+    out_.flush();
+    read_ += count;
+  }
+
+  std::vector<std::vector<Decoded>> translated(std::vector<std::vector<std::int32_t>> const& tokens) const try {
+    return translator_.translate(tokens, options_.beam, options_.tokens, read_);
+  } catch (FileError const&) {
+    throw;
+  } catch (Error const& error) {  // attention that has learned so many places, of a source with more
+    auto const longest = std::ranges::max_element(sources_, {}, [](Source const& source) { return source.tokens.size(); });
+    throw FileError(fmt::format("{}: {}", place(longest->line), error.what()));
+  }
+
+  void note_alignment(Source const& source, Decoded const& target) {
+    if (alignments_.size() == most_pictures)
+      throw refusal("--attention", fmt::format("draws {} sentences at most, and line {} is one more", most_pictures, source.line));
+    auto const looks =
+        look(*run_.model, translator_.batch(source.tokens, target.tokens), {translator_.target_words(), translator_.source_words()});
+    auto alignment = alignment_of(looks);
+    if (alignment.layers.empty()) throw refusal("--attention", fmt::format("no attention of {} looks at the source", path_.string()));
+    alignment.line = source.line;
+    alignments_.push_back(std::move(alignment));
+  }
+
+  TranslateOptions const& options_;
+  std::istream& in_;
+  std::ostream& out_;
+  fs::path path_;
+  TrainedModel run_;
+  Translator translator_;
+  std::vector<Source> sources_;  ///< of the lines that were read last
+  std::size_t read_ = 0;         ///< lines before these
+  std::vector<Alignment> alignments_;
+};
+
+}  // namespace
+
+Exit translate(TranslateOptions const& options, std::istream& in, std::ostream& out) {
+  std::ifstream file;
+  if (!options.input.empty()) {
+    std::error_code unreadable;
+    file.open(options.input, std::ios::binary);
+    if (!file || fs::is_directory(options.input, unreadable))
+      throw FileError(fmt::format("{}: {}", options.input.string(),
+                                  fs::exists(options.input, unreadable) ? "is no file that can be read" : "there is no such file"));
+  }
+  std::istream& from = options.input.empty() ? in : file;
+  if (options.save.empty()) {
+    Filter(options, from, out).translate_all();
+    return Exit::done;
+  }
+  AtomicFile saved(options.save);
+  std::ostringstream text;
+  Filter(options, from, text).translate_all();
+  saved.write(text.str());
+  saved.commit();
+  return Exit::done;
+}
+
+}  // namespace heed

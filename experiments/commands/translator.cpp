@@ -1,0 +1,89 @@
+#include "experiments/commands/translator.hpp"
+
+#include <algorithm>
+#include <limits>
+#include <numeric>
+
+#include <fmt/format.h>
+
+#include "autograd/error.hpp"
+#include "autograd/graph.hpp"
+
+namespace heed {
+
+namespace {
+
+ConfigError refusal(std::string const& path, std::string const& message) { return {Place{std::make_shared<std::string>(path)}, message}; }
+
+Tokenizer words_of_part(TrainedModel const& run, std::string const& path, std::string const& part) {
+  if (!reads_source(run))
+    throw refusal(path, fmt::format("its model, of kind {}, reads no source that could be translated; heed sample continues a text",
+                                    run.settings.model.kind));
+  if (run.tokenizer.empty() || run.source_tokenizer.empty())
+    throw refusal(path, "its data are tokens without a text, so there is none to translate");
+  auto words = tokenizer_of(run, path, part);
+  if (words.begin() != Tokenizer::bos || words.end() != Tokenizer::eos)
+    throw refusal(path, fmt::format("the {} of its data has no marks of a beginning and an end, so that nothing can be translated", part));
+  return words;
+}
+
+constexpr std::size_t places_at_once = 4096;
+
+}  // namespace
+
+bool reads_source(TrainedModel const& run) {
+  return std::ranges::any_of(model_kind(run.settings.model.kind).reads, [](Need const& need) { return need.name == "source"; });
+}
+
+Translator::Translator(TrainedModel const& run, std::string path)
+    : run_(run), path_(std::move(path)), source_(words_of_part(run, path_, "source")), target_(words_of_part(run, path_, "inputs")) {}
+
+std::vector<std::int32_t> Translator::checked(std::vector<std::int32_t> tokens) const {
+  auto const places = std::ssize(tokens) + 1;
+  if (auto const limit = run_.model->limit(); limit && places > *limit)
+    throw Error(fmt::format("{} words and a mark, but the model reads {} tokens at most", places - 1, *limit));
+  return tokens;
+}
+
+std::vector<std::int32_t> Translator::read(std::string_view line) const { return checked(tokens_of(source_, line)); }
+
+std::vector<std::int32_t> Translator::read_target(std::string_view line) const { return checked(tokens_of(target_, line)); }
+
+Batch Translator::batch(std::vector<std::int32_t> const& source, std::vector<std::int64_t> const& target) const {
+  SequencePair const pair{source, {target.begin(), target.end()}};
+  SequencePair const* const row = &pair;
+  return batch_of(std::span(&row, 1));
+}
+
+std::vector<std::vector<Decoded>> Translator::translate(std::span<std::vector<std::int32_t> const> sources, BeamSettings const& settings,
+                                                        std::int64_t most, std::uint64_t first) const try {
+  std::int64_t const room = run_.model->limit().value_or(std::numeric_limits<std::int64_t>::max());
+  most = std::min(most > 0 ? most : run_.model->context(), room);
+  std::vector<std::size_t> order(sources.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  std::ranges::stable_sort(order, {}, [&](std::size_t i) { return sources[i].size(); });
+  std::vector<std::vector<Decoded>> targets(sources.size());
+  for (std::size_t begin = 0; begin < order.size();) {
+    auto const rows_of = [&](std::size_t i) {
+      return std::max<std::size_t>(1, places_at_once / (static_cast<std::size_t>(settings.width) * (sources[order[i]].size() + 1)));
+    };
+    std::size_t end = begin + 1;
+    while (end < order.size() && end - begin < rows_of(end)) ++end;
+    std::vector<SequencePair> pairs;
+    std::vector<SequencePair const*> rows;
+    Pass pass;
+    for (auto i = begin; i < end; ++i) {
+      pairs.push_back({sources[order[i]], {}});
+      pass.sequences.push_back(first + order[i]);
+    }
+    for (auto const& pair : pairs) rows.push_back(&pair);
+    auto decoded = beam(*run_.model, batch_of(rows), Tokenizer::bos, Tokenizer::eos, most, settings, pass);
+    for (auto i = begin; i < end; ++i) targets[order[i]] = std::move(decoded[i - begin]);
+    begin = end;
+  }
+  return targets;
+} catch (NonFinite const& error) {
+  throw FileError(fmt::format("{}: {}: the weights are damaged, or the training went wrong", path_, error.what()));
+}
+
+}  // namespace heed

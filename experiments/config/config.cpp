@@ -1,0 +1,312 @@
+#include "experiments/config/config.hpp"
+
+#include <algorithm>
+#include <optional>
+#include <type_traits>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "experiments/config/nearest.hpp"
+#include "experiments/config/scalar.hpp"
+
+namespace heed {
+namespace {
+
+constexpr char const* space_missing = "; is a space missing after ':'?";
+
+Choice::Option const* option(Choice const& choice, std::string_view kind) {
+  auto const found = std::find_if(choice.options.begin(), choice.options.end(), [&](auto const& o) { return o.name == kind; });
+  return found == choice.options.end() ? nullptr : &*found;
+}
+
+std::vector<std::string> kinds(Choice const& choice) {
+  std::vector<std::string> names;
+  for (auto const& o : choice.options) names.push_back(o.name);
+  return names;
+}
+
+std::vector<std::string> keys(Settings& settings) {
+  std::vector<std::string> names;
+  for (auto const& field : settings.fields()) names.push_back(field.name);
+  return names;
+}
+
+/// Every key that a document may use, with its section; of a choice, the keys of the kind it names, or of all kinds if it names none.
+struct Known {
+  std::string section, key;
+};
+
+void known_keys(Settings& settings, Yaml const* node, std::string const& section, std::vector<Known>& known) {
+  if (std::count(section.begin(), section.end(), '.') > 4) return;  // settings that contain themselves
+  for (auto const& field : settings.fields()) {
+    known.push_back({section, field.name});
+    Yaml::Entry const* const entry = node ? node->entry(field.name) : nullptr;
+    Yaml const* const inner = entry ? &entry->value : nullptr;
+    std::string const path = dotted(section, field.name);
+    if (auto* const sub = std::get_if<Settings*>(&field.target)) known_keys(**sub, inner, path, known);
+    if (auto* const choice = std::get_if<Choice*>(&field.target)) {
+      known.push_back({path, "kind"});
+      Yaml::Entry const* const named = inner ? inner->entry("kind") : nullptr;
+      auto const* const chosen = option(**choice, named ? named->value.text : inner ? inner->text : "");
+      for (auto const& o : (*choice)->options) {
+        if (!chosen || chosen == &o) known_keys(*o.make(), inner, path, known);
+      }
+    }
+  }
+}
+
+/// The outermost value of a document, which is a map.
+Yaml keys_of(Yaml root, std::string const& source) {
+  if (root.kind == Yaml::Kind::null) throw ConfigError(source + ":1:1: nothing in it; wants keys (key: value)");
+  if (root.kind != Yaml::Kind::map)
+    throw ConfigError(root.place, fmt::format("wants keys (key: value), found {}{}", found(root),
+                                              root.text.find(':') == std::string::npos ? "" : space_missing));
+  return root;
+}
+
+class Reader {
+ public:
+  Reader(Document const& document, Settings& settings) : document_(document), settings_(settings) {}
+
+  void read() { section(settings_, document_.root, "", nullptr); }
+
+ private:
+  /// A section; `choice` if its kind chose these settings.
+  void section(Settings& settings, Yaml const& node, std::string const& path, Choice const* choice) {
+    if (node.kind == Yaml::Kind::list) refuse(node, path, "a section (key: value)");
+    bool const word = (node.kind == Yaml::Kind::scalar || !node.text.empty()) && !(choice && option(*choice, node.text));
+    if (word) short_form(settings, node, path);
+    auto const fields = settings.fields();
+    for (auto const& entry : node.entries) {
+      bool const kind = choice && entry.key == "kind";
+      if (!kind && std::none_of(fields.begin(), fields.end(), [&](auto const& f) { return f.name == entry.key; }))
+        unknown(settings, node, entry, path, choice);
+    }
+    for (auto const& field : fields) {
+      auto const* const entry = node.entry(field.name);
+      if (entry)
+        read_field(field, entry->value, dotted(path, field.name));
+      else if (!word)
+        absent(field, node, path);
+    }
+    if (auto const contradiction = settings.contradiction()) contradict(*contradiction, node, path);
+  }
+
+  void read_field(Field const& field, Yaml const& node, std::string const& path) {
+    std::visit(
+        [&](auto* target) {
+          using T = std::remove_pointer_t<decltype(target)>;
+          if constexpr (std::is_same_v<T, Settings>)
+            section(*target, node, path, nullptr);
+          else if constexpr (std::is_same_v<T, Choice>)
+            choose(*target, field.required, node, path);
+          else if (auto const wrong = read_value(node, field, *target))
+            refuse(wrong->node, path + wrong->where, wanted(field, !wrong->where.empty()), wrong->hint);
+        },
+        field.target);
+  }
+
+  void absent(Field const& field, Yaml const& parent, std::string const& section_path) {
+    std::string const path = dotted(section_path, field.name);
+    Yaml nothing;
+    nothing.place = parent.place;
+    bool const is_section = std::holds_alternative<Settings*>(field.target) || std::holds_alternative<Choice*>(field.target);
+    if (is_section)
+      read_field(field, nothing, path);
+    else if (field.required)
+      throw ConfigError(parent.place, fmt::format("missing key '{}' ({}): {}", path, wanted(field), field.help));
+  }
+
+  void choose(Choice& choice, bool required, Yaml const& node, std::string const& path) {
+    std::string const list = fmt::format("{}", fmt::join(kinds(choice), ", "));
+    if (node.kind == Yaml::Kind::list) refuse(node, path, "a section with 'kind: …'");
+    Yaml::Entry const* const given = node.entry("kind");
+    std::string const kind = given ? given->value.text : option(choice, node.text) ? node.text : choice.kind;
+    if (kind.empty() && !given) {
+      if (node.kind == Yaml::Kind::scalar || !node.text.empty())
+        refuse(node, path, "one of " + list, did_you_mean(node.text, kinds(choice)));
+      if (node.kind != Yaml::Kind::map && !required) return;
+      auto const glued = std::any_of(node.entries.begin(), node.entries.end(), [](auto const& e) { return e.key.starts_with("kind:"); });
+      throw ConfigError(node.place, fmt::format("missing key '{}' (one of {}){}", dotted(path, "kind"), list, glued ? space_missing : ""));
+    }
+    auto const* const chosen = option(choice, kind);
+    if (!chosen) refuse(given ? given->value : node, dotted(path, "kind"), "one of " + list, did_you_mean(kind, kinds(choice)));
+    if (choice.kind != kind || !choice.settings) choice.settings = chosen->make();
+    choice.kind = kind;
+    section(*choice.settings, node, path, &choice);
+  }
+
+  void short_form(Settings& settings, Yaml const& node, std::string const& path) {
+    auto const words = settings.short_words();
+    if (!settings.from_word(node.text)) {
+      auto const either = words.empty() ? "" : fmt::format(" or one of {}", fmt::join(words, ", "));
+      refuse(node, path, "a section (key: value)" + either, did_you_mean(node.text, words));
+    }
+    for (auto const& field : settings.fields()) {
+      if (!in_range(field)) refuse(node, dotted(path, field.name), wanted(field));
+    }
+  }
+
+  [[noreturn]] static void refuse(Yaml const& node, std::string const& path, std::string const& wanted, std::string const& hint = "") {
+    throw ConfigError(node.place, fmt::format("{} wants {}, found {}{}", shown(path), wanted, found(node), hint));
+  }
+
+  [[noreturn]] void unknown(Settings& settings, Yaml const& node, Yaml::Entry const& entry, std::string const& path, Choice const* choice) {
+    auto names = keys(settings);
+    if (choice) names.insert(names.begin(), "kind");
+    std::string advice;
+    if (choice) advice = other_kinds(*choice, node, entry);
+    if (advice.empty()) advice = elsewhere(entry);
+    if (advice.empty()) advice = did_you_mean(entry.key, names);
+    if (advice.empty()) advice = did_you_mean_elsewhere(entry);
+    if (advice.empty() && entry.key.find(':') != std::string::npos) advice = space_missing;
+    throw ConfigError(entry.place,
+                      fmt::format("unknown key {}{} (allowed: {})", shown(dotted(path, entry.key)), advice, fmt::join(names, ", ")));
+  }
+
+  /// A key that belongs to another kind of this section.
+  static std::string other_kinds(Choice const& choice, Yaml const& node, Yaml::Entry const& entry) {
+    std::vector<std::string> owners;
+    for (auto const& o : choice.options) {
+      auto const names = keys(*o.make());
+      if (std::find(names.begin(), names.end(), entry.key) != names.end()) owners.push_back(o.name);
+    }
+    if (owners.empty()) return "";
+    auto const* const kind = node.entry("kind");
+    bool const elsewhere = kind && kind->value.place.source != entry.place.source;
+    return fmt::format("; kind '{}'{} does not know it, {} {}", choice.kind, elsewhere ? " (" + to_string(kind->value.place) + ")" : "",
+                       fmt::join(owners, ", "), owners.size() == 1 ? "does" : "do");
+  }
+
+  std::vector<Known> known() const {
+    std::vector<Known> all;
+    known_keys(settings_, &document_.root, "", all);
+    return all;
+  }
+
+  /// A key that is valid in another section, or whose sections are written into one word.
+  std::string elsewhere(Yaml::Entry const& entry) const {
+    std::vector<std::string> homes;
+    for (auto const& [section, key] : known()) {
+      if (dotted(section, key) == entry.key) return fmt::format("; in a file it is written nested, '{}: {{{}: …}}'", section, key);
+      std::string const home = section.empty() ? "at the top" : "under '" + section + "'";
+      if (key == entry.key && key != "kind" && std::find(homes.begin(), homes.end(), home) == homes.end()) homes.push_back(home);
+    }
+    if (homes.size() > 3) homes.resize(3);
+    return homes.empty() ? "" : fmt::format("; it belongs {}", fmt::join(homes, " or "));
+  }
+
+  std::string did_you_mean_elsewhere(Yaml::Entry const& entry) const {
+    std::vector<std::string> names;
+    auto const all = known();
+    names.reserve(all.size());
+    for (auto const& k : all) names.push_back(k.key);
+    std::string const name = nearest(entry.key, names);
+    auto const home = std::find_if(all.begin(), all.end(), [&](Known const& k) { return k.key == name; });
+    return name.empty() ? "" : fmt::format("; did you mean '{}'?", dotted(home->section, home->key));
+  }
+
+  /// Told at the key that the contradiction begins with, if it was written.
+  [[noreturn]] static void contradict(std::string const& contradiction, Yaml const& node, std::string const& path) {
+    Yaml const* const value = node.find(contradiction.substr(0, contradiction.find(':')));
+    throw ConfigError(value ? value->place : node.place, dotted(path, contradiction));
+  }
+
+  Document const& document_;
+  Settings& settings_;
+};
+
+}  // namespace
+
+Document load(std::filesystem::path const& file) { return {file, keys_of(load_yaml(file.string()), file.string())}; }
+
+Document parse(std::string_view text, std::string const& source) { return {{}, keys_of(parse_yaml(text, source), source)}; }
+
+void assign(Document& document, std::string_view argument) {
+  std::string const source = fmt::format("argument {}", shown(argument));
+  auto const equals = argument.find('=');
+  if (equals == argument.npos || equals == 0) throw ConfigError(source + ": wants key.path=value");
+  assign(document, argument.substr(0, equals), parse_yaml(argument.substr(equals + 1), source, false));
+}
+
+void assign(Document& document, std::string_view key, Yaml value) {
+  Place const place = value.place;
+  if (std::count(key.begin(), key.end(), '.') > 60) throw ConfigError(place, "more than 60 levels");
+  Yaml* node = &document.root;
+  for (std::size_t begin = 0; begin <= key.size();) {
+    std::size_t const end = std::min(key.find('.', begin), key.size());
+    std::string const name(key.substr(begin, end - begin));
+    if (name.empty()) throw ConfigError(place, fmt::format("{} is no key: an empty name", shown(key)));
+    if (node->kind == Yaml::Kind::list)
+      throw ConfigError(place, fmt::format("{} is a list and has no keys", shown(key.substr(0, begin - 1))));
+    if (node->kind != Yaml::Kind::map) node->kind = Yaml::Kind::map;  // keeps the word of a short form
+    auto entry = std::find_if(node->entries.begin(), node->entries.end(), [&](auto const& e) { return e.key == name; });
+    if (entry == node->entries.end()) entry = node->entries.insert(entry, {name, place, Yaml{}});
+    if (entry->value.kind == Yaml::Kind::null) entry->value.place = place;
+    if (end == key.size()) entry->place = place;
+    node = &entry->value;
+    begin = end + 1;
+  }
+  *node = std::move(value);
+}
+
+void fill(Document const& document, Settings& settings) {
+  Reader(document, settings).read();
+  for (auto const& field : settings.fields()) {
+    auto* const* const text = std::get_if<std::string*>(&field.target);
+    if (field.name == "name" && text) **text = substitute(**text, settings, place_of(document, "name"));
+  }
+}
+
+std::string substitute(std::string_view text, Settings& settings, Place const& place) {
+  std::string result;
+  Yaml const values = tree(settings);
+  while (true) {
+    auto const dollar = text.find("${");
+    result += text.substr(0, dollar);
+    if (dollar == text.npos) return result;
+    auto const close = text.find('}', dollar);
+    if (close == text.npos) throw ConfigError(place, fmt::format("'${{' without '}}' in {}", shown(text)));
+    std::string const key(text.substr(dollar + 2, close - dollar - 2));
+    Yaml const* const value = values.find(key);
+    if (!value) {
+      std::vector<std::string> names;
+      for (auto const& [name, unused] : flatten(values)) names.push_back(name);
+      throw ConfigError(place, fmt::format("unknown key {}{}", shown("${" + key + "}"), did_you_mean(key, names)));
+    }
+    if (value->text.find("${") != std::string::npos)
+      throw ConfigError(place, fmt::format("{} holds a '${{' itself", shown("${" + key + "}")));
+    if (value->kind != Yaml::Kind::scalar) {
+      throw ConfigError(place, fmt::format("{} wants a key with a single value, found {}", shown("${" + key + "}"), found(*value)));
+    }
+    result += value->text;
+    text.remove_prefix(close + 1);
+  }
+}
+
+Place place_of(Document const& document, std::string_view key) {
+  Yaml const* node = &document.root;
+  for (std::string_view rest = key; !rest.empty();) {
+    auto const dot = rest.find('.');
+    auto const* const entry = node->entry(rest.substr(0, dot));
+    if (!entry) break;
+    node = &entry->value;
+    rest = dot == rest.npos ? "" : rest.substr(dot + 1);
+  }
+  return node->place;
+}
+
+std::filesystem::path resolve_path(std::string const& text, std::filesystem::path const& config_folder,
+                                   std::filesystem::path const& data_folder) {
+  namespace fs = std::filesystem;
+  fs::path near_config = (config_folder / text).lexically_normal(), in_data = (data_folder / text).lexically_normal();
+  std::error_code ignored;
+  if (fs::exists(near_config, ignored)) return near_config;
+  if (fs::exists(in_data, ignored)) return in_data;
+  if (fs::path(text).is_absolute()) throw ConfigError(text + ": no such file");
+  throw ConfigError(fmt::format("{}: no such file, neither as {} (beside the configuration) nor as {} (in the data folder)", text,
+                                near_config.string(), in_data.string()));
+}
+
+}  // namespace heed

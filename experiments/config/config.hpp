@@ -1,0 +1,75 @@
+#pragma once
+
+#include <filesystem>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "experiments/config/yaml.hpp"
+#include "nn/settings.hpp"
+
+namespace heed {
+
+/// A configuration as it was written: a file, changed by assignments of the command line or of an ablation. Every value remembers its
+/// place, so that whatever is wrong with it later can be told with file, line and column, or with the argument.
+struct Document {
+  std::filesystem::path file;  ///< empty if it never was one
+  Yaml root;                   ///< a map
+};
+
+/// The file's document. Throws ConfigError if it cannot be read, is not clean YAML (see parse_yaml), or holds anything but keys.
+Document load(std::filesystem::path const& file);
+
+/// The same from a text; `source` names it in messages.
+Document parse(std::string_view text, std::string const& source = "configuration");
+
+/// Applies an argument `key.path=value`; the value is YAML, so lists and maps work. It replaces what the key held, whole, and makes the
+/// sections on the way if they are missing; a section that was written as a word (`attention: local-p`) keeps the word's meaning except
+/// for what is assigned inside it. Throws ConfigError that names the argument; whether the key exists is for fill() to say.
+void assign(Document& document, std::string_view argument);
+
+/// The same for a value at hand (an ablation's arm).
+void assign(Document& document, std::string_view key, Yaml value);
+
+/// Fills the settings from the document, by their own description. What the document does not say keeps its default.
+///
+///  - A Settings is a section; a word or number in its place goes through from_word. A Choice is a section with `kind:`, or the kind alone
+///    as a word; without `kind:`, the Choice's own `kind` if it has one. A missing or empty Choice that needs no value stays unset.
+///  - Integers are written in digits (no `1e3`, no leading zeros), reals as `1`, `.5`, `1e-3`; both finite and without quotes. Truth values
+///    are true/false, yes/no, on/off. Any scalar is a string, as it was typed (`no` is "no"). Optional values may be `null`, optional
+///    numbers also `none`.
+///  - `${key.path}` inside the string `name` of the outermost settings is replaced by that key's value.
+///
+/// Throws ConfigError for keys that are unknown or misplaced, missing keys and kinds, wrong types, values out of range and
+/// contradictions: place, dotted key, what is wanted, what was found, the nearest valid name.
+void fill(Document const& document, Settings& settings);
+
+/// Replaces every `${key.path}` in a text by the value of that key. Throws ConfigError at `place` for a key that is unknown or has no
+/// single value.
+std::string substitute(std::string_view text, Settings& settings, Place const& place);
+
+/// Where the value of a dotted key was written, or the nearest section around it.
+Place place_of(Document const& document, std::string_view key);
+
+/// The settings as they stand, defaults included, in the order of their description. Reals always have a point and read back exactly.
+Yaml tree(Settings& settings);
+
+/// The resolved configuration as YAML text: emit(tree(settings)). Reading it back gives equal settings and the same text.
+std::string emit(Settings& settings);
+
+/// Dotted keys and their values on one line each.
+std::vector<std::pair<std::string, std::string>> flatten(Yaml const& root);
+
+/// The dotted keys that two configurations do not share or give different values, in order of appearance.
+std::vector<std::string> differing_keys(Yaml const& a, Yaml const& b);
+
+/// A page of help: a line for each key with its type and range, default and meaning; the kinds of a choice one after the other.
+std::string describe(Settings& settings);
+
+/// The file that a path in a configuration names: as it is if absolute, else relative to the configuration's folder, else to the data
+/// folder. Throws ConfigError naming the places tried if there is no such file.
+std::filesystem::path resolve_path(std::string const& text, std::filesystem::path const& config_folder,
+                                   std::filesystem::path const& data_folder);
+
+}  // namespace heed

@@ -1,0 +1,106 @@
+#include "experiments/config/nearest.hpp"
+
+#include <algorithm>
+#include <cstddef>
+
+namespace heed {
+namespace {
+
+std::string folded(std::string_view word) {
+  std::string result(word);
+  for (char& c : result) {
+    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
+    if (c == '-') c = '_';
+  }
+  return result;
+}
+
+/// Edit distance with swaps of neighbours (optimal string alignment), over three rows of the table.
+std::size_t distance(std::string_view a, std::string_view b) {
+  std::vector<std::size_t> before(b.size() + 1), last(b.size() + 1), row(b.size() + 1);
+  for (std::size_t j = 0; j <= b.size(); ++j) row[j] = j;
+  for (std::size_t i = 1; i <= a.size(); ++i) {
+    std::swap(before, last);
+    std::swap(last, row);
+    row[0] = i;
+    for (std::size_t j = 1; j <= b.size(); ++j) {
+      row[j] = std::min({last[j] + 1, row[j - 1] + 1, last[j - 1] + (a[i - 1] == b[j - 1] ? 0 : 1)});
+      if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1]) row[j] = std::min(row[j], before[j - 2] + 1);
+    }
+  }
+  return row[b.size()];
+}
+
+/// What others call what has another name here.
+struct Synonym {
+  std::string_view word, name;
+};
+constexpr Synonym synonyms[]{
+    {"rope", "rotary"},
+    {"learning_rate", "lr"},
+    {"zip", "together"},
+    {"grid", "vary"},
+    {"sweep", "vary"},
+    {"exclude", "skip"},
+    {"batch_size", "batch"},
+    {"max_iters", "steps"},
+    {"iterations", "steps"},
+    {"epochs", "steps"},
+    {"n_layer", "layers"},
+    {"n_head", "heads"},
+    {"num_heads", "heads"},
+    {"n_embd", "width"},
+    {"d_model", "width"},
+    {"block_size", "context"},
+    {"sequence_length", "context"},
+    {"grad_clip", "clip"},
+    {"bahdanau", "additive"},
+    {"multiplicative", "general"},
+    {"bilinear", "general"},
+    {"positional_encoding", "position"},
+};
+
+/// The candidate that means what others say so; nothing if there is none.
+std::string named_otherwise(std::string_view wanted, std::vector<std::string> const& candidates) {
+  for (auto const& synonym : synonyms)
+    if (synonym.word == wanted && std::find(candidates.begin(), candidates.end(), synonym.name) != candidates.end())
+      return std::string(synonym.name);
+  return "";
+}
+
+/// The one candidate for which something holds; nothing if none or several do.
+template <class F>
+std::string only_one(std::vector<std::string> const& candidates, F holds) {
+  auto const first = std::find_if(candidates.begin(), candidates.end(), holds);
+  if (first == candidates.end()) return "";
+  bool const more = std::any_of(first + 1, candidates.end(), [&](auto const& other) { return other != *first && holds(other); });
+  return more ? "" : *first;
+}
+
+}  // namespace
+
+std::string nearest(std::string_view word, std::vector<std::string> const& candidates) {
+  std::string const wanted = folded(word);
+  if (auto const name = named_otherwise(wanted, candidates); !name.empty()) return name;
+  std::size_t best = std::max<std::size_t>(1, wanted.size() / 3) + 1;
+  std::string result;
+  for (auto const& candidate : candidates) {
+    std::size_t const shorter = std::min(candidate.size(), wanted.size()), longer = std::max(candidate.size(), wanted.size());
+    if (shorter == 0 || longer - shorter >= best) continue;
+    if (std::size_t const d = distance(wanted, folded(candidate)); d < best && d < longer) {
+      best = d;
+      result = candidate;
+    }
+  }
+  if (!result.empty() || wanted.size() < 3) return result;
+  result = only_one(candidates, [&](std::string const& candidate) { return folded(candidate).starts_with(wanted); });
+  if (!result.empty() || wanted.size() < 5) return result;
+  return only_one(candidates, [&](std::string const& candidate) { return folded(candidate).find(wanted) != std::string::npos; });
+}
+
+std::string did_you_mean(std::string_view word, std::vector<std::string> const& candidates) {
+  std::string const guess = nearest(word, candidates);
+  return guess.empty() ? "" : "; did you mean '" + guess + "'?";
+}
+
+}  // namespace heed

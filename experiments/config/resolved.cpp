@@ -1,0 +1,59 @@
+#include <algorithm>
+#include <set>
+
+#include "experiments/config/config.hpp"
+#include "experiments/config/scalar.hpp"
+
+namespace heed {
+namespace {
+
+void flatten_into(Yaml const& map, std::string const& section, std::vector<std::pair<std::string, std::string>>& out) {
+  for (auto const& entry : map.entries) {
+    std::string const path = dotted(section, entry.key);
+    if (entry.value.kind == Yaml::Kind::map && !entry.value.entries.empty())
+      flatten_into(entry.value, path, out);
+    else
+      out.emplace_back(path, emit_line(entry.value));
+  }
+}
+
+}  // namespace
+
+Yaml tree(Settings& settings) {
+  Yaml map;
+  map.kind = Yaml::Kind::map;
+  for (auto const& field : settings.fields()) {
+    Yaml value = value_of(field);
+    if (auto* const sub = std::get_if<Settings*>(&field.target)) value = tree(**sub);
+    if (auto* const choice = std::get_if<Choice*>(&field.target); choice && (*choice)->settings) {
+      value = tree(*(*choice)->settings);
+      value.entries.insert(value.entries.begin(), {"kind", {}, Yaml::scalar((*choice)->kind, true)});
+    }
+    map.entries.push_back({field.name, {}, std::move(value)});
+  }
+  return map;
+}
+
+std::string emit(Settings& settings) { return emit(tree(settings)); }
+
+std::vector<std::pair<std::string, std::string>> flatten(Yaml const& root) {
+  std::vector<std::pair<std::string, std::string>> pairs;
+  flatten_into(root, "", pairs);
+  return pairs;
+}
+
+std::vector<std::string> differing_keys(Yaml const& a, Yaml const& b) {
+  auto const left = flatten(a), right = flatten(b);
+  std::set<std::pair<std::string, std::string>> const in_a(left.begin(), left.end()), in_b(right.begin(), right.end());
+  std::vector<std::string> result;
+  auto const add = [&](auto const& from, auto const& other) {
+    for (auto const& pair : from) {
+      if (!other.contains(pair) && std::find(result.begin(), result.end(), pair.first) == result.end()) result.push_back(pair.first);
+    }
+  };
+  add(left, in_b);
+  add(right, in_a);
+  return result;
+}
+
+}  // namespace heed

@@ -1,0 +1,255 @@
+#include "experiments/config/scalar.hpp"
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <limits>
+#include <type_traits>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "experiments/config/nearest.hpp"
+
+namespace heed {
+namespace {
+
+constexpr double infinity = std::numeric_limits<double>::infinity();
+
+template <class T>
+std::optional<T> parse_whole(std::string_view text) {
+  T value{};
+  auto const [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  return error == std::errc{} && end == text.data() + text.size() ? std::optional(value) : std::nullopt;
+}
+
+std::string_view without_sign(std::string_view text) { return text.starts_with('+') || text.starts_with('-') ? text.substr(1) : text; }
+std::string_view without_plus(std::string_view text) { return text.starts_with('+') ? text.substr(1) : text; }
+bool digit(char c) { return c >= '0' && c <= '9'; }
+
+bool admits(Field const& field, double value) {
+  if (!std::isfinite(value)) return false;
+  return field.open ? value > field.least && value < field.greatest : value >= field.least && value <= field.greatest;
+}
+
+std::string range(Field const& field) {
+  std::string_view const least = field.open ? ">" : "≥", greatest = field.open ? "<" : "≤";
+  std::string const low = field.least > -infinity ? fmt::format(" {} {}", least, field.least) : "";
+  std::string const high = field.greatest < infinity ? fmt::format(" {} {}", greatest, field.greatest) : "";
+  return low + (low.empty() || high.empty() ? "" : " and") + high;
+}
+
+std::string integer_hint(Yaml const& node) {
+  auto const real = node.quoted ? std::nullopt : parse_real(node.text);
+  if (!real || std::abs(*real) >= 9e15 || *real != std::floor(*real)) return "";
+  return fmt::format(" (write {:.0f})", *real);
+}
+
+/// A single value; the hint if it does not fit.
+std::optional<std::string> read_one(Yaml const& node, Field const& field, std::string& target) {
+  if (node.kind != Yaml::Kind::scalar) return "";
+  if (!field.words.empty() && std::find(field.words.begin(), field.words.end(), node.text) == field.words.end())
+    return did_you_mean(node.text, field.words);
+  target = node.text;
+  return std::nullopt;
+}
+
+template <class T>
+std::optional<std::string> read_one(Yaml const& node, Field const& field, T& target) {
+  if (node.kind != Yaml::Kind::scalar) return "";
+  if (node.quoted) return " (remove the quotes)";
+  std::optional<T> value;
+  if constexpr (std::is_same_v<T, bool>)
+    value = parse_truth(node.text);
+  else if constexpr (std::is_same_v<T, double>)
+    value = parse_real(node.text);
+  else
+    value = parse_integer(node.text);
+  if (!value) return std::is_same_v<T, std::int64_t> ? integer_hint(node) : "";
+  if constexpr (!std::is_same_v<T, bool>) {
+    if (!admits(field, static_cast<double>(*value))) return "";
+  }
+  target = *value;
+  return std::nullopt;
+}
+
+Yaml printed(bool value) { return Yaml::scalar(value ? "true" : "false"); }
+Yaml printed(std::int64_t value) { return Yaml::scalar(std::to_string(value)); }
+Yaml printed(double value) { return Yaml::scalar(print_real(value)); }
+Yaml printed(std::string const& value) { return Yaml::scalar(value, true); }
+
+template <class T>
+Yaml printed(std::optional<T> const& value) {
+  return value ? printed(*value) : Yaml{};
+}
+
+template <class T>
+Yaml printed(std::vector<T> const& values) {
+  Yaml list;
+  list.kind = Yaml::Kind::list;
+  for (auto const& value : values) list.items.push_back(printed(value));
+  return list;
+}
+
+template <class T>
+struct Inner {
+  using type = T;
+  static constexpr bool optional = false, list = false;
+};
+template <class T>
+struct Inner<std::optional<T>> {
+  using type = T;
+  static constexpr bool optional = true, list = false;
+};
+template <class T>
+struct Inner<std::vector<T>> {
+  using type = T;
+  static constexpr bool optional = false, list = true;
+};
+
+}  // namespace
+
+std::optional<std::int64_t> parse_integer(std::string_view text) {
+  auto const digits = without_sign(text);
+  bool const plain = !digits.empty() && std::all_of(digits.begin(), digits.end(), digit) && (digits[0] != '0' || digits.size() == 1);
+  return plain ? parse_whole<std::int64_t>(without_plus(text)) : std::nullopt;
+}
+
+std::optional<double> parse_real(std::string_view text) {
+  auto const number = without_sign(text);
+  bool const begins = !number.empty() && (digit(number[0]) || (number[0] == '.' && number.size() > 1 && digit(number[1])));
+  return begins ? parse_whole<double>(without_plus(text)) : std::nullopt;
+}
+
+std::optional<bool> parse_truth(std::string_view text) {
+  for (std::string_view const word : {"true", "True", "TRUE", "yes", "Yes", "YES", "on", "On", "ON"}) {
+    if (text == word) return true;
+  }
+  for (std::string_view const word : {"false", "False", "FALSE", "no", "No", "NO", "off", "Off", "OFF"}) {
+    if (text == word) return false;
+  }
+  return std::nullopt;
+}
+
+std::string print_real(double value) {
+  if (std::isnan(value)) return ".nan";
+  if (std::isinf(value)) return value > 0 ? ".inf" : "-.inf";
+  char buffer[32];
+  std::string text(buffer, std::to_chars(buffer, buffer + sizeof buffer, value).ptr);
+  auto const exponent = std::min(text.find('e'), text.size());
+  if (text.find('.') == text.npos) text.insert(exponent, ".0");
+  return text;
+}
+
+template <class T>
+std::optional<Misfit> read_value(Yaml const& node, Field const& field, T& target) {
+  using Value = typename Inner<T>::type;
+  if constexpr (Inner<T>::list) {
+    constexpr bool matrix = Inner<Value>::list;
+    bool const row = std::holds_alternative<std::vector<std::vector<double>>*>(field.target);
+    if (node.kind != Yaml::Kind::list)
+      return Misfit{node, "", node.kind == Yaml::Kind::scalar && !row ? fmt::format(" (write [{}])", emit_line(node)) : ""};
+    T values;
+    for (auto const& item : node.items) {
+      Value value{};
+      if constexpr (matrix) {
+        if (auto const wrong = read_value(item, field, value))
+          return Misfit{wrong->node, fmt::format("[{}]", values.size()) + wrong->where, wrong->hint};
+      } else if (auto const hint = read_one(item, field, value))
+        return Misfit{item, fmt::format("[{}]", values.size()), *hint};
+      values.push_back(std::move(value));
+    }
+    target = std::move(values);
+  } else {
+    if constexpr (Inner<T>::optional) {
+      bool const none = !std::is_same_v<Value, std::string> && node.kind == Yaml::Kind::scalar && !node.quoted && node.text == "none";
+      if (none || node.kind == Yaml::Kind::null) {
+        target = std::nullopt;
+        return std::nullopt;
+      }
+    }
+    Value value{};
+    if (auto const hint = read_one(node, field, value)) return Misfit{node, "", *hint};
+    target = std::move(value);
+  }
+  return std::nullopt;
+}
+
+template std::optional<Misfit> read_value(Yaml const&, Field const&, bool&);
+template std::optional<Misfit> read_value(Yaml const&, Field const&, std::int64_t&);
+template std::optional<Misfit> read_value(Yaml const&, Field const&, double&);
+template std::optional<Misfit> read_value(Yaml const&, Field const&, std::string&);
+template std::optional<Misfit> read_value(Yaml const&, Field const&, std::vector<double>&);
+template std::optional<Misfit> read_value(Yaml const&, Field const&, std::vector<std::string>&);
+template std::optional<Misfit> read_value(Yaml const&, Field const&, std::vector<std::vector<double>>&);
+template std::optional<Misfit> read_value(Yaml const&, Field const&, std::optional<double>&);
+template std::optional<Misfit> read_value(Yaml const&, Field const&, std::optional<std::int64_t>&);
+template std::optional<Misfit> read_value(Yaml const&, Field const&, std::optional<std::string>&);
+
+bool in_range(Field const& field) {
+  return std::visit(
+      [&](auto* target) {
+        using T = std::remove_pointer_t<decltype(target)>;
+        if constexpr (std::is_same_v<T, double> || std::is_same_v<T, std::int64_t>)
+          return admits(field, static_cast<double>(*target));
+        else if constexpr (std::is_same_v<T, std::optional<double>> || std::is_same_v<T, std::optional<std::int64_t>>)
+          return !*target || admits(field, static_cast<double>(**target));
+        else if constexpr (std::is_same_v<T, std::vector<double>>)
+          return std::all_of(target->begin(), target->end(), [&](double x) { return admits(field, x); });
+        else
+          return true;
+      },
+      field.target);
+}
+
+std::string wanted(Field const& field, bool item) {
+  return std::visit(
+      [&](auto* target) -> std::string {
+        using T = std::remove_pointer_t<decltype(target)>;
+        using Value = typename Inner<T>::type;
+        bool const list = Inner<T>::list && !item;
+        std::string const or_null = Inner<T>::optional ? " or null" : "";
+        std::string const words = fmt::format("{}", fmt::join(field.words, ", "));
+        if constexpr (std::is_same_v<T, Settings>)
+          return "a section";
+        else if constexpr (std::is_same_v<T, Choice>)
+          return "a section with 'kind: …'";
+        else if constexpr (std::is_same_v<T, bool>)
+          return "true or false";
+        else if constexpr (std::is_same_v<Value, std::vector<double>>)
+          return "rows of numbers, [[1, 2], [3, 4]]" + range(field);
+        else if constexpr (std::is_same_v<Value, std::string>)
+          return (field.words.empty() ? (list ? "a list of texts" : "a text") : (list ? "a list of " : "one of ") + words) + or_null;
+        else
+          return (list ? "a list of numbers" : std::is_same_v<Value, double> ? "a number" : "an integer") + range(field) + or_null;
+      },
+      field.target);
+}
+
+std::string found(Yaml const& node) {
+  switch (node.kind) {
+    case Yaml::Kind::null:
+      return "nothing";
+    case Yaml::Kind::list:
+      return "a list";
+    case Yaml::Kind::map:
+      return node.text.empty() ? "a section" : shown(node.text) + " with keys inside";
+    case Yaml::Kind::scalar:
+      break;
+  }
+  return node.quoted ? fmt::format("the text {} in quotes", shown(node.text)) : shown(node.text);
+}
+
+Yaml value_of(Field const& field) {
+  return std::visit(
+      [](auto* target) -> Yaml {
+        using T = std::remove_pointer_t<decltype(target)>;
+        if constexpr (std::is_same_v<T, Settings> || std::is_same_v<T, Choice>)
+          return {};
+        else
+          return printed(*target);
+      },
+      field.target);
+}
+
+}  // namespace heed

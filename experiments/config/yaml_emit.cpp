@@ -1,0 +1,106 @@
+#include <algorithm>
+#include <array>
+#include <cctype>
+
+#include <fmt/format.h>
+
+#include "experiments/config/yaml.hpp"
+#include "experiments/text/utf8.hpp"
+
+namespace heed {
+namespace {
+
+constexpr std::size_t widest = 100;
+
+/// Words that some reader of YAML takes for null, a truth value or a number.
+bool reserved(std::string_view text) {
+  static constexpr std::array words = {"null", "true", "false", "yes", "no", "on", "off", "y", "n", "inf", "infinity", "nan"};
+  std::string lower(text);
+  std::transform(lower.begin(), lower.end(), lower.begin(), [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  return std::find(words.begin(), words.end(), lower) != words.end();
+}
+
+/// A string that every reader takes for itself without quotes: words and paths.
+bool plain_string(std::string_view text) {
+  auto const letter = [](char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_'; };
+  auto const inside = [&](char c) {
+    return letter(c) || (c >= '0' && c <= '9') || c == '.' || c == '/' || c == '+' || c == '-' || c == ' ';
+  };
+  if (text.empty() || text.back() == ' ' || reserved(text)) return false;
+  bool const begins = letter(text[0]) || text[0] == '/' || text.starts_with("./") || text.starts_with("../");
+  return begins && std::all_of(text.begin(), text.end(), inside);
+}
+
+/// A number as it stands: digits, sign, point, exponent.
+bool plain_number(std::string_view text) {
+  return text.find_first_of("0123456789") != text.npos && text.find_first_not_of("+-.0123456789eE") == text.npos;
+}
+
+std::string quote(std::string_view bytes) {
+  std::string const text = valid_utf8(bytes);
+  std::string result = "\"";
+  for (std::size_t i = 0; i < text.size();) {
+    std::size_t const start = i;
+    char32_t const code = *decode_utf8(text, i);
+    bool const printable = code >= 0x20 && !(code >= 0x7F && code < 0xA0) && code != 0x2028 && code != 0x2029 && code != 0xFEFF &&
+                           code != 0xFFFE && code != 0xFFFF;
+    if (code == '"' || code == '\\') result += '\\';
+    if (code == '\n')
+      result += "\\n";
+    else if (code == '\t')
+      result += "\\t";
+    else if (printable)
+      result += text.substr(start, i - start);
+    else
+      result += fmt::format(fmt::runtime(code < 0x100 ? "\\x{:02x}" : "\\u{:04x}"), static_cast<unsigned>(code));
+  }
+  return result + '"';
+}
+
+std::string scalar(Yaml const& value) {
+  bool const bare = plain_string(value.text) || (!value.quoted && (plain_number(value.text) || reserved(value.text)));
+  return bare ? value.text : quote(value.text);
+}
+
+std::string key(std::string_view text) { return plain_string(text) ? std::string(text) : quote(text); }
+
+void block(Yaml const& map, std::size_t indent, std::string& out) {
+  for (auto const& entry : map.entries) {
+    std::string const head = std::string(indent, ' ') + key(entry.key) + ":";
+    std::string const line = emit_line(entry.value);
+    bool const folded = entry.value.kind == Yaml::Kind::map && !entry.value.entries.empty() && head.size() + 1 + line.size() > widest;
+    out += head;
+    out += folded ? "\n" : ' ' + line + '\n';
+    if (folded) block(entry.value, indent + 2, out);
+  }
+}
+
+}  // namespace
+
+std::string emit_line(Yaml const& value) {
+  std::string line;
+  switch (value.kind) {
+    case Yaml::Kind::null:
+      return "null";
+    case Yaml::Kind::scalar:
+      return scalar(value);
+    case Yaml::Kind::list:
+      for (auto const& item : value.items) line += (line.empty() ? "" : ", ") + emit_line(item);
+      return '[' + line + ']';
+    case Yaml::Kind::map:
+      for (auto const& entry : value.entries) line += (line.empty() ? "" : ", ") + key(entry.key) + ": " + emit_line(entry.value);
+      return '{' + line + '}';
+  }
+  return line;
+}
+
+std::string emit(Yaml const& value) {
+  std::string out;
+  if (value.kind == Yaml::Kind::map && !value.entries.empty())
+    block(value, 0, out);
+  else
+    out = emit_line(value) + '\n';
+  return out;
+}
+
+}  // namespace heed

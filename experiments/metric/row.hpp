@@ -1,0 +1,33 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include <nlohmann/json_fwd.hpp>
+
+namespace heed {
+
+/// A row of metrics: named numbers of one step. NaN and infinities are written as strings.
+struct Row {
+  std::int64_t step = 0;
+  std::vector<std::pair<std::string, double>> values;
+
+  void set(std::string name, double value) { values.emplace_back(std::move(name), value); }
+  /// Null if there is none.
+  double const* find(std::string_view name) const;
+};
+
+/// One line of JSON without its line end; reals are printed so that they read back exactly.
+std::string to_json(Row const& row);
+/// What to_json() wrote; what is no number is NaN. Throws FileError, its message beginning with the place ("FILE:LINE"), for a text that is
+/// not a JSON object with a step.
+Row parse_row(std::string_view line, std::string const& place);
+/// A number as JSON: NaN, infinity and −infinity as the strings "NaN", "Infinity", "-Infinity".
+nlohmann::ordered_json number(double value);
+/// What number() wrote; NaN for anything else.
+double number_of(nlohmann::ordered_json const& value);
+
+}  // namespace heed

@@ -1,0 +1,114 @@
+#include "experiments/report/grid.hpp"
+
+#include <algorithm>
+
+namespace heed {
+
+std::string last_word(std::string const& key) { return key.substr(key.rfind('.') + 1); }
+
+namespace {
+
+/// The values of a section one after the other, without their keys.
+std::string label_of(std::string const& level) {
+  std::string label, word;
+  for (std::size_t i = 0; i <= level.size(); ++i) {
+    char const c = i < level.size() ? level[i] : ',';
+    if (c == ',') {
+      label += (label.empty() ? "" : "-") + word;
+      word.clear();
+    } else if (c == ':') {
+      word.clear();
+    } else if (std::string_view("{}[]\" ").find(c) == std::string_view::npos) {
+      word += c;
+    }
+  }
+  return label.empty() ? level : label;
+}
+
+/// Labels of all levels; the levels themselves where two would have the same.
+std::vector<std::string> labels_of(std::vector<std::string> const& levels) {
+  std::vector<std::string> labels;
+  for (auto const& level : levels) {
+    labels.push_back(label_of(level));
+    if (std::ranges::count(labels, labels.back()) > 1) return levels;
+  }
+  return labels;
+}
+
+/// The keys that more than half of the arms set, with two values or more.
+std::vector<Factor> factors_of(std::vector<Keys> const& arms) {
+  std::vector<Factor> factors;
+  std::vector<std::size_t> counts;
+  for (auto const& keys : arms) {
+    for (auto const& [key, value] : keys) {
+      auto const found = static_cast<std::size_t>(std::ranges::find(factors, key, &Factor::key) - factors.begin());
+      if (found == factors.size()) factors.push_back({key, {}, {}}), counts.push_back(0);
+      ++counts[found];
+      auto& levels = factors[found].levels;
+      if (std::ranges::find(levels, value) == levels.end()) levels.push_back(value);
+    }
+  }
+  std::vector<Factor> kept;
+  for (std::size_t i = 0; i < factors.size(); ++i)
+    if (2 * counts[i] > arms.size() && factors[i].levels.size() > 1) kept.push_back(factors[i]);
+  for (auto& factor : kept) factor.labels = labels_of(factor.levels);
+  return kept;
+}
+
+/// Its level of each factor; empty for an arm that sets other keys than the factors'.
+std::vector<std::size_t> place_of(Keys const& keys, std::vector<Factor> const& factors) {
+  std::vector<std::size_t> place;
+  for (auto const& factor : factors) {
+    auto const own = std::ranges::find(keys, factor.key, &Keys::value_type::first);
+    if (own == keys.end()) return {};
+    place.push_back(static_cast<std::size_t>(std::ranges::find(factor.levels, own->second) - factor.levels.begin()));
+  }
+  return keys.size() == factors.size() ? place : std::vector<std::size_t>{};
+}
+
+}  // namespace
+
+std::optional<std::size_t> Grid::arm_at(std::vector<std::size_t> const& levels) const {
+  auto const found = std::ranges::find(places, levels);
+  if (found == places.end()) return std::nullopt;
+  return static_cast<std::size_t>(found - places.begin());
+}
+
+std::vector<std::vector<std::size_t>> Grid::combinations_without(std::vector<std::size_t> const& left_out) const {
+  std::vector<std::vector<std::size_t>> all{{}};
+  for (std::size_t f = 0; f < factors.size(); ++f) {
+    std::size_t const levels = std::ranges::find(left_out, f) == left_out.end() ? factors[f].levels.size() : 1;
+    std::vector<std::vector<std::size_t>> longer;
+    for (auto const& before : all) {
+      for (std::size_t level = 0; level < levels; ++level) {
+        longer.push_back(before);
+        longer.back().push_back(level);
+      }
+    }
+    all = std::move(longer);
+  }
+  return all;
+}
+
+std::string Grid::name(std::size_t factor) const {
+  auto const word = last_word(factors[factor].key);
+  bool const alone = std::ranges::count_if(factors, [&](Factor const& other) { return last_word(other.key) == word; }) == 1;
+  return alone ? word : factors[factor].key;
+}
+
+std::optional<Grid> grid_of(std::vector<Keys> const& arms) {
+  Grid grid{.factors = factors_of(arms), .places = {}};
+  if (grid.factors.size() < 2) return std::nullopt;
+  double cells = 1, filled = 0;
+  for (auto const& factor : grid.factors) cells *= static_cast<double>(factor.levels.size());
+  for (auto const& keys : arms) {
+    auto place = place_of(keys, grid.factors);
+    if (!place.empty() && grid.arm_at(place)) place.clear();  // a second arm of the same values
+    filled += place.empty() ? 0 : 1;
+    grid.places.push_back(std::move(place));
+  }
+  if (filled < 0.75 * cells) return std::nullopt;  // keys that move in step, for one
+  return grid;
+}
+
+}  // namespace heed

@@ -1,0 +1,86 @@
+#include "experiments/run/csv.hpp"
+
+#include <algorithm>
+#include <cerrno>
+#include <cmath>
+#include <cstring>
+#include <sstream>
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include "autograd/error.hpp"
+#include "nn/files/atomic_file.hpp"
+#include "nn/files/input_file.hpp"
+
+namespace heed {
+
+namespace fs = std::filesystem;
+
+std::string csv_field(std::string const& text) {
+  if (text.find_first_of(",\"\r\n") == std::string::npos) return text;
+  std::string result = "\"";
+  for (char const c : text) result += c == '"' ? "\"\"" : std::string(1, c);
+  return result + '"';
+}
+
+std::string csv_line(std::vector<std::string> const& fields) {
+  std::string line;
+  for (auto const& field : fields) line += csv_field(field) + ',';
+  if (line.empty()) return "\n";
+  line.back() = '\n';
+  return line;
+}
+
+MetricsTable::MetricsTable(fs::path jsonl) : jsonl_(std::move(jsonl)), csv_(fs::path(jsonl_).replace_extension(".csv")) { rewrite(); }
+
+MetricsTable::~MetricsTable() {
+  if (descriptor_ >= 0) ::close(descriptor_);
+}
+
+std::string MetricsTable::line(Row const& row) const {
+  std::vector<std::string> fields(columns_.size());
+  for (auto const& [name, value] : row.values) {
+    fields[columns_.at(name)] = std::isnan(value) ? "NaN" : fmt::format("{}", value);
+  }
+  std::string text = std::to_string(row.step);
+  for (auto const& field : fields) text += ',' + field;
+  return text + '\n';
+}
+
+void MetricsTable::write(Row const& row) {
+  bool const known = std::ranges::all_of(row.values, [&](auto const& value) { return columns_.contains(value.first); });
+  if (!known) return rewrite();
+  auto const text = line(row);
+  for (std::size_t done = 0; done < text.size();) {
+    ssize_t const written = ::write(descriptor_, text.data() + done, text.size() - done);
+    if (written < 0 && errno == EINTR) continue;
+    if (written <= 0) fail();
+    done += static_cast<std::size_t>(written);
+  }
+}
+
+void MetricsTable::rewrite() {
+  std::vector<Row> rows;
+  std::vector<std::string> head{"step"};
+  columns_.clear();
+  std::istringstream file(read_if_there(jsonl_).value_or(""));
+  for (std::string text; std::getline(file, text);) {
+    rows.push_back(parse_row(text, fmt::format("{}:{}", jsonl_.string(), rows.size() + 1)));
+    for (auto const& [name, value] : rows.back().values) {
+      if (columns_.emplace(name, columns_.size()).second) head.push_back(name);
+    }
+  }
+  AtomicFile table(csv_);
+  table.write(csv_line(head));
+  for (Row const& row : rows) table.write(line(row));
+  table.commit();
+  if (descriptor_ >= 0) ::close(descriptor_);
+  descriptor_ = ::open(csv_.c_str(), O_WRONLY | O_APPEND | O_CLOEXEC);
+  if (descriptor_ < 0) fail();
+}
+
+void MetricsTable::fail() const { throw Error(fmt::format("{}: cannot be written: {}", csv_.string(), std::strerror(errno))); }
+
+}  // namespace heed

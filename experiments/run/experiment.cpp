@@ -1,0 +1,190 @@
+#include "experiments/run/experiment.hpp"
+
+#include <algorithm>
+#include <charconv>
+
+#include <fmt/format.h>
+
+#include "experiments/config/nearest.hpp"
+#include "experiments/metric/metric.hpp"
+#include "experiments/run/folder_name.hpp"
+#include "nn/files/checkpoint.hpp"
+
+namespace heed {
+
+namespace fs = std::filesystem;
+
+namespace {
+
+constexpr double many = 1e12;  // more steps, rows or tokens than anyone has
+
+std::optional<std::int64_t> positive_number(std::string const& text) {
+  std::int64_t number = 0;
+  auto const [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (error != std::errc() || end != text.data() + text.size() || number < 1) return std::nullopt;
+  return number;
+}
+
+}  // namespace
+
+std::vector<Field> EvaluateSettings::fields() {
+  return {
+      {.name = "every", .target = &every, .help = "steps between evaluations; one is always made at the end", .least = 1, .greatest = many},
+      {.name = "batches", .target = &batches, .help = "all validation data, or how many of the first batches"},
+      {.name = "batch", .target = &batch, .help = "rows at once; default: the training batch", .least = 1, .greatest = many},
+      {.name = "metrics",
+       .target = &metrics,
+       .help = "recorded beside those that always are (heed list metrics, without validation.)",
+       .words = metric_kind_names()},
+  };
+}
+
+std::optional<std::string> EvaluateSettings::contradiction() {
+  if (batches == "all" || positive_number(batches)) return std::nullopt;
+  return fmt::format("batches: '{}' is neither 'all' nor a number from 1 on", batches);
+}
+
+std::int64_t EvaluateSettings::count(std::int64_t available) const {
+  return batches == "all" ? available : std::min(available, positive_number(batches).value_or(available));
+}
+
+std::vector<Field> EverySettings::fields() { return {{.name = "every", .target = &every, .help = help, .least = 1, .greatest = many}}; }
+
+std::vector<Field> TrainSettings::fields() {
+  return {
+      {.name = "steps", .target = &steps, .help = "updates of the weights", .least = 0, .greatest = many},
+      {.name = "batch", .target = &batch, .help = "rows of a micro-batch", .least = 1, .greatest = many},
+      {.name = "accumulate", .target = &accumulate, .help = "micro-batches of one update", .least = 1, .greatest = many},
+      {.name = "optimizer", .target = &optimizer, .help = "how gradients become updates"},
+      {.name = "schedule", .target = &schedule, .help = "the learning rate over the steps"},
+      {.name = "clip", .target = &clip, .help = "largest global norm of the gradient; none: no clipping", .least = 0, .open = true},
+      {.name = "label_smoothing",
+       .target = &label_smoothing,
+       .help = "share of the target spread over the vocabulary",
+       .least = 0,
+       .greatest = 0.999},
+      {.name = "evaluate", .target = &evaluate, .help = "when, and on how much validation data"},
+      {.name = "checkpoint", .target = &checkpoint, .help = "when to save"},
+      {.name = "log", .target = &log, .help = "when to write a row of metrics"},
+      {.name = "ema",
+       .target = &ema,
+       .help = "decay of a running average of the weights, which is evaluated too; none: no average",
+       .least = 0,
+       .greatest = 0.9999999},
+      {.name = "recompute",
+       .target = &recompute,
+       .help = "run each block again for its gradient instead of keeping what is inside: less memory, more time"},
+      {.name = "precision",
+       .target = &precision,
+       .help = "of the factors of matrix products: bfloat16 (summed in float32), or dtype, as none",
+       .words = {"float32", "float64", "bfloat16"}},
+  };
+}
+
+std::vector<Field> Experiment::fields() {
+  return {
+      {.name = "name", .target = &name, .help = "of the run's folder; ${seed} and other keys may stand in it"},
+      {.name = "seed", .target = &seed, .help = "of everything random", .least = 0, .greatest = 9e15},
+      {.name = "dtype", .target = &dtype, .help = "of all real numbers", .words = {"float32", "float64"}},
+      {.name = "data", .target = &data, .help = "what to learn from", .required = true},
+      {.name = "model", .target = &model, .help = "what learns", .required = true},
+      {.name = "init", .target = &init, .help = "how the weights start"},
+      {.name = "train", .target = &train, .help = "how it learns"},
+      {.name = "probes", .target = &probes, .help = "what is recorded beside the loss (heed list probes)"},
+  };
+}
+
+std::optional<std::string> Experiment::contradiction() {
+  std::string const factors = train.precision.value_or(dtype);
+  if (factors == dtype || (factors == "bfloat16" && dtype == "float32")) return std::nullopt;
+  return fmt::format("train.precision: {} does not go with dtype {}", factors, dtype);
+}
+
+LoadedExperiment load_experiment(fs::path const& file, std::vector<std::string> const& overrides, Places places) {
+  LoadedExperiment loaded{load(file), {}, std::move(places)};
+  for (std::string const& override : overrides) assign(loaded.document, override);
+  fill(loaded.document, loaded.settings);
+  check_folder_name(place_of(loaded.document, "name"), "name", loaded.settings.name);
+  loaded.places.config_folder = fs::absolute(file).parent_path();
+  return loaded;
+}
+
+Document load_kept(fs::path const& folder) {
+  fs::path const file = folder / "config.yaml";
+  std::error_code missing;
+  if (fs::is_other(file, missing)) throw FileError(fmt::format("{}: cannot be read: not a regular file", file.string()));
+  return load(file);
+}
+
+fs::path find_run(fs::path const& run, Places const& places) {
+  auto const refusal = [](fs::path const& path, std::string const& message) {
+    return ConfigError(Place{std::make_shared<std::string>(path.string())}, message);
+  };
+  std::error_code unreadable;
+  fs::path const path = fs::exists(run, unreadable) ? run : places.output / run;
+  if (!fs::exists(path, unreadable)) {
+    std::vector<std::string> names;
+    for (auto const& entry : fs::directory_iterator(places.output, unreadable)) names.push_back(entry.path().filename().string());
+    throw refusal(run, "there is no such run" + did_you_mean(run.filename().string(), names));
+  }
+  if (!fs::is_directory(path, unreadable) && path.filename() != "checkpoint.safetensors")
+    throw refusal(path, "is neither a run's folder nor its checkpoint.safetensors");
+  return path;
+}
+
+namespace {
+
+/// Gives the parameters their running average. Throws FileError that begins with the folder if the state does not hold it.
+void take_average(TrainedModel& run, Checkpoint const& checkpoint, fs::path const& folder) try {
+  AverageWeights average(*run.parameters, *run.settings.train.ema);
+  average.load_state(checkpoint.state);
+  average.swap();
+  run.averaged = true;
+} catch (Error const& error) {
+  throw FileError(fmt::format("{}: {}", (folder / fmt::format("state-{}.safetensors", checkpoint.step)).string(), error.what()));
+}
+
+}  // namespace
+
+TrainedModel open_run(fs::path const& folder, Weights weights) {
+  fs::path const directory = fs::is_directory(folder) ? folder : folder.parent_path();
+  if (!fs::exists(folder)) throw FileError(fmt::format("{}: there is no such run", folder.string()));
+  if (!has_checkpoint(directory))
+    throw FileError(fmt::format("{}: holds no checkpoint.safetensors; has the run been started?", directory.string()));
+  TrainedModel run;
+  fill(load_kept(directory), run.settings);
+  bool const averaged = weights == Weights::average && run.settings.train.ema;
+  Checkpoint const checkpoint = load_checkpoint(directory, averaged);
+  auto const data = checkpoint.metadata.find("data");
+  std::string const path = (directory / "checkpoint.safetensors").string();
+  if (data == checkpoint.metadata.end())
+    throw FileError(fmt::format("{}: its metadata do not say what its data are: another revision of heed made it (train it again)", path));
+  run.data = Signature::parse(data->second, path + ": its metadata of the data");
+  set_products(run.settings.products());
+  run.parameters = std::make_unique<Parameters>(static_cast<std::uint64_t>(run.settings.seed), run.settings.precision());
+  try {
+    run.model = make_model(run.settings.model, *run.parameters, run.data);
+    run.parameters->assign(checkpoint.parameters);
+  } catch (Error const& error) {
+    throw FileError(fmt::format("{}: {}", path, error.what()));
+  }
+  auto const tokenizer = checkpoint.metadata.find("tokenizer");
+  if (tokenizer != checkpoint.metadata.end()) run.tokenizer = tokenizer->second;
+  auto const source = checkpoint.metadata.find("source_tokenizer");
+  run.source_tokenizer = source != checkpoint.metadata.end() ? source->second : run.tokenizer;
+  run.step = checkpoint.step;
+  if (averaged) take_average(run, checkpoint, directory);
+  return run;
+}
+
+Tokenizer tokenizer_of(TrainedModel const& run, std::string const& path, std::string const& part) try {
+  auto result = restore_tokenizer(part == "source" ? run.source_tokenizer : run.tokenizer);
+  Given const& given = run.data[part];
+  if (result.vocabulary() + given.added != given.classes)
+    throw Error(fmt::format("of {} tokens, but the model has {}", result.vocabulary(), given.classes));
+  return result;
+} catch (Error const& error) {
+  throw FileError(fmt::format("{}: its tokenizer: {}", path, error.what()));
+}
+
+}  // namespace heed

@@ -1,0 +1,117 @@
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "autograd/products.hpp"
+#include "experiments/config/config.hpp"
+#include "experiments/data/open.hpp"
+#include "experiments/data/tokenizer.hpp"
+#include "experiments/probe/settings.hpp"
+#include "nn/model.hpp"
+#include "nn/optimizer.hpp"
+#include "nn/parameters.hpp"
+#include "nn/schedule.hpp"
+
+namespace heed {
+
+/// `evaluate:` when and on how much validation data.
+struct EvaluateSettings : Settings {
+  std::int64_t every = 250;
+  std::string batches = "all";        ///< all, or how many of the first
+  std::optional<std::int64_t> batch;  ///< rows at once; default: the training batch
+  std::vector<std::string> metrics;   ///< beside those that are always there
+  std::vector<Field> fields() override;
+  std::optional<std::string> contradiction() override;
+  /// How many of `available` batches to take.
+  std::int64_t count(std::int64_t available) const;
+};
+
+/// A section of one key: `checkpoint: {every: 500}`.
+struct EverySettings : Settings {
+  EverySettings(std::int64_t steps, std::string what) : every(steps), help(std::move(what)) {}
+  std::int64_t every;
+  std::string help;
+  std::vector<Field> fields() override;
+};
+
+/// `train:`.
+struct TrainSettings : Settings {
+  std::int64_t steps = 1000;
+  std::int64_t batch = 12;
+  std::int64_t accumulate = 1;
+  Choice optimizer = optimizer_choice();
+  Choice schedule = schedule_choice();
+  std::optional<double> clip;
+  double label_smoothing = 0;
+  EvaluateSettings evaluate;
+  EverySettings checkpoint{500, "steps between checkpoints; one is always made at the end"};
+  EverySettings log{1, "steps between rows of metrics.jsonl"};
+  std::optional<double> ema;
+  bool recompute = false;
+  std::optional<std::string> precision;  ///< of the factors of matrix products; none: dtype
+  std::vector<Field> fields() override;
+};
+
+/// A whole configuration file of one run.
+struct Experiment : Settings {
+  std::string name = "run";
+  std::int64_t seed = 1;
+  std::string dtype = "float32";
+  Choice data = data_choice();
+  Choice model = model_choice();
+  InitSettings init;
+  TrainSettings train;
+  ProbeSettings probes;
+  std::vector<Field> fields() override;
+
+  std::optional<std::string> contradiction() override;
+
+  /// How its matrices are multiplied.
+  Products products() const { return {.bfloat16 = train.precision == "bfloat16"}; }
+  DType precision() const { return dtype == "float64" ? DType::float64 : DType::float32; }
+};
+
+/// Where a command looks for things.
+struct Places {
+  std::filesystem::path output = "runs";
+  std::filesystem::path data;           ///< `--data`; empty: $HEED_DATA, then the cache folder
+  std::filesystem::path config_folder;  ///< of the file, for paths in it
+};
+
+/// A file and its overrides as a filled experiment. Throws ConfigError.
+struct LoadedExperiment {
+  Document document;
+  Experiment settings;
+  Places places;
+};
+LoadedExperiment load_experiment(std::filesystem::path const& file, std::vector<std::string> const& overrides, Places places);
+
+/// A trained model as a run left it: for sampling and inspection.
+struct TrainedModel {
+  Experiment settings;
+  std::unique_ptr<Parameters> parameters;
+  std::unique_ptr<Model> model;
+  Signature data;
+  std::string tokenizer, source_tokenizer;  ///< as Dataset gave them; empty if the data had none
+  std::int64_t step = 0;
+  bool averaged = false;  ///< the weights are their running average
+};
+/// A run's folder or its checkpoint.safetensors: the path as given, or inside the output folder. Throws ConfigError if there is no such
+/// run.
+std::filesystem::path find_run(std::filesystem::path const& run, Places const& places);
+/// The config.yaml that a run left in its folder. Throws ConfigError as load(), FileError if it is a pipe or a device.
+Document load_kept(std::filesystem::path const& folder);
+/// The weights as the last update left them, or their running average where the run keeps one (train.ema).
+enum class Weights { last, average };
+/// Opens the checkpoint in a run's folder. Throws FileError if there is none or it does not fit its configuration.
+TrainedModel open_run(std::filesystem::path const& folder, Weights weights = Weights::average);
+/// What made tokens of the run's data, of the part "inputs" or "source". Throws FileError that begins with `path` if it does not belong to
+/// the model.
+Tokenizer tokenizer_of(TrainedModel const& run, std::string const& path, std::string const& part = "inputs");
+
+}  // namespace heed

@@ -1,0 +1,121 @@
+#include "experiments/run/record.hpp"
+
+#include <algorithm>
+#include <cerrno>
+#include <cmath>
+#include <cstring>
+#include <fstream>
+#include <limits>
+#include <sstream>
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+#include <unistd.h>
+
+#include "autograd/error.hpp"
+#include "autograd/parallel.hpp"
+#include "autograd/processor.hpp"
+#include "autograd/products.hpp"
+#include "experiments/config/build_info.hpp"
+#include "nn/files/input_file.hpp"
+#include "nn/files/json.hpp"
+
+namespace heed {
+
+Metrics::Metrics(std::filesystem::path path, std::int64_t step) : path_(std::move(path)) {
+  descriptor_ = ::open(path_.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NONBLOCK, 0644);  // a pipe is refused, not waited for
+  if (descriptor_ < 0) fail();
+  try {
+    std::int64_t const length = keep_before(step);
+    if (::ftruncate(descriptor_, length) != 0 || ::lseek(descriptor_, length, SEEK_SET) != length) fail();
+  } catch (...) {
+    ::close(descriptor_);
+    throw;
+  }
+}
+
+/// Where the rows before `step` end: the length that the file is cut to.
+std::int64_t Metrics::keep_before(std::int64_t step) {
+  std::istringstream file(read_file(path_));  // all of it, or the file stays as it is
+  std::int64_t length = 0;
+  std::int64_t line_number = 0;
+  for (std::string line; std::getline(file, line);) {
+    ++line_number;
+    if (file.eof()) break;  // no line end: torn
+    Row const row = parse_row(line, fmt::format("{}:{}", path_.string(), line_number));
+    if (row.step <= last_step_)
+      throw FileError(fmt::format("{}:{}: step {} after step {}", path_.string(), line_number, row.step, last_step_));
+    if (row.step >= step) break;
+    last_step_ = row.step;
+    for (auto const& [name, value] : row.values)
+      if (std::isfinite(value)) before_[name] = value;
+    length += static_cast<std::int64_t>(line.size()) + 1;
+  }
+  return length;
+}
+
+double Metrics::before(std::string const& name) const {
+  auto const found = before_.find(name);
+  return found == before_.end() ? 0 : found->second;
+}
+
+Metrics::~Metrics() {
+  if (descriptor_ >= 0) ::close(descriptor_);
+}
+
+void Metrics::write(Row const& row) {
+  std::string const line = to_json(row) + "\n";
+  for (std::size_t done = 0; done < line.size();) {
+    ssize_t const written = ::write(descriptor_, line.data() + done, line.size() - done);
+    if (written < 0 && errno == EINTR) continue;
+    if (written <= 0) fail();
+    done += static_cast<std::size_t>(written);
+  }
+  last_step_ = row.step;
+}
+
+void Metrics::sync() {
+  if (::fdatasync(descriptor_) != 0 && errno != EINVAL) fail();
+}
+
+void Metrics::fail() const { throw Error(fmt::format("{}: cannot be written: {}", path_.string(), std::strerror(errno))); }
+
+namespace {
+
+/// The first value after `key` in a file of lines "key : value", or "".
+std::string field_of(char const* file, std::string const& key) {
+  std::ifstream lines(file);
+  for (std::string line; std::getline(lines, line);) {
+    if (!line.starts_with(key)) continue;
+    auto const begin = line.find_first_not_of(" \t", line.find(':') + 1);
+    return begin == std::string::npos ? "" : line.substr(begin);
+  }
+  return "";
+}
+
+}  // namespace
+
+nlohmann::ordered_json environment() {
+  BuildInfo const& build = build_info();
+  return {{"revision", build.revision},     {"dirty", build.dirty},    {"compiler", build.compiler},
+          {"build_type", build.build_type}, {"flags", build.flags},    {"processor", processor_name()},
+          {"blas", matrix_library()},       {"blas_path", build.blas}, {"threads", threads()}};
+}
+
+std::string numeric_environment() {
+  return fmt::format("processor {}, {} threads, {}, {}", processor_name(), threads(), matrix_library(), build_info().compiler);
+}
+
+double available_memory() {
+  double const kilobytes = std::strtod(field_of("/proc/meminfo", "MemAvailable").c_str(), nullptr);
+  double available = kilobytes > 0 ? 1024 * kilobytes : std::numeric_limits<double>::infinity();
+  std::ifstream limit("/sys/fs/cgroup/memory.max");
+  std::ifstream used("/sys/fs/cgroup/memory.current");
+  double most = 0;
+  double now = 0;
+  if (limit >> most && used >> now) available = std::min(available, most - now);
+  return available;
+}
+
+}  // namespace heed

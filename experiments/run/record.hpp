@@ -1,0 +1,54 @@
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <fstream>
+#include <map>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include <nlohmann/json_fwd.hpp>
+
+#include "experiments/metric/row.hpp"
+
+namespace heed {
+
+/// metrics.jsonl of a run: one object a line, in order of the steps.
+class Metrics {
+ public:
+  /// Opens the file to append, keeping the rows before `step`: what a run that was cut off wrote after its checkpoint is dropped, and
+  /// so is a torn last line. Throws FileError if the file cannot be read or a row in its middle is not one, and leaves it as it is; Error
+  /// if it cannot be written.
+  Metrics(std::filesystem::path path, std::int64_t step);
+  ~Metrics();
+  Metrics(Metrics const&) = delete;
+  Metrics& operator=(Metrics const&) = delete;
+
+  /// The step of the last row; −1 without one.
+  std::int64_t last_step() const { return last_step_; }
+  /// A metric's value in the last of the kept rows that have it, which earlier calls wrote; 0 without one.
+  double before(std::string const& name) const;
+  /// Throws Error if the disk is full.
+  void write(Row const& row);
+  /// Waits until all rows are on the disk.
+  void sync();
+
+ private:
+  std::int64_t keep_before(std::int64_t step);
+  [[noreturn]] void fail() const;
+  std::filesystem::path path_;
+  int descriptor_ = -1;
+  std::int64_t last_step_ = -1;
+  std::map<std::string, double> before_;
+};
+
+/// Facts of the machine and the program for summary.json: revision, compiler, processor, matrix library, threads.
+nlohmann::ordered_json environment();
+/// What must be equal for a run to be resumed with the same bits: processor, threads, matrix library; as one line of text.
+std::string numeric_environment();
+/// Bytes of memory that can still be had on this machine (and within a control group's limit).
+double available_memory();
+
+}  // namespace heed

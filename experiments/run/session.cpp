@@ -1,0 +1,324 @@
+#include "experiments/run/session.hpp"
+
+#include <algorithm>
+#include <charconv>
+#include <chrono>
+#include <cmath>
+#include <cstdio>
+#include <optional>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "autograd/memory.hpp"
+#include "experiments/metric/info.hpp"
+#include "experiments/probe/maps.hpp"
+#include "experiments/probe/prober.hpp"
+#include "experiments/run/csv.hpp"
+#include "experiments/run/record.hpp"
+#include "experiments/run/result_file.hpp"
+#include "experiments/run/signals.hpp"
+#include "experiments/run/train.hpp"
+#include "experiments/text/progress.hpp"
+#include "nn/files/atomic_file.hpp"
+#include "nn/files/json.hpp"
+
+namespace heed {
+
+namespace fs = std::filesystem;
+
+namespace {
+
+DeclaredMetric const seconds_declared{{"time.seconds", "s", Better::lower, "of training, all calls that the run took"}};
+DeclaredMetric const rate_declared{{"time.tokens_per_second", "1/s", Better::higher, "of this step, without evaluation and probes"}};
+DeclaredMetric const memory_declared{{"memory.peak", "B", Better::lower, "the most that tensors held at once in a training step so far"}};
+
+using Clock = std::chrono::steady_clock;
+double seconds_since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
+
+/// Tokens per second; 0 where no time has passed.
+double rate(std::int64_t tokens, double seconds) { return seconds > 0 ? static_cast<double>(tokens) / seconds : 0; }
+
+std::optional<std::int64_t> whole_number(std::string const& text) {
+  std::int64_t number = 0;
+  auto const [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
+  return number;
+}
+
+/// Whether a key has the value that it had where it did not exist yet: a folder that lacks it was made by an earlier revision.
+bool has_default(Experiment& settings, std::string const& key) {
+  Experiment usual;
+  Yaml const now = tree(settings), before = tree(usual);
+  Yaml const *const value = now.find(key), *const other = before.find(key);
+  return value != nullptr && other != nullptr && emit_line(*value) == emit_line(*other);
+}
+
+/// A run's folder, held by this process alone while it lives.
+class RunFolder {
+ public:
+  RunFolder(fs::path path, FolderLock lock) : lock_(std::move(lock)), path_(std::move(path)) {}
+
+  fs::path operator/(char const* name) const { return path_ / name; }
+  fs::path const& path() const { return path_; }
+
+  /// Throws FolderError, naming the keys that differ, if the folder holds another configuration; only train.steps may have grown. Returns
+  /// what it was; nothing for a folder without a configuration.
+  std::optional<std::int64_t> compare(Experiment& settings) const {
+    fs::path const file = path_ / "config.yaml";
+    if (fs::exists(file) && !fs::is_regular_file(file))
+      throw FolderError(fmt::format("{}: is not a regular file (--fresh puts the folder aside)", file.string()));
+    if (!fs::exists(file)) {
+      if (has_checkpoint(path_))
+        throw FolderError(fmt::format("{}: holds a checkpoint but not its config.yaml (--fresh puts it aside)", path_.string()));
+      return std::nullopt;
+    }
+    Yaml const before = load_kept(path_).root;
+    std::vector<std::string> differing = differing_keys(before, tree(settings));
+    std::erase_if(differing, [&](std::string const& key) { return before.find(key) == nullptr && has_default(settings, key); });
+    Yaml const* const steps = before.find("train.steps");
+    auto const were = steps == nullptr ? std::nullopt : whole_number(steps->text);
+    if (were && *were <= settings.train.steps) std::erase(differing, "train.steps");
+    if (differing.empty()) return were;
+    constexpr std::size_t enough = 16;  // a line that one reads; the rest stands in the two files
+    if (std::size_t const rest = differing.size(); rest > enough) {
+      differing.resize(enough);
+      differing.back() = fmt::format("{} (and {} more)", differing.back(), rest - enough);
+    }
+    throw FolderError(fmt::format(
+        "{}: holds another configuration; what differs: {} (give another name or --output, or --fresh to put the old folder aside)",
+        path_.string(), fmt::join(differing, ", ")));
+  }
+
+  /// Writes the resolved configuration; a summary of fewer steps is no longer true. Throws Error if the disk is full.
+  void claim(Experiment& settings) const {
+    write_atomically(path_ / "config.yaml", emit(settings));
+    std::error_code ignored;
+    fs::remove(path_ / "summary.json", ignored);
+  }
+
+ private:
+  FolderLock lock_;
+  fs::path path_;
+};
+
+double value_of(Row const& row, std::string const& name) {
+  double const* const value = row.find(name);
+  return value != nullptr ? *value : std::nan("");
+}
+
+/// The loop from where the trainer stands to the last step, with everything that it leaves on disk.
+class Session {
+ public:
+  Session(Trainer& trainer, Experiment& settings, RunFolder const& folder, bool quiet)
+      : trainer_(trainer),
+        settings_(settings),
+        folder_(folder),
+        quiet_(quiet),
+        metrics_(folder / "metrics.jsonl", trainer.step()),
+        table_(folder / "metrics.jsonl"),
+        prober_(settings.probes, settings.train.batch, settings.train.label_smoothing, trainer.model(), trainer.parameters(),
+                trainer.data()),
+        maps_(settings.probes.maps, trainer.model(), trainer.data(), folder.path(), trainer.step()),
+        progress_(settings.name, settings.train.steps, trainer.step(), quiet),
+        saved_(has_checkpoint(folder.path()) ? trainer.step() : -1),
+        memory_(metrics_.before("memory.peak")) {
+    std::int64_t const every = settings.train.log.every;
+    if (trainer.step() > 0 && metrics_.last_step() < (trainer.step() - 1) / every * every) {
+      std::string const end = metrics_.last_step() < 0 ? "holds no rows" : fmt::format("ends at step {}", metrics_.last_step());
+      throw FileError(fmt::format("{}: {}, but the checkpoint is of step {}", (folder / "metrics.jsonl").string(), end, trainer.step()));
+    }
+  }
+
+  Exit run() {
+    began_ = Clock::now();
+    std::int64_t const first = trainer_.step();
+    while (true) {
+      std::int64_t const step = trainer_.step();
+      bool const stop = interrupted();
+      bool const due = stop || trainer_.finished() || (step > 0 && step % settings_.train.checkpoint.every == 0);
+      if (due && step != saved_) save();
+      if (stop && !trainer_.finished()) {
+        progress_.message(fmt::format("{}: saved at step {}; the same command goes on from there", folder_.path().string(), step));
+        return Exit::interrupted;
+      }
+      Row row{step, {}};
+      if (step % settings_.train.evaluate.every == 0 || trainer_.finished()) evaluate(row);
+      if (prober_.due(step, trainer_.finished())) prober_.look(row);
+      if (maps_.due(step, trainer_.finished())) writing([&] { maps_.write(step); });
+      if (trainer_.finished()) {
+        finish(row, step - first);
+        return Exit::done;
+      }
+      train(row);
+    }
+  }
+
+ private:
+  void evaluate(Row& row) {
+    trainer_.evaluate(row);
+    if (row.values.empty()) return;
+    double const excess = value_of(row, "validation.excess");
+    std::string asked;
+    for (auto const& name : settings_.train.evaluate.metrics)
+      if (double const* const value = row.find("validation." + name)) asked += fmt::format(", {} {:.4g}", name, *value);
+    progress_.message(fmt::format("step {:>7}  validation loss {:.4f}, {:.1f} % right{}{}", row.step, value_of(row, "validation.loss"),
+                                  100 * value_of(row, "validation.accuracy"),
+                                  std::isnan(excess) ? "" : fmt::format(", {:.4f} above the least possible", excess), asked));
+  }
+
+  /// Of training, with the calls before this one.
+  double seconds_so_far() const { return metrics_.before("time.seconds") + seconds_since(began_); }
+
+  void train(Row& row) {
+    bool const probed = prober_.due(row.step, false), measured = probed || !row.values.empty();
+    std::int64_t const read_before = trainer_.tokens_read();
+    Clock::time_point const start = Clock::now();
+    reset_memory_peak();  // evaluation and probes may need more
+    trainer_.train_step(row);
+    memory_ = std::max(memory_, static_cast<double>(memory_use().peak));
+    double const seconds = seconds_since(start);
+    if (probed) prober_.read_gradients(row);
+    double const loss = value_of(row, "loss");
+    if (measured || row.step % settings_.train.log.every == 0) {
+      row.set("time.seconds", seconds_so_far());
+      row.set("time.tokens_per_second", rate(trainer_.tokens_read() - read_before, seconds));
+      row.set("memory.peak", memory_);
+      record(row);
+    }
+    double const mean_rate = rate(trainer_.tokens_read(), seconds_since(began_));
+    progress_.update(trainer_.step(), fmt::format("loss {:.4f}  {:.0f} tokens/s", loss, mean_rate));
+  }
+
+  void record(Row const& row) {
+    writing([&] {
+      metrics_.write(row);
+      table_.write(row);
+    });
+  }
+
+  /// Rows first, so that a checkpoint never stands for rows that are not there.
+  void save() {
+    writing([&] { metrics_.sync(); });
+    Checkpoint const checkpoint = trainer_.checkpoint();
+    writing([&] { save_checkpoint(folder_.path(), checkpoint); });
+    saved_ = checkpoint.step;
+  }
+
+  /// Calls f, which writes into the folder. That it cannot is not the data's fault, and what was saved before is still there.
+  template <class F>
+  void writing(F f) const {
+    try {
+      f();
+    } catch (Error const& error) {
+      char const* const rest = has_checkpoint(folder_.path()) ? "the last checkpoint is whole, and the same command goes on from it"
+                                                              : "no checkpoint has been made yet";
+      throw Error(fmt::format("{}; {}", error.what(), rest));
+    }
+  }
+
+  void finish(Row const& row, std::int64_t steps) {
+    if (!row.values.empty()) record(row);
+    writing([&] { metrics_.sync(); });
+    progress_.finish();
+    summarise(row, steps);
+  }
+
+  void summarise(Row const& last, std::int64_t steps) const {
+    double const here = seconds_since(began_);
+    nlohmann::ordered_json summary{
+        {"name", settings_.name}, {"finished", true}, {"steps", trainer_.step()}, {"parameters", trainer_.parameters().elements()}};
+    for (auto const& [name, value] : last.values) summary[name] = number(value);
+    auto const yardsticks = trainer_.data().yardsticks();
+    for (auto const& [name, loss] : yardsticks) summary["yardsticks"][name] = loss;
+    summary["time.seconds"] = seconds_so_far();
+    summary["time.tokens_per_second"] = number(rate(trainer_.tokens_read(), here));
+    summary["memory.peak"] = static_cast<std::int64_t>(memory_);
+    summary["data"] = trainer_.data().describe();
+    summary["environment"] = environment();
+    summary["configuration"] = emit(settings_);
+    writing([&] { write_atomically(folder_ / "summary.json", json_text(summary, 2) + "\n"); });
+    if (quiet_) return;
+    fmt::print("{}: {} steps in {:.1f} s\n", folder_.path().string(), steps, here);
+    double const loss = value_of(last, "validation.loss");
+    if (!last.values.empty())
+      fmt::print("  validation loss {:.4f} nat per token, {:.2f} % right\n", loss, 100 * value_of(last, "validation.accuracy"));
+    for (auto const& [name, value] : last.values) {
+      if (name == "validation.ema.loss") fmt::print("  with averaged weights {:.4f}\n", value);
+    }
+    for (auto const& [name, yardstick] : yardsticks) fmt::print("  {:<10} {:.4f} ({:+.4f})\n", name, yardstick, loss - yardstick);
+  }
+
+  Trainer& trainer_;
+  Experiment& settings_;
+  RunFolder const& folder_;
+  bool quiet_;
+  Metrics metrics_;
+  MetricsTable table_;
+  Prober prober_;
+  AttentionMaps maps_;
+  Progress progress_;
+  std::int64_t saved_;  ///< the step of the checkpoint on disk
+  double memory_;       ///< memory.peak, in bytes
+  Clock::time_point began_{};
+};
+
+/// Throws FolderError if the updates that were made would have had other learning rates in a run that was meant to be as long as now.
+void check_schedule(fs::path const& path, Trainer const& trainer, Experiment const& settings, std::int64_t steps_before) {
+  for (std::int64_t step = 0; step < trainer.step(); ++step) {
+    if (trainer.learning_rate_at(step, steps_before) == trainer.learning_rate_at(step, settings.train.steps)) continue;
+    throw FolderError(fmt::format(
+        "{}: trained {} of {} steps, and the learning rate of step {} would have been {:.3g} instead of {:.3g} in a run of {}: the "
+        "schedule depends on train.steps (give another name or --output, or --fresh to begin anew; a schedule without an end, such as "
+        "constant, can go on)",
+        path.string(), trainer.step(), steps_before, step, trainer.learning_rate_at(step, settings.train.steps),
+        trainer.learning_rate_at(step, steps_before), settings.train.steps));
+  }
+}
+
+/// Trains in a folder that is held.
+Exit train_in(RunFolder const& folder, Trainer& trainer, LoadedExperiment& experiment, bool quiet) {
+  fs::path const& path = folder.path();
+  auto const steps_before = folder.compare(experiment.settings);
+  if (is_finished(path, experiment.settings)) {
+    if (!quiet) fmt::print("{}: finished already, {} steps (--fresh begins anew)\n", path.string(), experiment.settings.train.steps);
+    return Exit::done;
+  }
+  if (has_checkpoint(path)) {
+    trainer.resume(load_checkpoint(path), path);
+    if (steps_before) check_schedule(path, trainer, experiment.settings, *steps_before);
+    remove_other_states(path, trainer.step());
+  }
+  folder.claim(experiment.settings);
+  if (!quiet) {
+    fmt::print("{}: {} parameters, {}{}\n", path.string(), trainer.parameters().elements(), trainer.tokens_in_words(),
+               trainer.step() > 0 ? fmt::format(", going on from step {}", trainer.step()) : "");
+    std::fflush(stdout);
+  }
+  note_signals();
+  return Session(trainer, experiment.settings, folder, quiet).run();
+}
+
+}  // namespace
+
+fs::path folder_of(LoadedExperiment const& experiment) { return experiment.places.output / experiment.settings.name; }
+
+bool is_finished(fs::path const& folder, Experiment const& settings) {
+  if (!has_checkpoint(folder)) return false;
+  auto summary = find_json(folder / "summary.json");
+  return summary && summary->is_object() && (*summary)["finished"] == true && (*summary)["steps"] == settings.train.steps;
+}
+
+Exit train(LoadedExperiment& experiment, bool quiet, bool fresh) {
+  Trainer trainer(experiment, quiet);
+  auto const path = folder_of(experiment);
+  if (fresh) put_aside(path);
+  return train_in({path, FolderLock(path)}, trainer, experiment, quiet);
+}
+
+Exit train(LoadedExperiment& experiment, bool quiet, FolderLock lock) {
+  Trainer trainer(experiment, quiet);
+  return train_in({folder_of(experiment), std::move(lock)}, trainer, experiment, quiet);
+}
+
+}  // namespace heed

@@ -1,0 +1,40 @@
+#include "experiments/run/signals.hpp"
+
+#include <atomic>
+#include <cerrno>
+#include <initializer_list>
+
+#include <signal.h>
+#include <unistd.h>
+
+namespace heed {
+
+namespace {
+
+std::atomic<bool> noted = false;
+std::atomic<bool> asked = false;  // by SIGINT
+static_assert(std::atomic<bool>::is_always_lock_free, "a signal handler must not wait");
+
+extern "C" void note(int signal) {
+  int const before = errno;
+  if (signal == SIGINT && asked.exchange(true)) {
+    [[maybe_unused]] auto const written = ::write(STDERR_FILENO, "\n", 1);  // off the line of the progress bar
+    ::_exit(130);
+  }
+  noted = true;
+  errno = before;
+}
+
+}  // namespace
+
+void note_signals() {
+  struct sigaction action {};
+  action.sa_handler = note;
+  action.sa_flags = SA_RESTART;  // no read or write fails because of them
+  sigemptyset(&action.sa_mask);
+  for (int const signal : {SIGINT, SIGTERM}) ::sigaction(signal, &action, nullptr);
+}
+
+bool interrupted() { return noted; }
+
+}  // namespace heed

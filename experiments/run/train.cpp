@@ -1,0 +1,295 @@
+#include "experiments/run/train.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+
+#include <fmt/format.h>
+
+#include "autograd/graph.hpp"
+#include "autograd/operations.hpp"
+#include "experiments/data/files.hpp"
+#include "experiments/data/view.hpp"
+#include "experiments/metric/seen.hpp"
+#include "experiments/run/memory_estimate.hpp"
+#include "experiments/run/session.hpp"
+#include "nn/files/safetensors.hpp"
+
+namespace heed {
+
+namespace {
+
+DeclaredMetric const loss_declared{{"loss", "nat", Better::lower, "mean cross entropy of the step's training targets, before its update"}};
+DeclaredMetric const norm_declared{{"grad_norm", "", std::nullopt, "norm of the step's whole gradient, before clipping"}};
+DeclaredMetric const rate_declared{{"lr", "", std::nullopt, "the step's learning rate"}};
+DeclaredMetric const excess_declared{
+    {"validation.excess", "nat", Better::lower, "validation.loss above the least that any model can expect, where that is known"}};
+
+/// A number that is none.
+std::string name_of(double value) { return std::isnan(value) ? "NaN" : value > 0 ? "infinity" : "-infinity"; }
+
+/// The first element that is not a finite number, as "tensor 'norm.weight' holds NaN at element 3"; nothing if there is none.
+std::optional<std::string> find_non_finite(NamedTensors const& tensors) {
+  for (auto const& [name, tensor] : tensors) {
+    if (tensor.dtype() == DType::int64) continue;
+    auto const values = tensor.to_vector();
+    auto const found = std::ranges::find_if(values, [](double value) { return !std::isfinite(value); });
+    if (found != values.end()) return fmt::format("tensor '{}' holds {} at element {}", name, name_of(*found), found - values.begin());
+  }
+  return std::nullopt;
+}
+
+/// Gives the parameters the values of a file. Throws FileError for values that are not numbers or that are not the model's.
+void assign_from(std::string const& path, NamedTensors const& values, Parameters& parameters) {
+  for (auto const& [name, value] : values) {
+    if (value.dtype() == DType::int64) throw FileError(fmt::format("{}: tensor '{}' is int64, and no weights", path, name));
+  }
+  if (auto const damage = find_non_finite(values)) throw FileError(fmt::format("{}: {}", path, *damage));
+  try {
+    parameters.assign(values);
+  } catch (Error const& error) {
+    throw FileError(fmt::format("{}: {}", path, error.what()));
+  }
+}
+
+void start_from(Parameters& parameters, std::filesystem::path const& path) {
+  SafetensorsFile const file(path);
+  NamedTensors values;
+  for (std::string const& name : file.names()) values.emplace_back(name, file.tensor(name));
+  assign_from(path.string(), values, parameters);
+}
+
+DataContext data_context(LoadedExperiment const& experiment, bool quiet) {
+  return {experiment.places.config_folder, experiment.places.data, static_cast<std::uint64_t>(experiment.settings.seed), quiet};
+}
+
+/// The data as the model's kind reads them.
+std::unique_ptr<Dataset> open_for(Experiment const& settings, DataContext const& context) {
+  return viewed(open_dataset(settings.data, context), model_kind(settings.model.kind), context.seed);
+}
+
+/// Of "inputs", padding left out.
+std::int64_t tokens_of(Batch const& batch) {
+  Tensor const lengths = batch.get("lengths");
+  if (!lengths.defined()) return batch["inputs"].elements();
+  auto const of_rows = lengths.data<std::int64_t>();
+  return std::accumulate(of_rows.begin(), of_rows.end(), std::int64_t{0});
+}
+
+/// Calls f. What it holds against the settings is told with the place of the key that the message begins with, else of `section`.
+template <class F>
+auto judging(Document const& document, std::string const& section, F f) {
+  try {
+    return f();
+  } catch (ConfigError const&) {
+    throw;
+  } catch (FileError const&) {
+    throw;
+  } catch (Error const& error) {
+    std::string const message = error.what();
+    std::string const key = message.substr(0, message.find(": "));
+    throw ConfigError(place_of(document, document.root.find(key) != nullptr ? key : section), message);
+  }
+}
+
+/// What the data lack is better told now than at the step that asks for it.
+void check_data(LoadedExperiment const& experiment, Dataset const& data, Model const& model) {
+  std::int64_t const context = model.context();
+  TrainSettings const& train = experiment.settings.train;
+  double const rows = static_cast<double>(train.steps) * static_cast<double>(train.accumulate) * static_cast<double>(train.batch);
+  if (rows > 9e15)
+    throw ConfigError(place_of(experiment.document, "train"), fmt::format("train: {:.0g} rows are more than can be numbered", rows));
+  judging(experiment.document, "data", [&] {
+    if (train.steps > 0) model.check(data.training(0, train.batch, context));
+    if (train.steps > 0) data.training(train.steps * train.accumulate - 1, train.batch, context);
+    std::int64_t const held_out = train.evaluate.batch.value_or(train.batch);
+    if (data.validation_batches(held_out, context) > 0) data.validation(0, held_out, context);
+  });
+}
+
+/// The kinds that every evaluation has, as far as they apply, and those that this one asks for.
+std::vector<MetricKind const*> metrics_of(LoadedExperiment const& experiment, Dataset const& data, Model const& model) {
+  auto const& asked = experiment.settings.train.evaluate.metrics;
+  std::vector<MetricKind const*> result;
+  for (MetricKind const& kind : metric_kinds()) {
+    auto const named = std::ranges::find(asked, kind.info.name);
+    if (!kind.always && named == asked.end()) continue;
+    auto const lacks = kind.lacks ? kind.lacks(data, model) : std::nullopt;
+    if (!lacks) result.push_back(&kind);
+    if (!lacks || named == asked.end()) continue;
+    std::string const key = "train.evaluate.metrics";
+    Yaml const* const list = experiment.document.root.find(key);
+    auto const item = static_cast<std::size_t>(named - asked.begin());
+    Place const place = list != nullptr && item < list->items.size() ? list->items[item].place : place_of(experiment.document, key);
+    throw ConfigError(place, fmt::format("{}: there is no {} here: {}", key, kind.info.name, *lacks));
+  }
+  return result;
+}
+
+}  // namespace
+
+Trainer::Trainer(LoadedExperiment const& experiment, bool quiet)
+    : settings_(experiment.settings),
+      data_(judging(experiment.document, "data", [&] { return open_for(settings_, data_context(experiment, quiet)); })),
+      parameters_(static_cast<std::uint64_t>(settings_.seed), settings_.precision(), settings_.init),
+      noise_(static_cast<std::uint64_t>(settings_.seed), "dropout") {
+  set_products(settings_.products());
+  judging(experiment.document, "model", [&] {
+    check_memory(experiment, data_->gives());
+    model_ = make_model(settings_.model, parameters_, data_->gives());
+  });
+  check_data(experiment, *data_, *model_);
+  metrics_ = metrics_of(experiment, *data_, *model_);
+  if (!settings_.init.from.empty()) start_from(parameters_, locate(settings_.init.from, data_context(experiment, quiet)));
+  optimizer_ = make_optimizer(settings_.train.optimizer, parameters_);
+  if (settings_.train.ema) average_.emplace(parameters_, *settings_.train.ema);
+  if (EstimatorSettings const* const chooses = model_->estimator()) {
+    estimator_.emplace(*chooses);
+    if (chooses->estimator == "enumerate" && settings_.train.recompute)
+      throw ConfigError(place_of(experiment.document, "train.recompute"), "train.recompute: the estimator enumerate needs the whole pass");
+    if (settings_.train.steps > 0)
+      judging(experiment.document, "model", [&] { estimator_->check(*model_, data_->training(0, 1, model_->context()).first(1)); });
+  }
+}
+
+std::string Trainer::tokens_in_words() const {
+  Given const given = data_->gives()["inputs"];
+  std::int64_t const longest = given.longest > 0 ? std::min(given.longest, model_->context()) : model_->context();
+  std::int64_t const places = given.places > 0 ? given.places : settings_.train.batch * longest;
+  return fmt::format("{}{} tokens a step", given.longest > 0 ? "at most " : "", settings_.train.accumulate * places);
+}
+
+Pass Trainer::pass_for(std::int64_t micro_batch) const {
+  Pass pass;
+  pass.noise = noise_.child(static_cast<std::uint64_t>(micro_batch));
+  pass.recompute = settings_.train.recompute;
+  pass.step = step_;
+  return pass;
+}
+
+double Trainer::accumulate_gradients(std::vector<Batch> const& batches) {
+  Counts all;
+  for (Batch const& batch : batches) all += model_->counts(batch);
+  double loss = 0;
+  if (estimator_) estimator_->begin_step();
+  for (std::size_t k = 0; k < batches.size(); ++k) {
+    Pass const pass = pass_for(step_ * settings_.train.accumulate + static_cast<std::int64_t>(k));
+    if (estimator_) {
+      loss += estimator_->accumulate(*model_, batches[k], pass, settings_.train.label_smoothing, all.targets.front());
+      continue;
+    }
+    Tensor const part = model_->loss(batches[k], pass, settings_.train.label_smoothing, all);
+    part.backward();
+    loss += part.item();
+  }
+  return loss;
+}
+
+void Trainer::train_step(Row& row) {
+  std::vector<Batch> batches;
+  for (std::int64_t k = 0; k < settings_.train.accumulate; ++k) {
+    batches.push_back(data_->training(step_ * settings_.train.accumulate + k, settings_.train.batch, model_->context()));
+  }
+  parameters_.clear_gradients();
+  double const loss = accumulate_gradients(batches);
+  double const norm = gradient_norm(parameters_);
+  if (!std::isfinite(loss)) diagnose(batches, "the loss is " + name_of(loss));
+  if (!std::isfinite(norm)) diagnose(batches, "the gradient's norm is " + name_of(norm));
+  double const lr = learning_rate_at(step_, settings_.train.steps);
+  optimizer_->step(lr, settings_.train.clip ? clip_factor(norm, *settings_.train.clip) : 1);
+  if (average_) average_->update();
+  if (estimator_) estimator_->end_step();
+  ++step_;
+  for (Batch const& batch : batches) tokens_read_ += tokens_of(batch);
+  row.set("loss", loss);
+  row.set("grad_norm", norm);
+  row.set("lr", lr);
+}
+
+double Trainer::learning_rate_at(std::int64_t step, std::int64_t steps) const {
+  return learning_rate(settings_.train.schedule, step, {steps, optimizer_settings(settings_.train.optimizer).lr, model_->width()});
+}
+
+void Trainer::diagnose(std::vector<Batch> const& batches, std::string const& what) {
+  // The step is a pure function of its number, so it can be repeated, now with every operation looked at.
+  std::string place = "no operation shows it alone: numbers too large for their type";
+  try {
+    Anomaly const anomaly;
+    parameters_.clear_gradients();
+    if (auto const damage = find_non_finite(parameters_.all()))
+      throw NonFinite(*damage + (step_ > 0 ? ": the update before was too large" : " from the start"));
+    accumulate_gradients(batches);
+  } catch (NonFinite const& found) {
+    place = found.what();
+  }
+  throw TrainingError(fmt::format("step {}: {} ({}); a smaller learning rate, clipping or warm-up may help", step_, what, place));
+}
+
+void Trainer::validate(Row& row, std::string const& prefix, std::int64_t count, std::int64_t rows) const {
+  NoGrad const no_grad;
+  std::vector<std::unique_ptr<Metric>> made;
+  Seen::Metrics metrics;
+  for (MetricKind const* const kind : metrics_) metrics.push_back(made.emplace_back(kind->make(*data_)).get());
+  for (std::int64_t i = 0; i < count; ++i) {
+    Pass pass;
+    pass.choosing = Stream(static_cast<std::uint64_t>(settings_.seed), "validation").child(static_cast<std::uint64_t>(i));
+    measure(*data_, *model_, held_out(*data_, i, rows, model_->context()), pass, greedily, metrics);
+  }
+  for (Metric const* const metric : metrics) metric->write(row, prefix);
+}
+
+void Trainer::evaluate(Row& row) {
+  std::int64_t const rows = settings_.train.evaluate.batch.value_or(settings_.train.batch);
+  std::int64_t const count = settings_.train.evaluate.count(data_->validation_batches(rows, model_->context()));
+  if (count == 0) return;
+  validate(row, "validation", count, rows);
+  if (auto const optimum = data_->optimum(count * rows, model_->context()))
+    row.set("validation.excess", *row.find("validation.loss") - *optimum);
+  if (average_) {
+    WithAverage const averaged(*average_);
+    validate(row, "validation.ema", count, rows);
+  }
+}
+
+Checkpoint Trainer::checkpoint() const {
+  if (auto const damage = find_non_finite(parameters_.all())) {
+    throw TrainingError(
+        fmt::format("step {}: after its update {}; a smaller learning rate, clipping or warm-up may help", step_ - 1, *damage));
+  }
+  Checkpoint made;
+  made.step = step_;
+  made.parameters = parameters_.all();
+  made.state = optimizer_->state();
+  if (average_) std::ranges::copy(average_->state(), std::back_inserter(made.state));
+  if (estimator_) std::ranges::copy(estimator_->state(), std::back_inserter(made.state));
+  made.metadata = {{"data", data_->gives().text()}};
+  if (std::string const tokenizer = data_->tokenizer(); !tokenizer.empty()) made.metadata["tokenizer"] = tokenizer;
+  if (std::string const source = data_->source_tokenizer(); source != data_->tokenizer()) made.metadata["source_tokenizer"] = source;
+  made.state_metadata = {{"environment", numeric_environment()}};
+  return made;
+}
+
+void Trainer::resume(Checkpoint const& checkpoint, std::filesystem::path const& folder) {
+  auto const environment = checkpoint.state_metadata.find("environment");
+  std::string const before = environment == checkpoint.state_metadata.end() ? "an unknown environment" : environment->second;
+  if (before != numeric_environment()) {
+    throw FolderError(
+        fmt::format("{}: the run was begun with {}; here it is {}: it could not go on with the same bits (--fresh begins anew)",
+                    folder.string(), before, numeric_environment()));
+  }
+  if (checkpoint.step > settings_.train.steps) {
+    throw FolderError(
+        fmt::format("{}: its checkpoint is of step {}, beyond train.steps: {}", folder.string(), checkpoint.step, settings_.train.steps));
+  }
+  assign_from((folder / "checkpoint.safetensors").string(), checkpoint.parameters, parameters_);
+  try {
+    optimizer_->load_state(checkpoint.state);
+    if (average_) average_->load_state(checkpoint.state);
+    if (estimator_) estimator_->load_state(checkpoint.state);
+  } catch (Error const& error) {
+    throw FileError(fmt::format("{}: {}", (folder / fmt::format("state-{}.safetensors", checkpoint.step)).string(), error.what()));
+  }
+  step_ = checkpoint.step;
+}
+
+}  // namespace heed

@@ -1,0 +1,65 @@
+#pragma once
+
+#include <memory>
+#include <optional>
+
+#include "experiments/metric/metric.hpp"
+#include "experiments/run/experiment.hpp"
+#include "experiments/run/record.hpp"
+#include "nn/estimator.hpp"
+#include "nn/files/checkpoint.hpp"
+
+namespace heed {
+
+/// A model in training: data, parameters, optimizer, and how many updates have been made.
+class Trainer {
+ public:
+  /// Makes everything at step 0. Throws FileError for data and checkpoints that are wrong, ConfigError for what does not fit together or
+  /// cannot fit into memory.
+  explicit Trainer(LoadedExperiment const& experiment, bool quiet);
+
+  /// Updates made so far.
+  std::int64_t step() const { return step_; }
+  bool finished() const { return step_ >= settings_.train.steps; }
+  Dataset const& data() const { return *data_; }
+  Model const& model() const { return *model_; }
+  Parameters const& parameters() const { return parameters_; }
+  /// Tokens of "inputs" that the updates of this object have read, padding left out.
+  std::int64_t tokens_read() const { return tokens_read_; }
+  /// "768 tokens a step", "at most …" where rows differ in length.
+  std::string tokens_in_words() const;
+
+  /// One update; sets `loss`, `grad_norm` and `lr` in the row: those of batch `step()` before the update. Throws TrainingError for
+  /// a loss or gradient that is not finite, naming step, operation and layer.
+  void train_step(Row& row);
+  /// Of update `step` in a training of `steps` updates.
+  double learning_rate_at(std::int64_t step, std::int64_t steps) const;
+  /// The metrics of the validation data with the weights as they are after step() updates, as `validation.…` and, with averaged weights,
+  /// `validation.ema.…`; where the least possible loss is known, `validation.excess` over it. Sets nothing if there is no validation data.
+  void evaluate(Row& row);
+
+  /// All that is needed to go on. Throws TrainingError if a parameter is no longer finite: the last good checkpoint is not replaced.
+  Checkpoint checkpoint() const;
+  /// Goes on from a checkpoint. Throws FileError if it does not belong to this experiment, FolderError if it was made on another
+  /// machine, thread count or matrix library (its bits could not be continued).
+  void resume(Checkpoint const& checkpoint, std::filesystem::path const& folder);
+
+ private:
+  Pass pass_for(std::int64_t micro_batch) const;
+  double accumulate_gradients(std::vector<Batch> const& batches);
+  [[noreturn]] void diagnose(std::vector<Batch> const& batches, std::string const& what);
+  void validate(Row& row, std::string const& prefix, std::int64_t count, std::int64_t rows) const;
+
+  Experiment const& settings_;
+  std::unique_ptr<Dataset> data_;
+  Parameters parameters_;
+  std::unique_ptr<Model> model_;
+  std::unique_ptr<Optimizer> optimizer_;
+  std::optional<AverageWeights> average_;
+  std::optional<Estimator> estimator_;      ///< if the model makes random choices
+  std::vector<MetricKind const*> metrics_;  ///< of evaluations
+  Stream noise_;
+  std::int64_t step_ = 0, tokens_read_ = 0;
+};
+
+}  // namespace heed

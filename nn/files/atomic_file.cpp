@@ -1,0 +1,135 @@
+#include "nn/files/atomic_file.hpp"
+
+#include <cerrno>
+#include <system_error>
+#include <utility>
+
+#include <fcntl.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "autograd/error.hpp"
+
+namespace heed {
+
+namespace {
+
+// Calls until not interrupted by a signal.
+template <class Call>
+auto retried(Call call) {
+  auto result = call();
+  while (result < 0 && errno == EINTR) result = call();
+  return result;
+}
+
+// Whether the name still leads to the open file: another process may have renamed or removed it between our open and our lock.
+bool is_named(int descriptor, std::filesystem::path const& path) {
+  struct stat open, named;
+  return ::fstat(descriptor, &open) == 0 && ::lstat(path.c_str(), &named) == 0 && open.st_dev == named.st_dev &&
+         open.st_ino == named.st_ino;
+}
+
+// Where a link leads to, which need not exist.
+std::filesystem::path led_to(std::filesystem::path path) {
+  constexpr int most = 40;  // as Linux follows
+  std::error_code none;
+  for (int i = 0; i < most && std::filesystem::is_symlink(path, none); ++i) path = path.parent_path() / std::filesystem::read_symlink(path);
+  return path;
+}
+
+// A rename is on the disk when its folder is. Returns an errno, 0 if all is well; some file systems cannot flush folders (EINVAL).
+int flush_folder(std::filesystem::path const& folder) {
+  int const descriptor = retried([&] { return ::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC); });
+  if (descriptor < 0) return errno == EACCES ? 0 : errno;  // a folder that may be written but not listed
+  int const error = retried([&] { return ::fsync(descriptor); }) == 0 || errno == EINVAL ? 0 : errno;
+  ::close(descriptor);
+  return error;
+}
+
+}  // namespace
+
+AtomicFile::AtomicFile(std::filesystem::path target) : target_(std::move(target)) {
+  struct stat status;
+  bool const exists = ::stat(target_.c_str(), &status) == 0;
+  if (exists && S_ISDIR(status.st_mode)) fail(EISDIR);
+  if (exists && !S_ISREG(status.st_mode)) {
+    open_device();
+    return;
+  }
+  target_ = led_to(target_);
+  auto const name = target_.parent_path() / ("." + target_.filename().string() + ".part");
+  part_ = name;
+  for (int attempt = 1, number = 1; descriptor_ < 0; ++attempt) {
+    if (attempt == 100) fail(EBUSY);
+    if (!open_part()) part_ = name.string() + "-" + std::to_string(++number);
+  }
+}
+
+// O_NONBLOCK: opening a pipe without a reader must not wait for one. Writing to one that is slow to read must.
+void AtomicFile::open_device() {
+  descriptor_ = retried([&] { return ::open(target_.c_str(), O_WRONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY); });
+  if (descriptor_ < 0 && errno == ENXIO) throw Error(target_.string() + ": cannot be written: a pipe or device that nobody reads");
+  if (descriptor_ < 0 || ::fcntl(descriptor_, F_SETFL, 0) != 0) fail(errno);
+}
+
+// Opens, locks and empties the part; leaves the descriptor at -1 if the part was taken away meanwhile. False if another process is
+// writing it.
+bool AtomicFile::open_part() {
+  descriptor_ = retried([&] { return ::open(part_.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0666); });
+  if (descriptor_ < 0) fail(errno);
+  if (retried([&] { return ::flock(descriptor_, LOCK_EX | LOCK_NB); }) != 0 && errno == EWOULDBLOCK) {
+    ::close(std::exchange(descriptor_, -1));  // (File systems without locks go without.)
+    return false;
+  }
+  if (!is_named(descriptor_, part_))
+    ::close(std::exchange(descriptor_, -1));
+  else if (retried([&] { return ::ftruncate(descriptor_, 0); }) != 0)
+    fail(errno);
+  return true;
+}
+
+AtomicFile::~AtomicFile() { discard(); }
+
+void AtomicFile::write(std::span<std::byte const> bytes) {
+  while (!bytes.empty()) {
+    auto const written = retried([&] { return ::write(descriptor_, bytes.data(), bytes.size()); });
+    if (written < 0) fail(errno);
+    if (written == 0) fail(EIO);
+    bytes = bytes.subspan(static_cast<std::size_t>(written));
+  }
+}
+
+void AtomicFile::write(std::string_view text) { write(std::as_bytes(std::span(text))); }
+
+void AtomicFile::commit() {
+  if (part_.empty()) {
+    if (::close(std::exchange(descriptor_, -1)) != 0) fail(errno);
+    return;
+  }
+  if (retried([&] { return ::fsync(descriptor_); }) != 0) fail(errno);
+  if (::rename(part_.c_str(), target_.c_str()) != 0) fail(errno);
+  ::close(std::exchange(descriptor_, -1));
+  auto const folder = target_.parent_path();
+  if (int const error = flush_folder(folder.empty() ? "." : folder)) fail(error);
+}
+
+// The lock is held until the part is gone, so that it is surely ours.
+void AtomicFile::discard() {
+  if (descriptor_ < 0) return;
+  if (!part_.empty()) ::unlink(part_.c_str());
+  ::close(std::exchange(descriptor_, -1));
+}
+
+void AtomicFile::fail(int error) {
+  discard();
+  throw Error(target_.string() + ": cannot be written: " + std::generic_category().message(error));
+}
+
+void write_atomically(std::filesystem::path const& path, std::string_view content) {
+  AtomicFile file(path);
+  file.write(content);
+  file.commit();
+}
+
+}  // namespace heed

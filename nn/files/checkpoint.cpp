@@ -1,0 +1,92 @@
+#include "nn/files/checkpoint.hpp"
+
+#include <charconv>
+
+#include <fmt/format.h>
+
+#include "autograd/error.hpp"
+#include "nn/files/safetensors.hpp"
+#include "nn/files/sha256.hpp"
+
+namespace heed {
+
+namespace fs = std::filesystem;
+
+namespace {
+
+fs::path model_file(fs::path const& folder) { return folder / "checkpoint.safetensors"; }
+
+std::string state_name(std::int64_t step) { return fmt::format("state-{}.safetensors", step); }
+
+Checkpoint::Tensors all_tensors(SafetensorsFile const& file) {
+  Checkpoint::Tensors tensors;
+  for (std::string const& name : file.names()) tensors.emplace_back(name, file.tensor(name));
+  return tensors;
+}
+
+std::string required(SafetensorsFile const& file, std::string const& key) {
+  auto const found = file.metadata().find(key);
+  if (found == file.metadata().end())
+    throw FileError(fmt::format("{}: its metadata lack '{}': not a checkpoint of heed", file.path().string(), key));
+  return found->second;
+}
+
+std::int64_t step_of(SafetensorsFile const& file) {
+  std::string const text = required(file, "step");
+  std::int64_t step = -1;
+  auto const [end, error] = std::from_chars(text.data(), text.data() + text.size(), step);
+  if (error != std::errc() || end != text.data() + text.size() || step < 0)
+    throw FileError(fmt::format("{}: the step '{}' is not a number of updates", file.path().string(), text));
+  return step;
+}
+
+}  // namespace
+
+void remove_other_states(fs::path const& folder, std::int64_t step) {
+  std::string const kept = state_name(step);
+  std::error_code ignored;
+  std::vector<fs::path> others;
+  for (auto const& entry : fs::directory_iterator(folder, ignored)) {
+    std::string const name = entry.path().filename().string();
+    bool const state = name.starts_with("state-") && name.ends_with(".safetensors") && name != kept;
+    bool const part = name.starts_with(".state-") && name.ends_with(".safetensors.part");
+    if (state || part) others.push_back(entry.path());
+  }
+  for (fs::path const& path : others) fs::remove(path, ignored);
+}
+
+void save_checkpoint(fs::path const& folder, Checkpoint const& checkpoint) {
+  std::string const state = state_name(checkpoint.step);
+  auto state_metadata = checkpoint.state_metadata;
+  state_metadata["step"] = std::to_string(checkpoint.step);
+  save_safetensors(folder / state, checkpoint.state, state_metadata);
+  auto metadata = checkpoint.metadata;
+  metadata["step"] = std::to_string(checkpoint.step);
+  metadata["state"] = state;
+  metadata["state_sha256"] = sha256_of_file(folder / state);
+  save_safetensors(model_file(folder), checkpoint.parameters, metadata);
+  remove_other_states(folder, checkpoint.step);  // the checkpoint is whole already
+}
+
+Checkpoint load_checkpoint(fs::path const& folder, bool with_state) {
+  SafetensorsFile const file(model_file(folder));
+  Checkpoint checkpoint;
+  checkpoint.step = step_of(file);
+  checkpoint.parameters = all_tensors(file);
+  checkpoint.metadata = file.metadata();
+  if (!with_state) return checkpoint;
+  std::string const name = required(file, "state");
+  if (name != state_name(checkpoint.step))
+    throw FileError(fmt::format("{}: names the state '{}', which is not of step {}", file.path().string(), name, checkpoint.step));
+  fs::path const path = folder / name;
+  if (sha256_of_file(path) != required(file, "state_sha256"))
+    throw FileError(fmt::format("{}: is not the state that {} was written with", path.string(), file.path().string()));
+  SafetensorsFile const state(path);
+  checkpoint.state = all_tensors(state);
+  checkpoint.state_metadata = state.metadata();
+  return checkpoint;
+}
+
+bool has_checkpoint(fs::path const& folder) { return fs::exists(model_file(folder)); }
+
+}  // namespace heed

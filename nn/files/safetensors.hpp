@@ -1,0 +1,76 @@
+#pragma once
+
+#include <cstddef>
+#include <filesystem>
+#include <functional>
+#include <map>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include <nlohmann/json_fwd.hpp>
+
+#include "autograd/tensor.hpp"
+#include "nn/files/input_file.hpp"
+
+namespace heed {
+
+struct StoredType;
+
+/// A safetensors file, open for reading: 8 bytes with the header's length (little-endian), a JSON header, and the tensors' bytes.
+///
+///     {"__metadata__": {"step": "12"}, "norm.weight": {"dtype": "F32", "shape": [128], "data_offsets": [0, 512]}, …}
+///
+/// The whole header is checked when the file is opened, so that what can be asked for afterwards is there; the tensors' bytes are read
+/// (from a mapping of the file) when they are asked for. Stored types become heed's: F64 float64; F32, F16 and BF16 float32; all
+/// integers and BOOL int64.
+class SafetensorsFile {
+ public:
+  /// Throws FileError, its message beginning with the path, for a file that cannot be read and for a header that breaks a rule of the
+  /// format: every byte of data belongs to exactly one tensor, and a tensor's bytes are the product of its extents times its type's.
+  explicit SafetensorsFile(std::filesystem::path path);
+
+  std::filesystem::path const& path() const { return file_.path(); }
+  /// The names of all tensors, in the order of their data.
+  std::vector<std::string> const& names() const { return names_; }
+  bool contains(std::string_view name) const { return entries_.find(name) != entries_.end(); }
+  /// Throws FileError for a name that the file does not hold.
+  Shape const& shape(std::string_view name) const;
+  /// The type that tensor(name) has. Throws FileError for a name that the file does not hold.
+  DType dtype(std::string_view name) const;
+  /// A tensor in an array of its own. Throws FileError for a name that the file does not hold, for a U64 beyond int64's range, and if
+  /// the file has been changed since it was opened.
+  Tensor tensor(std::string_view name) const;
+  /// The strings of `__metadata__`; empty if there are none.
+  std::map<std::string, std::string> const& metadata() const { return metadata_; }
+
+ private:
+  struct Entry {
+    StoredType const* type;
+    Shape shape;
+    std::size_t begin, end;  // within the data
+  };
+  [[noreturn]] void refuse(std::string const& what) const;
+  std::string header() const;
+  void add_metadata(nlohmann::json const& value);
+  void add_entry(std::string const& name, nlohmann::json const& value);
+  void check_layout() const;
+  Entry const& entry(std::string_view name) const;
+
+  InputFile file_;
+  std::size_t data_begin_ = 0, data_size_ = 0;  // what follows the header
+  std::map<std::string, Entry, std::less<>> entries_;
+  std::vector<std::string> names_;
+  std::map<std::string, std::string> metadata_;
+};
+
+/// Writes tensors and metadata as one safetensors file, atomically (AtomicFile): at any moment the path holds the old file or the new.
+/// Equal arguments give equal bytes. Data begin at a multiple of 8 and 64-bit types come first, otherwise in the order given, so that
+/// every tensor is aligned. Throws Error for names that are repeated, reserved or not UTF-8, for an undefined tensor, and if the file
+/// cannot be written.
+void save_safetensors(std::filesystem::path const& path, std::vector<std::pair<std::string, Tensor>> const& tensors,
+                      std::map<std::string, std::string> const& metadata = {});
+
+}  // namespace heed
