@@ -105,13 +105,15 @@ void show_growth(SoftmaxScalingSettings const& settings, std::vector<Cell> const
   double const keys = shown_keys(settings);
   for (auto const& distribution : settings.distribution) {
     StudyTable table{fmt::format("{}, {} keys", distribution, keys), {{"d_k"}}};
-    for (char const* const what : {"tr J", "‖J‖²", "median ‖J‖", "‖∂p/∂q‖²"}) {
-      if (distribution == "logits" && std::string(what) == "‖∂p/∂q‖²") continue;
+    std::vector<std::pair<Quantity, char const*>> shown{
+        {Quantity::trace, "tr J"}, {Quantity::frobenius_squared, "‖J‖²"}, {Quantity::frobenius_median, "median ‖J‖"}};
+    if (distribution != "logits") shown.emplace_back(Quantity::query_gradient_squared, "‖∂p/∂q‖²");
+    for (auto const& [q, what] : shown) {
       for (auto const& scale : settings.scale) table.rows.front().push_back(fmt::format("{} {}", what, scale));
     }
     for (double const d : settings.d_k) {
       table.rows.push_back({fmt::format("{}", d)});
-      for (auto const q : {Quantity::trace, Quantity::frobenius_squared, Quantity::frobenius_median, Quantity::query_gradient_squared}) {
+      for (auto const& [q, what] : shown) {
         for (auto const& scale : settings.scale) {
           auto const* const cell = find(cells, distribution, scale, d, keys);
           auto const* const value = cell ? cell->get(q) : nullptr;

@@ -13,6 +13,7 @@
 #include "experiments/study/quadrature.hpp"
 #include "experiments/study/softmax_scaling.hpp"
 #include "experiments/study/trained.hpp"
+#include "tests/markdown.hpp"
 #include "tests/program.hpp"
 
 TEST_SUITE("study") {
@@ -313,6 +314,59 @@ TEST_SUITE("study") {
     CHECK(fresh.output.empty());
     CHECK(read_csv(path / "results.csv") != rows);
     CHECK(std::filesystem::exists(folder / "runs/small.old-1/results.csv"));
+  }
+
+  TEST_CASE("every Markdown table that the program writes has as many cells in a row as headings") {
+    test::Folder const folder;
+    REQUIRE(
+        run_study_file(folder, "name: small\nstudy: {kind: softmax_scaling, d_k: [64, 128, 256], keys: [4, 10], precision: 0.3}\n").code ==
+        0);
+    CHECK(test::check_markdown_tables(test::get(folder / "runs/small/summary.md")) >= 8);
+    REQUIRE(run_study_file(folder, "study: worked_example\n").code == 0);
+    CHECK(test::check_markdown_tables(test::get(folder / "runs/worked_example/summary.md")) > 20);
+    for (char const* const topic : {"attention", "ablation"}) {
+      auto const listed = test::run_heed({"list", topic, "--markdown"});
+      CHECK(listed.code == 0);
+      CHECK(test::check_markdown_tables(listed.output) > 0);
+    }
+    test::put(folder / "base.yaml",
+              "data: {kind: grammar}\nmodel: {kind: gpt, layers: 1, heads: 1, width: 8, context: 32}\ntrain: {steps: 2, batch: 2, "
+              "evaluate: {batches: 1}}\n");
+    test::put(folder / "ablation.yaml",
+              "ablation: heads\nbase: base.yaml\nvary: {model.heads: [1, 2], model.position: [learned, rotary]}\nseeds: 2\nmetric: "
+              "validation.loss\n");
+    REQUIRE(test::run_heed({"run", folder / "ablation.yaml", "--output", (folder / "runs").string(), "--quiet"}).code == 0);
+    CHECK(test::check_markdown_tables(test::get(folder / "runs/heads/summary.md")) > 0);
+  }
+
+  TEST_CASE("a study has a page of its own; heed report makes it again, beside runs and ablations, and says what a folder lacks") {
+    test::Folder const folder;
+    auto const runs = (folder / "runs").string();
+    REQUIRE(
+        run_study_file(folder, "name: small\nstudy: {kind: softmax_scaling, d_k: [64, 128, 256], keys: [4, 10], precision: 0.3}\n").code ==
+        0);
+    REQUIRE(run_study_file(folder, "study: worked_example\n").code == 0);
+    test::put(folder / "gpt.yaml",
+              "name: tiny\ndata: {kind: grammar}\nmodel: {kind: gpt, layers: 1, heads: 1, width: 8, context: 32}\ntrain: {steps: 2, batch: "
+              "2, evaluate: {batches: 1}}\n");
+    REQUIRE(test::run_heed({"run", folder / "gpt.yaml", "--output", runs, "--quiet"}).code == 0);
+    for (char const* const name : {"small", "worked_example"}) {
+      auto const path = folder / "runs" / name / "report.html";
+      auto const html = test::get(path);
+      CHECK(html.find("<p class=\"note\">Study</p>") != std::string::npos);
+      for (char const* const outside : {"src=\"http", "href=\"http", "url(http"}) CHECK(html.find(outside) == std::string::npos);
+      std::filesystem::remove(path);
+    }
+    auto const outcome = test::run_heed({"report", "small", "tiny", "worked_example", "--output", runs});
+    INFO(outcome.errors);
+    CHECK(outcome.code == 0);
+    CHECK(std::filesystem::exists(folder / "runs/small/report.html"));
+    auto const together = test::get(folder / "runs/report.html");
+    for (char const* const part : {">small<", ">tiny<", ">worked_example<", "part3"}) CHECK(together.find(part) != std::string::npos);
+    std::filesystem::remove(folder / "runs/small/summary.json");
+    test::refuses({"report", "small", "--output", runs}, 3, {"small/summary.json", "it is written when", "has finished"});
+    std::filesystem::remove(folder / "runs/worked_example/results.csv");
+    test::refuses({"report", "worked_example", "--output", runs}, 3, {"results.csv"});
   }
 
   TEST_CASE("the worked example's numbers") {
