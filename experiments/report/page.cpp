@@ -132,7 +132,7 @@ class Section {
   std::string parts() const {
     std::string html;
     for (auto const& part : chapter_.study.parts) {
-      html += fmt::format("<section>\n<h2>{}</h2>\n{}", escape(part.title), part.html);
+      html += fmt::format("<section>\n<h2>{}</h2>\n", escape(part.title));
       for (auto const& each : part.figures) {
         auto const found = std::ranges::find(chapter_.figures, each.name, &Figure::name);
         auto const i = static_cast<std::size_t>(found - chapter_.figures.begin());
@@ -140,7 +140,7 @@ class Section {
         html += each.further ? fmt::format("<details>\n<summary>{}</summary>\n{}</details>\n", escape(each.title), figure(i, false))
                              : figure(i);
       }
-      html += "</section>\n";
+      html += part.html + "</section>\n";
     }
     return html;
   }

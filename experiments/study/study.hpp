@@ -60,7 +60,7 @@ struct StudyRecord {
   double seconds = 0;
 };
 
-/// A part of a study's page: what is said (HTML) before its figures.
+/// A part of a study's page: its figures, and what follows them as HTML.
 struct StudyPart {
   std::string title, html;
   std::vector<Figure> figures;
