@@ -93,13 +93,13 @@ std::optional<Figure> saturation_maps(std::vector<Cell> const& cells, std::strin
   return Figure{.name = "maps_" + distribution,
                 .title = "Where softmax is uniform, where saturated",
                 .caption =
-                    "Over d_k and the number of keys n, by scale. Top: entropy as a share of the largest, 1 for uniform weights. Below: "
-                    "the typical and "
-                    "the mean square Jacobian over those of uniform weights, √(n−1)/n and (n−1)/n². Without a scale the mean square first "
-                    "rises above "
-                    "uniform's, most for many keys, before it falls: neither it nor its neighbourhood is monotone in d_k; the median "
-                    "leaves the colours at "
-                    "1e-3. With 1/√d_k nothing changes along d_k. Each cell is measured to the study's precision.",
+                    "Over d_k and the number of keys n, by scale. Top: entropy as a share of the largest, 1 for uniform weights, 0 for "
+                    "saturated ones. "
+                    "Below: the typical and the mean square Jacobian over those of uniform weights, √(n−1)/n and (n−1)/n²; the ridge "
+                    "between uniform and "
+                    "saturated is where they exceed 1, and many keys make it high. Colours end where the scale beside them does. Each cell "
+                    "is measured to "
+                    "the study's precision.",
                 .height = height,
                 .commands = commands + "unset multiplot\n"};
 }

@@ -43,6 +43,7 @@ struct Shown {
   std::vector<std::string> scales;
   std::int64_t keys = 0;
 
+  bool has(std::string const& scale) const { return std::ranges::find(scales, scale) != scales.end(); }
   bool holds(Cell const& cell, std::string const& scale) const {
     return cell.distribution == distribution && cell.keys == keys && cell.scale == scale;
   }
@@ -126,7 +127,7 @@ bool is_logarithmic(Quantity q) { return q != Quantity::max_weight; }
 
 Figure growth(Shown const& shown, bool further) {
   SeriesFigure figure{.name = fmt::format("growth_{}_{}", shown.distribution, shown.keys),
-                      .title = fmt::format("{} queries and keys, {} keys", shown.distribution, shown.keys),
+                      .title = fmt::format("Components: {}; {} keys", shown.distribution, shown.keys),
                       .caption = "",
                       .x = "d_k",
                       .panels = {},
@@ -150,14 +151,15 @@ Figure growth(Shown const& shown, bool further) {
     if (!panel.series.empty()) figure.panels.push_back(std::move(panel));
   }
   figure.caption = fmt::format(
-      "Points: means over samples with 95 % intervals, none wider than ±{:.1f} %{}. Dashed: the limits for large d_k without a scale, "
-      "m_n/√d "
-      "for tr J and its multiples, 2e^(−√d·gap) for the median. Without a scale softmax saturates: tr J and the entropy fall as 1/√d_k, "
-      "the "
-      "median of ‖J‖ exponentially, while the mean square of the gradient by the query grows. 1/√d_k keeps all of them where they were at "
-      "d_k = 1.",
-      100 * largest,
+      "Points: means over samples with 95 % intervals, none wider than ±{:.1f} %{}.", 100 * largest,
       theory ? "; lines: exact expectations by quadrature, straight between the d_k measured" : "; no theory is known for this law");
+  if (shown.has("none"))
+    figure.caption +=
+        " Dashed: the limits for large d_k without a scale, m_n/√d for tr J and its multiples, 2e^(−√d·gap) for the median. Without a "
+        "scale "
+        "softmax saturates: tr J and the entropy fall as 1/√d_k, the median of ‖J‖ exponentially, while the mean square of the gradient by "
+        "the query grows.";
+  if (shown.has("rsqrt")) figure.caption += " With 1/√d_k all of them stay near where they are at d_k = 1.";
   return figure_of(figure);
 }
 
@@ -216,11 +218,12 @@ Figure fans(Shown const& shown, bool further) {
   }
   figure.panels.push_back(std::move(share));
   figure.caption =
-      "Light band: from the 1 % to the 99 % quantile of ‖J‖ over the samples, darker: 10 % to 90 %; nothing below 1e-12 is drawn. Without "
-      "a "
-      "scale the typical gradient vanishes as 2e^(−√d·gap), gap the median distance of the two largest of n standard normals (dashed), but "
-      "the mean square falls as 1/√d_k only: few samples, in which two keys tie, carry it." +
-      said_share;
+      "Light band: from the 1 % to the 99 % quantile of ‖J‖ over the samples, darker: 10 % to 90 %; nothing below 1e-12 is drawn.";
+  if (shown.has("none"))
+    figure.caption +=
+        " Without a scale the typical gradient vanishes as 2e^(−√d·gap), gap the median distance of the two largest of n standard normals "
+        "(dashed), but the mean square falls as 1/√d_k only: few samples, in which two keys tie, carry it." +
+        said_share;
   return figure_of(figure);
 }
 

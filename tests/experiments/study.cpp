@@ -221,6 +221,70 @@ TEST_SUITE("study") {
     }
   }
 
+  TEST_CASE("two keys: quantiles of ‖J‖ are those of the gap; of more keys the median comes to 2 exp(−σ gap)") {
+    check_close(gap_quantile(2, 0.5), std::sqrt(2.0) * 0.6744897502, 1e-6);
+    SoftmaxScalingSettings settings;
+    settings.d_k = {16, 1024};
+    settings.keys = {2, 10};
+    settings.scale = {"none"};
+    settings.distribution = {"logits"};
+    settings.precision = 0.03;
+    auto const cells = measure_grid(settings, {});
+    REQUIRE(cells);
+    for (auto const& cell : *cells) {
+      CAPTURE(cell.d_k);
+      CAPTURE(cell.keys);
+      double const deviation = std::sqrt(static_cast<double>(cell.d_k));
+      for (auto const& [q, share] : {std::pair{Quantity::frobenius_1, 0.01},
+                                     {Quantity::frobenius_10, 0.1},
+                                     {Quantity::frobenius_median, 0.5},
+                                     {Quantity::frobenius_90, 0.9},
+                                     {Quantity::frobenius_99, 0.99}}) {
+        auto const& value = *cell.get(q);
+        double const gap = deviation * gap_quantile(cell.keys, 1 - share);
+        // With ten keys the third counts too, unless the two largest are far apart.
+        if (cell.keys > 2 && (q != Quantity::frobenius_median || cell.d_k < 1024)) continue;
+        double const exact = cell.keys == 2 ? 1 / (1 + std::cosh(gap)) : 2 * std::exp(-gap);
+        if (exact < 1e-30) continue;  // no float
+        CAPTURE(share);
+        INFO("measured ", value.mean, " ± ", value.standard_error, ", exact ", exact);
+        CHECK(std::abs(value.mean - exact) < 5 * value.standard_error + 1e-6 * exact);
+      }
+      double const top = cell.get(Quantity::frobenius_top)->mean;
+      CHECK(top > 0.01);
+      CHECK(top < 1);
+    }
+  }
+
+  TEST_CASE("scales by a power lie between those that have names, with their theory; a quick look takes some of the grid") {
+    SoftmaxScalingSettings settings;
+    settings.d_k = {4, 16};
+    settings.keys = {4};
+    settings.scale = {"rsqrt"};
+    settings.power = {0.5, 0.25};
+    settings.distribution = {"gaussian"};
+    settings.precision = 0.1;
+    auto const cells = measure_grid(settings, {});
+    REQUIRE(cells);
+    REQUIRE(cells->size() == 6);
+    CHECK((*cells)[1].scale == "power 0.5");
+    CHECK((*cells)[2].scale == "power 0.25");
+    for (std::size_t i : {0UL, 3UL}) {
+      CHECK((*cells)[i].get(Quantity::trace)->mean == (*cells)[i + 1].get(Quantity::trace)->mean);
+      auto const& between = *(*cells)[i + 2].get(Quantity::trace);
+      check_close(between.mean, *between.theory, 5 * between.standard_error);
+      CHECK(between.mean < (*cells)[i].get(Quantity::trace)->mean);
+    }
+    SoftmaxScalingSettings whole;
+    CHECK(whole.looked_at().d_k == whole.d_k);
+    whole.quick = true;
+    auto const few = whole.looked_at();
+    CHECK(few.d_k == std::vector<double>{1, 4, 16, 64, 256, 1024});
+    CHECK(few.keys == std::vector<double>{2, 10, 256});
+    CHECK(few.distribution == std::vector<std::string>{"gaussian"});
+    CHECK(few.precision == 0.05);
+  }
+
   TEST_CASE("the number of threads does not change a bit") {
     SoftmaxScalingSettings settings;
     settings.d_k = {8};
@@ -363,6 +427,17 @@ TEST_SUITE("study") {
     CHECK(std::filesystem::exists(folder / "runs/small/report.html"));
     auto const together = test::get(folder / "runs/report.html");
     for (char const* const part : {">small<", ">tiny<", ">worked_example<", "part3"}) CHECK(together.find(part) != std::string::npos);
+    auto const small = test::get(folder / "runs/small/report.html"), worked = test::get(folder / "runs/worked_example/report.html");
+    for (char const* const part : {"Softmax saturates", "exact, same d_k", "Agreement with theory"})
+      CHECK_MESSAGE(small.find(part) != std::string::npos, part);
+    for (char const* const part : {"1·2 + 0·3 + 2·1 = 4", "class=\"matrix\"", "Causal", "∂L/∂S"})
+      CHECK_MESSAGE(worked.find(part) != std::string::npos, part);
+    if (draw({})) CHECK(std::filesystem::exists(folder / "runs/small/figures/fans_gaussian_10.pdf"));
+    auto const results = folder / "runs/small/results.csv";
+    for (char const* const line : {"gaussian,none,64,10,trace,x,0.1,\n", "gaussian,none,64,10,tracy,1,0.1,\n", "gaussian,none\n"}) {
+      test::put(results, std::string("distribution,scale,d_k,keys,quantity,mean,standard_error,theory\n") + line);
+      test::refuses({"report", "small", "--output", runs}, 3, {"results.csv: line 2"});
+    }
     std::filesystem::remove(folder / "runs/small/summary.json");
     test::refuses({"report", "small", "--output", runs}, 3, {"small/summary.json", "it is written when", "has finished"});
     std::filesystem::remove(folder / "runs/worked_example/results.csv");
