@@ -8,7 +8,7 @@
 namespace heed {
 
 struct ReportOptions {
-  std::vector<std::filesystem::path> folders;  ///< of ablations and runs; a name is looked for in the output folder too
+  std::vector<std::filesystem::path> folders;  ///< of ablations, runs and studies; a name is looked for in the output folder too
   Places places;
   bool quiet = false;
 };

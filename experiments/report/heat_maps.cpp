@@ -9,6 +9,7 @@
 
 #include <fmt/format.h>
 
+#include "experiments/report/traces.hpp"
 #include "experiments/text/table.hpp"
 
 namespace heed {
@@ -133,10 +134,9 @@ std::optional<Figure> heat_map(Material const& material, std::string const& name
     }
     figure.commands += "EOD\n";
   }
-  // Cividis (Nuñez et al. 2018): the same to those who do not see red from green.
+  figure.commands += cividis;
   figure.commands += fmt::format(
-      "set palette defined (0 '#00224E', 1 '#123570', 2 '#3B496C', 3 '#575D6D', 4 '#707173', 5 '#8A8678', 6 '#A59C74', 7 '#C3B369', "
-      "8 '#E1CC55', 9 '#FEE838')\nset border lw 0.6\nset tics out nomirror scale 0.4\nset key off\nset cbrange [{:.10g}:{:.10g}]\n{}"
+      "set border lw 0.6\nset tics out nomirror scale 0.4\nset key off\nset cbrange [{:.10g}:{:.10g}]\n{}"
       "set multiplot\nset yrange [{}:-0.5]\n",
       low, high, decades ? "set logscale cb\nset format cb '%g'\n" : "", static_cast<double>(probe.places.size()) - 0.5);
   double const column = static_cast<double>(probe.last - probe.first) / static_cast<double>(probe.columns - 1);

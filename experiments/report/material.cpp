@@ -47,16 +47,6 @@ std::optional<Interval> interval(Json const& json) {
   return Interval{(*found)[0].get<double>(), (*found)[1].get<double>()};
 }
 
-/// Each key with its value as one text.
-std::vector<std::pair<std::string, std::string>> texts(Json const& json, char const* key) {
-  std::vector<std::pair<std::string, std::string>> result;
-  auto const found = json.find(key);
-  if (found == json.end() || !found->is_object()) return result;
-  for (auto const& [name, value] : found->items())
-    result.emplace_back(name, value.is_string() ? value.get<std::string>() : json_text(value));
-  return result;
-}
-
 void take_costs(Json const& json, ReportedArm& arm) {
   arm.parameters = json.value("parameters", std::int64_t{0});
   arm.seconds = real(json, "time.seconds");
@@ -67,8 +57,8 @@ void take_costs(Json const& json, ReportedArm& arm) {
 ReportedArm arm_of(Json const& json) {
   ReportedArm arm;
   arm.name = json.at("name").get<std::string>();
-  arm.keys = texts(json, "keys");
-  arm.tuned = texts(json, "tuned");
+  arm.keys = texts_of(json, "keys");
+  arm.tuned = texts_of(json, "tuned");
   arm.folders = json.value("folders", arm.folders);
   auto const values = json.value("values", Json::object());
   for (auto const& [seed, value] : values.items()) {
@@ -159,6 +149,13 @@ void read_curves(Material& material) {
   }
 }
 
+/// Why a folder has no summary.
+std::string what_is_missing(fs::path const& folder) {
+  if (!is_missing(folder / "config.yaml"))
+    return "it is written when a run or a study has finished; the command that began this one goes on with it";
+  return "is this the folder of a finished run, study or ablation?";
+}
+
 }  // namespace
 
 ReportedArm const* Material::baseline_arm() const {
@@ -172,10 +169,18 @@ std::optional<Grid> Material::grid() const {
   return grid_of(keys);
 }
 
+std::vector<std::pair<std::string, std::string>> texts_of(Json const& json, char const* key) {
+  std::vector<std::pair<std::string, std::string>> result;
+  auto const found = json.find(key);
+  if (found == json.end() || !found->is_object()) return result;
+  for (auto const& [name, value] : found->items())
+    result.emplace_back(name, value.is_string() ? value.get<std::string>() : json_text(value));
+  return result;
+}
+
 Material read_material(fs::path const& folder) {
   fs::path const path = folder / "summary.json";
-  if (is_missing(path))
-    throw FileError(fmt::format("{}: cannot be read: no such file (is this the folder of a finished run or ablation?)", path.string()));
+  if (is_missing(path)) throw FileError(fmt::format("{}: cannot be read: no such file ({})", path.string(), what_is_missing(folder)));
   auto const json = read_json(path);
   Material material;
   material.folder = folder;
@@ -185,7 +190,7 @@ Material read_material(fs::path const& folder) {
     else
       read_run(json, material);
     material.steps = json.value("steps", std::int64_t{0});
-    material.environment = texts(json, "environment");
+    material.environment = texts_of(json, "environment");
     material.configuration = json.value("configuration", "");
   } catch (std::exception const& error) {
     throw FileError(fmt::format("{}: is no summary of a run or an ablation: {}", path.string(), error.what()));

@@ -8,6 +8,8 @@
 #include <utility>
 #include <vector>
 
+#include <nlohmann/json_fwd.hpp>
+
 #include "experiments/metric/statistics.hpp"
 #include "experiments/report/grid.hpp"
 #include "experiments/run/history.hpp"
@@ -82,6 +84,9 @@ struct Material {
 /// Reads the summary.json of an ablation's or a run's folder, and the curves from results.csv or metrics.jsonl. What is lacking beside the
 /// summary becomes a warning. Throws FileError if there is no summary or it is none.
 Material read_material(std::filesystem::path const& folder);
+
+/// Each key of the object `key` with its value as one text; nothing if there is no such object.
+std::vector<std::pair<std::string, std::string>> texts_of(nlohmann::ordered_json const& json, char const* key);
 
 /// The lines of a table of comma-separated values (RFC 4180): fields may be quoted, and then hold commas, quotes and line ends.
 std::vector<std::vector<std::string>> parse_csv(std::string_view text);

@@ -8,26 +8,10 @@
 
 #include "experiments/metric/info.hpp"
 #include "experiments/report/html.hpp"
-#include "experiments/text/utf8.hpp"
 
 namespace heed {
 
 namespace {
-
-/// A row of a table; the first cell heads it.
-std::string row(std::vector<std::string> const& cells) {
-  std::string html = "<tr>";
-  for (std::size_t i = 0; i < cells.size(); ++i)
-    html += i == 0 ? fmt::format("<th scope=\"row\">{}</th>", escape(cells[i])) : fmt::format("<td>{}</td>", escape(cells[i]));
-  return html + "</tr>\n";
-}
-
-std::string table(std::string const& what, std::vector<std::string> const& head, std::string const& body) {
-  std::string html =
-      fmt::format("<div class=\"scroll\" role=\"region\" aria-label=\"{0}\" tabindex=\"0\"><table>\n<thead><tr>", escape(what));
-  for (auto const& cell : head) html += fmt::format("<th scope=\"col\">{}</th>", escape(cell));
-  return html + "</tr></thead>\n<tbody>\n" + body + "</tbody></table></div>\n";
-}
 
 std::string list(std::vector<std::pair<std::string, std::string>> const& entries) {
   std::string html = "<dl>\n";
@@ -41,19 +25,36 @@ std::string number(std::optional<double> value, int digits) { return value ? fmt
 
 std::string plural(std::size_t count, char const* what) { return fmt::format("{} {}{}", count, what, count == 1 ? "" : "s"); }
 
-/// One ablation or run as HTML; `prefix` makes its ids differ from other chapters'.
+/// One ablation, run or study as HTML; `prefix` makes its ids differ from other chapters'.
 class Section {
  public:
   Section(Chapter const& chapter, std::string prefix) : chapter_(chapter), material_(chapter.material), prefix_(std::move(prefix)) {}
 
   std::string html() const {
-    return fmt::format("<article id=\"{}\">\n<header>\n<p class=\"note\">{}</p>\n<h1>{}</h1>\n{}</header>\n", prefix_,
-                       material_.single ? "Run" : "Ablation", escape(material_.name), lead()) +
-           problems() + results() + curves() + viewer() + costs() + what_was_run() + "</article>\n";
+    auto const head = fmt::format("<article id=\"{}\">\n<header>\n<p class=\"note\">{}</p>\n<h1>{}</h1>\n{}</header>\n", prefix_,
+                                  is_study()         ? "Study"
+                                  : material_.single ? "Run"
+                                                     : "Ablation",
+                                  escape(material_.name), lead());
+    if (is_study()) return head + problems() + parts() + study_tables() + what_was_run() + "</article>\n";
+    return head + problems() + results() + curves() + viewer() + costs() + what_was_run() + "</article>\n";
   }
 
  private:
+  bool is_study() const { return !chapter_.study.kind.empty(); }
+
+  static std::string verdicts(std::span<std::string const> sentences) {
+    if (sentences.empty()) return "";
+    std::string items = "<ul class=\"verdicts\">\n";
+    for (auto const& sentence : sentences) items += fmt::format("<li>{}</li>\n", escape(sentence));
+    return items + "</ul>\n";
+  }
+
   std::string lead() const {
+    if (is_study())
+      return fmt::format("<p class=\"lead\">{}{}</p>\n", escape(chapter_.study.help),
+                         chapter_.study.seconds > 1 ? fmt::format("; measured in {:.0f} s", chapter_.study.seconds) : "") +
+             verdicts(material_.sentences);
     if (material_.single) return fmt::format("<p class=\"lead\">{} steps</p>\n", material_.steps);
     std::string html = fmt::format("<p class=\"lead\"><code>{}</code> at its {} value, {} is better; {} × {}, {} steps each</p>\n",
                                    escape(material_.metric), escape(material_.at), escape(material_.better),
@@ -68,15 +69,10 @@ class Section {
     std::size_t const count = material_.sentences.size();
     // As many as one reads: of a grid what is said of its keys. The table has all of them.
     std::size_t const enough = material_.effects.empty() || of_arms >= count ? 8 : count - of_arms;
-    auto const list = [](std::span<std::string const> sentences) {
-      std::string items = "<ul class=\"verdicts\">\n";
-      for (auto const& sentence : sentences) items += fmt::format("<li>{}</li>\n", escape(sentence));
-      return items + "</ul>\n";
-    };
     std::span<std::string const> const all(material_.sentences);
-    if (all.size() <= enough + 1) return html + list(all);
-    return html + list(all.first(enough)) +
-           fmt::format("<details><summary>{} more</summary>\n{}</details>\n", all.size() - enough, list(all.subspan(enough)));
+    if (all.size() <= enough + 1) return html + verdicts(all);
+    return html + verdicts(all.first(enough)) +
+           fmt::format("<details><summary>{} more</summary>\n{}</details>\n", all.size() - enough, verdicts(all.subspan(enough)));
   }
 
   std::string problems() const {
@@ -132,6 +128,36 @@ class Section {
   static bool is_probe(Figure const& figure) { return figure.name.starts_with("probe_"); }
   static bool is_curve(Figure const& figure) { return !is_result(figure) && !is_interaction(figure) && !is_probe(figure); }
 
+  /// What a study shows; a figure that gnuplot refused is not among the chapter's.
+  std::string parts() const {
+    std::string html;
+    for (auto const& part : chapter_.study.parts) {
+      html += fmt::format("<section>\n<h2>{}</h2>\n", escape(part.title));
+      for (auto const& each : part.figures) {
+        auto const found = std::ranges::find(chapter_.figures, each.name, &Figure::name);
+        auto const i = static_cast<std::size_t>(found - chapter_.figures.begin());
+        if (i >= chapter_.drawings.size()) continue;
+        html += each.further ? fmt::format("<details>\n<summary>{}</summary>\n{}</details>\n", escape(each.title), figure(i, false))
+                             : figure(i);
+      }
+      html += part.html + "</section>\n";
+    }
+    return html;
+  }
+
+  std::string study_tables() const {
+    std::string html;
+    for (auto const& [title, rows, detail] : chapter_.study.tables) {
+      if (detail || rows.empty()) continue;
+      std::string body;
+      for (std::size_t i = 1; i < rows.size(); ++i) body += html_row(rows[i]);
+      html += fmt::format("<details>\n<summary>{}</summary>\n{}</details>\n", escape(title), html_table(title, rows.front(), body));
+    }
+    if (html.empty()) return html;
+    return "<section>\n<h2>Tables</h2>\n" + html +
+           "<p class=\"note\">More of them are in <code>summary.md</code>, all numbers in <code>results.csv</code>.</p>\n</section>\n";
+  }
+
   std::string results() const {
     return "<section>\n<h2>Results</h2>\n" + figures(is_interaction) + (material_.single ? last_values() : comparison()) +
            figures(is_result) + effects() + "</section>\n";
@@ -142,14 +168,14 @@ class Section {
     if (material_.effects.empty()) return "";
     std::string body;
     for (auto const& effect : material_.effects) {
-      auto html = row({effect.name,
-                       effect.interval ? fmt::format("{:+.4f} ± {:.4f}", effect.mean, effect.interval->half_width())
-                                       : fmt::format("{:+.4f}", effect.mean),
-                       fmt::format("{:.2g}", effect.p)});
+      auto html = html_row({effect.name,
+                            effect.interval ? fmt::format("{:+.4f} ± {:.4f}", effect.mean, effect.interval->half_width())
+                                            : fmt::format("{:+.4f}", effect.mean),
+                            fmt::format("{:.2g}", effect.p)});
       body += html;
     }
     return "<h3>What each key does, and which depend on each other</h3>\n" +
-           table("Effects", {"effect", with_unit(material_.metric), "p"}, body) +
+           html_table("Effects", {"effect", with_unit(material_.metric), "p"}, body) +
            "<p class=\"note\">Differences by seed, averaged over all combinations of the other keys; a × b is how much the difference that "
            "a "
            "makes changes with b. p is corrected for the number of effects.</p>\n";
@@ -171,14 +197,14 @@ class Section {
         cells.insert(cells.end(), {"", "", ""});
       }
       for (auto const& [key, value] : arm.tuned) verdict += fmt::format(" ({} {})", key, value);
-      auto html = row(cells);
+      auto html = html_row(cells);
       auto const kind = arm.difference ? arm.difference->verdict : "";
       html.insert(html.rfind("</tr>"), fmt::format("<td class=\"text {}\">{}</td><td>{}/{}</td>", escape(kind), escape(verdict),
                                                    arm.values.size(), material_.seeds));
       body += html;
     }
-    return table("Results by arm", {"arm", with_unit(material_.metric), "95 % interval", "difference", "p", "effect", "verdict", "seeds"},
-                 body) +
+    return html_table("Results by arm",
+                      {"arm", with_unit(material_.metric), "95 % interval", "difference", "p", "effect", "verdict", "seeds"}, body) +
            fmt::format(
                "<p class=\"note\">Differences are paired by seed with {}; p is corrected for the number of arms, intervals hold for each "
                "arm by itself; effect is the mean difference in standard deviations of the pairs. {}</p>\n",
@@ -197,16 +223,16 @@ class Section {
     for (auto const& [seed, history] : material_.arms.front().histories) {
       for (auto const& [name, series] : history) {
         if (!name.starts_with("probe.") && !name.starts_with("time.") && !name.starts_with("memory."))
-          body += row({with_unit(name), fmt::format("{:.5g}", series.back().second), fmt::format("{}", series.back().first)});
+          body += html_row({with_unit(name), fmt::format("{:.5g}", series.back().second), fmt::format("{}", series.back().first)});
       }
     }
-    auto html = table("Last values", {"metric", "last value", "at step"}, body);
+    auto html = html_table("Last values", {"metric", "last value", "at step"}, body);
     if (material_.yardsticks.empty()) return html;
     body.clear();
     for (auto const& [name, loss] : material_.yardsticks)
-      body += row({name, fmt::format("{:.4f}", loss),
-                   material_.arms.front().mean ? fmt::format("{:+.4f}", *material_.arms.front().mean - loss) : ""});
-    return html + "<h3>Beside it</h3>\n" + table("Yardsticks", {"yardstick", "loss (nat)", "this run"}, body);
+      body += html_row({name, fmt::format("{:.4f}", loss),
+                        material_.arms.front().mean ? fmt::format("{:+.4f}", *material_.arms.front().mean - loss) : ""});
+    return html + "<h3>Beside it</h3>\n" + html_table("Yardsticks", {"yardstick", "loss (nat)", "this run"}, body);
   }
 
   std::string curves() const {
@@ -241,18 +267,21 @@ class Section {
     std::string body;
     for (auto const& arm : material_.arms) {
       if (!arm.seconds && !arm.memory) continue;
-      body += row({arm.name, fmt::format("{}", arm.parameters), number(arm.seconds, 1), number(arm.tokens_per_second, 0),
-                   arm.memory ? fmt::format("{:.1f}", *arm.memory * 1e-6) : "–"});
+      body += html_row({arm.name, fmt::format("{}", arm.parameters), number(arm.seconds, 1), number(arm.tokens_per_second, 0),
+                        arm.memory ? fmt::format("{:.1f}", *arm.memory * 1e-6) : "–"});
     }
     if (body.empty()) return "";
     return "<section>\n<h2>Time and memory</h2>\n" +
-           table("Time and memory",
-                 {material_.single ? "run" : "arm", "parameters", "seconds a run", "tokens a second", "peak memory (MB)"}, body) +
+           html_table("Time and memory",
+                      {material_.single ? "run" : "arm", "parameters", "seconds a run", "tokens a second", "peak memory (MB)"}, body) +
            (material_.single ? "" : "<p class=\"note\">Means over the runs, while others ran beside them.</p>\n") + "</section>\n";
   }
 
   std::string what_was_run() const {
-    std::vector<std::pair<std::string, std::string>> entries{{material_.single ? "run" : "ablation", material_.name}};
+    std::vector<std::pair<std::string, std::string>> entries{{is_study()         ? "study"
+                                                              : material_.single ? "run"
+                                                                                 : "ablation",
+                                                              material_.name}};
     for (auto const& [name, value] : material_.environment) {
       if (name == "dirty" || name == "blas_path")
         continue;
@@ -269,7 +298,8 @@ class Section {
     auto const yaml = [&](char const* what, std::string const& text) {
       if (!text.empty()) html += fmt::format("<details open>\n<summary>{}</summary>\n<pre>{}</pre>\n</details>\n", what, escape(text));
     };
-    yaml(material_.single ? "config.yaml, with everything that it leaves to defaults" : "ablation.yaml", material_.configuration);
+    yaml(material_.single || is_study() ? "config.yaml, with everything that it leaves to defaults" : "ablation.yaml",
+         material_.configuration);
     yaml("the base that it varies", material_.base);
     return html + "</section>\n";
   }
@@ -284,32 +314,6 @@ class Section {
 };
 
 }  // namespace
-
-std::string escape(std::string_view text) {
-  std::string html;
-  for (char const c : valid_utf8(text)) {
-    switch (c) {
-      case '&':
-        html += "&amp;";
-        break;
-      case '<':
-        html += "&lt;";
-        break;
-      case '>':
-        html += "&gt;";
-        break;
-      case '"':
-        html += "&quot;";
-        break;
-      case '\'':
-        html += "&#39;";
-        break;
-      default:
-        html += c;
-    }
-  }
-  return html;
-}
 
 std::string page(std::vector<Chapter> const& chapters) {
   std::string title, articles, contents;

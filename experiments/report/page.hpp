@@ -5,15 +5,25 @@
 
 #include "experiments/report/gnuplot.hpp"
 #include "experiments/report/material.hpp"
+#include "experiments/study/study.hpp"
 
 namespace heed {
 
-/// What a page shows of one ablation or run.
+/// What a page shows of a study beside its sentences.
+struct StudyChapter {
+  std::string kind, help;  ///< empty: no study
+  double seconds = 0;
+  std::vector<StudyPart> parts;  ///< their figures are the chapter's too
+  std::vector<StudyTable> tables;
+};
+
+/// What a page shows of one ablation, run or study.
 struct Chapter {
   Material material;
   std::vector<Figure> figures;
   std::vector<std::string> drawings;  ///< SVG of each figure; empty without gnuplot
   std::string maps;                   ///< attention_maps(); may be empty
+  StudyChapter study = {};
 };
 
 /// A page that needs nothing beside itself: styles, figures, data and programs are in it, and its policy forbids it to fetch anything.

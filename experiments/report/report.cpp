@@ -6,6 +6,7 @@
 #include "experiments/report/attention_maps.hpp"
 #include "experiments/report/figures.hpp"
 #include "experiments/report/page.hpp"
+#include "experiments/report/study.hpp"
 #include "nn/files/atomic_file.hpp"
 
 namespace heed {
@@ -49,9 +50,14 @@ void draw_figures(Chapter& chapter) {
 }
 
 Chapter chapter_of(fs::path const& folder, std::size_t budget) {
-  Chapter chapter{.material = read_material(folder), .figures = {}, .drawings = {}, .maps = {}};
-  chapter.maps = attention_maps(chapter.material, budget);
-  chapter.figures = figures(chapter.material);
+  Chapter chapter;
+  if (holds_study(folder)) {
+    chapter = study_chapter(folder);
+  } else {
+    chapter.material = read_material(folder);
+    chapter.maps = attention_maps(chapter.material, budget);
+    chapter.figures = figures(chapter.material);
+  }
   draw_figures(chapter);
   return chapter;
 }

@@ -7,8 +7,8 @@
 
 namespace heed {
 
-/// Writes report.html and figures/*.svg and *.pdf into the folder of a finished run or ablation, from what lies there. That gnuplot is not
-/// installed is said on standard error and in the report, which then lacks what it draws. Throws FileError.
+/// Writes report.html and figures/*.svg and *.pdf into the folder of a finished run, study or ablation, from what lies there. That gnuplot
+/// is not installed is said on standard error and in the report, which then lacks what it draws. Throws FileError.
 void write_report(std::filesystem::path const& folder, bool quiet);
 
 /// Whether the report is of the last summary.

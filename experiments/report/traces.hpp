@@ -17,6 +17,8 @@ constexpr double label_height = 0.125;  ///< inches, of a line of small print
 
 /// Thin frames, faint grids, text in ink.
 extern char const* const plot_style;
+/// The palette of heat maps: the same to those who do not see red from green (Nuñez et al. 2018).
+extern char const* const cividis;
 
 /// Neighbours differ in colour and in dashes, for print without colours; arms beyond the palette repeat its colours with other dashes. The
 /// baseline is ink and solid, whatever its place.

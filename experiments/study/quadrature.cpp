@@ -17,32 +17,71 @@ constexpr double du = 0.2;
 double density(double t) { return std::exp(-t * t / 2) * std::numbers::inv_sqrtpi / std::numbers::sqrt2; }
 double cumulative(double t) { return std::erfc(-t / std::numbers::sqrt2) / 2; }
 
-/// Equidistant points over ±reach·σ (and a few more), with N(z; 0, σ²) dz.
+/// Equidistant points over ±reach·σ (and a few more), with N(z; 0, σ²) dz, and e^x and e^{−e^x} at the sums x of points z and u. The
+/// spacing of u is a multiple of theirs, so that these are few; where σ is so small that the sums for different u do not meet, they are
+/// computed for each u.
 struct Points {
-  Points(double deviation, double spacing, int margin) : dz(spacing) {
-    auto const half = static_cast<std::int64_t>(std::ceil(reach * deviation / dz)) + margin;
+  Points(double deviation, double spacing, int more)
+      : ratio(static_cast<std::int64_t>(std::ceil(du / spacing - 1e-9))),
+        dz(du / static_cast<double>(ratio)),
+        half(static_cast<std::int64_t>(std::ceil(reach * deviation / dz)) + more),
+        margin(more),
+        lowest_sum(std::llround(lowest / dz)),
+        highest_sum(std::llround(highest / dz)) {
     for (std::int64_t k = -half; k <= half; ++k) {
       z.push_back(static_cast<double>(k) * dz);
       weight.push_back(density(z.back() / deviation) / deviation * dz);
     }
+    if (deviation < 0.02) return;
+    shared = true;
+    origin = lowest_sum - margin;
+    for (std::int64_t x = origin; x <= highest_sum + margin; ++x) add_sum(static_cast<double>(x) * dz);
   }
-  /// The first point with z ≥ x.
-  std::size_t from(double x) const { return static_cast<std::size_t>(std::lower_bound(z.begin(), z.end(), x) - z.begin()); }
 
+  /// Makes `power` and `damping` those of u.
+  void prepare(std::int64_t u) {
+    if (shared) return;
+    origin = u - half;
+    power.clear();
+    damping.clear();
+    for (double const each : z) add_sum(static_cast<double>(u) * dz + each);
+  }
+
+  // u as multiples of dz: from first() to last() in steps of `ratio`.
+  std::int64_t first() const { return lowest_sum - half; }
+  std::int64_t last() const { return highest_sum + half; }
+  /// The first point with z + u ≥ the lowest and the highest sum.
+  std::int64_t begin(std::int64_t u) const { return std::clamp<std::int64_t>(lowest_sum - u + half, 0, 2 * half + 1); }
+  std::int64_t end(std::int64_t u) const { return std::clamp<std::int64_t>(highest_sum - u + half, 0, 2 * half + 1); }
+  /// Where z + u stands in `power` and `damping`, z being point k.
+  std::size_t at(std::int64_t k, std::int64_t u) const { return static_cast<std::size_t>(k - half + u - origin); }
+
+  std::int64_t ratio;
   double dz;
-  std::vector<double> z, weight;
+  std::int64_t half, margin, lowest_sum, highest_sum;
+  std::vector<double> z, weight, power, damping;
+
+ private:
+  void add_sum(double x) {
+    power.push_back(std::exp(x));
+    damping.push_back(std::exp(-power.back()));
+  }
+
+  bool shared = false;
+  std::int64_t origin = 0;  ///< of the first sum
 };
 
 /// G_m,r(u) = ∫ N(z) z^r e^{m(z+u)} e^{−e^{z+u}} dz at one u.
 struct Transforms {
   double g0 = 0, g2 = 0, g3 = 0, g4 = 0, z11 = 0, z21 = 0, z31 = 0, z22 = 0, z32 = 0, z42 = 0;
 
-  Transforms(Points const& points, std::vector<double> const& below, double u) {
-    std::size_t const begin = points.from(lowest - u), end = points.from(highest - u);
-    g0 = below[begin];
-    for (std::size_t k = begin; k < end; ++k) {
-      double const z = points.z[k], e = std::exp(z + u), e2 = e * e;
-      double const w = points.weight[k] * std::exp(-e);
+  Transforms(Points const& points, std::vector<double> const& below, std::int64_t u) {
+    std::int64_t const begin = points.begin(u), end = points.end(u);
+    g0 = below[static_cast<std::size_t>(begin)];
+    for (std::int64_t k = begin; k < end; ++k) {
+      auto const i = static_cast<std::size_t>(k), at = points.at(k, u);
+      double const z = points.z[i], e = points.power[at], e2 = e * e;
+      double const w = points.weight[i] * points.damping[at];
       g0 += w;
       g2 += w * e2;
       g3 += w * e2 * e;
@@ -59,13 +98,13 @@ struct Transforms {
 
 /// All but the largest weight.
 void add_moments(double deviation, std::vector<std::int64_t> const& keys, std::vector<SoftmaxExpectations>& result) {
-  Points const points(deviation, std::min(0.2, 0.5 * deviation), 0);
+  Points points(deviation, std::min(0.2, 0.5 * deviation), 0);
   std::vector<double> below{0};
   for (double const weight : points.weight) below.push_back(below.back() + weight);
-  double const first = -points.z.back() + lowest, last = points.z.back() + highest;
-  for (double u = first; u <= last; u += du) {
+  for (std::int64_t u = points.first(); u <= points.last(); u += points.ratio) {
+    points.prepare(u);
     Transforms const g(points, below, u);
-    double const everywhere = std::exp(-std::exp(u));
+    double const everywhere = std::exp(-std::exp(static_cast<double>(u) * points.dz));
     for (std::size_t i = 0; i < keys.size(); ++i) {
       auto const n = static_cast<double>(keys[i]);
       double const three = keys[i] > 2 ? std::pow(g.g0, n - 3) : 0, two = keys[i] > 2 ? three * g.g0 : 1, one = two * g.g0;
@@ -89,25 +128,26 @@ void add_moments(double deviation, std::vector<std::int64_t> const& keys, std::v
 /// through eight points each step.
 void add_max_weight(double deviation, std::vector<std::int64_t> const& keys, std::vector<SoftmaxExpectations>& result) {
   constexpr std::array rule{-191.0, 1879.0, -9531.0, 68323.0, 68323.0, -9531.0, 1879.0, -191.0};  // over 120960, for the middle interval
-  constexpr std::size_t margin = 4, stride = 2;  // the outer integral takes every second point
-  Points const points(deviation, std::min(0.05, 0.07 * deviation), margin);
-  std::size_t const most = points.z.size() - margin;
+  constexpr std::int64_t margin = 4, stride = 2;  // the outer integral takes every second point
+  Points points(deviation, std::min(0.05, 0.07 * deviation), margin);
+  std::int64_t const size = 2 * points.half + 1;
   std::vector<double> integrand(points.z.size());
-  for (double u = -points.z.back() + lowest; u <= points.z.back() + highest; u += du) {
-    std::size_t const begin = std::max(points.from(lowest - u), margin), end = std::min(points.from(highest - u), most);
-    for (std::size_t k = begin - margin; k < std::min(end + margin, points.z.size()); ++k)
-      integrand[k] = points.weight[k] * std::exp(-std::exp(points.z[k] + u));
-    double below = cumulative(points.z[begin] / deviation);
-    for (std::size_t k = begin; k < end; ++k) {
-      if (k % stride == 0 && below > 0) {
-        double const here = du * stride * integrand[k] * std::exp(points.z[k] + u), log_below = std::log(below);
-        for (std::size_t i = 0; i < keys.size() && here > 1e-20; ++i) {
-          auto const n = static_cast<double>(keys[i]);
-          result[i].max_weight += n * here * std::exp((n - 1) * log_below);
-        }
+  for (std::int64_t u = points.first(); u <= points.last(); u += points.ratio) {
+    points.prepare(u);
+    std::int64_t const begin = std::max(points.begin(u), margin), end = std::min(points.end(u), size - margin);
+    for (std::int64_t k = begin - margin; k < std::min(end + margin, size); ++k)
+      integrand[static_cast<std::size_t>(k)] = points.weight[static_cast<std::size_t>(k)] * points.damping[points.at(k, u)];
+    double below = cumulative(static_cast<double>(begin - points.half) * points.dz / deviation);
+    for (std::int64_t k = begin; k < end; ++k) {
+      auto const here = static_cast<std::size_t>(k);
+      double const outer = du * stride * integrand[here] * points.power[points.at(k, u)];
+      if (k % stride == 0 && below > 0 && outer > 1e-20) {
+        double const log_below = std::log(below);
+        for (std::size_t i = 0; i < keys.size(); ++i)
+          result[i].max_weight += static_cast<double>(keys[i]) * outer * std::exp(static_cast<double>(keys[i] - 1) * log_below);
       }
       double step = 0;
-      for (std::size_t j = 0; j < rule.size(); ++j) step += rule[j] * integrand[k + j - 3];
+      for (std::size_t j = 0; j < rule.size(); ++j) step += rule[j] * integrand[here + j - 3];
       below += step / 120960;
     }
   }
@@ -171,6 +211,22 @@ double expected_maximum(std::int64_t keys) {
   double sum = 0;
   for (double t = -reach; t <= reach; t += step) sum += density(t) * density(t) * std::pow(cumulative(t), n - 2);
   return n * (n - 1) * sum * step;
+}
+
+double gap_quantile(std::int64_t keys, double probability) {
+  auto const n = static_cast<double>(keys);
+  auto const beyond = [&](double g) {
+    constexpr double step = 0.02;
+    double sum = 0;
+    for (double t = -reach; t <= reach; t += step) sum += density(t) * std::pow(cumulative(t - g), n - 1);
+    return n * sum * step;
+  };
+  double low = 0, high = 2 * reach;
+  while (high - low > 1e-10) {
+    double const middle = (low + high) / 2;
+    (beyond(middle) > 1 - probability ? low : high) = middle;
+  }
+  return (low + high) / 2;
 }
 
 }  // namespace heed

@@ -35,4 +35,9 @@ std::vector<DotProductExpectations> softmax_of_gaussian_products(std::int64_t wi
 /// 1 − E max p → ln 2 · m_n/σ, because the gap between the two largest logits has the density m_n/σ at 0.
 double expected_maximum(std::int64_t keys);
 
+/// The distance between the two largest of n standard normals below which it lies with this probability: P(gap > g) = n ∫ φ(t) Φ(t −
+/// g)^{n−1}. For σ → ∞ the weights are those of the two largest logits alone, so that a quantile of ‖J‖_F comes to 2 e^{−σ g} with one of
+/// the gap.
+double gap_quantile(std::int64_t keys, double probability);
+
 }  // namespace heed

@@ -38,25 +38,47 @@ double sum(std::span<double const> x) {
   return xsimd::hadd(total);
 }
 
-/// Σ over queries of ‖J K‖²_F = Σ_j p_j² ‖k_j − c‖² with c = Σ_j p_j k_j, from the weights [n, queries] and the keys' inner products.
-double jacobian_times_keys(std::vector<float> const& weights, std::int64_t queries, float const* keys, std::int64_t n, std::int64_t width,
-                           std::vector<float>& gram, std::vector<float>& product) {
-  gram.resize(static_cast<std::size_t>(n * n));
-  product.resize(weights.size());
-  kernels::gemm<float>(n, n, width, 1, {keys, width}, {keys, width, true}, 0, gram.data(), n);
-  kernels::gemm<float>(n, queries, n, 1, {gram.data(), n}, {weights.data(), queries}, 0, product.data(), queries);
-  float const *const w = weights.data(), *const wk = product.data(), *const kk = gram.data();
-  Doubles total(0.0);
-  for (std::int64_t i = 0; i < queries; i += lanes) {
-    Doubles centre(0.0);
-    for (std::int64_t j = 0; j < n; ++j) centre += load(w + j * queries + i) * load(wk + j * queries + i);
-    for (std::int64_t j = 0; j < n; ++j) {
-      Doubles const p = load(w + j * queries + i), inner = load(wk + j * queries + i);
-      total += p * p * (Doubles(kk[j * n + j]) - inner - inner + centre);
-    }
+/// Σ over queries of ‖J K‖²_F = Σ_j p_j² ‖k_j − c‖² with c = Σ_j p_j k_j: a query's gradient without its Jacobian. One group of keys.
+class JacobianTimesKeys {
+ public:
+  JacobianTimesKeys(float const* keys, std::int64_t n, std::int64_t width) : keys_(keys), n_(n), width_(width) {
+    gram_.resize(static_cast<std::size_t>(n * n));
+    kernels::gemm<float>(n, n, width, 1, {keys, width}, {keys, width, true}, 0, gram_.data(), n);
   }
-  return xsimd::hadd(total);
-}
+
+  /// From the weights [n, queries].
+  double operator()(std::vector<float> const& weights, std::int64_t queries) {
+    inner_.resize(weights.size());
+    multiply(weights.data(), queries);
+    float const *const w = weights.data(), *const wk = inner_.data(), *const kk = gram_.data();
+    Doubles total(0.0);
+    for (std::int64_t i = 0; i < queries; i += lanes) {
+      Doubles centre(0.0);
+      for (std::int64_t j = 0; j < n_; ++j) centre += load(w + j * queries + i) * load(wk + j * queries + i);
+      for (std::int64_t j = 0; j < n_; ++j) {
+        Doubles const p = load(w + j * queries + i), inner = load(wk + j * queries + i);
+        total += p * p * (Doubles(kk[j * n_ + j]) - inner - inner + centre);
+      }
+    }
+    return xsimd::hadd(total);
+  }
+
+ private:
+  /// k_j·c by key and query, by whichever of the keys' products and their centres is less work.
+  void multiply(float const* weights, std::int64_t queries) {
+    if (2 * width_ >= n_) {
+      kernels::gemm<float>(n_, queries, n_, 1, {gram_.data(), n_}, {weights, queries}, 0, inner_.data(), queries);
+      return;
+    }
+    centres_.resize(static_cast<std::size_t>(width_ * queries));
+    kernels::gemm<float>(width_, queries, n_, 1, {keys_, width_, true}, {weights, queries}, 0, centres_.data(), queries);
+    kernels::gemm<float>(n_, queries, width_, 1, {keys_, width_}, {centres_.data(), queries}, 0, inner_.data(), queries);
+  }
+
+  float const* keys_;
+  std::int64_t n_, width_;
+  std::vector<float> gram_, centres_, inner_;
+};
 
 /// |q|² by query.
 std::vector<double> query_norms(ProductBlock const& block, std::int64_t width) {
@@ -69,9 +91,20 @@ std::vector<double> query_norms(ProductBlock const& block, std::int64_t width) {
 }  // namespace
 
 std::string name(Quantity quantity) {
-  constexpr std::array<char const*, quantities> names{"trace",         "frobenius_squared",      "frobenius_median",     "entropy",
-                                                      "max_weight",    "query_gradient_squared", "key_gradient_squared", "logit_variance",
-                                                      "logit_kurtosis"};
+  constexpr std::array<char const*, quantities> names{"trace",
+                                                      "frobenius_squared",
+                                                      "frobenius_median",
+                                                      "entropy",
+                                                      "max_weight",
+                                                      "query_gradient_squared",
+                                                      "key_gradient_squared",
+                                                      "logit_variance",
+                                                      "logit_kurtosis",
+                                                      "frobenius_1",
+                                                      "frobenius_10",
+                                                      "frobenius_90",
+                                                      "frobenius_99",
+                                                      "frobenius_top"};
   return names[static_cast<std::size_t>(quantity)];
 }
 
@@ -189,13 +222,14 @@ std::vector<BlockMeans> measure_block(ProductBlock const& block, BlockShape cons
   std::vector<BlockMeans> result(wanted.scales.size());
   for (auto& each : result) each.frobenius.reserve(static_cast<std::size_t>(shape.rows()));
   Saturation measured;
-  std::vector<float> gram, product;
   double second = 0, fourth = 0;
   for (std::int64_t first = 0; first + shape.n <= shape.keys; first += shape.n) {
     std::int64_t const begin = shape.first_query(first), count = shape.queries - begin;
     if (count == 0) continue;
     float const* const z = block.products.data() + first * shape.queries + begin;
     for (std::int64_t j = 0; j < shape.n; ++j) add_moments({z + j * shape.queries, static_cast<std::size_t>(count)}, second, fourth);
+    std::optional<JacobianTimesKeys> by_query;
+    if (gradients) by_query.emplace(block.keys.data() + first * shape.width, shape.n, shape.width);
     for (std::size_t k = 0; k < wanted.scales.size(); ++k) {
       double const scale = wanted.scales[k];
       auto const mean = [&](Quantity q) -> double& { return result[k].means[static_cast<std::size_t>(q)]; };
@@ -206,9 +240,7 @@ std::vector<BlockMeans> measure_block(ProductBlock const& block, BlockShape cons
       mean(Quantity::max_weight) += sum(measured.max_weight) / rows;
       for (double const j2 : measured.frobenius_squared) result[k].frobenius.push_back(static_cast<float>(std::sqrt(j2)));
       if (!gradients) continue;
-      float const* const keys = block.keys.data() + first * shape.width;
-      mean(Quantity::query_gradient_squared) +=
-          scale * scale * jacobian_times_keys(measured.weights, count, keys, shape.n, shape.width, gram, product) / rows;
+      mean(Quantity::query_gradient_squared) += scale * scale * (*by_query)(measured.weights, count) / rows;
       double const key_gradient = std::inner_product(measured.frobenius_squared.begin(), measured.frobenius_squared.end(),
                                                      norms.begin() + static_cast<std::ptrdiff_t>(begin), 0.0);
       mean(Quantity::key_gradient_squared) += scale * scale * key_gradient / rows;

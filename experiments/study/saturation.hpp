@@ -20,10 +20,17 @@ enum class Quantity : std::uint8_t {
   query_gradient_squared,  ///< ‖∂p/∂q‖²_F = s² ‖J K‖²_F, K [n, d] the keys
   key_gradient_squared,    ///< ‖∂p/∂k‖²_F = s² |q|² ‖J‖²_F
   logit_variance,          ///< E z²
-  logit_kurtosis           ///< E z⁴ / (E z²)²
+  logit_kurtosis,          ///< E z⁴ / (E z²)²
+  frobenius_1,             ///< the quantiles of ‖J‖_F, in per cent, below which so many samples lie
+  frobenius_10,
+  frobenius_90,
+  frobenius_99,
+  frobenius_top  ///< the share of Σ ‖J‖²_F that the largest hundredth of the samples carries
 };
-inline constexpr std::size_t quantities = 9;
+inline constexpr std::size_t quantities = 14;
 std::string name(Quantity quantity);
+/// What describes the spread of ‖J‖_F: no study samples until it is precise, for a far quantile may vanish altogether.
+inline bool describes_spread(Quantity quantity) { return quantity >= Quantity::frobenius_1; }
 
 /// For each of a number of queries: J's trace and squared norm, entropy and largest weight. The largest weight is kept apart from the
 /// others, so that nothing cancels where it is nearly 1.
@@ -72,8 +79,8 @@ struct Wanted {
   bool gradients = true;
 };
 
-/// What came of a block under one scale: means over its rows (E z² and E z⁴ in place of variance and kurtosis; nothing for the median), and
-/// the ‖J‖_F of each row.
+/// What came of a block under one scale: means over its rows (E z² and E z⁴ in place of variance and kurtosis; nothing for what describes
+/// how ‖J‖_F is spread), and the ‖J‖_F of each row.
 struct BlockMeans {
   std::vector<double> means = std::vector<double>(quantities, 0.0);
   std::vector<float> frobenius;

@@ -30,8 +30,11 @@ Law law_of(std::string const& name) {
   return std::ranges::find(laws, name, [](auto const& law) { return std::string(law.first); })->second;
 }
 
+constexpr std::string_view power_prefix = "power ";
+
 double scale_of(std::string const& name, std::int64_t d_k) {
   auto const d = static_cast<double>(d_k);
+  if (name.starts_with(power_prefix)) return std::pow(d, -std::stod(name.substr(power_prefix.size())));
   return name == "none" ? 1 : name == "rsqrt" ? 1 / std::sqrt(d) : 1 / d;
 }
 
@@ -63,6 +66,23 @@ double median(std::span<float> x) {
   return (static_cast<double>(*middle) + *std::max_element(x.begin(), middle)) / 2;
 }
 
+/// The 1, 10, 90 and 99 % quantiles of x, which is reordered, and the share of Σ x² that its largest hundredth carries.
+std::array<double, 5> spread_of(std::span<float> x) {
+  std::array<double, 5> spread{};
+  auto const square = [](double sum, float value) { return sum + static_cast<double>(value) * static_cast<double>(value); };
+  auto end = x.end();
+  for (auto const& [i, level] : {std::pair<std::size_t, double>{3, 0.99}, {2, 0.9}, {1, 0.1}, {0, 0.01}}) {
+    auto const at = x.begin() + static_cast<std::ptrdiff_t>(level * static_cast<double>(x.size()));
+    std::nth_element(x.begin(), at, end);
+    spread[i] = static_cast<double>(*at);
+    if (i == 3) spread[4] = std::accumulate(at, end, 0.0, square);
+    end = at;
+  }
+  double const all = std::accumulate(x.begin(), x.end(), 0.0, square);
+  spread[4] = all > 0 ? spread[4] / all : 0;
+  return spread;
+}
+
 /// What the blocks of one cell have given so far.
 struct Samples {
   std::array<std::vector<double>, quantities> blocks;
@@ -72,7 +92,8 @@ struct Samples {
     for (std::size_t q = 0; q < quantities; ++q) {
       bool const gradient =
           q == static_cast<std::size_t>(Quantity::query_gradient_squared) || q == static_cast<std::size_t>(Quantity::key_gradient_squared);
-      if (q != static_cast<std::size_t>(Quantity::frobenius_median) && (gradients || !gradient)) blocks[q].push_back(block.means[q]);
+      bool const spread = q == static_cast<std::size_t>(Quantity::frobenius_median) || describes_spread(static_cast<Quantity>(q));
+      if (!spread && (gradients || !gradient)) blocks[q].push_back(block.means[q]);
     }
     frobenius.insert(frobenius.end(), block.frobenius.begin(), block.frobenius.end());
   }
@@ -88,16 +109,35 @@ struct Samples {
     return {m4 / (m2 * m2), mean_of(linear).standard_error, {}};
   }
 
-  /// The median over all rows; its error from the medians of 32 lots of blocks.
-  Measured frobenius_median() const {
-    std::vector<double> medians;
+  /// A copy of the rows in 32 lots of blocks, one after the other, for each of which `look` is called.
+  template <class Look>
+  std::vector<float> in_lots(Look const& look) const {
     std::size_t const count = of(Quantity::trace).size(), rows = frobenius.size() / count, lots = std::min<std::size_t>(32, count);
-    std::vector<float> sorted = frobenius;
+    std::vector<float> copy = frobenius;
     for (std::size_t lot = 0; lot < lots; ++lot) {
       std::size_t const first = count * lot / lots * rows, last = count * (lot + 1) / lots * rows;
-      medians.push_back(median(std::span(sorted).subspan(first, last - first)));
+      look(std::span(copy).subspan(first, last - first));
     }
+    return copy;
+  }
+
+  /// The median over all rows; its error from the lots' medians.
+  Measured frobenius_median() const {
+    std::vector<double> medians;
+    auto sorted = in_lots([&](std::span<float> lot) { medians.push_back(median(lot)); });
     return {median(sorted), mean_of(medians).standard_error, {}};
+  }
+
+  /// How ‖J‖_F is spread, into a cell; errors likewise.
+  void add_spread(Cell& cell) const {
+    std::array<std::vector<double>, 5> of_lots;
+    auto rows = in_lots([&](std::span<float> lot) {
+      auto const spread = spread_of(lot);
+      for (std::size_t i = 0; i < spread.size(); ++i) of_lots[i].push_back(spread[i]);
+    });
+    auto const spread = spread_of(rows);
+    for (std::size_t i = 0; i < spread.size(); ++i)
+      cell.values[static_cast<std::size_t>(Quantity::frobenius_1) + i] = {spread[i], mean_of(of_lots[i]).standard_error, {}};
   }
 
   Cell summarise() const {
@@ -122,6 +162,7 @@ class Sampler {
  public:
   Sampler(SoftmaxScalingSettings const& settings, std::string const& distribution, std::int64_t d_k, std::int64_t keys, std::uint64_t seed)
       : settings_(settings),
+        scales_(settings.scales()),
         distribution_(distribution),
         law_(law_of(distribution)),
         shape_(BlockShape::of(d_k, keys)),
@@ -133,7 +174,7 @@ class Sampler {
 
   /// Nothing if it was interrupted.
   std::optional<std::vector<Cell>> run() {
-    std::size_t const count = settings_.scale.size();
+    std::size_t const count = scales_.size();
     std::vector<Samples> samples(count);
     std::vector<Cell> cells(count);
     std::vector<std::size_t> open(count);
@@ -151,6 +192,7 @@ class Sampler {
         cells[k] = samples[k].summarise();
         double const needed = shortage(cells[k], false), of_gradients = shortage(cells[k], true);
         if (std::max(needed, of_gradients) <= 1) {
+          samples[k].add_spread(cells[k]);
           samples[k] = {};
           continue;
         }
@@ -163,9 +205,10 @@ class Sampler {
       if (done >= most_) break;
       wanted = std::min(most_, static_cast<std::int64_t>(std::ceil(1.1 * factor * static_cast<double>(done))));
     }
+    for (std::size_t const k : open) samples[k].add_spread(cells[k]);
     for (std::size_t k = 0; k < count; ++k) {
       cells[k].distribution = distribution_;
-      cells[k].scale = settings_.scale[k];
+      cells[k].scale = scales_[k];
       cells[k].d_k = shape_.width;
       cells[k].keys = shape_.n;
       auto& median = cells[k].values[static_cast<std::size_t>(Quantity::frobenius_median)];
@@ -180,7 +223,7 @@ class Sampler {
   void add_blocks(std::int64_t first, std::int64_t last, std::vector<std::size_t> const& open, bool gradients,
                   std::vector<Samples>& samples) {
     Wanted wanted{{}, gradients};
-    for (std::size_t const k : open) wanted.scales.push_back(scale_of(settings_.scale[k], shape_.width));
+    for (std::size_t const k : open) wanted.scales.push_back(scale_of(scales_[k], shape_.width));
     std::vector<std::vector<BlockMeans>> blocks(static_cast<std::size_t>(last - first));
     parallel_for(last - first, 1e6, [&](std::int64_t begin, std::int64_t end) {
       for (std::int64_t b = begin; b < end; ++b)
@@ -199,13 +242,14 @@ class Sampler {
     for (std::size_t i = 0; i < quantities; ++i) {
       auto const q = static_cast<Quantity>(i);
       bool const gradient = q == Quantity::query_gradient_squared || q == Quantity::key_gradient_squared;
-      if (gradient != gradients || (q == Quantity::frobenius_median && law_ == Law::rademacher)) continue;
+      if (describes_spread(q) || gradient != gradients || (q == Quantity::frobenius_median && law_ == Law::rademacher)) continue;
       if (auto const* const value = cell.get(q)) most = std::max(most, heed::shortage(*value, settings_.precision));
     }
     return most;
   }
 
   SoftmaxScalingSettings const& settings_;
+  std::vector<std::string> scales_;
   std::string distribution_;
   Law law_;
   BlockShape shape_;
@@ -218,19 +262,21 @@ std::vector<Cell> measure_head(TrainedHead const& head, std::int64_t n, SoftmaxS
   BlockShape const shape = head.shape(n);
   if (shape.keys < n || shape.rows() == 0) return {};
   Wanted wanted;
-  for (auto const& scale : settings.scale) wanted.scales.push_back(scale_of(scale, head.width));
+  auto const scales = settings.scales();
+  for (auto const& scale : scales) wanted.scales.push_back(scale_of(scale, head.width));
   std::vector<std::vector<BlockMeans>> blocks(head.sequences.size());
   parallel_for(static_cast<std::int64_t>(blocks.size()), 1e6, [&](std::int64_t begin, std::int64_t end) {
     for (auto b = static_cast<std::size_t>(begin); b < static_cast<std::size_t>(end); ++b)
       blocks[b] = measure_block(centred_products(head.sequences[b], shape), shape, wanted);
   });
   std::vector<Cell> cells;
-  for (std::size_t k = 0; k < settings.scale.size(); ++k) {
+  for (std::size_t k = 0; k < scales.size(); ++k) {
     Samples samples;
     for (auto const& block : blocks) samples.add(block[k], true);
     cells.push_back(samples.summarise());
+    samples.add_spread(cells.back());
     cells.back().distribution = head.name;
-    cells.back().scale = settings.scale[k];
+    cells.back().scale = scales[k];
     cells.back().d_k = head.width;
     cells.back().keys = n;
   }
@@ -282,7 +328,7 @@ void add_theory(SoftmaxScalingSettings const& settings, std::vector<Cell>& cells
   std::vector<Task> tasks;
   for (auto const d : integers(settings.d_k)) {  // neighbours cost alike: both threads get their share
     for (auto const& distribution : settings.distribution) {
-      for (auto const& scale : settings.scale) tasks.push_back({distribution, scale, d});
+      for (auto const& scale : settings.scales()) tasks.push_back({distribution, scale, d});
     }
   }
   std::vector<std::vector<std::array<std::optional<double>, quantities>>> theories(tasks.size());
@@ -308,41 +354,69 @@ void add_theory(SoftmaxScalingSettings const& settings, std::vector<Cell>& cells
 }
 
 std::optional<StudyResult> study_softmax_scaling(SoftmaxScalingSettings const& settings, StudyContext const& context) {
-  auto const cells = measure_grid(settings, context);
-  return cells ? std::optional(report(settings, *cells)) : std::nullopt;
+  auto const looked_at = settings.looked_at();
+  auto const cells = measure_grid(looked_at, context);
+  return cells ? std::optional(report(looked_at, *cells)) : std::nullopt;
 }
 
 bool const registered = register_study("softmax_scaling", "how softmax saturates as d_k grows, with and without a scale, beside the theory",
-                                       study_softmax_scaling);
+                                       study_softmax_scaling, softmax_scaling_page);
 
 }  // namespace
 
 std::vector<Field> SoftmaxScalingSettings::fields() {
-  return {{.name = "d_k", .target = &d_k, .help = "widths of queries and keys", .least = 1, .greatest = 65536},
-          {.name = "keys", .target = &keys, .help = "numbers of keys that a query attends to", .least = 2, .greatest = 4096},
-          {.name = "scale", .target = &scale, .help = "of the logits: 1, 1/√d_k, 1/d_k", .words = {"none", "rsqrt", "inverse"}},
-          {.name = "distribution",
-           .target = &distribution,
-           .help = "of queries' and keys' components, mean 0 and variance 1; logits: iid N(0, d_k) in place of products",
-           .words = {"logits", "gaussian", "uniform", "rademacher"}},
-          {.name = "precision",
-           .target = &precision,
-           .help = "a cell is sampled until every standard error is at most this part of its quantity",
-           .least = 1e-4,
-           .greatest = 1},
-          {.name = "limit", .target = &limit, .help = "but no more logits than this are drawn for a cell", .least = 1, .greatest = 1e12},
-          {.name = "run",
-           .target = &run,
-           .help = "a trained run: the queries and keys of its heads for its validation data, beside the distributions"},
-          {.name = "sequences", .target = &sequences, .help = "of the run's validation data, at most", .least = 2, .greatest = 1e6}};
+  return {
+      {.name = "d_k", .target = &d_k, .help = "widths of queries and keys", .least = 1, .greatest = 65536},
+      {.name = "keys", .target = &keys, .help = "numbers of keys that a query attends to", .least = 2, .greatest = 4096},
+      {.name = "scale", .target = &scale, .help = "of the logits: 1, 1/√d_k, 1/d_k", .words = {"none", "rsqrt", "inverse"}},
+      {.name = "power", .target = &power, .help = "further scales of the logits: d_k^−α for each of these α", .least = 0, .greatest = 4},
+      {.name = "distribution",
+       .target = &distribution,
+       .help = "of queries' and keys' components, mean 0 and variance 1; logits: iid N(0, d_k) in place of products",
+       .words = {"logits", "gaussian", "uniform", "rademacher"}},
+      {.name = "precision",
+       .target = &precision,
+       .help = "a cell is sampled until every standard error is at most this part of its quantity",
+       .least = 1e-4,
+       .greatest = 1},
+      {.name = "limit", .target = &limit, .help = "but no more logits than this are drawn for a cell", .least = 1, .greatest = 1e12},
+      {.name = "quick",
+       .target = &quick,
+       .help = "a look in ten seconds: of the lists above every second d_k, three numbers of keys and one distribution, errors up to 5 %"},
+      {.name = "run",
+       .target = &run,
+       .help = "a trained run: the queries and keys of its heads for its validation data, beside the distributions"},
+      {.name = "sequences", .target = &sequences, .help = "of the run's validation data, at most", .least = 2, .greatest = 1e6}};
 }
 
 std::optional<std::string> SoftmaxScalingSettings::contradiction() {
   if (auto const wrong = not_whole("d_k", d_k)) return wrong;
   if (auto const wrong = not_whole("keys", keys)) return wrong;
-  if (scale.empty()) return "scale: is empty";
+  if (scale.empty() && power.empty()) return "scale: is empty";
   if (distribution.empty() && !run) return "distribution: is empty";
   return std::nullopt;
+}
+
+std::vector<std::string> SoftmaxScalingSettings::scales() const {
+  auto names = scale;
+  for (double const alpha : power) names.push_back(fmt::format("{}{}", power_prefix, alpha));
+  return names;
+}
+
+double SoftmaxScalingSettings::shown_keys() const { return std::ranges::find(keys, 10.0) != keys.end() ? 10 : keys.front(); }
+
+SoftmaxScalingSettings SoftmaxScalingSettings::looked_at() const {
+  SoftmaxScalingSettings few = *this;
+  if (!quick) return few;
+  few.d_k.clear();
+  for (std::size_t i = 0; i < d_k.size(); i += 2) few.d_k.push_back(d_k[i]);
+  few.keys = {keys.front(), shown_keys(), keys.back()};
+  std::ranges::sort(few.keys);
+  few.keys.erase(std::unique(few.keys.begin(), few.keys.end()), few.keys.end());
+  if (distribution.size() > 1)
+    few.distribution = {std::ranges::find(distribution, "gaussian") != distribution.end() ? "gaussian" : distribution.front()};
+  few.precision = std::max(precision, 0.05);
+  return few;
 }
 
 std::optional<std::vector<Cell>> measure_grid(SoftmaxScalingSettings const& settings, StudyContext const& context) {

@@ -1,10 +1,12 @@
 #pragma once
 
 #include <array>
+#include <filesystem>
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "experiments/metric/statistics.hpp"
 #include "experiments/study/saturation.hpp"
 #include "experiments/study/study.hpp"
 
@@ -15,14 +17,23 @@ struct SoftmaxScalingSettings : Settings {
   std::vector<double> d_k{1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024};
   std::vector<double> keys{2, 4, 8, 10, 16, 32, 64, 128, 256};
   std::vector<std::string> scale{"none", "rsqrt", "inverse"};
+  std::vector<double> power;  ///< α of further scales d_k^−α
   std::vector<std::string> distribution{"logits", "gaussian", "uniform", "rademacher"};
   double precision = 0.01;
   double limit = 2e9;
+  bool quick = false;
   std::optional<std::string> run;  ///< its heads are further distributions
   std::int64_t sequences = 256;
 
   std::vector<Field> fields() override;
   std::optional<std::string> contradiction() override;
+
+  /// Names of all scales: the words, then "power 0.25".
+  std::vector<std::string> scales() const;
+  /// The number of keys that tables and figures show first: 10 if it is measured.
+  double shown_keys() const;
+  /// With `quick` the settings of a look in seconds, else these.
+  SoftmaxScalingSettings looked_at() const;
 };
 
 /// One number of the study.
@@ -46,6 +57,22 @@ struct Cell {
 
 /// All cells of the grid, and of the run's heads; nothing if it was interrupted.
 std::optional<std::vector<Cell>> measure_grid(SoftmaxScalingSettings const& settings, StudyContext const& context);
+
+/// The cells that a results.csv holds. Throws FileError for a line that is none.
+std::vector<Cell> cells_of(std::vector<std::vector<std::string>> const& csv, std::filesystem::path const& path);
+
+/// The parts of the study's page.
+std::vector<StudyPart> softmax_scaling_page(StudyRecord const& record);
+
+/// What the study says of one power law, quantity ∝ d_k^slope over d_k ≥ 64.
+struct Slope {
+  std::string distribution, scale;
+  std::int64_t keys = 0;
+  Quantity quantity{};
+  Line line;
+  std::optional<double> theory;
+};
+std::vector<Slope> slopes_of(std::vector<Cell> const& cells);
 
 /// The tables and sentences that the cells give.
 StudyResult report(SoftmaxScalingSettings const& settings, std::vector<Cell> const& cells);

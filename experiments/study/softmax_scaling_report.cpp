@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 #include <numbers>
+#include <tuple>
 
 #include <fmt/format.h>
 
@@ -74,7 +75,7 @@ void say_precision(SoftmaxScalingSettings const& settings, std::vector<Cell> con
     for (std::size_t q = 0; q < quantities; ++q) {
       auto const& value = cell.values[q];
       bool const of_run = cell.distribution.starts_with("layer");  // has only so many sequences
-      if (!value || value->standard_error == 0 || of_run) continue;
+      if (!value || value->standard_error == 0 || of_run || describes_spread(static_cast<Quantity>(q))) continue;
       double const relative = value->standard_error / std::abs(value->mean);
       ++count;
       if (relative > settings.precision) ++beyond;
@@ -96,23 +97,20 @@ void say_precision(SoftmaxScalingSettings const& settings, std::vector<Cell> con
                                            100 * largest, where, beyond, count, 100 * settings.precision));
 }
 
-/// The number of keys that tables show: 10 if it was measured.
-double shown_keys(SoftmaxScalingSettings const& settings) {
-  return std::ranges::find(settings.keys, 10.0) != settings.keys.end() ? 10 : settings.keys.front();
-}
-
 void show_growth(SoftmaxScalingSettings const& settings, std::vector<Cell> const& cells, StudyResult& result) {
-  double const keys = shown_keys(settings);
+  double const keys = settings.shown_keys();
   for (auto const& distribution : settings.distribution) {
     StudyTable table{fmt::format("{}, {} keys", distribution, keys), {{"d_k"}}};
-    for (char const* const what : {"tr J", "‖J‖²", "median ‖J‖", "‖∂p/∂q‖²"}) {
-      if (distribution == "logits" && std::string(what) == "‖∂p/∂q‖²") continue;
-      for (auto const& scale : settings.scale) table.rows.front().push_back(fmt::format("{} {}", what, scale));
+    std::vector<std::pair<Quantity, char const*>> shown{
+        {Quantity::trace, "tr J"}, {Quantity::frobenius_squared, "‖J‖²"}, {Quantity::frobenius_median, "median ‖J‖"}};
+    if (distribution != "logits") shown.emplace_back(Quantity::query_gradient_squared, "‖∂p/∂q‖²");
+    for (auto const& [q, what] : shown) {
+      for (auto const& scale : settings.scales()) table.rows.front().push_back(fmt::format("{} {}", what, scale));
     }
     for (double const d : settings.d_k) {
       table.rows.push_back({fmt::format("{}", d)});
-      for (auto const q : {Quantity::trace, Quantity::frobenius_squared, Quantity::frobenius_median, Quantity::query_gradient_squared}) {
-        for (auto const& scale : settings.scale) {
+      for (auto const& [q, what] : shown) {
+        for (auto const& scale : settings.scales()) {
           auto const* const cell = find(cells, distribution, scale, d, keys);
           auto const* const value = cell ? cell->get(q) : nullptr;
           table.rows.back().push_back(value ? fmt::format("{:.3g}", value->mean) : "");
@@ -126,7 +124,7 @@ void show_growth(SoftmaxScalingSettings const& settings, std::vector<Cell> const
 /// The heads of a trained run.
 void show_heads(SoftmaxScalingSettings const& settings, std::vector<Cell> const& cells, StudyResult& result) {
   if (!settings.run) return;
-  double const keys = shown_keys(settings);
+  double const keys = settings.shown_keys();
   StudyTable table{fmt::format("{}, {} keys", *settings.run, keys), {{"head", "d_k", "scale"}}};
   std::vector const shown{Quantity::logit_variance,   Quantity::logit_kurtosis, Quantity::trace,
                           Quantity::frobenius_median, Quantity::entropy,        Quantity::query_gradient_squared};
@@ -139,42 +137,23 @@ void show_heads(SoftmaxScalingSettings const& settings, std::vector<Cell> const&
   result.tables.push_back(std::move(table));
 }
 
-/// Exponents: quantity ∝ d_k^slope over d_k ≥ 64.
+/// Exponents, as a table and in the summary's figures.
 void fit_slopes(SoftmaxScalingSettings const& settings, std::vector<Cell> const& cells, StudyResult& result) {
   std::vector<std::string> const head{"distribution", "scale", "keys", "quantity", "slope", "95 % interval", "theory"};
   StudyTable few{"Slopes in double logarithms over d_k ≥ 64, without a scale", {head}};
   StudyTable all{"Slopes in double logarithms over d_k ≥ 64", {head}, true};
-  for (auto const& distribution : settings.distribution) {
-    for (auto const& scale : settings.scale) {
-      for (double const keys : settings.keys) {
-        for (auto const q : {Quantity::trace, Quantity::frobenius_squared, Quantity::entropy, Quantity::query_gradient_squared,
-                             Quantity::key_gradient_squared}) {
-          std::vector<double> x, measured, theory;
-          for (double const d : settings.d_k) {
-            auto const* const cell = d >= 64 ? find(cells, distribution, scale, d, keys) : nullptr;
-            auto const* const value = cell ? cell->get(q) : nullptr;
-            if (!value || value->mean <= 0) continue;
-            x.push_back(std::log(d));
-            measured.push_back(std::log(value->mean));
-            if (value->theory && *value->theory > 0) theory.push_back(std::log(*value->theory));
-          }
-          if (x.size() < 3) continue;
-          Line const line = fit_line(x, measured);
-          std::string const interval = line.interval ? fmt::format("{:.4f} … {:.4f}", line.interval->low, line.interval->high) : "";
-          std::string const expected = theory.size() == x.size() ? fmt::format("{:.4f}", fit_line(x, theory).slope) : "";
-          std::string const key = fmt::format("slope.{}.{}.{}.{}", distribution, scale, keys, name(q));
-          result.figures.emplace_back(key, line.slope);
-          if (line.interval) {
-            result.figures.emplace_back(key + ".low", line.interval->low);
-            result.figures.emplace_back(key + ".high", line.interval->high);
-          }
-          if (theory.size() == x.size()) result.figures.emplace_back(key + ".theory", fit_line(x, theory).slope);
-          all.rows.push_back(
-              {distribution, scale, fmt::format("{}", keys), name(q), fmt::format("{:.4f}", line.slope), interval, expected});
-          if (keys == shown_keys(settings) && scale == "none") few.rows.push_back(all.rows.back());
-        }
-      }
+  for (auto const& [distribution, scale, keys, quantity, line, theory] : slopes_of(cells)) {
+    std::string const key = fmt::format("slope.{}.{}.{}.{}", distribution, scale, keys, name(quantity));
+    result.figures.emplace_back(key, line.slope);
+    if (line.interval) {
+      result.figures.emplace_back(key + ".low", line.interval->low);
+      result.figures.emplace_back(key + ".high", line.interval->high);
     }
+    if (theory) result.figures.emplace_back(key + ".theory", *theory);
+    all.rows.push_back({distribution, scale, fmt::format("{}", keys), name(quantity), fmt::format("{:.4f}", line.slope),
+                        line.interval ? fmt::format("{:.4f} … {:.4f}", line.interval->low, line.interval->high) : "",
+                        theory ? fmt::format("{:.4f}", *theory) : ""});
+    if (static_cast<double>(keys) == settings.shown_keys() && scale == "none") few.rows.push_back(all.rows.back());
   }
   if (few.rows.size() > 1) result.tables.push_back(std::move(few));
   if (all.rows.size() > 1) result.tables.push_back(std::move(all));
@@ -204,7 +183,91 @@ void show_limits(SoftmaxScalingSettings const& settings, std::vector<Cell> const
   result.tables.push_back(std::move(table));
 }
 
+/// "-0.4990 (95 % -0.5002 … -0.4979, exact -0.4991)"
+std::string said(Slope const& slope) {
+  std::string more = slope.line.interval ? fmt::format("95 % {:.4f} … {:.4f}", slope.line.interval->low, slope.line.interval->high) : "";
+  if (slope.theory) more += fmt::format("{}exact over the same d_k {:.4f}", more.empty() ? "" : ", ", *slope.theory);
+  return more.empty() ? fmt::format("{:.4f}", slope.line.slope) : fmt::format("{:.4f} ({})", slope.line.slope, more);
+}
+
+/// What there is to see, in words: of the Gaussian law if it was measured.
+void say_findings(SoftmaxScalingSettings const& settings, std::vector<Cell> const& cells, StudyResult& result) {
+  if (settings.distribution.empty()) return;
+  bool const gaussian = std::ranges::find(settings.distribution, "gaussian") != settings.distribution.end();
+  auto const& distribution = gaussian ? *std::ranges::find(settings.distribution, "gaussian") : settings.distribution.front();
+  auto const [least, most] = std::ranges::minmax(settings.d_k);
+  double const keys = settings.shown_keys();
+  auto const slopes = slopes_of(cells);
+  auto const slope = [&](std::string const& scale, Quantity q) {
+    auto const found = std::ranges::find_if(slopes, [&](Slope const& s) {
+      return s.distribution == distribution && s.scale == scale && s.quantity == q && static_cast<double>(s.keys) == keys;
+    });
+    return found == slopes.end() ? nullptr : &*found;
+  };
+  if (auto const* const raw = slope("none", Quantity::trace), * const scaled = slope("rsqrt", Quantity::trace); raw && scaled)
+    result.sentences.push_back(
+        fmt::format("Softmax saturates: without a scale the mean of tr J goes as d_k to the power {}, with 1/√d_k as d_k to the power {}.",
+                    said(*raw), said(*scaled)));
+  auto const *const first = find(cells, distribution, "none", least, keys), *const last = find(cells, distribution, "none", most, keys);
+  if (first && last && most >= 64 && first->get(Quantity::frobenius_median) && last->get(Quantity::frobenius_median)) {
+    auto const at = [](Cell const* cell, Quantity q) { return cell->get(q)->mean; };
+    std::string const grows = last->get(Quantity::query_gradient_squared)
+                                  ? fmt::format("the mean of ‖∂p/∂q‖² goes from {:.3g} to {:.3g}, and ",
+                                                at(first, Quantity::query_gradient_squared), at(last, Quantity::query_gradient_squared))
+                                  : "";
+    result.sentences.push_back(fmt::format(
+        "Gradients become rare rather than small: without a scale the median of ‖J‖ goes from {:.3g} at d_k {} to {:.2g} at {}, "
+        "while {}the largest 1 % of the samples carry {:.0f} % of the mean of ‖J‖².",
+        at(first, Quantity::frobenius_median), least, at(last, Quantity::frobenius_median), most, grows,
+        100 * at(last, Quantity::frobenius_top)));
+  }
+  double const many = *std::ranges::max_element(settings.keys);
+  Cell const* peak = nullptr;
+  for (double const d : settings.d_k) {
+    auto const* const cell = find(cells, distribution, "none", d, many);
+    if (cell && (!peak || cell->get(Quantity::frobenius_squared)->mean > peak->get(Quantity::frobenius_squared)->mean)) peak = cell;
+  }
+  if (peak && static_cast<double>(peak->d_k) > least && static_cast<double>(peak->d_k) < most)
+    result.sentences.push_back(
+        fmt::format("The mean of ‖J‖² is not monotone: with {} keys and no scale it rises from {:.3g} at d_k {} to "
+                    "{:.3g} at {} before it falls to {:.3g} at {}.",
+                    many, find(cells, distribution, "none", least, many)->get(Quantity::frobenius_squared)->mean, least,
+                    peak->get(Quantity::frobenius_squared)->mean, peak->d_k,
+                    find(cells, distribution, "none", most, many)->get(Quantity::frobenius_squared)->mean, most));
+}
+
 }  // namespace
+
+std::vector<Slope> slopes_of(std::vector<Cell> const& cells) {
+  using Key = std::tuple<std::string, std::string, std::int64_t>;
+  std::vector<std::pair<Key, std::vector<Cell const*>>> groups;
+  for (auto const& cell : cells) {
+    if (cell.d_k < 64 || cell.distribution.starts_with("layer")) continue;
+    Key key{cell.distribution, cell.scale, cell.keys};
+    auto found = std::ranges::find(groups, key, [](auto const& group) { return group.first; });
+    if (found == groups.end()) found = groups.insert(groups.end(), {std::move(key), {}});
+    found->second.push_back(&cell);
+  }
+  std::vector<Slope> slopes;
+  for (auto const& [key, group] : groups) {
+    for (auto const q : {Quantity::trace, Quantity::frobenius_squared, Quantity::entropy, Quantity::query_gradient_squared,
+                         Quantity::key_gradient_squared}) {
+      std::vector<double> x, measured, theory;
+      for (Cell const* const cell : group) {
+        auto const* const value = cell->get(q);
+        if (!value || value->mean <= 0) continue;
+        x.push_back(std::log(static_cast<double>(cell->d_k)));
+        measured.push_back(std::log(value->mean));
+        if (value->theory && *value->theory > 0) theory.push_back(std::log(*value->theory));
+      }
+      if (x.size() < 3) continue;
+      auto const& [distribution, scale, keys] = key;
+      slopes.push_back({distribution, scale, keys, q, fit_line(x, measured),
+                        theory.size() == x.size() ? std::optional(fit_line(x, theory).slope) : std::nullopt});
+    }
+  }
+  return slopes;
+}
 
 StudyResult report(SoftmaxScalingSettings const& settings, std::vector<Cell> const& cells) {
   StudyResult result;
@@ -214,6 +277,7 @@ StudyResult report(SoftmaxScalingSettings const& settings, std::vector<Cell> con
   show_limits(settings, cells, result);
   fit_slopes(settings, cells, result);
   compare_with_theory(settings, cells, result);
+  say_findings(settings, cells, result);
   say_precision(settings, cells, result);
   return result;
 }

@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "autograd/parallel.hpp"
+#include "experiments/report/report.hpp"
 #include "experiments/run/csv.hpp"
 #include "experiments/run/folder_lock.hpp"
 #include "experiments/run/folder_name.hpp"
@@ -68,6 +69,11 @@ bool is_done(fs::path const& folder) {
 }
 
 std::string in_markdown(StudyTable const& table) {
+  for (auto const& row : table.rows) {
+    if (row.size() != table.rows.front().size())
+      throw Error(
+          fmt::format("the table '{}' has a row of {} cells under {} headings", table.title, row.size(), table.rows.front().size()));
+  }
   std::string page = fmt::format("\n## {}\n\n", table.title) + markdown_row(table.rows.front()) +
                      markdown_row(std::vector<std::string>(table.rows.front().size(), "---"));
   for (std::size_t i = 1; i < table.rows.size(); ++i) page += markdown_row(table.rows[i]);
@@ -87,7 +93,8 @@ void write(fs::path const& folder, StudyFile& file, StudyResult const& result, d
   nlohmann::ordered_json summary{{"study", file.study.kind}, {"name", file.name}, {"finished", true}, {"seed", file.seed}};
   for (auto const& [name, value] : result.figures) summary["figures"][name] = number(value);
   summary["sentences"] = result.sentences;
-  for (auto const& table : result.tables) summary["tables"].push_back({{"title", table.title}, {"rows", table.rows}});
+  for (auto const& table : result.tables)
+    summary["tables"].push_back({{"title", table.title}, {"rows", table.rows}, {"detail", table.detail}});
   summary["time.seconds"] = seconds;
   summary["environment"] = environment();
   summary["configuration"] = emit(file);
@@ -111,9 +118,14 @@ Choice study_choice() {
 std::unique_ptr<Settings> study_file() { return std::make_unique<StudyFile>(); }
 
 std::optional<StudyResult> measure(Choice const& study, StudyContext const& context) {
-  auto const found = kinds().find(study.kind);
-  if (found == kinds().end() || !study.settings) throw Error("study.kind: '" + study.kind + "' is not a kind of study");
-  return found->second.measure(*study.settings, context);
+  auto const* const kind = find_study(study.kind);
+  if (kind == nullptr || !study.settings) throw Error("study.kind: '" + study.kind + "' is not a kind of study");
+  return kind->measure(*study.settings, context);
+}
+
+StudyKind const* find_study(std::string const& kind) {
+  auto const found = kinds().find(kind);
+  return found == kinds().end() ? nullptr : &found->second;
 }
 
 bool is_study(Document const& document) { return document.root.entry("study") != nullptr; }
@@ -132,6 +144,7 @@ Exit run_study(RunOptions const& options) {
   compare(path, file);
   if (is_done(path)) {
     if (!options.quiet) fmt::print("{}: finished already (--fresh begins anew)\n", path.string());
+    if (!has_report(path)) write_report(path, options.quiet);
     return Exit::done;
   }
   if (options.threads) set_threads(static_cast<int>(*options.threads));
@@ -144,12 +157,13 @@ Exit run_study(RunOptions const& options) {
   if (!result) return Exit::interrupted;
   double const seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - began).count();
   write(path, file, *result, seconds);
+  write_report(path, true);
   if (options.quiet) return Exit::done;
   for (auto const& table : result->tables) {
     if (!table.detail) fmt::print("{}\n{}\n", table.title, heed::table(table.rows));
   }
   for (auto const& sentence : result->sentences) fmt::print("{}\n", sentence);
-  fmt::print("{}: results.csv, summary.md ({:.1f} s)\n", path.string(), seconds);
+  fmt::print("{}: report.html, summary.md, results.csv ({:.1f} s)\n", path.string(), seconds);
   return Exit::done;
 }
 

@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "experiments/report/gnuplot.hpp"
 #include "experiments/run/session.hpp"
 #include "nn/settings.hpp"
 
@@ -17,7 +18,7 @@ namespace heed {
 ///     name: softmax-scaling
 ///     study: {kind: softmax_scaling, d_k: [1, 16, 256], keys: [10]}
 ///
-/// What it leaves in runs/NAME/: config.yaml, results.csv, summary.md, summary.json.
+/// What it leaves in runs/NAME/: config.yaml, results.csv, summary.md, summary.json, report.html and figures/.
 bool is_study(Document const& document);
 
 /// Measures what the file describes; says so if that is done already. Throws ConfigError, FolderError. Returns done or interrupted.
@@ -36,7 +37,7 @@ std::unique_ptr<Settings> study_file();
 struct StudyTable {
   std::string title;
   std::vector<std::vector<std::string>> rows;
-  bool detail = false;  ///< for summary.md, not for the terminal
+  bool detail = false;  ///< for summary.md, neither for the terminal nor for the page
 };
 
 /// What came of a study.
@@ -45,6 +46,24 @@ struct StudyResult {
   std::vector<StudyTable> tables;                       ///< for the terminal and summary.md
   std::vector<std::string> sentences;                   ///< what is to be said of them
   std::vector<std::pair<std::string, double>> figures;  ///< for summary.json
+};
+
+/// A finished study as its folder holds it.
+struct StudyRecord {
+  std::filesystem::path folder;
+  std::string kind, name;
+  std::vector<std::vector<std::string>> csv;  ///< results.csv, its header first
+  std::vector<StudyTable> tables;
+  std::vector<std::string> sentences;
+  std::vector<std::pair<std::string, std::string>> environment;
+  std::string configuration;  ///< YAML
+  double seconds = 0;
+};
+
+/// A part of a study's page: its figures, and what follows them as HTML.
+struct StudyPart {
+  std::string title, html;
+  std::vector<Figure> figures;
 };
 
 /// What a study needs to know beside its settings.
@@ -62,17 +81,24 @@ struct StudyKind {
   std::function<std::shared_ptr<Settings>()> make;
   /// Nothing if it was interrupted.
   std::function<std::optional<StudyResult>(Settings const&, StudyContext const&)> measure;
+  /// The parts of its page; may be absent. Throws FileError for a results.csv that is none of its own.
+  std::function<std::vector<StudyPart>(StudyRecord const&)> present = {};
 };
 bool register_study(StudyKind kind);
 
 template <class S>
-bool register_study(std::string name, std::string help, std::optional<StudyResult> (*measure)(S const&, StudyContext const&)) {
+bool register_study(std::string name, std::string help, std::optional<StudyResult> (*measure)(S const&, StudyContext const&),
+                    std::vector<StudyPart> (*present)(StudyRecord const&) = nullptr) {
   return register_study(
       {std::move(name), std::move(help), [] { return std::make_shared<S>(); },
-       [measure](Settings const& settings, StudyContext const& context) { return measure(dynamic_cast<S const&>(settings), context); }});
+       [measure](Settings const& settings, StudyContext const& context) { return measure(dynamic_cast<S const&>(settings), context); },
+       present});
 }
 
 /// Makes the study that a filled-in study_choice() describes.
 std::optional<StudyResult> measure(Choice const& study, StudyContext const& context);
+
+/// The kind by its name; null if there is none.
+StudyKind const* find_study(std::string const& kind);
 
 }  // namespace heed

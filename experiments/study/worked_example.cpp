@@ -10,7 +10,7 @@
 
 #include "autograd/graph.hpp"
 #include "autograd/operations.hpp"
-#include "experiments/study/study.hpp"
+#include "experiments/study/worked_example_page.hpp"
 
 namespace heed {
 
@@ -132,7 +132,8 @@ std::optional<StudyResult> work_example(WorkedExampleSettings const& settings, S
   return page.take();
 }
 
-bool const registered = register_study("worked_example", "self-attention over a few tokens: every matrix, every gradient", work_example);
+bool const registered =
+    register_study("worked_example", "self-attention over a few tokens: every matrix, every gradient", work_example, worked_example_page);
 
 }  // namespace
 

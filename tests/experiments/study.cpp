@@ -13,6 +13,7 @@
 #include "experiments/study/quadrature.hpp"
 #include "experiments/study/softmax_scaling.hpp"
 #include "experiments/study/trained.hpp"
+#include "tests/markdown.hpp"
 #include "tests/program.hpp"
 
 TEST_SUITE("study") {
@@ -192,7 +193,7 @@ TEST_SUITE("study") {
         bool const gradient = quantity == Quantity::query_gradient_squared || quantity == Quantity::key_gradient_squared;
         bool const lattice = quantity == Quantity::frobenius_median && cell.distribution == "rademacher";
         if (!lattice) CHECK(value.has_value() == !(gradient && cell.distribution == "logits"));
-        if (!value) continue;
+        if (!value || describes_spread(quantity)) continue;
         CAPTURE(cell.distribution);
         CAPTURE(cell.scale);
         CAPTURE(cell.d_k);
@@ -218,6 +219,70 @@ TEST_SUITE("study") {
       CHECK(sum.first / sum.second > 0.5);
       CHECK(sum.first / sum.second < 1.8);
     }
+  }
+
+  TEST_CASE("two keys: quantiles of ‖J‖ are those of the gap; of more keys the median comes to 2 exp(−σ gap)") {
+    check_close(gap_quantile(2, 0.5), std::sqrt(2.0) * 0.6744897502, 1e-6);
+    SoftmaxScalingSettings settings;
+    settings.d_k = {16, 1024};
+    settings.keys = {2, 10};
+    settings.scale = {"none"};
+    settings.distribution = {"logits"};
+    settings.precision = 0.03;
+    auto const cells = measure_grid(settings, {});
+    REQUIRE(cells);
+    for (auto const& cell : *cells) {
+      CAPTURE(cell.d_k);
+      CAPTURE(cell.keys);
+      double const deviation = std::sqrt(static_cast<double>(cell.d_k));
+      for (auto const& [q, share] : {std::pair{Quantity::frobenius_1, 0.01},
+                                     {Quantity::frobenius_10, 0.1},
+                                     {Quantity::frobenius_median, 0.5},
+                                     {Quantity::frobenius_90, 0.9},
+                                     {Quantity::frobenius_99, 0.99}}) {
+        auto const& value = *cell.get(q);
+        double const gap = deviation * gap_quantile(cell.keys, 1 - share);
+        // With ten keys the third counts too, unless the two largest are far apart.
+        if (cell.keys > 2 && (q != Quantity::frobenius_median || cell.d_k < 1024)) continue;
+        double const exact = cell.keys == 2 ? 1 / (1 + std::cosh(gap)) : 2 * std::exp(-gap);
+        if (exact < 1e-30) continue;  // no float
+        CAPTURE(share);
+        INFO("measured ", value.mean, " ± ", value.standard_error, ", exact ", exact);
+        CHECK(std::abs(value.mean - exact) < 5 * value.standard_error + 1e-6 * exact);
+      }
+      double const top = cell.get(Quantity::frobenius_top)->mean;
+      CHECK(top > 0.01);
+      CHECK(top < 1);
+    }
+  }
+
+  TEST_CASE("scales by a power lie between those that have names, with their theory; a quick look takes some of the grid") {
+    SoftmaxScalingSettings settings;
+    settings.d_k = {4, 16};
+    settings.keys = {4};
+    settings.scale = {"rsqrt"};
+    settings.power = {0.5, 0.25};
+    settings.distribution = {"gaussian"};
+    settings.precision = 0.1;
+    auto const cells = measure_grid(settings, {});
+    REQUIRE(cells);
+    REQUIRE(cells->size() == 6);
+    CHECK((*cells)[1].scale == "power 0.5");
+    CHECK((*cells)[2].scale == "power 0.25");
+    for (std::size_t i : {0UL, 3UL}) {
+      CHECK((*cells)[i].get(Quantity::trace)->mean == (*cells)[i + 1].get(Quantity::trace)->mean);
+      auto const& between = *(*cells)[i + 2].get(Quantity::trace);
+      check_close(between.mean, *between.theory, 5 * between.standard_error);
+      CHECK(between.mean < (*cells)[i].get(Quantity::trace)->mean);
+    }
+    SoftmaxScalingSettings whole;
+    CHECK(whole.looked_at().d_k == whole.d_k);
+    whole.quick = true;
+    auto const few = whole.looked_at();
+    CHECK(few.d_k == std::vector<double>{1, 4, 16, 64, 256, 1024});
+    CHECK(few.keys == std::vector<double>{2, 10, 256});
+    CHECK(few.distribution == std::vector<std::string>{"gaussian"});
+    CHECK(few.precision == 0.05);
   }
 
   TEST_CASE("the number of threads does not change a bit") {
@@ -294,7 +359,7 @@ TEST_SUITE("study") {
     auto const path = folder / "runs/small";
     auto const rows = read_csv(path / "results.csv");
     CHECK(rows.front() == std::vector<std::string>{"distribution", "scale", "d_k", "keys", "quantity", "mean", "standard_error", "theory"});
-    CHECK(rows.size() == 1 + 3 * (7 + 9));
+    CHECK(rows.size() == 1 + 3 * (12 + 14));
     for (auto const& row : rows) CHECK(row.size() == 8);
     CHECK(test::get(path / "summary.md").find("| logits | none | 4 | trace |") != std::string::npos);
     auto const summary = nlohmann::json::parse(test::get(path / "summary.json"));
@@ -313,6 +378,70 @@ TEST_SUITE("study") {
     CHECK(fresh.output.empty());
     CHECK(read_csv(path / "results.csv") != rows);
     CHECK(std::filesystem::exists(folder / "runs/small.old-1/results.csv"));
+  }
+
+  TEST_CASE("every Markdown table that the program writes has as many cells in a row as headings") {
+    test::Folder const folder;
+    REQUIRE(
+        run_study_file(folder, "name: small\nstudy: {kind: softmax_scaling, d_k: [64, 128, 256], keys: [4, 10], precision: 0.3}\n").code ==
+        0);
+    CHECK(test::check_markdown_tables(test::get(folder / "runs/small/summary.md")) >= 8);
+    REQUIRE(run_study_file(folder, "study: worked_example\n").code == 0);
+    CHECK(test::check_markdown_tables(test::get(folder / "runs/worked_example/summary.md")) > 20);
+    for (char const* const topic : {"attention", "ablation"}) {
+      auto const listed = test::run_heed({"list", topic, "--markdown"});
+      CHECK(listed.code == 0);
+      CHECK(test::check_markdown_tables(listed.output) > 0);
+    }
+    test::put(folder / "base.yaml",
+              "data: {kind: grammar}\nmodel: {kind: gpt, layers: 1, heads: 1, width: 8, context: 32}\ntrain: {steps: 2, batch: 2, "
+              "evaluate: {batches: 1}}\n");
+    test::put(folder / "ablation.yaml",
+              "ablation: heads\nbase: base.yaml\nvary: {model.heads: [1, 2], model.position: [learned, rotary]}\nseeds: 2\nmetric: "
+              "validation.loss\n");
+    REQUIRE(test::run_heed({"run", folder / "ablation.yaml", "--output", (folder / "runs").string(), "--quiet"}).code == 0);
+    CHECK(test::check_markdown_tables(test::get(folder / "runs/heads/summary.md")) > 0);
+  }
+
+  TEST_CASE("a study has a page of its own; heed report makes it again, beside runs and ablations, and says what a folder lacks") {
+    test::Folder const folder;
+    auto const runs = (folder / "runs").string();
+    REQUIRE(
+        run_study_file(folder, "name: small\nstudy: {kind: softmax_scaling, d_k: [64, 128, 256], keys: [4, 10], precision: 0.3}\n").code ==
+        0);
+    REQUIRE(run_study_file(folder, "study: worked_example\n").code == 0);
+    test::put(folder / "gpt.yaml",
+              "name: tiny\ndata: {kind: grammar}\nmodel: {kind: gpt, layers: 1, heads: 1, width: 8, context: 32}\ntrain: {steps: 2, batch: "
+              "2, evaluate: {batches: 1}}\n");
+    REQUIRE(test::run_heed({"run", folder / "gpt.yaml", "--output", runs, "--quiet"}).code == 0);
+    for (char const* const name : {"small", "worked_example"}) {
+      auto const path = folder / "runs" / name / "report.html";
+      auto const html = test::get(path);
+      CHECK(html.find("<p class=\"note\">Study</p>") != std::string::npos);
+      for (char const* const outside : {"src=\"http", "href=\"http", "url(http"}) CHECK(html.find(outside) == std::string::npos);
+      std::filesystem::remove(path);
+    }
+    auto const outcome = test::run_heed({"report", "small", "tiny", "worked_example", "--output", runs});
+    INFO(outcome.errors);
+    CHECK(outcome.code == 0);
+    CHECK(std::filesystem::exists(folder / "runs/small/report.html"));
+    auto const together = test::get(folder / "runs/report.html");
+    for (char const* const part : {">small<", ">tiny<", ">worked_example<", "part3"}) CHECK(together.find(part) != std::string::npos);
+    auto const small = test::get(folder / "runs/small/report.html"), worked = test::get(folder / "runs/worked_example/report.html");
+    for (char const* const part : {"Softmax saturates", "exact, same d_k", "Agreement with theory"})
+      CHECK_MESSAGE(small.find(part) != std::string::npos, part);
+    for (char const* const part : {"1·2 + 0·3 + 2·1 = 4", "class=\"matrix\"", "Causal", "∂L/∂S"})
+      CHECK_MESSAGE(worked.find(part) != std::string::npos, part);
+    if (draw({})) CHECK(std::filesystem::exists(folder / "runs/small/figures/fans_gaussian_10.pdf"));
+    auto const results = folder / "runs/small/results.csv";
+    for (char const* const line : {"gaussian,none,64,10,trace,x,0.1,\n", "gaussian,none,64,10,tracy,1,0.1,\n", "gaussian,none\n"}) {
+      test::put(results, std::string("distribution,scale,d_k,keys,quantity,mean,standard_error,theory\n") + line);
+      test::refuses({"report", "small", "--output", runs}, 3, {"results.csv: line 2"});
+    }
+    std::filesystem::remove(folder / "runs/small/summary.json");
+    test::refuses({"report", "small", "--output", runs}, 3, {"small/summary.json", "it is written when", "has finished"});
+    std::filesystem::remove(folder / "runs/worked_example/results.csv");
+    test::refuses({"report", "worked_example", "--output", runs}, 3, {"results.csv"});
   }
 
   TEST_CASE("the worked example's numbers") {

@@ -1,0 +1,160 @@
+#include "experiments/study/softmax_scaling_maps.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <functional>
+#include <set>
+
+#include <boost/math/distributions/normal.hpp>
+#include <fmt/format.h>
+
+#include "experiments/report/traces.hpp"
+
+namespace heed {
+
+namespace {
+
+/// One row of maps: what is shown of a cell, on one scale of colours for all scales of the logits.
+struct Map {
+  char const* title;
+  Quantity quantity;
+  std::function<double(double, double)> relative;  ///< of value and n
+  bool logarithmic;
+  double low, high;
+};
+
+std::string said_scale(std::string const& scale) {
+  return scale == "none" ? "no scale" : scale == "rsqrt" ? "1/√d_k" : scale == "inverse" ? "1/d_k" : "d_k^−" + scale.substr(6);
+}
+
+std::string ticks_of(std::vector<std::int64_t> const& values, std::size_t every) {
+  std::string ticks;
+  for (std::size_t i = 0; i < values.size(); i += every) ticks += fmt::format("{}'{}' {}", i > 0 ? ", " : "", values[i], i);
+  return ticks;
+}
+
+}  // namespace
+
+std::optional<Figure> saturation_maps(std::vector<Cell> const& cells, std::string const& distribution,
+                                      std::vector<std::string> const& scales) {
+  std::set<std::int64_t> widths, counts;
+  for (auto const& cell : cells)
+    if (cell.distribution == distribution) widths.insert(cell.d_k), counts.insert(cell.keys);
+  if (widths.size() < 2 || counts.size() < 2) return std::nullopt;
+  std::vector<std::int64_t> const d(widths.begin(), widths.end()), n(counts.begin(), counts.end());
+  std::vector<Map> const maps{{"entropy / ln n", Quantity::entropy, [](double x, double keys) { return x / std::log(keys); }, false, 0, 1},
+                              {"median ‖J‖ / uniform's", Quantity::frobenius_median,
+                               [](double x, double keys) { return x * keys / std::sqrt(keys - 1); }, true, 1e-3, 10},
+                              {"mean ‖J‖² / uniform's", Quantity::frobenius_squared,
+                               [](double x, double keys) { return x * keys * keys / (keys - 1); }, true, 0.03, 30}};
+  std::size_t const across = std::min<std::size_t>(scales.size(), 3);
+  double const left = 0.55, right = Figure::width - 0.75, gap = 0.14, panel_height = 0.95, head = 0.42, foot = 0.42;
+  double const panel = (right - left - gap * static_cast<double>(across - 1)) / static_cast<double>(across);
+  double const height = static_cast<double>(maps.size()) * (panel_height + head) + foot;
+  std::string commands = std::string(cividis) + "set border lw 0.6\nset tics out nomirror scale 0.4\nset key off\nset multiplot\n";
+  commands +=
+      fmt::format("set xrange [-0.5:{}]\nset yrange [-0.5:{}]\n", static_cast<double>(d.size()) - 0.5, static_cast<double>(n.size()) - 0.5);
+  for (std::size_t row = 0; row < maps.size(); ++row) {
+    auto const& map = maps[row];
+    double const top = height - head - static_cast<double>(row) * (panel_height + head);
+    commands += fmt::format("{}set cbrange [{:g}:{:g}]\nset format cb '%g'\n",
+                            map.logarithmic ? "set logscale cb\n" : "unset logscale cb\n", map.low, map.high);
+    for (std::size_t k = 0; k < across; ++k) {
+      commands += fmt::format("$h{}_{} << EOD\n", row, k);
+      for (auto const keys : n) {
+        for (auto const width : d) {
+          auto const found = std::ranges::find_if(cells, [&](Cell const& cell) {
+            return cell.d_k == width && cell.keys == keys && cell.scale == scales[k] && cell.distribution == distribution;
+          });
+          auto const* const value = found == cells.end() ? nullptr : found->get(map.quantity);
+          commands +=
+              value ? fmt::format("{:.5g} ", std::clamp(map.relative(value->mean, static_cast<double>(keys)), map.low, map.high)) : "NaN ";
+        }
+        commands += '\n';
+      }
+      double const from = left + static_cast<double>(k) * (panel + gap);
+      bool const lowest = row + 1 == maps.size();
+      commands += "EOD\n" + margins(from, from + panel, top - panel_height, top, height);
+      commands += k == 0 ? fmt::format("set ytics ({})\nset ylabel 'keys n' offset 1\n", ticks_of(n, n.size() > 5 ? 2 : 1))
+                         : "set ytics format ''\nunset ytics\nunset ylabel\n";
+      commands += lowest ? fmt::format("set xtics ({})\nset xlabel 'd_k' offset 0,0.6\n", ticks_of(d, d.size() > 6 ? 4 : 2))
+                         : "unset xtics\nunset xlabel\n";
+      commands += k + 1 == across
+                      ? fmt::format("set colorbox user origin screen {:.4f}, screen {:.4f} size screen 0.022, screen {:.4f} noborder\n",
+                                    (right + 0.1) / Figure::width, (top - panel_height) / height, panel_height / height)
+                      : "unset colorbox\n";
+      commands += fmt::format(
+          "set label 1 {} at graph 0, graph 1 offset character 0,0.6 left\nset label 2 {} at graph 0, graph 1 offset character 0,1.8 "
+          "left\n",
+          gnuplot_text(said_scale(scales[k])), gnuplot_text(k == 0 ? map.title : ""));
+      commands += fmt::format("plot $h{}_{} matrix with image\n", row, k);
+    }
+  }
+  return Figure{.name = "maps_" + distribution,
+                .title = "Where softmax is uniform, where saturated",
+                .caption =
+                    "Over d_k and the number of keys n, by scale. Top: entropy as a share of the largest, 1 for uniform weights, 0 for "
+                    "saturated ones. "
+                    "Below: the typical and the mean square Jacobian over those of uniform weights, √(n−1)/n and (n−1)/n²; the ridge "
+                    "between uniform and "
+                    "saturated is where they exceed 1, and many keys make it high. Colours end where the scale beside them does. Each cell "
+                    "is measured to "
+                    "the study's precision.",
+                .height = height,
+                .commands = commands + "unset multiplot\n"};
+}
+
+std::optional<Figure> agreement_with_theory(std::vector<Cell> const& cells) {
+  struct Score {
+    double z;
+    std::string what;
+  };
+  std::vector<Score> scores;
+  double squares = 0;
+  for (auto const& cell : cells) {
+    for (std::size_t q = 0; q < quantities; ++q) {
+      auto const& value = cell.values[q];
+      if (!value || !value->theory || value->standard_error <= 1e-7 * std::abs(value->mean)) continue;
+      double const z = (value->mean - *value->theory) / value->standard_error;
+      squares += z * z;
+      scores.push_back({z, fmt::format("{}, {}, {}, d_k {}, {} keys", name(static_cast<Quantity>(q)), cell.distribution,
+                                       said_scale(cell.scale), cell.d_k, cell.keys)});
+    }
+  }
+  if (scores.size() < 3) return std::nullopt;
+  std::ranges::sort(scores, {}, &Score::z);
+  auto const count = static_cast<double>(scores.size());
+  auto const& far = std::abs(scores.front().z) > std::abs(scores.back().z) ? scores.front() : scores.back();
+  boost::math::normal const normal;
+  std::string data = "$z << EOD\n";
+  std::size_t const every = 1 + scores.size() / 400;
+  double most = 0;
+  for (std::size_t i = 0; i < scores.size(); ++i) {
+    bool const tail = i < 60 || i + 60 >= scores.size();  // those in the middle lie on each other
+    double const expected = quantile(normal, (static_cast<double>(i) + 0.5) / count);
+    most = std::max({most, std::abs(expected), std::abs(scores[i].z)});
+    if (tail || i % every == 0) data += fmt::format("{:.4f} {:.4f}\n", expected, scores[i].z);
+  }
+  double const height = 3.0, end = std::ceil(most * 1.05);
+  bool const above = far.z > 0;
+  Figure figure{.name = "agreement", .title = "Measured less exact, in standard errors", .caption = "", .height = height, .commands = ""};
+  figure.commands =
+      data + "EOD\n" + plot_style + margins(0.55, Figure::width - 0.12, 0.46, height - 0.12, height) +
+      fmt::format("set xrange [{0:g}:{1:g}]\nset yrange [{0:g}:{1:g}]\nset xtics 1\nset ytics 1\n", -end, end) +
+      "set xlabel 'normal quantile'\nset ylabel '(measured − exact) / standard error' offset 0.5\n" +
+      fmt::format("set label 1 {} at {:.4f},{:.4f} {} offset character {},0\n", gnuplot_text(far.what),
+                  above ? quantile(normal, 1 - 0.5 / count) : quantile(normal, 0.5 / count), far.z, above ? "right" : "left",
+                  above ? -1 : 1) +
+      fmt::format("plot x with lines notitle lw 0.8 lc rgb 'black', $z using 1:2 with points notitle pt 7 ps 0.35 lc rgb '{}'\n",
+                  line_colour(1));
+  figure.caption = fmt::format(
+      "All {} numbers for which theory is known, in order, beside the quantiles of a standard normal; the line is perfect agreement. The "
+      "mean "
+      "of the squares is {:.3f}, 1 if the standard errors are right and the theory is; the farthest, {:+.2f}, is {}. Numbers of one cell "
+      "share "
+      "samples and move together; those in the middle are thinned.",
+      scores.size(), squares / count, far.z, far.what);
+  return figure;
+}
+
+}  // namespace heed

@@ -1,0 +1,20 @@
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "experiments/report/gnuplot.hpp"
+#include "experiments/study/softmax_scaling.hpp"
+
+namespace heed {
+
+/// Heat maps over (d_k, n) by scale: entropy, typical and mean square Jacobian relative to those of uniform weights. Nothing if either has
+/// one value only.
+std::optional<Figure> saturation_maps(std::vector<Cell> const& cells, std::string const& distribution,
+                                      std::vector<std::string> const& scales);
+
+/// (measured − exact)/standard error of all cells in their order, beside normal quantiles; nothing without theory.
+std::optional<Figure> agreement_with_theory(std::vector<Cell> const& cells);
+
+}  // namespace heed
