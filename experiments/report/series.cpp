@@ -87,7 +87,8 @@ Range range_of(SeriesPanel const& panel) {
   for (auto const& series : panel.series) {
     for (auto const& point : series.points) {
       if (series.dashed) continue;
-      if (point.y) include(*point.y);
+      for (auto const end : {point.y, point.y ? std::optional(point.low) : point.y, point.y ? std::optional(point.high) : point.y})
+        if (end) include(*end);
       if (point.theory) include(*point.theory);
     }
   }

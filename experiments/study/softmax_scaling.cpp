@@ -410,7 +410,9 @@ SoftmaxScalingSettings SoftmaxScalingSettings::looked_at() const {
   if (!quick) return few;
   few.d_k.clear();
   for (std::size_t i = 0; i < d_k.size(); i += 2) few.d_k.push_back(d_k[i]);
-  few.keys = {keys.front(), shown_keys(), keys.back()};
+  double most = 0;  // many keys are what takes long
+  for (double const n : keys) most = n <= 64 ? std::max(most, n) : most;
+  few.keys = {keys.front(), shown_keys(), most > 0 ? most : keys.front()};
   std::ranges::sort(few.keys);
   few.keys.erase(std::unique(few.keys.begin(), few.keys.end()), few.keys.end());
   if (distribution.size() > 1)

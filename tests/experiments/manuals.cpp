@@ -67,6 +67,7 @@ TEST_SUITE("manuals") {
     std::string const text = get(file);
     auto const has = [&](char const* part) { return text.find(part) != std::string::npos; };
     if (has("kind: softmax_scaling")) return {"study.precision=0.3", "study.d_k=[2, 4]", "study.keys=[4]"};
+    if (has("kind: normalisers")) return {"study.samples=100"};
     if (has("kind: worked_example")) return {};
     std::vector<std::string> changes{"train.steps=2", "train.evaluate.batches=1"};
     if (has("\nablation:") || text.starts_with("ablation:")) changes.emplace_back("seeds=2");

@@ -280,7 +280,7 @@ TEST_SUITE("study") {
     whole.quick = true;
     auto const few = whole.looked_at();
     CHECK(few.d_k == std::vector<double>{1, 4, 16, 64, 256, 1024});
-    CHECK(few.keys == std::vector<double>{2, 10, 256});
+    CHECK(few.keys == std::vector<double>{2, 10, 64});
     CHECK(few.distribution == std::vector<std::string>{"gaussian"});
     CHECK(few.precision == 0.05);
   }
@@ -466,6 +466,30 @@ TEST_SUITE("study") {
     auto const changed = run_study_file(folder, "name: changed\nstudy: {kind: worked_example, x: [[2, 0, 1, 0], [0, 2, 0, 2]]}\n");
     CHECK(changed.code == 0);
     CHECK(read_csv(folder / "runs/changed/results.csv").size() > 1);
+  }
+
+  TEST_CASE("normalisers: softmax agrees with quadrature, what has zeros loses rows, and each has its line on the page") {
+    test::Folder const folder;
+    REQUIRE(run_study_file(folder, "study: {kind: normalisers, d_k: [1, 64], keys: 4, samples: 1000}\n").code == 0);
+    auto const path = folder / "runs/normalisers";
+    std::map<std::string, std::pair<double, double>> found;
+    for (auto const& row : read_csv(path / "results.csv"))
+      if (row[0] != "align") found[row[0] + " " + row[1] + " " + row[2] + " " + row[4]] = {std::stod(row[5]), std::stod(row[6])};
+    for (double const d : {1.0, 64.0}) {
+      auto const exact = softmax_of_normal_logits(d, {4}).front();
+      auto const [trace, trace_error] = found.at(d == 1 ? "softmax none 1 trace" : "softmax none 64 trace");
+      auto const [squared, squared_error] = found.at(d == 1 ? "softmax none 1 frobenius_squared" : "softmax none 64 frobenius_squared");
+      check_close(trace, exact.trace, 5 * trace_error);
+      check_close(squared, exact.frobenius_squared, 5 * squared_error);
+    }
+    // A row of sparsemax with k weights above 0 has tr J = k − 1.
+    auto const [zeros, unused] = found.at("sparsemax none 64 zeros");
+    CHECK(found.at("sparsemax none 64 trace").first == doctest::Approx(4 * (1 - zeros) - 1).epsilon(1e-9));
+    CHECK(found.contains("entmax15 rsqrt 64 trace"));
+    CHECK(found.contains("sigmoid rsqrt 64 trace"));
+    CHECK(!found.contains("local_m none 64 trace"));
+    test::check_markdown_tables(test::get(path / "summary.md"));
+    CHECK(test::get(path / "report.html").find("What lets gradients through") != std::string::npos);
   }
 
   TEST_CASE("what a study cannot mean is refused with its place") {

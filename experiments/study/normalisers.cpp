@@ -1,0 +1,208 @@
+// What other normalisers than softmax let through as their scores grow: weights p of n scores, iid N(0, d_k) times the scale, and the
+// Jacobian ∂p/∂scores by the engine, a backward pass for each key. Sampled rows are independent, so that standard errors are plain ones.
+// Of everything that is declared (`heed list attention`), those whose weights follow their scores when the keys change places: others know
+// of places, and are no functions of scores alone.
+
+#include <algorithm>
+#include <cmath>
+#include <memory>
+
+#include <fmt/format.h>
+
+#include "autograd/graph.hpp"
+#include "autograd/operations.hpp"
+#include "experiments/progress.hpp"
+#include "experiments/report/series.hpp"
+#include "experiments/signals.hpp"
+#include "experiments/study/study.hpp"
+#include "nn/attention/steps.hpp"
+
+namespace heed {
+
+namespace {
+
+struct NormalisersSettings : Settings {
+  std::vector<double> d_k{1, 4, 16, 64, 256, 1024};
+  std::int64_t keys = 10, samples = 4000;
+  std::vector<std::string> scale{"none", "rsqrt"};
+
+  std::vector<Field> fields() override {
+    return {{.name = "d_k", .target = &d_k, .help = "variances of the scores without a scale", .least = 1e-3, .greatest = 65536},
+            {.name = "keys", .target = &keys, .help = "numbers that a row of weights has", .least = 2, .greatest = 256},
+            {.name = "samples", .target = &samples, .help = "rows for each d_k", .least = 100, .greatest = 1e6},
+            {.name = "scale", .target = &scale, .help = "of the scores: 1, 1/√d_k", .words = {"none", "rsqrt"}}};
+  }
+  std::optional<std::string> contradiction() override {
+    if (d_k.empty()) return "d_k: is empty";
+    if (scale.empty()) return "scale: is empty";
+    return std::nullopt;
+  }
+};
+
+constexpr char const* quantity_names[] = {"trace", "frobenius", "frobenius_squared", "max_weight", "zeros"};
+
+/// A normaliser as a function of scores [rows, n].
+class Normaliser {
+ public:
+  Normaliser(StepKind<Align> const& kind, std::int64_t keys)
+      : name(kind.name), formula(kind.formula), keys_(keys), parameters_(1, DType::float64) {
+    AttentionSettings settings;
+    settings.align = kind.name;
+    settings.window = 1;  // narrower than a row
+    align_ = kind.make(Scope(parameters_), settings, {1, keys, keys});
+  }
+
+  Tensor operator()(Tensor const& scores) const {
+    std::int64_t const rows = scores.size(0);
+    Tensor const queries = Tensor::zeros({rows, 1, 1, keys_}, DType::float64);
+    return reshape((*align_)(reshape(scores, {rows, 1, 1, keys_}), queries, {}), {rows, keys_});
+  }
+
+  /// Whether weights change places with their scores.
+  bool is_of_scores_alone() const {
+    NoGrad const no_grad;
+    std::vector<double> forward, backward;
+    for (std::int64_t j = 0; j < keys_; ++j) forward.push_back(std::sin(static_cast<double>(3 * j + 1)));
+    backward.assign(forward.rbegin(), forward.rend());
+    auto const p = (*this)(Tensor::of(forward, {1, keys_})).to_vector(), turned = (*this)(Tensor::of(backward, {1, keys_})).to_vector();
+    for (std::size_t j = 0; j < p.size(); ++j)
+      if (std::abs(p[j] - turned[p.size() - 1 - j]) > 1e-12) return false;
+    return true;
+  }
+
+  std::string name, formula;
+
+ private:
+  std::int64_t keys_;
+  Parameters parameters_;
+  std::unique_ptr<Align> align_;
+};
+
+/// By quantity, its values for all rows.
+std::vector<std::vector<double>> values_of(Normaliser const& normaliser, Tensor const& scores) {
+  WithGrad const recorded;
+  Tensor z = scores;
+  z.set_requires_grad();
+  Tensor const p = normaliser(z);
+  std::int64_t const rows = p.size(0), n = p.size(1);
+  std::vector<std::vector<double>> values(5, std::vector<double>(static_cast<std::size_t>(rows)));
+  for (std::int64_t j = 0; j < n; ++j) {
+    auto const row = grad(sum(slice(p, 1, j, j + 1)), z).to_vector();  // ∂p_j/∂z of each sample
+    for (std::int64_t i = 0; i < rows; ++i) {
+      auto const at = static_cast<std::size_t>(i);
+      values[0][at] += row[static_cast<std::size_t>(i * n + j)];
+      for (std::int64_t k = 0; k < n; ++k)
+        values[2][at] += row[static_cast<std::size_t>(i * n + k)] * row[static_cast<std::size_t>(i * n + k)];
+    }
+  }
+  auto const weights = p.to_vector();
+  for (std::size_t i = 0; i < static_cast<std::size_t>(rows); ++i) {
+    auto const first = weights.begin() + static_cast<std::ptrdiff_t>(i) * n;
+    values[1][i] = std::sqrt(values[2][i]);
+    values[3][i] = *std::max_element(first, first + n);
+    values[4][i] = static_cast<double>(std::count(first, first + n, 0.0)) / static_cast<double>(n);
+  }
+  return values;
+}
+
+std::optional<StudyResult> study_normalisers(NormalisersSettings const& settings, StudyContext const& context) {
+  std::vector<std::unique_ptr<Normaliser>> all;
+  for (auto const& kind : step_kinds<Align>()) {
+    auto normaliser = std::make_unique<Normaliser>(kind, settings.keys);
+    if (normaliser->is_of_scores_alone()) all.push_back(std::move(normaliser));
+  }
+  std::ranges::sort(all, {}, [](auto const& each) { return each->name; });
+  StudyResult result;
+  result.csv.push_back({"align", "scale", "d_k", "keys", "quantity", "mean", "standard_error", "median"});
+  StudyTable table{fmt::format("{} keys", settings.keys),
+                   {{"align", "scale", "d_k", "tr J", "median ‖J‖", "mean ‖J‖²", "rows with J = 0"}}};
+  Progress progress(context.name, static_cast<std::int64_t>(all.size() * settings.scale.size() * settings.d_k.size()), 0, context.quiet,
+                    "cells");
+  std::int64_t done = 0;
+  for (auto const& normaliser : all) {
+    for (auto const& scale : settings.scale) {
+      for (double const d : settings.d_k) {
+        if (interrupted()) return std::nullopt;
+        double const deviation = scale == "none" ? std::sqrt(d) : 1;
+        // The same numbers for all: what differs is the normaliser and the scale.
+        Tensor const scores =
+            heed::scale(Tensor::normal({settings.samples, settings.keys}, Stream(context.seed, "normalisers"), DType::float64), deviation);
+        auto const values = values_of(*normaliser, scores);
+        std::vector<std::string> row{normaliser->name, scale, fmt::format("{:g}", d)};
+        for (std::size_t q = 0; q < values.size(); ++q) {
+          double mean = 0, squares = 0;
+          auto const count = static_cast<double>(values[q].size());
+          for (double const x : values[q]) mean += x / count;
+          for (double const x : values[q]) squares += (x - mean) * (x - mean);
+          auto sorted = values[q];
+          std::ranges::nth_element(sorted, sorted.begin() + static_cast<std::ptrdiff_t>(sorted.size() / 2));
+          double const middle = sorted[sorted.size() / 2];
+          result.csv.push_back({normaliser->name, scale, fmt::format("{:g}", d), std::to_string(settings.keys), quantity_names[q],
+                                fmt::format("{}", mean), fmt::format("{}", std::sqrt(squares / (count - 1) / count)),
+                                fmt::format("{}", middle)});
+          if (q == 0 || q == 2) row.push_back(fmt::format("{:.4g}", mean));
+          if (q == 1) row.push_back(fmt::format("{:.3g}", middle));
+        }
+        auto const none = static_cast<double>(std::ranges::count(values[2], 0.0)) / static_cast<double>(values[2].size());
+        row.push_back(fmt::format("{:.1f} %", 100 * none));
+        result.figures.emplace_back(fmt::format("{}.{}.{:g}.without_gradient", normaliser->name, scale, d), none);
+        table.rows.push_back(std::move(row));
+        if (scale == "none" && d == *std::ranges::max_element(settings.d_k))
+          result.sentences.push_back(
+              fmt::format("{}, {}: without a scale at d_k {:g}, {:.1f} % of the rows let no gradient through at all.", normaliser->name,
+                          normaliser->formula, d, 100 * none));
+        progress.update(++done, fmt::format("{}, {}, d_k {:g}", normaliser->name, scale, d));
+      }
+    }
+  }
+  progress.finish();
+  result.tables.push_back(std::move(table));
+  return result;
+}
+
+std::vector<StudyPart> normalisers_page(StudyRecord const& record) {
+  StudyPart part{"What lets gradients through", "", {}};
+  std::vector<std::string> scales, names;
+  for (std::size_t i = 1; i < record.csv.size(); ++i) {
+    auto const& line = record.csv[i];
+    if (line.size() != 8)
+      throw FileError(fmt::format("{}: line {} is no number of this study", (record.folder / "results.csv").string(), i + 1));
+    if (std::ranges::find(names, line[0]) == names.end()) names.push_back(line[0]);
+    if (std::ranges::find(scales, line[1]) == scales.end()) scales.push_back(line[1]);
+  }
+  for (auto const& scale : scales) {
+    bool const none = scale == "none";
+    SeriesFigure figure{.name = "normalisers_" + scale,
+                        .title = none ? "Without a scale" : "With 1/√d_k",
+                        .caption =
+                            "Independent normal scores of variance d_k; points: means with 95 % intervals, joined, for no theory is "
+                            "known but softmax's. Jacobians are exact, by the engine's derivatives.",
+                        .x = "d_k",
+                        .panels = {}};
+    for (auto const& [quantity, title] : {std::pair<std::string, std::string>{"trace", "mean of tr J"},
+                                          {"frobenius_squared", "mean of ‖J‖²"},
+                                          {"max_weight", "mean of the largest weight"},
+                                          {"zeros", "share of weights that are 0"}}) {
+      SeriesPanel panel{.title = title, .series = {}};
+      for (std::size_t k = 0; k < names.size(); ++k) {
+        Series series{names[k], k + 1, {}};
+        for (auto const& line : record.csv) {
+          if (line[0] != names[k] || line[1] != scale || line[4] != quantity) continue;
+          double const mean = std::stod(line[5]), half = 1.96 * std::stod(line[6]);
+          series.points.push_back({std::stod(line[2]), mean, mean - half, mean + half, mean});
+        }
+        panel.series.push_back(std::move(series));
+      }
+      figure.panels.push_back(std::move(panel));
+    }
+    part.figures.push_back(figure_of(figure));
+  }
+  return {std::move(part)};
+}
+
+bool const registered = register_study("normalisers", "what every normaliser of scores lets through as d_k grows, by exact Jacobians",
+                                       study_normalisers, normalisers_page);
+
+}  // namespace
+
+}  // namespace heed
