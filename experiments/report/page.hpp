@@ -5,7 +5,7 @@
 
 #include "experiments/report/gnuplot.hpp"
 #include "experiments/report/material.hpp"
-#include "experiments/study/study.hpp"
+#include "experiments/report/study_page.hpp"
 
 namespace heed {
 

@@ -1,5 +1,7 @@
 #include "experiments/report/study.hpp"
 
+#include <map>
+
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
@@ -12,6 +14,12 @@ namespace heed {
 namespace fs = std::filesystem;
 
 namespace {
+
+/// Never destroyed and made on first use: kinds register from static objects of many files.
+std::map<std::string, StudyPage>& pages() {
+  static auto* const all = new std::map<std::string, StudyPage>;
+  return *all;
+}
 
 StudyRecord read_study(fs::path const& folder) {
   fs::path const path = folder / "summary.json";
@@ -41,6 +49,11 @@ StudyRecord read_study(fs::path const& folder) {
 
 }  // namespace
 
+void register_study_page(StudyPage page) {
+  auto kind = page.kind;
+  pages().emplace(std::move(kind), std::move(page));
+}
+
 bool holds_study(fs::path const& folder) {
   auto const summary = find_json(folder / "summary.json");
   return summary && summary->is_object() && summary->contains("study");
@@ -49,9 +62,11 @@ bool holds_study(fs::path const& folder) {
 Chapter study_chapter(fs::path const& folder) {
   StudyRecord record = read_study(folder);
   Chapter chapter{.material = {}, .figures = {}, .drawings = {}, .maps = {}};
-  auto const* const kind = find_study(record.kind);
-  chapter.study = {.kind = record.kind, .help = kind ? kind->help : record.kind, .seconds = record.seconds, .parts = {}, .tables = {}};
-  if (kind != nullptr && kind->present) chapter.study.parts = kind->present(record);
+  auto const found = pages().find(record.kind);
+  StudyPage const* const page = found == pages().end() ? nullptr : &found->second;
+  chapter.study = {
+      .kind = record.kind, .help = page != nullptr ? page->help : record.kind, .seconds = record.seconds, .parts = {}, .tables = {}};
+  if (page != nullptr && page->present) chapter.study.parts = page->present(record);
   for (auto const& part : chapter.study.parts) chapter.figures.insert(chapter.figures.end(), part.figures.begin(), part.figures.end());
   chapter.study.tables = std::move(record.tables);
   chapter.material.folder = folder;

@@ -11,10 +11,10 @@
 
 #include "autograd/graph.hpp"
 #include "autograd/operations.hpp"
-#include "experiments/progress.hpp"
 #include "experiments/report/series.hpp"
-#include "experiments/signals.hpp"
+#include "experiments/run/signals.hpp"
 #include "experiments/study/study.hpp"
+#include "experiments/text/progress.hpp"
 #include "nn/attention/steps.hpp"
 
 namespace heed {

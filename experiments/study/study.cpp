@@ -104,6 +104,7 @@ void write(fs::path const& folder, StudyFile& file, StudyResult const& result, d
 }  // namespace
 
 bool register_study(StudyKind kind) {
+  register_study_page({kind.name, kind.help, kind.present});
   auto const name = kind.name;
   if (!kinds().emplace(name, std::move(kind)).second) throw Error("study " + name + " is registered twice");
   return true;
@@ -118,14 +119,9 @@ Choice study_choice() {
 std::unique_ptr<Settings> study_file() { return std::make_unique<StudyFile>(); }
 
 std::optional<StudyResult> measure(Choice const& study, StudyContext const& context) {
-  auto const* const kind = find_study(study.kind);
-  if (kind == nullptr || !study.settings) throw Error("study.kind: '" + study.kind + "' is not a kind of study");
-  return kind->measure(*study.settings, context);
-}
-
-StudyKind const* find_study(std::string const& kind) {
-  auto const found = kinds().find(kind);
-  return found == kinds().end() ? nullptr : &found->second;
+  auto const kind = kinds().find(study.kind);
+  if (kind == kinds().end() || !study.settings) throw Error("study.kind: '" + study.kind + "' is not a kind of study");
+  return kind->second.measure(*study.settings, context);
 }
 
 bool is_study(Document const& document) { return document.root.entry("study") != nullptr; }

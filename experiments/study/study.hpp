@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "experiments/report/gnuplot.hpp"
+#include "experiments/report/study_page.hpp"
 #include "experiments/run/session.hpp"
 #include "nn/settings.hpp"
 
@@ -33,37 +33,12 @@ Choice study_choice();
 /// Fresh settings of a whole file with a study, for its schema.
 std::unique_ptr<Settings> study_file();
 
-/// Lines of text with a title; the first row is the head.
-struct StudyTable {
-  std::string title;
-  std::vector<std::vector<std::string>> rows;
-  bool detail = false;  ///< for summary.md, neither for the terminal nor for the page
-};
-
 /// What came of a study.
 struct StudyResult {
   std::vector<std::vector<std::string>> csv;            ///< results.csv, its header first
   std::vector<StudyTable> tables;                       ///< for the terminal and summary.md
   std::vector<std::string> sentences;                   ///< what is to be said of them
   std::vector<std::pair<std::string, double>> figures;  ///< for summary.json
-};
-
-/// A finished study as its folder holds it.
-struct StudyRecord {
-  std::filesystem::path folder;
-  std::string kind, name;
-  std::vector<std::vector<std::string>> csv;  ///< results.csv, its header first
-  std::vector<StudyTable> tables;
-  std::vector<std::string> sentences;
-  std::vector<std::pair<std::string, std::string>> environment;
-  std::string configuration;  ///< YAML
-  double seconds = 0;
-};
-
-/// A part of a study's page: its figures, and what follows them as HTML.
-struct StudyPart {
-  std::string title, html;
-  std::vector<Figure> figures;
 };
 
 /// What a study needs to know beside its settings.
@@ -97,8 +72,5 @@ bool register_study(std::string name, std::string help, std::optional<StudyResul
 
 /// Makes the study that a filled-in study_choice() describes.
 std::optional<StudyResult> measure(Choice const& study, StudyContext const& context);
-
-/// The kind by its name; null if there is none.
-StudyKind const* find_study(std::string const& kind);
 
 }  // namespace heed

@@ -1,0 +1,46 @@
+#pragma once
+
+#include <filesystem>
+#include <functional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "experiments/report/gnuplot.hpp"
+
+namespace heed {
+
+/// Lines of text with a title; the first row is the head.
+struct StudyTable {
+  std::string title;
+  std::vector<std::vector<std::string>> rows;
+  bool detail = false;  ///< for summary.md, neither for the terminal nor for the page
+};
+
+/// A finished study as its folder holds it.
+struct StudyRecord {
+  std::filesystem::path folder;
+  std::string kind, name;
+  std::vector<std::vector<std::string>> csv;  ///< results.csv, its header first
+  std::vector<StudyTable> tables;
+  std::vector<std::string> sentences;
+  std::vector<std::pair<std::string, std::string>> environment;
+  std::string configuration;  ///< YAML
+  double seconds = 0;
+};
+
+/// A part of a study's page: its figures, and what follows them as HTML.
+struct StudyPart {
+  std::string title, html;
+  std::vector<Figure> figures;
+};
+
+/// How the page of a kind of study is made; `present` may be absent. It throws FileError for a results.csv that is none of its own.
+struct StudyPage {
+  std::string kind, help;
+  std::function<std::vector<StudyPart>(StudyRecord const&)> present;
+};
+/// A kind of study tells its page when it is registered.
+void register_study_page(StudyPage page);
+
+}  // namespace heed
