@@ -1,7 +1,7 @@
 #include "experiments/commands/command_options.hpp"
 
 #include <algorithm>
-#include <ranges>
+#include <sstream>
 
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
@@ -125,7 +125,8 @@ void add_evaluate(CLI::App& app, CommandLine& line) {
   add_text(evaluate, "--metrics", "NAME,…", "these alone, with commas between (default: all that apply; heed list metrics)",
            [&](std::string const& text) {
              options.metrics.emplace();
-             for (auto const name : std::views::split(text, ',')) options.metrics->emplace_back(name.begin(), name.end());
+             std::istringstream names(text);
+             for (std::string name; std::getline(names, name, ',');) options.metrics->push_back(name);
            });
   one_of("--weights", options.weights, {"average", "last"}, "average: the running one, the default where train.ema keeps it");
   add_number<std::int64_t>(evaluate, "--batch", options.batch, 1, 1e6, "rows at once (default: as the run's evaluations)");
