@@ -11,7 +11,7 @@ extern "C" int LLVMFuzzerTestOneInput(std::uint8_t const* data, std::size_t size
   fuzz::reads([&] {
     Chapter chapter{.material = read_material(fuzz::folder()), .figures = {}, .drawings = {}, .maps = {}};
     chapter.figures = figures(chapter.material);
-    page({chapter}, "");
+    page({chapter});
   });
   return 0;
 }
