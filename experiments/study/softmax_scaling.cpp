@@ -30,8 +30,6 @@ Law law_of(std::string const& name) {
   return std::ranges::find(laws, name, [](auto const& law) { return std::string(law.first); })->second;
 }
 
-constexpr std::string_view power_prefix = "power ";
-
 double scale_of(std::string const& name, std::int64_t d_k) {
   auto const d = static_cast<double>(d_k);
   if (name.starts_with(power_prefix)) return std::pow(d, -std::stod(name.substr(power_prefix.size())));
@@ -39,14 +37,6 @@ double scale_of(std::string const& name, std::int64_t d_k) {
 }
 
 std::vector<std::int64_t> integers(std::vector<double> const& values) { return {values.begin(), values.end()}; }
-
-std::optional<std::string> not_whole(std::string const& name, std::vector<double> const& values) {
-  if (values.empty()) return name + ": is empty";
-  for (double const value : values) {
-    if (value != std::floor(value)) return fmt::format("{}: {} is not an integer", name, value);
-  }
-  return std::nullopt;
-}
 
 // ---------------------------------------------------------------- sampling
 
@@ -363,63 +353,6 @@ bool const registered = register_study("softmax_scaling", "how softmax saturates
                                        study_softmax_scaling, softmax_scaling_page);
 
 }  // namespace
-
-std::vector<Field> SoftmaxScalingSettings::fields() {
-  return {
-      {.name = "d_k", .target = &d_k, .help = "widths of queries and keys", .least = 1, .greatest = 65536},
-      {.name = "keys", .target = &keys, .help = "numbers of keys that a query attends to", .least = 2, .greatest = 4096},
-      {.name = "scale", .target = &scale, .help = "of the logits: 1, 1/√d_k, 1/d_k", .words = {"none", "rsqrt", "inverse"}},
-      {.name = "power", .target = &power, .help = "further scales of the logits: d_k^−α for each of these α", .least = 0, .greatest = 4},
-      {.name = "distribution",
-       .target = &distribution,
-       .help = "of queries' and keys' components, mean 0 and variance 1; logits: iid N(0, d_k) in place of products",
-       .words = {"logits", "gaussian", "uniform", "rademacher"}},
-      {.name = "precision",
-       .target = &precision,
-       .help = "a cell is sampled until every standard error is at most this part of its quantity",
-       .least = 1e-4,
-       .greatest = 1},
-      {.name = "limit", .target = &limit, .help = "but no more logits than this are drawn for a cell", .least = 1, .greatest = 1e12},
-      {.name = "quick",
-       .target = &quick,
-       .help = "a look in ten seconds: of the lists above every second d_k, three numbers of keys and one distribution, errors up to 5 %"},
-      {.name = "run",
-       .target = &run,
-       .help = "a trained run: the queries and keys of its heads for its validation data, beside the distributions"},
-      {.name = "sequences", .target = &sequences, .help = "of the run's validation data, at most", .least = 2, .greatest = 1e6}};
-}
-
-std::optional<std::string> SoftmaxScalingSettings::contradiction() {
-  if (auto const wrong = not_whole("d_k", d_k)) return wrong;
-  if (auto const wrong = not_whole("keys", keys)) return wrong;
-  if (scale.empty() && power.empty()) return "scale: is empty";
-  if (distribution.empty() && !run) return "distribution: is empty";
-  return std::nullopt;
-}
-
-std::vector<std::string> SoftmaxScalingSettings::scales() const {
-  auto names = scale;
-  for (double const alpha : power) names.push_back(fmt::format("{}{}", power_prefix, alpha));
-  return names;
-}
-
-double SoftmaxScalingSettings::shown_keys() const { return std::ranges::find(keys, 10.0) != keys.end() ? 10 : keys.front(); }
-
-SoftmaxScalingSettings SoftmaxScalingSettings::looked_at() const {
-  SoftmaxScalingSettings few = *this;
-  if (!quick) return few;
-  few.d_k.clear();
-  for (std::size_t i = 0; i < d_k.size(); i += 2) few.d_k.push_back(d_k[i]);
-  double most = 0;  // many keys are what takes long
-  for (double const n : keys) most = n <= 64 ? std::max(most, n) : most;
-  few.keys = {keys.front(), shown_keys(), most > 0 ? most : keys.front()};
-  std::ranges::sort(few.keys);
-  few.keys.erase(std::unique(few.keys.begin(), few.keys.end()), few.keys.end());
-  if (distribution.size() > 1)
-    few.distribution = {std::ranges::find(distribution, "gaussian") != distribution.end() ? "gaussian" : distribution.front()};
-  few.precision = std::max(precision, 0.05);
-  return few;
-}
 
 std::optional<std::vector<Cell>> measure_grid(SoftmaxScalingSettings const& settings, StudyContext const& context) {
   auto const heads = settings.run ? trained_heads(*settings.run, settings.sequences, context) : std::vector<TrainedHead>();

@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "experiments/metric/statistics.hpp"
@@ -11,6 +12,9 @@
 #include "experiments/study/study.hpp"
 
 namespace heed {
+
+/// What names of the scales d_k^−α begin with, before α.
+inline constexpr std::string_view power_prefix = "power ";
 
 /// `study: {kind: softmax_scaling}`: how softmax saturates as d_k grows, with and without a scale, beside the theory.
 struct SoftmaxScalingSettings : Settings {

@@ -66,4 +66,13 @@ std::string table(std::vector<std::vector<std::string>> const& rows) {
   return page;
 }
 
+std::string indented(std::string const& lines) {
+  std::string result;
+  for (std::size_t i = 0, end = 0; i < lines.size(); i = end) {
+    end = lines.find('\n', i) + 1;
+    result += "  " + lines.substr(i, end - i);
+  }
+  return result;
+}
+
 }  // namespace heed

@@ -19,4 +19,7 @@ std::string table(std::vector<std::vector<std::string>> const& rows);
 /// "| a | b |": a row of a table in Markdown; a bar inside a cell is no border.
 std::string markdown_row(std::vector<std::string> const& cells);
 
+/// Every line two columns further right.
+std::string indented(std::string const& lines);
+
 }  // namespace heed

@@ -10,14 +10,12 @@ whole sequence in one call of its library. Adam. One JSON object a line.
 import argparse
 import json
 import pathlib
-import resource
-import statistics
-import struct
-import time
 
 import torch
 import torch.nn as nn
 import torch.nn.functional as F
+
+import pytorch_training
 
 EMBEDDING, WIDTH, BATCH, LENGTH, VOCABULARY, RATE = 256, 512, 64, 20, 8000, 5e-4
 STEPS, DISTINCT = 400, 50  # batches in the file, so many that no measurement wants more; and how many of them differ
@@ -38,30 +36,11 @@ def prepare(folder, attention):
     inputs = words()
     tensors = {"inputs": inputs, "targets": inputs.roll(-1, 2), "source": words(),
                "source_lengths": torch.full((STEPS, BATCH), LENGTH, dtype=torch.int64)}
-    header, content = {}, b""
-    for name, tensor in tensors.items():
-        data = tensor.numpy().tobytes()
-        header[name] = {"dtype": "I64", "shape": list(tensor.shape), "data_offsets": [len(content), len(content) + len(data)]}
-        content += data
-    head = json.dumps(header).encode()
-    head += b" " * (-len(head) % 8)
     folder.mkdir(parents=True, exist_ok=True)
-    (folder / "batches.safetensors").write_bytes(struct.pack("<Q", len(head)) + head + content)
+    pytorch_training.save(folder / "batches.safetensors", tensors)
     (folder / "lstm.yaml").write_text(CONFIG.format(vocabulary=VOCABULARY, width=WIDTH, embedding=EMBEDDING, length=LENGTH, attention=attention,
                                                     steps=STEPS, batch=BATCH, rate=RATE))
     print(json.dumps({"vocabulary": VOCABULARY, "length": LENGTH, "batch": BATCH, "attention": attention}))
-
-
-def load(folder):
-    """The tensors of prepare()'s file, and whether its configuration attends."""
-    data = (folder / "batches.safetensors").read_bytes()
-    length, = struct.unpack("<Q", data[:8])
-    content = bytearray(data[8 + length:])
-    tensors = {}
-    for name, about in json.loads(data[8:8 + length]).items():
-        begin, end = about["data_offsets"]
-        tensors[name] = torch.frombuffer(content, dtype=torch.int64, count=(end - begin) // 8, offset=begin).reshape(about["shape"])
-    return tensors, "attention: none" not in (folder / "lstm.yaml").read_text()
 
 
 class Seq2seq(nn.Module):
@@ -87,25 +66,12 @@ class Seq2seq(nn.Module):
 
 
 def train(folder, threads, steps):
-    torch.set_num_threads(threads)
     torch.manual_seed(0)
-    tensors, attends = load(folder)
+    tensors = pytorch_training.load(folder / "batches.safetensors")
+    attends = "attention: none" not in (folder / "lstm.yaml").read_text()
     model = Seq2seq(attends)
-    optimizer = torch.optim.Adam(model.parameters(), lr=RATE)
-    samples, losses = [], []
-    for i in range(steps + max(2, steps // 10)):
-        begin = time.perf_counter()
-        loss = model(*(tensors[name][i % STEPS] for name in ("source", "inputs", "targets")))
-        optimizer.zero_grad(set_to_none=True)
-        loss.backward()
-        optimizer.step()
-        samples.append(1e3 * (time.perf_counter() - begin))
-        losses.append(loss.item())
-    samples = samples[-steps:]  # after a few that warm up
-    median = statistics.median(samples)
-    print(json.dumps({"framework": "pytorch " + torch.__version__, "what": "train", "threads": threads, "median_ms": median, "min_ms": min(samples),
-                      "max_ms": max(samples), "tokens_per_second": 1e3 * BATCH * LENGTH / median, "first_loss": losses[0], "last_loss": losses[-1],
-                      "peak_mb": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024}))
+    batch_of = lambda i: [tensors[name][i % STEPS] for name in ("source", "inputs", "targets")]
+    pytorch_training.measure(model, batch_of, BATCH * LENGTH, threads, steps, RATE)
 
 
 def main():

@@ -14,14 +14,12 @@ import math
 import os
 import pathlib
 import random
-import resource
-import statistics
-import struct
-import time
 
 import torch
 import torch.nn as nn
 import torch.nn.functional as F
+
+import pytorch_training
 
 LAYERS, HEADS, WIDTH, DROPOUT, SMOOTHING, RATE = 3, 8, 256, 0.1, 0.1, 5e-4
 BATCH, STEPS, DISTINCT = 128, 400, 50  # rows; batches in the file, so many that no measurement wants more; and how many of them differ
@@ -65,33 +63,15 @@ def prepare(folder):
         "source": padded(sources, longest, PAD),
         "source_lengths": [len(source) for source in sources],
     }
-    header, content = {}, b""
     for name, values in tensors.items():
         tensor = torch.tensor(values).reshape(DISTINCT, BATCH, *([longest] if name != "source_lengths" else []))
-        tensor = tensor.repeat(STEPS // DISTINCT, *([1] * (tensor.dim() - 1)))
-        data = tensor.numpy().tobytes()
-        header[name] = {"dtype": "I64", "shape": list(tensor.shape), "data_offsets": [len(content), len(content) + len(data)]}
-        content += data
-    head = json.dumps(header).encode()
-    head += b" " * (-len(head) % 8)
+        tensors[name] = tensor.repeat(STEPS // DISTINCT, *([1] * (tensor.dim() - 1)))
     folder.mkdir(parents=True, exist_ok=True)
-    (folder / "batches.safetensors").write_bytes(struct.pack("<Q", len(head)) + head + content)
+    pytorch_training.save(folder / "batches.safetensors", tensors)
     (folder / "transformer.yaml").write_text(CONFIG.format(vocabulary=vocabulary, layers=LAYERS, heads=HEADS, width=WIDTH, context=longest, dropout=DROPOUT,
                                                            steps=STEPS, batch=BATCH, rate=RATE, smoothing=SMOOTHING))
     words = sum(len(side) for pair in rows for side in pair)
     print(json.dumps({"vocabulary": vocabulary, "context": longest, "batch": BATCH, "padding": 1 - words / (2 * longest * len(rows))}))
-
-
-def load(folder):
-    """The tensors of prepare()'s file, and the vocabulary of its configuration."""
-    data = (folder / "batches.safetensors").read_bytes()
-    length, = struct.unpack("<Q", data[:8])
-    content = bytearray(data[8 + length:])
-    tensors = {}
-    for name, about in json.loads(data[8:8 + length]).items():
-        begin, end = about["data_offsets"]
-        tensors[name] = torch.frombuffer(content, dtype=torch.int64, count=(end - begin) // 8, offset=begin).reshape(about["shape"])
-    return tensors, int((folder / "transformer.yaml").read_text().split("vocabulary: ")[1].split("}")[0])
 
 
 class Attention(nn.Module):
@@ -154,26 +134,13 @@ class Transformer(nn.Module):
 
 
 def train(folder, threads, steps):
-    torch.set_num_threads(threads)
     torch.manual_seed(0)
-    tensors, vocabulary = load(folder)
+    tensors = pytorch_training.load(folder / "batches.safetensors")
+    vocabulary = int((folder / "transformer.yaml").read_text().split("vocabulary: ")[1].split("}")[0])
     _, batch, context = tensors["inputs"].shape
     model = Transformer(vocabulary, context)
-    optimizer = torch.optim.Adam(model.parameters(), lr=RATE)
-    samples, losses = [], []
-    for i in range(steps + max(2, steps // 10)):
-        begin = time.perf_counter()
-        loss = model(*(tensors[name][i % STEPS] for name in ("source", "source_lengths", "inputs", "targets")))
-        optimizer.zero_grad(set_to_none=True)
-        loss.backward()
-        optimizer.step()
-        samples.append(1e3 * (time.perf_counter() - begin))
-        losses.append(loss.item())
-    samples = samples[-steps:]  # after a few that warm up
-    median = statistics.median(samples)
-    print(json.dumps({"framework": "pytorch " + torch.__version__, "what": "train", "threads": threads, "median_ms": median, "min_ms": min(samples),
-                      "max_ms": max(samples), "tokens_per_second": 1e3 * batch * context / median, "first_loss": losses[0], "last_loss": losses[-1],
-                      "peak_mb": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024}))
+    batch_of = lambda i: [tensors[name][i % STEPS] for name in ("source", "source_lengths", "inputs", "targets")]
+    pytorch_training.measure(model, batch_of, batch * context, threads, steps, RATE)
 
 
 def main():

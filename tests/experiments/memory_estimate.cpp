@@ -7,10 +7,8 @@
 #include <doctest/doctest.h>
 #include <fmt/format.h>
 
-#include "autograd/memory.hpp"
-#include "experiments/probe/prober.hpp"
-#include "experiments/run/train.hpp"
 #include "nn/files/safetensors.hpp"
+#include "tests/experiments/memory_share.hpp"
 #include "tests/folder.hpp"
 
 TEST_SUITE("memory_estimate") {
@@ -23,25 +21,6 @@ TEST_SUITE("memory_estimate") {
     LoadedExperiment loaded{parse("data: {kind: " + data + "}\nmodel: {" + model + "}\n" + more, "test"), {}, {}};
     fill(loaded.document, loaded.settings);
     return loaded;
-  }
-
-  /// The estimate as a share of the peak of two steps and a look of the probes.
-  double estimated_share(LoadedExperiment const& loaded) {
-    std::int64_t const before = memory_use().live;
-    Trainer trainer(loaded, true);
-    reset_memory_peak();
-    Row row;
-    trainer.train_step(row);
-    trainer.train_step(row);
-    Prober(loaded.settings.probes, loaded.settings.train.batch, 0, trainer.model(), trainer.parameters(), trainer.data()).look(row);
-    double const peak = static_cast<double>(memory_use().peak - before);
-    return memory_estimate(loaded.settings, trainer.data().gives()).total() / peak;
-  }
-
-  void check_near(LoadedExperiment const& loaded) {
-    double const share = estimated_share(loaded);
-    CHECK(share > 0.8);
-    CHECK(share < 1.2);
   }
 
   std::string gpt(std::string const& attention, std::int64_t context = 128, double dropout = 0, std::string const& more = "") {
@@ -58,7 +37,7 @@ TEST_SUITE("memory_estimate") {
           CAPTURE(score);
           CAPTURE(align);
           CAPTURE(dropout);
-          check_near(experiment(gpt(fmt::format("{{score: {}, align: {}}}", score, align), 128, dropout)));
+          test::check_estimate(experiment(gpt(fmt::format("{{score: {}, align: {}}}", score, align), 128, dropout)));
         }
       }
     }
@@ -67,28 +46,28 @@ TEST_SUITE("memory_estimate") {
   TEST_CASE("positions, activations, norms, recomputation, an average of the weights: within 20 % of the peak") {
     for (std::string const position : {"none", "rotary", "alibi", "t5", "shaw"}) {
       CAPTURE(position);
-      check_near(experiment(gpt("scaled", 128, 0.1, ", position: " + position)));
+      test::check_estimate(experiment(gpt("scaled", 128, 0.1, ", position: " + position)));
     }
     for (std::string const activation : {"relu", "swiglu"}) {
       CAPTURE(activation);
-      check_near(experiment(gpt("scaled", 128, 0, ", activation: " + activation)));
+      test::check_estimate(experiment(gpt("scaled", 128, 0, ", activation: " + activation)));
     }
-    check_near(experiment(gpt("scaled", 128, 0, ", norm: {place: post}")));
-    check_near(experiment("kind: bert, layers: 4, heads: 2, width: 64, context: 128, attention: additive"));
-    check_near(experiment(gpt("scaled"), "train: {steps: 10, batch: 4, recompute: true, ema: 0.9}\n"));
-    check_near(experiment(gpt("{score: additive, align: sigmoid}"), "train: {steps: 10, batch: 4, recompute: true}\n"));
+    test::check_estimate(experiment(gpt("scaled", 128, 0, ", norm: {place: post}")));
+    test::check_estimate(experiment("kind: bert, layers: 4, heads: 2, width: 64, context: 128, attention: additive"));
+    test::check_estimate(experiment(gpt("scaled"), "train: {steps: 10, batch: 4, recompute: true, ema: 0.9}\n"));
+    test::check_estimate(experiment(gpt("{score: additive, align: sigmoid}"), "train: {steps: 10, batch: 4, recompute: true}\n"));
   }
 
   TEST_CASE("longer rows than are measured: within 20 % of the peak") {
-    check_near(experiment(gpt("additive", 320, 0.1)));
-    check_near(experiment(gpt("{score: additive, align: sparsemax}", 320, 0.1)));
-    check_near(experiment(gpt("scaled", 320, 0.1, ", position: shaw")));
+    test::check_estimate(experiment(gpt("additive", 320, 0.1)));
+    test::check_estimate(experiment(gpt("{score: additive, align: sparsemax}", 320, 0.1)));
+    test::check_estimate(experiment(gpt("scaled", 320, 0.1, ", position: shaw")));
   }
 
   TEST_CASE("wider heads than are measured: within 20 % of the peak") {
     for (std::string const attention : {"scaled", "general", "additive", "{score: cosine, align: sparsemax}"}) {
       CAPTURE(attention);
-      check_near(experiment("kind: gpt, layers: 2, heads: 1, width: 320, context: 96, attention: " + attention));
+      test::check_estimate(experiment("kind: gpt, layers: 2, heads: 1, width: 320, context: 96, attention: " + attention));
     }
   }
 
@@ -97,8 +76,8 @@ TEST_SUITE("memory_estimate") {
       for (int const samples : {1, 3}) {
         CAPTURE(estimator);
         CAPTURE(samples);
-        check_near(experiment(gpt(fmt::format("{{read: hard, estimator: {}, samples: {}{}}}", estimator, samples,
-                                              estimator == "reinforce" ? ", expectation_rate: 0" : ""))));
+        test::check_estimate(experiment(gpt(fmt::format("{{read: hard, estimator: {}, samples: {}{}}}", estimator, samples,
+                                                        estimator == "reinforce" ? ", expectation_rate: 0" : ""))));
       }
     }
   }
@@ -108,7 +87,7 @@ TEST_SUITE("memory_estimate") {
       for (std::string const readout : {"fixed", "linear"}) {
         CAPTURE(attention);
         CAPTURE(readout);
-        check_near(experiment(
+        test::check_estimate(experiment(
             fmt::format("kind: single_attention, pairs: 32, keys: 64, width: 64, readout: {}, attention: {}", readout, attention),
             "train: {steps: 10, batch: 32}\n", "recall, pairs: 32, keys: 64, queries: 1"));
       }
@@ -129,15 +108,15 @@ TEST_SUITE("memory_estimate") {
       for (double const dropout : {0.0, 0.1}) {
         CAPTURE(attention);
         CAPTURE(dropout);
-        check_near(pairs(attention, fmt::format(", dropout: {}", dropout)));
+        test::check_estimate(pairs(attention, fmt::format(", dropout: {}", dropout)));
       }
     }
-    check_near(pairs("scaled", ", norm: {place: pre}, activation: gelu"));
-    check_near(pairs("scaled", ", cross_attention: {score: additive, align: entmax15}"));
-    check_near(pairs("scaled", "", "train: {steps: 2, batch: 4, recompute: true}\n"));
+    test::check_estimate(pairs("scaled", ", norm: {place: pre}, activation: gelu"));
+    test::check_estimate(pairs("scaled", ", cross_attention: {score: additive, align: entmax15}"));
+    test::check_estimate(pairs("scaled", "", "train: {steps: 2, batch: 4, recompute: true}\n"));
     for (std::string const probes : {"attention: [entropy]", "gradients: [scores]", "curvature: [sharpness], iterations: 1"}) {
       CAPTURE(probes);
-      check_near(pairs("scaled", "", "train: {steps: 2, batch: 4}\nprobes: {" + probes + "}\n"));
+      test::check_estimate(pairs("scaled", "", "train: {steps: 2, batch: 4}\nprobes: {" + probes + "}\n"));
     }
   }
 
@@ -165,17 +144,17 @@ TEST_SUITE("memory_estimate") {
           CAPTURE(to);
           CAPTURE(keys);
           CAPTURE(model);
-          check_near(pairs(from, to, keys, model));
+          test::check_estimate(pairs(from, to, keys, model));
         }
       }
       for (std::string const probes :
            {"attention: [entropy]", "gradients: [scores], batch: training", "curvature: [sharpness], iterations: 1"}) {
         CAPTURE(probes);
-        check_near(pairs(from, to, ", tokens: 1200", "", "train: {steps: 2, batch: 12}\nprobes: {" + probes + "}\n"));
+        test::check_estimate(pairs(from, to, ", tokens: 1200", "", "train: {steps: 2, batch: 12}\nprobes: {" + probes + "}\n"));
       }
     }
-    check_near(pairs(50, 20, ", tokens: 1200", "", "train: {steps: 2, batch: 16, recompute: true}\n"));
-    check_near(pairs(20, 50, ", tokens: 400", ", attention: hard"));
+    test::check_estimate(pairs(50, 20, ", tokens: 1200", "", "train: {steps: 2, batch: 16, recompute: true}\n"));
+    test::check_estimate(pairs(20, 50, ", tokens: 400", ", attention: hard"));
   }
 
   TEST_CASE("logits of a large vocabulary, block by block: within 20 % of the peak") {
@@ -189,7 +168,8 @@ TEST_SUITE("memory_estimate") {
       for (std::string const probes : {"", "probes: {attention: [entropy]}\n"}) {
         CAPTURE(model);
         CAPTURE(probes);
-        check_near(experiment("kind: transformer, heads: 4, context: 32, " + model, "train: {steps: 2, batch: 16}\n" + probes, data));
+        test::check_estimate(
+            experiment("kind: transformer, heads: 4, context: 32, " + model, "train: {steps: 2, batch: 16}\n" + probes, data));
       }
   }
 
@@ -206,7 +186,7 @@ TEST_SUITE("memory_estimate") {
       for (std::string const attention : {"scaled", "additive"}) {
         CAPTURE(probes);
         CAPTURE(attention);
-        check_near(experiment(gpt(attention), "train: {steps: 10, batch: 4}\nprobes: {" + probes + "}\n"));
+        test::check_estimate(experiment(gpt(attention), "train: {steps: 10, batch: 4}\nprobes: {" + probes + "}\n"));
       }
     }
   }

@@ -3,10 +3,8 @@
 #include <doctest/doctest.h>
 #include <fmt/format.h>
 
-#include "autograd/memory.hpp"
-#include "experiments/run/memory_estimate.hpp"
-#include "experiments/run/train.hpp"
 #include "nn/files/safetensors.hpp"
+#include "tests/experiments/memory_share.hpp"
 #include "tests/folder.hpp"
 
 TEST_SUITE("recurrent_memory") {
@@ -21,20 +19,6 @@ TEST_SUITE("recurrent_memory") {
     return loaded;
   }
 
-  /// The estimate is within 20 % of the peak of two steps.
-  void check_near(LoadedExperiment const& loaded) {
-    std::int64_t const before = memory_use().live;
-    Trainer trainer(loaded, true);
-    reset_memory_peak();
-    Row row;
-    trainer.train_step(row);
-    trainer.train_step(row);
-    double const peak = static_cast<double>(memory_use().peak - before);
-    double const share = memory_estimate(loaded.settings, trainer.data().gives()).total() / peak;
-    CHECK(share > 0.8);
-    CHECK(share < 1.2);
-  }
-
   }  // namespace
 
   TEST_CASE("a recurrent language model: within 20 % of the peak") {
@@ -42,8 +26,8 @@ TEST_SUITE("recurrent_memory") {
       for (std::string const more : {"", ", layers: 2, dropout: 0.2", ", norm: layer", ", tie: true"}) {
         CAPTURE(cell);
         CAPTURE(more);
-        check_near(experiment("kind: grammar, validation: 400, ngram_sentences: 10, pack: true",
-                              "kind: recurrent_lm, width: 96, context: 64, cell: " + cell + more));
+        test::check_estimate(experiment("kind: grammar, validation: 400, ngram_sentences: 10, pack: true",
+                                        "kind: recurrent_lm, width: 96, context: 64, cell: " + cell + more));
       }
     }
   }
@@ -64,8 +48,9 @@ TEST_SUITE("recurrent_memory") {
           CAPTURE(length);
           CAPTURE(attention);
           CAPTURE(more);
-          check_near(experiment(data, fmt::format("kind: recurrent_seq2seq, width: 64, embedding: 48, context: {}, attention: {}{}", length,
-                                                  attention, more)));
+          test::check_estimate(experiment(
+              data,
+              fmt::format("kind: recurrent_seq2seq, width: 64, embedding: 48, context: {}, attention: {}{}", length, attention, more)));
         }
       }
     }

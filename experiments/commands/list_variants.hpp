@@ -1,0 +1,26 @@
+#pragma once
+
+#include <functional>
+#include <string>
+#include <vector>
+
+namespace heed {
+
+/// One of what a topic has: `heed list TOPIC NAME`.
+struct Entry {
+  std::string name;
+  std::function<std::string()> page;
+};
+
+/// The pages of attention, positions and recurrent cells, as tables made from the declarations.
+std::string list_attention();
+std::string list_positions();
+std::string list_cells();
+/// A page for each row of these tables.
+std::vector<Entry> attention_entries();
+std::vector<Entry> position_entries();
+std::vector<Entry> cell_entries();
+/// All of these tables as README files have them.
+std::string variants_in_markdown();
+
+}  // namespace heed
