@@ -41,7 +41,7 @@ Tensor drawn(Shape const& shape, Initial const& initial, InitSettings const& ini
     case Initial::Kind::weight:
       break;
   }
-  double const factor = init.small_branches ? initial.value : 1;
+  double const factor = (init.small_branches ? initial.value : 1) * initial.always;
   if (init.scheme == "normal") return scaled(Tensor::normal(shape, stream, dtype), init.std * factor);
   double spread = init.std;
   if (init.scheme == "xavier") {

@@ -16,16 +16,17 @@ struct InitSettings : Settings {
   std::string from;               ///< a checkpoint; empty: draw
   std::string scheme = "normal";  ///< normal: N(0, std²); xavier: uniform ±√(6/(in + out)) (Glorot & Bengio 2010); uniform: uniform ±std
   double std = 0.02;
-  bool small_branches = true;  ///< whether factors on the spread hold (Initial::weight); false: all weights start by the scheme alone
+  bool small_branches = true;  ///< whether factors on the spread hold (Initial::value); false: all weights start by the scheme alone
   std::vector<Field> fields() override;
 };
 
 /// How one parameter starts.
 struct Initial {
   enum class Kind { weight, normal, constant } kind;
-  double value = 1;  ///< weight: factor on the scheme's spread; normal: standard deviation; constant: the value
+  double value = 1;   ///< weight: factor on the scheme's spread; normal: standard deviation; constant: the value
+  double always = 1;  ///< weight: a factor on the spread that no setting turns off
 
-  static Initial weight(double factor = 1) { return {Kind::weight, factor}; }
+  static Initial weight(double factor = 1, double always = 1) { return {Kind::weight, factor, always}; }
   static Initial normal(double deviation) { return {Kind::normal, deviation}; }
   static Initial constant(double value) { return {Kind::constant, value}; }
 };

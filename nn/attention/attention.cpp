@@ -81,8 +81,8 @@ Attention::Scored Attention::scored(Tensor const& query, Tensor const& key, Visi
 MultiHead::MultiHead(Scope const& scope, AttentionSettings const& settings, Shape const& shape, bool bias, double dropout, double share,
                      Position const* position, LookingParts parts)
     : part_(scope.path()),
-      query_(scope.at("query"), shape.width, shape.heads * shape.key_width, bias),
-      key_(scope.at("key"), shape.width, shape.heads * shape.key_width, bias),
+      query_(scope.at("query"), shape.width, shape.heads * shape.key_width, bias, Initial::weight(1, shape.query_key_spread)),
+      key_(scope.at("key"), shape.width, shape.heads * shape.key_width, bias, Initial::weight(1, shape.query_key_spread)),
       value_(scope.at("value"), shape.width, shape.heads * shape.value_width, bias),
       output_(scope.at("output"), shape.heads * shape.value_width, shape.width, bias, Initial::weight(share)),
       attention_(scope, settings, {shape.heads, shape.key_width, shape.context}, dropout, position, std::move(parts)) {}

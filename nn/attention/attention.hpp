@@ -70,6 +70,7 @@ class MultiHead {
     std::int64_t key_width;    ///< d_k, per head
     std::int64_t value_width;  ///< d_v, per head
     std::int64_t context;
+    double query_key_spread = 1;  ///< factor on the initial spread of what makes queries and keys
   };
   /// `share`: the factor on the output projection's initial spread. `position` and `parts`: as Attention's.
   MultiHead(Scope const& scope, AttentionSettings const& settings, Shape const& shape, bool bias, double dropout, double share,

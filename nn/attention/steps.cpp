@@ -44,7 +44,7 @@ std::vector<Field> AttentionSettings::fields() {
   EstimatorSettings& e = estimator;
   return {
       {.name = "score", .target = &score, .help = "how well a query and a key match", .words = names<Score>()},
-      {.name = "scale", .target = &scale, .help = "of scaled_dot: rsqrt, inverse, none, learned, or a number"},
+      {.name = "scale", .target = &scale, .help = "of scaled_dot: rsqrt, inverse, none, learned, 'power α' (d^−α), or a number"},
       {.name = "align", .target = &align, .help = "weights from scores", .words = names<Align>()},
       {.name = "window",
        .target = &window,
@@ -133,20 +133,27 @@ std::optional<std::string> estimator_contradiction(AttentionSettings const& sett
 }  // namespace
 
 std::optional<std::string> AttentionSettings::contradiction() {
-  static std::vector<std::string> const words{"rsqrt", "inverse", "none", "learned"};
-  if (std::ranges::find(words, scale) == words.end()) {
-    double number = 0;
-    auto const [end, error] = std::from_chars(scale.data(), scale.data() + scale.size(), number);
-    if (error != std::errc() || end != scale.data() + scale.size() || !std::isfinite(number)) {
-      return fmt::format("scale: '{}' is neither a number nor one of {}", scale, fmt::join(words, ", "));
-    }
-  }
+  if (scale != "learned" && !fixed_scale(scale, 1))
+    return fmt::format("scale: '{}' is neither a number nor 'power' with one nor one of rsqrt, inverse, none, learned", scale);
   AttentionSettings const untouched;
   bool const local = align == "local_m" || align == "local_p";
   if (!local && window != untouched.window) return fmt::format("window: the align '{}' has no window; local_m and local_p have", align);
   if (align != "local_p" && !windowed) return fmt::format("windowed: is of local_p alone, not of '{}'", align);
   if (score != "scaled_dot" && scale != "rsqrt") return fmt::format("scale: the score '{}' has no scale; only scaled_dot has", score);
   return estimator_contradiction(*this);
+}
+
+std::optional<double> fixed_scale(std::string const& scale, double width) {
+  if (scale == "rsqrt") return 1 / std::sqrt(width);
+  if (scale == "inverse") return 1 / width;
+  if (scale == "none") return 1;
+  constexpr std::string_view power = "power ";
+  bool const is_power = scale.starts_with(power);
+  char const *const first = scale.data() + (is_power ? power.size() : 0), *const last = scale.data() + scale.size();
+  double number = 0;
+  auto const [end, error] = std::from_chars(first, last, number);
+  if (error != std::errc() || end != last || !std::isfinite(number)) return std::nullopt;
+  return is_power ? std::pow(width, -number) : number;
 }
 
 std::vector<AttentionName> const& attention_names() {

@@ -18,7 +18,7 @@ namespace heed {
 /// `attention:` in YAML: a name for a whole variant, or its parts.
 struct AttentionSettings : Settings {
   std::string score = "scaled_dot";
-  std::string scale = "rsqrt";  ///< scaled_dot's s: rsqrt (1/√d), inverse (1/d), none (1), learned (per head, from 1/√d), or a number
+  std::string scale = "rsqrt";  ///< scaled_dot's s: rsqrt, inverse, none, learned (per head, from 1/√d), power α, or a number
   std::string align = "softmax";
   double window = 10;    ///< D of local_m and local_p
   bool windowed = true;  ///< local_p: false takes the softmax over all visible keys and keeps the Gaussian
@@ -31,6 +31,10 @@ struct AttentionSettings : Settings {
   bool from_word(std::string_view word) override;
   std::vector<std::string> short_words() override;
 };
+
+/// What a scale that is not learned comes to for queries and keys of this width: rsqrt 1/√d, inverse 1/d, none 1, "power 0.25" d^−0.25,
+/// a number itself. Nothing for another text.
+std::optional<double> fixed_scale(std::string const& scale, double width);
 
 /// Extents that the parameters of a step depend on.
 struct HeadShape {

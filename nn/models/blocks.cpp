@@ -40,6 +40,11 @@ std::vector<Field> StackSettings::fields() {
        .least = 1,
        .greatest = 65536},
       {.name = "value_width", .target = &value_width, .help = "of a head's values; default width / heads", .least = 1, .greatest = 65536},
+      {.name = "query_key_spread",
+       .target = &query_key_spread,
+       .help = "factor on the initial spread of the weights that make queries and keys",
+       .least = 0,
+       .greatest = 1e6},
   };
 }
 
@@ -52,7 +57,8 @@ std::optional<std::string> StackSettings::contradiction() {
 namespace {
 
 MultiHead::Shape head_shape(StackSettings const& s) {
-  return {s.width, s.heads, s.key_width.value_or(s.width / s.heads), s.value_width.value_or(s.width / s.heads), s.context};
+  return {s.width,   s.heads,           s.key_width.value_or(s.width / s.heads), s.value_width.value_or(s.width / s.heads),
+          s.context, s.query_key_spread};
 }
 
 /// Where the next token stands.

@@ -27,6 +27,7 @@ struct StackSettings : Settings {
   std::optional<std::int64_t> mlp_width;    ///< d_ff; 4 · width unless given
   std::optional<std::int64_t> key_width;    ///< d_k; width / heads unless given
   std::optional<std::int64_t> value_width;  ///< d_v; width / heads unless given
+  double query_key_spread = 1;              ///< factor on the initial spread of the weights of queries and keys
 
   /// Of the perceptron.
   std::int64_t hidden() const { return mlp_width.value_or(4 * width); }

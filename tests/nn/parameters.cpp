@@ -103,6 +103,7 @@ TEST_SUITE("parameters") {
     alone.small_branches = false;
     CHECK(drawn(alone, Initial::weight(0.25)).to_vector() == xavier.to_vector());
     CHECK(max(abs(drawn(init("xavier"), Initial::weight(0.25)))).item() <= bound / 4);
+    CHECK(max(abs(drawn(alone, Initial::weight(0.25, 0.5)))).item() == Approx(max(abs(xavier)).item() / 2));  // one factor holds always
     for (std::string const scheme : {"normal", "xavier", "uniform"}) {
       CHECK(spread(drawn(init(scheme), Initial::normal(0.7))) == Approx(0.7).epsilon(0.02));
       CHECK(max(abs(drawn(init(scheme), Initial::constant(0)))).item() == 0);

@@ -1,7 +1,6 @@
 // e_ij = s · q_i · k_j
 
 #include <cmath>
-#include <cstdlib>
 
 #include "nn/attention/steps.hpp"
 
@@ -37,10 +36,7 @@ struct LearnedScale : Score {
 
 std::unique_ptr<Score> make(Scope const& scope, AttentionSettings const& settings, HeadShape const& shape) {
   if (settings.scale == "learned") return std::make_unique<LearnedScale>(scope, shape);
-  auto const width = static_cast<double>(shape.width);
-  if (settings.scale == "rsqrt") return std::make_unique<ScaledDot>(1 / std::sqrt(width));
-  if (settings.scale == "inverse") return std::make_unique<ScaledDot>(1 / width);
-  return std::make_unique<ScaledDot>(settings.scale == "none" ? 1 : std::strtod(settings.scale.c_str(), nullptr));
+  return std::make_unique<ScaledDot>(fixed_scale(settings.scale, static_cast<double>(shape.width)).value());
 }
 
 Declared<Score> const declared{{"scaled_dot", "s · q_i · k_j, s = 1/√d", "Vaswani et al. 2017", "n m d", "everywhere", make}};
