@@ -37,7 +37,7 @@ class Section {
                                                      : "Ablation",
                                   escape(material_.name), lead());
     if (is_study()) return head + problems() + parts() + study_tables() + what_was_run() + "</article>\n";
-    return head + problems() + results() + curves() + viewer() + costs() + what_was_run() + "</article>\n";
+    return head + problems() + results() + parts() + curves() + viewer() + costs() + what_was_run() + "</article>\n";
   }
 
  private:
@@ -126,13 +126,16 @@ class Section {
   static bool is_result(Figure const& figure) { return figure.name == "differences" || figure.name.starts_with("over_"); }
   static bool is_interaction(Figure const& figure) { return figure.name == "interaction"; }
   static bool is_probe(Figure const& figure) { return figure.name.starts_with("probe_"); }
-  static bool is_curve(Figure const& figure) { return !is_result(figure) && !is_interaction(figure) && !is_probe(figure); }
+  static bool is_added(Figure const& figure) { return figure.name.starts_with("added_"); }
+  static bool is_curve(Figure const& figure) {
+    return !is_result(figure) && !is_interaction(figure) && !is_probe(figure) && !is_added(figure);
+  }
 
-  /// What a study shows; a figure that gnuplot refused is not among the chapter's.
+  /// What a study shows, or what is added to a run or an ablation; a figure that gnuplot refused is not among the chapter's.
   std::string parts() const {
     std::string html;
-    for (auto const& part : chapter_.study.parts) {
-      html += fmt::format("<section>\n<h2>{}</h2>\n", escape(part.title));
+    for (auto const& part : chapter_.parts) {
+      html += fmt::format("<section>\n<h2>{}</h2>\n", escape(part.title)) + verdicts(part.sentences);
       for (auto const& each : part.figures) {
         auto const found = std::ranges::find(chapter_.figures, each.name, &Figure::name);
         auto const i = static_cast<std::size_t>(found - chapter_.figures.begin());

@@ -13,7 +13,6 @@ namespace heed {
 struct StudyChapter {
   std::string kind, help;  ///< empty: no study
   double seconds = 0;
-  std::vector<StudyPart> parts;  ///< their figures are the chapter's too
   std::vector<StudyTable> tables;
 };
 
@@ -24,6 +23,7 @@ struct Chapter {
   std::vector<std::string> drawings;  ///< SVG of each figure; empty without gnuplot
   std::string maps;                   ///< attention_maps(); may be empty
   StudyChapter study = {};
+  std::vector<StudyPart> parts = {};  ///< their figures are the chapter's too
 };
 
 /// A page that needs nothing beside itself: styles, figures, data and programs are in it, and its policy forbids it to fetch anything.

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "autograd/error.hpp"
+#include "experiments/report/added_parts.hpp"
 #include "experiments/report/attention_maps.hpp"
 #include "experiments/report/figures.hpp"
 #include "experiments/report/page.hpp"
@@ -57,6 +58,13 @@ Chapter chapter_of(fs::path const& folder, std::size_t budget) {
     chapter.material = read_material(folder);
     chapter.maps = attention_maps(chapter.material, budget);
     chapter.figures = figures(chapter.material);
+    chapter.parts = added_parts(chapter.material);
+    for (auto& part : chapter.parts) {
+      for (auto& figure : part.figures) {
+        figure.name = "added_" + figure.name;
+        chapter.figures.push_back(figure);
+      }
+    }
   }
   draw_figures(chapter);
   return chapter;

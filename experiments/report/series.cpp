@@ -133,6 +133,11 @@ std::string x_axis(SeriesFigure const& figure, bool lowest) {
                        tick_step(most - least, 5), lowest ? "%g" : "", label);
   }
   std::string ticks;
+  if (figure.ten) {
+    for (int e = static_cast<int>(std::ceil(std::log10(least) - 0.01)); e <= std::floor(std::log10(most) + 0.01); ++e)
+      ticks += fmt::format("{}'{}' 1e{}", ticks.empty() ? "" : ", ", lowest ? fmt::format("{:g}", std::pow(10, e)) : "", e);
+    return fmt::format("set logscale x 10\nset xrange [{:.8g}:{:.8g}]\nset xtics ({})\n{}", least / 1.25, most * 1.25, ticks, label);
+  }
   for (double x = 1; x <= most * 1.01; x *= most / least > 100 ? 4 : 2)
     if (x >= least) ticks += fmt::format("{}'{}' {:g}", ticks.empty() ? "" : ", ", lowest ? fmt::format("{:g}", x) : "", x);
   return fmt::format("set logscale x 2\nset xrange [{:.8g}:{:.8g}]\nset xtics ({})\n{}", least / 1.25, most * 1.25, ticks, label);

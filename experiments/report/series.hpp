@@ -36,10 +36,11 @@ struct SeriesPanel {
   std::vector<std::string> beneath = {};  ///< what else is plotted, behind the series
 };
 
-/// Panels `across` in a row with one x axis, a power of two at each tick if `log_x`, and one legend of all names above.
+/// Panels `across` in a row with one x axis, if `log_x` a power of two at each tick or, if `ten`, of ten, and one legend of all names
+/// above.
 struct SeriesFigure {
   std::string name, title, caption, x;
-  bool log_x = true;
+  bool log_x = true, ten = false;
   std::size_t across = 2;
   std::vector<SeriesPanel> panels;
   bool further = false;

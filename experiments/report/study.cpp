@@ -64,10 +64,9 @@ Chapter study_chapter(fs::path const& folder) {
   Chapter chapter{.material = {}, .figures = {}, .drawings = {}, .maps = {}};
   auto const found = pages().find(record.kind);
   StudyPage const* const page = found == pages().end() ? nullptr : &found->second;
-  chapter.study = {
-      .kind = record.kind, .help = page != nullptr ? page->help : record.kind, .seconds = record.seconds, .parts = {}, .tables = {}};
-  if (page != nullptr && page->present) chapter.study.parts = page->present(record);
-  for (auto const& part : chapter.study.parts) chapter.figures.insert(chapter.figures.end(), part.figures.begin(), part.figures.end());
+  chapter.study = {.kind = record.kind, .help = page != nullptr ? page->help : record.kind, .seconds = record.seconds, .tables = {}};
+  if (page != nullptr && page->present) chapter.parts = page->present(record);
+  for (auto const& part : chapter.parts) chapter.figures.insert(chapter.figures.end(), part.figures.begin(), part.figures.end());
   chapter.study.tables = std::move(record.tables);
   chapter.material.folder = folder;
   chapter.material.name = std::move(record.name);

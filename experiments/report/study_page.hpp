@@ -29,10 +29,11 @@ struct StudyRecord {
   double seconds = 0;
 };
 
-/// A part of a study's page: its figures, and what follows them as HTML.
+/// A part of a page: its figures, what follows them as HTML, and what is to be said of it.
 struct StudyPart {
   std::string title, html;
   std::vector<Figure> figures;
+  std::vector<std::string> sentences = {};
 };
 
 /// How the page of a kind of study is made; `present` may be absent. It throws FileError for a results.csv that is none of its own.

@@ -12,6 +12,7 @@
 #include "experiments/report/attention_maps.hpp"
 #include "experiments/report/curve.hpp"
 #include "experiments/report/figures.hpp"
+#include "experiments/report/html.hpp"
 #include "experiments/report/page.hpp"
 #include "experiments/report/report.hpp"
 #include "experiments/report/traces.hpp"
@@ -131,6 +132,16 @@ TEST_SUITE("report") {
       };
       CHECK_MESSAGE(count(opening) == count(closing), tag);
     }
+  }
+
+  TEST_CASE("cells of a table say the name of their column, for pages too narrow for a head") {
+    auto const html =
+        html_table("what", {"arm", "a<b", "p", "x"}, html_row({"r", "1", "2", "3"}) + "<tr><th>s</th><td class=\"text\">4</td></tr>\n");
+    for (char const* part : {"class=\"many\"", "<td data-column=\"a&lt;b\">1</td>", "<td data-column=\"x\">3</td>",
+                             "<td data-column=\"a&lt;b\" class=\"text\">4</td>"})
+      CHECK_MESSAGE(has(html, part), part);
+    CHECK(has(html_table("", std::vector<std::string>(9, "h"), ""), "class=\"wide\""));
+    CHECK(has(html_table("", {"a", "b", "c"}, ""), "<table>"));
   }
 
   TEST_CASE("the page says what equivalent means, and without a margin that no arm is called so") {
