@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <limits>
 #include <numbers>
 #include <numeric>
 
@@ -16,7 +17,7 @@ namespace {
 using Doubles = xsimd::batch<double>;
 using Floats = xsimd::batch<float>;
 using Integers = xsimd::batch<std::int32_t>;
-constexpr auto lanes = static_cast<std::int64_t>(Doubles::size);
+constexpr auto lanes = static_cast<std::int64_t>(Doubles::size), wide = static_cast<std::int64_t>(Floats::size);
 
 Doubles load(float const* x) { return Doubles::load_unaligned(x); }
 
@@ -38,46 +39,101 @@ double sum(std::span<double const> x) {
   return xsimd::hadd(total);
 }
 
-/// Σ over queries of ‖J K‖²_F = Σ_j p_j² ‖k_j − c‖² with c = Σ_j p_j k_j: a query's gradient without its Jacobian. One group of keys.
+/// ‖J K‖²_F by query: a query's gradient without its scale. One group of keys. With the largest weight p_t apart and the others relative to
+/// the second, p_j = e u_j, so that nothing cancels where p_t is nearly 1. Of few components κ_j = k_j − k_t, m = Σ_j u_j κ_j:
+///   ‖J K‖² = e² {Σ_j u_j² ‖κ_j − e m‖² + p_t² ‖m‖²},
+/// of many the same by D_ij = ‖k_i − k_j‖², because ‖J K‖² = ½ Σ_ij p_i p_j (p_i + p_j − Σp²) D_ij:
+///   = e² {p_t [(p_t Σu − e Σu²) Σ_j u_j D_tj + Σ_j u_j² D_tj] + Σ_j u_j (e u_j − ½ Σp²) Σ_i D_ji u_i}.
 class JacobianTimesKeys {
  public:
-  JacobianTimesKeys(float const* keys, std::int64_t n, std::int64_t width) : keys_(keys), n_(n), width_(width) {
-    gram_.resize(static_cast<std::size_t>(n * n));
-    kernels::gemm<float>(n, n, width, 1, {keys, width}, {keys, width, true}, 0, gram_.data(), n);
-  }
-
-  /// From the weights [n, queries].
-  double operator()(std::vector<float> const& weights, std::int64_t queries) {
-    inner_.resize(weights.size());
-    multiply(weights.data(), queries);
-    float const *const w = weights.data(), *const wk = inner_.data(), *const kk = gram_.data();
-    Doubles total(0.0);
-    for (std::int64_t i = 0; i < queries; i += lanes) {
-      Doubles centre(0.0);
-      for (std::int64_t j = 0; j < n_; ++j) centre += load(w + j * queries + i) * load(wk + j * queries + i);
-      for (std::int64_t j = 0; j < n_; ++j) {
-        Doubles const p = load(w + j * queries + i), inner = load(wk + j * queries + i);
-        total += p * p * (Doubles(kk[j * n_ + j]) - inner - inner + centre);
+  JacobianTimesKeys(float const* keys, std::int64_t n, std::int64_t width) : keys_(keys), n_(n), width_(width), few_(3 * width < n) {
+    if (few_) return;
+    distances_.resize(static_cast<std::size_t>(n * n));
+    float* const d = distances_.data();
+    kernels::gemm<float>(n, n, width, 1, {keys, width}, {keys, width, true}, 0, d, n);
+    std::vector<float> squares;
+    for (std::int64_t i = 0; i < n; ++i) squares.push_back(d[i * n + i]);
+    for (std::int64_t i = 0; i < n; ++i) {
+      for (std::int64_t j = 0; j < n; ++j) {
+        float& each = d[i * n + j];
+        each = i == j ? 0 : std::max(0.0F, squares[static_cast<std::size_t>(i)] + squares[static_cast<std::size_t>(j)] - 2 * each);
       }
     }
-    return xsimd::hadd(total);
+  }
+
+  void operator()(Saturation const& measured, std::vector<double>& squares) {
+    auto const queries = static_cast<std::int64_t>(measured.trace.size());
+    squares.resize(measured.trace.size());
+    if (!few_) {
+      around_.resize(measured.others.size());
+      kernels::gemm<float>(n_, queries, n_, 1, {distances_.data(), n_}, {measured.others.data(), queries}, 0, around_.data(), queries);
+    }
+    for (std::int64_t i = 0; i < queries; i += wide) {
+      auto const at = static_cast<std::size_t>(i);
+      Lanes relative;
+      xsimd::max(few_ ? by_components(measured, at) : by_distances(measured, at), Floats(0.0F)).store_unaligned(relative.data());
+      for (std::size_t lane = 0; lane < relative.size(); ++lane) {
+        auto const e = static_cast<double>(measured.second[at + lane]);
+        squares[at + lane] = e * e * static_cast<double>(relative[lane]);
+      }
+    }
   }
 
  private:
-  /// k_j·c by key and query, by whichever of the keys' products and their centres is less work.
-  void multiply(float const* weights, std::int64_t queries) {
-    if (2 * width_ >= n_) {
-      kernels::gemm<float>(n_, queries, n_, 1, {gram_.data(), n_}, {weights, queries}, 0, inner_.data(), queries);
-      return;
+  using Lanes = std::array<float, static_cast<std::size_t>(wide)>;
+
+  /// Entry `column` of the row of each lane's largest key.
+  Floats of_top(Saturation const& measured, std::size_t at, float const* rows, std::int64_t columns, std::int64_t column) const {
+    Lanes entries;
+    for (std::size_t lane = 0; lane < entries.size(); ++lane)
+      entries[lane] = rows[static_cast<std::int64_t>(measured.top[at + lane]) * columns + column];
+    return Floats::load_unaligned(entries.data());
+  }
+
+  Floats by_components(Saturation const& measured, std::size_t at) const {
+    std::size_t const queries = measured.trace.size();
+    Floats const largest = Floats::load_unaligned(&measured.largest[at]), second = Floats::load_unaligned(&measured.second[at]);
+    Floats sum(0.0F);
+    for (std::int64_t c = 0; c < width_; ++c) {
+      Floats const top = of_top(measured, at, keys_, width_, c);
+      Floats mean(0.0F), squares(0.0F);
+      for (std::int64_t j = 0; j < n_; ++j)
+        mean +=
+            Floats::load_unaligned(&measured.others[static_cast<std::size_t>(j) * queries + at]) * (Floats(keys_[j * width_ + c]) - top);
+      Floats const centre = top + second * mean;
+      for (std::int64_t j = 0; j < n_; ++j) {
+        Floats const each =
+            Floats::load_unaligned(&measured.others[static_cast<std::size_t>(j) * queries + at]) * (Floats(keys_[j * width_ + c]) - centre);
+        squares += each * each;
+      }
+      sum += squares + largest * largest * mean * mean;
     }
-    centres_.resize(static_cast<std::size_t>(width_ * queries));
-    kernels::gemm<float>(width_, queries, n_, 1, {keys_, width_, true}, {weights, queries}, 0, centres_.data(), queries);
-    kernels::gemm<float>(n_, queries, width_, 1, {keys_, width_}, {centres_.data(), queries}, 0, inner_.data(), queries);
+    return sum;
+  }
+
+  Floats by_distances(Saturation const& measured, std::size_t at) const {
+    std::size_t const queries = measured.trace.size();
+    Floats const largest = Floats::load_unaligned(&measured.largest[at]), second = Floats::load_unaligned(&measured.second[at]);
+    Floats u1(0.0F), u2(0.0F), ud(0.0F), u2d(0.0F), with_squares(0.0F), without(0.0F);
+    for (std::int64_t j = 0; j < n_; ++j) {
+      auto const entry = static_cast<std::size_t>(j) * queries + at;
+      Floats const u = Floats::load_unaligned(&measured.others[entry]), square = u * u;
+      Floats const d = of_top(measured, at, distances_.data(), n_, j), spread = u * Floats::load_unaligned(&around_[entry]);
+      u1 += u;
+      u2 += square;
+      ud += u * d;
+      u2d += square * d;
+      with_squares += u * spread;
+      without += spread;
+    }
+    Floats const all = largest * largest + second * second * u2;  // Σp²
+    return largest * ((largest * u1 - second * u2) * ud + u2d) + second * with_squares - 0.5F * all * without;
   }
 
   float const* keys_;
   std::int64_t n_, width_;
-  std::vector<float> gram_, centres_, inner_;
+  bool few_;
+  std::vector<float> distances_, around_;  ///< [n, n]; Σ_i D_ji u_i, [n, queries]
 };
 
 /// |q|² by query.
@@ -104,43 +160,69 @@ std::string name(Quantity quantity) {
                                                       "frobenius_10",
                                                       "frobenius_90",
                                                       "frobenius_99",
-                                                      "frobenius_top"};
+                                                      "frobenius_top",
+                                                      "query_gradient_1",
+                                                      "query_gradient_10",
+                                                      "query_gradient_median",
+                                                      "query_gradient_90",
+                                                      "query_gradient_99",
+                                                      "query_gradient_top",
+                                                      "query_weights_gradient"};
   return names[static_cast<std::size_t>(quantity)];
 }
 
 // With w_j = e^{z_j − max z}, the largest one (1) left out of r_m = Σ w_j^m, and Z = 1 + r_1:
 //   tr J = (2 r_1 + r_1² − r_2)/Z²,   ‖J‖²_F = (r_1² + 2 r_2 + Z² r_2 − 2 Z r_3 + r_2²)/Z⁴,   H = log Z − Σ w_j (z_j − max z)/Z.
-void measure_saturation(float const* logits, std::int64_t n, std::int64_t queries, std::int64_t stride, double scale, Saturation& out) {
+// The w_j are e^{−gap} u_j, gap the distance of the two largest logits and u_j ≤ 1: the u_j and their sums are floats, all else is double.
+void measure_saturation(float const* logits, std::int64_t n, std::int64_t queries, std::int64_t stride, double scale, bool others,
+                        Saturation& out) {
   auto const size = static_cast<std::size_t>(queries);
   for (auto* each : {&out.trace, &out.frobenius_squared, &out.entropy, &out.max_weight}) each->resize(size);
-  out.weights.resize(static_cast<std::size_t>(n) * size);
-  Doubles const factor(scale);
-  for (std::int64_t i = 0; i < queries; i += lanes) {
-    Doubles largest = load(logits + i);
-    for (std::int64_t j = 1; j < n; ++j) largest = xsimd::max(largest, load(logits + j * stride + i));
-    Doubles r1(0.0), r2(0.0), r3(0.0), weighted(0.0);
-    auto found = Doubles(0.0) > Doubles(1.0);
-    for (std::int64_t j = 0; j < n; ++j) {
-      Doubles const raw = load(logits + j * stride + i), z = factor * (raw - largest);
-      auto const top = (raw == largest) & !found;
-      found = found | top;
-      Doubles const w = xsimd::exp(z);
-      w.store_unaligned(&out.weights[static_cast<std::size_t>(j) * size + static_cast<std::size_t>(i)]);
-      Doubles const other = xsimd::select(top, Doubles(0.0), w), square = other * other;
-      r1 += other;
-      r2 += square;
-      r3 += square * other;
-      weighted += other * z;
-    }
-    Doubles const total = 1.0 + r1, largest_weight = 1.0 / total, p2 = largest_weight * largest_weight;
+  if (others) {
+    for (auto* each : {&out.top, &out.largest, &out.second}) each->resize(size);
+    out.others.resize(static_cast<std::size_t>(n) * size);
+  }
+  Floats const factor(static_cast<float>(std::abs(scale))), sign(scale < 0 ? -1.0F : 1.0F),
+      infinite(std::numeric_limits<float>::infinity());
+  std::array<float, static_cast<std::size_t>(wide)> gaps, sums, squares, cubes, weighted;
+  for (std::int64_t i = 0; i < queries; i += wide) {
     auto const at = static_cast<std::size_t>(i);
-    ((2.0 * r1 + r1 * r1 - r2) * p2).store_unaligned(&out.trace[at]);
-    ((r1 * r1 + 2.0 * r2 + total * total * r2 - 2.0 * total * r3 + r2 * r2) * p2 * p2).store_unaligned(&out.frobenius_squared[at]);
-    (xsimd::log1p(r1) - weighted * largest_weight).store_unaligned(&out.entropy[at]);
-    largest_weight.store_unaligned(&out.max_weight[at]);
+    Floats largest = -infinite, second = -infinite, top(0.0F);
     for (std::int64_t j = 0; j < n; ++j) {
-      float* const p = &out.weights[static_cast<std::size_t>(j) * size + at];
-      (load(p) * largest_weight).store_unaligned(p);
+      Floats const x = sign * Floats::load_unaligned(logits + j * stride + i);
+      top = xsimd::select(x > largest, Floats(static_cast<float>(j)), top);
+      second = xsimd::max(second, xsimd::min(largest, x));
+      largest = xsimd::max(largest, x);
+    }
+    Floats r1(0.0F), r2(0.0F), r3(0.0F), below(0.0F);
+    for (std::int64_t j = 0; j < n; ++j) {
+      Floats const z = factor * (sign * Floats::load_unaligned(logits + j * stride + i) - second);
+      Floats const u = xsimd::select(top == Floats(static_cast<float>(j)), Floats(0.0F), xsimd::exp(xsimd::min(z, Floats(0.0F))));
+      Floats const square = u * u;
+      r1 += u;
+      r2 += square;
+      r3 += square * u;
+      below += u * z;
+      if (others) u.store_unaligned(&out.others[static_cast<std::size_t>(j) * size + at]);
+    }
+    (factor * (largest - second)).store_unaligned(gaps.data());
+    r1.store_unaligned(sums.data());
+    r2.store_unaligned(squares.data());
+    r3.store_unaligned(cubes.data());
+    below.store_unaligned(weighted.data());
+    if (others) top.store_unaligned(&out.top[at]);
+    for (std::int64_t k = 0; k < wide; k += lanes) {
+      auto const lane = static_cast<std::size_t>(k);
+      Doubles const gap = load(&gaps[lane]), e = xsimd::exp(-gap), u1 = load(&sums[lane]);
+      Doubles const s1 = e * u1, s2 = e * e * load(&squares[lane]), s3 = e * e * e * load(&cubes[lane]);
+      Doubles const total = 1.0 + s1, p = 1.0 / total, p2 = p * p;
+      ((2.0 * s1 + s1 * s1 - s2) * p2).store_unaligned(&out.trace[at + lane]);
+      ((s1 * s1 + 2.0 * s2 + total * total * s2 - 2.0 * total * s3 + s2 * s2) * p2 * p2).store_unaligned(&out.frobenius_squared[at + lane]);
+      (xsimd::log1p(s1) - e * (load(&weighted[lane]) - gap * u1) * p).store_unaligned(&out.entropy[at + lane]);
+      p.store_unaligned(&out.max_weight[at + lane]);
+      if (!others) continue;
+      p.store_unaligned(&out.largest[at + lane]);
+      (e * p).store_unaligned(&out.second[at + lane]);
     }
   }
 }
@@ -172,9 +254,9 @@ void draw(Law law, Stream const& stream, std::span<float> out) {
   }
 }
 
-BlockShape BlockShape::of(std::int64_t width, std::int64_t n) {
-  std::int64_t const side = std::clamp<std::int64_t>(4 * width, 32, 256);
-  std::int64_t const groups = std::max<std::int64_t>(1, side / n);
+BlockShape BlockShape::of(std::int64_t width, std::int64_t n, std::int64_t most) {
+  std::int64_t const side = std::clamp<std::int64_t>(4 * width, 32, most);
+  std::int64_t const groups = std::max<std::int64_t>(1, std::min(4 * width, 2 * side) / n);
   return {width, n, (side + 31) / 32 * 32, n * groups};
 }
 
@@ -217,33 +299,44 @@ void multiply(ProductBlock& block, BlockShape const& shape) {
 std::vector<BlockMeans> measure_block(ProductBlock const& block, BlockShape const& shape, Wanted const& wanted) {
   bool const gradients = wanted.gradients && !block.queries.empty();
   auto const norms = gradients ? query_norms(block, shape.width) : std::vector<double>();
-  auto const rows = static_cast<double>(shape.rows()), logits = rows * static_cast<double>(shape.n);
+  // Of two keys both would have the same weights, turned.
+  std::vector<double> const signs = wanted.mirrored && shape.n > 2 ? std::vector{1.0, -1.0} : std::vector{1.0};
+  auto const pairs = static_cast<double>(shape.rows()), rows = pairs * static_cast<double>(signs.size()),
+             logits = pairs * static_cast<double>(shape.n);
 
   std::vector<BlockMeans> result(wanted.scales.size());
-  for (auto& each : result) each.frobenius.reserve(static_cast<std::size_t>(shape.rows()));
+  for (auto& each : result) {
+    each.frobenius.reserve(static_cast<std::size_t>(rows));
+    if (gradients) each.query_gradient.reserve(static_cast<std::size_t>(rows));
+  }
   Saturation measured;
+  std::vector<double> by_query;
   double second = 0, fourth = 0;
   for (std::int64_t first = 0; first + shape.n <= shape.keys; first += shape.n) {
     std::int64_t const begin = shape.first_query(first), count = shape.queries - begin;
     if (count == 0) continue;
     float const* const z = block.products.data() + first * shape.queries + begin;
     for (std::int64_t j = 0; j < shape.n; ++j) add_moments({z + j * shape.queries, static_cast<std::size_t>(count)}, second, fourth);
-    std::optional<JacobianTimesKeys> by_query;
-    if (gradients) by_query.emplace(block.keys.data() + first * shape.width, shape.n, shape.width);
+    std::optional<JacobianTimesKeys> jacobian_times_keys;
+    if (gradients) jacobian_times_keys.emplace(block.keys.data() + first * shape.width, shape.n, shape.width);
     for (std::size_t k = 0; k < wanted.scales.size(); ++k) {
       double const scale = wanted.scales[k];
       auto const mean = [&](Quantity q) -> double& { return result[k].means[static_cast<std::size_t>(q)]; };
-      measure_saturation(z, shape.n, count, shape.queries, scale, measured);
-      mean(Quantity::trace) += sum(measured.trace) / rows;
-      mean(Quantity::frobenius_squared) += sum(measured.frobenius_squared) / rows;
-      mean(Quantity::entropy) += sum(measured.entropy) / rows;
-      mean(Quantity::max_weight) += sum(measured.max_weight) / rows;
-      for (double const j2 : measured.frobenius_squared) result[k].frobenius.push_back(static_cast<float>(std::sqrt(j2)));
-      if (!gradients) continue;
-      mean(Quantity::query_gradient_squared) += scale * scale * (*by_query)(measured.weights, count) / rows;
-      double const key_gradient = std::inner_product(measured.frobenius_squared.begin(), measured.frobenius_squared.end(),
-                                                     norms.begin() + static_cast<std::ptrdiff_t>(begin), 0.0);
-      mean(Quantity::key_gradient_squared) += scale * scale * key_gradient / rows;
+      for (double const sign : signs) {
+        measure_saturation(z, shape.n, count, shape.queries, sign * scale, gradients, measured);
+        mean(Quantity::trace) += sum(measured.trace) / rows;
+        mean(Quantity::frobenius_squared) += sum(measured.frobenius_squared) / rows;
+        mean(Quantity::entropy) += sum(measured.entropy) / rows;
+        mean(Quantity::max_weight) += sum(measured.max_weight) / rows;
+        for (double const j2 : measured.frobenius_squared) result[k].frobenius.push_back(static_cast<float>(std::sqrt(j2)));
+        if (!gradients) continue;
+        (*jacobian_times_keys)(measured, by_query);
+        mean(Quantity::query_gradient_squared) += scale * scale * sum(by_query) / rows;
+        for (double const square : by_query) result[k].query_gradient.push_back(static_cast<float>(scale * std::sqrt(square)));
+        double const key_gradient = std::inner_product(measured.frobenius_squared.begin(), measured.frobenius_squared.end(),
+                                                       norms.begin() + static_cast<std::ptrdiff_t>(begin), 0.0);
+        mean(Quantity::key_gradient_squared) += scale * scale * key_gradient / rows;
+      }
     }
   }
   for (std::size_t k = 0; k < wanted.scales.size(); ++k) {

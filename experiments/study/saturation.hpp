@@ -25,23 +25,36 @@ enum class Quantity : std::uint8_t {
   frobenius_10,
   frobenius_90,
   frobenius_99,
-  frobenius_top  ///< the share of Σ ‖J‖²_F that the largest hundredth of the samples carries
+  frobenius_top,     ///< the share of Σ ‖J‖²_F that the largest hundredth of the samples carries
+  query_gradient_1,  ///< the same of ‖∂p/∂q‖_F
+  query_gradient_10,
+  query_gradient_median,
+  query_gradient_90,
+  query_gradient_99,
+  query_gradient_top,
+  query_weights_gradient  ///< of a layer: ‖∂L/∂W_q‖_F, L the loss of a Transformer that is not trained
 };
-inline constexpr std::size_t quantities = 14;
+inline constexpr std::size_t quantities = 21;
 std::string name(Quantity quantity);
-/// What describes the spread of ‖J‖_F: no study samples until it is precise, for a far quantile may vanish altogether.
-inline bool describes_spread(Quantity quantity) { return quantity >= Quantity::frobenius_1; }
+/// What describes the spread of ‖J‖_F or ‖∂p/∂q‖_F: no study samples until it is precise, for a far quantile may vanish altogether.
+inline bool describes_spread(Quantity quantity) { return quantity >= Quantity::frobenius_1 && quantity <= Quantity::query_gradient_top; }
+inline bool is_gradient(Quantity quantity) {
+  return quantity == Quantity::query_gradient_squared || quantity == Quantity::key_gradient_squared;
+}
 
 /// For each of a number of queries: J's trace and squared norm, entropy and largest weight. The largest weight is kept apart from the
 /// others, so that nothing cancels where it is nearly 1.
 struct Saturation {
   std::vector<double> trace, frobenius_squared, entropy, max_weight;
-  std::vector<float> weights;  ///< [n, queries]
+  // If asked for:
+  std::vector<float> top, largest, second;  ///< which weight is the largest, and the two largest
+  std::vector<float> others;                ///< [n, queries]: all weights over the second, 0 in place of the largest
 };
 
-/// logits [n, queries], a column a query, `stride` apart; they are multiplied by `scale`. A vector lane a query: columns do not meet.
-/// The number of queries is a multiple of 16.
-void measure_saturation(float const* logits, std::int64_t n, std::int64_t queries, std::int64_t stride, double scale, Saturation& out);
+/// logits [n, queries], n ≥ 2, a column a query, `stride` apart; they are multiplied by `scale`, which may be negative. A vector lane a
+/// query: columns do not meet. The number of queries is a multiple of 16. To the precision of a float, relative to each number itself.
+void measure_saturation(float const* logits, std::int64_t n, std::int64_t queries, std::int64_t stride, double scale, bool others,
+                        Saturation& out);
 
 /// How queries and keys are drawn: components with mean 0 and variance 1; `logits`: no queries and keys at all, products iid N(0, d).
 enum class Law : std::uint8_t { logits, gaussian, uniform, rademacher };
@@ -56,8 +69,8 @@ struct BlockShape {
   /// If set, attention is causal: query i stands at this place plus i, key j at j, and a query meets the groups that it sees whole.
   std::optional<std::int64_t> place{};
 
-  /// A block of numbers that do not take longer to draw than to use.
-  static BlockShape of(std::int64_t width, std::int64_t n);
+  /// About `most` queries and twice as many keys, fewer of a small width, where those of a block are much alike.
+  static BlockShape of(std::int64_t width, std::int64_t n, std::int64_t most);
   /// The first query that meets the group of the keys first … first + n − 1, a multiple of 16; at most `queries`.
   std::int64_t first_query(std::int64_t first_key) const;
   std::int64_t rows() const;
@@ -77,13 +90,16 @@ void multiply(ProductBlock& block, BlockShape const& shape);
 struct Wanted {
   std::vector<double> scales;
   bool gradients = true;
+  /// Every row once more with all its keys negated, which is as likely under a law that is symmetric about 0: twice the rows of one
+  /// product.
+  bool mirrored = false;
 };
 
 /// What came of a block under one scale: means over its rows (E z² and E z⁴ in place of variance and kurtosis; nothing for what describes
-/// how ‖J‖_F is spread), and the ‖J‖_F of each row.
+/// how norms are spread), and the ‖J‖_F of each row, with gradients also its ‖∂p/∂q‖_F.
 struct BlockMeans {
   std::vector<double> means = std::vector<double>(quantities, 0.0);
-  std::vector<float> frobenius;
+  std::vector<float> frobenius, query_gradient;
 };
 
 /// Measures one block, by scale. Gradients are those by the queries and keys, where there are any.

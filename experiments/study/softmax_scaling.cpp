@@ -2,8 +2,9 @@
 //
 // Queries and keys are drawn, multiplied and put through softmax in blocks: some queries meet some keys in groups of n, which is many rows
 // for few random numbers. Rows of a block share queries or keys, so that a mean's standard error comes from the spread of the blocks'
-// means, not of the rows; blocks are independent. A cell of the grid draws blocks until every standard error is small enough. Nothing is
-// drawn from conditional distributions: that given q the logits of Gaussian keys are N(0, |q|²) is theory, and stands on the other side.
+// means, not of the rows; blocks are independent. Each row counts with its keys negated, too: all laws here are symmetric about 0. A cell
+// of the grid draws blocks until every standard error is small enough. Nothing is drawn from conditional distributions: that given q the
+// logits of Gaussian keys are N(0, |q|²) is theory, and stands on the other side.
 
 #include "experiments/study/softmax_scaling.hpp"
 
@@ -15,28 +16,14 @@
 
 #include "autograd/parallel.hpp"
 #include "experiments/run/signals.hpp"
-#include "experiments/study/quadrature.hpp"
+#include "experiments/study/layers.hpp"
 #include "experiments/study/trained.hpp"
 #include "experiments/text/progress.hpp"
+#include "nn/attention/steps.hpp"
 
 namespace heed {
 
 namespace {
-
-constexpr std::array laws{std::pair{"logits", Law::logits}, std::pair{"gaussian", Law::gaussian}, std::pair{"uniform", Law::uniform},
-                          std::pair{"rademacher", Law::rademacher}};
-
-Law law_of(std::string const& name) {
-  return std::ranges::find(laws, name, [](auto const& law) { return std::string(law.first); })->second;
-}
-
-double scale_of(std::string const& name, std::int64_t d_k) {
-  auto const d = static_cast<double>(d_k);
-  if (name.starts_with(power_prefix)) return std::pow(d, -std::stod(name.substr(power_prefix.size())));
-  return name == "none" ? 1 : name == "rsqrt" ? 1 / std::sqrt(d) : 1 / d;
-}
-
-std::vector<std::int64_t> integers(std::vector<double> const& values) { return {values.begin(), values.end()}; }
 
 // ---------------------------------------------------------------- sampling
 
@@ -76,16 +63,16 @@ std::array<double, 5> spread_of(std::span<float> x) {
 /// What the blocks of one cell have given so far.
 struct Samples {
   std::array<std::vector<double>, quantities> blocks;
-  std::vector<float> frobenius;  ///< of all rows, block after block
+  std::vector<float> frobenius, query_gradient;  ///< of all rows, block after block
 
   void add(BlockMeans const& block, bool gradients) {
-    for (std::size_t q = 0; q < quantities; ++q) {
-      bool const gradient =
-          q == static_cast<std::size_t>(Quantity::query_gradient_squared) || q == static_cast<std::size_t>(Quantity::key_gradient_squared);
-      bool const spread = q == static_cast<std::size_t>(Quantity::frobenius_median) || describes_spread(static_cast<Quantity>(q));
-      if (!spread && (gradients || !gradient)) blocks[q].push_back(block.means[q]);
+    for (std::size_t i = 0; i < quantities; ++i) {
+      auto const q = static_cast<Quantity>(i);
+      bool const of_rows = q == Quantity::frobenius_median || describes_spread(q) || q == Quantity::query_weights_gradient;
+      if (!of_rows && (gradients || !is_gradient(q))) blocks[i].push_back(block.means[i]);
     }
     frobenius.insert(frobenius.end(), block.frobenius.begin(), block.frobenius.end());
+    query_gradient.insert(query_gradient.end(), block.query_gradient.begin(), block.query_gradient.end());
   }
 
   std::vector<double> const& of(Quantity q) const { return blocks[static_cast<std::size_t>(q)]; }
@@ -99,11 +86,11 @@ struct Samples {
     return {m4 / (m2 * m2), mean_of(linear).standard_error, {}};
   }
 
-  /// A copy of the rows in 32 lots of blocks, one after the other, for each of which `look` is called.
+  /// A copy of the values of the first so many blocks' rows in 32 lots of blocks, one after the other, for each of which `look` is called.
   template <class Look>
-  std::vector<float> in_lots(Look const& look) const {
-    std::size_t const count = of(Quantity::trace).size(), rows = frobenius.size() / count, lots = std::min<std::size_t>(32, count);
-    std::vector<float> copy = frobenius;
+  static std::vector<float> in_lots(std::vector<float> const& values, std::size_t count, std::size_t rows, Look const& look) {
+    std::size_t const lots = std::min<std::size_t>(32, count);
+    std::vector<float> copy(values.begin(), values.begin() + static_cast<std::ptrdiff_t>(count * rows));
     for (std::size_t lot = 0; lot < lots; ++lot) {
       std::size_t const first = count * lot / lots * rows, last = count * (lot + 1) / lots * rows;
       look(std::span(copy).subspan(first, last - first));
@@ -112,32 +99,46 @@ struct Samples {
   }
 
   /// The median over all rows; its error from the lots' medians.
-  Measured frobenius_median() const {
+  static Measured median_of(std::vector<float> const& values, std::size_t count) {
     std::vector<double> medians;
-    auto sorted = in_lots([&](std::span<float> lot) { medians.push_back(median(lot)); });
+    auto sorted = in_lots(values, count, values.size() / count, [&](std::span<float> lot) { medians.push_back(median(lot)); });
     return {median(sorted), mean_of(medians).standard_error, {}};
   }
 
-  /// How ‖J‖_F is spread, into a cell; errors likewise.
+  /// How the norms are spread, into a cell; errors likewise.
   void add_spread(Cell& cell) const {
+    add_spread(frobenius, of(Quantity::trace).size(),
+               {Quantity::frobenius_1, Quantity::frobenius_10, Quantity::frobenius_90, Quantity::frobenius_99, Quantity::frobenius_top},
+               cell);
+    if (query_gradient.empty()) return;
+    auto const count = of(Quantity::query_gradient_squared).size();
+    add_spread(query_gradient, count,
+               {Quantity::query_gradient_1, Quantity::query_gradient_10, Quantity::query_gradient_90, Quantity::query_gradient_99,
+                Quantity::query_gradient_top},
+               cell);
+    cell.values[static_cast<std::size_t>(Quantity::query_gradient_median)] = median_of(query_gradient, count);
+  }
+
+  /// Far quantiles need no more than a million rows.
+  static void add_spread(std::vector<float> const& values, std::size_t count, std::array<Quantity, 5> const& names, Cell& cell) {
+    constexpr std::size_t enough = 1 << 20;
     std::array<std::vector<double>, 5> of_lots;
-    auto rows = in_lots([&](std::span<float> lot) {
+    std::size_t const rows_of_block = values.size() / count, most = std::max<std::size_t>(32, enough / rows_of_block);
+    auto rows = in_lots(values, std::min(count, most), rows_of_block, [&](std::span<float> lot) {
       auto const spread = spread_of(lot);
       for (std::size_t i = 0; i < spread.size(); ++i) of_lots[i].push_back(spread[i]);
     });
     auto const spread = spread_of(rows);
     for (std::size_t i = 0; i < spread.size(); ++i)
-      cell.values[static_cast<std::size_t>(Quantity::frobenius_1) + i] = {spread[i], mean_of(of_lots[i]).standard_error, {}};
+      cell.values[static_cast<std::size_t>(names[i])] = {spread[i], mean_of(of_lots[i]).standard_error, {}};
   }
 
-  Cell summarise() const {
-    Cell cell;
+  void summarise(Cell& cell) const {
     for (std::size_t q = 0; q < quantities; ++q) {
       if (!blocks[q].empty()) cell.values[q] = mean_of(blocks[q]);
     }
     cell.values[static_cast<std::size_t>(Quantity::logit_kurtosis)] = kurtosis();
-    cell.values[static_cast<std::size_t>(Quantity::frobenius_median)] = frobenius_median();
-    return cell;
+    cell.values[static_cast<std::size_t>(Quantity::frobenius_median)] = median_of(frobenius, of(Quantity::trace).size());
   }
 };
 
@@ -155,52 +156,30 @@ class Sampler {
         scales_(settings.scales()),
         distribution_(distribution),
         law_(law_of(distribution)),
-        shape_(BlockShape::of(d_k, keys)),
         stream_(Stream(seed, "softmax_scaling")
                     .child(distribution)
                     .child(static_cast<std::uint64_t>(d_k))
                     .child(static_cast<std::uint64_t>(keys))),
-        most_(std::max<std::int64_t>(pilot, static_cast<std::int64_t>(settings.limit) / shape_.logits())) {}
+        small_(draws(BlockShape::of(d_k, keys, 64), stream_, false)),
+        large_(draws(BlockShape::of(d_k, keys, 256), stream_.child("large"), true)) {}
 
   /// Nothing if it was interrupted.
   std::optional<std::vector<Cell>> run() {
-    std::size_t const count = scales_.size();
-    std::vector<Samples> samples(count);
-    std::vector<Cell> cells(count);
-    std::vector<std::size_t> open(count);
+    std::vector<Cell> cells(scales_.size());
+    std::vector<std::size_t> open(scales_.size());
     std::iota(open.begin(), open.end(), std::size_t{0});
     bool gradients = law_ != Law::logits;
-    std::int64_t done = 0, wanted = std::min(pilot, most_);
-    while (!open.empty()) {
-      for (; done < wanted; done += std::min(at_once, wanted - done)) {
-        if (interrupted()) return std::nullopt;
-        add_blocks(done, std::min(done + at_once, wanted), open, gradients, samples);
-      }
-      double factor = 0, gradient_factor = 0;
-      std::vector<std::size_t> still_open;
-      for (std::size_t const k : open) {
-        cells[k] = samples[k].summarise();
-        double const needed = shortage(cells[k], false), of_gradients = shortage(cells[k], true);
-        if (std::max(needed, of_gradients) <= 1) {
-          samples[k].add_spread(cells[k]);
-          samples[k] = {};
-          continue;
-        }
-        still_open.push_back(k);
-        factor = std::max({factor, needed, of_gradients});
-        gradient_factor = std::max(gradient_factor, of_gradients);
-      }
-      open = std::move(still_open);
-      gradients = gradient_factor > 1;
-      if (done >= most_) break;
-      wanted = std::min(most_, static_cast<std::int64_t>(std::ceil(1.1 * factor * static_cast<double>(done))));
+    for (Draws const& draws : {small_, large_}) {
+      if (open.empty()) break;
+      auto const left = sample(draws, std::move(open), gradients, cells);
+      if (!left) return std::nullopt;
+      open = *left;
     }
-    for (std::size_t const k : open) samples[k].add_spread(cells[k]);
-    for (std::size_t k = 0; k < count; ++k) {
+    for (std::size_t k = 0; k < cells.size(); ++k) {
       cells[k].distribution = distribution_;
       cells[k].scale = scales_[k];
-      cells[k].d_k = shape_.width;
-      cells[k].keys = shape_.n;
+      cells[k].d_k = small_.shape.width;
+      cells[k].keys = small_.shape.n;
       auto& median = cells[k].values[static_cast<std::size_t>(Quantity::frobenius_median)];
       if (law_ == Law::rademacher && heed::shortage(*median, settings_.precision) > 1) median.reset();
     }
@@ -209,16 +188,65 @@ class Sampler {
 
  private:
   static constexpr std::int64_t pilot = 64, at_once = 64;
+  static constexpr double too_many = 8;  ///< times as many small blocks as a pilot's: large ones take less time
 
-  void add_blocks(std::int64_t first, std::int64_t last, std::vector<std::size_t> const& open, bool gradients,
+  /// Blocks of one shape, and at most how many.
+  struct Draws {
+    BlockShape shape;
+    Stream stream;
+    std::int64_t most;
+    bool last;
+  };
+  Draws draws(BlockShape const& shape, Stream const& stream, bool last) const {
+    return {shape, stream, std::max<std::int64_t>(pilot, static_cast<std::int64_t>(settings_.limit) / shape.logits()), last};
+  }
+
+  /// Draws blocks for these scales until they are precise, and fills in their cells. Gives the scales for which it would take too many;
+  /// what their cells hold so far stays where larger blocks do not replace it.
+  std::optional<std::vector<std::size_t>> sample(Draws const& draws, std::vector<std::size_t> open, bool& gradients,
+                                                 std::vector<Cell>& cells) {
+    std::vector<Samples> samples(cells.size());
+    auto const close = [&](std::size_t k) {
+      samples[k].add_spread(cells[k]);
+      samples[k] = {};
+    };
+    std::int64_t done = 0, wanted = std::min(pilot, draws.most);
+    while (!open.empty()) {
+      for (; done < wanted; done += std::min(at_once, wanted - done)) {
+        if (interrupted()) return std::nullopt;
+        add_blocks(draws, done, std::min(done + at_once, wanted), open, gradients, samples);
+      }
+      double factor = 0, gradient_factor = 0;
+      std::vector<std::size_t> still_open;
+      for (std::size_t const k : open) {
+        samples[k].summarise(cells[k]);
+        double const needed = shortage(cells[k], false), of_gradients = shortage(cells[k], true);
+        if (std::max(needed, of_gradients) <= 1) {
+          close(k);
+          continue;
+        }
+        still_open.push_back(k);
+        factor = std::max({factor, needed, of_gradients});
+        gradient_factor = std::max(gradient_factor, of_gradients);
+      }
+      open = std::move(still_open);
+      gradients = gradient_factor > 1;
+      if (done >= draws.most || (!draws.last && factor > too_many)) break;
+      wanted = std::min(draws.most, static_cast<std::int64_t>(std::ceil(1.1 * factor * static_cast<double>(done))));
+    }
+    for (std::size_t const k : open) close(k);
+    return open;
+  }
+
+  void add_blocks(Draws const& draws, std::int64_t first, std::int64_t last, std::vector<std::size_t> const& open, bool gradients,
                   std::vector<Samples>& samples) {
-    Wanted wanted{{}, gradients};
-    for (std::size_t const k : open) wanted.scales.push_back(scale_of(scales_[k], shape_.width));
+    Wanted wanted{{}, gradients, true};
+    for (std::size_t const k : open) wanted.scales.push_back(fixed_scale(scales_[k], static_cast<double>(draws.shape.width)).value());
     std::vector<std::vector<BlockMeans>> blocks(static_cast<std::size_t>(last - first));
     parallel_for(last - first, 1e6, [&](std::int64_t begin, std::int64_t end) {
       for (std::int64_t b = begin; b < end; ++b)
         blocks[static_cast<std::size_t>(b)] =
-            measure_block(draw_block(law_, shape_, stream_.child(static_cast<std::uint64_t>(first + b))), shape_, wanted);
+            measure_block(draw_block(law_, draws.shape, draws.stream.child(static_cast<std::uint64_t>(first + b))), draws.shape, wanted);
     });
     for (auto const& block : blocks) {
       for (std::size_t i = 0; i < open.size(); ++i) samples[open[i]].add(block[i], gradients);
@@ -231,8 +259,7 @@ class Sampler {
     double most = 0;
     for (std::size_t i = 0; i < quantities; ++i) {
       auto const q = static_cast<Quantity>(i);
-      bool const gradient = q == Quantity::query_gradient_squared || q == Quantity::key_gradient_squared;
-      if (describes_spread(q) || gradient != gradients || (q == Quantity::frobenius_median && law_ == Law::rademacher)) continue;
+      if (describes_spread(q) || is_gradient(q) != gradients || (q == Quantity::frobenius_median && law_ == Law::rademacher)) continue;
       if (auto const* const value = cell.get(q)) most = std::max(most, heed::shortage(*value, settings_.precision));
     }
     return most;
@@ -242,9 +269,8 @@ class Sampler {
   std::vector<std::string> scales_;
   std::string distribution_;
   Law law_;
-  BlockShape shape_;
   Stream stream_;
-  std::int64_t most_;  ///< blocks
+  Draws small_, large_;
 };
 
 /// One head of a trained model: all its sequences, nothing more to draw.
@@ -253,7 +279,7 @@ std::vector<Cell> measure_head(TrainedHead const& head, std::int64_t n, SoftmaxS
   if (shape.keys < n || shape.rows() == 0) return {};
   Wanted wanted;
   auto const scales = settings.scales();
-  for (auto const& scale : scales) wanted.scales.push_back(scale_of(scale, head.width));
+  for (auto const& scale : scales) wanted.scales.push_back(fixed_scale(scale, static_cast<double>(head.width)).value());
   std::vector<std::vector<BlockMeans>> blocks(head.sequences.size());
   parallel_for(static_cast<std::int64_t>(blocks.size()), 1e6, [&](std::int64_t begin, std::int64_t end) {
     for (auto b = static_cast<std::size_t>(begin); b < static_cast<std::size_t>(end); ++b)
@@ -263,7 +289,7 @@ std::vector<Cell> measure_head(TrainedHead const& head, std::int64_t n, SoftmaxS
   for (std::size_t k = 0; k < scales.size(); ++k) {
     Samples samples;
     for (auto const& block : blocks) samples.add(block[k], true);
-    cells.push_back(samples.summarise());
+    samples.summarise(cells.emplace_back());
     samples.add_spread(cells.back());
     cells.back().distribution = head.name;
     cells.back().scale = scales[k];
@@ -273,74 +299,25 @@ std::vector<Cell> measure_head(TrainedHead const& head, std::int64_t n, SoftmaxS
   return cells;
 }
 
-// ---------------------------------------------------------------- theory
-
-/// What theory says of the cells with one distribution, scale and d_k, by number of keys.
-std::vector<std::array<std::optional<double>, quantities>> theory_of(std::string const& distribution, double scale, std::int64_t d_k,
-                                                                     std::vector<std::int64_t> const& keys) {
-  auto const d = static_cast<double>(d_k);
-  std::vector<std::array<std::optional<double>, quantities>> result(keys.size());
-  auto const set = [&](std::size_t i, Quantity q, double value) { result[i][static_cast<std::size_t>(q)] = value; };
-  auto const set_softmax = [&](std::size_t i, SoftmaxExpectations const& e) {
-    set(i, Quantity::trace, e.trace);
-    set(i, Quantity::frobenius_squared, e.frobenius_squared);
-    set(i, Quantity::entropy, e.entropy);
-    set(i, Quantity::max_weight, e.max_weight);
-  };
-  // E z⁴/(E z²)² = 3 + (κ² − 3)/d for components of kurtosis κ
-  Law const law = law_of(distribution);
-  double const component = law == Law::gaussian ? 3 : law == Law::uniform ? 1.8 : 1;
-  for (std::size_t i = 0; i < keys.size(); ++i) {
-    set(i, Quantity::logit_variance, scale * scale * d);
-    set(i, Quantity::logit_kurtosis, law == Law::logits ? 3 : 3 + (component * component - 3) / d);
-  }
-  if (law == Law::logits) {
-    auto const expected = softmax_of_normal_logits(scale * scale * d, keys);
-    for (std::size_t i = 0; i < keys.size(); ++i) set_softmax(i, expected[i]);
-  }
-  if (law == Law::gaussian) {
-    auto const expected = softmax_of_gaussian_products(d_k, scale, keys);
-    for (std::size_t i = 0; i < keys.size(); ++i) {
-      set_softmax(i, expected[i].softmax);
-      set(i, Quantity::query_gradient_squared, expected[i].query_gradient_squared);
-      set(i, Quantity::key_gradient_squared, expected[i].key_gradient_squared);
-    }
-  }
-  return result;
-}
-
-void add_theory(SoftmaxScalingSettings const& settings, std::vector<Cell>& cells) {
-  struct Task {
-    std::string distribution, scale;
-    std::int64_t d_k;
-  };
-  auto const keys = integers(settings.keys);
-  std::vector<Task> tasks;
-  for (auto const d : integers(settings.d_k)) {  // neighbours cost alike: both threads get their share
-    for (auto const& distribution : settings.distribution) {
-      for (auto const& scale : settings.scales()) tasks.push_back({distribution, scale, d});
-    }
-  }
-  std::vector<std::vector<std::array<std::optional<double>, quantities>>> theories(tasks.size());
-  auto const count = static_cast<std::int64_t>(tasks.size());
-  int const stripes = threads();
-  parallel_for(stripes, 1e9, [&](std::int64_t begin, std::int64_t end) {
-    for (auto stripe = begin; stripe < end; ++stripe) {
-      for (auto t = stripe; t < count; t += stripes) {
-        auto const& [distribution, scale, d] = tasks[static_cast<std::size_t>(t)];
-        theories[static_cast<std::size_t>(t)] = theory_of(distribution, scale_of(scale, d), d, keys);
+/// Layers of Transformers that are not trained, at every second d_k; fewer draws for a quick look. Nothing if it was interrupted.
+std::optional<std::vector<Cell>> measure_layers(SoftmaxScalingSettings const& settings, std::uint64_t seed) {
+  LayerDraws const draws{settings.layers, settings.quick ? 4 : 16};
+  auto const widths = integers(settings.d_k);
+  std::vector<Cell> cells;
+  for (std::size_t i = 0; i < widths.size() && settings.layers > 0; i += widths.size() > 6 ? 2 : 1) {
+    for (auto const& scale : settings.scales()) {
+      if (scale != "none" && scale != "rsqrt") continue;
+      for (std::string const place : {"pre", "post"}) {
+        auto const found = gradients_of_layers(draws, place, scale, widths[i], seed);
+        if (!found) return std::nullopt;
+        for (std::size_t layer = 0; layer < found->norms.size(); ++layer) {
+          Cell& cell = cells.emplace_back(Cell{fmt::format("{}-norm layer{}", place, layer), scale, widths[i], LayerDraws::context});
+          cell.values[static_cast<std::size_t>(Quantity::query_weights_gradient)] = mean_of(found->norms[layer]);
+        }
       }
     }
-  });
-  for (auto& cell : cells) {
-    auto const task = std::ranges::find_if(
-        tasks, [&](Task const& t) { return t.distribution == cell.distribution && t.scale == cell.scale && t.d_k == cell.d_k; });
-    auto const& theory = theories[static_cast<std::size_t>(task - tasks.begin())]
-                                 [static_cast<std::size_t>(std::ranges::find(keys, cell.keys) - keys.begin())];
-    for (std::size_t q = 0; q < quantities; ++q) {
-      if (cell.values[q]) cell.values[q]->theory = theory[q];
-    }
   }
+  return cells;
 }
 
 std::optional<StudyResult> study_softmax_scaling(SoftmaxScalingSettings const& settings, StudyContext const& context) {
@@ -379,6 +356,10 @@ std::optional<std::vector<Cell>> measure_grid(SoftmaxScalingSettings const& sett
       cells.insert(cells.end(), measured.begin(), measured.end());
     }
   }
+  progress.update(done, "layers");
+  auto const layers = measure_layers(settings, context.seed);
+  if (!layers) return std::nullopt;
+  cells.insert(cells.end(), layers->begin(), layers->end());
   progress.finish();
   return cells;
 }

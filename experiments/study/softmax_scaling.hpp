@@ -16,6 +16,9 @@ namespace heed {
 /// What names of the scales d_k^−α begin with, before α.
 inline constexpr std::string_view power_prefix = "power ";
 
+/// A scale as a reader sees it: "no scale", "1/√d_k", "d_k^−0.25".
+std::string said_scale(std::string const& scale);
+
 /// `study: {kind: softmax_scaling}`: how softmax saturates as d_k grows, with and without a scale, beside the theory.
 struct SoftmaxScalingSettings : Settings {
   std::vector<double> d_k{1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024};
@@ -28,6 +31,7 @@ struct SoftmaxScalingSettings : Settings {
   bool quick = false;
   std::optional<std::string> run;  ///< its heads are further distributions
   std::int64_t sequences = 256;
+  std::int64_t layers = 6;  ///< of Transformers that are not trained; 0: none are looked at
 
   std::vector<Field> fields() override;
   std::optional<std::string> contradiction() override;
@@ -57,9 +61,22 @@ struct Cell {
     auto const& value = values[static_cast<std::size_t>(q)];
     return value ? &*value : nullptr;
   }
+  /// Whose numbers they are, by the distribution's name: a trained run's head ("layer0.head1"), a layer of a Transformer that is not
+  /// trained
+  /// ("pre-norm layer0"), else a law's.
+  bool of_head() const { return distribution.starts_with("layer"); }
+  bool of_layer() const { return distribution.find("-norm layer") != std::string::npos; }
+  bool of_law() const { return !of_head() && !of_layer(); }
 };
 
-/// All cells of the grid, and of the run's heads; nothing if it was interrupted.
+/// The law of a distribution's name, and whole numbers as such.
+Law law_of(std::string const& name);
+std::vector<std::int64_t> integers(std::vector<double> const& values);
+
+/// Fills in what theory says of the cells of laws.
+void add_theory(SoftmaxScalingSettings const& settings, std::vector<Cell>& cells);
+
+/// All cells of the grid, of the run's heads and of layers; nothing if it was interrupted.
 std::optional<std::vector<Cell>> measure_grid(SoftmaxScalingSettings const& settings, StudyContext const& context);
 
 /// The cells that a results.csv holds. Throws FileError for a line that is none.

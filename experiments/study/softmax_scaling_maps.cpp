@@ -8,6 +8,8 @@
 #include <boost/math/distributions/normal.hpp>
 #include <fmt/format.h>
 
+#include "experiments/report/html.hpp"
+#include "experiments/report/series.hpp"
 #include "experiments/report/traces.hpp"
 
 namespace heed {
@@ -23,14 +25,26 @@ struct Map {
   double low, high;
 };
 
-std::string said_scale(std::string const& scale) {
-  return scale == "none" ? "no scale" : scale == "rsqrt" ? "1/√d_k" : scale == "inverse" ? "1/d_k" : "d_k^−" + scale.substr(6);
-}
-
 std::string ticks_of(std::vector<std::int64_t> const& values, std::size_t every) {
   std::string ticks;
   for (std::size_t i = 0; i < values.size(); i += every) ticks += fmt::format("{}'{}' {}", i > 0 ? ", " : "", values[i], i);
   return ticks;
+}
+
+/// Where the mean square Jacobian exceeds that of uniform weights most.
+std::string said_ridge(std::vector<Cell> const& cells, std::string const& distribution, std::vector<std::string> const& scales) {
+  Cell const* highest = nullptr;
+  double most = 1;
+  for (auto const& cell : cells) {
+    auto const* const value = cell.get(Quantity::frobenius_squared);
+    bool const shown = cell.distribution == distribution && std::ranges::find(scales, cell.scale) != scales.end();
+    if (value == nullptr || !shown) continue;
+    auto const n = static_cast<double>(cell.keys);
+    if (double const ratio = value->mean * n * n / (n - 1); ratio > most) most = ratio, highest = &cell;
+  }
+  if (highest == nullptr) return "Nowhere is the mean square above that of uniform weights.";
+  return fmt::format("The mean square is highest, {:.2g} times that of uniform weights, at d_k {} with {} keys and {}.", most, highest->d_k,
+                     highest->keys, said_scale(highest->scale));
 }
 
 }  // namespace
@@ -94,12 +108,10 @@ std::optional<Figure> saturation_maps(std::vector<Cell> const& cells, std::strin
                 .title = "Where softmax is uniform, where saturated",
                 .caption =
                     "Over d_k and the number of keys n, by scale. Top: entropy as a share of the largest, 1 for uniform weights, 0 for "
-                    "saturated ones. "
-                    "Below: the typical and the mean square Jacobian over those of uniform weights, √(n−1)/n and (n−1)/n²; the ridge "
-                    "between uniform and "
-                    "saturated is where they exceed 1, and many keys make it high. Colours end where the scale beside them does. Each cell "
-                    "is measured to "
-                    "the study's precision.",
+                    "saturated ones. Below: the typical and the mean square Jacobian over those of uniform weights, √(n−1)/n and "
+                    "(n−1)/n²: above 1 between uniform and saturated weights. " +
+                    said_ridge(cells, distribution, {scales.begin(), scales.begin() + static_cast<std::ptrdiff_t>(across)}) +
+                    " Colours end where the scale beside them does. Each cell is measured to the study's precision.",
                 .height = height,
                 .commands = commands + "unset multiplot\n"};
 }
@@ -142,11 +154,14 @@ std::optional<Figure> agreement_with_theory(std::vector<Cell> const& cells) {
       data + "EOD\n" + plot_style + margins(0.55, Figure::width - 0.12, 0.46, height - 0.12, height) +
       fmt::format("set xrange [{0:g}:{1:g}]\nset yrange [{0:g}:{1:g}]\nset xtics 1\nset ytics 1\n", -end, end) +
       "set xlabel 'normal quantile'\nset ylabel '(measured − exact) / standard error' offset 0.5\n" +
-      fmt::format("set label 1 {} at {:.4f},{:.4f} {} offset character {},0\n", gnuplot_text(far.what),
-                  above ? quantile(normal, 1 - 0.5 / count) : quantile(normal, 0.5 / count), far.z, above ? "right" : "left",
-                  above ? -1 : 1) +
-      fmt::format("plot x with lines notitle lw 0.8 lc rgb 'black', $z using 1:2 with points notitle pt 7 ps 0.35 lc rgb '{}'\n",
-                  line_colour(1));
+      // In the corner that points never come to, for they rise.
+      fmt::format("set label 1 {} at graph 0.03, graph 0.95 left\n", gnuplot_text(fmt::format("farthest, {:+.2f}:", far.z))) +
+      fmt::format("set label 2 {} at graph 0.03, graph 0.89 left\n", gnuplot_text(far.what)) +
+      fmt::format("$far << EOD\n{:.4f} {:.4f}\nEOD\n", quantile(normal, above ? 1 - 0.5 / count : 0.5 / count), far.z) +
+      fmt::format(
+          "plot x with lines notitle lw 0.8 lc rgb 'black', $z using 1:2 with points notitle pt 7 ps 0.35 lc rgb '{}', $far using 1:2 with "
+          "points notitle pt 6 ps 1 lc rgb '{}'\n",
+          line_colour(1), line_colour(2));
   figure.caption = fmt::format(
       "All {} numbers for which theory is known, in order, beside the quantiles of a standard normal; the line is perfect agreement. The "
       "mean "
@@ -155,6 +170,55 @@ std::optional<Figure> agreement_with_theory(std::vector<Cell> const& cells) {
       "samples and move together; those in the middle are thinned.",
       scores.size(), squares / count, far.z, far.what);
   return figure;
+}
+
+std::optional<Figure> layers_before_training(std::vector<Cell> const& cells) {
+  SeriesFigure figure{
+      .name = "layers", .title = "‖∂L/∂W_q‖ by layer, before training", .caption = "", .x = "layer", .log_x = false, .panels = {}};
+  double low = INFINITY, high = 0;
+  for (auto const& cell : cells) {
+    auto const* const value = cell.of_layer() ? cell.get(Quantity::query_weights_gradient) : nullptr;
+    if (value == nullptr) continue;
+    auto const split = cell.distribution.find(" layer");
+    auto const title = cell.distribution.substr(0, split) + ", " + said_scale(cell.scale);
+    auto panel = std::ranges::find(figure.panels, title, &SeriesPanel::title);
+    if (panel == figure.panels.end()) panel = figure.panels.insert(panel, {.title = title, .series = {}, .log_y = true});
+    auto const width = fmt::format("d_k {}", cell.d_k);
+    auto series = std::ranges::find(panel->series, width, &Series::name);
+    if (series == panel->series.end()) series = panel->series.insert(series, {width, panel->series.size(), {}});
+    double const half = 1.96 * value->standard_error;
+    series->points.push_back(
+        {std::stod(cell.distribution.substr(split + 6)), value->mean, value->mean - half, value->mean + half, value->mean});
+    low = std::min(low, value->mean), high = std::max(high, value->mean);
+  }
+  if (figure.panels.empty() || !(low > 0)) return std::nullopt;
+  for (auto& panel : figure.panels) panel.low = low / 1.5, panel.high = high * 1.5;
+  figure.caption =
+      "Means over draws of weights and random tokens with 95 % intervals, of causal Transformers of width 64 with one head whose queries "
+      "and "
+      "keys start with components of variance 1, so that q·k has variance d_k where the norm stands before it; layer 0 reads the "
+      "embeddings. L: the cross entropy of random targets.";
+  return figure_of(figure);
+}
+
+std::string table_of_layers(std::vector<Cell> const& cells) {
+  std::string html;
+  for (std::string const place : {"pre", "post"}) {
+    for (std::string const scale : {"none", "rsqrt"}) {
+      std::vector<Cell const*> found;
+      for (auto const& cell : cells)
+        if (cell.of_layer() && cell.distribution.starts_with(place) && cell.scale == scale) found.push_back(&cell);
+      if (found.empty()) continue;
+      std::int64_t const most = std::ranges::max(found, {}, [](Cell const* cell) { return cell->d_k; })->d_k;
+      std::vector<double> widest;  // by layer: they stand in their order
+      for (Cell const* const cell : found)
+        if (cell->d_k == most) widest.push_back(cell->get(Quantity::query_weights_gradient)->mean);
+      html += html_row({place + "-norm, " + said_scale(scale), fmt::format("{}", most), fmt::format("{:.3g}", widest.front()),
+                        fmt::format("{:.3g}", widest.back()), fmt::format("{:.2f}", widest.front() / widest.back())});
+    }
+  }
+  if (html.empty()) return html;
+  return html_table("Layers", {"norm, scale", "d_k", "first layer", "last layer", "first over last"}, html);
 }
 
 }  // namespace heed

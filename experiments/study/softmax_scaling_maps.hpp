@@ -17,4 +17,9 @@ std::optional<Figure> saturation_maps(std::vector<Cell> const& cells, std::strin
 /// (measured − exact)/standard error of all cells in their order, beside normal quantiles; nothing without theory.
 std::optional<Figure> agreement_with_theory(std::vector<Cell> const& cells);
 
+/// What reaches the weights of each layer's queries before training, a panel for each place of the norms and scale; nothing without layers.
+std::optional<Figure> layers_before_training(std::vector<Cell> const& cells);
+/// The first layer beside the last at the largest d_k, as HTML.
+std::string table_of_layers(std::vector<Cell> const& cells);
+
 }  // namespace heed

@@ -49,15 +49,6 @@ struct Shown {
   }
 };
 
-bool is_head(std::string const& distribution) { return distribution.starts_with("layer"); }
-
-std::string said_scale(std::string const& scale) {
-  if (scale == "none") return "no scale";
-  if (scale == "rsqrt") return "1/√d_k";
-  if (scale == "inverse") return "1/d_k";
-  return "d_k^−" + scale.substr(scale.find(' ') + 1);
-}
-
 std::string said(Quantity q) {
   switch (q) {
     case Quantity::trace:
@@ -163,67 +154,110 @@ Figure growth(Shown const& shown, bool further) {
   return figure_of(figure);
 }
 
-/// Bands between quantiles of ‖J‖ under one scale, as commands.
-SeriesPanel fan(Shown const& shown, std::string const& scale, std::size_t p) {
+/// A norm of which the study has quantiles.
+struct Norm {
+  std::string name, file;
+  Quantity q1, q10, median, q90, q99, top, squared;
+};
+Norm const& norm_of_jacobian() {
+  static Norm const norm{"‖J‖",
+                         "fans",
+                         Quantity::frobenius_1,
+                         Quantity::frobenius_10,
+                         Quantity::frobenius_median,
+                         Quantity::frobenius_90,
+                         Quantity::frobenius_99,
+                         Quantity::frobenius_top,
+                         Quantity::frobenius_squared};
+  return norm;
+}
+Norm const& norm_of_gradient() {
+  static Norm const norm{"‖∂p/∂q‖",
+                         "gradient_fans",
+                         Quantity::query_gradient_1,
+                         Quantity::query_gradient_10,
+                         Quantity::query_gradient_median,
+                         Quantity::query_gradient_90,
+                         Quantity::query_gradient_99,
+                         Quantity::query_gradient_top,
+                         Quantity::query_gradient_squared};
+  return norm;
+}
+
+/// Bands between quantiles of a norm under one scale, as commands.
+SeriesPanel fan(Shown const& shown, Norm const& norm, std::string const& scale, std::size_t p) {
   constexpr double floor = 1e-12;
-  SeriesPanel panel{"‖J‖, " + said_scale(scale), {}, true, floor, 2, floor / 2};
+  bool const of_jacobian = norm.median == Quantity::frobenius_median;
+  SeriesPanel panel{norm.name + ", " + said_scale(scale), {}, true, floor, of_jacobian ? 2.0 : 30.0, floor / 2};
   std::vector<Cell const*> cells;
   for (auto const& cell : shown.cells)
-    if (shown.holds(cell, scale) && cell.get(Quantity::frobenius_99) && cell.get(Quantity::frobenius_median)) cells.push_back(&cell);
+    if (shown.holds(cell, scale) && cell.get(norm.q99) && cell.get(norm.median) && cell.get(norm.squared)) cells.push_back(&cell);
   std::ranges::sort(cells, {}, [](Cell const* cell) { return cell->d_k; });
   Series middle{"median", 1, {}}, root{"√ of the mean square", 2, {}}, limit{"2e^(−√d·gap)", 0, {}, true};
   panel.behind = fmt::format("$fan{} << EOD\n", p);
   for (Cell const* const cell : cells) {
     auto const at = [&](Quantity q) { return std::max(cell->get(q)->mean, floor / 10); };
     auto const d = static_cast<double>(cell->d_k);
-    panel.behind += fmt::format("{} {:.6g} {:.6g} {:.6g} {:.6g}\n", d, at(Quantity::frobenius_1), at(Quantity::frobenius_10),
-                                at(Quantity::frobenius_90), at(Quantity::frobenius_99));
-    middle.points.push_back(point_of(*cell, *cell->get(Quantity::frobenius_median)));
+    panel.behind += fmt::format("{} {:.6g} {:.6g} {:.6g} {:.6g}\n", d, at(norm.q1), at(norm.q10), at(norm.q90), at(norm.q99));
+    middle.points.push_back(point_of(*cell, *cell->get(norm.median)));
     middle.points.back().theory = middle.points.back().y;  // joined, for no theory is known
-    auto const& square = *cell->get(Quantity::frobenius_squared);
+    auto const& square = *cell->get(norm.squared);
     auto const of = [](double x) { return std::sqrt(std::max(x, 0.0)); };
     double const half = 1.96 * square.standard_error;
     root.points.push_back({d, of(square.mean), of(square.mean - half), of(square.mean + half), of(square.theory.value_or(square.mean))});
-    if (scale == "none" && d >= 16) limit.points.push_back({d, {}, 0, 0, limit_of(Quantity::frobenius_median, d, shown.keys)});
+    if (of_jacobian && scale == "none" && d >= 16)
+      limit.points.push_back({d, {}, 0, 0, limit_of(Quantity::frobenius_median, d, shown.keys)});
   }
   panel.behind += "EOD\n";
   for (auto const* const columns : {"2:5", "3:4"})
     panel.beneath.push_back(fmt::format("$fan{} using 1:{} with filledcurves notitle fc rgb '{}' fs transparent solid 0.16 noborder", p,
                                         columns, line_colour(1)));
-  panel.series = {std::move(limit), std::move(middle), std::move(root)};
+  if (!limit.points.empty()) panel.series.push_back(std::move(limit));
+  panel.series.push_back(std::move(middle));
+  panel.series.push_back(std::move(root));
   return panel;
 }
 
-Figure fans(Shown const& shown, bool further) {
-  SeriesFigure figure{.name = fmt::format("fans_{}_{}", shown.distribution, shown.keys),
-                      .title = fmt::format("How ‖J‖ is spread, {} keys", shown.keys),
-                      .caption = "",
-                      .x = "d_k",
-                      .panels = {},
-                      .further = further};
-  for (auto const& scale : shown.scales)
-    if (scale == "none" || scale == "rsqrt") figure.panels.push_back(fan(shown, scale, figure.panels.size()));
-  SeriesPanel share{.title = "% of Σ‖J‖² in the top 1 % of samples", .series = {}};
-  std::string said_share;
+/// What share of the mean square the largest hundredth carries, and of no scale in words.
+SeriesPanel share_of_top(Shown const& shown, Norm const& norm, std::string& said) {
+  SeriesPanel share{.title = fmt::format("% of Σ{}² in the top 1 % of samples", norm.name), .series = {}};
   for (std::size_t i = 0; i < shown.scales.size(); ++i) {
-    auto series = series_of(shown, shown.scales[i], Quantity::frobenius_top, i + 1);
+    auto series = series_of(shown, shown.scales[i], norm.top, i + 1);
     for (auto& point : series.points) {
       point.y = 100 * *point.y, point.low *= 100, point.high *= 100;
       point.theory = point.y;  // joined
     }
     if (shown.scales[i] == "none" && !series.points.empty())
-      said_share = fmt::format(" At d_k = {} without a scale the largest 1 % of the samples carry {:.0f} % of the mean square.",
-                               series.points.back().x, *series.points.back().y);
+      said = fmt::format(" At d_k = {} without a scale the largest 1 % of the samples carry {:.0f} % of the mean square.",
+                         series.points.back().x, *series.points.back().y);
     share.series.push_back(std::move(series));
   }
-  figure.panels.push_back(std::move(share));
-  figure.caption =
-      "Light band: from the 1 % to the 99 % quantile of ‖J‖ over the samples, darker: 10 % to 90 %; nothing below 1e-12 is drawn.";
-  if (shown.has("none"))
+  return share;
+}
+
+Figure fans(Shown const& shown, Norm const& norm, bool further) {
+  SeriesFigure figure{.name = fmt::format("{}_{}_{}", norm.file, shown.distribution, shown.keys),
+                      .title = fmt::format("How {} is spread, {} keys", norm.name, shown.keys),
+                      .caption = "",
+                      .x = "d_k",
+                      .panels = {},
+                      .further = further};
+  for (auto const& scale : shown.scales)
+    if (scale == "none" || scale == "rsqrt") figure.panels.push_back(fan(shown, norm, scale, figure.panels.size()));
+  std::string said_share;
+  figure.panels.push_back(share_of_top(shown, norm, said_share));
+  figure.caption = fmt::format(
+      "Light band: from the 1 % to the 99 % quantile of {} over the samples, darker: 10 % to 90 %; nothing below 1e-12 is drawn.",
+      norm.name);
+  if (shown.has("none")) {
     figure.caption +=
-        " Without a scale the typical gradient vanishes as 2e^(−√d·gap), gap the median distance of the two largest of n standard normals "
-        "(dashed), but the mean square falls as 1/√d_k only: few samples, in which two keys tie, carry it." +
-        said_share;
+        norm.median == Quantity::frobenius_median
+            ? " Without a scale the typical gradient vanishes as 2e^(−√d·gap), gap the median distance of the two largest of n standard "
+              "normals (dashed), but the mean square falls as 1/√d_k only: few samples, in which two keys tie, carry it."
+            : " The typical gradient by the query vanishes too, while its mean square grows, for it is √d_k times as large in the few "
+              "samples in which two keys tie.";
+    figure.caption += said_share;
+  }
   return figure_of(figure);
 }
 
@@ -272,7 +306,7 @@ std::vector<StudyPart> softmax_scaling_page(StudyRecord const& record) {
   std::vector<std::string> distributions, scales;
   std::set<std::int64_t> keys;
   for (auto const& cell : cells) {
-    if (is_head(cell.distribution)) continue;
+    if (!cell.of_law()) continue;
     if (std::ranges::find(distributions, cell.distribution) == distributions.end()) distributions.push_back(cell.distribution);
     if (std::ranges::find(scales, cell.scale) == scales.end()) scales.push_back(cell.scale);
     keys.insert(cell.keys);
@@ -281,17 +315,23 @@ std::vector<StudyPart> softmax_scaling_page(StudyRecord const& record) {
   auto const main = std::ranges::find(distributions, "gaussian") != distributions.end() ? "gaussian" : distributions.front();
   Shown const first{cells, main, scales, keys.contains(10) ? 10 : *keys.begin()};
   StudyPart saturation{"Saturation over d_k", slope_table(first), {growth(first, false)}};
-  StudyPart spread{"Small or rare: how gradients are spread", "", {fans(first, false)}};
+  StudyPart spread{"Small or rare: how gradients are spread", "", {fans(first, norm_of_jacobian(), false)}};
+  auto const has_gradient = [](Cell const& cell) { return cell.get(Quantity::query_gradient_median) != nullptr; };
+  bool const gradients = main != "logits" && std::ranges::any_of(cells, has_gradient);
+  if (gradients) spread.figures.push_back(fans(first, norm_of_gradient(), false));
   for (auto const& distribution : distributions) {
     if (distribution != main) saturation.figures.push_back(growth({cells, distribution, scales, first.keys}, true));
   }
   if (*keys.rbegin() != first.keys) {
     Shown const most{cells, main, scales, *keys.rbegin()};
     saturation.figures.push_back(growth(most, true));
-    spread.figures.push_back(fans(most, true));
+    spread.figures.push_back(fans(most, norm_of_jacobian(), true));
+    if (gradients) spread.figures.push_back(fans(most, norm_of_gradient(), true));
   }
   std::vector<StudyPart> parts{std::move(saturation), std::move(spread)};
   if (auto maps = saturation_maps(cells, main, scales); maps) parts.push_back({"From uniform to saturated", "", {std::move(*maps)}});
+  if (auto layers = layers_before_training(cells); layers)
+    parts.push_back({"Through layers, before training", table_of_layers(cells), {std::move(*layers)}});
   if (auto agreement = agreement_with_theory(cells); agreement) parts.push_back({"Agreement with theory", "", {std::move(*agreement)}});
   return parts;
 }

@@ -74,8 +74,8 @@ void say_precision(SoftmaxScalingSettings const& settings, std::vector<Cell> con
   for (auto const& cell : cells) {
     for (std::size_t q = 0; q < quantities; ++q) {
       auto const& value = cell.values[q];
-      bool const of_run = cell.distribution.starts_with("layer");  // has only so many sequences
-      if (!value || value->standard_error == 0 || of_run || describes_spread(static_cast<Quantity>(q))) continue;
+      // A run has only so many sequences, and layers are drawn so often.
+      if (!value || value->standard_error == 0 || !cell.of_law() || describes_spread(static_cast<Quantity>(q))) continue;
       double const relative = value->standard_error / std::abs(value->mean);
       ++count;
       if (relative > settings.precision) ++beyond;
@@ -87,7 +87,8 @@ void say_precision(SoftmaxScalingSettings const& settings, std::vector<Cell> con
   }
   result.figures.emplace_back("largest_relative_error", largest);
   result.figures.emplace_back("beyond_precision", static_cast<double>(beyond));
-  auto const undetermined = std::ranges::count_if(cells, [](Cell const& cell) { return cell.get(Quantity::frobenius_median) == nullptr; });
+  auto const undetermined =
+      std::ranges::count_if(cells, [](Cell const& cell) { return cell.of_law() && cell.get(Quantity::frobenius_median) == nullptr; });
   if (undetermined > 0)
     result.sentences.push_back(
         fmt::format("{} medians of rademacher logits are left out: ‖J‖ takes few values there, and the median lies between two of them.",
@@ -130,7 +131,7 @@ void show_heads(SoftmaxScalingSettings const& settings, std::vector<Cell> const&
                           Quantity::frobenius_median, Quantity::entropy,        Quantity::query_gradient_squared};
   for (auto const q : shown) table.rows.front().push_back(name(q));
   for (auto const& cell : cells) {
-    if (!cell.distribution.starts_with("layer") || static_cast<double>(cell.keys) != keys) continue;
+    if (!cell.of_head() || static_cast<double>(cell.keys) != keys) continue;
     table.rows.push_back({cell.distribution, std::to_string(cell.d_k), cell.scale});
     for (auto const q : shown) table.rows.back().push_back(fmt::format("{:.3g}", cell.get(q)->mean));
   }
@@ -242,7 +243,7 @@ std::vector<Slope> slopes_of(std::vector<Cell> const& cells) {
   using Key = std::tuple<std::string, std::string, std::int64_t>;
   std::vector<std::pair<Key, std::vector<Cell const*>>> groups;
   for (auto const& cell : cells) {
-    if (cell.d_k < 64 || cell.distribution.starts_with("layer")) continue;
+    if (cell.d_k < 64 || !cell.of_law()) continue;
     Key key{cell.distribution, cell.scale, cell.keys};
     auto found = std::ranges::find(groups, key, [](auto const& group) { return group.first; });
     if (found == groups.end()) found = groups.insert(groups.end(), {std::move(key), {}});

@@ -9,6 +9,9 @@ namespace heed {
 
 namespace {
 
+constexpr std::array laws{std::pair{"logits", Law::logits}, std::pair{"gaussian", Law::gaussian}, std::pair{"uniform", Law::uniform},
+                          std::pair{"rademacher", Law::rademacher}};
+
 std::optional<std::string> not_whole(std::string const& name, std::vector<double> const& values) {
   if (values.empty()) return name + ": is empty";
   for (double const value : values) {
@@ -18,6 +21,20 @@ std::optional<std::string> not_whole(std::string const& name, std::vector<double
 }
 
 }  // namespace
+
+Law law_of(std::string const& name) {
+  return std::ranges::find(laws, name, [](auto const& law) { return std::string(law.first); })->second;
+}
+
+std::vector<std::int64_t> integers(std::vector<double> const& values) { return {values.begin(), values.end()}; }
+
+std::string said_scale(std::string const& scale) {
+  if (scale == "none") return "no scale";
+  if (scale == "rsqrt") return "1/√d_k";
+  if (scale == "inverse") return "1/d_k";
+  if (scale.starts_with(power_prefix)) return "d_k^−" + scale.substr(power_prefix.size());
+  return "× " + scale;
+}
 
 std::vector<Field> SoftmaxScalingSettings::fields() {
   return {
@@ -41,7 +58,12 @@ std::vector<Field> SoftmaxScalingSettings::fields() {
       {.name = "run",
        .target = &run,
        .help = "a trained run: the queries and keys of its heads for its validation data, beside the distributions"},
-      {.name = "sequences", .target = &sequences, .help = "of the run's validation data, at most", .least = 2, .greatest = 1e6}};
+      {.name = "sequences", .target = &sequences, .help = "of the run's validation data, at most", .least = 2, .greatest = 1e6},
+      {.name = "layers",
+       .target = &layers,
+       .help = "of Transformers that are not trained, pre-norm and post-norm: what reaches each layer's queries; 0: none",
+       .least = 0,
+       .greatest = 64}};
 }
 
 std::optional<std::string> SoftmaxScalingSettings::contradiction() {

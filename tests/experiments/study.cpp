@@ -116,7 +116,7 @@ TEST_SUITE("study") {
     draw(Law::gaussian, Stream(1, "logits"), logits);
     for (double const factor : {0.1, 1.0, 20.0}) {
       Saturation found;
-      measure_saturation(logits.data(), n, queries, queries, factor, found);
+      measure_saturation(logits.data(), n, queries, queries, factor, false, found);
       for (std::int64_t i = 0; i < queries; ++i) {
         std::vector<double> row;
         for (std::int64_t j = 0; j < n; ++j) row.push_back(factor * static_cast<double>(logits[static_cast<std::size_t>(j * queries + i)]));
@@ -132,10 +132,10 @@ TEST_SUITE("study") {
         }
         for (double const x : jacobi) squared += x * x;
         auto const at = static_cast<std::size_t>(i);
-        CHECK(found.trace[at] == doctest::Approx(trace).epsilon(1e-9));
-        CHECK(found.frobenius_squared[at] == doctest::Approx(squared).epsilon(1e-9));
-        CHECK(found.entropy[at] == doctest::Approx(entropy).epsilon(1e-9));
-        CHECK(found.max_weight[at] == doctest::Approx(largest).epsilon(1e-12));
+        CHECK(found.trace[at] == doctest::Approx(trace).epsilon(1e-5));
+        CHECK(found.frobenius_squared[at] == doctest::Approx(squared).epsilon(2e-5));
+        CHECK(found.entropy[at] == doctest::Approx(entropy).epsilon(1e-5));
+        CHECK(found.max_weight[at] == doctest::Approx(largest).epsilon(1e-6));
       }
     }
   }
@@ -144,13 +144,14 @@ TEST_SUITE("study") {
     std::vector<float> logits(48, 0.0F);
     std::fill(logits.begin(), logits.begin() + 16, 50.0F);  // 50, 0, 0 for every query
     Saturation found;
-    measure_saturation(logits.data(), 3, 16, 16, 1, found);
+    measure_saturation(logits.data(), 3, 16, 16, 1, false, found);
     double const small = std::exp(-50.0);
-    CHECK(found.trace[3] == doctest::Approx(4 * small).epsilon(1e-12));
-    CHECK(found.frobenius_squared[3] == doctest::Approx(6 * small * small).epsilon(1e-12));
-    CHECK(found.entropy[3] == doctest::Approx(2 * small * 51).epsilon(1e-12));
+    // A relative error, however small the number: Approx's own scale of 1 would take anything.
+    CHECK(found.trace[3] / (4 * small) == doctest::Approx(1).epsilon(1e-12));
+    CHECK(found.frobenius_squared[3] / (10 * small * small) == doctest::Approx(1).epsilon(1e-12));
+    CHECK(found.entropy[3] / (2 * small * 51) == doctest::Approx(1).epsilon(1e-12));
     std::fill(logits.begin(), logits.end(), 7.0F);
-    measure_saturation(logits.data(), 3, 16, 16, 1, found);
+    measure_saturation(logits.data(), 3, 16, 16, 1, false, found);
     CHECK(found.trace[15] == doctest::Approx(2.0 / 3));
     CHECK(found.frobenius_squared[15] == doctest::Approx(2.0 / 9));
     CHECK(found.max_weight[15] == doctest::Approx(1.0 / 3));
@@ -182,6 +183,7 @@ TEST_SUITE("study") {
     settings.d_k = {1, 4, 16};
     settings.keys = {2, 10, 32};
     settings.precision = 0.05;
+    settings.layers = 0;
     auto const cells = measure_grid(settings, {});
     REQUIRE(cells);
     REQUIRE(cells->size() == 4 * 3 * 3 * 3);
@@ -190,9 +192,10 @@ TEST_SUITE("study") {
       for (std::size_t q = 0; q < quantities; ++q) {
         auto const& value = cell.values[q];
         auto const quantity = static_cast<Quantity>(q);
-        bool const gradient = quantity == Quantity::query_gradient_squared || quantity == Quantity::key_gradient_squared;
+        bool const gradient = is_gradient(quantity) || (quantity >= Quantity::query_gradient_1 && quantity <= Quantity::query_gradient_top);
         bool const lattice = quantity == Quantity::frobenius_median && cell.distribution == "rademacher";
-        if (!lattice) CHECK(value.has_value() == !(gradient && cell.distribution == "logits"));
+        if (!lattice && quantity != Quantity::query_weights_gradient)
+          CHECK(value.has_value() == !(gradient && cell.distribution == "logits"));
         if (!value || describes_spread(quantity)) continue;
         CAPTURE(cell.distribution);
         CAPTURE(cell.scale);
@@ -229,6 +232,7 @@ TEST_SUITE("study") {
     settings.scale = {"none"};
     settings.distribution = {"logits"};
     settings.precision = 0.03;
+    settings.layers = 0;
     auto const cells = measure_grid(settings, {});
     REQUIRE(cells);
     for (auto const& cell : *cells) {
@@ -264,6 +268,7 @@ TEST_SUITE("study") {
     settings.power = {0.5, 0.25};
     settings.distribution = {"gaussian"};
     settings.precision = 0.1;
+    settings.layers = 0;
     auto const cells = measure_grid(settings, {});
     REQUIRE(cells);
     REQUIRE(cells->size() == 6);
@@ -290,6 +295,7 @@ TEST_SUITE("study") {
     settings.d_k = {8};
     settings.keys = {4};
     settings.precision = 0.05;
+    settings.layers = 2;
     int const before = threads();
     set_threads(1);
     auto const one = measure_grid(settings, {});
@@ -312,6 +318,7 @@ TEST_SUITE("study") {
     settings.keys = {3, 200};
     settings.run = "tiny";
     settings.sequences = 5;
+    settings.layers = 0;
     StudyContext context;
     context.places.output = folder.path();
     auto const cells = measure_grid(settings, context);
@@ -352,14 +359,14 @@ TEST_SUITE("study") {
     test::Folder const folder;
     std::string const text =
         "name: small\nstudy: {kind: softmax_scaling, d_k: [64, 128, 256], keys: [4], scale: [none], "
-        "distribution: [logits, uniform], precision: 0.2}\n";
+        "distribution: [logits, uniform], precision: 0.2, layers: 2}\n";
     auto const first = run_study_file(folder, text);
     CHECK(first.code == 0);
     CHECK(first.output.find("logits, 4 keys") != std::string::npos);
     auto const path = folder / "runs/small";
     auto const rows = read_csv(path / "results.csv");
     CHECK(rows.front() == std::vector<std::string>{"distribution", "scale", "d_k", "keys", "quantity", "mean", "standard_error", "theory"});
-    CHECK(rows.size() == 1 + 3 * (12 + 14));
+    CHECK(rows.size() == 1 + 3 * (12 + 20) + 3 * 2 * 2);  // and layers: d_k, places of the norms, layers
     for (auto const& row : rows) CHECK(row.size() == 8);
     CHECK(test::get(path / "summary.md").find("| logits | none | 4 | trace |") != std::string::npos);
     auto const summary = nlohmann::json::parse(test::get(path / "summary.json"));
@@ -428,7 +435,8 @@ TEST_SUITE("study") {
     auto const together = test::get(folder / "runs/report.html");
     for (char const* const part : {">small<", ">tiny<", ">worked_example<", "part3"}) CHECK(together.find(part) != std::string::npos);
     auto const small = test::get(folder / "runs/small/report.html"), worked = test::get(folder / "runs/worked_example/report.html");
-    for (char const* const part : {"Softmax saturates", "exact, same d_k", "Agreement with theory"})
+    for (char const* const part :
+         {"Softmax saturates", "exact, same d_k", "Agreement with theory", "How ‖∂p/∂q‖ is spread", "Through layers, before training"})
       CHECK_MESSAGE(small.find(part) != std::string::npos, part);
     for (char const* const part : {"1·2 + 0·3 + 2·1 = 4", "class=\"matrix\"", "Causal", "∂L/∂S"})
       CHECK_MESSAGE(worked.find(part) != std::string::npos, part);

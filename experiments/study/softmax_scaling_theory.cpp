@@ -1,0 +1,85 @@
+// What theory says of the cells of softmax_scaling.
+
+#include <algorithm>
+#include <cmath>
+
+#include "autograd/parallel.hpp"
+#include "experiments/study/quadrature.hpp"
+#include "experiments/study/softmax_scaling.hpp"
+#include "nn/attention/steps.hpp"
+
+namespace heed {
+
+namespace {
+
+/// What theory says of the cells with one distribution, scale and d_k, by number of keys.
+std::vector<std::array<std::optional<double>, quantities>> theory_of(std::string const& distribution, double scale, std::int64_t d_k,
+                                                                     std::vector<std::int64_t> const& keys) {
+  auto const d = static_cast<double>(d_k);
+  std::vector<std::array<std::optional<double>, quantities>> result(keys.size());
+  auto const set = [&](std::size_t i, Quantity q, double value) { result[i][static_cast<std::size_t>(q)] = value; };
+  auto const set_softmax = [&](std::size_t i, SoftmaxExpectations const& e) {
+    set(i, Quantity::trace, e.trace);
+    set(i, Quantity::frobenius_squared, e.frobenius_squared);
+    set(i, Quantity::entropy, e.entropy);
+    set(i, Quantity::max_weight, e.max_weight);
+  };
+  // E z⁴/(E z²)² = 3 + (κ² − 3)/d for components of kurtosis κ
+  Law const law = law_of(distribution);
+  double const component = law == Law::gaussian ? 3 : law == Law::uniform ? 1.8 : 1;
+  for (std::size_t i = 0; i < keys.size(); ++i) {
+    set(i, Quantity::logit_variance, scale * scale * d);
+    set(i, Quantity::logit_kurtosis, law == Law::logits ? 3 : 3 + (component * component - 3) / d);
+  }
+  if (law == Law::logits) {
+    auto const expected = softmax_of_normal_logits(scale * scale * d, keys);
+    for (std::size_t i = 0; i < keys.size(); ++i) set_softmax(i, expected[i]);
+  }
+  if (law == Law::gaussian) {
+    auto const expected = softmax_of_gaussian_products(d_k, scale, keys);
+    for (std::size_t i = 0; i < keys.size(); ++i) {
+      set_softmax(i, expected[i].softmax);
+      set(i, Quantity::query_gradient_squared, expected[i].query_gradient_squared);
+      set(i, Quantity::key_gradient_squared, expected[i].key_gradient_squared);
+    }
+  }
+  return result;
+}
+
+}  // namespace
+
+void add_theory(SoftmaxScalingSettings const& settings, std::vector<Cell>& cells) {
+  struct Task {
+    std::string distribution, scale;
+    std::int64_t d_k;
+  };
+  auto const keys = integers(settings.keys);
+  std::vector<Task> tasks;
+  for (auto const d : integers(settings.d_k)) {  // neighbours cost alike: both threads get their share
+    for (auto const& distribution : settings.distribution) {
+      for (auto const& scale : settings.scales()) tasks.push_back({distribution, scale, d});
+    }
+  }
+  std::vector<std::vector<std::array<std::optional<double>, quantities>>> theories(tasks.size());
+  auto const count = static_cast<std::int64_t>(tasks.size());
+  int const stripes = threads();
+  parallel_for(stripes, 1e9, [&](std::int64_t begin, std::int64_t end) {
+    for (auto stripe = begin; stripe < end; ++stripe) {
+      for (auto t = stripe; t < count; t += stripes) {
+        auto const& [distribution, scale, d] = tasks[static_cast<std::size_t>(t)];
+        theories[static_cast<std::size_t>(t)] = theory_of(distribution, fixed_scale(scale, static_cast<double>(d)).value(), d, keys);
+      }
+    }
+  });
+  for (auto& cell : cells) {
+    auto const task = std::ranges::find_if(
+        tasks, [&](Task const& t) { return t.distribution == cell.distribution && t.scale == cell.scale && t.d_k == cell.d_k; });
+    auto const& theory = theories[static_cast<std::size_t>(task - tasks.begin())]
+                                 [static_cast<std::size_t>(std::ranges::find(keys, cell.keys) - keys.begin())];
+    for (std::size_t q = 0; q < quantities; ++q) {
+      if (cell.values[q]) cell.values[q]->theory = theory[q];
+    }
+  }
+}
+
+}  // namespace heed
