@@ -206,11 +206,12 @@ void add_report(CLI::App& app, CommandLine& line) {
   report
       .add_option_function<std::vector<std::string>>(
           "DIR", [&](std::vector<std::string> const& folders) { line.report.folders.assign(folders.begin(), folders.end()); },
-          "folders or names of ablations and runs")
+          "folders or names of runs, studies and ablations, or a folder that holds them")
       ->required()
       ->type_name("");
   report.footer(
-      "Each folder gets its report.html and figures/*.svg and *.pdf; several of them one report.html more, in the output folder.\n\n"
+      "Each folder gets its report.html and figures/*.svg and *.pdf; several of them one report.html more, in the folder that holds them "
+      "or the output folder.\n\n"
       "example:\n  heed report runs/attention runs/positions");
 }
 

@@ -1,9 +1,12 @@
 #include "experiments/commands/report.hpp"
 
+#include <algorithm>
+
 #include <fmt/format.h>
 
 #include "experiments/ablation/ablation.hpp"
 #include "experiments/report/report.hpp"
+#include "nn/files/input_file.hpp"
 
 namespace heed {
 
@@ -19,16 +22,55 @@ fs::path found(fs::path const& folder, Places const& places) {
                     fmt::format("there is no folder '{}', nor in {}", folder.string(), places.output.string()));
 }
 
+bool holds(fs::path const& folder, char const* file) {
+  std::error_code unreadable;
+  return fs::is_regular_file(folder / file, unreadable);
+}
+
+/// Whether it is the folder of one run, study or ablation, finished or not.
+bool is_one(fs::path const& folder) {
+  return holds(folder, "summary.json") || holds(folder, "config.yaml") || holds(folder, "ablation.yaml");
+}
+
+/// The folder itself, or what it holds: the runs, studies and ablations in it that have results, by name.
+std::vector<fs::path> results_in(fs::path const& folder, bool quiet) {
+  if (is_one(folder)) return {folder};
+  std::vector<fs::path> results, unfinished;
+  for (auto const& entry : fs::directory_iterator(folder)) {
+    bool const put_aside = entry.path().filename().string().find(".old-") != std::string::npos;
+    if (!entry.is_directory() || !is_one(entry.path()) || put_aside) continue;
+    // An ablation has a report while it runs.
+    bool const has_results = holds(entry.path(), "summary.json") || holds(entry.path(), "ablation.yaml");
+    (has_results ? results : unfinished).push_back(entry.path());
+  }
+  std::ranges::sort(results);
+  std::ranges::sort(unfinished);
+  std::string names;
+  for (auto const& each : unfinished) names += (names.empty() ? "" : ", ") + each.filename().string();
+  if (results.empty())
+    throw FileError(
+        fmt::format("{}: there are no results in it: no summary.json, which runs, studies and ablations write, nor folders with one{}",
+                    folder.string(), names.empty() ? "" : "; not finished: " + names + " (heed run goes on with them)"));
+  if (!names.empty() && !quiet) fmt::print(stderr, "heed: left out, for they have not finished: {}\n", names);
+  return results;
+}
+
 }  // namespace
 
 Exit report(ReportOptions const& options) {
   std::vector<fs::path> folders;
-  for (auto const& folder : options.folders) folders.push_back(found(folder, options.places));
+  fs::path together = options.places.output;
+  for (auto const& each : options.folders) {
+    auto const folder = found(each, options.places);
+    auto const results = results_in(folder, options.quiet);
+    if (options.folders.size() == 1) together = folder;
+    folders.insert(folders.end(), results.begin(), results.end());
+  }
   for (auto const& folder : folders) {
     renew_results(folder, options.places);
     write_report(folder, options.quiet);
   }
-  if (folders.size() > 1) write_report(folders, options.places.output / "report.html", options.quiet);
+  if (folders.size() > 1) write_report(folders, together / "report.html", options.quiet);
   return Exit::done;
 }
 

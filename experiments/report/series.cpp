@@ -13,7 +13,7 @@ namespace heed {
 
 namespace {
 
-constexpr double left = 0.55, right = 0.12, gap = 0.6, head = 0.26, foot = 0.42, legend_row = 0.17;
+constexpr double left = 0.55, right = 0.12, gap = 0.6, head = 0.26, foot = 0.46, legend_row = 0.17;
 constexpr std::size_t marks[] = {7, 5, 9, 11, 13, 15};
 constexpr char const* limit_colour = "#808080";
 

@@ -147,12 +147,23 @@ std::vector<std::pair<double, ReportedArm const*>> by_power(std::vector<ScaledAr
   return {found.begin(), found.end()};
 }
 
-std::string said(Material const& material, double value) {
-  return fmt::format("{:+.3f}{}", value, material.unit.empty() ? "" : " " + material.unit);
+std::string with_interval(Estimate const& found) {
+  return found.interval ? fmt::format("{:.3f} ± {:.3f}", found.mean, found.interval->half_width()) : fmt::format("{:.3f}", found.mean);
 }
 
-/// What is to be said of the exponents at one width.
-std::string verdict(Material const& material, double width, std::vector<std::pair<double, ReportedArm const*>> const& powers) {
+/// By how much an arm is worse than another in each seed that both have.
+std::vector<double> worse_by(Material const& material, ReportedArm const& arm, ReportedArm const& other) {
+  double const sign = material.better == "higher" ? -1 : 1;
+  std::vector<double> found;
+  for (auto const& [seed, value] : arm.values)
+    if (auto const pair = other.values.find(seed); pair != other.values.end()) found.push_back(sign * (value - pair->second));
+  return found;
+}
+
+bool is_clear(Estimate const& difference) { return difference.interval && (difference.interval->low > 0 || difference.interval->high < 0); }
+
+/// Where the parabolas of the seeds are lowest, beside the best of the exponents that were tried.
+std::string place_of_lowest(Material const& material, std::vector<std::pair<double, ReportedArm const*>> const& powers, double best) {
   double const sign = material.better == "higher" ? -1 : 1;
   std::map<std::int64_t, std::vector<std::pair<double, double>>> seeds;
   for (auto const& [power, arm] : powers)
@@ -161,25 +172,33 @@ std::string verdict(Material const& material, double width, std::vector<std::pai
   std::vector<double> lowest;
   for (auto const& [seed, points] : seeds)
     if (points.size() == powers.size()) lowest.push_back(lowest_of(points));
+  if (lowest.empty()) return "";
+  if (best == powers.front().first || best == powers.back().first) {
+    auto const there = std::ranges::count(lowest, best);
+    return fmt::format(", in {} of {} seeds; it is the {} that was tried, and the best may lie beyond", there, lowest.size(),
+                       best == powers.front().first ? "smallest" : "largest");
+  }
+  auto const place = estimate(lowest);
+  return place.interval ? fmt::format(" (parabolas seed by seed are lowest at {:.2f} [{:.2f}, {:.2f}])", place.mean, place.interval->low,
+                                      place.interval->high)
+                        : fmt::format(" (parabolas seed by seed are lowest at {:.2f})", place.mean);
+}
+
+/// What is to be said of the exponents at one width.
+std::string verdict(Material const& material, double width, std::vector<std::pair<double, ReportedArm const*>> const& powers) {
+  double const sign = material.better == "higher" ? -1 : 1;
   auto const best = std::ranges::min_element(powers, {}, [&](auto const& each) { return sign * *each.second->mean; });
+  auto const unit = material.unit.empty() ? "" : " " + material.unit;
   std::vector<std::string> worse, alike;
   for (auto const& [power, arm] : powers) {
-    if (arm == best->second) continue;
-    std::vector const one{arm->values};
-    auto const found = compare(one, best->second->values, {}).front();
-    auto const text = found.interval ? fmt::format("{:g} ({} ± {:.3f})", power, said(material, found.mean), found.interval->half_width())
-                                     : fmt::format("{:g} ({})", power, said(material, found.mean));
-    bool const apart = found.interval && (found.interval->low > 0 || found.interval->high < 0);
-    (apart ? worse : alike).push_back(text);
+    auto const by = worse_by(material, *arm, *best->second);
+    if (arm == best->second || by.empty()) continue;
+    auto const found = estimate(by);
+    (is_clear(found) ? worse : alike).push_back(fmt::format("{:g} by {}{}", power, with_interval(found), unit));
   }
-  std::string sentence = fmt::format("At d_k {:g}, α = {:g} trains best", width, best->first);
-  if (!lowest.empty()) {
-    auto const place = estimate(lowest);
-    sentence += place.interval ? fmt::format("; by parabolas seed by seed the lowest lies at {:.2f} [{:.2f}, {:.2f}]", place.mean,
-                                             place.interval->low, place.interval->high)
-                               : fmt::format("; by parabolas seed by seed the lowest lies at {:.2f} in every seed", place.mean);
-  }
-  if (!worse.empty()) sentence += fmt::format("; worse: {}", fmt::join(worse, ", "));
+  std::string sentence =
+      fmt::format("At d_k {:g}, α = {:g} trains best{}", width, best->first, place_of_lowest(material, powers, best->first));
+  if (!worse.empty()) sentence += fmt::format("; worse are {}", fmt::join(worse, ", "));
   if (!alike.empty()) sentence += fmt::format("; not told apart from it: {}", fmt::join(alike, ", "));
   return sentence + ".";
 }
@@ -241,34 +260,20 @@ std::vector<Exchange> exchanges(std::vector<ScaledArm> const& arms) {
   return found;
 }
 
-/// By seed, what an arm is above another, where both have it.
-std::vector<double> differences(ScaledArm const& arm, ScaledArm const& other) {
-  std::vector<double> found;
-  for (auto const& [seed, value] : arm.arm->values)
-    if (auto const pair = other.arm->values.find(seed); pair != other.arm->values.end()) found.push_back(value - pair->second);
-  return found;
-}
-
-std::string with_interval(std::vector<double> const& values) {
-  auto const found = estimate(values);
-  return found.interval ? fmt::format("{:+.3f} ± {:.3f}", found.mean, found.interval->half_width()) : fmt::format("{:+.3f}", found.mean);
-}
-
 std::string verdict(Material const& material, Exchange const& x) {
-  auto const usual = differences(*x.large, *x.small);
-  auto const cured = differences(*x.large, *x.large_starts_small), broken = differences(*x.small_starts_large, *x.small);
-  if (usual.size() < 2 || cured.size() < 2 || broken.size() < 2) return "";
-  auto const gap = estimate(usual), by_start = estimate(cured), by_spoilt_start = estimate(broken);
-  std::string sentence = fmt::format(
-      "At d_k {:g}, {} differs from {} by {}{} with the usual start. {} gains {} by starting with the smaller variance, {} loses {} by "
-      "starting "
-      "with the larger",
-      x.width, x.large->said(), x.small->said(), with_interval(usual), material.unit.empty() ? "" : " " + material.unit, x.large->said(),
-      with_interval(cured), x.small->said(), with_interval(broken));
-  bool const clear = gap.interval && (gap.interval->low > 0 || gap.interval->high < 0);
-  if (!clear) return sentence + ": the two are not told apart to begin with.";
-  double const first = by_start.mean / gap.mean, second = by_spoilt_start.mean / gap.mean;
-  return sentence + fmt::format(", {:.0f} % and {:.0f} % of the difference: {}.", 100 * first, 100 * second,
+  auto const usual = worse_by(material, *x.large->arm, *x.small->arm),
+             cured = worse_by(material, *x.large->arm, *x.large_starts_small->arm),
+             spoilt = worse_by(material, *x.small_starts_large->arm, *x.small->arm);
+  if (usual.size() < 2 || cured.size() < 2 || spoilt.size() < 2) return "";
+  auto const gap = estimate(usual), gained = estimate(cured), lost = estimate(spoilt);
+  auto const unit = material.unit.empty() ? "" : " " + material.unit;
+  auto const large = x.large->said(), small = x.small->said();
+  auto const sentence =
+      fmt::format("At d_k {:g} the arm with {} is {}{} worse than that with {}", x.width, large, with_interval(gap), unit, small);
+  if (!is_clear(gap)) return sentence + ", which may be chance.";
+  double const first = gained.mean / gap.mean, second = lost.mean / gap.mean;
+  return sentence + fmt::format(". Starting with the variance of the other, {} gains {} ({:.0f} % of that) and {} loses {} ({:.0f} %): {}.",
+                                large, with_interval(gained), 100 * first, small, with_interval(lost), 100 * second,
                                 first > 0.5 && second > 0.5   ? "it is mostly the scores' variance at the start"
                                 : first < 0.5 && second < 0.5 ? "it is mostly the factor itself"
                                                               : "the start matters, and so does the factor");

@@ -19,14 +19,14 @@ namespace {
 
 constexpr char const* metric = "probe.curvature.sharpness";
 
-/// The values of all seeds at the first or the last step that has one; nothing that is not above 0 counts.
-std::vector<double> values_of(ReportedArm const& arm, bool last) {
-  std::vector<double> values;
+/// By seed, its value at the first or the last step that has one; nothing that is not above 0 counts.
+BySeed values_of(ReportedArm const& arm, bool last) {
+  BySeed values;
   for (auto const& [seed, history] : arm.histories) {
     auto const found = history.find(metric);
     if (found == history.end() || found->second.empty()) continue;
     double const value = (last ? found->second.back() : found->second.front()).second;
-    if (std::isfinite(value) && value > 0) values.push_back(value);
+    if (std::isfinite(value) && value > 0) values.emplace(seed, value);
   }
   return values;
 }
@@ -34,8 +34,9 @@ std::vector<double> values_of(ReportedArm const& arm, bool last) {
 SeriesPanel over_widths(std::vector<ScaledArm> const& arms, bool last) {
   SeriesPanel panel{.title = last ? "sharpness at the end" : "sharpness before training", .series = {}, .log_y = true};
   for (auto const& arm : arms) {
-    auto const values = arm.starts_as_drawn() ? values_of(*arm.arm, last) : std::vector<double>();
-    if (values.empty()) continue;
+    std::vector<double> values;
+    for (auto const& [seed, value] : values_of(*arm.arm, last)) values.push_back(value);
+    if (values.empty() || !arm.starts_as_drawn()) continue;
     auto series = std::ranges::find(panel.series, arm.said(), &Series::name);
     if (series == panel.series.end()) series = panel.series.insert(series, {arm.said(), panel.series.size() + 1, {}});
     auto const found = estimate(values);
@@ -72,16 +73,23 @@ SeriesPanel beside_variance(std::vector<ScaledArm> const& arms) {
   return panel;
 }
 
-/// "goes as d_k to the power 0.9 [0.8, 1.0]" of a scale, before training.
-std::string said(Series const& series, char const* when) {
-  std::vector<double> x, y;
-  for (auto const& point : series.points) x.push_back(std::log(point.x)), y.push_back(std::log(*point.y));
-  if (x.size() < 3) return "";
-  auto const line = fit_line(x, y);
-  auto const interval = line.interval ? fmt::format(" [{:.2f}, {:.2f}]", line.interval->low, line.interval->high) : "";
-  return fmt::format("{}: {} sharpness goes as d_k to the power {:.2f}{}, from {:.3g} at d_k {:g} to {:.3g} at {:g}.", series.name, when,
-                     line.slope, interval, *series.points.front().y, series.points.front().x, *series.points.back().y,
-                     series.points.back().x);
+/// The exponent of sharpness over d_k in each seed, as a slope in double logarithms: "1.2 [0.9, 1.5]".
+std::string exponent(std::vector<ScaledArm> const& arms, std::string const& scale, bool last) {
+  std::map<std::int64_t, std::pair<std::vector<double>, std::vector<double>>> seeds;  // ln d_k, ln λ
+  for (auto const& arm : arms) {
+    if (arm.scale != scale || !arm.starts_as_drawn()) continue;
+    for (auto const& [seed, value] : values_of(*arm.arm, last)) {
+      seeds[seed].first.push_back(std::log(arm.d_k));
+      seeds[seed].second.push_back(std::log(value));
+    }
+  }
+  std::vector<double> slopes;
+  for (auto const& [seed, points] : seeds)
+    if (points.first.size() > 1) slopes.push_back(fit_line(points.first, points.second).slope);
+  if (slopes.empty()) return "";
+  auto const found = estimate(slopes);
+  return found.interval ? fmt::format("{:.2f} [{:.2f}, {:.2f}]", found.mean, found.interval->low, found.interval->high)
+                        : fmt::format("{:.2f}", found.mean);
 }
 
 std::vector<StudyPart> parts(Material const& material) {
@@ -89,15 +97,17 @@ std::vector<StudyPart> parts(Material const& material) {
   auto first = over_widths(arms, false), last = over_widths(arms, true);
   if (widths_of(arms).size() < 2 || first.series.empty()) return {};
   StudyPart part{"How curved the loss is", "", {}};
-  for (auto const& series : first.series)
-    if (auto sentence = said(series, "before training"); !sentence.empty()) part.sentences.push_back(std::move(sentence));
-  for (auto const& series : last.series)
-    if (auto sentence = said(series, "at the end"); !sentence.empty()) part.sentences.push_back(std::move(sentence));
+  for (auto const& scale : scales_of(arms)) {
+    auto const before = exponent(arms, scale, false), after = exponent(arms, scale, true);
+    if (before.empty() || after.empty()) continue;
+    part.sentences.push_back(fmt::format("With {} sharpness goes as d_k to the power {} before training and {} at the end.",
+                                         scale == "learned" ? "a learned scale" : said_scale(scale), before, after));
+  }
   auto const by_seeds = seeds_said(material);
   part.figures.push_back(
       figure_of({.name = "sharpness",
                  .title = "Largest eigenvalue of the Hessian over d_k",
-                 .caption = by_seeds + ", of λ_max(∂²L/∂θ²) on the probes' batch; exponents are slopes in double logarithms.",
+                 .caption = by_seeds + ", of λ_max(∂²L/∂θ²) on the probes' batch; exponents are slopes in double logarithms, seed by seed.",
                  .x = "d_k",
                  .panels = {std::move(first), std::move(last)}}));
   auto along = beside_variance(arms);

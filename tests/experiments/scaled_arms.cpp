@@ -114,9 +114,9 @@ TEST_SUITE("study") {
     INFO(outcome.errors);
     REQUIRE(outcome.code == 0);
     auto const html = test::get(folder / "runs/factors/report.html");
-    for (char const* const part :
-         {"At d_k 16, α = ", "by parabolas seed by seed", "The factor, or the variance that scores start with", "no scale, smaller start",
-          "Trained heads beside random scores", "At the first probe tr J of a head is", "How curved the loss is"})
+    for (char const* const part : {"At d_k 16, α = ", "The factor, or the variance that scores start with", "no scale, smaller start",
+                                   "Trained heads beside random scores", "At the first probe tr J of a head is", "How curved the loss is",
+                                   "sharpness goes as d_k to the power"})
       CHECK_MESSAGE(html.find(part) != std::string::npos, part);
     auto const material = read_material(folder / "runs/factors");
     auto const arms = scaled_arms(material);

@@ -447,6 +447,21 @@ TEST_SUITE("study") {
       test::refuses({"report", "small", "--output", runs}, 3, {"results.csv: line 2"});
     }
     std::filesystem::remove(folder / "runs/small/summary.json");
+    std::filesystem::remove(folder / "runs/report.html");
+    test::put(folder / "heads.yaml", "ablation: heads\nbase: gpt.yaml\nvary: {model.heads: [1, 2]}\nseeds: 1\nmetric: validation.loss\n");
+    REQUIRE(test::run_heed({"run", folder / "heads.yaml", "--output", runs, "--quiet"}).code == 0);
+    auto const all = test::run_heed({"report", runs});  // a folder of a run, an ablation and studies, one of which has not finished
+    INFO(all.errors);
+    CHECK(all.code == 0);
+    CHECK(all.errors.find("left out, for they have not finished: small") != std::string::npos);
+    auto const page = test::get(folder / "runs/report.html");
+    for (char const* const part : {">heads<", ">tiny<", ">worked_example<", "part3"}) CHECK(page.find(part) != std::string::npos);
+    CHECK(page.find("part4") == std::string::npos);
+    std::filesystem::create_directories(folder / "empty/nothing");
+    test::refuses({"report", (folder / "empty").string()}, 3, {"empty: there are no results in it", "summary.json"});
+    std::filesystem::create_directories(folder / "begun/one");
+    test::put(folder / "begun/one/config.yaml", "name: one\n");
+    test::refuses({"report", (folder / "begun").string()}, 3, {"not finished: one"});
     test::refuses({"report", "small", "--output", runs}, 3, {"small/summary.json", "it is written when", "has finished"});
     std::filesystem::remove(folder / "runs/worked_example/results.csv");
     test::refuses({"report", "worked_example", "--output", runs}, 3, {"results.csv"});
