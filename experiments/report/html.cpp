@@ -48,12 +48,11 @@ std::string labelled(std::string const& body, std::vector<std::string> const& he
   for (std::size_t at = 0; at < body.size(); ++at) {
     auto const tag = std::string_view(body).substr(at, 3);
     if (tag == "<tr") column = 0;
-    if (tag == "<th") ++column;
-    if (tag != "<td") {
+    if (tag != "<td" && tag != "<th") {
       html += body[at];
       continue;
     }
-    html += fmt::format("<td data-column=\"{}\"", column < head.size() ? escape(head[column]) : "");
+    html += fmt::format("{} data-column=\"{}\"", tag, column < head.size() ? escape(head[column]) : "");
     ++column;
     at += tag.size() - 1;
   }

@@ -101,7 +101,7 @@ class Section {
     auto const& figure = chapter_.figures[i];
     auto const id = fmt::format("{}-figure{}", prefix_, i + 1);
     return fmt::format(
-        "{}<figure>\n<div class=\"scroll\" tabindex=\"0\" role=\"group\" aria-label=\"{}\">{}</div>\n<figcaption>{} "
+        "<figure>\n{}<div class=\"scroll\" tabindex=\"0\" role=\"group\" aria-label=\"{}\">{}</div>\n<figcaption>{} "
         "<code>figures/{}.pdf</code></figcaption>\n</figure>\n",
         heading ? fmt::format("<h3>{}</h3>\n", escape(figure.title)) : "", escape(figure.title),
         inlined(chapter_.drawings[i], id, figure.title, figure.caption), escape(figure.caption), escape(figure.name));

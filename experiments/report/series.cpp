@@ -134,7 +134,8 @@ std::string x_axis(SeriesFigure const& figure, bool lowest) {
   }
   std::string ticks;
   if (figure.ten) {
-    for (int e = static_cast<int>(std::ceil(std::log10(least) - 0.01)); e <= std::floor(std::log10(most) + 0.01); ++e)
+    int const apart = 1 + static_cast<int>(std::log10(most / least)) / 6;
+    for (int e = static_cast<int>(std::ceil(std::log10(least) - 0.01)); e <= std::floor(std::log10(most) + 0.01); e += apart)
       ticks += fmt::format("{}'{}' 1e{}", ticks.empty() ? "" : ", ", lowest ? fmt::format("{:g}", std::pow(10, e)) : "", e);
     return fmt::format("set logscale x 10\nset xrange [{:.8g}:{:.8g}]\nset xtics ({})\n{}", least / 1.25, most * 1.25, ticks, label);
   }

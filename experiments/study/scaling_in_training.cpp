@@ -85,7 +85,7 @@ std::optional<StudyPart> heads_on_curve(std::vector<ScaledArm> const& arms) {
     for (auto const& [variance, trace] : path.points)
       low = std::min(low, variance), high = std::max(high, variance), largest = std::max(largest, trace);
   }
-  low = std::max(low, 1e-6 * high);
+  low = std::max(low, 1e-9 * high);
   // Even weights let the most through: what is above it for rows of 1 … T keys sees all T.
   Theory theory{arms.front().context, true};
   theory.causal = largest < theory(1e-9) * 1.02;
