@@ -20,6 +20,7 @@ namespace heed {
 ///   lengths         int64 [B]     the tokens of each row; what stands behind them is padding; absent: all T
 ///   source          int64 [B, S]  what an encoder reads
 ///   source_lengths  int64 [B]     as lengths
+///   image           int64 [B, C, H, W]  a picture that an encoder sees: channels of pixels, row by row, from the top
 ///   next            int64 [B, T]  the token that follows each of inputs; −1 where there is none
 ///   groups          int64 [B, T]  of validation data: the group that a target's accuracy is told for; −1: none
 class Batch {
@@ -53,5 +54,11 @@ class Batch {
 
   std::vector<Part> parts_;
 };
+
+/// The part that a target is written of: a text, "source", or a picture, "image"; "" if there is neither. Of a batch or a signature.
+template <class Parts>
+std::string written_of(Parts const& parts) {
+  return parts.has("source") ? "source" : parts.has("image") ? "image" : "";
+}
 
 }  // namespace heed

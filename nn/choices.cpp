@@ -18,7 +18,8 @@ double EstimatorSettings::temperature_at(std::int64_t step) const {
 Tensor recomputed(std::function<Tensor(std::vector<Tensor> const& inputs, Pass const& pass)> const& f, std::vector<Tensor> const& inputs,
                   Pass const& pass) {
   if (pass.choices == nullptr) return checkpoint([f, pass](std::vector<Tensor> const& in) { return f(in, pass); }, inputs);
-  if (pass.choices->mode == Choices::Mode::given) throw Error("estimator: enumerate keeps the whole pass; train.recompute cannot be true");
+  bool const given = pass.choices->mode == Choices::Mode::given || pass.choices->mode == Choices::Mode::one;
+  if (given) throw Error("estimator: enumerate and marginal keep the whole pass; train.recompute cannot be true");
 
   // One tensor comes out of checkpoint(): the choices travel as further columns of the result, [B, n, H] each.
   struct Columns {

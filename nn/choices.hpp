@@ -29,12 +29,15 @@ struct EstimatorSettings {
   double temperature_at(std::int64_t step) const;
   bool operator==(EstimatorSettings const&) const = default;
   /// Whether the choices themselves carry a gradient, for which their probabilities must be known.
-  bool scores_choices() const { return estimator == "reinforce" || estimator == "enumerate"; }
+  bool scores_choices() const { return estimator == "reinforce" || sums_over_choices(); }
+  /// Whether every choice is made, up to 1024 rows in a pass.
+  bool sums_over_choices() const { return estimator == "enumerate" || estimator == "marginal"; }
 };
 
 /// What the hard reads of one forward pass have chosen, layer by layer.
 struct Choices {
-  enum class Mode { sample, expectation, given };
+  /// given: by codes, a digit a choice; one: a sequence's code is its choice at every query.
+  enum class Mode { sample, expectation, given, one };
   /// The places whose logits can change with a choice at query i: i alone, i and those after it, or all.
   enum class Reach { place, later, sequence };
   /// One choice a sequence, head and query.
@@ -47,14 +50,14 @@ struct Choices {
   Mode mode = Mode::sample;
   std::vector<Made> made;
   /// Of Mode::given: one number a sequence, whose mixed-radix digits (a digit a choice, of as many values as there are keys to choose from)
-  /// are the choices; what is left of it after the choices made.
+  /// are the choices; what is left of it after the choices made. Of Mode::one: the choice.
   std::vector<std::int64_t> codes;
-  double combinations = 1;  ///< the product of the radices so far: how many codes there are
+  double combinations = 1;  ///< the product of the radices so far: how many codes there are; of Mode::one, how many keys
 };
 
 /// f(inputs, pass), run again for its gradient instead of keeping what is between (see checkpoint()), together with the choices made in
 /// it: these leave it beside its result, so that their probabilities have gradients. The result is [B, n, …], and the n are also the
-/// queries of the choices. Throws Error for choices that are given (enumerate).
+/// queries of the choices. Throws Error for choices that are given (enumerate, marginal).
 Tensor recomputed(std::function<Tensor(std::vector<Tensor> const& inputs, Pass const& pass)> const& f, std::vector<Tensor> const& inputs,
                   Pass const& pass);
 

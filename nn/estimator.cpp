@@ -32,24 +32,28 @@ Tensor touched(Tensor const& by_place, Choices::Made const& made) {
   return unsqueeze(made.reach == Choices::Reach::later ? cumsum(by_place, 1, true) : by_place, 1);
 }
 
+/// 1 where a target counts, else 0.
+Tensor counting(Tensor const& targets, DType dtype) {
+  std::vector<double> counts;
+  for (std::int64_t const target : targets.data<std::int64_t>()) counts.push_back(target >= 0 ? 1 : 0);
+  return Tensor::of(counts, targets.shape(), dtype);
+}
+
 }  // namespace
 
 Tensor token_losses(Tensor const& logits, Tensor const& targets, double label_smoothing) {
   Tensor const scores = log_softmax(logits, -1);
   std::vector<std::int64_t> index;
-  std::vector<double> counts;
-  for (std::int64_t const target : targets.data<std::int64_t>()) {
-    index.push_back(std::max<std::int64_t>(target, 0));
-    counts.push_back(target >= 0 ? 1 : 0);
-  }
+  for (std::int64_t const target : targets.data<std::int64_t>()) index.push_back(std::max<std::int64_t>(target, 0));
   Tensor losses = -squeeze(gather(scores, -1, unsqueeze(Tensor::of(index, targets.shape()), -1)), -1);
   if (label_smoothing > 0) losses = scale(losses, 1 - label_smoothing) - scale(mean(scores, {-1}), label_smoothing);
-  return losses * Tensor::of(counts, targets.shape(), logits.dtype());
+  return losses * counting(targets, logits.dtype());
 }
 
 void Estimator::check(Model const& model, Batch const& batch) const {
   if (model.terms().size() > 1) throw Error("estimator: random choices are estimated for a model with one term in its loss");
   if (settings_.estimator == "enumerate") combinations(model, batch);
+  if (settings_.estimator == "marginal") keys_of_one_look(model, batch);
 }
 
 /// How many there are of choices a sequence.
@@ -69,6 +73,7 @@ double Estimator::combinations(Model const& model, Batch const& batch) const {
 
 double Estimator::accumulate(Model const& model, Batch const& batch, Pass const& given, double label_smoothing, double targets) {
   if (settings_.estimator == "enumerate") return enumerate(model, batch, given, label_smoothing, targets);
+  if (settings_.estimator == "marginal") return marginal(model, batch, given, label_smoothing, targets);
   bool const reinforces = settings_.estimator == "reinforce";
   bool const expects = reinforces && given.noise && given.noise->child("expectation").uniform(0) < settings_.expectation_rate;
   std::int64_t const samples = expects ? 1 : settings_.samples;
@@ -146,6 +151,43 @@ double Estimator::enumerate(Model const& model, Batch const& batch, Pass pass, d
     Tensor const expected = scale(sum(probability * losses), 1 / targets);
     expected.backward();
     loss += expected.item();
+  }
+  return loss;
+}
+
+std::int64_t Estimator::keys_of_one_look(Model const& model, Batch const& batch) const {
+  NoGrad const quiet;
+  Choices choices{.mode = Choices::Mode::one, .made = {}, .codes = {}};
+  choices.codes.assign(static_cast<std::size_t>(batch.rows()), 0);
+  Pass pass;
+  pass.choices = &choices;
+  model.logits(batch, pass);
+  bool const single = choices.made.size() == 1 && choices.made[0].probability.size(1) == 1;
+  if (!single || choices.made[0].reach != Choices::Reach::place)
+    throw Error(
+        "estimator: marginal sums over one choice at a time, of one head that no later place depends on; such as a recurrent "
+        "decoder's in Luong's style without input feeding");
+  return static_cast<std::int64_t>(choices.combinations);
+}
+
+double Estimator::marginal(Model const& model, Batch const& batch, Pass pass, double label_smoothing, double targets) const {
+  std::int64_t const keys = keys_of_one_look(model, batch), at_once = std::max<std::int64_t>(1, rows_at_once / keys);
+  double loss = 0;
+  for (std::int64_t first = 0; first < batch.rows(); first += at_once) {
+    std::vector<std::int64_t> numbers;
+    for (std::int64_t row = first; row < std::min(first + at_once, batch.rows()); ++row) numbers.push_back(row);
+    Choices choices{.mode = Choices::Mode::one, .made = {}, .codes = {}};
+    for (std::int64_t key = 0; key < keys; ++key) choices.codes.insert(choices.codes.end(), numbers.size(), key);
+    pass.choices = &choices;
+    Batch const some = batch.chosen(numbers), rows = repeated(some, keys);
+    Tensor const losses = token_losses(model.logits(rows, pass), rows["targets"], label_smoothing);
+    // A weight of 0 has no logarithm; one that is less than any that counts stands for it, with no gradient.
+    Tensor const a = clamp(squeeze(choices.made[0].probability, 1), 1e-30, 1);
+    Tensor const joint = reshape(log(a) - losses, {keys, std::ssize(numbers), -1});
+    Tensor const counts = counting(some["targets"], losses.dtype());
+    Tensor const found = scale(sum(logsumexp(joint, {0}) * counts), -1 / targets);
+    found.backward();
+    loss += found.item();
   }
   return loss;
 }

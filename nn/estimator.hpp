@@ -18,6 +18,8 @@ Tensor token_losses(Tensor const& logits, Tensor const& targets, double label_sm
 ///                R_J is the loss that the choice can still touch, Σ L_t over the places that it reaches: i alone for the last layer of a
 ///                stack; below, every t ≥ i where the model is causal, else the whole sequence.
 ///   enumerate    ∇ Σ_choices p(choices) Σ_t L_t / N, exact
+///   marginal     −∇ Σ_t log Σ_J a_J e^{−L_t(J)} / N, exact: of the probability of the words themselves, which the expected loss bounds
+///                from above (Deng et al. 2018); where one head looks, and a choice reaches its own place alone
 ///
 /// and the baseline b_J, which never depends on the choice J itself, so that E[b ∇log a_J] = 0, is the sum over the same places of
 ///
@@ -36,11 +38,11 @@ class Estimator {
 
   explicit Estimator(EstimatorSettings const& settings) : settings_(settings) {}
 
-  /// Throws Error if the choices are too many to enumerate: more than 2¹⁶ a sequence.
+  /// Throws Error if the choices are too many to enumerate, more than 2¹⁶ a sequence, or are not such that marginal sums over.
   void check(Model const& model, Batch const& batch) const;
 
   /// Adds to the parameters' gradients this micro-batch's part of a step with `targets` targets in all; returns its part of the mean
-  /// loss: of the choices made, or expected (enumerate).
+  /// loss: of the choices made, expected (enumerate), or of the words (marginal).
   double accumulate(Model const& model, Batch const& batch, Pass const& pass, double label_smoothing, double targets);
   /// Ends a step: the moving average learns its losses. begin_step() forgets those of a step that was not finished.
   void begin_step();
@@ -55,6 +57,8 @@ class Estimator {
   bool averages() const { return settings_.estimator == "reinforce" && settings_.baseline == "moving_average"; }
   double combinations(Model const& model, Batch const& batch) const;
   double enumerate(Model const& model, Batch const& batch, Pass pass, double label_smoothing, double targets) const;
+  std::int64_t keys_of_one_look(Model const& model, Batch const& batch) const;
+  double marginal(Model const& model, Batch const& batch, Pass pass, double label_smoothing, double targets) const;
   Tensor baseline(Tensor const& losses, Model const& model, Batch const& batch, Pass const& pass, double label_smoothing) const;
   void observe(Tensor const& losses);
 

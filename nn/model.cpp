@@ -91,6 +91,8 @@ std::unique_ptr<Model> make_model(Choice const& choice, Parameters& parameters, 
   for (Need const& need : kind.reads) {
     if (!data.has(need.name))
       throw Error(fmt::format("model.kind: {} reads '{}', which these data do not give; they give {}", kind.name, need.name, data.names()));
+    if (need.picture && data[need.name].shape.empty())
+      throw Error(fmt::format("model.kind: {} reads '{}' as a picture, which it is not in these data", kind.name, need.name));
   }
   return kind.make(parameters, *choice.settings, data);
 }

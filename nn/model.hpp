@@ -105,6 +105,7 @@ class Model {
 /// A part of a batch that a model reads, and the view of data without it that makes it; "": there is none.
 struct Need {
   std::string name, view = {};
+  bool picture = false;  ///< its rows are pictures
 };
 
 /// A kind of model, declared beside its definition: `model: {kind: gpt, …}`.

@@ -57,6 +57,7 @@ struct KeyValueCache {
 /// The parts of a batch of which an attention's queries and keys are the places: "inputs", "source"; "": of none.
 struct LookingParts {
   std::string queries = "inputs", keys = "inputs";
+  std::int64_t across = 0;  ///< keys that are fields of a picture, row by row: how many in a row; 0: they are a sequence
 };
 
 /// What an attention layer computes on its way.

@@ -13,7 +13,8 @@ namespace heed {
 
 namespace {
 constexpr std::int64_t most_classes = std::int64_t{1} << 40;
-}
+constexpr std::int64_t most_extent = 1 << 16;  // of a picture
+}  // namespace
 
 bool Signature::has(std::string_view name) const { return std::ranges::find(parts_, name, &Given::name) != parts_.end(); }
 
@@ -44,7 +45,8 @@ std::string Signature::text() const {
                      {"longest", part.longest},
                      {"places", part.places},
                      {"added", part.added},
-                     {"made_by", part.made_by}});
+                     {"made_by", part.made_by},
+                     {"shape", part.shape}});
   return json_text(parts);
 }
 
@@ -52,9 +54,13 @@ Signature Signature::parse(std::string_view text, std::string const& what) try {
   std::vector<Given> parts;
   for (auto const& part : parse_json<nlohmann::json>(text, what)) {
     parts.push_back({part.at("name"), part.at("classes"), part.at("vocabulary"), part.at("longest"), part.at("places"), part.at("added"),
-                     part.at("made_by")});
+                     part.at("made_by"), part.value("shape", std::vector<std::int64_t>())});
     if (parts.back().classes < 1 || parts.back().classes > most_classes)
       throw FileError(fmt::format("{}: '{}' has {} classes", what, parts.back().name, parts.back().classes));
+    auto const& shape = parts.back().shape;
+    bool const fits = std::ranges::all_of(shape, [](std::int64_t extent) { return extent >= 1 && extent <= most_extent; });
+    if (!shape.empty() && (shape.size() != 3 || !fits))
+      throw FileError(fmt::format("{}: the shape of '{}' is not channels, height and width", what, parts.back().name));
   }
   return Signature(std::move(parts));
 } catch (nlohmann::json::exception const&) {

@@ -11,12 +11,13 @@ namespace heed {
 /// A part of a batch, as data promise it.
 struct Given {
   std::string name;
-  std::int64_t classes = 0;     ///< its numbers are 0 … classes − 1
-  std::string vocabulary = {};  ///< parts of one vocabulary have tokens in common; "" is that of inputs
-  std::int64_t longest = 0;     ///< places of its longest row; 0: as many as the context
-  std::int64_t places = 0;      ///< of a training batch at most, its rows times the longest; 0: as many rows as are asked for
-  std::int64_t added = 0;       ///< of its classes, the last so many are tokens that no text has: [MASK]
-  std::string made_by = {};     ///< the view that makes it; "": the data's own
+  std::int64_t classes = 0;              ///< its numbers are 0 … classes − 1
+  std::string vocabulary = {};           ///< parts of one vocabulary have tokens in common; "" is that of inputs
+  std::int64_t longest = 0;              ///< places of its longest row; 0: as many as the context
+  std::int64_t places = 0;               ///< of a training batch at most, its rows times the longest; 0: as many rows as are asked for
+  std::int64_t added = 0;                ///< of its classes, the last so many are tokens that no text has: [MASK]
+  std::string made_by = {};              ///< the view that makes it; "": the data's own
+  std::vector<std::int64_t> shape = {};  ///< of a row that is a picture: channels, height, width; empty: a row is a sequence
   bool operator==(Given const&) const = default;
 };
 

@@ -28,7 +28,7 @@ class Pages : public CLI::FormatterBase {
         {"evaluate", "heed evaluate RUN"},
         {"sample", "heed sample RUN [--prompt TEXT …]"},
         {"translate", "heed translate RUN"},
-        {"inspect", "heed inspect RUN --text TEXT"},
+        {"inspect", "heed inspect RUN --text TEXT | --row N"},
         {"bench", "heed bench [TOPIC [NAME …]]"},
         {"compare", "heed compare RUN …"},
         {"clean", "heed clean ABLATION …"},

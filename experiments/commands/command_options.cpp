@@ -257,9 +257,12 @@ void add_inspect(CLI::App& app, CommandLine& line) {
       ->required()
       ->type_name("");
   add_text(inspect, "--text", "TEXT", "what the model reads; [MASK] is a masked model's own token (data without text: numbers of tokens)",
-           [&](std::string const& text) { line.inspect.text = text; })
-      ->required();
-  add_text(inspect, "--target", "TEXT", "of a model that reads a source: what it has written (default: what it writes itself)",
+           [&](std::string const& text) { line.inspect.text = text; });
+  add_number<std::int64_t>(inspect, "--row", line.inspect.row, 1, 1e9, "of a model that sees pictures: which of the held-out ones");
+  add_text(inspect, "--picture", "FILE", ".svg, .pdf or .png: the picture, and where each word of its caption looked",
+           [&](std::string const& file) { line.inspect.picture = file; });
+  add_text(inspect, "--target", "TEXT",
+           "of a model that reads a source or sees a picture: what it has written (default: what it writes itself)",
            [&](std::string const& text) { line.inspect.target = text; });
   add_beam(inspect, line.inspect.beam);
   add_text(inspect, "--save", "FILE", "where the weights go (default: attention.npz in the run's folder)",
@@ -270,7 +273,8 @@ void add_inspect(CLI::App& app, CommandLine& line) {
       "examples:\n"
       "  heed inspect grammar --text \"the dogs that\"\n"
       "  heed inspect runs/shakespeare --text \"ROMEO:\" --save romeo.npz --quiet\n"
-      "  heed inspect multi30k --text \"ein mann geht .\" --target \"a man walks .\"");
+      "  heed inspect multi30k --text \"ein mann geht .\" --target \"a man walks .\"\n"
+      "  heed inspect captions-soft --row 3 --picture where.png");
 }
 
 void add_bench(CLI::App& app, CommandLine& line) {

@@ -8,9 +8,8 @@
 #include <fmt/ranges.h>
 
 #include "autograd/graph.hpp"
+#include "experiments/commands/run_data.hpp"
 #include "experiments/config/nearest.hpp"
-#include "experiments/data/open.hpp"
-#include "experiments/data/view.hpp"
 #include "experiments/evaluation/lengths.hpp"
 #include "experiments/evaluation/results.hpp"
 #include "experiments/text/progress.hpp"
@@ -72,7 +71,11 @@ class Gathered {
 class Evaluator {
  public:
   explicit Evaluator(EvaluateOptions const& options)
-      : options_(options), path_(find_run(options.run, options.places)), run_(opened()), data_(data()), kinds_(kinds()) {}
+      : options_(options),
+        path_(find_run(options.run, options.places)),
+        run_(opened()),
+        data_(data_of(run_, path_, options.places, options.split, options.quiet)),
+        kinds_(kinds()) {}
 
   Evaluation evaluate() const {
     auto const& train = run_.settings.train;
@@ -135,34 +138,6 @@ class Evaluator {
     auto run = open_run(path_, options_.weights == "last" ? Weights::last : Weights::average);
     if (options_.weights == "average" && !run.averaged) throw refusal("--weights", "average: the run keeps no running average (train.ema)");
     return run;
-  }
-
-  std::unique_ptr<Dataset> data() const {
-    auto const& settings = run_.settings;
-    fs::path const folder = fs::is_directory(path_) ? path_ : path_.parent_path();
-    DataContext const context{folder, options_.places.data, static_cast<std::uint64_t>(settings.seed), options_.quiet, options_.split};
-    std::unique_ptr<Dataset> data;
-    try {
-      data = viewed(open_dataset(settings.data, context), model_kind(settings.model.kind), context.seed);
-    } catch (ConfigError const&) {
-      throw;
-    } catch (FileError const& error) {
-      throw FileError(fmt::format("{} (the data of {}; --data names the folder that they are in)", error.what(), path_.string()));
-    } catch (Error const& error) {
-      throw refusal(options_.split == "test" ? "--split" : path_.string(), error.what());
-    }
-    bool const same_tokens =
-        (run_.tokenizer.empty() || (data->tokenizer() == run_.tokenizer && data->source_tokenizer() == run_.source_tokenizer));
-    if (!same_tokens || !same_classes(data->gives()))
-      throw FileError(
-          fmt::format("{}: was trained on other data: their vocabulary is not that of the data which are there now", path_.string()));
-    return data;
-  }
-
-  bool same_classes(Signature const& given) const {
-    return std::ranges::all_of(run_.data.parts(), [&](Given const& part) {
-      return given.has(part.name) && given[part.name].classes == part.classes && given[part.name].vocabulary == part.vocabulary;
-    });
   }
 
   std::vector<MetricKind const*> kinds() const {

@@ -7,8 +7,10 @@
 
 #include <fmt/format.h>
 
+#include "experiments/commands/run_data.hpp"
 #include "experiments/commands/translator.hpp"
 #include "experiments/probe/looks.hpp"
+#include "experiments/report/picture_figure.hpp"
 #include "experiments/text/table.hpp"
 
 namespace heed {
@@ -47,10 +49,48 @@ auto checked(char const* argument, F const& f) try {
 struct Subject {
   explicit Subject(InspectOptions const& options) : path(find_run(options.run, options.places)), run(open_run(path)) {
     if (!run.tokenizer.empty()) tokenizers.inputs = tokenizer_of(run, path.string());
-    if (reads_source(run))
+    bool const sees = sees_pictures(run);
+    if (options.row && !sees)
+      throw refusal("--row", fmt::format("{}, of kind {}, sees no pictures", path.string(), run.settings.model.kind));
+    if (options.text.empty() && !sees) throw refusal("--text", "is needed: what the model is to read");
+    if (sees)
+      see_picture(options);
+    else if (reads_source(run))
       read_pair(options);
     else
       read_text(options);
+  }
+
+  static bool sees_pictures(TrainedModel const& run) {
+    return std::ranges::any_of(model_kind(run.settings.model.kind).reads, [](Need const& need) { return need.picture; });
+  }
+
+  void see_picture(InspectOptions const& options) {
+    if (!options.text.empty()) throw refusal("--text", fmt::format("{} sees pictures of its data: --row says which", path.string()));
+    if (!options.row) throw refusal("--row", "is needed: which of the held-out pictures, from 1");
+    if (!tokenizers.inputs) throw refusal(path.string(), "the run's data have no words");
+    auto const data = data_of(run, path, options.places);
+    std::int64_t const context = run.model->context();
+    if (*options.row < 1 || *options.row > data->validation_batches(1, context))
+      throw refusal("--row",
+                    fmt::format("there is no picture {}: the data hold out {}", *options.row, data->validation_batches(1, context)));
+    batch = data->validation(*options.row - 1, 1, context);
+    asked = data->reference(*options.row - 1);
+    auto const& words = *tokenizers.inputs;
+    Batch given;
+    for (Need const& need : model_kind(run.settings.model.kind).reads)
+      if (need.picture) given.set(need.name, batch[need.name]);
+    std::vector<std::int64_t> caption;
+    if (options.target) {
+      auto const tokens = encoded(*options.target);
+      caption.assign(tokens.begin() + 1, tokens.end());
+    } else {
+      caption = beam(*run.model, given, *words.begin(), *words.end(), context, options.beam).front().front().tokens;
+      written = words.decode(caption);
+    }
+    caption.insert(caption.begin(), *words.begin());
+    given.set("inputs", row_of(caption));
+    batch = given;
   }
 
   void read_text(InspectOptions const& options) {
@@ -132,6 +172,7 @@ struct Subject {
   PartTokenizers tokenizers;
   Batch batch;
   std::optional<std::string> written;  ///< a target of the model's own
+  std::optional<std::string> asked;    ///< what a picture's caption should be
 };
 
 /// "layer 3: decoder.blocks.0.cross_attention, inputs look at source"
@@ -169,15 +210,9 @@ std::string attention_table(Tensor const& weights, std::vector<std::string> cons
   return page;
 }
 
-Exit inspect(InspectOptions const& options, std::ostream& out) {
-  Subject const subject(options);
-  auto const looks = subject.looks();
-  fs::path const folder = fs::is_directory(subject.path) ? subject.path : subject.path.parent_path();
-  fs::path const file = options.save.empty() ? folder / "attention.npz" : options.save;
-  write_npz(file, looks.arrays(true));
-  if (options.quiet) return Exit::done;
+namespace {
 
-  if (subject.written) out << fmt::format("the model writes: {}\n", *subject.written);
+void write_tables(Looks const& looks, std::size_t width, std::ostream& out) {
   out << "weights in hundredths: a row a query, a column a key; · is exactly 0\n";
   for (std::size_t layer = 0; layer < looks.layers.size() && out; ++layer) {
     auto const& [name, of, weights] = looks.layers[layer];
@@ -186,9 +221,32 @@ Exit inspect(InspectOptions const& options, std::ostream& out) {
     for (std::int64_t head = 0; head < heads; ++head)
       out << fmt::format("\n{}, head {}\n", heading(looks, layer), head)
           << attention_table(maps.rows(head, 1).viewed({queries, keys}), looks.axis(of.queries, 0, queries), looks.axis(of.keys, 0, keys),
-                             options.width);
+                             width);
   }
-  out << fmt::format("\nsaved in {}\n", file.string());
+}
+
+}  // namespace
+
+Exit inspect(InspectOptions const& options, std::ostream& out) {
+  if (!options.picture.empty()) check_picture_file(options.picture);
+  Subject const subject(options);
+  auto const looks = subject.looks();
+  fs::path const folder = fs::is_directory(subject.path) ? subject.path : subject.path.parent_path();
+  fs::path const file = options.save.empty() ? folder / "attention.npz" : options.save;
+  write_npz(file, looks.arrays(true));
+  auto const looked = looked_at(looks);
+  if (!options.picture.empty()) {
+    if (looked.words.empty()) throw refusal("--picture", fmt::format("no attention of {} looks at a picture", subject.path.string()));
+    write_picture(options.picture, looked);
+  }
+  if (options.quiet) return Exit::done;
+
+  if (subject.asked) out << fmt::format("the data say:     {}\n", *subject.asked);
+  if (subject.written) out << fmt::format("the model writes: {}\n", *subject.written);
+  if (!looked.words.empty()) out << "weights in hundredths, as the fields lie in the picture; · is exactly 0\n\n" << picture_table(looked);
+  if (looked.words.empty()) write_tables(looks, options.width, out);
+  out << fmt::format("{}saved in {}\n", looked.words.empty() ? "\n" : "", file.string());
+  if (!options.picture.empty()) out << fmt::format("drawn in {}\n", options.picture.string());
   return Exit::done;
 }
 

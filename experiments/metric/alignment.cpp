@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 #include <set>
 #include <utility>
 
@@ -55,6 +56,19 @@ std::vector<Link> hard_links(Tensor const& weights, std::int64_t sources, std::v
     links.push_back({target, std::ranges::max_element(row) - row.begin()});
   }
   return links;
+}
+
+std::vector<Link> links_to_fields(std::vector<Link> const& links, PictureFields const& picture) {
+  std::int64_t const rows = picture.fields / picture.across;
+  std::map<std::pair<std::int64_t, std::int64_t>, bool> sure;
+  for (auto const& link : links) {
+    std::int64_t const y = link.source / picture.width, x = link.source % picture.width;
+    std::int64_t const field = y * rows / picture.height * picture.across + x * picture.across / picture.width;
+    sure[{link.target, field}] |= link.sure;
+  }
+  std::vector<Link> result;
+  for (auto const& [places, is_sure] : sure) result.push_back({places.first, places.second, is_sure});
+  return result;
 }
 
 }  // namespace heed

@@ -30,4 +30,13 @@ double alignment_error_rate(AlignmentCounts const& counts);
 /// known target or sources that the weights do not have, and for weights that are not numbers.
 std::vector<Link> hard_links(Tensor const& weights, std::int64_t sources, std::vector<Link> const& known);
 
+/// A picture of so many pixels, seen as fields in rows of so many.
+struct PictureFields {
+  std::int64_t height, width;
+  std::int64_t fields, across;
+};
+
+/// Links whose sources are pixels, row by row, as links to the fields that hold them, each once; sure where one of its pixels is.
+std::vector<Link> links_to_fields(std::vector<Link> const& links, PictureFields const& picture);
+
 }  // namespace heed

@@ -12,24 +12,42 @@ namespace heed {
 
 namespace {
 
-/// The words of a row's source, without the mark at its end.
-std::int64_t words_of_source(Batch const& batch, std::size_t row) {
+/// The words of a row's source, without the mark at its end; or the fields of its picture.
+std::int64_t places_of_source(Batch const& batch, SourceMap const& map, std::size_t row) {
+  if (map.across > 0) return map.weights.size(2);
   Tensor const& source = batch["source"];
   auto const length = batch.has("source_lengths") ? batch["source_lengths"].data<std::int64_t>()[row] : source.size(1);
   auto const last = static_cast<std::size_t>(static_cast<std::int64_t>(row) * source.size(1) + length - 1);
   return source.data<std::int64_t>()[last] == Tokenizer::eos ? length - 1 : length;
 }
 
-/// The counts of a batch by the weights [B, T, S] of where its targets looked.
-AlignmentCounts counts_of(Seen const& seen, Tensor const& weights) {
+/// What is known of a row, in places of the map.
+std::vector<Link> known_links(Seen const& seen, SourceMap const& map, std::size_t row) {
+  auto const& links = seen.rows().links[row];
+  if (map.across == 0) return links;
+  Tensor const& image = seen.batch()["image"];
+  return links_to_fields(links, {image.size(2), image.size(3), map.weights.size(2), map.across});
+}
+
+/// The counts of a batch by where its targets looked.
+AlignmentCounts counts_of(Seen const& seen, SourceMap const& map) {
   AlignmentCounts counts;
-  auto const& links = seen.rows().links;
-  for (std::size_t row = 0; row < links.size(); ++row) {
-    if (links[row].empty()) continue;
+  Tensor const& weights = map.weights;
+  for (std::size_t row = 0; row < seen.rows().links.size(); ++row) {
+    auto const known = known_links(seen, map, row);
+    if (known.empty()) continue;
     Tensor const of_row = weights.rows(static_cast<std::int64_t>(row), 1).viewed({weights.size(1), weights.size(2)});
-    counts += alignment_counts(hard_links(of_row, words_of_source(seen.batch(), row), links[row]), links[row]);
+    counts += alignment_counts(hard_links(of_row, places_of_source(seen.batch(), map, row), known), known);
   }
   return counts;
+}
+
+/// Of the mean of all heads of all layers.
+AlignmentCounts counts_of_all(Seen const& seen) {
+  auto const& maps = seen.source_maps();
+  SourceMap sum = maps.front();
+  for (std::size_t layer = 1; layer < maps.size(); ++layer) sum.weights = sum.weights + maps[layer].weights;
+  return counts_of(seen, sum);
 }
 
 double error_rate(AlignmentCounts const& counts) {
@@ -39,13 +57,20 @@ double error_rate(AlignmentCounts const& counts) {
 /// By the mean of all heads of all layers that look at the source.
 class AlignmentError : public Metric {
  public:
-  void add(Seen const& seen) override {
-    auto const& maps = seen.source_maps();
-    Tensor sum = maps.front();
-    for (std::size_t layer = 1; layer < maps.size(); ++layer) sum = sum + maps[layer];
-    counts_ += counts_of(seen, sum);
-  }
+  void add(Seen const& seen) override { counts_ += counts_of_all(seen); }
   void write(Row& row, std::string const& prefix) const override { row.set(prefix + ".alignment_error", error_rate(counts_)); }
+
+ private:
+  AlignmentCounts counts_;
+};
+
+/// The share of the words that look, by the same mean, at a place that they come from.
+class Pointing : public Metric {
+ public:
+  void add(Seen const& seen) override { counts_ += counts_of_all(seen); }
+  void write(Row& row, std::string const& prefix) const override {
+    row.set(prefix + ".pointing", static_cast<double>(counts_.found_possible) / static_cast<double>(counts_.found));
+  }
 
  private:
   AlignmentCounts counts_;
@@ -69,7 +94,7 @@ class LayerAlignmentErrors : public Metric {
 };
 
 std::optional<std::string> lacks_alignment(Dataset const& data, Model const& model) {
-  if (!data.gives().has("source")) return "the data give no source";
+  if (written_of(data.gives()).empty()) return "the data give no source";
   if (data.validation_batches(1, model.context()) == 0) return "there are no held-out data";
   if (data.links(0, 1, model.context()).empty()) return "the data do not know which words of the target come from which of the source";
   if (source_maps(model, data.validation(0, 1, model.context()), {}).empty()) return "the model has no attention to the source";
@@ -81,6 +106,12 @@ DeclaredMetricKind const of_all{
               "alignment error rate of attention to the source, the mean of all heads and layers: each word looks at its largest weight"},
      .lacks = lacks_alignment,
      .make = [](Dataset const&) { return std::make_unique<AlignmentError>(); }}};
+DeclaredMetricKind const pointing{
+    {.info = {"pointing", "", Better::higher,
+              "share of the words of targets whose largest weight, of the mean of all heads and layers, is on a place that they come from: "
+              "a word of the source, or the part of a picture that holds the thing"},
+     .lacks = lacks_alignment,
+     .make = [](Dataset const&) { return std::make_unique<Pointing>(); }}};
 DeclaredMetricKind const of_layers{{.info = {"alignment_error.layer*", "", Better::lower, "the same of one layer's heads"},
                                     .lacks = lacks_alignment,
                                     .make = [](Dataset const&) { return std::make_unique<LayerAlignmentErrors>(); }}};

@@ -13,9 +13,13 @@ namespace {
 constexpr std::int64_t longer_than_source = 50;
 
 /// The parts that a target is written of.
-Batch source_of(Batch const& batch) { return {{"source", batch["source"]}, {"source_lengths", batch.get("source_lengths")}}; }
+Batch source_of(Batch const& batch) {
+  std::string const part = written_of(batch);
+  return {{part, batch[part]}, {"source_lengths", batch.get("source_lengths")}};
+}
 
 Most most_tokens(Batch const& batch, Model const& model) {
+  if (!batch.has("source")) return model.context();
   std::vector<std::int64_t> most(static_cast<std::size_t>(batch.rows()), batch["source"].size(1));
   if (batch.has("source_lengths")) std::ranges::copy(batch["source_lengths"].data<std::int64_t>(), most.begin());
   for (auto& tokens : most) tokens = std::min(tokens + longer_than_source, model.context());
@@ -55,7 +59,7 @@ std::vector<Decoded> const& Seen::decoded() const {
   return *decoded_;
 }
 
-std::vector<Tensor> const& Seen::source_maps() const {
+std::vector<SourceMap> const& Seen::source_maps() const {
   if (!source_maps_) source_maps_ = heed::source_maps(model_, batch(), pass_);
   return *source_maps_;
 }
@@ -67,18 +71,19 @@ void measure(Dataset const& data, Model const& model, HeldOut const& rows, Pass 
 }
 
 std::optional<std::string> lacks_decoding(Dataset const& data, Model const& model) {
-  if (!data.gives().has("source")) return "the data give no source to decode a target from";
+  if (written_of(data.gives()).empty()) return "the data give no source to decode a target from";
   if (data.tokenizer().empty() || !restore_tokenizer(data.tokenizer()).end()) return "the data do not say where a target ends";
   if (data.validation_batches(1, model.context()) == 0) return "there are no held-out data";
   if (!model.decode(source_of(data.validation(0, 1, model.context())), {})) return "the model decodes no target from a source";
   return std::nullopt;
 }
 
-std::vector<Tensor> source_maps(Model const& model, Batch const& batch, Pass const& pass) {
-  std::vector<Tensor> layers;
+std::vector<SourceMap> source_maps(Model const& model, Batch const& batch, Pass const& pass) {
+  std::vector<SourceMap> layers;
+  std::string const source = written_of(batch);
   Observer observer;
   observer.attention = [&](std::string const&, AttentionView const& view) {
-    if (view.of.queries == "inputs" && view.of.keys == "source") layers.push_back(mean(view.weights, {1}));
+    if (view.of.queries == "inputs" && view.of.keys == source) layers.push_back({mean(view.weights, {1}), view.of.across});
   };
   Pass watched = pass;
   watched.observer = &observer;

@@ -67,9 +67,10 @@ std::vector<Looks::Layer> watched_layers(Model const& model, Batch const& batch,
   return layers;
 }
 
-/// Undefined tokens if the batch has no such part, or not as tokens.
+/// Without tokens and pixels if the batch has no such part, or as neither.
 Looks::Part part_of(Batch const& batch, std::string const& name, PartTokenizers const& tokenizers) {
   Looks::Part part{name, batch.get(name), {}, {}};
+  if (part.tokens.defined() && part.tokens.dtype() == DType::int64 && part.tokens.rank() == 4) return {name, {}, {}, {}, part.tokens};
   if (!part.tokens.defined() || part.tokens.dtype() != DType::int64 || part.tokens.rank() != 2) return {name, {}, {}, {}};
   for (auto const token : part.tokens.data<std::int64_t>()) part.labels.push_back(token_label(tokenizers[name], token));
   if (Tensor const lengths = batch.get(name == "inputs" ? "lengths" : name + "_lengths"); lengths.defined()) {
@@ -99,7 +100,7 @@ PartTokenizers PartTokenizers::restored(std::string const& inputs, std::string c
 std::vector<std::string> Looks::axis(std::string_view part, std::int64_t row, std::int64_t places) const {
   std::vector<std::string> labels;
   auto const found = std::ranges::find(parts, part, &Part::name);
-  if (found == parts.end()) {
+  if (found == parts.end() || !found->tokens.defined()) {
     for (std::int64_t place = 0; place < places; ++place) labels.push_back(std::to_string(place));
     return labels;
   }
@@ -118,6 +119,8 @@ std::vector<NpyArray> Looks::arrays(bool single) const {
   std::vector<NpyArray> arrays;
   for (auto const& part : parts) {
     std::string const before = plain ? "" : part.name + ".";
+    if (part.pixels.defined()) arrays.push_back(NpyArray::of(before + "pixels", rows(part.pixels)));
+    if (!part.tokens.defined()) continue;
     arrays.push_back(NpyArray::of(before + "tokens", rows(part.tokens)));
     arrays.push_back(NpyArray::of(before + "labels", part.labels));
     if (!part.lengths.empty() && !single)
@@ -127,6 +130,8 @@ std::vector<NpyArray> Looks::arrays(bool single) const {
     auto const& [name, of, weights] = layers[i];
     arrays.push_back(NpyArray::of(fmt::format("layer{}.weights", i), rows(weights)));
     if (!plain) arrays.push_back(NpyArray::of(fmt::format("layer{}.of", i), {name, of.queries, of.keys}));
+    if (of.across > 0)
+      arrays.push_back(NpyArray::of(fmt::format("layer{}.across", i), Tensor::full({}, static_cast<double>(of.across), DType::int64)));
   }
   return arrays;
 }
@@ -139,7 +144,8 @@ Looks look(Model const& model, Batch const& batch, PartTokenizers const& tokeniz
     for (auto const& name : {layer.of.queries, layer.of.keys})
       if (!name.empty() && std::ranges::find(names, name) == names.end()) names.push_back(name);
   for (auto const& name : names)
-    if (auto part = part_of(batch, name, tokenizers); part.tokens.defined()) looks.parts.push_back(std::move(part));
+    if (auto part = part_of(batch, name, tokenizers); part.tokens.defined() || part.pixels.defined())
+      looks.parts.push_back(std::move(part));
   return looks;
 }
 

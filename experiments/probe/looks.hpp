@@ -30,16 +30,17 @@ struct PartTokenizers {
 struct Looks {
   struct Part {
     std::string name;
-    Tensor tokens;                      ///< int64 [B, n]
+    Tensor tokens;                      ///< int64 [B, n]; undefined for a picture
     std::vector<std::string> labels;    ///< of each of them
     std::vector<std::int64_t> lengths;  ///< of the rows; what stands behind is padding; empty: there is no padding
+    Tensor pixels = {};                 ///< of a picture, int64 [B, C, H, W]
   };
   struct Layer {
     std::string name;  ///< of its module
     LookingParts of;
     Tensor weights;  ///< [B, H, n, m]; of a decoder that looks step by step, all of its steps
   };
-  std::vector<Part> parts;    ///< the inputs, if they are tokens, and all others that look or are looked at
+  std::vector<Part> parts;    ///< the inputs, if they are tokens, and all others that look or are looked at: tokens and pictures
   std::vector<Layer> layers;  ///< in the order of the pass
 
   /// The labels of a row's places in a part, of `places` with the padding; their numbers where the part has no tokens.

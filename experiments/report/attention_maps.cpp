@@ -114,6 +114,31 @@ class Texts {
 
 using Arrays = std::map<std::string, NpyArray>;
 
+/// The pictures that maps belong to, each once: bytes, the brightest 255.
+class Pictures {
+ public:
+  std::size_t index(Tensor const& pixels, double brightest) {
+    std::string bytes;
+    for (double const level : pixels.to_vector())
+      bytes += static_cast<char>(std::lround(255 * std::clamp(brightest > 0 ? level / brightest : 0, 0.0, 1.0)));
+    auto const [place, fresh] = known_.try_emplace(bytes, known_.size());
+    if (fresh)
+      all_.push_back({{"channels", pixels.size(0)}, {"height", pixels.size(1)}, {"width", pixels.size(2)}, {"pixels", base64(bytes)}});
+    return place->second;
+  }
+  Json json() const { return all_; }
+
+ private:
+  std::map<std::string, std::size_t> known_;
+  Json all_ = Json::array();
+};
+
+/// What stands on the axes of maps.
+struct Shown {
+  Texts texts = {};
+  Pictures pictures = {};
+};
+
 /// "layer12.weights" → 12; nothing for another array.
 std::optional<int> layer_number(std::string const& name) {
   std::string_view constexpr before = "layer", after = ".weights";
@@ -129,9 +154,10 @@ class Axes {
  public:
   Axes(std::string path, Arrays const& arrays, std::int64_t examples) : path_(std::move(path)), arrays_(arrays), examples_(examples) {}
 
-  /// {part: {"text": index, "length": tokens}} of an example, for each part that has labels.
-  Json example(std::int64_t row, Extent const& extent, Texts& texts) const {
+  /// {part: {"text": index, "length": tokens}} of an example, for each part that has labels; {part: {"picture": index}} of a picture.
+  Json example(std::int64_t row, Extent const& extent, Shown& shown) const {
     Json json = Json::object();
+    add_pictures(json, row, shown.pictures);
     std::string_view constexpr after = "labels";
     for (auto const& [name, array] : arrays_) {
       if (name != after && !name.ends_with(".labels")) continue;
@@ -142,12 +168,26 @@ class Axes {
       auto const length = length_of(before, row, places);
       auto const first = labels.begin() + row * places;
       json[before.empty() ? "inputs" : before.substr(0, before.size() - 1)] = {
-          {"text", texts.index({first, first + std::min(length, extent.tokens)})}, {"length", length}};
+          {"text", shown.texts.index({first, first + std::min(length, extent.tokens)})}, {"length", length}};
     }
     return json;
   }
 
  private:
+  void add_pictures(Json& json, std::int64_t row, Pictures& pictures) const {
+    std::string_view constexpr after = ".pixels";
+    for (auto const& [name, array] : arrays_) {
+      if (!name.ends_with(after)) continue;
+      Tensor const pixels = array.tensor();
+      if (pixels.rank() != 4 || pixels.size(0) < examples_ || pixels.elements() == 0 || pixels.dtype() != DType::int64)
+        throw FileError(fmt::format("{}: {} is not [examples, channels, height, width]", path_, name));
+      auto const levels = pixels.data<std::int64_t>();
+      Tensor const picture = pixels.rows(row, 1).viewed({pixels.size(1), pixels.size(2), pixels.size(3)});
+      json[name.substr(0, name.size() - after.size())] = {
+          {"picture", pictures.index(picture, static_cast<double>(std::ranges::max(levels)))}};
+    }
+  }
+
   std::int64_t length_of(std::string const& before, std::int64_t row, std::int64_t places) const {
     auto const found = arrays_.find(before + "lengths");
     if (found == arrays_.end()) return places;
@@ -172,7 +212,18 @@ std::vector<std::string> parts_of(std::string const& path, Arrays const& arrays,
   return of;
 }
 
-Json step_json(std::int64_t step, fs::path const& path, Extent const& extent, Texts& texts) {
+/// Of the fields of a picture how many are in a row; 0: the keys are no picture.
+std::int64_t across_of(std::string const& path, Arrays const& arrays, int layer, std::int64_t keys) {
+  auto const found = arrays.find(fmt::format("layer{}.across", layer));
+  if (found == arrays.end()) return 0;
+  Tensor const given = found->second.tensor();
+  double const across = given.elements() == 1 ? given.item() : 0;
+  if (!(across >= 1 && across <= static_cast<double>(keys)) || std::fmod(static_cast<double>(keys), across) != 0)
+    throw FileError(fmt::format("{}: layer{}.across does not divide its keys", path, layer));
+  return static_cast<std::int64_t>(across);
+}
+
+Json step_json(std::int64_t step, fs::path const& path, Extent const& extent, Shown& shown) {
   auto const arrays = read_npz(path);
   Json json{{"step", step}, {"examples", Json::array()}, {"layers", Json::array()}};
   std::map<int, NpyArray const*> layers;
@@ -187,13 +238,14 @@ Json step_json(std::int64_t step, fs::path const& path, Extent const& extent, Te
     auto const of = parts_of(path.string(), arrays, number);
     layer["name"] = of[0].empty() ? fmt::format("layer {}", number) : fmt::format("layer {}: {}", number, of[0]);
     layer["of"] = {of[1], of[2]};
+    if (auto const across = across_of(path.string(), arrays, number, weights.size(3)); across > 0) layer["across"] = across;
     json["layers"].push_back(std::move(layer));
     examples = std::min(examples, weights.size(0));
   }
   if (layers.empty()) throw FileError(fmt::format("{}: holds no weights", path.string()));
   Axes const axes(path.string(), arrays, examples);
   for (std::int64_t i = 0; i < std::min(examples, static_cast<std::int64_t>(extent.examples)); ++i)
-    json["examples"].push_back(axes.example(i, extent, texts));
+    json["examples"].push_back(axes.example(i, extent, shown));
   return json;
 }
 
@@ -206,7 +258,7 @@ Json seed_of(std::string const& folder) {
 
 std::string maps_json(Material& material, Extent const& extent, bool warn) {
   Json json{{"texts", Json::array()}, {"arms", Json::array()}};
-  Texts texts;
+  Shown shown;
   for (auto const& arm : material.arms) {
     for (auto const& folder : arm.folders) {
       auto const maps = thinned(maps_in(material.folder / folder), extent.steps);
@@ -214,7 +266,7 @@ std::string maps_json(Material& material, Extent const& extent, bool warn) {
       Json steps = Json::array();
       for (auto const& [step, path] : maps) {
         try {
-          steps.push_back(step_json(step, path, extent, texts));
+          steps.push_back(step_json(step, path, extent, shown));
         } catch (FileError const& error) {
           if (warn) material.warnings.emplace_back(error.what());
         }
@@ -225,7 +277,8 @@ std::string maps_json(Material& material, Extent const& extent, bool warn) {
     }
   }
   if (json["arms"].empty()) return "";
-  json["texts"] = texts.json();
+  json["texts"] = shown.texts.json();
+  if (!shown.pictures.json().empty()) json["pictures"] = shown.pictures.json();
   return json_text(json);
 }
 

@@ -34,6 +34,20 @@ function share(weight, peak, scale) {
   return scale === 1 ? weight : peak > 0 ? weight / peak : 0;
 }
 
+/// A picture of the page's data, channels of bytes, as an image: grey, or red, green and blue.
+function pictureUrl(picture) {
+  if (picture.url) return picture.url;
+  const bytes = Uint8Array.from(atob(picture.pixels), letter => letter.charCodeAt(0)), size = picture.width * picture.height;
+  const canvas = Object.assign(document.createElement('canvas'), {width: picture.width, height: picture.height});
+  const context = canvas.getContext('2d'), image = context.createImageData(picture.width, picture.height);
+  for (let i = 0; i < size; ++i) {
+    for (let c = 0; c < 3; ++c) image.data[4 * i + c] = bytes[Math.min(c, picture.channels - 1) * size + i];
+    image.data[4 * i + 3] = 255;
+  }
+  context.putImageData(image, 0, 0);
+  return picture.url = canvas.toDataURL('image/png');
+}
+
 /// The maps of one arm at a step, layer and example: a panel a head.
 function group(maps, arm, wanted, layerNumber, exampleNumber) {
   const step = arm.steps.findLast(step => step.step <= wanted) ?? arm.steps[0];
@@ -46,16 +60,23 @@ function group(maps, arm, wanted, layerNumber, exampleNumber) {
     const known = Object.keys(example).length > 1 && part === 'inputs' ? 'target' : part;
     return {part: known || 'places', tokens, whole: text ? text.length : layer.places[side]};
   };
-  const queries = axis(0), keys = axis(1);
+  const queries = axis(0), keys = axis(1), seen = example[layer.of[1]]?.picture;
+  const picture = layer.across && seen !== undefined ? {...maps.pictures[seen], url: pictureUrl(maps.pictures[seen]), across: layer.across} : null;
+  if (picture) {
+    const rows = layer.places[1] / picture.across;
+    keys.tokens = keys.tokens.map((_, k) => `row ${1 + Math.floor(k / picture.across)}, column ${1 + k % picture.across} of ${rows} × ${picture.across}`);
+    queries.written = queries.tokens.map((_, q) => queries.tokens[q + 1] ?? (queries.tokens.length < queries.whole ? '…' : '<eos>'));
+  }
   const heads = Array.from({length: layer.heads}, (_, head) => {
     const map = exampleNumber * layer.heads + head, peak = layer.peaks[map];
     return {name: `head ${head}`, peak, weight: (q, k) => (layer.bytes[(map * layer.queries + q) * layer.keys + k] / 255) ** 2 * peak};
   });
-  return {arm, step: step.step, layer: layer.name, queries, keys, heads};
+  return {arm, step: step.step, layer: layer.name, queries, keys, heads, picture};
 }
 
 /// "rows look: target, as it is read, 64 of 128 tokens · columns are looked at: source"
-function told({queries, keys}, every) {
+function told({queries, keys, picture}, every) {
+  if (picture) return 'where each word looked when it was written: fields are dark by what they lack of the largest weight';
   const count = axis => axis.tokens.length < axis.whole ? `, ${axis.tokens.length} of ${axis.whole} tokens` : '';
   const name = axis => (axis.part === 'target' ? 'target, as it is read' : axis.part) + count(axis);
   const named = every > 1 ? ` · one label in ${every} is shown, all of them of a single head` : '';
@@ -84,6 +105,37 @@ function cells(group, head, cell, look, scale) {
   return ground + paths.map((path, shade) => path && `<path class="cells" d="${path}" fill="${colour(look, shade / (shades - 1))}"/>`).join('');
 }
 
+/// The picture of a group, once as it is and then under the weights of each word: as an SVG from a height on, where its fields lie, and
+/// how high that is.
+function pictures(group, head, top, width, look, scale) {
+  const {picture, queries, keys} = group, gap = 12, wide = width > 600 ? 120 : 92, high = wide * picture.height / picture.width;
+  const across = Math.max(1, Math.floor((width - 4 + gap) / (wide + gap))), count = queries.tokens.length + 1;
+  const rows = keys.whole / picture.across, cell = [wide / picture.across, high / rows];
+  const corner = i => [2 + i % across * (wide + gap), top + Math.floor(i / across) * (high + nameSize + 16)];
+  const field = (q, k) => [corner(q + 1)[0] + k % picture.across * cell[0], corner(q + 1)[1] + Math.floor(k / picture.across) * cell[1], ...cell];
+  let body = '';
+  for (let i = 0; i < count; ++i) {
+    const [x, y] = corner(i), q = i - 1;
+    body += `<image x="${x}" y="${y}" width="${wide}" height="${high}" href="${picture.url}" preserveAspectRatio="none" style="image-rendering:pixelated"/>`;
+    body += text(x + wide / 2, y + high + nameSize + 2, q < 0 ? 'the picture' : short(queries.written[q]), look, `text-anchor="middle" font-weight="${q < 0 ? 400 : 600}"`, nameSize);
+    if (q >= 0) keys.tokens.forEach((_, k) => {
+      const bright = Math.min(1, share(head.weight(q, k), head.peak, scale)), [left, up, w, h] = field(q, k);
+      body += `<path d="M${left} ${up}h${w}v${h}h${-w}z" fill="#000" fill-opacity="${(0.75 * (1 - bright)).toFixed(3)}"/>`;
+      if (bright > 0.05) body += `<path d="M${left + 1} ${up + 1}h${w - 2}v${h - 2}h${2 - w}z" fill="none" stroke="${look.mark}" stroke-width="2" stroke-opacity="${bright.toFixed(3)}"/>`;
+    });
+    body += `<path d="M${x} ${y}h${wide}v${high}h${-wide}z" fill="none" stroke="${look.soft}"/>`;
+  }
+  const find = (x, y) => {
+    for (let q = 0; q < queries.tokens.length; ++q) {
+      const [left, up] = corner(q + 1), column = Math.floor((x - left) / cell[0]), row = Math.floor((y - up) / cell[1]);
+      if (x >= left && y >= up && column < picture.across && row < rows) return [q, row * picture.across + column];
+    }
+    return null;
+  };
+  const last = corner(count - 1);
+  return {body, box: field, find, right: corner(Math.min(across, count) - 1)[0] + wide, bottom: last[1] + high + nameSize + 16};
+}
+
 const text = (x, y, content, look, more = '', size = fontSize) =>
   `<text x="${x}" y="${y}" font-size="${size}" fill="${look.ink}" ${more}>${escaped(content)}</text>`;
 
@@ -102,6 +154,18 @@ function drawn(groups, width, look, scale) {
   for (const group of groups) {
     const {left, gap, names, across, cell, panel, row, every} = layout(group, width);
     body += text(0, y += 14, `${group.arm.name}, ${group.layer}, step ${group.step}`, look, 'font-weight="600"', nameSize + 1);
+    if (group.picture) {
+      y += 10;
+      for (const head of group.heads) {
+        if (group.heads.length > 1) body += text(2, y += 10, head.name, look, 'font-weight="600"', nameSize);
+        const shown = pictures(group, head, y + 6, width, look, scale);
+        body += shown.body;
+        panels.push({group, head, box: shown.box, find: shown.find});
+        right = Math.max(right, shown.right);
+        y = shown.bottom;
+      }
+      continue;
+    }
     body += text(0, y += 16, told(group, every), look);
     group.heads.forEach((head, i) => {
       const x = left + i % across * panel, top = y + Math.floor(i / across) * row + nameSize + 8 + names;
@@ -115,13 +179,13 @@ function drawn(groups, width, look, scale) {
         if (q % every === 0) body += text(x - 5, top + (q + 0.5) * cell, short(token), look, 'text-anchor="end" dominant-baseline="central"');
       });
       body += `<g transform="translate(${x} ${top})" shape-rendering="crispEdges">${cells(group, head, cell, look, scale)}</g>`;
-      panels.push({group, head, x, y: top, cell});
+      panels.push({group, head, box: (q, k) => [x + k * cell, top + q * cell, cell, cell], find: (at, down) => [Math.floor((down - top) / cell), Math.floor((at - x) / cell)]});
       right = Math.max(right, x + panel - gap + names / 2);
     });
     y += Math.ceil(group.heads.length / across) * row + 10;
   }
   body += legend(2, y + 18, look, scale);
-  const words = group => [told(group, layout(group, width).every), `${group.arm.name}, ${group.layer}, step ${group.step}`];
+  const words = group => group.picture ? [] : [told(group, layout(group, width).every), `${group.arm.name}, ${group.layer}, step ${group.step}`];
   width = Math.ceil(Math.max(right, ...groups.map(group => widest(words(group), nameSize) * 1.05)) + 4);
   const height = Math.ceil(y + 48);
   return {panels, width, height, svg: `<svg xmlns="http://www.w3.org/2000/svg" width="${width}" height="${height}" viewBox="0 0 ${width} ${height}" ` +
@@ -192,7 +256,7 @@ function startViewer(section) {
     picture.innerHTML = shown.svg;
     for (const panel of shown.panels) {
       panel.mark = document.createElementNS('http://www.w3.org/2000/svg', 'rect');
-      for (const [name, value] of Object.entries({class: 'cursor', fill: 'none', stroke: look.mark, 'stroke-width': 2, width: panel.cell, height: panel.cell, visibility: 'hidden'}))
+      for (const [name, value] of Object.entries({class: 'cursor', fill: 'none', stroke: look.mark, 'stroke-width': 2, visibility: 'hidden'}))
         panel.mark.setAttribute(name, value);
       picture.firstElementChild.append(panel.mark);
     }
@@ -217,18 +281,18 @@ function startViewer(section) {
     for (const each of shown.panels) {
       const within = q >= 0 && each.group === panel.group;
       each.mark.setAttribute('visibility', within ? 'visible' : 'hidden');
-      each.mark.setAttribute('x', each.x + k * each.cell);
-      each.mark.setAttribute('y', each.y + q * each.cell);
+      if (within) each.box(q, k).forEach((value, i) => each.mark.setAttribute(['x', 'y', 'width', 'height'][i], value));
     }
     const weights = panel.group.heads.map(head => (panel.group.heads.length > 1 ? `${head.name} ` : '') + head.weight(q, k).toFixed(3));
     readout.textContent = q < 0 ? 'Point at a cell, or move with the arrow keys.' :
+      queries.written ? `“${queries.written[q]}” (word ${q + 1}) looked at ${keys.tokens[k]} with weight ${weights.join(', ')}` :
       `“${queries.tokens[q]}” (place ${q}) looks at “${keys.tokens[k]}” (place ${k}) with weight ${weights.join(', ')}`;
   }
 
   function pointAt(event) {
     const box = picture.firstElementChild.getBoundingClientRect(), x = event.clientX - box.x, y = event.clientY - box.y;
     shown.panels.forEach((panel, i) => {
-      const k = Math.floor((x - panel.x) / panel.cell), q = Math.floor((y - panel.y) / panel.cell);
+      const [q, k] = panel.find(x, y) ?? [-1, -1];
       if (q >= 0 && k >= 0 && q < panel.group.queries.tokens.length && k < panel.group.keys.tokens.length) point(i, q, k);
     });
   }

@@ -37,10 +37,10 @@ std::vector<PassShape> training_shapes(Signature const& data, Model const& model
   return shapes;
 }
 
-/// All samples of an estimator are in one pass; those of enumerate are up to 1024 rows.
+/// All samples of an estimator are in one pass; where it sums over all choices, these are up to 1024 rows.
 double training_bytes(Experiment const& settings, Signature const& data, Model const& model) {
   EstimatorSettings const* const chooses = model.estimator();
-  bool const enumerates = chooses != nullptr && chooses->estimator == "enumerate";
+  bool const enumerates = chooses != nullptr && chooses->sums_over_choices();
   double most = 0;
   for (PassShape shape : training_shapes(data, model, settings.train.batch, chooses != nullptr && !enumerates ? chooses->samples : 1)) {
     if (enumerates) shape.batch = std::max<std::int64_t>(shape.batch, 1024);
@@ -73,6 +73,9 @@ double probe_bytes(Experiment const& settings, Signature const& data, Model cons
   return most;
 }
 
+/// Of a picture.
+std::int64_t elements_of(Given const& part) { return part.shape[0] * part.shape[1] * part.shape[2]; }
+
 }  // namespace
 
 MemoryEstimate memory_estimate(Experiment const& settings, Signature const& data) {
@@ -85,8 +88,11 @@ MemoryEstimate memory_estimate(Experiment const& settings, Signature const& data
   double const places = data["inputs"].places > 0 ? static_cast<double>(data["inputs"].places)
                                                   : static_cast<double>(train.batch) * static_cast<double>(longest.tokens);
   double const tokens = places * static_cast<double>(train.accumulate);
+  double pictures = 0;
+  for (Given const& part : data.parts())
+    if (!part.shape.empty()) pictures += static_cast<double>(train.batch * train.accumulate * elements_of(part)) * sizeof(std::int64_t);
   return {copies * gradients, std::max({gradients, training_bytes(settings, data, *model), probe_bytes(settings, data, *model)}),
-          2 * sizeof(std::int64_t) * tokens, model->context()};
+          2 * sizeof(std::int64_t) * tokens + pictures, model->context()};
 }
 
 void check_memory(LoadedExperiment const& experiment, Signature const& data) {

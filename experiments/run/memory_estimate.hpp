@@ -10,7 +10,7 @@ namespace heed {
 struct MemoryEstimate {
   double weights;  ///< with the optimizer's moments and perhaps an average; with gradients, if those of an earlier micro-batch are there
   double pass;     ///< a step's forward and backward pass, or the gradients that it leaves, or what probes look at, whichever is most
-  double tokens;   ///< inputs and targets of all micro-batches of a step
+  double tokens;   ///< inputs, targets and pictures of all micro-batches of a step
   std::int64_t context;
   double total() const { return weights + pass + tokens; }
 };

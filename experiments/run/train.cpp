@@ -145,8 +145,9 @@ Trainer::Trainer(LoadedExperiment const& experiment, bool quiet)
   if (settings_.train.ema) average_.emplace(parameters_, *settings_.train.ema);
   if (EstimatorSettings const* const chooses = model_->estimator()) {
     estimator_.emplace(*chooses);
-    if (chooses->estimator == "enumerate" && settings_.train.recompute)
-      throw ConfigError(place_of(experiment.document, "train.recompute"), "train.recompute: the estimator enumerate needs the whole pass");
+    if (chooses->sums_over_choices() && settings_.train.recompute)
+      throw ConfigError(place_of(experiment.document, "train.recompute"),
+                        fmt::format("train.recompute: the estimator {} needs the whole pass", chooses->estimator));
     if (settings_.train.steps > 0)
       judging(experiment.document, "model", [&] { estimator_->check(*model_, data_->training(0, 1, model_->context()).first(1)); });
   }

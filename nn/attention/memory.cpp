@@ -105,7 +105,7 @@ AttentionBytes attention_bytes(AttentionCost const& cost, std::int64_t batch, st
     return extrapolated(few(cost.shape.heads), cost.shape.heads, [&](std::int64_t h) {
       return extrapolated(lengths, keys, [&](std::int64_t m) {
         return extrapolated(widths, width, [&](std::int64_t d) {
-          std::int64_t const n = queries == keys ? m : std::min(queries, m);
+          std::int64_t const n = queries == keys ? m : lengths.size() == 1 ? queries : std::min(queries, m);
           std::int64_t const of_value = std::max<std::int64_t>(1, cost.value_width * d / width);
           return measured(cost, {b, h, n, m, d, of_value}, {recorded, trains, watched});
         });

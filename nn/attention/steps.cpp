@@ -57,7 +57,7 @@ std::vector<Field> AttentionSettings::fields() {
       {.name = "estimator",
        .target = &e.estimator,
        .help = "of hard: its gradient",
-       .words = {"reinforce", "straight_through", "gumbel", "enumerate"}},
+       .words = {"reinforce", "straight_through", "gumbel", "enumerate", "marginal"}},
       {.name = "baseline",
        .target = &e.baseline,
        .help = "of reinforce: what rewards are compared with",
@@ -126,7 +126,7 @@ std::optional<std::string> estimator_contradiction(AttentionSettings const& sett
   }
   if (e.estimator == "reinforce" && e.baseline == "leave_one_out" && e.samples < 2)
     return fmt::format("samples: leave_one_out compares each sample with the others: it needs at least 2, not {}", e.samples);
-  if (e.estimator == "enumerate" && e.samples > 1) return fmt::format("samples: enumerate takes every choice, not {} samples", e.samples);
+  if (e.sums_over_choices() && e.samples > 1) return fmt::format("samples: {} takes every choice, not {} samples", e.estimator, e.samples);
   return std::nullopt;
 }
 

@@ -8,19 +8,10 @@
 #include "nn/attention/looking.hpp"
 #include "nn/attention/single_head.hpp"
 #include "nn/model.hpp"
+#include "nn/models/recurrent_attention.hpp"
 #include "nn/recurrent.hpp"
 
 namespace heed {
-
-/// `attention:` of a recurrent decoder: none, or where in its step it looks, and how.
-struct RecurrentAttentionSettings : AttentionSettings {
-  std::string style = "luong";
-  std::vector<Field> fields() override;
-  std::optional<std::string> contradiction() override;
-  /// none; bahdanau: {style: bahdanau, score: additive}; luong: {style: luong, score: general}; or a name of attention, in Luong's style.
-  bool from_word(std::string_view word) override;
-  std::vector<std::string> short_words() override;
-};
 
 /// `model: {kind: recurrent_seq2seq, …}`.
 struct RecurrentSeq2seqSettings : Settings {
@@ -38,8 +29,8 @@ struct RecurrentSeq2seqSettings : Settings {
   double scheduled_sampling = 0;
   std::int64_t scheduled_sampling_steps = 0;
 
-  bool bahdanau() const { return attention.style == "bahdanau"; }
-  bool luong() const { return attention.style == "luong"; }
+  bool bahdanau() const { return attention.bahdanau(); }
+  bool luong() const { return attention.luong(); }
   /// The probability that a training step which `step` updates precede reads a word of the model's own.
   double own_words(std::int64_t step) const;
   std::vector<Field> fields() override;

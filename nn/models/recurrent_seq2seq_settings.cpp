@@ -6,40 +6,6 @@
 
 namespace heed {
 
-std::vector<Field> RecurrentAttentionSettings::fields() {
-  auto fields = AttentionSettings::fields();
-  fields.insert(fields.begin(),
-                {.name = "style",
-                 .target = &style,
-                 .help = "none; bahdanau: s_{t-1} asks, the context enters the cell; luong: s_t asks, the context leaves with it",
-                 .words = {"none", "bahdanau", "luong"}});
-  return fields;
-}
-
-std::optional<std::string> RecurrentAttentionSettings::contradiction() {
-  AttentionSettings const usual;
-  bool const untouched = score == usual.score && scale == usual.scale && align == usual.align && window == usual.window &&
-                         windowed == usual.windowed && read == usual.read && estimator == usual.estimator;
-  if (style == "none" && !untouched) return "style: none attends to nothing; score, align and read are of the other styles";
-  return AttentionSettings::contradiction();
-}
-
-bool RecurrentAttentionSettings::from_word(std::string_view word) {
-  AttentionSettings parts;
-  bool const is_style = word == "none" || word == "bahdanau" || word == "luong";
-  if (is_style && word != "none") parts.score = word == "bahdanau" ? "additive" : "general";
-  if (!is_style && !parts.from_word(word)) return false;
-  static_cast<AttentionSettings&>(*this) = parts;
-  style = is_style ? std::string(word) : "luong";
-  return true;
-}
-
-std::vector<std::string> RecurrentAttentionSettings::short_words() {
-  auto words = AttentionSettings::short_words();
-  words.insert(words.begin(), {"none", "bahdanau", "luong"});
-  return words;
-}
-
 double RecurrentSeq2seqSettings::own_words(std::int64_t step) const {
   if (scheduled_sampling_steps == 0) return scheduled_sampling;
   return scheduled_sampling * std::min(1.0, static_cast<double>(step) / static_cast<double>(scheduled_sampling_steps));

@@ -55,4 +55,20 @@ TEST_SUITE("recurrent_memory") {
       }
     }
   }
+
+  TEST_CASE("a captioner: within 20 % of the peak") {
+    for (std::string const attention : {"none", "bahdanau", "luong", "dot", "hard", "{style: bahdanau, score: additive, read: hard}",
+                                        "{style: luong, score: additive, align: sparsemax}"}) {
+      for (std::string const more : {"", ", convolutions: 2, channels: 32", ", width: 192, embedding: 128, dropout: 0.1", ", cell: gru"}) {
+        CAPTURE(attention);
+        CAPTURE(more);
+        test::check_estimate(experiment("kind: glyphs, rows: 3, columns: 5, most: 8, cell: 12",
+                                        fmt::format("kind: captioner, context: 20, attention: {}{}", attention, more)));
+      }
+    }
+    for (std::string const style : {"bahdanau", "luong"}) {
+      CAPTURE(style);
+      test::check_estimate(experiment("kind: glyphs", fmt::format("kind: captioner, doubly_stochastic: 1, attention: {}", style)));
+    }
+  }
 }

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cstdint>
 #include <optional>
-#include <string>
 #include <type_traits>
 #include <utility>
 #include <variant>
@@ -15,7 +14,7 @@
 
 namespace heed::test {
 
-using Value = std::variant<bool, std::int64_t, double, std::vector<double>>;
+using Value = std::variant<bool, std::int64_t, double, std::string, std::vector<double>, std::vector<std::string>>;
 
 /// The choice of a kind, with some of its fields set: what a section {kind: …, field: value, …} of a file makes.
 inline Choice chosen(Choice choice, std::string const& kind, std::vector<std::pair<std::string, Value>> const& values = {}) {

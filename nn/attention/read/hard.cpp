@@ -1,7 +1,7 @@
 // c_i = v_J with J ~ a_i, one draw a head and query (Xu et al. 2015, section 4.1). While evaluating (`evaluate`): argmax, the most likely
-// key; sample; or expectation, soft attention. Gradients by `estimator`: of reinforce and enumerate, which see the choices and their
-// probabilities from outside (nn/estimator.hpp); straight_through, as if c_i were Σ_j a_ij v_j (Bengio et al. 2013); gumbel, as if it were
-// Σ_j y_ij v_j with y_i = softmax((log a_i + g_i)/τ), g Gumbel noise, whose largest is at J (Jang et al. 2017).
+// key; sample; or expectation, soft attention. Gradients by `estimator`: of reinforce, enumerate and marginal, which see the choices
+// and their probabilities from outside (nn/estimator.hpp); straight_through, as if c_i were Σ_j a_ij v_j (Bengio et al. 2013); gumbel, as
+// if it were Σ_j y_ij v_j with y_i = softmax((log a_i + g_i)/τ), g Gumbel noise, whose largest is at J (Jang et al. 2017).
 
 #include <algorithm>
 #include <cmath>
@@ -105,6 +105,13 @@ Tensor next_digits(Tensor const& weights, Visibility const& visibility, Choices&
   return chosen;
 }
 
+/// Each sequence's code, at every query.
+Tensor same_everywhere(Tensor const& weights, Choices& choices) {
+  choices.combinations = static_cast<double>(weights.size(-1));
+  Tensor const codes = Tensor::of(choices.codes, {std::ssize(choices.codes), 1, 1});
+  return expand(codes, without_last(weights));
+}
+
 /// a_J of each choice. A query that sees no key has one choice, which is to read nothing: J = 0.
 Tensor probability_of(Tensor const& chosen, Tensor const& weights) {
   Tensor const a = squeeze(gather(weights, -1, unsqueeze(chosen, -1)), -1);
@@ -123,12 +130,15 @@ struct Hard : Read {
   Tensor operator()(Tensor const& weights, Visibility const& visibility, Pass const& pass, std::string const& place) const override {
     Choices* const choices = pass.choices;
     if (choices != nullptr && choices->mode == Choices::Mode::expectation) return weights;
-    bool const given = choices != nullptr && choices->mode == Choices::Mode::given;
+    bool const one = choices != nullptr && choices->mode == Choices::Mode::one;
+    bool const given = one || (choices != nullptr && choices->mode == Choices::Mode::given);
     Draws const draws{pass, (pass.noise ? *pass.noise : pass.choosing).child(place), visibility.offset};
     if (!given && !pass.noise) return evaluated(weights, draws);
     if (!given && settings.estimator == "gumbel") return gumbel(weights, draws, settings.temperature_at(pass.step));
 
-    Tensor const chosen = given ? next_digits(weights, visibility, *choices) : draw(weights, draws);
+    Tensor const chosen = one     ? same_everywhere(weights, *choices)
+                          : given ? next_digits(weights, visibility, *choices)
+                                  : draw(weights, draws);
     Tensor const read = at_choice(chosen, weights);
     if (!given && settings.estimator == "straight_through") return read + (weights - stop_gradient(weights));
     if (choices != nullptr) {

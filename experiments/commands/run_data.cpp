@@ -1,0 +1,54 @@
+#include "experiments/commands/run_data.hpp"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "autograd/error.hpp"
+#include "experiments/config/config.hpp"
+#include "experiments/data/open.hpp"
+#include "experiments/data/view.hpp"
+
+namespace heed {
+
+namespace fs = std::filesystem;
+
+namespace {
+
+ConfigError refusal(std::string const& argument, std::string const& message) {
+  return {Place{std::make_shared<std::string>(argument)}, message};
+}
+
+bool same_classes(Signature const& trained, Signature const& given) {
+  return std::ranges::all_of(trained.parts(), [&](Given const& part) {
+    return given.has(part.name) && given[part.name].classes == part.classes && given[part.name].vocabulary == part.vocabulary &&
+           given[part.name].shape == part.shape;
+  });
+}
+
+}  // namespace
+
+std::unique_ptr<Dataset> data_of(TrainedModel const& run, fs::path const& path, Places const& places, std::string const& split,
+                                 bool quiet) {
+  auto const& settings = run.settings;
+  fs::path const folder = fs::is_directory(path) ? path : path.parent_path();
+  DataContext const context{folder, places.data, static_cast<std::uint64_t>(settings.seed), quiet, split};
+  std::unique_ptr<Dataset> data;
+  try {
+    data = viewed(open_dataset(settings.data, context), model_kind(settings.model.kind), context.seed);
+  } catch (ConfigError const&) {
+    throw;
+  } catch (FileError const& error) {
+    throw FileError(fmt::format("{} (the data of {}; --data names the folder that they are in)", error.what(), path.string()));
+  } catch (Error const& error) {
+    throw refusal(split == "test" ? "--split" : path.string(), error.what());
+  }
+  bool const same_tokens =
+      run.tokenizer.empty() || (data->tokenizer() == run.tokenizer && data->source_tokenizer() == run.source_tokenizer);
+  if (!same_tokens || !same_classes(run.data, data->gives()))
+    throw FileError(
+        fmt::format("{}: was trained on other data: their vocabulary is not that of the data which are there now", path.string()));
+  return data;
+}
+
+}  // namespace heed

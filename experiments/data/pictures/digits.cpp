@@ -1,0 +1,116 @@
+// Handwritten digits of 8×8 pixels in rows, and what they are in reading order (optical recognition of handwritten digits, Alpaydın &
+// Kaynak 1998): lines of 64 levels 0 … 16 and the digit. Digits that are trained on are never held out: they are of other files.
+//
+//     .  7  .  2
+//     0  .  .  .        seven two zero
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <string_view>
+
+#include <fmt/format.h>
+
+#include "autograd/error.hpp"
+#include "experiments/data/files.hpp"
+#include "experiments/data/pictures/picture_task.hpp"
+#include "experiments/data/tasks/task.hpp"
+#include "nn/files/input_file.hpp"
+#include "nn/files/sha256.hpp"
+
+namespace heed {
+
+namespace {
+
+constexpr std::int64_t pixels_across = 8;
+constexpr std::array<char const*, 10> names{"zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine"};
+
+struct Digit {
+  std::array<std::int64_t, pixels_across * pixels_across> pixels;
+  std::size_t value;
+};
+
+/// Throws FileError with the line of what is no digit.
+std::vector<Digit> read_digits(std::filesystem::path const& path) {
+  std::string const text = read_text(path);
+  std::vector<Digit> digits;
+  std::size_t line = 0;
+  for (std::string_view rest = text; !rest.empty();) {
+    auto const end = std::min(rest.find('\n'), rest.size());
+    auto row = rest.substr(0, end);
+    rest.remove_prefix(std::min(end + 1, rest.size()));
+    ++line;
+    if (row.ends_with('\r')) row.remove_suffix(1);
+    if (row.empty() || row.starts_with('#')) continue;
+    Digit digit{};
+    for (std::size_t i = 0; i <= digit.pixels.size(); ++i) {
+      std::int64_t value = -1;
+      auto const [stop, error] = std::from_chars(row.data(), row.data() + row.size(), value);
+      auto const used = static_cast<std::size_t>(stop - row.data());
+      bool const last = i == digit.pixels.size(), ends = used == row.size();
+      if (error != std::errc() || value < 0 || value > (last ? 9 : 16) || ends != last || (!last && row[used] != ','))
+        throw FileError(fmt::format("{}:{}: is not 64 numbers 0 to 16 and a digit, with commas between", path.string(), line));
+      (last ? digit.value = static_cast<std::size_t>(value) : digit.pixels[i] = value), row.remove_prefix(last ? used : used + 1);
+    }
+    digits.push_back(digit);
+  }
+  if (digits.empty()) throw FileError(path.string() + ": holds no digits");
+  return digits;
+}
+
+struct Digits : PictureTask {
+  std::string train = "optdigits/optdigits.tra", held_out = "optdigits/optdigits.hol", test = "optdigits/optdigits.tes";
+
+  Digits() { rows = 2; }
+
+  std::vector<Field> keys() override {
+    return {{.name = "train", .target = &train, .help = "file of the digits to train on"},
+            {.name = "held_out", .target = &held_out, .help = "file of the digits of validation pictures"},
+            {.name = "test", .target = &test, .help = "file of the digits of test pictures"}};
+  }
+
+  void open(DataContext const& context) override {
+    words_ = words();
+    read(PicturePart::training, train, context);
+    bool const tests = context.held_out == "test";
+    read(tests ? PicturePart::test : PicturePart::validation, tests ? test : held_out, context);
+  }
+
+  std::vector<std::string> words() const override {
+    std::vector<std::string> all(names.begin(), names.end());
+    std::ranges::sort(all);
+    return all;
+  }
+  std::int64_t channels() const override { return 1; }
+  std::int64_t levels() const override { return 17; }
+  std::int64_t side() const override { return pixels_across; }
+  std::int64_t words_each() const override { return 1; }
+  std::vector<std::pair<std::string, std::string>> hashes() const override { return hashes_; }
+
+  std::vector<std::int32_t> put(PictureCell const& square, std::int64_t, std::int64_t, Stream const& draws,
+                                PicturePart part) const override {
+    auto const& from = digits_[static_cast<std::size_t>(part)];
+    Digit const& digit = from[static_cast<std::size_t>(number(draws, 0, std::ssize(from)))];
+    for (std::int64_t i = 0; i < std::ssize(digit.pixels); ++i)
+      square.at(0, i / pixels_across, i % pixels_across) = digit.pixels[static_cast<std::size_t>(i)];
+    return {static_cast<std::int32_t>(std::ranges::lower_bound(words_, names[digit.value]) - words_.begin())};
+  }
+
+ private:
+  void read(PicturePart part, std::string const& file, DataContext const& context) {
+    auto const path = locate(file, context);
+    digits_[static_cast<std::size_t>(part)] = read_digits(path);
+    hashes_.emplace_back(file, sha256_of_file(path));
+  }
+
+  std::array<std::vector<Digit>, 3> digits_;  // by part
+  std::vector<std::pair<std::string, std::string>> hashes_;
+  std::vector<std::string> words_;
+};
+
+bool const registered = register_pictures<Digits>("digits", "pictures of handwritten digits in rows, and captions in reading order",
+                                                  DataParts::validation_and_test);
+
+}  // namespace
+
+}  // namespace heed

@@ -1,0 +1,76 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "autograd/random.hpp"
+#include "experiments/data/open.hpp"
+
+namespace heed {
+
+/// A part of the data: what is trained on, and the two that are held out.
+enum class PicturePart { training, validation, test };
+
+/// A square of a picture in which one thing is drawn.
+class PictureCell {
+ public:
+  /// `pixels`: of the whole picture [channels, height, width]; `top`, `left`: of the square.
+  PictureCell(std::span<std::int64_t> pixels, std::int64_t height, std::int64_t width, std::int64_t top, std::int64_t left)
+      : pixels_(pixels), height_(height), width_(width), top_(top), left_(left) {}
+
+  std::int64_t& at(std::int64_t channel, std::int64_t y, std::int64_t x) const {
+    return pixels_[static_cast<std::size_t>((channel * height_ + top_ + y) * width_ + left_ + x)];
+  }
+
+ private:
+  std::span<std::int64_t> pixels_;
+  std::int64_t height_, width_, top_, left_;
+};
+
+/// Pictures of rows and columns of square cells, some of which hold a thing, and captions that tell of the things in reading order. A file
+/// that adds one says what a thing looks like and how it is called, and `bool const registered = register_pictures<Glyphs>("glyphs",
+/// "…");`.
+struct PictureTask : Settings {
+  std::int64_t rows = 4, columns = 4;
+  std::int64_t least = 2, most = 4;
+  std::int64_t validation = 1'000;
+
+  /// Its own keys come before the shared ones.
+  virtual std::vector<Field> keys() = 0;
+  /// Reads what it needs; called once, before everything below.
+  virtual void open(DataContext const&) {}
+  /// All words, sorted.
+  virtual std::vector<std::string> words() const = 0;
+  virtual std::int64_t channels() const = 0;
+  virtual std::int64_t levels() const = 0;      ///< pixels are 0 … levels − 1
+  virtual std::int64_t side() const = 0;        ///< of a cell, in pixels
+  virtual std::int64_t words_each() const = 0;  ///< that a thing is told in
+  /// Draws a thing into a cell that is 0 so far, all of its choices from `draws`, and says it: numbers of words.
+  virtual std::vector<std::int32_t> put(PictureCell const& cell, std::int64_t row, std::int64_t column, Stream const& draws,
+                                        PicturePart part) const = 0;
+  /// What is seen between things too, of a whole picture; nothing unless a task says so.
+  virtual void finish(std::span<std::int64_t>, Stream const&) const {}
+  /// Of files: {name: hash}.
+  virtual std::vector<std::pair<std::string, std::string>> hashes() const { return {}; }
+
+  std::vector<Field> fields() final;
+  std::optional<std::string> contradiction() override;
+};
+
+std::unique_ptr<Dataset> open_pictures(std::string const& name, std::unique_ptr<PictureTask> task, DataContext const& context);
+
+template <class T>
+bool register_pictures(std::string const& name, std::string const& help, DataParts parts = DataParts::validation) {
+  return register_data({name, help, [] { return std::make_shared<T>(); },
+                        [name](Settings const& settings, DataContext const& context) {
+                          return open_pictures(name, std::make_unique<T>(dynamic_cast<T const&>(settings)), context);
+                        },
+                        false, parts});
+}
+
+}  // namespace heed

@@ -1,0 +1,189 @@
+#include <algorithm>
+#include <cmath>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "autograd/error.hpp"
+#include "autograd/parallel.hpp"
+#include "experiments/data/pictures/picture_task.hpp"
+#include "experiments/data/sequence_pair.hpp"
+#include "experiments/data/tasks/task.hpp"
+#include "experiments/data/tokenizer.hpp"
+
+namespace heed {
+
+namespace {
+
+/// A picture and its caption, and the cell that each word tells of.
+struct Captioned {
+  std::vector<std::int64_t> pixels;
+  SequencePair caption = {};  // as its target; there is no source
+  std::vector<std::int64_t> cells;
+};
+
+class PicturesDataset : public Dataset {
+ public:
+  PicturesDataset(std::string name, std::unique_ptr<PictureTask> task, DataContext const& context)
+      : name_(std::move(name)), task_(std::move(task)), seed_(context.seed) {
+    task_->open(context);
+    tokenizer_ = Tokenizer::words(task_->words());
+    held_out_ = context.held_out == "test" ? PicturePart::test : PicturePart::validation;
+  }
+
+  Signature gives() const override {
+    std::int64_t const places = longest() + 1, words = tokenizer_.vocabulary();
+    return {{.name = "image", .classes = task_->levels(), .vocabulary = "image", .shape = {task_->channels(), height(), width()}},
+            {.name = "inputs", .classes = words, .longest = places},
+            {.name = "targets", .classes = words, .longest = places}};
+  }
+
+  /// Picture r is drawn from Stream(seed, "data").child(index · batch + r).
+  Batch training(std::int64_t index, std::int64_t batch, std::int64_t context) const override {
+    return in_tokens(drawn(Stream(seed_, "data"), index * batch, batch, context, PicturePart::training));
+  }
+
+  std::int64_t validation_batches(std::int64_t batch, std::int64_t) const override { return (task_->validation + batch - 1) / batch; }
+
+  /// Picture r is drawn from Stream(0, "NAME.held_out").child(index · batch + r), whatever the seed.
+  Batch validation(std::int64_t index, std::int64_t batch, std::int64_t context) const override {
+    return in_tokens(held_out(index, batch, context));
+  }
+
+  /// A word comes from any pixel of its cell: places of the source are pixels, row by row.
+  std::vector<std::vector<Link>> links(std::int64_t index, std::int64_t batch, std::int64_t context) const override {
+    std::vector<std::vector<Link>> all;
+    std::int64_t const side = task_->side();
+    for (auto const& row : held_out(index, batch, context)) {
+      auto& links = all.emplace_back();
+      for (std::size_t word = 0; word < row.cells.size(); ++word) {
+        std::int64_t const top = row.cells[word] / task_->columns * side, left = row.cells[word] % task_->columns * side;
+        for (std::int64_t i = 0; i < side * side; ++i)
+          links.push_back({static_cast<std::int64_t>(word), (top + i / side) * width() + left + i % side, false});
+      }
+    }
+    return all;
+  }
+
+  std::optional<std::string> reference(std::int64_t row) const override {
+    if (row < 0 || row >= task_->validation) return std::nullopt;
+    auto const words = task_->words();
+    std::string text;
+    for (auto const word : picture(held_out_draws().child(static_cast<std::uint64_t>(row)), held_out_).caption.target)
+      text += (text.empty() ? "" : " ") + words[static_cast<std::size_t>(word)];
+    return text;
+  }
+
+  std::optional<std::vector<std::int64_t>> encode(std::string const& text) const override {
+    auto const tokens = tokenizer_.encode(text);
+    return std::vector<std::int64_t>(tokens.begin(), tokens.end());
+  }
+  std::optional<std::string> decode(std::vector<std::int64_t> const& tokens) const override { return tokenizer_.decode(tokens); }
+  std::string tokenizer() const override { return tokenizer_.json(); }
+
+  nlohmann::json describe() const override {
+    auto result = values_of(*task_);
+    result["vocabulary"] = vocabulary();
+    for (auto const& [file, hash] : task_->hashes()) result["sha256"][file] = hash;
+    return result;
+  }
+  /// {"chance", …}: what comes of guessing among all words and <eos>.
+  std::vector<std::pair<std::string, double>> yardsticks() const override {
+    return {{"chance", std::log(static_cast<double>(task_->words().size() + 1))}};
+  }
+
+ private:
+  std::int64_t height() const { return task_->rows * task_->side(); }
+  std::int64_t width() const { return task_->columns * task_->side(); }
+  std::int64_t longest() const { return task_->most * task_->words_each(); }
+  Stream held_out_draws() const { return Stream(0, name_ + (held_out_ == PicturePart::test ? ".test" : ".held_out")); }
+
+  Captioned picture(Stream const& draws, PicturePart part) const {
+    Captioned result{std::vector<std::int64_t>(static_cast<std::size_t>(task_->channels() * height() * width())), {}, {}};
+    auto const things = task_->least + number(draws.child("things"), 0, task_->most - task_->least + 1);
+    auto cells = different_numbers(draws.child("cells"), things, task_->rows * task_->columns);
+    std::ranges::sort(cells);
+    for (std::int64_t const cell : cells) {
+      std::int64_t const row = cell / task_->columns, column = cell % task_->columns;
+      PictureCell const square(result.pixels, height(), width(), row * task_->side(), column * task_->side());
+      for (auto const word : task_->put(square, row, column, draws.child("thing").child(static_cast<std::uint64_t>(cell)), part)) {
+        result.caption.target.push_back(word);
+        result.cells.push_back(cell);
+      }
+    }
+    task_->finish(result.pixels, draws.child("finish"));
+    return result;
+  }
+
+  std::vector<Captioned> drawn(Stream const& stream, std::int64_t first, std::int64_t count, std::int64_t context, PicturePart part) const {
+    if (context <= longest())
+      throw Error(fmt::format("model.context: {} is too short for {}, whose captions have up to {} words and <eos>; make it {} or more",
+                              context, name_, longest(), longest() + 1));
+    std::vector<Captioned> rows(static_cast<std::size_t>(count));
+    parallel_for(count, 20.0 * static_cast<double>(task_->channels() * height() * width()), [&](std::int64_t begin, std::int64_t end) {
+      for (std::int64_t row = begin; row < end; ++row)
+        rows[static_cast<std::size_t>(row)] = picture(stream.child(static_cast<std::uint64_t>(first + row)), part);
+    });
+    return rows;
+  }
+
+  std::vector<Captioned> held_out(std::int64_t index, std::int64_t batch, std::int64_t context) const {
+    auto const first = index * batch, count = std::min(batch, task_->validation - first);
+    if (index < 0 || count <= 0)
+      throw Error(fmt::format("validation batch {} of {} does not exist", index, validation_batches(batch, context)));
+    return drawn(held_out_draws(), first, count, context, held_out_);
+  }
+
+  /// The marks come before the words.
+  Batch in_tokens(std::vector<Captioned> rows) const {
+    std::vector<SequencePair const*> captions;
+    for (auto& row : rows) {
+      for (auto& word : row.caption.target) word += Tokenizer::marks;
+      captions.push_back(&row.caption);
+    }
+    Batch result = batch_of(captions);
+    result.set("source", {});
+    result.set("source_lengths", {});
+    Tensor image({std::ssize(rows), task_->channels(), height(), width()}, DType::int64);
+    auto at = image.mutable_data<std::int64_t>().begin();
+    for (auto const& row : rows) at = std::ranges::copy(row.pixels, at).out;
+    result.set("image", image);
+    return result;
+  }
+
+  std::string name_;
+  std::unique_ptr<PictureTask> task_;
+  Tokenizer tokenizer_;
+  PicturePart held_out_ = PicturePart::validation;
+  std::uint64_t seed_;
+};
+
+}  // namespace
+
+std::vector<Field> PictureTask::fields() {
+  auto all = keys();
+  for (Field const& field :
+       std::vector<Field>{{.name = "rows", .target = &rows, .help = "of cells", .least = 1, .greatest = 64},
+                          {.name = "columns", .target = &columns, .help = "of cells", .least = 1, .greatest = 64},
+                          {.name = "least", .target = &least, .help = "things in a picture, at least", .least = 1, .greatest = 4096},
+                          {.name = "most", .target = &most, .help = "things in a picture, at most", .least = 1, .greatest = 4096},
+                          {.name = "validation",
+                          .target = &validation,
+                          .help = "number of held-out pictures, the same for every seed",
+                          .least = 1,
+                          .greatest = 1e6}})
+    all.push_back(field);
+  return all;
+}
+
+std::optional<std::string> PictureTask::contradiction() {
+  if (least > most) return "least: it is more than most";
+  if (most > rows * columns) return fmt::format("most: {} things do not fit into {} cells", most, rows * columns);
+  return std::nullopt;
+}
+
+std::unique_ptr<Dataset> open_pictures(std::string const& name, std::unique_ptr<PictureTask> task, DataContext const& context) {
+  return std::make_unique<PicturesDataset>(name, std::move(task), context);
+}
+
+}  // namespace heed

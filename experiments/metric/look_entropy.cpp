@@ -1,0 +1,47 @@
+// How widely a target looks at what it is written of.
+
+#include <cmath>
+
+#include "experiments/metric/row.hpp"
+#include "experiments/metric/seen.hpp"
+
+namespace heed {
+
+namespace {
+
+/// The mean of −Σ_j a_j log a_j over the places whose targets count, of all layers that look there; heads are averaged before.
+class LookEntropy : public Metric {
+ public:
+  void add(Seen const& seen) override {
+    auto const targets = seen.batch()["targets"].data<std::int64_t>();
+    for (SourceMap const& map : seen.source_maps()) {
+      auto const weights = map.weights.to_vector();
+      std::size_t const keys = weights.size() / targets.size();
+      for (std::size_t place = 0; place < targets.size(); ++place) {
+        if (targets[place] < 0) continue;
+        looks_ += 1;
+        for (std::size_t j = place * keys; j < (place + 1) * keys; ++j) sum_ -= weights[j] > 0 ? weights[j] * std::log(weights[j]) : 0;
+      }
+    }
+  }
+  void write(Row& row, std::string const& prefix) const override { row.set(prefix + ".look_entropy", sum_ / looks_); }
+
+ private:
+  double sum_ = 0, looks_ = 0;
+};
+
+std::optional<std::string> lacks_looks(Dataset const& data, Model const& model) {
+  if (written_of(data.gives()).empty()) return "the data give no source";
+  if (data.validation_batches(1, model.context()) == 0) return "there are no held-out data";
+  if (source_maps(model, data.validation(0, 1, model.context()), {}).empty()) return "the model has no attention to the source";
+  return std::nullopt;
+}
+
+DeclaredMetricKind const declared{
+    {.info = {"look_entropy", "nat", std::nullopt, "mean entropy of the weights with which targets look at what they are written of"},
+     .lacks = lacks_looks,
+     .make = [](Dataset const&) { return std::make_unique<LookEntropy>(); }}};
+
+}  // namespace
+
+}  // namespace heed

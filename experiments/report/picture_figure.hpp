@@ -1,0 +1,34 @@
+#pragma once
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "experiments/probe/looks.hpp"
+#include "experiments/report/gnuplot.hpp"
+
+namespace heed {
+
+/// A picture, and where each word of its caption looked.
+struct LookedAt {
+  Tensor pixels;                   ///< int64 [C, H, W]
+  std::vector<std::string> words;  ///< of the caption, the mark of its end last
+  Tensor weights;                  ///< [words, fields], the mean over heads
+  std::int64_t across;             ///< fields in a row
+};
+
+/// Of a pass over one row, the first layer that looks at a picture; without words if there is none.
+LookedAt looked_at(Looks const& looks);
+
+/// The picture as it is, and then for each word with its fields as bright as their weights, of the largest; a frame around that one.
+Figure picture_figure(LookedAt const& looked);
+
+/// Weights of each word as they lie in the picture, in hundredths: as text, a word's fields beside its name.
+std::string picture_table(LookedAt const& looked);
+
+/// Throws ConfigError for a file that is no .svg, .pdf or .png.
+void check_picture_file(std::filesystem::path const& file);
+/// Draws it into such a file. Throws Error without gnuplot, and if the file cannot be written.
+void write_picture(std::filesystem::path const& file, LookedAt const& looked);
+
+}  // namespace heed

@@ -1,0 +1,210 @@
+#include <algorithm>
+#include <map>
+#include <set>
+#include <sstream>
+
+#include <doctest/doctest.h>
+#include <fmt/format.h>
+
+#include "autograd/error.hpp"
+#include "experiments/data/open.hpp"
+#include "experiments/data/tokenizer.hpp"
+#include "experiments/metric/alignment.hpp"
+#include "tests/folder.hpp"
+#include "tests/nn/choice.hpp"
+
+TEST_SUITE("pictures") {
+  using namespace heed;
+
+  namespace {
+
+  using Keys = std::vector<std::pair<std::string, test::Value>>;
+
+  std::unique_ptr<Dataset> pictures(std::string const& kind, Keys const& keys = {}, std::uint64_t seed = 1,
+                                    std::string const& held_out = "validation") {
+    DataContext context;
+    context.seed = seed;
+    context.quiet = true;
+    context.held_out = held_out;
+    return open_dataset(test::chosen(data_choice(), kind, keys), context);
+  }
+
+  std::vector<std::string> split(std::string const& text) {
+    std::istringstream stream(text);
+    std::vector<std::string> words;
+    for (std::string word; stream >> word;) words.push_back(word);
+    return words;
+  }
+
+  std::vector<std::string> caption(Dataset const& data, Batch const& batch, std::int64_t row) {
+    auto const tokens = batch["inputs"].rows(row, 1).data<std::int64_t>();
+    auto const length = batch["lengths"].data<std::int64_t>()[static_cast<std::size_t>(row)];
+    return split(*data.decode({tokens.begin() + 1, tokens.begin() + length}));
+  }
+
+  /// The mean of a channel over the pixels that a word comes from.
+  double mean_of(Batch const& batch, std::int64_t row, std::int64_t channel, std::vector<Link> const& links, std::int64_t word) {
+    Tensor const& image = batch["image"];
+    double sum = 0, count = 0;
+    for (auto const& link : links) {
+      if (link.target != word) continue;
+      sum += image.at((row * image.size(1) + channel) * image.size(2) * image.size(3) + link.source);
+      count += 1;
+    }
+    return sum / count;
+  }
+
+  /// A line of a file of digits: of the digit d all pixels are d + 1.
+  std::string plain_digits() {
+    std::string text = "# a comment\n";
+    for (int digit = 0; digit < 10; ++digit) {
+      for (int i = 0; i < 64; ++i) text += fmt::format("{},", digit + 1);
+      text += fmt::format("{}\n", digit);
+    }
+    return text;
+  }
+
+  }  // namespace
+
+  TEST_CASE("glyphs: a caption tells colours and shapes in reading order, each of where it is") {
+    auto const data = pictures("glyphs", {{"noise", 0.0}, {"tells", std::vector<std::string>{"place", "colour", "shape"}}});
+    auto const given = data->gives();
+    CHECK(given["image"].shape == std::vector<std::int64_t>{3, 32, 32});
+    CHECK(given["image"].classes == 256);
+    CHECK(given["inputs"].longest == 13);
+    Batch const batch = data->validation(0, 200, 13);
+    auto const links = data->links(0, 200, 13);
+    CHECK(batch["image"].shape() == Shape{200, 3, 32, 32});
+    CHECK(!batch.has("source"));
+    std::map<std::string, std::vector<double>> light{{"red", {230, 50, 50}}, {"green", {60, 200, 80}}, {"blue", {70, 110, 250}}};
+    std::set<std::string> seen;
+    std::set<std::size_t> lengths;
+    for (std::int64_t row = 0; row < 200; ++row) {
+      auto const words = caption(*data, batch, row);
+      auto const& of_row = links[static_cast<std::size_t>(row)];
+      lengths.insert(words.size());
+      REQUIRE(words.size() % 3 == 0);
+      std::int64_t before = -1, lit = 0;
+      for (std::size_t thing = 0; thing < words.size() / 3; ++thing) {
+        std::int64_t const cell = (words[3 * thing][0] - 'a') * 4 + words[3 * thing][1] - '1';
+        CHECK(cell > before);
+        before = cell;
+        for (std::size_t word = 3 * thing; word < 3 * thing + 3; ++word) {
+          seen.insert(words[word]);
+          auto const fields = links_to_fields(of_row, {32, 32, 16, 4});
+          auto const found = std::ranges::find(fields, static_cast<std::int64_t>(word), &Link::target);
+          REQUIRE(found != fields.end());
+          CHECK(found->source == cell);
+          CHECK(std::ranges::count(fields, static_cast<std::int64_t>(word), &Link::target) == 1);
+        }
+        auto const known = light.find(words[3 * thing + 1]);
+        if (known == light.end()) continue;
+        ++lit;
+        double const red = mean_of(batch, row, 0, of_row, static_cast<std::int64_t>(3 * thing));
+        double const blue = mean_of(batch, row, 2, of_row, static_cast<std::int64_t>(3 * thing));
+        CHECK(red > 0);
+        CHECK(red / blue == doctest::Approx(known->second[0] / known->second[2]).epsilon(0.05));
+      }
+    }
+    CHECK(lengths == std::set<std::size_t>{6, 9, 12});
+    CHECK(seen.size() == 16 + 6 + 6);
+    CHECK(*data->reference(3) == [&] {
+      std::string text;
+      for (auto const& word : caption(*data, batch, 3)) text += (text.empty() ? "" : " ") + word;
+      return text;
+    }());
+  }
+
+  TEST_CASE("pictures do not depend on how they are asked for; training follows the seed, held-out ones do not") {
+    auto const one = pictures("glyphs", {{"validation", std::int64_t{50}}}, 1),
+               other = pictures("glyphs", {{"validation", std::int64_t{50}}}, 2);
+    auto const image = [](Batch const& batch, std::int64_t row) { return batch["image"].rows(row, 1).to_vector(); };
+    CHECK(image(one->training(0, 8, 9), 5) == image(one->training(5, 1, 9), 0));
+    CHECK(image(one->training(0, 8, 9), 5) != image(other->training(0, 8, 9), 5));
+    CHECK(image(one->validation(0, 8, 9), 5) == image(other->validation(1, 5, 9), 0));
+    CHECK(image(one->validation(0, 8, 9), 5) != image(one->training(0, 8, 9), 5));
+    CHECK(one->validation_batches(8, 9) == 7);
+    CHECK(one->validation(6, 8, 9).rows() == 2);
+    CHECK_THROWS_WITH_AS(one->training(0, 8, 8),
+                         "model.context: 8 is too short for glyphs, whose captions have up to 8 words and <eos>; make it 9 or more", Error);
+    CHECK_THROWS_WITH_AS(one->validation(7, 8, 9), "validation batch 7 of 7 does not exist", Error);
+  }
+
+  TEST_CASE("every shape is another, and stays in its cell") {
+    auto const data =
+        pictures("glyphs", {{"noise", 0.0}, {"shapes", std::int64_t{8}}, {"colours", std::int64_t{8}}, {"cell", std::int64_t{16}}});
+    Batch const batch = data->validation(0, 1000, 9);
+    auto const links = data->links(0, 1000, 9);
+    std::map<std::string, std::pair<double, int>> covered;  // of white: the share of the cell
+    for (std::int64_t row = 0; row < 1000; ++row) {
+      auto const words = caption(*data, batch, row);
+      double lit = 0, within = 0;
+      Tensor const picture = batch["image"].rows(row, 1);
+      for (std::int64_t i = 0; i < 64 * 64; ++i) lit += picture.at(i);
+      for (std::size_t word = 0; word < words.size(); word += 2) {
+        double const mean = mean_of(batch, row, 0, links[static_cast<std::size_t>(row)], static_cast<std::int64_t>(word));
+        within += mean * 256;
+        if (words[word] != "white") continue;
+        auto& [sum, count] = covered[words[word + 1]];
+        sum += mean / 245, count += 1;
+      }
+      CHECK(within == doctest::Approx(lit));
+    }
+    REQUIRE(covered.size() == 8);
+    for (auto const& [shape, sum] : covered) {
+      CAPTURE(shape);
+      CHECK(sum.first / sum.second > 0.1);
+      CHECK(sum.first / sum.second < 0.6);
+    }
+  }
+
+  TEST_CASE("digits: of three files, what is held out is not trained on; a caption names them in reading order") {
+    test::Folder const folder;
+    for (auto const* const name : {"t", "h", "e"}) test::put(folder / name, plain_digits());
+    Keys const keys{{"train", (folder / "t").string()}, {"held_out", (folder / "h").string()}, {"test", (folder / "e").string()}};
+    std::vector<std::string> const names{"zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine"};
+    for (std::string const part : {"validation", "test"}) {
+      auto const data = pictures("digits", keys, 1, part);
+      CHECK(data->gives()["image"].shape == std::vector<std::int64_t>{1, 16, 32});
+      Batch const batch = data->validation(0, 100, 16);
+      auto const links = data->links(0, 100, 16);
+      for (std::int64_t row = 0; row < 100; ++row) {
+        auto const words = caption(*data, batch, row);
+        for (std::size_t word = 0; word < words.size(); ++word) {
+          double const level = mean_of(batch, row, 0, links[static_cast<std::size_t>(row)], static_cast<std::int64_t>(word));
+          CHECK(names[static_cast<std::size_t>(level - 1)] == words[word]);
+        }
+      }
+    }
+    CHECK(pictures("digits", keys)->reference(0) != pictures("digits", keys, 1, "test")->reference(0));
+    for (auto const& [text, line] : std::vector<std::pair<std::string, int>>{
+             {"1,2,3\n", 1}, {plain_digits() + "x\n", 12}, {plain_digits() + plain_digits().substr(12, 10), 12}}) {
+      test::put(folder / "t", text);
+      CHECK_THROWS_WITH_AS(
+          pictures("digits", keys),
+          fmt::format("{}:{}: is not 64 numbers 0 to 16 and a digit, with commas between", (folder / "t").string(), line).c_str(),
+          FileError);
+    }
+    test::put(folder / "t", "# nothing\n");
+    CHECK_THROWS_WITH_AS(pictures("digits", keys), doctest::Contains("holds no digits"), FileError);
+  }
+
+  TEST_CASE("what cannot be is refused") {
+    auto const said = [](Keys const& keys) { return test::chosen(data_choice(), "glyphs", keys).settings->contradiction(); };
+    CHECK(!said({}));
+    CHECK(said({{"least", std::int64_t{5}}}) == "least: it is more than most");
+    CHECK(said({{"most", std::int64_t{17}}}) == "most: 17 things do not fit into 16 cells");
+    CHECK(said({{"tells", std::vector<std::string>{}}}) == "tells: a caption must say something");
+    CHECK(said({{"tells", std::vector<std::string>{"shape", "shape"}}}) == "tells: shape stands there twice");
+  }
+
+  TEST_CASE("links to pixels as links to fields, coarser or finer than the cells") {
+    std::vector<Link> links;  // the lower right quarter of 4 × 4 pixels
+    for (std::int64_t const pixel : {10, 11, 14, 15}) links.push_back({1, pixel, false});
+    CHECK(links_to_fields(links, {4, 4, 4, 2}) == std::vector<Link>{{1, 3, false}});
+    CHECK(links_to_fields(links, {4, 4, 1, 1}) == std::vector<Link>{{1, 0, false}});
+    CHECK(links_to_fields(links, {4, 4, 16, 4}).size() == 4);
+    links.push_back({1, 15, true});
+    CHECK(links_to_fields(links, {4, 4, 4, 2}) == std::vector<Link>{{1, 3, true}});
+  }
+}

@@ -1,0 +1,362 @@
+#include "nn/models/captioner.hpp"
+
+#include <cmath>
+#include <cstdlib>
+
+#include <doctest/doctest.h>
+#include <fmt/format.h>
+
+#include "autograd/check.hpp"
+#include "autograd/error.hpp"
+#include "autograd/graph.hpp"
+#include "nn/attention/attention.hpp"
+#include "nn/estimator.hpp"
+#include "tests/nn/plain_decoding.hpp"
+
+TEST_SUITE("captioner") {
+  using namespace heed;
+  using namespace heed::test;
+
+  namespace {
+
+  constexpr std::int64_t levels = 5;
+
+  CaptionerSettings tiny(std::string const& attention, bool gate = true, double doubly_stochastic = 0) {
+    CaptionerSettings settings;
+    settings.convolutions = 1;
+    settings.channels = 3;
+    settings.width = 4;
+    settings.embedding = 3;
+    settings.context = 9;
+    settings.gate = gate;
+    settings.doubly_stochastic = doubly_stochastic;
+    REQUIRE(settings.attention.from_word(attention));
+    return settings;
+  }
+
+  /// Two channels of 4 × 3 pixels: 2 × 2 fields.
+  Signature data() {
+    return {{.name = "image", .classes = levels, .vocabulary = "image", .shape = {2, 4, 3}},
+            {.name = "inputs", .classes = vocabulary},
+            {.name = "targets", .classes = vocabulary}};
+  }
+
+  struct Subject {
+    explicit Subject(CaptionerSettings const& settings, double spread = 0.7)
+        : parameters(3, DType::float64, with(spread)), model(parameters, settings, data()) {}
+    static InitSettings with(double spread) {
+      InitSettings init;
+      init.std = spread;
+      return init;
+    }
+    Parameters parameters;
+    Captioner model;
+  };
+
+  std::vector<CaptionerSettings> ways() {
+    std::vector<CaptionerSettings> all;
+    for (std::string const attention : {"none", "bahdanau", "luong", "dot", "hard"})
+      for (bool const gate : {false, true}) {
+        all.push_back(tiny(attention, gate));
+        all.back().cell = all.size() % 3 == 0 ? "gru" : "lstm";
+        if (attention == "luong" || attention == "bahdanau") all.back().doubly_stochastic = gate ? 0.5 : 0;
+        if (attention == "hard") all.back().attention.style = gate ? "luong" : "bahdanau";
+      }
+    return all;
+  }
+
+  std::string name_of(CaptionerSettings const& s) {
+    return fmt::format("{}, {} {} {} {}, gate {}, penalty {}", s.cell, s.attention.style, s.attention.score, s.attention.align,
+                       s.attention.read, s.gate, s.doubly_stochastic);
+  }
+
+  Tensor some(Shape const& shape, std::int64_t classes, std::string const& name) {
+    Stream const stream(8, name);
+    Tokens values;
+    for (std::int64_t i = 0; i < shape.elements(); ++i)
+      values.push_back(static_cast<std::int64_t>(stream.below(static_cast<std::uint64_t>(i), static_cast<std::uint64_t>(classes))));
+    return Tensor::of(values, shape);
+  }
+
+  Batch captions(Tensor const& inputs) {
+    Tokens wanted(inputs.data<std::int64_t>().begin(), inputs.data<std::int64_t>().end());
+    for (std::size_t i = 0; i < wanted.size(); ++i) wanted[i] = i == 2 ? -1 : (wanted[i] + 3) % vocabulary;
+    return {{"image", some({inputs.size(0), 2, 4, 3}, levels, "image")},
+            {"inputs", inputs},
+            {"targets", Tensor::of(wanted, inputs.shape())},
+            {"lengths", Tensor::of(Tokens{2, 3}, {2})}};
+  }
+
+  }  // namespace
+
+  TEST_CASE("the gradient of the whole model, with padding") {
+    Batch const batch = captions(Tensor::of(Tokens{0, 2, 3, 4, 1, 0}, {2, 3}));
+    for (CaptionerSettings const& settings : ways()) {
+      if (settings.attention.read == "hard") continue;  // choices
+      CAPTURE(name_of(settings));
+      Parameters drawn(3, DType::float64, Subject::with(0.7));
+      Captioner const shape(drawn, settings, data());
+      std::vector<Tensor> values;
+      for (auto const& each : drawn.all()) values.push_back(each.second.detach());
+      auto const loss = [&](std::vector<Tensor> const& at) {
+        std::vector<std::pair<std::string, Tensor>> named;
+        for (std::size_t i = 0; i < at.size(); ++i) named.emplace_back(drawn.all()[i].first, at[i]);
+        Parameters parameters = Parameters::given(named, DType::float64);
+        return Captioner(parameters, settings, data()).loss(batch, {}, 0.1);
+      };
+      auto const result = gradcheck(loss, values, 1e-7, 1e-4, 8);
+      CHECK_MESSAGE(result.ok, result.message);
+    }
+  }
+
+  TEST_CASE("what stands behind a caption's length changes no bit of loss and gradients; every score, align and read") {
+    Batch batch = captions(some({2, 3}, vocabulary, "inputs"));
+    Batch other = batch;
+    other.set("inputs", Tensor::of(Tokens{batch["inputs"].data<std::int64_t>()[0], batch["inputs"].data<std::int64_t>()[1], 6,
+                                          batch["inputs"].data<std::int64_t>()[3], batch["inputs"].data<std::int64_t>()[4],
+                                          batch["inputs"].data<std::int64_t>()[5]},
+                                   {2, 3}));
+    REQUIRE(batch["inputs"].to_vector() != other["inputs"].to_vector());
+    int accepted = 0;
+    for (auto const& score : step_kinds<Score>()) {
+      for (auto const& align : step_kinds<Align>()) {
+        for (auto const& read : step_kinds<Read>()) {
+          for (std::string const style : {"bahdanau", "luong"}) {
+            CaptionerSettings settings = tiny(style, true, read.name == "soft" ? 0.3 : 0);
+            settings.attention.score = score.name, settings.attention.align = align.name, settings.attention.read = read.name;
+            if (settings.attention.contradiction()) continue;
+            CAPTURE(name_of(settings));
+            ++accepted;
+            auto const results = [&](Batch const& rows) {
+              Subject subject(settings);
+              Choices choices;
+              Pass pass;
+              pass.noise = Stream(2, "noise");
+              pass.choices = &choices;
+              Tensor loss = subject.model.loss(rows, pass);
+              for (auto const& made : choices.made) loss = loss + sum(log(made.probability)) + sum(made.entropy);
+              loss.backward();
+              std::vector<double> all{loss.item()};
+              for (auto const& [name, parameter] : subject.parameters.all()) {
+                CAPTURE(name);
+                REQUIRE(parameter.grad().defined());
+                auto const gradient = parameter.grad().to_vector();
+                all.insert(all.end(), gradient.begin(), gradient.end());
+              }
+              return all;
+            };
+            auto const one = results(batch);
+            CHECK(one == results(other));
+            CHECK(std::ranges::all_of(one, [](double x) { return std::isfinite(x); }));
+          }
+        }
+      }
+    }
+    CHECK(accepted >= 4 * 6);
+  }
+
+  TEST_CASE("what is decoded has the scores of a pass that is told the words; rows do not depend on their neighbours") {
+    NoGrad const quiet;
+    constexpr std::int64_t rows = 4;
+    Batch const given{{"image", some({rows, 2, 4, 3}, levels, "image")}};
+    for (CaptionerSettings const& settings : ways()) {
+      CAPTURE(name_of(settings));
+      Subject const subject(settings);
+      auto const together = greedy(subject.model, given, begin, end, most);
+      auto const beams = beam(subject.model, given, begin, end, most, {.width = 3});
+      for (std::int64_t row = 0; row < rows; ++row) {
+        Batch const alone = given.chosen(Tokens{row});
+        check_same(together[static_cast<std::size_t>(row)], greedy(subject.model, alone, begin, end, most).front());
+        check_same(beams[static_cast<std::size_t>(row)], beam(subject.model, alone, begin, end, most, {.width = 3}).front());
+        for (Decoded const& each : beams[static_cast<std::size_t>(row)]) {
+          Tokens inputs = each.tokens;
+          inputs.insert(inputs.begin(), begin);
+          Batch told = alone;
+          told.set("inputs", Tensor::of(inputs, {1, std::ssize(inputs)}));
+          Tensor const logs = log_softmax(subject.model.logits(told, {}), -1);
+          double score = each.ended ? logs.at((std::ssize(inputs) - 1) * vocabulary + end) : 0;
+          for (std::int64_t i = 0; i + 1 < std::ssize(inputs); ++i)
+            score += logs.at(i * vocabulary + inputs[static_cast<std::size_t>(i + 1)]);
+          CHECK(std::abs(score - each.score) < 1e-10);
+        }
+      }
+    }
+  }
+
+  TEST_CASE("the doubly stochastic penalty is λ times what the looks of a caption lack of one at each field, squared") {
+    for (std::string const style : {"bahdanau", "luong"}) {
+      CAPTURE(style);
+      Subject const without(tiny(style)), with(tiny(style, true, 0.5));
+      Batch const batch = captions(some({2, 3}, vocabulary, "inputs"));
+      std::vector<double> weights;
+      Observer observer;
+      observer.attention = [&](std::string const& layer, AttentionView const& view) {
+        CHECK(layer == "attention");
+        CHECK(view.of.keys == "image");
+        CHECK(view.of.across == 2);
+        weights = view.weights.to_vector();
+      };
+      Pass pass;
+      pass.observer = &observer;
+      Outcome const outcome = with.model.run(batch, pass);
+      REQUIRE(weights.size() == 2 * 3 * 4);
+      double expected = 0;
+      for (std::size_t row = 0; row < 2; ++row)
+        for (std::size_t i = 0; i < 4; ++i) {
+          double missing = 1;
+          for (std::size_t t = 0; t < 3; ++t) missing -= weights[(row * 3 + t) * 4 + i];
+          expected += missing * missing;
+        }
+      CHECK(outcome.penalty.item() == doctest::Approx(0.5 * expected / 2).epsilon(1e-12));
+      CHECK(with.model.loss(batch, {}).item() ==
+            doctest::Approx(without.model.loss(batch, {}).item() + outcome.penalty.item()).epsilon(1e-12));
+      for (std::int64_t i = 0; i < 4; ++i) CHECK(weights[static_cast<std::size_t>(8 + i)] == 0);  // behind the first caption's end
+    }
+  }
+
+  TEST_CASE("all steps at once are the steps one by one, and are those of a decoding") {
+    NoGrad const quiet;
+    Subject const subject(tiny("luong"));
+    Batch const batch = captions(some({2, 3}, vocabulary, "inputs"));
+    Tensor const all = subject.model.logits({{"image", batch["image"]}, {"inputs", batch["inputs"]}}, {});
+    auto const decoding = subject.model.decode({{"image", batch["image"]}}, {});
+    for (std::int64_t t = 0; t < 3; ++t) {
+      Tokens const words{batch["inputs"].data<std::int64_t>()[static_cast<std::size_t>(t)],
+                         batch["inputs"].data<std::int64_t>()[static_cast<std::size_t>(3 + t)]};
+      Tensor const found = decoding->scores(Tensor::of(words, {2}));
+      for (std::int64_t row = 0; row < 2; ++row)
+        for (std::int64_t v = 0; v < vocabulary; ++v)
+          CHECK(found.at(row * vocabulary + v) == doctest::Approx(all.at((row * 3 + t) * vocabulary + v)).epsilon(1e-11));
+    }
+  }
+
+  // ---------------------------------------------------------------- hard attention
+
+  namespace {
+
+  CaptionerSettings hard(std::string const& style, std::string const& estimator) {
+    CaptionerSettings settings = tiny(style);
+    settings.attention.read = "hard";
+    settings.attention.estimator.estimator = estimator;
+    if (estimator == "reinforce") settings.attention.estimator.entropy = 0, settings.attention.estimator.expectation_rate = 0;
+    return settings;
+  }
+
+  Batch alike(std::int64_t rows) {
+    Batch const one{{"image", some({1, 2, 4, 3}, levels, "image")},
+                    {"inputs", Tensor::of(Tokens{0, 2, 3}, {1, 3})},
+                    {"targets", Tensor::of(Tokens{2, 3, 1}, {1, 3})}};
+    return one.chosen(Tokens(static_cast<std::size_t>(rows), 0));
+  }
+
+  std::vector<double> gradient(CaptionerSettings const& settings, std::int64_t rows, std::uint64_t number, double* loss = nullptr) {
+    Subject subject(settings);
+    Estimator estimator(*subject.model.estimator());
+    Batch const batch = alike(rows);
+    estimator.check(subject.model, batch);
+    Pass pass;
+    pass.noise = Stream(8, "noise").child(number);
+    double const found = estimator.accumulate(subject.model, batch, pass, 0, static_cast<double>(3 * rows));
+    if (loss != nullptr) *loss = found;
+    std::vector<double> all;
+    for (auto const& each : subject.parameters.all()) {
+      auto const values = each.second.grad().defined() ? each.second.grad().to_vector()
+                                                       : std::vector<double>(static_cast<std::size_t>(each.second.elements()));
+      all.insert(all.end(), values.begin(), values.end());
+    }
+    return all;
+  }
+
+  /// The largest distance of the mean of 100,000 estimates from a gradient, in standard errors of the mean; over all parameters.
+  double worst_z(CaptionerSettings const& settings, std::vector<double> const& exact) {
+    constexpr std::int64_t rows = 1000, passes = 100;
+    std::vector<double> sum(exact.size()), squares(exact.size());
+    for (std::uint64_t number = 0; number < passes; ++number) {
+      auto const g = gradient(settings, rows, number);
+      for (std::size_t i = 0; i < g.size(); ++i) sum[i] += g[i], squares[i] += g[i] * g[i];
+    }
+    double worst = 0;
+    for (std::size_t i = 0; i < exact.size(); ++i) {
+      double const mean = sum[i] / passes, variance = (squares[i] / passes - mean * mean) / (passes - 1);
+      if (std::abs(mean - exact[i]) > 1e-12) worst = std::max(worst, std::abs(mean - exact[i]) / std::sqrt(variance));
+    }
+    return worst;
+  }
+
+  }  // namespace
+
+  TEST_CASE("the mean of 100,000 gradients by REINFORCE is the one by enumeration; half by expectation, it is not") {
+    for (std::string const style : {"bahdanau", "luong"}) {
+      CAPTURE(style);
+      auto const exact = gradient(hard(style, "enumerate"), 1, 0);  // of 4³ captions' looks
+      CaptionerSettings settings = hard(style, "reinforce");
+      settings.attention.estimator.baseline = "self_critic";
+      CHECK(worst_z(settings, exact) < 4.5);  // of some 250 parameters: 4 once in 60 times
+      settings.attention.estimator.expectation_rate = 0.5;
+      CHECK(worst_z(settings, exact) > 10);
+    }
+  }
+
+  TEST_CASE("marginal: the gradient of the words' own probability, every field in the place of the choice") {
+    CaptionerSettings const settings = hard("luong", "marginal");
+    double loss = 0;
+    auto const found = gradient(settings, 2, 0, &loss);
+
+    Subject subject(settings);
+    Batch const batch = alike(1);
+    Tensor of_words;
+    Tensor probability, joint;
+    for (std::int64_t field = 0; field < 4; ++field) {
+      Choices choices;
+      choices.mode = Choices::Mode::given;
+      choices.codes = {field * (1 + 4 + 16)};  // the same digit three times
+      Pass pass;
+      pass.choices = &choices;
+      Tensor const losses = token_losses(subject.model.logits(batch, pass), batch["targets"]);
+      Tensor const part = squeeze(choices.made.at(0).probability, 1) * exp(-losses);
+      joint = joint.defined() ? joint + part : part;
+    }
+    Tensor const expected = -mean(log(joint));
+    CHECK(loss == doctest::Approx(expected.item()).epsilon(1e-12));
+    expected.backward();
+    std::size_t at = 0;
+    for (auto const& each : subject.parameters.all())
+      for (double const g : each.second.grad().to_vector()) CHECK(found[at++] == doctest::Approx(g).epsilon(1e-9));
+    REQUIRE(at == found.size());
+
+    double expected_loss = 0;  // which bounds it from above
+    gradient(hard("luong", "enumerate"), 1, 0, &expected_loss);
+    CHECK(loss < expected_loss);
+  }
+
+  TEST_CASE("what has no meaning is refused, saying why") {
+    CaptionerSettings settings = tiny("none", true, 1);
+    CHECK(settings.contradiction() == "doubly_stochastic: without attention there are no weights");
+    settings = hard("luong", "reinforce");
+    settings.doubly_stochastic = 1;
+    CHECK(settings.contradiction() == "doubly_stochastic: is of soft reading alone, not of hard");
+    settings = hard("luong", "marginal");
+    settings.attention.estimator.samples = 2;
+    CHECK(settings.attention.contradiction() == "samples: marginal takes every choice, not 2 samples");
+    Subject const subject(hard("bahdanau", "marginal"));
+    CHECK_THROWS_WITH_AS(
+        Estimator(*subject.model.estimator()).check(subject.model, alike(1)),
+        doctest::Contains("estimator: marginal sums over one choice at a time, of one head that no later place depends on"), Error);
+  }
+
+  TEST_CASE("convolutions halve the sides, and each has half of the next one's channels, but eight at least") {
+    CaptionerSettings settings;
+    settings.convolutions = 4, settings.channels = 48;
+    CHECK(settings.channels_after(3) == 48);
+    CHECK(settings.channels_after(2) == 24);
+    CHECK(settings.channels_after(0) == 8);
+    settings.channels = 4;
+    CHECK(settings.channels_after(0) == 4);
+    Parameters parameters(1, DType::float32);
+    settings.channels = 8;
+    Eye const eye(Scope(parameters), settings, {3, 50, 33}, 256);
+    CHECK(eye.across() == 3);
+    CHECK(eye.fields() == 4 * 3);
+    CHECK(eye(Tensor::zeros({2, 3, 50, 33}, DType::int64)).shape() == Shape{2, 12, 8});
+  }
+}
