@@ -83,7 +83,7 @@ std::string panel(LookedAt const& looked, Panels const& panels, std::int64_t num
   commands += fmt::format("set label 1 {} at screen {:.5f}, screen {:.5f} center\n", gnuplot_text(title),
                           (x + Panels::wide / 2) / Figure::width, (bottom + panels.high + 0.11) / panels.figure_height());
   return fmt::format("$p{} << EOD\n{}EOD\n", number, pixels_of(looked, panels, shares)) + commands +
-         fmt::format("plot $p{} with rgbimage pixels\n", number);
+         fmt::format("plot $p{} with rgbimage\n", number);
 }
 
 }  // namespace

@@ -55,7 +55,7 @@ function group(maps, arm, wanted, layerNumber, exampleNumber) {
   if (!layer || !example) return null;
   layer.bytes ??= Uint8Array.from(atob(layer.weights), letter => letter.charCodeAt(0));
   const axis = side => {
-    const part = layer.of[side], here = side === 0 ? layer.queries : layer.keys, text = example[part];
+    const part = layer.of[side], here = side === 0 ? layer.queries : layer.keys, text = example[part]?.text === undefined ? null : example[part];
     const tokens = text ? maps.texts[text.text].slice(0, here).map(visible) : Array.from({length: here}, (_, i) => String(i));
     const known = Object.keys(example).length > 1 && part === 'inputs' ? 'target' : part;
     return {part: known || 'places', tokens, whole: text ? text.length : layer.places[side]};
@@ -75,8 +75,7 @@ function group(maps, arm, wanted, layerNumber, exampleNumber) {
 }
 
 /// "rows look: target, as it is read, 64 of 128 tokens · columns are looked at: source"
-function told({queries, keys, picture}, every) {
-  if (picture) return 'where each word looked when it was written: fields are dark by what they lack of the largest weight';
+function told({queries, keys}, every) {
   const count = axis => axis.tokens.length < axis.whole ? `, ${axis.tokens.length} of ${axis.whole} tokens` : '';
   const name = axis => (axis.part === 'target' ? 'target, as it is read' : axis.part) + count(axis);
   const named = every > 1 ? ` · one label in ${every} is shown, all of them of a single head` : '';
@@ -184,7 +183,8 @@ function drawn(groups, width, look, scale) {
     });
     y += Math.ceil(group.heads.length / across) * row + 10;
   }
-  body += legend(2, y + 18, look, scale);
+  body += groups.some(group => !group.picture) ? legend(2, y + 18, look, scale)
+    : text(2, y + 14, 'Bright and framed: looked at when the word was written.', look) + text(2, y + 30, `Weight: ${scales[scale]}.`, look);
   const words = group => group.picture ? [] : [told(group, layout(group, width).every), `${group.arm.name}, ${group.layer}, step ${group.step}`];
   width = Math.ceil(Math.max(right, ...groups.map(group => widest(words(group), nameSize) * 1.05)) + 4);
   const height = Math.ceil(y + 48);

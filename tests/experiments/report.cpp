@@ -395,6 +395,37 @@ TEST_SUITE("report") {
     CHECK(has(html, "\\u003c/script>"));
   }
 
+  TEST_CASE("maps of pictures: each picture once, in bytes, and how many fields are in a row") {
+    Finished const ablation;
+    auto const attention = ablation.path / "arm0-seed1-0/attention";
+    fs::create_directories(attention);
+    std::vector<NpyArray> const arrays{
+        NpyArray::of("inputs.labels", {"<bos>", "a", "<bos>", "b"}),
+        NpyArray::of("image.pixels", Tensor::of(std::vector<std::int64_t>{0, 4, 8, 16, 0, 4, 8, 16}, {2, 1, 2, 2})),
+        NpyArray::of("layer0.weights", Tensor::full({2, 1, 2, 4}, 0.25, DType::float32)),
+        NpyArray::of("layer0.of", {"attention", "inputs", "image"}), NpyArray::of("layer0.across", Tensor::full({}, 2, DType::int64))};
+    write_npz(attention / "step-000000.npz", arrays);
+    auto material = read_material(ablation.path);
+    auto const json = Json::parse(attention_maps(material, 100'000));
+    CHECK(json["pictures"] == Json::parse("[{\"channels\": 1, \"height\": 2, \"width\": 2, \"pixels\": \"AECA/w==\"}]"));
+    auto const& step = json["arms"][0]["steps"][0];
+    CHECK(step["layers"][0]["across"] == 2);
+    CHECK(step["examples"][0]["image"]["picture"] == 0);
+    CHECK(step["examples"][1]["image"]["picture"] == 0);
+    auto const refused = [&](NpyArray const& changed, std::string const& message) {
+      auto damaged = arrays;
+      for (auto& array : damaged)
+        if (array.name == changed.name) array = changed;
+      write_npz(attention / "step-000000.npz", damaged);
+      auto again = read_material(ablation.path);
+      attention_maps(again, 100'000);
+      CHECK(has(again.warnings.back(), message));
+    };
+    refused(NpyArray::of("layer0.across", Tensor::full({}, 3, DType::int64)), "layer0.across does not divide its keys");
+    refused(NpyArray::of("image.pixels", Tensor::zeros({1, 1, 2, 2}, DType::int64)),
+            "image.pixels is not [examples, channels, height, width]");
+  }
+
   TEST_CASE("maps from a source to a target: texts of each, as long as they are, and what looks at what; layers in their order") {
     Finished const ablation;
     auto const attention = ablation.path / "arm0-seed1-0/attention";
