@@ -256,9 +256,14 @@ void add_inspect(CLI::App& app, CommandLine& line) {
           "RUN", [&](std::string const& folder) { line.inspect.run = folder; }, "a run's folder or name, or its checkpoint")
       ->required()
       ->type_name("");
-  add_text(inspect, "--text", "TEXT", "what the model reads; [MASK] is a masked model's own token (data without text: numbers of tokens)",
-           [&](std::string const& text) { line.inspect.text = text; });
-  add_number<std::int64_t>(inspect, "--row", line.inspect.row, 1, 1e9, "of a model that sees pictures: which of the held-out ones");
+  auto const* const reads = add_text(inspect, "--text", "TEXT",
+                                     "what the model reads; [MASK] is a masked model's own token (data without text: numbers of tokens)",
+                                     [&](std::string const& text) { line.inspect.text = text; });
+  auto const* const row =
+      add_number<std::int64_t>(inspect, "--row", line.inspect.row, 1, 1e9, "of a model that sees pictures: which of the held-out ones");
+  inspect.callback([reads, row] {
+    if (reads->count() + row->count() == 0) throw CLI::RequiredError("--text or --row");
+  });
   add_text(inspect, "--picture", "FILE", ".svg, .pdf or .png: the picture, and where each word of its caption looked",
            [&](std::string const& file) { line.inspect.picture = file; });
   add_text(inspect, "--target", "TEXT",

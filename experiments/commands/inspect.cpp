@@ -52,7 +52,6 @@ struct Subject {
     bool const sees = sees_pictures(run);
     if (options.row && !sees)
       throw refusal("--row", fmt::format("{}, of kind {}, sees no pictures", path.string(), run.settings.model.kind));
-    if (options.text.empty() && !sees) throw refusal("--text", "is needed: what the model is to read");
     if (sees)
       see_picture(options);
     else if (reads_source(run))

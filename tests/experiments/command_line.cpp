@@ -136,7 +136,8 @@ TEST_SUITE("command_line") {
     CHECK(line.inspect.places.output == "o");
     CHECK(line.inspect.quiet);
     CHECK(parsed({"inspect", "--text", "x", "r"}).inspect.run == "r");
-    CHECK(refused({"inspect", "r"}) == "inspect: --text is required (see heed --help)");
+    CHECK(parsed({"inspect", "r", "--row", "3"}).inspect.row == 3);
+    CHECK(refused({"inspect", "r"}) == "inspect: --text or --row is required (see heed --help)");
     CHECK(refused({"inspect", "--text", "x"}) == "inspect: RUN is required (see heed --help)");
   }
 
