@@ -49,6 +49,10 @@ def test_page(report, width, dark):
     with browser.Browser(width=width, dark=dark) as page:
         page.open(report)
         check(f"{look}: the page is not wider than the window", page.run("document.documentElement.scrollWidth") <= width)
+        page.run("document.querySelectorAll('details').forEach(d => d.open = true)")
+        wide = page.run("[...document.querySelectorAll('.scroll')].filter(e => e.querySelector('table') && e.scrollWidth > e.clientWidth + 1)"
+                        ".map(e => e.getAttribute('aria-label'))")
+        check(f"{look}: no table scrolls or is cut {wide or ''}", not wide)
         check(f"{look}: figures have names", page.run("[...document.querySelectorAll('figure svg')].every(s => s.getAttribute('role') === 'img' &&"
                                                       " s.getAttribute('aria-labelledby').split(' ').every(id => document.getElementById(id).textContent))"))
         check(f"{look}: controls have labels", page.run("[...document.querySelectorAll('select, input')].every(c => c.labels.length === 1)"))
@@ -74,6 +78,10 @@ def test_print(report):
         cut = page.run("[...document.querySelectorAll('.scroll, pre')].filter(e => e.scrollWidth > e.parentElement.clientWidth + 1)"
                        ".map(e => e.getAttribute('aria-label') || e.tagName)")
         check(f"print: no column is cut {cut or ''}", not cut)
+        check("print: what is folded shows", page.run("[...document.querySelectorAll('details:not([open])')].every(d =>"
+                                                      " d.lastElementChild.getBoundingClientRect().height > 0)"))
+        check("print: each figure stands with its heading", page.run("[...document.querySelectorAll('figure')].every(f => f.firstElementChild.tagName === 'H3'"
+                                                                     " || f.parentElement.tagName === 'DETAILS')"))
         check("print: black on white", page.run("getComputedStyle(document.body).backgroundColor") == "rgb(255, 255, 255)")
         pages = len(re.findall(rb"/Type\s*/Page\b", page.pdf()))
         check(f"print: {pages} pages, at most 6", pages <= 6)
