@@ -166,8 +166,9 @@ std::string plotted(SeriesPanel const& panel, std::size_t p) {
     }
     if (!measured.empty()) {
       data += fmt::format("$m{}_{} << EOD\n{}EOD\n", p, s, measured);
-      points.push_back(fmt::format("$m{}_{} using 1:2:3:4 with yerrorbars notitle pt {} ps 0.45 lw 1 lc rgb '{}'", p, s,
-                                   marks[series.look % 6], colour));
+      bool const bare = std::ranges::all_of(series.points, [](SeriesPoint const& point) { return !point.y || point.low == point.high; });
+      points.push_back(fmt::format("$m{}_{} using {} notitle pt {} ps 0.45 lw 1 lc rgb '{}'", p, s,
+                                   bare ? "1:2 with points" : "1:2:3:4 with yerrorbars", marks[series.look % 6], colour));
     }
   }
   auto parts = panel.beneath;

@@ -43,9 +43,10 @@ void keep_within_one(std::vector<Trace>& traces) {
 
 }  // namespace
 
+// A mark clears no room around itself: intervals may be shorter than that.
 char const* const plot_style =
     "set border 3 lw 0.8 lc rgb 'black'\nset tics nomirror out scale 0.5\nset xlabel offset 0,0.5\nset grid y lc rgb '#D9D9D9' lt 1 lw "
-    "0.5\nset key off\n";
+    "0.5\nset key off\nset pointintervalbox 0.01\n";
 
 char const* const cividis =
     "set palette defined (0 '#00224E', 1 '#123570', 2 '#3B496C', 3 '#575D6D', 4 '#707173', 5 '#8A8678', 6 '#A59C74', 7 '#C3B369', 8 "
