@@ -235,6 +235,18 @@ SeriesPanel share_of_top(Shown const& shown, Norm const& norm, std::string& said
   return share;
 }
 
+/// The median at the largest d_k over its limit, which leaves out all but the two largest logits.
+std::string said_limit(Shown const& shown) {
+  Cell const* last = nullptr;
+  for (auto const& cell : shown.cells)
+    if (shown.holds(cell, "none") && cell.get(Quantity::frobenius_median) && (!last || cell.d_k > last->d_k)) last = &cell;
+  if (last == nullptr || last->d_k < 64) return "";
+  auto const& median = *last->get(Quantity::frobenius_median);
+  double const limit = *limit_of(Quantity::frobenius_median, static_cast<double>(last->d_k), shown.keys);
+  return fmt::format(" At d_k = {} the median is {:.3f} ± {:.3f} times that limit, in which a third key has no part.", last->d_k,
+                     median.mean / limit, 1.96 * median.standard_error / limit);
+}
+
 Figure fans(Shown const& shown, Norm const& norm, bool further) {
   SeriesFigure figure{.name = fmt::format("{}_{}_{}", norm.file, shown.distribution, shown.keys),
                       .title = fmt::format("How {} is spread, {} keys", norm.name, shown.keys),
@@ -256,7 +268,7 @@ Figure fans(Shown const& shown, Norm const& norm, bool further) {
               "normals (dashed), but the mean square falls as 1/√d_k only: few samples, in which two keys tie, carry it."
             : " The typical gradient by the query vanishes too, while its mean square grows, for it is √d_k times as large in the few "
               "samples in which two keys tie.";
-    figure.caption += said_share;
+    figure.caption += (norm.median == Quantity::frobenius_median ? said_limit(shown) : "") + said_share;
   }
   return figure_of(figure);
 }

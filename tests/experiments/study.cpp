@@ -435,8 +435,8 @@ TEST_SUITE("study") {
     auto const together = test::get(folder / "runs/report.html");
     for (char const* const part : {">small<", ">tiny<", ">worked_example<", "part3"}) CHECK(together.find(part) != std::string::npos);
     auto const small = test::get(folder / "runs/small/report.html"), worked = test::get(folder / "runs/worked_example/report.html");
-    for (char const* const part :
-         {"Softmax saturates", "exact, same d_k", "Agreement with theory", "How ‖∂p/∂q‖ is spread", "Through layers, before training"})
+    for (char const* const part : {"Softmax saturates", "exact, same d_k", "Agreement with theory", "times that limit",
+                                   "How ‖∂p/∂q‖ is spread", "Through layers, before training"})
       CHECK_MESSAGE(small.find(part) != std::string::npos, part);
     for (char const* const part : {"1·2 + 0·3 + 2·1 = 4", "class=\"matrix\"", "Causal", "∂L/∂S"})
       CHECK_MESSAGE(worked.find(part) != std::string::npos, part);
