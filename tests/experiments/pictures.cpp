@@ -151,10 +151,11 @@ TEST_SUITE("pictures") {
       CHECK(within == doctest::Approx(lit));
     }
     REQUIRE(covered.size() == 8);
-    for (auto const& [shape, sum] : covered) {
-      CAPTURE(shape);
-      CHECK(sum.first / sum.second > 0.1);
-      CHECK(sum.first / sum.second < 0.6);
+    for (auto const& each : covered) {
+      CAPTURE(each.first);
+      double const share = each.second.first / each.second.second;
+      CHECK(share > 0.1);
+      CHECK(share < 0.6);
     }
   }
 

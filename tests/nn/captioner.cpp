@@ -137,10 +137,10 @@ TEST_SUITE("captioner") {
               for (auto const& made : choices.made) loss = loss + sum(log(made.probability)) + sum(made.entropy);
               loss.backward();
               std::vector<double> all{loss.item()};
-              for (auto const& [name, parameter] : subject.parameters.all()) {
-                CAPTURE(name);
-                REQUIRE(parameter.grad().defined());
-                auto const gradient = parameter.grad().to_vector();
+              for (auto const& each : subject.parameters.all()) {
+                CAPTURE(each.first);
+                REQUIRE(each.second.grad().defined());
+                auto const gradient = each.second.grad().to_vector();
                 all.insert(all.end(), gradient.begin(), gradient.end());
               }
               return all;

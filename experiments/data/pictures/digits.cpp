@@ -50,7 +50,11 @@ std::vector<Digit> read_digits(std::filesystem::path const& path) {
       bool const last = i == digit.pixels.size(), ends = used == row.size();
       if (error != std::errc() || value < 0 || value > (last ? 9 : 16) || ends != last || (!last && row[used] != ','))
         throw FileError(fmt::format("{}:{}: is not 64 numbers 0 to 16 and a digit, with commas between", path.string(), line));
-      (last ? digit.value = static_cast<std::size_t>(value) : digit.pixels[i] = value), row.remove_prefix(last ? used : used + 1);
+      if (last)
+        digit.value = static_cast<std::size_t>(value);
+      else
+        digit.pixels[i] = value;
+      row.remove_prefix(last ? used : used + 1);
     }
     digits.push_back(digit);
   }
