@@ -116,6 +116,9 @@ Tensor log_softmax(Tensor const& x, std::int64_t axis = -1);
 /// Softmax along the last axis over the places where `visible` (broadcast to x) is not 0; a row that sees nothing is zeros, with zero
 /// gradient.
 Tensor masked_softmax(Tensor const& x, Tensor const& visible);
+/// e^{x_j}/(e^{s_h} + Σ_j e^{x_j}) over the visible places of x [B, H, n, m], s = beside [H]: a softmax with one place more, which is left
+/// out. `visible` as in masked_softmax; a row that sees nothing is zeros.
+Tensor softmax_beside(Tensor const& x, Tensor const& visible, Tensor const& beside);
 /// The Euclidean projection of each row's visible part onto the simplex (Martins & Astudillo 2016), and 1.5-entmax, argmax p·x + H of
 /// Tsallis' entropy with α = 1.5 (Peters et al. 2019): rows sum to one and hold zeros. `visible` as in masked_softmax.
 Tensor sparsemax(Tensor const& x, Tensor const& visible);
@@ -200,50 +203,19 @@ struct WeightDropout {
   Stream stream;
 };
 
-/// What fused attention computes, beside the arrays that it is given.
-struct AttentionForm {
-  enum class Score { dot, cosine, additive };  ///< scale · q·k; sharpness · q·k/(‖q‖‖k‖ + 1e-8); vᵀ tanh(q + k)
-
-  std::int64_t heads = 1;
-  Visibility visibility;
-  Score score = Score::dot;
-  double scale = 1;
-  double window = 0;      ///< if > 0: keys at most so far from the query's centre, which is its own position unless centres are given
-  bool gaussian = false;  ///< weights times exp(−(j − centre)²/(2 deviation²)), with centres
-  double deviation = 1;
-  std::optional<WeightDropout> dropout = {};  ///< last, after the Gaussian
-};
-
-/// Per head, Σ_j a_ij v_j with a_i the softmax of the scores e_i over the visible keys inside the window, times the Gaussian and dropout if
-/// the form has them; a row that sees nothing is zeros.
-/// query [B, n, H·d], key [B, m, H·d], value [B, m, H·d_v] → [B, n, H·d_v]; head h owns the elements h·d … (h+1)·d − 1.
-/// parameter: cosine's sharpness [H], additive's vector [H, d]; relative [H, n + m − 1]: added to e_ij at j − i + n − 1; centres
-/// [B, H, n, 1]. Each may be undefined. The kernel holds one block of scores at a time, never [B, H, n, m] (nor [n, m, d] for additive),
-/// draws dropout's mask again for the gradient, and works in proportion to the window (Vaswani et al. 2017, Bahdanau et al. 2015, Luong et
-/// al. 2015; blocks as in Dao et al. 2022).
-Tensor fused_attention(AttentionForm const& form, Tensor const& query, Tensor const& key, Tensor const& value, Tensor const& parameter = {},
-                       Tensor const& relative = {}, Tensor const& centres = {});
-/// The same as a composition of simple operations.
-Tensor attention_reference(AttentionForm const& form, Tensor const& query, Tensor const& key, Tensor const& value,
-                           Tensor const& parameter = {}, Tensor const& relative = {}, Tensor const& centres = {});
-/// Softmax attention over scale · q_i·k_j (Vaswani et al. 2017).
-inline Tensor scaled_dot_attention(Tensor const& query, Tensor const& key, Tensor const& value, std::int64_t heads, double scale,
-                                   Visibility const& visibility) {
-  return fused_attention({.heads = heads, .visibility = visibility, .scale = scale}, query, key, value);
-}
-/// Bahdanau's scores vᵀ tanh(q_i + k_j): query [B, H, n, d], key [B, H, m, d], vector [H, d] → [B, H, n, m]. Holds [B, H, n, m, d].
-Tensor additive_scores(Tensor const& query, Tensor const& key, Tensor const& vector);
-/// β q_i·k_j / (‖q_i‖ ‖k_j‖ + 1e-8), β = sharpness [H]; the gradient of a zero vector's length is 0.
-Tensor cosine_scores(Tensor const& query, Tensor const& key, Tensor const& sharpness);
 /// Luong's weighing by distance exp(−(j − centre)²/(2 deviation²)): centres [B, H, n, 1] → [B, H, n, keys].
 Tensor gaussian_around(Tensor const& centres, double deviation, std::int64_t keys);
 /// A bias by distance laid out over the pairs: relative [H, n + m − 1] → [1, H, n, m], the element (i, j) from j − i + n − 1.
 Tensor relative_bias(Tensor const& relative, std::int64_t queries, std::int64_t keys);
 /// 1 inside each query's window (see AttentionForm), else 0. centres [B or 1, H or 1, n, 1] → [B, H or 1, n, keys].
 Tensor window_mask(Tensor const& centres, double reach, Visibility const& visibility, std::int64_t keys);
-/// Rotary positions (Su et al. 2021): in x [B, T, H·d], token t at position p = offset + t, every pair (2i, 2i+1) of a head turned by the
-/// angle p/base^{2i/d}. `back`: turned the other way.
-Tensor rotary(Tensor const& x, std::int64_t heads, std::int64_t offset = 0, double base = 10000, bool back = false);
+/// How fast rotary positions turn: pair i of a head of width d by (p/stretch)/base^{2i/d} at position p.
+struct Turn {
+  double base = 10000, stretch = 1;
+};
+/// Rotary positions (Su et al. 2021): in x [B, T, H·d], token t at position p = offset + t, every pair (2i, 2i+1) of a head turned by its
+/// angle. `back`: turned the other way.
+Tensor rotary(Tensor const& x, std::int64_t heads, std::int64_t offset = 0, Turn const& turn = {}, bool back = false);
 /// x [B, T, H·d] → [B, H, T, d], and back.
 Tensor split_heads(Tensor const& x, std::int64_t heads);
 Tensor merge_heads(Tensor const& x);

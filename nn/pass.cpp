@@ -79,6 +79,7 @@ void KeyValueCache::keep(std::span<std::int64_t const> sequences) {
   for (Layer& layer : layers) {
     layer.key.keep(sequences);
     layer.value.keep(sequences);
+    layer.forget.keep(sequences);
   }
 }
 

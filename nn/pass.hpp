@@ -34,16 +34,17 @@ class GrowingRows {
   std::vector<std::int64_t> going_;  // those of its sequences that go on
 };
 
-/// A memory's keys and values, [B, m, H·d] and [B, m, H·d_v], as attention looks at them.
+/// A memory's keys and values, [B, m, G·d] and [B, m, G·d_v], as attention looks at them, and the logarithms of what is left of older
+/// places' scores at each, [B, m, H], if they fade.
 struct Projected {
-  Tensor key, value;
+  Tensor key, value, forget = {};
 };
 
 /// Keys and values of the tokens already read, one entry a layer, so that a decoder reads each token once; and those of what it looks at
 /// beside them, so that they are projected once.
 struct KeyValueCache {
   struct Layer {
-    GrowingRows key, value;  ///< H·d wide
+    GrowingRows key, value, forget;  ///< as Projected
     std::optional<Projected> memory = {};
   };
   std::vector<Layer> layers;

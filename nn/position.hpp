@@ -7,6 +7,7 @@
 
 #include "autograd/operations.hpp"
 #include "nn/parameters.hpp"
+#include "nn/settings.hpp"
 
 namespace heed {
 
@@ -14,19 +15,23 @@ namespace heed {
 class AttentionPosition {
  public:
   virtual ~AttentionPosition() = default;
-  /// Queries or keys [B, T, H·d] whose first token stands at `offset`, rotated before anything else sees them.
+  /// Queries or keys [B, T, ·], of any number of heads, whose first token stands at `offset`, rotated before anything else sees them.
   virtual Tensor rotate(Tensor const& x, std::int64_t offset) const { return static_cast<void>(offset), x; }
   /// What is added to the scores by distance alone: [H, n + m − 1] for relative_bias(); undefined: nothing.
   virtual Tensor relative(std::int64_t queries, std::int64_t keys, Visibility const& visibility) const {
     return static_cast<void>(queries), static_cast<void>(keys), static_cast<void>(visibility), Tensor();
   }
-  /// Whether bias() depends on the query too, which the fused kernels do not have.
-  virtual bool depends_on_query() const { return false; }
+  /// Whether bias() depends on more than the distance, which the fused kernels do not have.
+  virtual bool is_by_distance() const { return true; }
   /// What is added to the scores of query [B, H, n, d] (rotated) and `keys` keys from position 0 on: [B or 1, H, n, keys]; undefined:
   /// nothing.
   virtual Tensor bias(Tensor const& query, std::int64_t keys, Visibility const& visibility) const {
     Tensor const by_distance = relative(query.size(2), keys, visibility);
     return by_distance.defined() ? relative_bias(by_distance, query.size(2), keys) : Tensor();
+  }
+  /// What changes its sign where bias() is not smooth in its parameters, as Score::corners; undefined: it is smooth.
+  virtual Tensor corners(std::int64_t queries, std::int64_t keys, Visibility const& visibility) const {
+    return static_cast<void>(queries), static_cast<void>(keys), static_cast<void>(visibility), Tensor();
   }
 };
 
@@ -52,7 +57,10 @@ struct PositionShape {
 struct PositionKind {
   std::string name, formula, paper;
   std::string beyond;  ///< what happens past the trained context
-  std::unique_ptr<Position> (*make)(Scope const& scope, PositionShape const& shape);
+  /// `settings`: those of the kind.
+  std::unique_ptr<Position> (*make)(Scope const& scope, PositionShape const& shape, Settings const& settings);
+  std::shared_ptr<Settings> (*settings)() = nullptr;  ///< its keys; null: it has none
+  bool of_the_past = false;                           ///< whether it places only what looks back
 };
 struct DeclaredPosition {
   explicit DeclaredPosition(PositionKind kind);
@@ -62,7 +70,14 @@ struct DeclaredPosition {
 std::vector<PositionKind> const& position_kinds();
 std::vector<std::string> position_names();
 /// Throws Error for an unknown name.
-std::unique_ptr<Position> make_position(std::string const& name, Scope const& scope, PositionShape const& shape);
+PositionKind const& position_kind(std::string const& name);
+
+/// `position:` in YAML: a kind's name, or the kind with its keys.
+struct PositionChoice : Choice {
+  PositionChoice(std::string const& name);  // a name is a choice: with what its keys are unless told otherwise
+  PositionChoice(char const* name) : PositionChoice(std::string(name)) {}
+};
+std::unique_ptr<Position> make_position(PositionChoice const& choice, Scope const& scope, PositionShape const& shape);
 
 /// PE[p, 2i] = sin(p / 10000^{2i/d}), PE[p, 2i+1] = cos(p / 10000^{2i/d}): [length, width], positions first … first + length − 1.
 Tensor sinusoids(std::int64_t first, std::int64_t length, std::int64_t width, DType dtype);

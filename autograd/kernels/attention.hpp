@@ -2,8 +2,8 @@
 
 #include <cstdint>
 
+#include "autograd/attention.hpp"
 #include "autograd/kernels/key_range.hpp"
-#include "autograd/operations.hpp"
 
 namespace heed::kernels {
 

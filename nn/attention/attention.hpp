@@ -1,13 +1,20 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
+#include <vector>
 
 #include "nn/attention/steps.hpp"
 #include "nn/layers.hpp"
 #include "nn/position.hpp"
 
 namespace heed {
+
+/// What is added to scores by query and by key, beside a position's bias: e_ij += of_query_i + of_key_j; undefined: nothing.
+struct Fading {
+  Tensor of_query, of_key;  ///< [B, H, n] and [B, H, m]
+};
 
 /// The three steps in a row, for all heads at once.
 class Attention {
@@ -17,18 +24,21 @@ class Attention {
   Attention(Scope const& scope, AttentionSettings const& settings, HeadShape const& shape, double dropout,
             Position const* position = nullptr, LookingParts parts = {});
 
-  /// query [B, n, H·d], key [B, m, H·d], value [B, m, H·d_v] → [B, n, H·d_v]; queries and keys rotated already. By the fused kernel where
-  /// there is one for the combination and no observer wants the weights, else by reference().
-  Tensor operator()(Tensor const& query, Tensor const& key, Tensor const& value, Visibility const& visibility, Pass const& pass) const;
+  /// query [B, n, H·d], key [B, m, G·d], value [B, m, G·d_v] → [B, n, H·d_v]; queries and keys rotated already; of G groups of keys query
+  /// head h reads group ⌊h G/H⌋. By the fused kernel where there is one for the combination and no observer wants the weights, else by
+  /// reference(). `part`: the layer's name, where it is not the scope's.
+  Tensor operator()(Tensor const& query, Tensor const& key, Tensor const& value, Visibility const& visibility, Pass const& pass,
+                    Fading const& fading = {}, std::string const& part = {}) const;
 
   /// The same as a composition of the steps, whatever the combination; differentiable to any order.
-  Tensor reference(Tensor const& query, Tensor const& key, Tensor const& value, Visibility const& visibility, Pass const& pass) const;
+  Tensor reference(Tensor const& query, Tensor const& key, Tensor const& value, Visibility const& visibility, Pass const& pass,
+                   Fading const& fading = {}, std::string const& part = {}) const;
 
   /// The weights a_ij alone, [B, H, n, m].
   Tensor weights(Tensor const& query, Tensor const& key, Visibility const& visibility) const;
 
-  /// Score::corners of all heads.
-  Tensor corners(Tensor const& query, Tensor const& key) const;
+  /// Score::corners and AttentionPosition::corners of all heads.
+  std::vector<Tensor> corners(Tensor const& query, Tensor const& key, Visibility const& visibility) const;
 
   /// Queries or keys [B, T, H·d] rotated by their positions (rotary), or as they are.
   Tensor rotated(Tensor const& x, std::int64_t offset) const { return position_ ? position_->rotate(x, offset) : x; }
@@ -37,12 +47,15 @@ class Attention {
   struct Scored {
     Tensor scores, weights;
   };
-  Scored scored(Tensor const& query, Tensor const& key, Visibility const& visibility) const;
+  Scored scored(Tensor const& query, Tensor const& key, Visibility const& visibility, Fading const& fading) const;
+  /// Keys or values [B, m, G·d], those of each group for every head of it: [B, m, H·d].
+  Tensor repeated(Tensor const& x) const;
 
   std::string part_;
   LookingParts parts_;
-  std::int64_t heads_;
+  std::int64_t heads_, key_heads_;
   double dropout_;
+  std::optional<double> softcap_;
   std::unique_ptr<Score> score_;
   std::unique_ptr<Align> align_;
   std::unique_ptr<Read> read_;
@@ -61,7 +74,14 @@ class ReferenceAttention {
   bool before_;
 };
 
-/// Projections, attention, and the projection of the heads' contexts (Vaswani et al. 2017, section 3.2.2).
+/// Projections, attention, and the projection of the heads' contexts (Vaswani et al. 2017, section 3.2.2); grouped keys (Shazeer 2019,
+/// Ainslie et al. 2023), and what the settings ask for beside score, align and read:
+///
+///   query_key_norm  q_i and k_j of each head divided by their root mean square and multiplied by learned weights, before they are rotated
+///   forget          e_ij += Σ_{l=j+1…i} log sigmoid(f_l), f = W_f x + b_f, one number a head
+///   gate            contexts, side by side, times sigmoid(W_g x + b_g)
+///   differential    a = a¹ − λ a², λ = e^{λ_q1·λ_k1} − e^{λ_q2·λ_k2} + λ₀, λ₀ = 0.8 − 0.6 e^{−0.3 layer}; head h owns 2·d_k outputs of the
+///                   projections of queries and keys; a head's context goes through RMS norm times (1 − λ₀)
 class MultiHead {
  public:
   struct Shape {
@@ -70,6 +90,8 @@ class MultiHead {
     std::int64_t key_width;    ///< d_k, per head
     std::int64_t value_width;  ///< d_v, per head
     std::int64_t context;
+    std::int64_t key_heads = 0;  ///< groups of heads that share keys and values; 0: every head has its own
+    std::int64_t layer = 0;      ///< counted from 0
     double query_key_spread = 1;  ///< factor on the initial spread of what makes queries and keys
   };
   /// `share`: the factor on the output projection's initial spread. `position` and `parts`: as Attention's.
@@ -86,8 +108,26 @@ class MultiHead {
   Tensor look(Tensor const& x, Projected const& memory, Visibility const& visibility, Pass const& pass, Tensor const& residual = {}) const;
 
  private:
+  /// λ, and the norm of a head's context.
+  struct Differential {
+    Differential(Scope const& scope, Shape const& shape);
+    Tensor lambda() const;
+
+    double start;
+    Tensor query1, key1, query2, key2, norm;
+  };
+
+  /// Queries or keys [B, T, ·], normed and rotated.
+  Tensor placed(Tensor const& x, Tensor const& norm, std::int64_t offset) const;
+  Tensor context(Tensor const& query, Projected const& memory, Visibility const& visibility, Pass const& pass) const;
+  Fading fading(Projected const& memory, std::int64_t queries, std::int64_t offset) const;
+
   std::string part_;
+  Shape shape_;
   Linear query_, key_, value_, output_;
+  std::optional<Linear> gate_, forget_;
+  Tensor query_norm_, key_norm_;  // [d_k]
+  std::optional<Differential> differential_;
   Attention attention_;
 };
 

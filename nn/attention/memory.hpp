@@ -4,6 +4,7 @@
 #include <string>
 
 #include "nn/attention/steps.hpp"
+#include "nn/position.hpp"
 
 namespace heed {
 
@@ -12,7 +13,7 @@ struct AttentionCost {
   AttentionSettings const& settings;
   HeadShape shape;
   std::int64_t value_width;  ///< d_v
-  std::string position;
+  PositionChoice position;
   bool causal;
   double dropout;
   DType dtype;

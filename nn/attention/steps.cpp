@@ -54,6 +54,19 @@ std::vector<Field> AttentionSettings::fields() {
        .open = true},
       {.name = "windowed", .target = &windowed, .help = "of local_p; false: no window, the Gaussian alone"},
       {.name = "read", .target = &read, .help = "a context from weights and values", .words = names<Read>()},
+      {.name = "softcap",
+       .target = &softcap,
+       .help = "c: a score e becomes c tanh(e/c), before a position's bias",
+       .least = 0,
+       .greatest = 1e9,
+       .open = true},
+      {.name = "query_key_norm",
+       .target = &query_key_norm,
+       .help = "rms: each head's queries and keys are divided by their root mean square (Henry et al. 2020)",
+       .words = {"none", "rms"}},
+      {.name = "gate", .target = &gate, .help = "contexts times sigmoid(W x) before the output projection (Qiu et al. 2025)"},
+      {.name = "forget", .target = &forget, .help = "e_ij += Σ_{l=j+1…i} log sigmoid(w·x_l), of the past alone (Lin et al. 2025)"},
+      {.name = "differential", .target = &differential, .help = "weights are a¹ − λ a², two maps of half the width (Ye et al. 2024)"},
       {.name = "estimator",
        .target = &e.estimator,
        .help = "of hard: its gradient",
@@ -119,7 +132,10 @@ std::optional<std::string> estimator_contradiction(AttentionSettings const& sett
       return fmt::format("{}: is of the estimator {} alone, not of {}", key.name, key.owner, e.estimator);
   }
   if (settings.read != "hard") return std::nullopt;
-  static std::vector<std::string> const distributions{"softmax", "local_m", "sparsemax", "entmax15"};
+  std::vector<std::string> distributions;
+  for (auto const& kind : step_kinds<Align>())
+    if (kind.rows_are_distributions) distributions.push_back(kind.name);
+  std::ranges::sort(distributions);
   if (std::ranges::find(distributions, settings.align) == distributions.end()) {
     return fmt::format("read: hard draws a key from each row of weights, and the rows of the align '{}' do not sum to one; those of {} do",
                        settings.align, fmt::join(distributions, ", "));
@@ -132,6 +148,11 @@ std::optional<std::string> estimator_contradiction(AttentionSettings const& sett
 
 }  // namespace
 
+std::string AttentionSettings::key_of_many_heads() const {
+  if (query_key_norm != "none") return "query_key_norm";
+  return gate ? "gate" : forget ? "forget" : differential ? "differential" : "";
+}
+
 std::optional<std::string> AttentionSettings::contradiction() {
   if (scale != "learned" && !fixed_scale(scale, 1))
     return fmt::format("scale: '{}' is neither a number nor 'power' with one nor one of rsqrt, inverse, none, learned", scale);
@@ -140,6 +161,8 @@ std::optional<std::string> AttentionSettings::contradiction() {
   if (!local && window != untouched.window) return fmt::format("window: the align '{}' has no window; local_m and local_p have", align);
   if (align != "local_p" && !windowed) return fmt::format("windowed: is of local_p alone, not of '{}'", align);
   if (score != "scaled_dot" && scale != "rsqrt") return fmt::format("scale: the score '{}' has no scale; only scaled_dot has", score);
+  if (differential && read == "hard")
+    return "differential: a difference of weights is no distribution that the read 'hard' could draw from";
   return estimator_contradiction(*this);
 }
 

@@ -4,9 +4,10 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <tuple>
 #include <vector>
 
-#include "autograd/operations.hpp"
+#include "autograd/attention.hpp"
 #include "nn/parameters.hpp"
 #include "nn/pass.hpp"
 #include "nn/settings.hpp"
@@ -23,7 +24,19 @@ struct AttentionSettings : Settings {
   double window = 10;    ///< D of local_m and local_p
   bool windowed = true;  ///< local_p: false takes the softmax over all visible keys and keeps the Gaussian
   std::string read = "soft";
-  EstimatorSettings estimator;  ///< of hard; its keys stand beside the others
+  std::optional<double> softcap;        ///< c: a score e becomes c tanh(e/c) before a position's bias is added
+  std::string query_key_norm = "none";  ///< rms: of each head's queries and keys, before positions rotate them
+  bool gate = false;                    ///< contexts times a sigmoid of what asks
+  bool forget = false;                  ///< scores fade by learned factors between a key and its query
+  bool differential = false;            ///< weights are the difference of two maps
+  EstimatorSettings estimator;          ///< of hard; its keys stand beside the others
+
+  /// All that makes it what it is.
+  auto tied() const {
+    return std::tie(score, scale, align, window, windowed, read, softcap, query_key_norm, gate, forget, differential, estimator);
+  }
+  /// The first key in use that is of projections of many heads (MultiHead), or "".
+  std::string key_of_many_heads() const;
 
   EstimatorSettings const* estimator_if_hard() const { return read == "hard" ? &estimator : nullptr; }
   std::vector<Field> fields() override;
@@ -39,9 +52,10 @@ std::optional<double> fixed_scale(std::string const& scale, double width);
 /// Extents that the parameters of a step depend on.
 struct HeadShape {
   std::int64_t heads;
-  std::int64_t width;       ///< d_k: of a query and a key
-  std::int64_t context;     ///< the most keys that a model is trained with
-  std::int64_t of_key = 0;  ///< of a key that is not as wide as a query (Compares::any_widths)
+  std::int64_t width;          ///< d_k: of a query and a key
+  std::int64_t context;        ///< the most keys that a model is trained with
+  std::int64_t of_key = 0;     ///< of a key that is not as wide as a query (Compares::any_widths)
+  std::int64_t key_heads = 0;  ///< groups of heads that share keys and values; 0: each has its own
 
   std::int64_t key_width() const { return of_key > 0 ? of_key : width; }
 };
@@ -113,6 +127,7 @@ struct StepKind {
   std::string smooth;  ///< where it is differentiable
   std::function<std::unique_ptr<Step>(Scope const& scope, AttentionSettings const& settings, HeadShape const& shape)> make;
   Compares compares = Compares::same_width;  ///< of a score
+  bool rows_are_distributions = false;       ///< of an align: not negative, with sums of one
 };
 
 /// All declared choices of a step, by name; Declared<Score> const x{{…}} adds one.

@@ -18,7 +18,12 @@ std::vector<Field> StackSettings::fields() {
       {.name = "heads", .target = &heads, .help = "attention heads", .least = 1, .greatest = 1000},
       {.name = "width", .target = &width, .help = "of the residual stream", .least = 1, .greatest = 65536},
       {.name = "context", .target = &context, .help = "tokens that it reads at once", .least = 1, .greatest = 1 << 20},
-      {.name = "position", .target = &position, .help = "how it knows where a token stands", .words = position_names()},
+      {.name = "key_heads",
+       .target = &key_heads,
+       .help = "groups of heads that share keys and values (Ainslie et al. 2023); default: as many as heads",
+       .least = 1,
+       .greatest = 1000},
+      {.name = "position", .target = &position, .help = "how it knows where a token stands"},
       {.name = "attention", .target = &attention, .help = "a name, or score, align and read"},
       {.name = "activation", .target = &activation, .help = "of the perceptron", .words = activation_names()},
       {.name = "norm", .target = &norm, .help = "which, and where"},
@@ -51,14 +56,27 @@ std::vector<Field> StackSettings::fields() {
 std::optional<std::string> StackSettings::contradiction() {
   if ((!key_width || !value_width) && width % heads != 0)
     return fmt::format("heads: {} heads do not divide the width {} (or give key_width and value_width)", heads, width);
+  if (!key_width && attention.differential && width % (2 * heads) != 0)
+    return fmt::format("heads: two maps of {} heads do not divide the width {} (or give key_width)", heads, width);
+  if (key_heads && heads % *key_heads != 0) return fmt::format("key_heads: {} groups do not divide {} heads", *key_heads, heads);
+  if (!causal && position_kind(position.kind).of_the_past)
+    return fmt::format("position: '{}' is of attention to the past alone, and here some places look ahead", position.kind);
+  if (!causal && attention.forget) return "attention.forget: is of attention to the past alone, and here some places look ahead";
   return std::nullopt;
 }
 
 namespace {
 
-MultiHead::Shape head_shape(StackSettings const& s) {
-  return {s.width,   s.heads,           s.key_width.value_or(s.width / s.heads), s.value_width.value_or(s.width / s.heads),
-          s.context, s.query_key_spread};
+MultiHead::Shape head_shape(StackSettings const& s, AttentionSettings const& attention, std::int64_t layer = 0) {
+  std::int64_t const usual = s.width / s.heads;
+  return {s.width,
+          s.heads,
+          s.key_width.value_or(attention.differential ? usual / 2 : usual),
+          s.value_width.value_or(usual),
+          s.context,
+          s.key_heads.value_or(s.heads),
+          layer,
+          s.query_key_spread};
 }
 
 /// Where the next token stands.
@@ -67,16 +85,17 @@ std::int64_t past(Pass const& pass) { return pass.cache != nullptr ? pass.cache-
 }  // namespace
 
 Block::Block(Scope const& scope, StackSettings const& s, Position const& position, double share, AttentionSettings const* cross,
-             StreamParts const& parts)
+             StreamParts const& parts, std::int64_t layer)
     : path_(scope.path()),
       pre_(s.norm.place == "pre"),
       dropout_(s.dropout),
       norm1_(scope.at("norm1"), s.width, s.norm.kind),
-      attention_(scope.at("attention"), s.attention, head_shape(s), s.bias, s.dropout, share, &position, {parts.own, parts.own}),
+      attention_(scope.at("attention"), s.attention, head_shape(s, s.attention, layer), s.bias, s.dropout, share, &position,
+                 {parts.own, parts.own}),
       cross_(cross == nullptr ? std::optional<Cross>()
                               : Cross{Norm(scope.at("norm2"), s.width, s.norm.kind),
-                                      MultiHead(scope.at("cross_attention"), *cross, head_shape(s), s.bias, s.dropout, share, nullptr,
-                                                {parts.own, parts.memory})}),
+                                      MultiHead(scope.at("cross_attention"), *cross, head_shape(s, *cross, layer), s.bias, s.dropout, share,
+                                                nullptr, {parts.own, parts.memory})}),
       mlp_norm_(scope.at(cross == nullptr ? "norm2" : "norm3"), s.width, s.norm.kind),
       mlp_(scope.at("mlp"), s.width, s.hidden(), s.activation, s.bias, share) {}
 
@@ -120,7 +139,7 @@ Blocks::Blocks(Scope const& scope, StackSettings const& settings, bool causal, d
       position_(make_position(settings.position, scope, {settings.context, settings.width, settings.heads})) {
   blocks_.reserve(static_cast<std::size_t>(settings.layers));
   for (std::int64_t i = 0; i < settings.layers; ++i)
-    blocks_.emplace_back(scope.at(fmt::format("blocks.{}", i)), settings, *position_, share, cross, parts);
+    blocks_.emplace_back(scope.at(fmt::format("blocks.{}", i)), settings, *position_, share, cross, parts, i);
   if (settings.norm.place == "pre") norm_.emplace(scope.at("norm"), settings.width, settings.norm.kind);
 }
 
@@ -162,8 +181,8 @@ double head_bytes(PassShape const& shape, std::int64_t width, std::int64_t vocab
 }
 
 StackBytes Blocks::bytes(PassShape const& shape) const {
-  auto const s = head_shape(settings_);
-  auto const measured = [&](AttentionSettings const& attention, std::string const& position, bool causal, std::int64_t keys) {
+  auto const s = head_shape(settings_, settings_.attention);
+  auto const measured = [&](AttentionSettings const& attention, PositionChoice const& position, bool causal, std::int64_t keys) {
     return attention_bytes({attention, {s.heads, s.key_width, s.context}, s.value_width, position, causal, settings_.dropout, dtype_},
                            shape.batch, shape.tokens, keys, shape.recorded, shape.trains, shape.watched);
   };
@@ -201,7 +220,7 @@ StackBytes Blocks::bytes(PassShape const& shape) const {
 }
 
 double Blocks::flops_per_token() const {
-  auto const s = head_shape(settings_);
+  auto const s = head_shape(settings_, settings_.attention);
   double const width = static_cast<double>(settings_.width), context = static_cast<double>(settings_.context);
   double const projections = 2 * width * static_cast<double>(settings_.heads * (2 * s.key_width + 2 * s.value_width));
   double const feed = 2 * width * static_cast<double>(settings_.hidden()) * (settings_.activation == "swiglu" ? 3 : 2);

@@ -17,7 +17,8 @@ struct StackSettings : Settings {
   std::int64_t heads = 4;
   std::int64_t width = 128;
   std::int64_t context = 64;
-  std::string position = "learned";
+  std::optional<std::int64_t> key_heads;  ///< groups of heads that share keys and values; as many as heads unless given
+  PositionChoice position = "learned";
   AttentionSettings attention;
   std::string activation = "gelu";
   NormSettings norm;
@@ -28,6 +29,8 @@ struct StackSettings : Settings {
   std::optional<std::int64_t> key_width;    ///< d_k; width / heads unless given
   std::optional<std::int64_t> value_width;  ///< d_v; width / heads unless given
   double query_key_spread = 1;              ///< factor on the initial spread of the weights of queries and keys
+
+  bool causal = true;  ///< no key: whether all of its attention looks back alone
 
   /// Of the perceptron.
   std::int64_t hidden() const { return mlp_width.value_or(4 * width); }
@@ -50,8 +53,9 @@ struct Memory {
 class Block {
  public:
   /// `share`: the factor on the initial spread of what a residual branch adds. `cross`: of the attention to a memory; null: there is none.
+  /// `layer`: counted from 0.
   Block(Scope const& scope, StackSettings const& settings, Position const& position, double share, AttentionSettings const* cross,
-        StreamParts const& parts);
+        StreamParts const& parts, std::int64_t layer);
   /// x [B, T, width] → [B, T, width]. `memory`: null for a block without attention to one.
   Tensor operator()(Tensor x, Visibility const& visibility, Memory const* memory, Pass const& pass, std::size_t layer) const;
 

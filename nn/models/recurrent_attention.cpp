@@ -13,10 +13,9 @@ std::vector<Field> RecurrentAttentionSettings::fields() {
 }
 
 std::optional<std::string> RecurrentAttentionSettings::contradiction() {
-  AttentionSettings const usual;
-  bool const untouched = score == usual.score && scale == usual.scale && align == usual.align && window == usual.window &&
-                         windowed == usual.windowed && read == usual.read && estimator == usual.estimator;
-  if (style == "none" && !untouched) return "style: none attends to nothing; score, align and read are of the other styles";
+  if (style == "none" && tied() != AttentionSettings().tied())
+    return "style: none attends to nothing; score, align and read are of the other styles";
+  if (auto const key = key_of_many_heads(); !key.empty()) return key + ": is of attention with projections for many heads alone";
   return AttentionSettings::contradiction();
 }
 

@@ -116,6 +116,7 @@ std::optional<std::string> SingleAttentionSettings::contradiction() {
     return "input_width: one-hot inputs have as many entries as there are keys; it is of inputs: gaussian";
   if (context && *context < 2 * pairs + question)
     return fmt::format("context: {} tokens do not hold {} pairs and a question of {}", *context, pairs, question);
+  if (auto const key = attention.key_of_many_heads(); !key.empty()) return "attention." + key + ": is of models with residual blocks alone";
   return std::nullopt;
 }
 

@@ -46,10 +46,9 @@ std::vector<Field> CrossAttentionSettings::fields() {
 }
 
 std::optional<std::string> CrossAttentionSettings::contradiction() {
-  AttentionSettings const usual;
-  bool const untouched = scale == usual.scale && align == usual.align && window == usual.window && windowed == usual.windowed &&
-                         read == usual.read && estimator == usual.estimator;
-  if (score == "same" && !untouched) return "score: what has keys of its own needs a score of its own, not 'same'";
+  AttentionSettings usual;
+  usual.score = score;
+  if (score == "same" && tied() != usual.tied()) return "score: what has keys of its own needs a score of its own, not 'same'";
   return AttentionSettings::contradiction();
 }
 
@@ -66,6 +65,7 @@ std::vector<std::string> CrossAttentionSettings::short_words() {
 }
 
 TransformerSettings::TransformerSettings() {
+  causal = false;  // the encoder's is not
   position = "sinusoidal";
   activation = "relu";
   norm.place = "post";
@@ -85,6 +85,7 @@ std::vector<Field> TransformerSettings::fields() {
 
 std::optional<std::string> TransformerSettings::contradiction() {
   bool const two_estimators = attention.read == "hard" && cross().read == "hard" && attention.estimator != cross().estimator;
+  if (cross().forget) return "cross_attention.forget: is of attention to the past alone";
   if (two_estimators) return "cross_attention: its hard read is estimated otherwise than attention's; one gradient has one estimator";
   return StackSettings::contradiction();
 }

@@ -1,27 +1,66 @@
 // Queries and keys rotated by their position, so that q_i·k_j depends on i − j alone
 
+#include <cmath>
+
 #include "nn/position.hpp"
 
 namespace heed {
 
 namespace {
 
-struct Rotation : AttentionPosition {
-  explicit Rotation(std::int64_t count) : heads(count) {}
-  Tensor rotate(Tensor const& x, std::int64_t offset) const override { return rotary(x, heads, offset); }
+/// For contexts longer than trained: `linear` divides positions by the factor (Chen et al. 2023); `ntk` slows the slow pairs down by a
+/// larger base, base · factor^{d/(d−2)}, and leaves the fastest alone (bloc97 2023).
+struct ScalingSettings : Settings {
+  std::string kind = "none";
+  double factor = 1;
 
-  std::int64_t heads;
-};
-
-struct Rotary : Position {
-  std::unique_ptr<AttentionPosition> in_attention(Scope const&, std::int64_t heads, std::int64_t) const override {
-    return std::make_unique<Rotation>(heads);
+  std::vector<Field> fields() override {
+    return {{.name = "kind", .target = &kind, .help = "how turns are slowed down for longer contexts", .words = {"none", "linear", "ntk"}},
+            {.name = "factor", .target = &factor, .help = "how many times as long contexts are", .least = 1, .greatest = 1e6}};
+  }
+  std::optional<std::string> contradiction() override {
+    if (kind == "none" && factor != 1) return "factor: is of linear and ntk; without a kind nothing is scaled";
+    return std::nullopt;
   }
 };
 
-DeclaredPosition const declared{
-    {"rotary", "pairs of q_p and k_p turned by p/10000^{2i/d}", "Su et al. 2021", "goes on",
-     [](Scope const&, PositionShape const&) -> std::unique_ptr<Position> { return std::make_unique<Rotary>(); }}};
+struct RotarySettings : Settings {
+  double base = 10000;
+  ScalingSettings scaling;
+
+  std::vector<Field> fields() override {
+    return {{.name = "base", .target = &base, .help = "pair i turns by p/base^{2i/d}", .least = 1, .greatest = 1e12, .open = true},
+            {.name = "scaling", .target = &scaling, .help = "for contexts longer than trained"}};
+  }
+};
+
+struct Rotation : AttentionPosition {
+  Rotation(RotarySettings const& settings, std::int64_t of_head) : width(of_head) {
+    auto const d = static_cast<double>(of_head);
+    turn.base = settings.base;
+    if (settings.scaling.kind == "linear") turn.stretch = settings.scaling.factor;
+    if (settings.scaling.kind == "ntk" && of_head > 2) turn.base *= std::pow(settings.scaling.factor, d / (d - 2));
+  }
+  Tensor rotate(Tensor const& x, std::int64_t offset) const override { return rotary(x, x.size(2) / width, offset, turn); }
+
+  std::int64_t width;
+  Turn turn;
+};
+
+struct Rotary : Position {
+  explicit Rotary(RotarySettings given) : settings(std::move(given)) {}
+  std::unique_ptr<AttentionPosition> in_attention(Scope const&, std::int64_t, std::int64_t width) const override {
+    return std::make_unique<Rotation>(settings, width);
+  }
+
+  RotarySettings settings;
+};
+
+DeclaredPosition const declared{{"rotary", "pairs of q_p and k_p turned by p/base^{2i/d}, base = 10000", "Su et al. 2021", "goes on",
+                                 [](Scope const&, PositionShape const&, Settings const& settings) -> std::unique_ptr<Position> {
+                                   return std::make_unique<Rotary>(dynamic_cast<RotarySettings const&>(settings));
+                                 },
+                                 []() -> std::shared_ptr<Settings> { return std::make_shared<RotarySettings>(); }}};
 
 }  // namespace
 

@@ -14,7 +14,7 @@ constexpr std::int64_t clip = 16;
 struct RelativeKeys : AttentionPosition {
   RelativeKeys(Scope const& scope, std::int64_t width)
       : keys_table(scope.at("relative").parameter("key", {2 * clip + 1, width}, Initial::normal(0.02))) {}
-  bool depends_on_query() const override { return true; }
+  bool is_by_distance() const override { return false; }
   Tensor bias(Tensor const& query, std::int64_t keys, Visibility const& visibility) const override {
     // Each query is multiplied with the 33 vectors once; then every pair takes the product of its distance.
     Tensor const products =
@@ -37,8 +37,9 @@ struct Shaw : Position {
   }
 };
 
-DeclaredPosition const declared{{"shaw", "e_ij + q_i · r_{j−i} / √d", "Shaw et al. 2018", "goes on, clipped at 16",
-                                 [](Scope const&, PositionShape const&) -> std::unique_ptr<Position> { return std::make_unique<Shaw>(); }}};
+DeclaredPosition const declared{
+    {"shaw", "e_ij + q_i · r_{j−i} / √d", "Shaw et al. 2018", "goes on, clipped at 16",
+     [](Scope const&, PositionShape const&, Settings const&) -> std::unique_ptr<Position> { return std::make_unique<Shaw>(); }}};
 
 }  // namespace
 

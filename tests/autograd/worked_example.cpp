@@ -6,8 +6,8 @@
 
 #include <doctest/doctest.h>
 
+#include "autograd/attention.hpp"
 #include "autograd/graph.hpp"
-#include "autograd/operations.hpp"
 
 using namespace heed;
 using Values = std::vector<double>;

@@ -232,6 +232,7 @@ Outputs attention_case(Case& c, bool by_kernel) {
   settings.align = c.attribute<std::string>("align");
   if (c.attributes.contains("scale")) settings.scale = c.attribute<std::string>("scale");
   if (c.attributes.contains("window")) settings.window = c.attribute<double>("window");
+  if (c.attributes.contains("softcap")) settings.softcap = c.attribute<double>("softcap");
   if (c.attributes.contains("windowed")) settings.windowed = c.attribute<bool>("windowed");
   Tensor const query = c.leaf("input.query");
   Tensor const key = c.leaf("input.key");

@@ -46,6 +46,9 @@ TEST_SUITE("attention_properties") {
     return concatenate({slice(x, 1, 0, from), slice(other, 1, from, x.size(1))}, 1);
   }
 
+  /// Softpick weighs scores above 0 alone, and the gaussian has none.
+  bool reads_something(Variant const& variant) { return variant.settings.score != "gaussian" || variant.settings.align != "softpick"; }
+
   std::unique_ptr<Score> made_score(std::string const& name, Parameters& parameters, HeadShape const& shape,
                                     std::string const& scale = "rsqrt") {
     AttentionSettings settings;
@@ -84,7 +87,7 @@ TEST_SUITE("attention_properties") {
           };
           CHECK(same(subject(x, x, value, causal), subject(y, y, other, causal)));
           CHECK(same(subject.reference(x, x, value, causal), subject.reference(y, y, other, causal)));
-          CHECK(difference(subject(x, x, value, causal), subject(y, y, other, causal)) > 0.1);
+          if (reads_something(variant)) CHECK(difference(subject(x, x, value, causal), subject(y, y, other, causal)) > 0.1);
           // A decoder whose first query stands at 3 sees one key more with each.
           Visibility const later{.causal = true, .lengths = {}, .offset = 3};
           Tensor const q = slice(x, 1, 3, first_changed);
@@ -122,7 +125,7 @@ TEST_SUITE("attention_properties") {
       auto const scores = [&](std::vector<std::int64_t> const& row) { return gpt.logits({{"inputs", Tensor::of(row, {1, 8})}}, {}); };
       Tensor const before = scores(tokens), after = scores(other);
       CHECK(slice(before, 1, 0, 5).to_vector() == slice(after, 1, 0, 5).to_vector());
-      CHECK(slice(before, 1, 5, 6).to_vector() != slice(after, 1, 5, 6).to_vector());
+      if (reads_something(variant)) CHECK(slice(before, 1, 5, 6).to_vector() != slice(after, 1, 5, 6).to_vector());
     }
   }
 
@@ -335,7 +338,6 @@ TEST_SUITE("attention_properties") {
   TEST_CASE("rows of weights: not negative, 0 where nothing is seen, sums of one where the align is a distribution") {
     Tensor const q = scale(some({3, 6, 8}, "query"), 2), k = scale(some({3, 6, 8}, "key"), 2);
     Tensor const lengths = Tensor::of(std::vector<std::int64_t>{6, 4, 0}, {3});
-    std::set<std::string> const sum_to_one{"softmax", "local_m", "sparsemax", "entmax15"};
     for (Variant const& variant : variants()) {
       INFO(variant.name());
       std::string const& align = variant.settings.align;
@@ -355,7 +357,7 @@ TEST_SUITE("attention_properties") {
             if (!(a >= 0) || (j >= visible && a != 0)) worst = std::numeric_limits<double>::infinity();
             if (j < visible) ++seen, zeros += a == 0;
           }
-          if (visible > 0 && sum_to_one.contains(align)) worst = std::max(worst, std::abs(sum - 1));
+          if (visible > 0 && test::kind_of<Align>(align).rows_are_distributions) worst = std::max(worst, std::abs(sum - 1));
           if (align == "local_p") worst = std::max(worst, sum - 1);
         }
         CHECK(worst <= 1e-14);

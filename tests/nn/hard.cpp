@@ -634,9 +634,8 @@ TEST_SUITE("hard") {
     };
     CHECK(said([](auto&) {}) == "");
     CHECK(said([](auto& s) { s.align = "sigmoid"; }) ==
-          "read: hard draws a key from each row of weights, and the rows of the align 'sigmoid' do not sum to one; those of softmax, "
-          "local_m, "
-          "sparsemax, entmax15 do");
+          "read: hard draws a key from each row of weights, and the rows of the align 'sigmoid' do not sum to one; those of entmax15, "
+          "local_m, softmax, sparsemax, ssmax do");
     CHECK(said([](auto& s) { s.align = "local_p"; }).starts_with("read: hard draws"));
     CHECK(said([](auto& s) { s.estimator.baseline = "leave_one_out"; }) ==
           "samples: leave_one_out compares each sample with the others: it needs at least 2, not 1");

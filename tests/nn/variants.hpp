@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <memory>
 #include <string>
 #include <utility>
@@ -12,6 +13,11 @@
 
 /// Every combination of a declared score, align and position, and what it computes as a function of its inputs and parameters.
 namespace heed::test {
+
+template <class Step>
+StepKind<Step> const& kind_of(std::string const& name) {
+  return *std::ranges::find(step_kinds<Step>(), name, &StepKind<Step>::name);
+}
 
 struct Variant {
   AttentionSettings settings;
@@ -79,8 +85,8 @@ class Subject {
   Tensor weights(Tensor const& query, Tensor const& key, Visibility const& visibility) const {
     return attention_.weights(placed(query, visibility.offset), placed(key, 0), visibility);
   }
-  Tensor corners(Tensor const& query, Tensor const& key, Visibility const& visibility) const {
-    return attention_.corners(placed(query, visibility.offset), placed(key, 0));
+  std::vector<Tensor> corners(Tensor const& query, Tensor const& key, Visibility const& visibility) const {
+    return attention_.corners(placed(query, visibility.offset), placed(key, 0), visibility);
   }
   Parameters const& parameters() const { return parameters_; }
 

@@ -14,7 +14,8 @@ struct Entmax15 : Align {
 
 Declared<Align> const declared{{"entmax15", "max(e_ij/2 − τ_i, 0)², Σ_j = 1", "Peters et al. 2019", "n m log m",
                                 "everywhere, once: its derivative has corners where the support changes",
-                                [](Scope const&, AttentionSettings const&, HeadShape const&) { return std::make_unique<Entmax15>(); }}};
+                                [](Scope const&, AttentionSettings const&, HeadShape const&) { return std::make_unique<Entmax15>(); },
+                                Compares::same_width, true}};
 
 }  // namespace
 

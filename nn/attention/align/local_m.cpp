@@ -23,7 +23,8 @@ struct LocalM : Align {
 
 Declared<Align> const declared{
     {"local_m", "softmax over |j − i| ≤ D", "Luong et al. 2015", "n D", "everywhere",
-     [](Scope const&, AttentionSettings const& settings, HeadShape const&) { return std::make_unique<LocalM>(settings.window); }}};
+     [](Scope const&, AttentionSettings const& settings, HeadShape const&) { return std::make_unique<LocalM>(settings.window); },
+     Compares::same_width, true}};
 
 }  // namespace
 

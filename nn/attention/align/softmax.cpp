@@ -14,7 +14,8 @@ struct Softmax : Align {
 };
 
 Declared<Align> const declared{{"softmax", "e^{e_ij} / Σ_j e^{e_ij}", "Bahdanau et al. 2015", "n m", "everywhere",
-                                [](Scope const&, AttentionSettings const&, HeadShape const&) { return std::make_unique<Softmax>(); }}};
+                                [](Scope const&, AttentionSettings const&, HeadShape const&) { return std::make_unique<Softmax>(); },
+                                Compares::same_width, true}};
 
 }  // namespace
 

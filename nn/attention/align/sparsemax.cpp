@@ -12,9 +12,9 @@ struct Sparsemax : Align {
   }
 };
 
-Declared<Align> const declared{{"sparsemax", "max(e_ij − τ_i, 0), Σ_j = 1", "Martins & Astudillo 2016", "n m log m",
-                                "everywhere but where the support changes",
-                                [](Scope const&, AttentionSettings const&, HeadShape const&) { return std::make_unique<Sparsemax>(); }}};
+Declared<Align> const declared{
+    {"sparsemax", "max(e_ij − τ_i, 0), Σ_j = 1", "Martins & Astudillo 2016", "n m log m", "everywhere but where the support changes",
+     [](Scope const&, AttentionSettings const&, HeadShape const&) { return std::make_unique<Sparsemax>(); }, Compares::same_width, true}};
 
 }  // namespace
 

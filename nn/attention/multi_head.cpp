@@ -1,0 +1,110 @@
+#include <cmath>
+#include <utility>
+
+#include "autograd/graph.hpp"
+#include "nn/attention/attention.hpp"
+
+namespace heed {
+
+namespace {
+
+std::int64_t groups(MultiHead::Shape const& shape) { return shape.key_heads > 0 ? shape.key_heads : shape.heads; }
+
+std::optional<Linear> linear_if(bool wanted, Scope const& scope, std::int64_t in, std::int64_t out, bool bias) {
+  return wanted ? std::optional<Linear>(std::in_place, scope, in, out, bias) : std::nullopt;
+}
+
+Tensor norm_weight(bool wanted, Scope const& scope, std::int64_t width) {
+  return wanted ? scope.parameter("weight", {width}, Initial::constant(1)) : Tensor();
+}
+
+/// RMS norm of each stretch of weight's width: x [B, T, ·].
+Tensor normed(Tensor const& x, Tensor const& weight) {
+  std::int64_t const width = weight.size(0);
+  Tensor const apart = reshape(x, {x.size(0), x.size(1), x.size(2) / width, width});
+  return reshape(rms_norm(apart, weight), {x.size(0), x.size(1), x.size(2)});
+}
+
+/// Of the two maps' queries or keys [B, T, heads · 2 · width], those of one: [B, T, heads · width].
+Tensor of_map(Tensor const& x, std::int64_t map, std::int64_t width) {
+  std::int64_t const heads = x.size(2) / (2 * width);
+  Tensor const apart = reshape(x, {x.size(0), x.size(1), heads, 2 * width});
+  return reshape(slice(apart, 3, map * width, (map + 1) * width), {x.size(0), x.size(1), heads * width});
+}
+
+}  // namespace
+
+MultiHead::MultiHead(Scope const& scope, AttentionSettings const& settings, Shape const& shape, bool bias, double dropout, double share,
+                     Position const* position, LookingParts parts)
+    : part_(scope.path()),
+      shape_(shape),
+      query_(scope.at("query"), shape.width, (settings.differential ? 2 : 1) * shape.heads * shape.key_width, bias,
+             Initial::weight(1, shape.query_key_spread)),
+      key_(scope.at("key"), shape.width, (settings.differential ? 2 : 1) * groups(shape) * shape.key_width, bias,
+           Initial::weight(1, shape.query_key_spread)),
+      value_(scope.at("value"), shape.width, groups(shape) * shape.value_width, bias),
+      output_(scope.at("output"), shape.heads * shape.value_width, shape.width, bias, Initial::weight(share)),
+      gate_(linear_if(settings.gate, scope.at("gate"), shape.width, shape.heads * shape.value_width, bias)),
+      forget_(linear_if(settings.forget, scope.at("forget"), shape.width, shape.heads, true)),
+      query_norm_(norm_weight(settings.query_key_norm == "rms", scope.at("query_norm"), shape.key_width)),
+      key_norm_(norm_weight(settings.query_key_norm == "rms", scope.at("key_norm"), shape.key_width)),
+      attention_(scope, settings, {shape.heads, shape.key_width, shape.context, 0, groups(shape)}, dropout, position, std::move(parts)) {
+  if (settings.differential) differential_.emplace(scope, shape);
+}
+
+MultiHead::Differential::Differential(Scope const& scope, Shape const& shape)
+    : start(0.8 - 0.6 * std::exp(-0.3 * static_cast<double>(shape.layer))) {
+  auto const vector = [&](char const* name) { return scope.at("lambda").parameter(name, {shape.key_width}, Initial::normal(0.1)); };
+  query1 = vector("query1"), key1 = vector("key1"), query2 = vector("query2"), key2 = vector("key2");
+  norm = norm_weight(true, scope.at("differential_norm"), shape.value_width);
+}
+
+Tensor MultiHead::Differential::lambda() const { return exp(sum(query1 * key1)) - exp(sum(query2 * key2)) + start; }
+
+Tensor MultiHead::operator()(Tensor const& x, Tensor const& memory, Visibility const& visibility, Pass const& pass, std::size_t layer,
+                             Tensor const& residual) const {
+  if (pass.cache == nullptr) return look(x, project(memory, 0, pass), visibility, pass, residual);
+  // Keys are kept rotated: what is read once stays where it stood.
+  Projected const fresh = project(memory, visibility.offset, pass);
+  KeyValueCache::Layer& kept = pass.cache->layers.at(layer);
+  Tensor const forget = forget_ ? kept.forget.append(fresh.forget) : Tensor();
+  return look(x, {kept.key.append(fresh.key), kept.value.append(fresh.value), forget}, visibility, pass, residual);
+}
+
+Tensor MultiHead::placed(Tensor const& x, Tensor const& norm, std::int64_t offset) const {
+  return attention_.rotated(norm.defined() ? normed(x, norm) : x, offset);
+}
+
+Projected MultiHead::project(Tensor const& memory, std::int64_t offset, Pass const& pass) const {
+  Part const here(part_);
+  Tensor const key = placed(key_(memory, pass), key_norm_, offset);
+  Tensor const forget = forget_ ? -softplus(-(*forget_)(memory, pass)) : Tensor();
+  return {key, value_(memory, pass), forget};
+}
+
+Tensor MultiHead::look(Tensor const& x, Projected const& memory, Visibility const& visibility, Pass const& pass,
+                       Tensor const& residual) const {
+  Part const here(part_);
+  Tensor const query = placed(query_(x, pass), query_norm_, visibility.offset);
+  Tensor const read = context(query, memory, visibility, pass);
+  return output_(gate_ ? read * sigmoid((*gate_)(x, pass)) : read, pass, residual);
+}
+
+Tensor MultiHead::context(Tensor const& query, Projected const& memory, Visibility const& visibility, Pass const& pass) const {
+  Fading const fades = forget_ ? fading(memory, query.size(1), visibility.offset) : Fading();
+  if (!differential_) return attention_(query, memory.key, memory.value, visibility, pass, fades);
+  // Dropout is the same on both: of their difference.
+  auto const read = [&](std::int64_t map) {
+    Tensor const q = of_map(query, map, shape_.key_width), k = of_map(memory.key, map, shape_.key_width);
+    return attention_(q, k, memory.value, visibility, pass, fades, part_ + (map == 0 ? ".first" : ".second"));
+  };
+  Tensor const first = read(0);  // in this order, whoever looks on
+  return scale(normed(first - differential_->lambda() * read(1), differential_->norm), 1 - differential_->start);
+}
+
+Fading MultiHead::fading(Projected const& memory, std::int64_t queries, std::int64_t offset) const {
+  Tensor const sums = permute(cumsum(memory.forget, 1), {0, 2, 1});  // [B, H, m]
+  return {slice(sums, 2, offset, offset + queries), -sums};
+}
+
+}  // namespace heed

@@ -1,0 +1,38 @@
+// e_ij − r1_h · log(1 + r2_h |i − j|), r1 and r2 positive: learned, one a head and layer
+
+#include <cmath>
+
+#include "nn/position.hpp"
+
+namespace heed {
+
+namespace {
+
+struct Logarithm : AttentionPosition {
+  Logarithm(Scope const& scope, std::int64_t heads)
+      : raw(scope.at("relative").parameter("kerple", {2, heads}, Initial::constant(std::log(std::expm1(1.0))))) {}  // r1 = r2 = 1
+  Tensor relative(std::int64_t queries, std::int64_t keys, Visibility const& visibility) const override {
+    std::vector<double> distances;
+    for (std::int64_t distance = 1 - queries; distance < keys; ++distance)
+      distances.push_back(static_cast<double>(std::abs(distance - visibility.offset)));
+    Tensor const r = softplus(raw), distance = Tensor::of(distances, {queries + keys - 1}, raw.dtype());
+    auto const of_heads = [&](std::int64_t row) { return transpose(slice(r, 0, row, row + 1)); };  // [H, 1]
+    return -(of_heads(0) * log1p(of_heads(1) * distance));
+  }
+
+  Tensor raw;  // [2, H]
+};
+
+struct Kerple : Position {
+  std::unique_ptr<AttentionPosition> in_attention(Scope const& scope, std::int64_t heads, std::int64_t) const override {
+    return std::make_unique<Logarithm>(scope, heads);
+  }
+};
+
+DeclaredPosition const declared{
+    {"kerple", "e_ij − r1_h log(1 + r2_h |i − j|)", "Chi et al. 2022", "goes on",
+     [](Scope const&, PositionShape const&, Settings const&) -> std::unique_ptr<Position> { return std::make_unique<Kerple>(); }}};
+
+}  // namespace
+
+}  // namespace heed

@@ -1,0 +1,298 @@
+// What attention with projections does beside score, align and read: grouped keys, norms of queries and keys, caps, gates, fading, and
+// differences of two maps.
+
+#include <cmath>
+
+#include <doctest/doctest.h>
+
+#include "autograd/check.hpp"
+#include "autograd/error.hpp"
+#include "autograd/graph.hpp"
+#include "nn/models/bert.hpp"
+#include "nn/models/transformer.hpp"
+#include "tests/nn/variants.hpp"
+
+TEST_SUITE("multi_head") {
+  using namespace heed;
+
+  namespace {
+
+  using Tensors = std::vector<Tensor>;
+
+  struct Option {
+    std::string name;
+    AttentionSettings settings;
+    std::int64_t key_heads = 4;
+    std::string position = "none";
+  };
+
+  /// Each key alone, together with others, and with scores and aligns of their own parameters.
+  std::vector<Option> options() {
+    std::vector<Option> all;
+    auto const add = [&](std::string const& name, auto const& change, std::int64_t key_heads = 4, std::string const& position = "none") {
+      Option option{name, {}, key_heads, position};
+      change(option.settings);
+      REQUIRE(option.settings.contradiction().value_or("") == "");
+      all.push_back(option);
+    };
+    add("plain", [](auto&) {});
+    add(
+        "softcap", [](auto& s) { s.softcap = 0.7; }, 4, "t5");
+    add(
+        "query_key_norm", [](auto& s) { s.query_key_norm = "rms"; }, 4, "rotary");
+    add("gate", [](auto& s) { s.gate = true; });
+    add("forget", [](auto& s) { s.forget = true; });
+    add("differential", [](auto& s) { s.differential = true; });
+    add(
+        "grouped", [](auto&) {}, 2);
+    add(
+        "one group", [](auto& s) { s.score = "additive"; }, 1, "rotary");
+    add(
+        "grouped, local", [](auto& s) { s.score = "general", s.align = "local_p", s.window = 2.3; }, 2);
+    add(
+        "differential sink, grouped", [](auto& s) { s.differential = s.forget = true, s.align = "sink"; }, 2, "rotary");
+    add(
+        "all", [](auto& s) { s.differential = s.forget = s.gate = true, s.softcap = 2, s.query_key_norm = "rms", s.align = "ssmax"; }, 2,
+        "kerple");
+    return all;
+  }
+
+  constexpr std::int64_t width = 16, heads = 4, places = 5;
+
+  /// A layer of one option with parameters of its own, or given ones.
+  struct Layer {
+    Layer(Option const& option, Parameters given)
+        : parameters(std::move(given)),
+          position(make_position(option.position, Scope(parameters), {places, width, heads})),
+          attention(Scope(parameters).at("attention"), option.settings, {width, heads, 2, 3, places, option.key_heads, 1}, true, 0, 1,
+                    position.get()) {}
+    static Parameters spread(DType dtype = DType::float64) {
+      InitSettings init;
+      init.std = 0.4;
+      return Parameters(7, dtype, init);
+    }
+    Tensor operator()(Tensor const& x, Visibility const& sees, Pass const& pass = {}) const { return attention(x, x, sees, pass, 0); }
+
+    Parameters parameters;
+    std::unique_ptr<Position> position;
+    MultiHead attention;
+  };
+
+  Visibility const causal{.causal = true, .lengths = {}, .offset = 0};
+  Tensor some(Shape const& shape, char const* name) { return Tensor::normal(shape, Stream(1, name), DType::float64); }
+  double difference(Tensor const& a, Tensor const& b) { return max(abs(a - b)).item(); }
+
+  /// The option's layer as a function of x and its parameters, and these, moved from where they start.
+  std::pair<TensorFunction, Tensors> function(Option const& option, Visibility const& sees) {
+    Layer const drawn(option, Layer::spread());
+    std::vector<std::string> names;
+    Tensors at{some({2, places, width}, "x")};
+    for (auto const& [name, value] : drawn.parameters.all()) {
+      names.push_back(name);
+      at.push_back(value.detach() + scale(some(value.shape(), name.c_str()), 0.2));
+    }
+    return {[=](Tensors const& x) {
+              std::vector<std::pair<std::string, Tensor>> given;
+              for (std::size_t i = 0; i < names.size(); ++i) given.emplace_back(names[i], x[i + 1]);
+              return Layer(option, Parameters::given(given, DType::float64))(x[0], sees);
+            },
+            at};
+  }
+
+  }  // namespace
+
+  TEST_CASE("derivatives of both orders are those of finite differences, by the kernels and composed") {
+    for (Option const& option : options()) {
+      INFO(option.name);
+      Visibility padded = causal;
+      padded.lengths = Tensor::of(std::vector<std::int64_t>{places, 0}, {2});
+      for (Visibility const& sees : {causal, padded}) {
+        auto const [f, at] = function(option, sees);
+        CheckResult const first = gradcheck(f, at, 1e-7, 1e-4, 12), second = gradgradcheck(f, at, 1e-6, 1e-4, 6);
+        CHECK_MESSAGE(first.ok, first.message);
+        CHECK_MESSAGE(second.ok, second.message);
+        Tensor const fused = f(at);
+        ReferenceAttention const composed;
+        CHECK(difference(fused, f(at)) <= 1e-13);
+      }
+    }
+  }
+
+  TEST_CASE("read token by token from a cache, it is the same, and the cache holds the groups alone") {
+    NoGrad const quiet;
+    for (Option const& option : options()) {
+      INFO(option.name);
+      Layer const layer(option, Layer::spread());
+      Tensor const x = some({2, places, width}, "x");
+      Tensor const whole = layer(x, causal);
+      KeyValueCache cache;
+      cache.layers.resize(1);
+      Pass pass;
+      pass.cache = &cache;
+      for (std::int64_t i = 0; i < places; ++i) {
+        Visibility const sees{.causal = true, .lengths = {}, .offset = i};
+        CHECK(difference(layer(slice(x, 1, i, i + 1), sees, pass), slice(whole, 1, i, i + 1)) <= 1e-13);
+      }
+      Layer const again(option, Layer::spread());
+      Projected const kept = again.attention.project(x, 0, {});
+      CHECK(kept.key.size(2) == (option.settings.differential ? 2 : 1) * option.key_heads * 2);
+      CHECK(kept.value.size(2) == option.key_heads * 3);
+    }
+  }
+
+  TEST_CASE("what comes later changes nothing, to the bit") {
+    for (Option const& option : options()) {
+      INFO(option.name);
+      Layer const layer(option, Layer::spread());
+      Tensor const x = some({2, places, width}, "x");
+      Tensor const other = concatenate({slice(x, 1, 0, 3), some({2, places - 3, width}, "other")}, 1);
+      CHECK(slice(layer(x, causal), 1, 0, 3).to_vector() == slice(layer(other, causal), 1, 0, 3).to_vector());
+    }
+  }
+
+  // ---------------------------------------------------------------- definitions
+
+  TEST_CASE("groups of keys: the same as heads whose keys and values are equal") {
+    Option const grouped{"", {}, 2}, plain{"", {}, 4};
+    Layer const few(grouped, Layer::spread());
+    std::vector<std::pair<std::string, Tensor>> given;
+    for (auto const& [name, value] : few.parameters.all()) {
+      bool const shared = name.find("key") != std::string::npos || name.find("value") != std::string::npos;
+      if (!shared) {
+        given.emplace_back(name, value);
+        continue;
+      }
+      std::int64_t const each = value.size(0) / 2;
+      Tensor const a = slice(value, 0, 0, each), b = slice(value, 0, each, 2 * each);
+      given.emplace_back(name, concatenate({a, a, b, b}, 0));
+    }
+    Tensor const x = some({2, places, width}, "x");
+    CHECK(difference(few(x, causal), Layer(plain, Parameters::given(given, DType::float64))(x, causal)) <= 1e-14);
+  }
+
+  namespace {
+
+  /// What a layer of the option gives when the named parameters are all of one value.
+  Tensor with(Option const& option, std::vector<std::pair<std::string, double>> const& changes, Tensor const& x) {
+    Layer layer(option, Layer::spread());
+    for (auto const& [name, value] : changes) {
+      Tensor const* const parameter = layer.parameters.find(name);
+      REQUIRE(parameter != nullptr);
+      Tensor writable = *parameter;
+      std::ranges::fill(writable.mutable_data<double>(), value);
+    }
+    return layer(x, causal);
+  }
+
+  Option changed(auto const& change) {
+    Option option{"", {}, 4};
+    change(option.settings);
+    return option;
+  }
+
+  }  // namespace
+
+  TEST_CASE("limits: a wide cap, an open gate, a gate that forgets nothing change nothing") {
+    Tensor const x = some({2, places, width}, "x");
+    Tensor const plain = with({"", {}, 4}, {}, x);
+    CHECK(difference(with(changed([](auto& s) { s.softcap = 1e8; }), {}, x), plain) <= 1e-13);
+    CHECK(difference(with(changed([](auto& s) { s.softcap = 0.5; }), {}, x), plain) > 1e-3);
+    auto const gated = changed([](auto&s) { s.gate = true; }), fading = changed([](auto&s) { s.forget = true; });
+    CHECK(difference(with(gated, {{"attention.gate.weight", 0}, {"attention.gate.bias", 50}}, x), plain) <= 1e-13);
+    CHECK(difference(with(fading, {{"attention.forget.weight", 0}, {"attention.forget.bias", 50}}, x), plain) <= 1e-13);
+    CHECK(difference(with(fading, {{"attention.forget.weight", 0}, {"attention.forget.bias", 1}}, x), plain) > 1e-3);
+  }
+
+  TEST_CASE("forget: with nothing kept, each place reads itself alone") {
+    Option const fading = changed([](auto& s) { s.forget = true; });
+    Tensor const x = some({2, places, width}, "x");
+    Tensor const read = with(fading, {{"attention.forget.weight", 0}, {"attention.forget.bias", -60}}, x);
+    for (std::int64_t i = 0; i < places; ++i) {
+      Tensor const alone = with(fading, {}, slice(x, 1, i, i + 1));
+      CHECK(difference(slice(read, 1, i, i + 1), alone) <= 1e-12);
+    }
+  }
+
+  TEST_CASE("query_key_norm: the length of what is projected does not matter") {
+    Option const normed = changed([](auto& s) { s.query_key_norm = "rms"; });
+    Layer layer(normed, Layer::spread());
+    Tensor const x = some({2, places, width}, "x");
+    auto const scaled_by = [&](double factor) {
+      Layer other(normed, Layer::spread());
+      for (auto const& [name, value] : other.parameters.all()) {
+        Tensor writable = value;
+        if (name.find("query.") == std::string::npos && name.find("key.") == std::string::npos) continue;
+        for (double& element : writable.mutable_data<double>()) element *= factor;
+      }
+      return other(x, causal);
+    };
+    CHECK(difference(scaled_by(1000), scaled_by(1e6)) <= 1e-6);  // but for the 1e-5 under the root
+    CHECK(difference(with({"", {}, 4}, {}, x), layer(x, causal)) > 1e-3);
+  }
+
+  TEST_CASE("differential: λ starts at 0.8 − 0.6 e^{−0.3 layer} plus what its vectors say; equal maps leave 1 − λ of one") {
+    Option const two = changed([](auto& s) { s.differential = true; });
+    Layer layer(two, Layer::spread());
+    std::vector<std::string> seen;
+    Tensors maps;
+    Observer observer;
+    observer.attention = [&](std::string const& name, AttentionView const& view) {
+      seen.push_back(name);
+      maps.push_back(view.weights);
+    };
+    Pass pass;
+    pass.observer = &observer;
+    layer(some({2, places, width}, "x"), causal, pass);
+    CHECK(seen == std::vector<std::string>{"attention.first", "attention.second"});
+    CHECK(maps[0].shape() == Shape{2, heads, places, places});
+    CHECK(difference(maps[0], maps[1]) > 1e-3);
+    CHECK(layer.parameters.find("attention.query.weight")->shape() == Shape{heads * 2 * 2, width});
+    // The norm takes a context's length away: what is left is its direction times √d_v (1 − λ₀).
+    double const start = 0.8 - 0.6 * std::exp(-0.3);
+    std::vector<std::pair<std::string, double>> const small{{"attention.lambda.query1", 0}, {"attention.lambda.query2", 0}};
+    Tensor const at_start = with(two, small, scale(some({1, 1, width}, "x"), 100));
+    Layer plain(two, Layer::spread());
+    Tensor const value = reshape(plain.attention.project(scale(some({1, 1, width}, "x"), 100), 0, {}).value, {heads, 3});
+    Tensor const direction = value / sqrt(mean(value * value, {1}, true));
+    Tensor const expected = linear(reshape(scale(direction, 1 - start), {1, heads * 3}), *plain.parameters.find("attention.output.weight"),
+                                   *plain.parameters.find("attention.output.bias"));
+    CHECK(difference(reshape(at_start, {1, width}), expected) <= 1e-4);
+  }
+
+  TEST_CASE("what has no meaning is refused, saying why") {
+    auto const said = [](StackSettings&& settings, auto const& change) {
+      change(settings);
+      return settings.contradiction().value_or("");
+    };
+    CHECK(said(StackSettings(), [](auto& s) { s.key_heads = 3; }) == "key_heads: 3 groups do not divide 4 heads");
+    CHECK(said(StackSettings(), [](auto& s) { s.position = "fire", s.attention.forget = true; }) == "");
+    CHECK(said(BertSettings(), [](auto& s) { s.position = "fire"; }) ==
+          "position: 'fire' is of attention to the past alone, and here some places look ahead");
+    CHECK(said(BertSettings(), [](auto& s) { s.attention.forget = true; }).starts_with("attention.forget: is of attention to the past"));
+    CHECK(said(StackSettings(), [](auto& s) { s.width = 12, s.attention.differential = true; }).starts_with("heads: two maps of 4 heads"));
+    AttentionSettings hard;
+    hard.read = "hard";
+    hard.differential = true;
+    CHECK(hard.contradiction().value_or("").starts_with("differential: "));
+    CHECK_FALSE(AttentionSettings().contradiction());
+  }
+
+  TEST_CASE("rotary: a linear scaling divides positions, ntk leaves the fastest pair alone and turns the slowest by the factor") {
+    auto const turned = [](std::string const& kind, double factor, std::int64_t offset) {
+      PositionChoice choice("rotary");
+      for (Field& field : choice.settings->fields())
+        if (field.name == "scaling")
+          for (Field& inner : std::get<Settings*>(field.target)->fields()) {
+            if (inner.name == "kind") *std::get<std::string*>(inner.target) = kind;
+            if (inner.name == "factor") *std::get<double*>(inner.target) = factor;
+          }
+      Parameters none(1, DType::float64);
+      auto const position = make_position(choice, Scope(none), {16, 8, 1});
+      return position->in_attention(Scope(none), 1, 8)->rotate(Tensor::ones({1, 1, 8}, DType::float64), offset);
+    };
+    CHECK(difference(turned("linear", 4, 12), turned("none", 1, 3)) <= 1e-14);
+    CHECK(difference(turned("ntk", 4, 12), turned("none", 1, 12)) > 1e-3);
+    CHECK(difference(slice(turned("ntk", 4, 12), 2, 0, 2), slice(turned("none", 1, 12), 2, 0, 2)) == 0);
+    CHECK(difference(slice(turned("ntk", 4, 12), 2, 6, 8), slice(turned("none", 1, 3), 2, 6, 8)) <= 1e-12);
+  }
+}
