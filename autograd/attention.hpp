@@ -1,45 +1,77 @@
 #pragma once
 
+#include <array>
+#include <memory>
 #include <optional>
 
 #include "autograd/operations.hpp"
+#include "autograd/pairs.hpp"
 
 /// Fused attention (ops/attention.cpp, kernels/attention.cpp).
 namespace heed {
 
-/// What fused attention computes, beside the arrays that it is given.
+/// What fused attention computes beside the arrays that it is given: contexts Σ_j a_ij v_j with the weights a_ij of the scores
+///
+///   e_ij = cap(g(Σ_c f(q_ic, k_jc, w_c); i − j, α_i, β_j, p)) + r_{j−i} + near_i,clamp(j−i) + u_i + t_j
+///
+/// over the visible keys inside the window. What is not given is not there: f = scale · q k, g(s) = s, cap(e) = e, no biases, softmax.
 struct AttentionForm {
-  enum class Score { dot, cosine, additive };  ///< scale · q·k; sharpness · q·k/(‖q‖‖k‖ + 1e-8); vᵀ tanh(q + k)
-
   std::int64_t heads = 1;
   Visibility visibility;
-  Score score = Score::dot;
   double scale = 1;
+  std::shared_ptr<PairSum const> sum = {};
+  std::shared_ptr<PairFinish const> finish = {};
+  std::optional<double> softcap = {};          ///< c: cap(e) = c tanh(e/c)
+  std::shared_ptr<RowAlign const> align = {};  ///< null: softmax
   double window = 0;      ///< if > 0: keys at most so far from the query's centre, which is its own position unless centres are given
   bool gaussian = false;  ///< weights times exp(−(j − centre)²/(2 deviation²)), with centres
   double deviation = 1;
   std::optional<WeightDropout> dropout = {};  ///< last, after the Gaussian
+  std::int64_t key_heads = 0;                 ///< G groups of heads that share keys and values; 0: every head has its own
+
+  std::int64_t groups() const { return key_heads > 0 ? key_heads : heads; }
 };
 
-/// Per head, Σ_j a_ij v_j with a_i the softmax of the scores e_i over the visible keys inside the window, times the Gaussian and dropout if
-/// the form has them; a row that sees nothing is zeros.
-/// query [B, n, H·d], key [B, m, H·d], value [B, m, H·d_v] → [B, n, H·d_v]; head h owns the elements h·d … (h+1)·d − 1.
-/// parameter: cosine's sharpness [H], additive's vector [H, d]; relative [H, n + m − 1]: added to e_ij at j − i + n − 1; centres
-/// [B, H, n, 1]. Each may be undefined. The kernel holds one block of scores at a time, never [B, H, n, m] (nor [n, m, d] for additive),
-/// draws dropout's mask again for the gradient, and works in proportion to the window (Vaswani et al. 2017, Bahdanau et al. 2015, Luong et
-/// al. 2015; blocks as in Dao et al. 2022).
-Tensor fused_attention(AttentionForm const& form, Tensor const& query, Tensor const& key, Tensor const& value, Tensor const& parameter = {},
-                       Tensor const& relative = {}, Tensor const& centres = {});
+/// What fused attention reads; all but the first three may be undefined.
+struct AttentionInputs {
+  Tensor query = {};                   ///< [B, n, H·d]: head h owns the elements h·d … (h+1)·d − 1
+  Tensor key = {}, value = {};         ///< [B, m, G·d] and [B, m, G·d_v]: head h reads group ⌊h G/H⌋
+  Tensor weight = {};                  ///< w of f: [H, d]
+  Tensor parameter = {};               ///< p of g: [H, 1] or [H, 2]
+  Tensor of_query = {}, of_key = {};   ///< α and β: [B, H, n] and [B, H, m]
+  Tensor relative = {};                ///< r: [H, n + m − 1], the element j − i + n − 1, i counted from the first query
+  Tensor near = {};                    ///< [B, H, n, 2c + 1]: the element clamp(j − i, −c, c) + c, i the query's position
+  Tensor of_row = {}, of_column = {};  ///< u and t: [B, H, n] and [B, H, m]
+  Tensor centres = {};                 ///< [B, H, n, 1]
+  Tensor align = {};                   ///< the align's parameter: [H]
+
+  static constexpr std::size_t count = 13;
+  std::array<Tensor*, count> all() {
+    return {&query, &key, &value, &weight, &parameter, &of_query, &of_key, &relative, &near, &of_row, &of_column, &centres, &align};
+  }
+};
+
+/// [B, n, H·d_v]; a row that sees nothing is zeros. The kernel holds one block of rows of scores at a time, never [B, H, n, m] (nor
+/// [n, m, d]), draws dropout's mask again for the gradient, and works in proportion to the window (Vaswani et al. 2017, Bahdanau et al.
+/// 2015, Luong et al. 2015; blocks as in Dao et al. 2022).
+Tensor fused_attention(AttentionForm const& form, AttentionInputs const& inputs);
 /// The same as a composition of simple operations.
-Tensor attention_reference(AttentionForm const& form, Tensor const& query, Tensor const& key, Tensor const& value,
-                           Tensor const& parameter = {}, Tensor const& relative = {}, Tensor const& centres = {});
+Tensor attention_reference(AttentionForm const& form, AttentionInputs const& inputs);
+/// Its sums Σ_c f, the scores from them and, before dropout, the weights: [B, H, n, m].
+Tensor composed_sums(AttentionForm const& form, AttentionInputs const& inputs);
+Tensor composed_scores(AttentionForm const& form, AttentionInputs const& inputs, Tensor sums);
+Tensor composed_weights(AttentionForm const& form, AttentionInputs const& inputs, Tensor const& scores);
 /// Softmax attention over scale · q_i·k_j (Vaswani et al. 2017).
 inline Tensor scaled_dot_attention(Tensor const& query, Tensor const& key, Tensor const& value, std::int64_t heads, double scale,
                                    Visibility const& visibility) {
-  return fused_attention({.heads = heads, .visibility = visibility, .scale = scale}, query, key, value);
+  return fused_attention({.heads = heads, .visibility = visibility, .scale = scale}, {query, key, value});
 }
-/// Bahdanau's scores vᵀ tanh(q_i + k_j): query [B, H, n, d], key [B, H, m, d], vector [H, d] → [B, H, n, m]. Holds [B, H, n, m, d].
-Tensor additive_scores(Tensor const& query, Tensor const& key, Tensor const& vector);
-/// β q_i·k_j / (‖q_i‖ ‖k_j‖ + 1e-8), β = sharpness [H]; the gradient of a zero vector's length is 0.
-Tensor cosine_scores(Tensor const& query, Tensor const& key, Tensor const& sharpness);
+
+/// Biases by distance clipped on both sides, laid out over the pairs: near [B, H, n, 2c + 1] → [B, H, n, keys], of the first query at
+/// `offset`.
+Tensor near_bias(Tensor const& near, std::int64_t offset, std::int64_t keys);
+
+/// f = w tanh(q + k) by exponentials computed once a query and a key (Bahdanau et al. 2015).
+std::shared_ptr<PairSum const> additive_sum();
+
 }  // namespace heed

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "autograd/operations.hpp"
+#include "autograd/attention.hpp"
 #include "nn/parameters.hpp"
 #include "nn/settings.hpp"
 
@@ -21,12 +21,16 @@ class AttentionPosition {
   virtual Tensor relative(std::int64_t queries, std::int64_t keys, Visibility const& visibility) const {
     return static_cast<void>(queries), static_cast<void>(keys), static_cast<void>(visibility), Tensor();
   }
-  /// Whether bias() depends on more than the distance, which the fused kernels do not have.
+  /// What is added to the scores of query [B, H, n, d] by distance clipped on both sides: [B, H, n, 2c + 1] for near_bias(); undefined:
+  /// nothing.
+  virtual Tensor near(Tensor const& query) const { return static_cast<void>(query), Tensor(); }
+  /// Whether relative() and near() say all, as the fused kernels want it.
   virtual bool is_by_distance() const { return true; }
   /// What is added to the scores of query [B, H, n, d] (rotated) and `keys` keys from position 0 on: [B or 1, H, n, keys]; undefined:
   /// nothing.
   virtual Tensor bias(Tensor const& query, std::int64_t keys, Visibility const& visibility) const {
-    Tensor const by_distance = relative(query.size(2), keys, visibility);
+    Tensor const by_distance = relative(query.size(2), keys, visibility), by_query = near(query);
+    if (by_query.defined()) return near_bias(by_query, visibility.offset, keys);
     return by_distance.defined() ? relative_bias(by_distance, query.size(2), keys) : Tensor();
   }
   /// What changes its sign where bias() is not smooth in its parameters, as Score::corners; undefined: it is smooth.

@@ -4,8 +4,8 @@
 #include <cmath>
 #include <vector>
 
-#include "autograd/kernels/key_range.hpp"
 #include "autograd/kernels/rows.hpp"
+#include "autograd/pairs.hpp"
 
 /// The additive score vᵀ tanh(q + k) of one head, tiled: nothing of size [n, m, d] exists.
 ///
@@ -28,43 +28,49 @@ Lanes<T> reciprocal_above_one(Lanes<T> const& x) {
   }
 }
 
-/// The queries and keys of one head, prepared: q [n, d] as it is or e^{2q}; k transposed [d, padded m] likewise. Works on blocks of
-/// queries: rows first … first + rows − 1, row i attending to ranges[i] within `all`. A block's matrices [rows, stride] begin at key
-/// all.first, and a row has room for a batch of lanes behind its last key.
+/// The queries and keys of one head, prepared: q [n, d] as it is or e^{2q}; k transposed [d, padded m] likewise.
 template <class T>
-class AdditiveHead {
+class AdditiveHead : public HeadSum<T> {
  public:
-  AdditiveHead(T const* q, std::int64_t query_stride, T const* k, std::int64_t key_stride, std::int64_t queries, std::int64_t keys,
-               std::int64_t width)
-      : width_(width), padded_((keys + step - 1) / step * step + step), query_(size(queries * width)), key_(size(width * padded_)) {
+  explicit AdditiveHead(PairRows<T> const& rows)
+      : vector_(rows.weight),
+        keys_(rows.keys),
+        width_(rows.width),
+        padded_((keys_ + step - 1) / step * step + step),
+        query_(size(rows.queries * width_)),
+        key_(size(width_ * padded_)) {
     T largest = 0;
-    for (std::int64_t i = 0; i < queries; ++i) {
-      for (std::int64_t c = 0; c < width; ++c) largest = std::max(largest, std::abs(query_[size(i * width + c)] = q[i * query_stride + c]));
+    for (std::int64_t i = 0; i < rows.queries; ++i) {
+      for (std::int64_t c = 0; c < width_; ++c)
+        largest = std::max(largest, std::abs(query_[size(i * width_ + c)] = rows.query[i * rows.query_stride + c]));
     }
-    for (std::int64_t j = 0; j < keys; ++j) {
-      for (std::int64_t c = 0; c < width; ++c) largest = std::max(largest, std::abs(key_[size(c * padded_ + j)] = k[j * key_stride + c]));
+    for (std::int64_t j = 0; j < keys_; ++j) {
+      for (std::int64_t c = 0; c < width_; ++c)
+        largest = std::max(largest, std::abs(key_[size(c * padded_ + j)] = rows.key[j * rows.key_stride + c]));
     }
     factored_ = 2 * largest <= additive_limit<T>;
     if (!factored_) return;
     auto const twice_exp = [](auto v) { return exponential(v + v); };
-    transform_row<T>(query_.data(), queries * width, twice_exp, static_cast<T const*>(query_.data()));
-    transform_row<T>(key_.data(), width * padded_, twice_exp, static_cast<T const*>(key_.data()));
+    transform_row<T>(query_.data(), rows.queries * width_, twice_exp, static_cast<T const*>(query_.data()));
+    transform_row<T>(key_.data(), width_ * padded_, twice_exp, static_cast<T const*>(key_.data()));
   }
 
-  /// e_ij = Σ_c v_c tanh(q_ic + k_jc) for the keys of each row's range; what lies outside it is undefined.
-  void scores(std::int64_t first, std::vector<KeyRange> const& ranges, KeyRange all, T const* v, T* e, std::int64_t stride) const {
-    factored_ ? scores_by(Factored{}, first, ranges, all, v, e, stride) : scores_by(Direct{}, first, ranges, all, v, e, stride);
+  void sums(std::int64_t first, std::vector<KeyRange> const& ranges, KeyRange all, T* e, std::int64_t stride) const override {
+    factored_ ? scores_by(Factored{}, first, ranges, all, vector_, e, stride) : scores_by(Direct{}, first, ranges, all, vector_, e, stride);
   }
 
-  /// From de, which is 0 outside the ranges: dq [rows, dq_stride] (set), the sums of de 4r(1 − r) in dk [d, padded] (added; still to be
-  /// multiplied by v_c), and dv_c += Σ de tanh.
-  void gradients(std::int64_t first, std::int64_t rows, KeyRange all, T const* v, T const* de, std::int64_t stride, T* dq,
-                 std::int64_t dq_stride, T* dk, T* dv) const {
-    factored_ ? gradients_by(Factored{}, first, rows, all, v, de, stride, dq, dq_stride, dk, dv)
-              : gradients_by(Direct{}, first, rows, all, v, de, stride, dq, dq_stride, dk, dv);
+  void gradients(std::int64_t first, std::int64_t rows, KeyRange all, T const* de, std::int64_t stride, T* dq, std::int64_t dq_stride,
+                 T* dv) override {
+    if (dkey_.empty()) dkey_.assign(key_.size(), T(0));
+    T* const dk = dkey_.data();
+    factored_ ? gradients_by(Factored{}, first, rows, all, vector_, de, stride, dq, dq_stride, dk, dv)
+              : gradients_by(Direct{}, first, rows, all, vector_, de, stride, dq, dq_stride, dk, dv);
   }
 
-  std::int64_t padded() const { return padded_; }
+  void add_keys(T* dk, std::int64_t stride) const override {
+    for (std::int64_t j = 0; j < keys_ && !dkey_.empty(); ++j)
+      for (std::int64_t c = 0; c < width_; ++c) dk[j * stride + c] += 4 * vector_[c] * dkey_[size(c * padded_ + j)];
+  }
 
  private:
   static constexpr std::int64_t step = lanes<T>;
@@ -163,8 +169,9 @@ class AdditiveHead {
     }
   }
 
-  std::int64_t width_, padded_;
-  std::vector<T> query_, key_;
+  T const* vector_;
+  std::int64_t keys_, width_, padded_;
+  std::vector<T> query_, key_, dkey_;  // dkey_: sums of de r(1 − r), still to be multiplied by 4 v_c
   bool factored_ = false;
 };
 

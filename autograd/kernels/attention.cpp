@@ -1,6 +1,6 @@
-// Fused attention, forward and backward: scores, mask, window, softmax and the weighted sum of one block of queries at a time. Every align
-// that is fused here (softmax, local_m, local_p) is a softmax over a range of keys, so a block needs the union of its rows' ranges and
-// no more. Dropout's mask is never held: forward and backward draw it, keyed by sequence, head, query and key.
+// Fused attention, forward and backward: scores, mask, window, weights and the weighted sum of one block of queries at a time. A block
+// needs the union of its rows' ranges of keys and no more. Dropout's mask is never held: forward and backward draw it, keyed by sequence,
+// head, query and key.
 
 #include "autograd/kernels/attention.hpp"
 
@@ -37,55 +37,57 @@ struct Block {
   std::int64_t stride;
 };
 
-/// Calls body(b, h) for every sequence and head, on the pool. `products`: matrix products that it makes of the head's [n, m] scores.
+/// Calls body(b, g) for every sequence and group of heads, on the pool. `products`: matrix products that it makes of a head's [n, m]
+/// scores.
 template <class Body>
-void for_heads(AttentionCall const& c, double products, Body const& body) {
-  double const product =
-      c.form.score == AttentionForm::Score::additive ? 0.4 * static_cast<double>(c.width) : 0.02 * static_cast<double>(c.width + 20);
-  double const pair = products * product + (c.form.dropout ? 1 : 0);  // nanoseconds for a query and a key
+void for_groups(AttentionCall const& c, double products, Body const& body) {
+  double const product = c.form.sum ? 0.4 * static_cast<double>(c.width) : 0.02 * static_cast<double>(c.width + 20);
+  double const pair = products * product + (c.form.dropout ? 1 : 0) + (c.form.align ? 1 : 0);  // nanoseconds for a query and a key
+  std::int64_t const groups = c.form.groups();
   parallel_for(
-      c.batch * c.form.heads, pair * static_cast<double>(c.queries * c.keys),
+      c.batch * groups, pair * static_cast<double>(c.queries * c.keys * c.form.heads / groups),
       [&](std::int64_t begin, std::int64_t end) {
-        for (std::int64_t at = begin; at < end; ++at) body(at / c.form.heads, at % c.form.heads);
+        for (std::int64_t at = begin; at < end; ++at) body(at / groups, at % groups);
       },
       1, Cut::fine);
 }
 
-/// The gradient of one head; what heads of different sequences share is summed later.
+/// Where one head's gradients go; what heads of different sequences share is summed later. Null: not wanted.
+template <class T>
+struct HeadTargets {
+  T *query, *key, *value, *weight, *parameter, *of_query, *of_key, *relative, *near, *of_row, *of_column, *centres, *align;
+};
+
+/// The gradient of one head.
 template <class T>
 class HeadBackward {
  public:
-  HeadBackward(Head<T>& head, AttentionGradients& g, T const* dcontext, T* shared_parameter, T* shared_relative)
+  /// `adds`: whether heads before have written to the gradients of these keys and values.
+  HeadBackward(Head<T>& head, HeadTargets<T> const& targets, T const* dcontext, bool adds)
       : head_(head),
         c_(head.c_),
-        dcontext_(dcontext + head.b_ * c_.queries * head.value_stride_ + head.h_ * c_.value_width),
-        context_stride_(head.ordered() ? c_.value_width : head.value_stride_),
-        dquery_(g.query.mutable_data<T>().data() + head.b_ * c_.queries * head.stride_ + head.h_ * c_.width),
-        dq_(dquery_),
-        dk_(g.key.mutable_data<T>().data() + head.b_ * c_.keys * head.stride_ + head.h_ * c_.width),
-        dv_(g.value.mutable_data<T>().data() + head.b_ * c_.keys * head.value_stride_ + head.h_ * c_.value_width),
-        dparameter_(shared_parameter),
-        drelative_(shared_relative),
-        dcentres_(c_.form.gaussian ? g.centres.mutable_data<T>().data() + (head.b_ * c_.form.heads + head.h_) * c_.queries : nullptr),
-        dscores_({std::min(block_rows, c_.queries), head.row_stride_}, c_.query.dtype()) {
-    if (head.ordered()) {
-      packed_dcontext_ = head.packed(dcontext_, head.value_stride_, c_.value_width);
-      dcontext_ = packed_dcontext_.template data<T>().data();
-      packed_dq_ = Tensor({c_.queries, c_.width}, c_.query.dtype());
-      dq_ = packed_dq_.template mutable_data<T>().data();
-    }
-    if (head.additive_) dkeys_.assign(static_cast<std::size_t>(c_.width * head.additive_->padded()), T(0));
-    if (!head.query_lengths_.empty()) dkey_lengths_.assign(static_cast<std::size_t>(c_.keys), T(0));
+        to_(targets),
+        dcontext_(dcontext + head.b_ * c_.queries * head.context_stride_ + head.h_ * c_.value_width),
+        context_stride_(head.ordered() ? c_.value_width : head.context_stride_),
+        dq_(to_.query),
+        dscores_(head.block()),
+        untouched_(!adds) {
+    if (!head.ordered()) return;
+    packed_dcontext_ = head.packed(dcontext_, head.context_stride_, c_.value_width);
+    dcontext_ = packed_dcontext_.template data<T>().data();
+    packed_dq_ = Tensor({c_.queries, c_.width}, c_.in.query.dtype());
+    dq_ = packed_dq_.template mutable_data<T>().data();
   }
 
-  void block(std::int64_t first, std::int64_t rows, T* log_sum_exp) {
+  void block(std::int64_t first, std::int64_t rows, T* kept) {
     head_.begin_block(first, rows);
-    head_.softmax(log_sum_exp, true);
+    head_.align(kept, true);
     KeyRange const all = head_.all_;
     std::int64_t const seen = all.last - all.first;
+    T* const dq = dq_ + first * head_.query_stride_;
     if (seen == 0) {
-      for (std::int64_t i = 0; i < rows; ++i) std::fill_n(dq_ + (first + i) * head_.query_stride_, c_.width, T(0));
-      for (std::int64_t i = 0; dcentres_ != nullptr && i < rows; ++i) dcentres_[head_.at(first + i)] = 0;
+      for (std::int64_t i = 0; i < rows; ++i) std::fill_n(dq + i * head_.query_stride_, c_.width, T(0));
+      for (std::int64_t i = 0; to_.centres != nullptr && i < rows; ++i) to_.centres[head_.at(first + i)] = 0;
       return;
     }
     T const before = sum_before(all);
@@ -94,209 +96,227 @@ class HeadBackward {
     gemm<T>(rows, seen, c_.value_width, 1, dc, {head_.v + all.first * head_.value_stride_, head_.value_stride_, true}, 0, ds,
             head_.row_stride_);
     apply_factors(ds);
-    gemm<T>(seen, c_.value_width, rows, 1, {read_weights_, head_.row_stride_, true}, dc, before, dv_ + all.first * head_.value_stride_,
-            head_.value_stride_);
-    for (std::int64_t i = 0; i < rows; ++i)
-      softmax_row_backward<T>(head_.weights() + i * head_.row_stride_, ds + i * head_.row_stride_, ds + i * head_.row_stride_, seen);
-    if (drelative_ != nullptr) add_relative(ds);
-    if (head_.additive_) {
-      return head_.additive_->gradients(first, rows, all, head_.parameter(), ds, head_.row_stride_, dq_ + first * head_.query_stride_,
-                                        head_.query_stride_, dkeys_.data(), dparameter_);
+    gemm<T>(seen, c_.value_width, rows, 1, {read_weights_, head_.row_stride_, true}, dc, before,
+            to_.value + all.first * head_.value_stride_, head_.value_stride_);
+    for (std::int64_t i = 0; i < rows; ++i) score_gradients(i, ds + i * head_.row_stride_, kept);
+    if (head_.sum_) {
+      head_.sum_->gradients(first, rows, all, ds, head_.row_stride_, dq, head_.query_stride_, to_.weight);
+      return;
     }
-    if (!head_.query_lengths_.empty()) cosine_gradient(ds);
-    T const scale = head_.product_scale();
-    gemm<T>(rows, c_.width, seen, scale, {ds, head_.row_stride_}, {head_.k + all.first * head_.stride_, head_.stride_}, 0,
-            dq_ + first * head_.query_stride_, head_.query_stride_);
+    T const scale = static_cast<T>(c_.form.scale);
+    gemm<T>(rows, c_.width, seen, scale, {ds, head_.row_stride_}, {head_.k + all.first * head_.key_stride_, head_.key_stride_}, 0, dq,
+            head_.query_stride_);
     gemm<T>(seen, c_.width, rows, scale, {ds, head_.row_stride_, true}, {head_.q + first * head_.query_stride_, head_.query_stride_},
-            before, dk_ + all.first * head_.stride_, head_.stride_);
-    if (!head_.query_lengths_.empty()) add_query_lengths();
+            before, to_.key + all.first * head_.key_stride_, head_.key_stride_);
   }
 
   void finish() {
     if (untouched_) clear();
-    if (head_.additive_) {
-      for (std::int64_t j = 0; j < c_.keys; ++j) {
-        for (std::int64_t c = 0; c < c_.width; ++c)
-          dk_[j * head_.stride_ + c] = 4 * head_.parameter()[c] * dkeys_[static_cast<std::size_t>(c * head_.additive_->padded() + j)];
-      }
-    }
-    for (std::size_t j = 0; j < dkey_lengths_.size(); ++j)
-      add_length(head_.k, dk_, head_.stride_, static_cast<std::int64_t>(j), head_.key_lengths_[j], dkey_lengths_[j]);
-    if (head_.ordered()) head_.unpack(dq_, c_.width, dquery_, head_.stride_);
+    if (head_.sum_) head_.sum_->add_keys(to_.key, head_.key_stride_);
+    if (head_.ordered()) head_.unpack(dq_, c_.width, to_.query, head_.stride_);
   }
 
  private:
-  std::size_t place(std::int64_t i) const { return static_cast<std::size_t>(i); }
-
   void clear() {
     for (std::int64_t j = 0; j < c_.keys; ++j) {
-      std::fill_n(dk_ + j * head_.stride_, c_.width, T(0));
-      std::fill_n(dv_ + j * head_.value_stride_, c_.value_width, T(0));
+      std::fill_n(to_.key + j * head_.key_stride_, c_.width, T(0));
+      std::fill_n(to_.value + j * head_.value_stride_, c_.value_width, T(0));
     }
   }
   /// What the gradients of keys and values are multiplied by before a block adds to them: 0 where nothing was written yet and the block
   /// writes all of them.
   T sum_before(KeyRange all) {
     bool const first = std::exchange(untouched_, false);
-    if (first && all.first == 0 && all.last == c_.keys) return 0;
+    if (first && !head_.sum_ && all.first == 0 && all.last == c_.keys) return 0;
     if (first) clear();
     return 1;
   }
 
-  /// With r = P f the values' weights, P the softmax and f the Gaussian and dropout: dP = dr f and dp = Σ_j dr r (j − p)/σ².
+  /// With r = a f the values' weights, a the align's and f the Gaussian and dropout: da = dr f and dp = Σ_j dr r (j − p)/σ².
   void apply_factors(T* ds) {
     read_weights_ = head_.weights();
     if (!head_.has_factors()) return;
-    if (!factored_.defined()) factored_ = Tensor(dscores_.shape(), dscores_.dtype());
+    if (!factored_.defined()) factored_ = head_.block();
     T* const r = factored_.template mutable_data<T>().data();
     std::copy_n(head_.weights(), head_.rows_ * head_.row_stride_, r);
     T const square = static_cast<T>(c_.form.deviation * c_.form.deviation);
-    std::vector<T> f(place(c_.keys));
+    std::vector<T> f(static_cast<std::size_t>(c_.keys));
     for (std::int64_t i = 0; i < head_.rows_; ++i) {
-      KeyRange const s = head_.ranges_[place(i)];
-      std::int64_t const at = i * head_.row_stride_ + s.first - head_.all_.first;
+      KeyRange const s = head_.range_of(i);
+      T* const ri = r + i * head_.row_stride_ + s.first - head_.all_.first;
+      T* const di = ds + i * head_.row_stride_ + s.first - head_.all_.first;
       head_.factors(i, f.data());
-      if (dcentres_ == nullptr) {
-        for (std::int64_t j = 0; j < s.last - s.first; ++j) r[at + j] *= f[place(j)], ds[at + j] *= f[place(j)];
-        continue;
-      }
-      T const centre = head_.centres_[head_.at(head_.first_ + i)];
+      T const centre = to_.centres != nullptr ? head_.centres_[head_.at(head_.first_ + i)] : T(0);
       T slope = 0;
       for (std::int64_t j = 0; j < s.last - s.first; ++j) {
-        r[at + j] *= f[place(j)];
-        slope += ds[at + j] * r[at + j] * (static_cast<T>(s.first + j) - centre);
-        ds[at + j] *= f[place(j)];
+        ri[j] *= f[static_cast<std::size_t>(j)];
+        if (to_.centres != nullptr) slope += di[j] * ri[j] * (static_cast<T>(s.first + j) - centre);
+        di[j] *= f[static_cast<std::size_t>(j)];
       }
-      dcentres_[head_.at(head_.first_ + i)] = slope / square;
+      if (to_.centres != nullptr) to_.centres[head_.at(head_.first_ + i)] = slope / square;
     }
     read_weights_ = r;
   }
 
-  void add_relative(T const* ds) {
-    for (std::int64_t i = 0; i < head_.rows_; ++i) {
-      KeyRange const s = head_.ranges_[place(i)];
-      T* const target = drelative_ + (c_.queries - 1 - head_.at(head_.first_ + i));
-      T const* const from = ds + i * head_.row_stride_ - head_.all_.first;
-      for (std::int64_t j = s.first; j < s.last; ++j) target[j] += from[j];
+  /// The gradients of row i's weights become those of what the sum gave; on the way those of all that is added to scores.
+  void score_gradients(std::int64_t i, T* row, T* kept) {
+    std::int64_t const seen = head_.all_.last - head_.all_.first, query = head_.at(head_.first_ + i);
+    KeyRange const s = head_.range_of(i);
+    std::int64_t const count = s.last - s.first;
+    if (c_.form.align) {
+      T* const inside = row + (s.first - head_.all_.first);
+      std::fill(row, inside, T(0));
+      std::fill(inside + count, row + seen, T(0));
+      if (count > 0) c_.form.align->gradients(head_.align_row(i, kept + query * kept_numbers, inside, to_.align));
+    } else {
+      softmax_row_backward<T>(head_.weights() + i * head_.row_stride_, row, row, seen);
     }
-  }
-
-  /// e = β u/(ab + ε), u = q·k: leaves du in ds, and sums the gradients of β, a and b.
-  void cosine_gradient(T* ds) {
-    T const sharpness = *head_.parameter();
-    std::int64_t const seen = head_.all_.last - head_.all_.first;
-    dquery_lengths_.assign(place(head_.rows_), T(0));
-    std::vector<T> u(place(seen));
-    for (std::int64_t i = 0; i < head_.rows_; ++i) {
-      T const a = head_.query_lengths_[place(head_.first_ + i)];
-      T const* const qi = head_.q + (head_.first_ + i) * head_.query_stride_;
-      T* const row = ds + i * head_.row_stride_;
-      gemm<T>(1, seen, c_.width, 1, {qi, head_.query_stride_}, {head_.k + head_.all_.first * head_.stride_, head_.stride_, true}, 0,
-              u.data(), seen);
-      double dsharpness = 0;
-      for (std::int64_t j = 0; j < seen; ++j) {
-        T const b = head_.key_lengths_[place(head_.all_.first + j)];
-        T const below = a * b + static_cast<T>(cosine_epsilon);
-        T const cosine = u[place(j)] / below;
-        dsharpness += static_cast<double>(row[j] * cosine);
-        T const dbelow = -row[j] * sharpness * cosine / below;
-        dquery_lengths_[place(i)] += dbelow * b;
-        dkey_lengths_[place(head_.all_.first + j)] += dbelow * a;
-        row[j] *= sharpness / below;
-      }
-      *dparameter_ += static_cast<T>(dsharpness);
+    if (count == 0) return;
+    T* const de = row + (s.first - head_.all_.first);
+    T const* const from = de;
+    auto const plus = [](auto const& a, auto const& b) { return a + b; };
+    if (to_.relative != nullptr) {
+      T* const target = to_.relative + (c_.queries - 1 - query) + s.first;
+      transform_row<T>(target, count, plus, static_cast<T const*>(target), from);
     }
-  }
-  void add_query_lengths() {
-    for (std::int64_t i = 0; i < head_.rows_; ++i)
-      add_length(head_.q, dq_, head_.query_stride_, head_.first_ + i, head_.query_lengths_[place(head_.first_ + i)],
-                 dquery_lengths_[place(i)]);
-  }
-  /// d‖x‖/dx = x/‖x‖; 0 at the zero vector.
-  void add_length(T const* x, T* dx, std::int64_t stride, std::int64_t row, T length, T dlength) const {
-    if (length == 0) return;
-    for (std::int64_t c = 0; c < c_.width; ++c) dx[row * stride + c] += dlength / length * x[row * stride + c];
+    if (to_.near != nullptr) {
+      auto const near = head_.near_of(i);
+      T* const target = to_.near + query * (2 * near.reach + 1);
+      for (std::int64_t j = s.first; j < s.last; ++j) target[near.place(j)] += de[j - s.first];
+    }
+    if (to_.of_row != nullptr) {
+      to_.of_row[query] += sum_row<T>(
+          count, [](auto const& x) { return x; }, from);
+      T* const target = to_.of_column + s.first;
+      transform_row<T>(target, count, plus, static_cast<T const*>(target), from);
+    }
+    if (c_.form.softcap) {
+      Lanes<T> const cap(static_cast<T>(*c_.form.softcap)), one(T(1));
+      transform_row<T>(
+          de, count,
+          [&](auto const& d, auto const& e) {
+            auto const t = e / cap;
+            return d * xsimd::fnma(t, t, one);
+          },
+          from, static_cast<T const*>(head_.inside_of(head_.capped_, i)));
+    }
+    if (c_.form.finish) {
+      FinishRow<T> finish = head_.finish_row(i, de, head_.inside_of(head_.sums_, i));
+      finish.dquery = to_.of_query != nullptr ? to_.of_query + query : nullptr;
+      finish.dkeys = to_.of_key != nullptr ? to_.of_key + s.first : nullptr;
+      finish.dparameter = to_.parameter;
+      c_.form.finish->gradients(finish);
+    }
   }
 
   Head<T>& head_;
   AttentionCall const& c_;
+  HeadTargets<T> to_;
   T const* dcontext_;
   std::int64_t context_stride_;
-  T* dquery_;
-  T *dq_, *dk_, *dv_, *dparameter_, *drelative_, *dcentres_;
+  T* dq_;
   Tensor dscores_, factored_, packed_dcontext_, packed_dq_;
   T const* read_weights_ = nullptr;  ///< what the values are multiplied by: head_.weights(), or factored_
-  bool untouched_ = true;            ///< nothing has been written to dk and dv
-  std::vector<T> dkeys_, dkey_lengths_, dquery_lengths_;
+  bool untouched_;                   ///< nothing has been written to the gradients of keys and values
 };
 
-/// Σ over the sequences of per-head sums [B·H, n] → [H, n], in order.
-Tensor summed_over_batch(Tensor const& parts, std::int64_t batch, Shape const& shape) {
-  return parts.defined() ? sum(parts.viewed({batch, shape.elements()}), {0}).viewed(shape) : Tensor();
+/// Σ over the sequences of gradients [B, …] of what they share, in order.
+Tensor summed_over_batch(Tensor const& parts, Tensor const& whole) {
+  return parts.defined() ? sum(parts.viewed({parts.size(0), whole.elements()}), {0}).viewed(whole.shape()) : Tensor();
+}
+
+template <class T>
+HeadTargets<T> targets_of(AttentionCall const& c, AttentionInputs& g, std::int64_t b, std::int64_t h) {
+  std::int64_t const group = h * c.form.groups() / c.form.heads;
+  auto const rows = [&](Tensor& x, std::int64_t part) { return x.mutable_data<T>().data() + b * x.size(1) * x.size(2) + part; };
+  auto const part = [&](Tensor& x) { return const_cast<T*>(part_of<T>(x, b, h)); };
+  return {rows(g.query, h * c.width),
+          rows(g.key, group * c.width),
+          rows(g.value, group * c.value_width),
+          part(g.weight),
+          part(g.parameter),
+          part(g.of_query),
+          part(g.of_key),
+          part(g.relative),
+          part(g.near),
+          part(g.of_row),
+          part(g.of_column),
+          c.form.gaussian ? part(g.centres) : nullptr,
+          part(g.align)};
 }
 
 }  // namespace
 
 template <class T>
-void attention_forward(AttentionCall const& c, Tensor& context, Tensor& log_sum_exp) {
+void attention_forward(AttentionCall const& c, Tensor& context, Tensor& kept) {
   T* const out = context.mutable_data<T>().data();
-  T* const lse = log_sum_exp.mutable_data<T>().data();
-  for_heads(c, 2, [&](std::int64_t b, std::int64_t h) {
-    Head<T> head(c, b, h);
-    T* const first_row = out + b * c.queries * head.value_stride_ + h * c.value_width;
-    Tensor packed = head.ordered() ? Tensor({c.queries, c.value_width}, context.dtype()) : Tensor();
-    Block<T> const to =
-        head.ordered() ? Block<T>{packed.template mutable_data<T>().data(), c.value_width} : Block<T>{first_row, head.value_stride_};
-    std::vector<T> f(head.has_factors() ? static_cast<std::size_t>(c.keys) : 0);
-    for (std::int64_t first = 0; first < c.queries; first += block_rows) {
-      std::int64_t const rows = std::min(block_rows, c.queries - first);
-      head.begin_block(first, rows);
-      head.softmax(lse + (b * c.form.heads + h) * c.queries + first, false);
-      for (std::int64_t i = 0; head.has_factors() && i < rows; ++i) {
-        head.factors(i, f.data());
-        KeyRange const s = head.ranges_[static_cast<std::size_t>(i)];
-        T* const row = head.row(i);
-        for (std::int64_t j = 0; j < s.last - s.first; ++j) row[j] *= f[static_cast<std::size_t>(j)];
+  T* const numbers = kept.mutable_data<T>().data();
+  std::int64_t const share = c.form.heads / c.form.groups();
+  for_groups(c, 2, [&](std::int64_t b, std::int64_t g) {
+    for (std::int64_t h = g * share; h < (g + 1) * share; ++h) {
+      Head<T> head(c, b, h, false);
+      T* const first_row = out + b * c.queries * head.context_stride_ + h * c.value_width;
+      Tensor packed = head.ordered() ? Tensor({c.queries, c.value_width}, context.dtype()) : Tensor();
+      Block<T> const to =
+          head.ordered() ? Block<T>{packed.template mutable_data<T>().data(), c.value_width} : Block<T>{first_row, head.context_stride_};
+      std::vector<T> f(head.has_factors() ? static_cast<std::size_t>(c.keys) : 0);
+      for (std::int64_t first = 0; first < c.queries; first += block_rows) {
+        std::int64_t const rows = std::min(block_rows, c.queries - first);
+        head.begin_block(first, rows);
+        head.align(numbers + (b * c.form.heads + h) * c.queries * kept_numbers, false);
+        for (std::int64_t i = 0; head.has_factors() && i < rows; ++i) {
+          head.factors(i, f.data());
+          KeyRange const s = head.range_of(i);
+          T* const row = head.row(i);
+          for (std::int64_t j = 0; j < s.last - s.first; ++j) row[j] *= f[static_cast<std::size_t>(j)];
+        }
+        gemm<T>(rows, c.value_width, head.all_.last - head.all_.first, 1, {head.weights(), head.row_stride_},
+                {head.v + head.all_.first * head.value_stride_, head.value_stride_}, 0, to.data + first * to.stride, to.stride);
       }
-      gemm<T>(rows, c.value_width, head.all_.last - head.all_.first, 1, {head.weights(), head.row_stride_},
-              {head.v + head.all_.first * head.value_stride_, head.value_stride_}, 0, to.data + first * to.stride, to.stride);
+      if (head.ordered()) head.unpack(to.data, c.value_width, first_row, head.context_stride_);
     }
-    if (head.ordered()) head.unpack(to.data, c.value_width, first_row, head.value_stride_);
   });
 }
 
 template <class T>
-AttentionGradients attention_backward(AttentionCall const& c, Tensor const& log_sum_exp, Tensor const& dcontext) {
-  auto const like = [](Tensor const& x) { return x.defined() ? Tensor(x.shape(), x.dtype()) : Tensor(); };
-  AttentionGradients g{like(c.query), like(c.key), like(c.value), {}, {}, like(c.centres)};
-  if (c.centres.defined() && !c.form.gaussian) g.centres = Tensor::zeros(c.centres.shape(), c.centres.dtype());
-  std::int64_t const heads = c.form.heads;
-  Tensor parameter_parts = c.parameter.defined() ? Tensor::zeros({c.batch, c.parameter.elements()}, c.parameter.dtype()) : Tensor();
-  Tensor relative_parts = c.relative.defined() ? Tensor::zeros({c.batch, c.relative.elements()}, c.relative.dtype()) : Tensor();
+AttentionInputs attention_backward(AttentionCall const& c, Tensor const& kept, Tensor const& dcontext) {
+  AttentionInputs in = c.in, g;
+  auto const inputs = in.all();
+  auto const gradients = g.all();
+  // Of what the sequences share, each has a gradient of its own first.
+  auto const shared = [&](Tensor const* x) { return x == &in.weight || x == &in.parameter || x == &in.relative || x == &in.align; };
+  for (std::size_t i = 0; i < AttentionInputs::count; ++i) {
+    Tensor const& x = *inputs[i];
+    if (!x.defined()) continue;
+    if (shared(&x))
+      *gradients[i] = Tensor::zeros({c.batch, c.form.heads, x.elements() / c.form.heads}, x.dtype());
+    else
+      *gradients[i] = i < 3 ? Tensor(x.shape(), x.dtype()) : Tensor::zeros(x.shape(), x.dtype());
+  }
   T const* const dc = dcontext.data<T>().data();
-  Tensor kept = log_sum_exp;
-  T* const lse = kept.mutable_data<T>().data();
-  auto const part = [&](Tensor& parts, Tensor const& whole, std::int64_t b, std::int64_t h) -> T* {
-    return parts.defined() ? parts.mutable_data<T>().data() + b * whole.elements() + h * (whole.elements() / heads) : nullptr;
-  };
-  for_heads(c, 5, [&](std::int64_t b, std::int64_t h) {
-    Head<T> head(c, b, h);
-    HeadBackward<T> back(head, g, dc, part(parameter_parts, c.parameter, b, h), part(relative_parts, c.relative, b, h));
-    // Backwards: the last queries, where attention is causal, see all keys, so that their block need not add to anything.
-    for (std::int64_t block = (c.queries + block_rows - 1) / block_rows - 1; block >= 0; --block) {
-      std::int64_t const first = block * block_rows;
-      back.block(first, std::min(block_rows, c.queries - first), lse + (b * heads + h) * c.queries + first);
+  Tensor numbers = kept;
+  T* const all_kept = numbers.mutable_data<T>().data();
+  std::int64_t const heads = c.form.heads, share = heads / c.form.groups();
+  for_groups(c, 5, [&](std::int64_t b, std::int64_t group) {
+    for (std::int64_t h = group * share; h < (group + 1) * share; ++h) {
+      Head<T> head(c, b, h, true);
+      HeadBackward<T> back(head, targets_of<T>(c, g, b, h), dc, h > group * share);
+      // Backwards: the last queries, where attention is causal, see all keys, so that their block need not add to anything.
+      for (std::int64_t block = (c.queries + block_rows - 1) / block_rows - 1; block >= 0; --block) {
+        std::int64_t const first = block * block_rows;
+        back.block(first, std::min(block_rows, c.queries - first), all_kept + (b * heads + h) * c.queries * kept_numbers);
+      }
+      back.finish();
     }
-    back.finish();
   });
-  if (c.parameter.defined()) g.parameter = summed_over_batch(parameter_parts, c.batch, c.parameter.shape());
-  if (c.relative.defined()) g.relative = summed_over_batch(relative_parts, c.batch, c.relative.shape());
+  for (std::size_t i = 0; i < AttentionInputs::count; ++i)
+    if (shared(inputs[i])) *gradients[i] = summed_over_batch(*gradients[i], *inputs[i]);
   return g;
 }
 
 template void attention_forward<float>(AttentionCall const&, Tensor&, Tensor&);
 template void attention_forward<double>(AttentionCall const&, Tensor&, Tensor&);
-template AttentionGradients attention_backward<float>(AttentionCall const&, Tensor const&, Tensor const&);
-template AttentionGradients attention_backward<double>(AttentionCall const&, Tensor const&, Tensor const&);
+template AttentionInputs attention_backward<float>(AttentionCall const&, Tensor const&, Tensor const&);
+template AttentionInputs attention_backward<double>(AttentionCall const&, Tensor const&, Tensor const&);
 
 }  // namespace heed::kernels

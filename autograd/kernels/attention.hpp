@@ -7,31 +7,27 @@
 
 namespace heed::kernels {
 
-inline constexpr double cosine_epsilon = 1e-8;  // as design.md defines the score
-
 /// The visible keys (the first `visible`) with |j − centre| ≤ reach; if there is none, the visible key nearest to the centre (the lower of
 /// two). Empty only where nothing is visible.
 KeyRange window_around(double centre, double reach, std::int64_t visible);
 
-/// One call of fused attention: shapes, settings, and the arrays (undefined where a part is not used).
+/// One call of fused attention.
 struct AttentionCall {
   AttentionForm form;
+  AttentionInputs in;
   std::int64_t batch, queries, keys, width, value_width;
-  Tensor query, key, value;  ///< [B, n, H·d], [B, m, H·d], [B, m, H·d_v]
-  Tensor parameter;          ///< additive's vector [H, d], cosine's sharpness [H]
-  Tensor relative;           ///< [H, n + m − 1]: added to e_ij at j − i + n − 1
-  Tensor centres;            ///< local_p's p [B, H, n, 1]
 };
 
-/// context [B, n, H·d_v], and what the backward pass needs beside the inputs: the log-sum-exp log Σ_j e^{e_ij} of every row, [B, H, n].
+/// Numbers of every row that the forward pass keeps for the derivative: a softmax's largest score m and 1/Σ_j e^{e_ij − m},
+/// or what an align keeps.
+inline constexpr std::int64_t kept_numbers = 2;
+
+/// context [B, n, H·d_v], and kept [B, H, n, kept_numbers].
 template <class T>
-void attention_forward(AttentionCall const& call, Tensor& context, Tensor& log_sum_exp);
+void attention_forward(AttentionCall const& call, Tensor& context, Tensor& kept);
 
 /// Gradients of the inputs from that of the context; those whose input is undefined stay so.
-struct AttentionGradients {
-  Tensor query, key, value, parameter, relative, centres;
-};
 template <class T>
-AttentionGradients attention_backward(AttentionCall const& call, Tensor const& log_sum_exp, Tensor const& dcontext);
+AttentionInputs attention_backward(AttentionCall const& call, Tensor const& kept, Tensor const& dcontext);
 
 }  // namespace heed::kernels

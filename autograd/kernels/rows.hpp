@@ -97,6 +97,14 @@ template <class T>
   return xsimd::hadd(sum);
 }
 
+/// out[i] = factor · e^(x[i] − m).
+template <class T>
+[[gnu::always_inline]] inline void scaled_exp_row(T const* x, T m, T factor, T* out, std::int64_t n) {
+  Lanes<T> const shift(m), scale(factor);
+  transform_row<T>(
+      out, n, [&](auto const& v) { return exponential(v - shift) * scale; }, x);
+}
+
 /// Up to this many batches of a row are held in registers.
 inline constexpr int few_batches = 4;
 

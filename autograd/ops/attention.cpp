@@ -6,8 +6,10 @@
 #include <cmath>
 #include <vector>
 
+#include "autograd/kernels/additive.hpp"
 #include "autograd/kernels/dispatch.hpp"
 #include "autograd/ops/formula.hpp"
+#include "autograd/pair_formula.hpp"
 
 namespace heed {
 
@@ -106,48 +108,53 @@ static Registered const relative_bias_check{{"relative_bias",
                                                },
                                                "relative_bias: [2, 5] for 3 queries and 4 keys: wants [H, 6]"}}}};
 
-Tensor additive_scores(Tensor const& query, Tensor const& key, Tensor const& vector) {
-  Tensor const hidden = tanh(unsqueeze(query, 3) + unsqueeze(key, 2));  // [B, H, n, m, d]
-  return squeeze(matmul(hidden, reshape(vector, {vector.size(0), 1, vector.size(1), 1})), -1);
-}
-static Registered const additive_scores_check{
-    {"additive_scores", "vᵀ tanh(q_i + k_j)", {{{{{2, 2, 3, 4}}, {{2, 2, 5, 4}}, {{2, 4}}}, [](std::vector<Tensor> const& x) {
-                                                  return additive_scores(x[0], x[1], x[2]);
-                                                }}}}};
-
 namespace {
 
-using Score = AttentionForm::Score;
+struct AdditiveSum : PairSum {
+  std::unique_ptr<kernels::HeadSum<float>> of_head(kernels::PairRows<float> const& rows) const override {
+    return std::make_unique<kernels::AdditiveHead<float>>(rows);
+  }
+  std::unique_ptr<kernels::HeadSum<double>> of_head(kernels::PairRows<double> const& rows) const override {
+    return std::make_unique<kernels::AdditiveHead<double>>(rows);
+  }
+  Tensor composed(Tensor const& query, Tensor const& key, Tensor const& weight) const override {
+    Tensor const hidden = tanh(unsqueeze(query, 3) + unsqueeze(key, 2));  // [B, H, n, m, d]
+    return squeeze(matmul(hidden, reshape(weight, {weight.size(0), 1, weight.size(1), 1})), -1);
+  }
+};
 
-/// ‖x‖ over the last axis, kept; the gradient at the zero vector is 0.
-Tensor length(Tensor const& x) {
-  Tensor const square = sum(x * x, {-1}, true);
-  Tensor const some = square.detach() > 0;
-  return some * sqrt(where(some, square, Tensor::ones({}, x.dtype())));
+/// x [B, m, G·d], what is of each group for every head of it: [B, H, m, d].
+Tensor heads_of_groups(Tensor const& x, std::int64_t heads, std::int64_t groups) {
+  Tensor const of_groups = split_heads(x, groups);
+  if (groups == heads) return of_groups;
+  std::int64_t const batch = x.size(0), rows = x.size(1), width = x.size(2) / groups;
+  return reshape(expand(unsqueeze(of_groups, 2), {batch, groups, heads / groups, rows, width}), {batch, heads, rows, width});
 }
 
-Tensor reference_scores(AttentionForm const& form, Tensor const& q, Tensor const& k, Tensor const& parameter) {
-  switch (form.score) {
-    case Score::dot:
-      return scale(matmul(q, k, false, true), form.scale);
-    case Score::cosine:
-      return cosine_scores(q, k, parameter);
-    case Score::additive:
-      break;
-  }
-  return additive_scores(q, k, parameter);
+/// [H, 1, 1] of one column of [H, ·]; undefined where there is none.
+Tensor column(Tensor const& x, std::int64_t at) {
+  return x.defined() && at < x.size(1) ? reshape(slice(x, 1, at, at + 1), {-1, 1, 1}) : Tensor();
 }
 
 }  // namespace
 
-Tensor cosine_scores(Tensor const& query, Tensor const& key, Tensor const& sharpness) {
-  Tensor const lengths = matmul(length(query), length(key), false, true);  // [B, H, n, m]
-  return reshape(sharpness, {-1, 1, 1}) * matmul(query, key, false, true) / (lengths + kernels::cosine_epsilon);
+Tensor near_bias(Tensor const& near, std::int64_t offset, std::int64_t keys) {
+  std::int64_t const batch = near.size(0), heads = near.size(1), queries = near.size(2), reach = near.size(3) / 2;
+  std::vector<std::int64_t> row;
+  for (std::int64_t i = offset; i < offset + queries; ++i) {
+    for (std::int64_t j = 0; j < keys; ++j) row.push_back(std::clamp(j - i, -reach, reach) + reach);
+  }
+  std::vector<std::int64_t> index;
+  for (std::int64_t copy = 0; copy < batch * heads; ++copy) index.insert(index.end(), row.begin(), row.end());
+  return gather(near, -1, Tensor::of(index, {batch, heads, queries, keys}));
 }
-static Registered const cosine_scores_check{{"cosine_scores",
-                                             "β q_i·k_j/(‖q_i‖ ‖k_j‖ + 1e-8)",
-                                             {{{{{2, 2, 3, 4}, 0.5, 2}, {{2, 2, 5, 4}, 0.5, 2}, {{2}}},
-                                               [](std::vector<Tensor> const& x) { return cosine_scores(x[0], x[1], x[2]); }}}}};
+static Registered const near_bias_check{
+    {"near_bias", "near_i,clamp(j−i, −c, c)", {{{{{2, 2, 3, 5}}}, [](std::vector<Tensor> const& x) { return near_bias(x[0], 1, 6); }}}}};
+
+std::shared_ptr<PairSum const> additive_sum() {
+  static auto const instance = std::make_shared<AdditiveSum>();
+  return instance;
+}
 
 Tensor gaussian_around(Tensor const& centres, double deviation, std::int64_t keys) {
   Tensor const distance = Tensor::arange(keys, centres.dtype()) - centres;
@@ -158,19 +165,63 @@ static Registered const gaussian_around_check{
                                                                   return gaussian_around(x[0], 1.5, 5);
                                                                 }}}}};
 
+Tensor composed_sums(AttentionForm const& form, AttentionInputs const& in) {
+  Tensor const q = split_heads(in.query, form.heads), k = heads_of_groups(in.key, form.heads, form.groups());
+  return form.sum ? form.sum->composed(q, k, in.weight) : scale(matmul(q, k, false, true), form.scale);
+}
+
+Tensor composed_scores(AttentionForm const& form, AttentionInputs const& in, Tensor e) {
+  std::int64_t const queries = e.size(2), keys = e.size(3);
+  if (form.finish) {
+    auto const places = [&](std::int64_t count, Shape const& shape) { return Tensor::arange(count, e.dtype()).viewed(shape); };
+    FinishInputs at{places(queries, {queries, 1}) - places(keys, {1, keys}) + static_cast<double>(form.visibility.offset),
+                    in.of_query.defined() ? unsqueeze(in.of_query, 3) : Tensor(),
+                    in.of_key.defined() ? unsqueeze(in.of_key, 2) : Tensor(),
+                    column(in.parameter, 0),
+                    column(in.parameter, 1),
+                    std::sqrt(static_cast<double>(in.query.size(2) / form.heads))};
+    e = form.finish->composed(e, at);
+  }
+  if (form.softcap) e = scale(tanh(scale(e, 1 / *form.softcap)), *form.softcap);
+  if (in.relative.defined()) e = e + relative_bias(in.relative, queries, keys);
+  if (in.near.defined()) e = e + near_bias(in.near, form.visibility.offset, keys);
+  if (in.of_row.defined()) e = e + (unsqueeze(in.of_row, 3) + unsqueeze(in.of_column, 2));
+  return e;
+}
+
+Tensor composed_weights(AttentionForm const& form, AttentionInputs const& in, Tensor const& scores) {
+  std::int64_t const queries = scores.size(2), keys = scores.size(3);
+  Visibility const& sees = form.visibility;
+  Tensor places = in.centres.detach();
+  if (!in.centres.defined())
+    places = reshape(Tensor::arange(queries, scores.dtype()) + static_cast<double>(sees.offset), {1, 1, queries, 1});
+  Tensor const mask = form.window > 0 ? window_mask(places, form.window, sees, keys) : sees.mask(queries, keys, scores.dtype());
+  Tensor const weights =
+      form.align ? form.align->composed(scores, mask, sees.counts(queries, keys, scores.dtype()), in.align) : masked_softmax(scores, mask);
+  return form.gaussian ? weights * gaussian_around(in.centres, form.deviation, keys) : weights;
+}
+
+Tensor attention_reference(AttentionForm const& form, AttentionInputs const& in) {
+  Tensor weights = composed_weights(form, in, composed_scores(form, in, composed_sums(form, in)));
+  if (form.dropout) weights = dropout(weights, form.dropout->rate, form.dropout->stream);
+  return merge_heads(matmul(weights, heads_of_groups(in.value, form.heads, form.groups())));
+}
+
 namespace {
 
-kernels::AttentionCall checked_call(AttentionForm const& form, Tensor const& query, Tensor const& key, Tensor const& value,
-                                    Tensor const& parameter, Tensor const& relative, Tensor const& centres) {
-  require_same_real("attention", query, key);
-  require_same_real("attention", query, value);
-  std::int64_t const heads = form.heads;
-  bool const fits = query.rank() == 3 && key.rank() == 3 && value.rank() == 3 && heads > 0 && query.size(0) == key.size(0) &&
-                    key.size(0) == value.size(0) && key.size(1) == value.size(1) && query.size(2) == key.size(2) &&
-                    key.size(2) % heads == 0 && value.size(2) % heads == 0;
+kernels::AttentionCall checked_call(AttentionForm const& form, AttentionInputs const& in) {
+  require_same_real("attention", in.query, in.key);
+  require_same_real("attention", in.query, in.value);
+  std::int64_t const heads = form.heads, groups = form.groups();
+  Tensor const &query = in.query, &key = in.key, &value = in.value;
+  bool const fits = heads > 0 && groups > 0 && heads % groups == 0 && query.rank() == 3 && key.rank() == 3 && value.rank() == 3 &&
+                    query.size(0) == key.size(0) && key.size(0) == value.size(0) && key.size(1) == value.size(1) &&
+                    query.size(2) % heads == 0 && key.size(2) % groups == 0 && query.size(2) / heads == key.size(2) / groups &&
+                    value.size(2) % groups == 0;
   if (!fits) {
-    throw Error(fmt::format("attention: query {}, key {}, value {} with {} heads: wants [B, n, H·d], [B, m, H·d], [B, m, H·d_v]",
-                            to_string(query.shape()), to_string(key.shape()), to_string(value.shape()), heads));
+    throw Error(fmt::format("attention: query {}, key {}, value {} with {} heads{}: wants [B, n, H·d], [B, m, G·d], [B, m, G·d_v]",
+                            to_string(query.shape()), to_string(key.shape()), to_string(value.shape()), heads,
+                            groups == heads ? "" : fmt::format(" in {} groups", groups)));
   }
   for (Tensor const& lengths : {form.visibility.lengths, form.visibility.query_lengths}) {
     if (!lengths.defined() || (lengths.dtype() == DType::int64 && lengths.shape() == Shape{query.size(0)})) continue;
@@ -179,115 +230,102 @@ kernels::AttentionCall checked_call(AttentionForm const& form, Tensor const& que
   }
   if (form.dropout && !(form.dropout->rate >= 0 && form.dropout->rate < 1))
     throw Error(fmt::format("attention: the dropout rate {} is not in [0, 1)", form.dropout->rate));
-  kernels::AttentionCall call{form,  query.size(0), query.size(1), key.size(1), query.size(2) / heads, value.size(2) / heads, query, key,
-                              value, parameter,     relative,      centres};
-  auto const expect = [](char const* what, Tensor const& given, bool wanted, Shape const& shape) {
-    if (given.defined() ? !wanted || given.shape() != shape : wanted && shape.rank() > 0) {
-      throw Error(fmt::format("attention: {} {}, where {} is wanted", what, given.defined() ? to_string(given.shape()) : "missing",
-                              wanted ? to_string(shape) : "none"));
-    }
+  kernels::AttentionCall const call{form, in, query.size(0), query.size(1), key.size(1), query.size(2) / heads, value.size(2) / groups};
+  auto const expect = [](char const* what, Tensor const& given, Shape const& shape) {
+    if (given.defined() && given.shape() != shape)
+      throw Error(fmt::format("attention: {} are {}, where {} is wanted", what, to_string(given.shape()), to_string(shape)));
   };
-  expect("the score's parameter is", parameter, form.score != Score::dot,
-         form.score == Score::additive ? Shape{heads, call.width} : Shape{heads});
-  if (relative.defined()) expect("the relative bias is", relative, true, {heads, call.queries + call.keys - 1});
-  if (centres.defined() || form.gaussian) expect("centres are", centres, true, {call.batch, heads, call.queries, 1});
+  std::int64_t const batch = call.batch, n = call.queries, m = call.keys;
+  expect("the score's weights", in.weight, {heads, call.width});
+  if (in.parameter.defined()) expect("the score's parameters", in.parameter, {heads, in.parameter.elements() == 2 * heads ? 2 : 1});
+  expect("numbers of queries", in.of_query, {batch, heads, n});
+  expect("numbers of keys", in.of_key, {batch, heads, m});
+  expect("biases by distance", in.relative, {heads, n + m - 1});
+  if (in.near.defined())
+    expect("biases by near distance", in.near, {batch, heads, n, in.near.elements() / std::max<std::int64_t>(1, batch * heads * n)});
+  expect("biases of rows", in.of_row, {batch, heads, n});
+  expect("biases of columns", in.of_column, {batch, heads, m});
+  expect("centres", in.centres, {batch, heads, n, 1});
+  expect("the align's parameters", in.align, {heads});
+  if (form.gaussian && !in.centres.defined()) throw Error("attention: a Gaussian wants centres");
   return call;
 }
 
 }  // namespace
 
-Tensor attention_reference(AttentionForm const& form, Tensor const& query, Tensor const& key, Tensor const& value, Tensor const& parameter,
-                           Tensor const& relative, Tensor const& centres) {
-  std::int64_t const queries = query.size(1);
-  std::int64_t const keys = key.size(1);
-  Tensor scores = reference_scores(form, split_heads(query, form.heads), split_heads(key, form.heads), parameter);
-  if (relative.defined()) scores = scores + relative_bias(relative, queries, keys);
-  Tensor places = centres.detach();
-  if (!centres.defined())
-    places = reshape(Tensor::arange(queries, scores.dtype()) + static_cast<double>(form.visibility.offset), {1, 1, queries, 1});
-  Tensor const mask =
-      form.window > 0 ? window_mask(places, form.window, form.visibility, keys) : form.visibility.mask(queries, keys, scores.dtype());
-  Tensor weights = masked_softmax(scores, mask);
-  if (form.gaussian) weights = weights * gaussian_around(centres, form.deviation, keys);
-  if (form.dropout) weights = dropout(weights, form.dropout->rate, form.dropout->stream);
-  return merge_heads(matmul(weights, split_heads(value, form.heads)));
-}
-
-Tensor fused_attention(AttentionForm const& form, Tensor const& query, Tensor const& key, Tensor const& value, Tensor const& parameter,
-                       Tensor const& relative, Tensor const& centres) {
-  kernels::AttentionCall const call = checked_call(form, query, key, value, parameter, relative, centres);
-  Tensor context({call.batch, call.queries, form.heads * call.value_width}, query.dtype());
-  Tensor log_sum_exp({call.batch, form.heads, call.queries}, query.dtype());
-  kernels::with_real(query.dtype(), [&](auto type) { kernels::attention_forward<decltype(type)>(call, context, log_sum_exp); });
-  if (!records(query, key, value, parameter, relative, centres)) return context;
+Tensor fused_attention(AttentionForm const& form, AttentionInputs const& given) {
+  AttentionInputs named = given;
+  kernels::AttentionCall const call = checked_call(form, named);
+  Tensor context({call.batch, call.queries, form.heads * call.value_width}, given.query.dtype());
+  Tensor kept({call.batch, form.heads, call.queries, kernels::kept_numbers}, given.query.dtype());
+  kernels::with_real(given.query.dtype(), [&](auto type) { kernels::attention_forward<decltype(type)>(call, context, kept); });
   // The arrays that are there become the operation's inputs; `slots` says which is which.
   std::vector<Tensor> inputs;
   std::vector<std::size_t> slots;
-  std::vector<Tensor> const all{query, key, value, parameter, relative, centres};
-  for (std::size_t i = 0; i < all.size(); ++i) {
-    if (!all[i].defined()) continue;
-    inputs.push_back(all[i]);
+  for (std::size_t i = 0; i < AttentionInputs::count; ++i) {
+    if (!named.all()[i]->defined()) continue;
+    inputs.push_back(*named.all()[i]);
     slots.push_back(i);
   }
-  auto const arranged = [slots](std::vector<Tensor> const& given) {
-    std::vector<Tensor> result(6);
-    for (std::size_t i = 0; i < slots.size(); ++i) result[slots[i]] = given[i];
+  bool const wanted = anomaly_mode() || (recording() && std::ranges::any_of(inputs, [](Tensor const& x) { return x.requires_grad(); }));
+  if (!wanted) return context;
+  auto const arranged = [slots](std::vector<Tensor> const& tensors) {
+    AttentionInputs result;
+    for (std::size_t i = 0; i < slots.size(); ++i) *result.all()[slots[i]] = tensors[i];
     return result;
   };
   return record_fused(
       "attention", std::move(inputs), std::move(context), keep_inputs,
-      [form, log_sum_exp, slots, arranged](Step const& s) {
-        std::vector<Tensor> const in = arranged(s.inputs);
-        kernels::AttentionCall const again = checked_call(form, in[0], in[1], in[2], in[3], in[4], in[5]);
-        kernels::AttentionGradients g;
-        kernels::with_real(s.dy.dtype(), [&](auto type) { g = kernels::attention_backward<decltype(type)>(again, log_sum_exp, s.dy); });
-        std::vector<Tensor> const found{g.query, g.key, g.value, g.parameter, g.relative, g.centres};
+      [form, kept, slots, arranged](Step const& s) {
+        kernels::AttentionCall const again = checked_call(form, arranged(s.inputs));
+        AttentionInputs g;
+        kernels::with_real(s.dy.dtype(), [&](auto type) { g = kernels::attention_backward<decltype(type)>(again, kept, s.dy); });
         std::vector<Tensor> gradients;
-        for (std::size_t const slot : slots) gradients.push_back(found[slot]);
+        for (std::size_t const slot : slots) gradients.push_back(*g.all()[slot]);
         return gradients;
       },
-      [form, arranged](std::vector<Tensor> const& given) {
-        std::vector<Tensor> const in = arranged(given);
-        return attention_reference(form, in[0], in[1], in[2], in[3], in[4], in[5]);
-      });
+      [form, arranged](std::vector<Tensor> const& tensors) { return attention_reference(form, arranged(tensors)); });
 }
 
 namespace {
 
-/// Samples of one form: what is drawn are query, key, value and the parts that the form wants.
-/// `spread`: centres all over the keys, so that the queries are not in the order of their windows.
-Sample attention_sample(AttentionForm const& form, Shape query, Shape key, Shape value, bool relative = false, bool centred = false,
+/// What a sample draws beside query, key and value: which of AttentionInputs::all(), and of which shape and range.
+using Extras = std::vector<std::pair<std::size_t, SampleInput>>;
+enum Slot : std::size_t { weight = 3, parameter, of_query, of_key, relative, near, of_row, of_column, centres, align };
+
+Sample attention_sample(AttentionForm const& form, Shape const& query, Shape const& key, Shape const& value, Extras const& extras,
                         bool spread = false) {
-  std::int64_t const heads = form.heads;
-  double const least = form.score == Score::cosine ? 0.5 : -2;  // away from the zero vector, where the cosine has no derivative
-  std::vector<SampleInput> inputs{{query, least, 2}, {key, least, 2}, {value}};
-  if (form.score == Score::additive) inputs.push_back({{heads, query[2] / heads}});
-  if (form.score == Score::cosine) inputs.push_back({{heads}, 1, 5});
-  if (relative) inputs.push_back({{heads, query[1] + key[1] - 1}});
-  // Far enough from the next half that no key enters or leaves a window of 1.7 within a finite difference.
-  if (centred) inputs.push_back({{query[0], heads, query[1], 1}, 1.35, 1.6});
+  std::vector<SampleInput> inputs{{query}, {key}, {value}};
+  for (auto const& extra : extras) inputs.push_back(extra.second);
   auto const arranged = [=](std::vector<Tensor> const& x) {
-    std::vector<Tensor> in(x.begin(), x.begin() + 3);
-    std::size_t next = 3;
-    in.push_back(form.score != Score::dot ? x[next++] : Tensor());
-    in.push_back(relative ? x[next++] : Tensor());
-    in.push_back(centred ? x[next++] : Tensor());
-    if (spread) {
+    AttentionInputs in{x[0], x[1], x[2]};
+    for (std::size_t i = 0; i < extras.size(); ++i) *in.all()[extras[i].first] = x[i + 3];
+    if (spread) {  // centres all over the keys, so that the queries are not in the order of their windows
       std::vector<std::int64_t> shifts;
       for (std::int64_t i = 0; i < query[1]; ++i) shifts.push_back(i * 17 % (key[1] - 2));
-      in.back() = in.back() + Tensor::of(shifts, {query[1], 1}).to(x.front().dtype());
+      in.centres = in.centres + Tensor::of(shifts, {query[1], 1}).to(x.front().dtype());
     }
     return in;
   };
-  return {std::move(inputs),
-          [=](std::vector<Tensor> const& x) {
-            auto const in = arranged(x);
-            return fused_attention(form, in[0], in[1], in[2], in[3], in[4], in[5]);
-          },
-          [=](std::vector<Tensor> const& x) {
-            auto const in = arranged(x);
-            return attention_reference(form, in[0], in[1], in[2], in[3], in[4], in[5]);
-          }};
+  return {std::move(inputs), [=](std::vector<Tensor> const& x) { return fused_attention(form, arranged(x)); },
+          [=](std::vector<Tensor> const& x) { return attention_reference(form, arranged(x)); }};
+}
+
+/// The kinds of scores that the kernels tell apart, and what each reads beside queries and keys.
+struct SampleScore {
+  std::shared_ptr<PairSum const> sum;
+  std::shared_ptr<PairFinish const> finish;
+  std::optional<double> softcap;
+  bool weighted, finished;
+};
+std::vector<SampleScore> sample_scores() {
+  auto const smooth = pair_sum([](auto q, auto k, auto w) { return w * sigmoid(q - k) + 0.1 * (q * k); });
+  auto const finish = pair_finish([](auto s, auto const& at) {
+    auto const near = at.distance / (20.0 + at.distance * at.distance);
+    return at.parameter * tanh(s + at.query * at.key) - at.second_parameter * near / (2 + s * s) * like(at.root_width, s);
+  });
+  return {
+      {{}, {}, {}, false, false}, {additive_sum(), {}, 1.5, true, false}, {smooth, finish, {}, true, true}, {{}, finish, 2.0, false, true}};
 }
 
 std::vector<Sample> attention_samples(std::optional<WeightDropout> const& dropout = std::nullopt) {
@@ -297,29 +335,43 @@ std::vector<Sample> attention_samples(std::optional<WeightDropout> const& dropou
   auto const lengths = [](std::vector<std::int64_t> const& values) { return Tensor::of(values, {std::ssize(values)}); };
   Visibility const short_queries{.causal = false, .lengths = lengths({5, 4}), .offset = 2, .query_lengths = lengths({3, 1})};
   std::vector<Sample> samples;
-  for (Score const score : {Score::dot, Score::cosine, Score::additive}) {
-    AttentionForm form{.heads = 2, .visibility = causal, .score = score, .scale = 0.5};
-    form.dropout = dropout;
-    auto const with = [&](Visibility const& visibility, double window = 0, bool gaussian = false) {
-      AttentionForm changed = form;
-      changed.visibility = visibility;
-      changed.window = window;
-      changed.gaussian = gaussian;
-      changed.deviation = 0.85;
-      return changed;
+  for (SampleScore const& score : sample_scores()) {
+    auto const add = [&](Visibility const& visibility, Shape const& query, Shape const& key, Shape const& value,
+                         std::vector<std::size_t> const& extras = {}, double window = 0, std::int64_t groups = 2) {
+      AttentionForm form{.heads = 2, .visibility = visibility, .scale = 0.5};
+      form.sum = score.sum, form.finish = score.finish, form.softcap = score.softcap;
+      form.window = window, form.dropout = dropout, form.key_heads = groups;
+      std::int64_t const b = query[0], n = query[1], m = key[1], d = query[2] / 2;
+      Extras drawn;
+      if (score.weighted) drawn.push_back({Slot::weight, {{2, d}}});
+      if (score.finished) drawn.insert(drawn.end(), {{parameter, {{2, 2}}}, {of_query, {{b, 2, n}}}, {of_key, {{b, 2, m}}}});
+      bool spread = false;
+      for (std::size_t const slot : extras) {
+        if (slot == relative) drawn.push_back({slot, {{2, n + m - 1}}});
+        if (slot == near) drawn.push_back({slot, {{b, 2, n, 3}}});
+        if (slot == of_row) drawn.insert(drawn.end(), {{of_row, {{b, 2, n}}}, {of_column, {{b, 2, m}}}});
+        if (slot != centres) continue;
+        // Far enough from the next half that no key enters or leaves a window of 1.7 within a finite difference.
+        drawn.push_back({slot, {{b, 2, n, 1}, 1.35, 1.6}});
+        form.gaussian = true;
+        form.deviation = 0.85;
+        spread = n > 64;
+      }
+      samples.push_back(attention_sample(form, query, key, value, drawn, spread));
     };
-    samples.push_back(attention_sample(form, {2, 5, 6}, {2, 5, 6}, {2, 5, 4}));
-    samples.push_back(attention_sample(with({}), {2, 3, 4}, {2, 5, 4}, {2, 5, 2}, true));
-    samples.push_back(attention_sample(with(padded), {3, 4, 4}, {3, 4, 4}, {3, 4, 4}, true));
-    samples.push_back(attention_sample(with(short_queries), {2, 4, 4}, {2, 5, 4}, {2, 5, 4}, true));
-    samples.push_back(attention_sample(with(short_queries, 1.5), {2, 4, 4}, {2, 5, 4}, {2, 5, 4}));
-    samples.push_back(attention_sample(with(short_queries, 1.7, true), {2, 4, 4}, {2, 5, 4}, {2, 5, 4}, false, true));
-    samples.push_back(attention_sample(with(later, 1.5), {2, 3, 4}, {2, 5, 4}, {2, 5, 4}));
-    samples.push_back(attention_sample(with(padded, 1.7, true), {3, 4, 4}, {3, 4, 4}, {3, 4, 2}, false, true));
-    samples.push_back(attention_sample(with(causal, 0, true), {1, 4, 4}, {1, 4, 4}, {1, 4, 2}, true, true));
-    samples.push_back(attention_sample(with({}), {1, 1, 2}, {1, 1, 2}, {1, 1, 2}));
-    samples.push_back(attention_sample(with(causal, 6), {1, 70, 2}, {1, 70, 2}, {1, 70, 2}));  // more than one block
-    samples.push_back(attention_sample(with({}, 1.7, true), {1, 70, 4}, {1, 12, 4}, {1, 12, 2}, true, true, true));
+    add(causal, {2, 5, 6}, {2, 5, 6}, {2, 5, 4}, {near});
+    add({}, {2, 3, 4}, {2, 5, 4}, {2, 5, 2}, {relative, of_row});
+    add(padded, {3, 4, 4}, {3, 4, 4}, {3, 4, 4}, {relative});
+    add(causal, {2, 4, 4}, {2, 4, 2}, {2, 4, 1}, {relative}, 0, 1);
+    add(short_queries, {2, 4, 4}, {2, 5, 4}, {2, 5, 4}, {relative});
+    add(short_queries, {2, 4, 4}, {2, 5, 4}, {2, 5, 4}, {near}, 1.5);
+    add(short_queries, {2, 4, 4}, {2, 5, 4}, {2, 5, 4}, {centres}, 1.7);
+    add(later, {2, 3, 4}, {2, 5, 4}, {2, 5, 4}, {near, of_row}, 1.5);
+    add(padded, {3, 4, 4}, {3, 4, 4}, {3, 4, 2}, {centres}, 1.7);
+    add(causal, {1, 4, 4}, {1, 4, 4}, {1, 4, 2}, {relative, centres});
+    add({}, {1, 1, 2}, {1, 1, 2}, {1, 1, 2});
+    add(causal, {1, 70, 2}, {1, 70, 2}, {1, 70, 2}, {}, 6);  // more than one block
+    add({}, {1, 70, 4}, {1, 12, 2}, {1, 12, 1}, {relative, centres}, 1.7, 1);
   }
   return samples;
 }
@@ -328,29 +380,33 @@ std::vector<Sample> attention_samples(std::optional<WeightDropout> const& dropou
 
 static Registered const attention_check{
     {"fused_attention",
-     "Σ_j softmax_j(e_ij) v_j over visible keys in a window",
+     "Σ_j a_ij v_j, a_i of the scores over visible keys in a window",
      attention_samples(),
      {{[] {
          Tensor const x = Tensor::zeros({2, 3, 4}, DType::float64);
-         fused_attention({.heads = 2, .visibility = {}}, x, Tensor::zeros({2, 3, 6}, DType::float64), x);
+         fused_attention({.heads = 2, .visibility = {}}, {x, Tensor::zeros({2, 3, 6}, DType::float64), x});
        },
        "attention: query [2, 3, 4], key [2, 3, 6], value [2, 3, 4] with 2 heads"},
       {[] {
          Tensor const x = Tensor::zeros({2, 3, 4}, DType::float64);
-         fused_attention({.heads = 2, .visibility = {}, .score = Score::additive}, x, x, x);
+         AttentionInputs in{x, x, x};
+         in.relative = x;
+         fused_attention({.heads = 2, .visibility = {}}, in);
        },
-       "attention: the score's parameter is missing, where [2, 2] is wanted"},
+       "attention: biases by distance are [2, 3, 4], where [2, 5] is wanted"},
       {[] {
          Tensor const x = Tensor::zeros({2, 3, 4}, DType::float64);
-         fused_attention({.heads = 2, .visibility = {}, .dropout = WeightDropout{1, Stream(1, "dropout")}}, x, x, x);
+         AttentionForm form{.heads = 2, .visibility = {}};
+         form.dropout = WeightDropout{1, Stream(1, "dropout")};
+         fused_attention(form, {x, x, x});
        },
        "attention: the dropout rate 1 is not in [0, 1)"}}}};
 static Registered const attention_dropout_check{
-    {"fused_attention with dropout", "Σ_j D_ij softmax_j(e_ij) v_j", attention_samples(WeightDropout{0.3, Stream(1, "dropout")}), {}}};
+    {"fused_attention with dropout", "Σ_j D_ij a_ij v_j", attention_samples(WeightDropout{0.3, Stream(1, "dropout")}), {}}};
 
 static Registered const reference_check{
     {"attention_reference", "the same, composed", {{{{{1, 2, 4}}, {{1, 3, 4}}, {{1, 3, 2}}}, [](std::vector<Tensor> const& x) {
-                                                      return attention_reference({.heads = 2, .visibility = {}}, x[0], x[1], x[2]);
+                                                      return attention_reference({.heads = 2, .visibility = {}}, {x[0], x[1], x[2]});
                                                     }}}}};
 static Registered const scaled_dot_attention_check{
     {"scaled_dot_attention", "Σ_j softmax_j(s q_i·k_j) v_j", {{{{{1, 2, 4}}, {{1, 3, 4}}, {{1, 3, 2}}}, [](std::vector<Tensor> const& x) {

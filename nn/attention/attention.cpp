@@ -40,18 +40,36 @@ Attention::Attention(Scope const& scope, AttentionSettings const& settings, Head
       read_(make_step<Read>(settings.read, scope.at("read"), settings, shape)),
       position_(position != nullptr ? position->in_attention(scope, shape.heads, shape.width) : nullptr) {}
 
+Attention::Call Attention::call(Tensor const& query, Tensor const& key, Tensor const& value, Visibility const& visibility,
+                                Fading const& fading) const {
+  auto const found = score_->fused(query, key, {heads_, key_heads_});
+  FusedScore const score = found ? *found : FusedScore{query};
+  FusedAlign const align = align_->fused(query, heads_, key.size(1), visibility);
+  Call call{{.heads = heads_, .visibility = visibility, .scale = score.scale}, {}, found.has_value()};
+  auto& form = call.form;
+  auto& in = call.in;
+  form.sum = score.sum, form.finish = score.finish, form.softcap = softcap_;
+  form.align = align.rows, form.window = align.window, form.gaussian = align.gaussian, form.deviation = align.deviation;
+  bool const own_keys = score.key.defined();
+  form.key_heads = own_keys ? heads_ : key_heads_;
+  in.query = score.query, in.key = own_keys ? score.key : key, in.value = own_keys && value.defined() ? repeated(value) : value;
+  in.weight = score.weight, in.parameter = score.parameter, in.of_query = score.of_query, in.of_key = score.of_key;
+  if (position_) {
+    in.relative = position_->relative(query.size(1), key.size(1), visibility);
+    in.near = position_->near(split_heads(query, heads_));
+  }
+  in.of_row = fading.of_query, in.of_column = fading.of_key;
+  in.centres = align.centres, in.align = align.parameter;
+  return call;
+}
+
 Tensor Attention::operator()(Tensor const& query, Tensor const& key, Tensor const& value, Visibility const& visibility, Pass const& pass,
                              Fading const& fading, std::string const& part) const {
   bool const by_distance = !position_ || position_->is_by_distance();
-  if (!reference_only && by_distance && !softcap_ && !fading.of_key.defined() && !pass.watches_attention() && read_->is_expectation()) {
-    auto const score = score_->fused(query, heads_);
-    auto const align = align_->fused(query, heads_, key.size(1), visibility);
-    if (score && align) {
-      AttentionForm form{heads_, visibility, score->kind, score->scale, align->window, align->gaussian, align->deviation};
-      if (pass.drops(dropout_)) form.dropout = {dropout_, pass.noise->child(part_ + ".weights")};
-      Tensor const relative = position_ ? position_->relative(query.size(1), key.size(1), visibility) : Tensor();
-      return fused_attention(form, score->query, repeated(key), repeated(value), score->parameter, relative, align->centres);
-    }
+  if (!reference_only && by_distance && !pass.watches_attention() && read_->is_expectation()) {
+    Call fused = call(query, key, value, visibility, fading);
+    if (pass.drops(dropout_)) fused.form.dropout = {dropout_, pass.noise->child(part_ + ".weights")};
+    if (fused.by_formulas) return fused_attention(fused.form, fused.in);
   }
   return reference(query, key, value, visibility, pass, fading, part);
 }
@@ -59,7 +77,7 @@ Tensor Attention::operator()(Tensor const& query, Tensor const& key, Tensor cons
 Tensor Attention::reference(Tensor const& query, Tensor const& key, Tensor const& value, Visibility const& visibility, Pass const& pass,
                             Fading const& fading, std::string const& part) const {
   Tensor const keys = repeated(key);
-  auto const [e, a] = scored(query, keys, visibility, fading);
+  auto const [e, a] = scored(query, key, visibility, fading);
   if (pass.watches_attention()) pass.observer->attention(part.empty() ? part_ : part, {e, a, visibility, query, keys, parts_});
   Tensor const read = (*read_)(a, visibility, pass, part_ + ".read");
   return merge_heads(matmul(pass.dropout(read, dropout_, part_ + ".weights"), split_heads(repeated(value), heads_)));
@@ -73,7 +91,7 @@ Tensor Attention::repeated(Tensor const& x) const {
 }
 
 Tensor Attention::weights(Tensor const& query, Tensor const& key, Visibility const& visibility) const {
-  return scored(query, repeated(key), visibility, {}).weights;
+  return scored(query, key, visibility, {}).weights;
 }
 
 std::vector<Tensor> Attention::corners(Tensor const& query, Tensor const& key, Visibility const& visibility) const {
@@ -82,13 +100,13 @@ std::vector<Tensor> Attention::corners(Tensor const& query, Tensor const& key, V
 }
 
 Attention::Scored Attention::scored(Tensor const& query, Tensor const& key, Visibility const& visibility, Fading const& fading) const {
+  auto [form, in, by_formulas] = call(query, key, {}, visibility, fading);
+  bool const by_distance = !position_ || position_->is_by_distance();
   Tensor const q = split_heads(query, heads_);
-  Tensor scores = (*score_)(q, split_heads(key, heads_));
-  if (softcap_) scores = scale(tanh(scale(scores, 1 / *softcap_)), *softcap_);
-  Tensor const bias = position_ ? position_->bias(q, key.size(1), visibility) : Tensor();
-  if (bias.defined()) scores = scores + bias;
-  if (fading.of_key.defined()) scores = scores + unsqueeze(fading.of_query, 3) + unsqueeze(fading.of_key, 2);
-  return {scores, (*align_)(scores, q, visibility)};
+  Tensor const sums = by_formulas ? composed_sums(form, in) : (*score_)(q, split_heads(repeated(key), heads_));
+  Tensor scores = composed_scores(form, in, sums);
+  if (!by_distance) scores = scores + position_->bias(q, key.size(1), visibility);
+  return {scores, composed_weights(form, in, scores)};
 }
 
 }  // namespace heed

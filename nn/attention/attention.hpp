@@ -47,6 +47,13 @@ class Attention {
   struct Scored {
     Tensor scores, weights;
   };
+  /// What the kernels are told; without formulas of the score's all but its sums.
+  struct Call {
+    AttentionForm form;
+    AttentionInputs in;
+    bool by_formulas;
+  };
+  Call call(Tensor const& query, Tensor const& key, Tensor const& value, Visibility const& visibility, Fading const& fading) const;
   Scored scored(Tensor const& query, Tensor const& key, Visibility const& visibility, Fading const& fading) const;
   /// Keys or values [B, m, G·d], those of each group for every head of it: [B, m, H·d].
   Tensor repeated(Tensor const& x) const;

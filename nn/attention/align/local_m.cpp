@@ -8,15 +8,7 @@ namespace {
 
 struct LocalM : Align {
   explicit LocalM(double reach) : window(reach) {}
-  Tensor operator()(Tensor const& scores, Tensor const&, Visibility const& visibility) const override {
-    std::vector<double> centres;
-    for (std::int64_t i = 0; i < scores.size(-2); ++i) centres.push_back(static_cast<double>(visibility.offset + i));
-    Tensor const positions = Tensor::of(centres, {1, 1, scores.size(-2), 1}, scores.dtype());
-    return masked_softmax(scores, window_mask(positions, window, visibility, scores.size(-1)));
-  }
-  std::optional<FusedAlign> fused(Tensor const&, std::int64_t, std::int64_t, Visibility const&) const override {
-    return FusedAlign{.window = window};
-  }
+  FusedAlign fused(Tensor const&, std::int64_t, std::int64_t, Visibility const&) const override { return {.window = window}; }
 
   double window;
 };

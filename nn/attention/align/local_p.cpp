@@ -24,15 +24,8 @@ struct LocalP : Align {
     return visibility.counts(query.size(2), keys, query.dtype()) * sigmoid(where_to);
   }
 
-  Tensor operator()(Tensor const& scores, Tensor const& query, Visibility const& visibility) const override {
-    std::int64_t const queries = scores.size(-2);
-    std::int64_t const keys = scores.size(-1);
-    Tensor const centre = centres(query, visibility, keys);
-    Tensor const mask = windowed ? window_mask(centre.detach(), window, visibility, keys) : visibility.mask(queries, keys, scores.dtype());
-    return masked_softmax(scores, mask) * gaussian_around(centre, window / 2, keys);
-  }
-  std::optional<FusedAlign> fused(Tensor const& query, std::int64_t heads, std::int64_t keys, Visibility const& visibility) const override {
-    return FusedAlign{windowed ? window : 0, true, window / 2, centres(split_heads(query, heads), visibility, keys)};
+  FusedAlign fused(Tensor const& query, std::int64_t heads, std::int64_t keys, Visibility const& visibility) const override {
+    return {windowed ? window : 0, true, window / 2, centres(split_heads(query, heads), visibility, keys)};
   }
 
   double window;

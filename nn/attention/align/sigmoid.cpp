@@ -1,22 +1,32 @@
 // a_ij = sigmoid(e_ij − log n_i), n_i the number of keys that query i sees; rows need not sum to one
 
-#include "nn/attention/steps.hpp"
+#include "nn/attention/align/rows.hpp"
 
 namespace heed {
 
 namespace {
 
-struct Sigmoid : Align {
-  Tensor operator()(Tensor const& scores, Tensor const&, Visibility const& visibility) const override {
-    std::int64_t const queries = scores.size(-2);
-    std::int64_t const keys = scores.size(-1);
-    Tensor const count = visibility.counts(queries, keys, scores.dtype());
-    return sigmoid(scores - log(clamp(count, 1, static_cast<double>(keys) + 1))) * visibility.mask(queries, keys, scores.dtype());
+struct Sigmoids {
+  static constexpr bool wants_scores = false;
+
+  template <class T>
+  static void weights(kernels::AlignRow<T> const& row, bool) {
+    kernels::Lanes<T> const shift(static_cast<T>(std::log(std::max(row.seen, 1.0))));
+    kernels::transform_row<T>(
+        row.weights, row.count, [&](auto const& e) { return sigmoid(e - shift); }, static_cast<T const*>(row.scores));
+  }
+  template <class T>
+  static void gradients(kernels::AlignRow<T> const& row) {
+    kernels::transform_row<T>(
+        row.dweights, row.count, [](auto const& a, auto const& d) { return d * (a * (1 - a)); }, static_cast<T const*>(row.weights),
+        static_cast<T const*>(row.dweights));
+  }
+  static Tensor composed(Tensor const& scores, Tensor const& visible, Tensor const& seen, Tensor const&) {
+    return sigmoid(scores - log(clamp(seen, 1, static_cast<double>(scores.size(-1)) + 1))) * visible;
   }
 };
 
-Declared<Align> const declared{{"sigmoid", "sigmoid(e_ij − log n_i)", "Ramapuram et al. 2024", "n m", "everywhere",
-                                [](Scope const&, AttentionSettings const&, HeadShape const&) { return std::make_unique<Sigmoid>(); }}};
+Declared<Align> const declared{{"sigmoid", "sigmoid(e_ij − log n_i)", "Ramapuram et al. 2024", "n m", "everywhere", by_rows<Sigmoids>()}};
 
 }  // namespace
 

@@ -7,10 +7,7 @@ namespace heed {
 namespace {
 
 struct Softmax : Align {
-  Tensor operator()(Tensor const& scores, Tensor const&, Visibility const& visibility) const override {
-    return masked_softmax(scores, visibility.mask(scores.size(-2), scores.size(-1), scores.dtype()));
-  }
-  std::optional<FusedAlign> fused(Tensor const&, std::int64_t, std::int64_t, Visibility const&) const override { return FusedAlign{}; }
+  FusedAlign fused(Tensor const&, std::int64_t, std::int64_t, Visibility const&) const override { return {}; }
 };
 
 Declared<Align> const declared{{"softmax", "e^{e_ij} / Σ_j e^{e_ij}", "Bahdanau et al. 2015", "n m", "everywhere",

@@ -2,29 +2,56 @@
 
 #include <limits>
 
-#include "nn/attention/steps.hpp"
+#include "nn/attention/align/rows.hpp"
 
 namespace heed {
 
 namespace {
 
-constexpr double least_sum = 1e-8;
+struct Softpick {
+  static constexpr bool wants_scores = true;
+  static constexpr double least_sum = 1e-8;
 
-struct Softpick : Align {
-  Tensor operator()(Tensor const& scores, Tensor const&, Visibility const& visibility) const override {
+  // All divided by e^m, m the largest score or 0, so that nothing overflows; kept: m and the sum.
+  template <class T>
+  static void weights(kernels::AlignRow<T> const& row, bool again) {
+    using V = kernels::Lanes<T>;
+    if (!again) row.kept[0] = std::max(kernels::max_row(row.scores, row.count), T(0));
+    V const m(row.kept[0]), one(std::exp(-row.kept[0])), zero(T(0));
+    auto const above = [&](V const& e) { return kernels::exponential(e - m) - one; };
+    if (!again)
+      row.kept[1] =
+          static_cast<T>(least_sum) + kernels::sum_row<T>(
+                                          row.count, [&](V const& e) { return xsimd::abs(above(e)); }, static_cast<T const*>(row.scores));
+    V const factor(T(1) / row.kept[1]);
+    kernels::transform_row<T>(
+        row.weights, row.count, [&](V const& e) { return xsimd::max(above(e), zero) * factor; }, static_cast<T const*>(row.scores));
+  }
+  template <class T>
+  static void gradients(kernels::AlignRow<T> const& row) {
+    using V = kernels::Lanes<T>;
+    V const inner(kernels::dot_row(row.weights, row.dweights, row.count));
+    V const m(row.kept[0]), one(std::exp(-row.kept[0])), zero(T(0)), factor(T(1) / row.kept[1]);
+    kernels::transform_row<T>(
+        row.dweights, row.count,
+        [&](V const& e, V const& d) {
+          V const power = kernels::exponential(e - m), above = power - one;
+          V const slope = xsimd::select(above > zero, d - inner, xsimd::select(above < zero, inner, zero));
+          return slope * power * factor;
+        },
+        static_cast<T const*>(row.scores), static_cast<T const*>(row.dweights));
+  }
+  static Tensor composed(Tensor const& scores, Tensor const& visible, Tensor const&, Tensor const&) {
     if (scores.size(-1) == 0) return scores;
-    Tensor const mask = visibility.mask(scores.size(-2), scores.size(-1), scores.dtype());
-    // All divided by e^m, m the largest score or 0, so that nothing overflows.
     constexpr double infinity = std::numeric_limits<double>::infinity();
-    Tensor const m = clamp(max(masked_fill(scores.detach(), 1 - mask, -infinity), {-1}, true), 0, infinity);
-    Tensor const above = (exp(masked_fill(scores - m, 1 - mask, 0)) - exp(-m)) * mask;
+    Tensor const m = clamp(max(masked_fill(scores.detach(), 1 - visible, -infinity), {-1}, true), 0, infinity);
+    Tensor const above = (exp(masked_fill(scores - m, 1 - visible, 0)) - exp(-m)) * visible;
     return relu(above) / (sum(abs(above), {-1}, true) + least_sum);
   }
 };
 
 Declared<Align> const declared{{"softpick", "max(e^{e_ij} − 1, 0) / Σ_j |e^{e_ij} − 1|", "Zuhri et al. 2025", "n m",
-                                "everywhere but where a score is 0",
-                                [](Scope const&, AttentionSettings const&, HeadShape const&) { return std::make_unique<Softpick>(); }}};
+                                "everywhere but where a score is 0", by_rows<Softpick>()}};
 
 }  // namespace
 

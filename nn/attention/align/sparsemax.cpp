@@ -1,20 +1,44 @@
 // a_i = the point of the simplex that is nearest to e_i
 
-#include "nn/attention/steps.hpp"
+#include "nn/attention/align/support.hpp"
 
 namespace heed {
 
 namespace {
 
-struct Sparsemax : Align {
-  Tensor operator()(Tensor const& scores, Tensor const&, Visibility const& visibility) const override {
-    return sparsemax(scores, visibility.mask(scores.size(-2), scores.size(-1), scores.dtype()));
+struct SparsemaxRows {
+  static constexpr bool wants_scores = false;
+
+  // Kept: the largest score, and the threshold below it. Σ max(z − τ, 0) − 1 falls and is convex: Newton's steps from below end where the
+  // support stays as it is.
+  template <class T>
+  static void weights(kernels::AlignRow<T> const& row, bool again) {
+    using V = kernels::Lanes<T>;
+    if (!again) {
+      T const most = kernels::max_row(row.scores, row.count);
+      T tau = -1, before = 0;
+      for (int step = 0; step < 100; ++step) {
+        auto const found = beyond<T>(row.scores, row.count, most, T(1), tau);
+        if (found.count == before) break;
+        before = found.count;
+        tau += (found.sum - 1) / found.count;
+      }
+      row.kept[0] = most, row.kept[1] = tau;
+    }
+    V const most(row.kept[0]), tau(row.kept[1]), zero(T(0));
+    kernels::transform_row<T>(
+        row.weights, row.count, [&](V const& e) { return xsimd::max(e - most - tau, zero); }, static_cast<T const*>(row.scores));
   }
+  template <class T>
+  static void gradients(kernels::AlignRow<T> const& row) {
+    using V = kernels::Lanes<T>;
+    support_gradients(row, [](V const& a) { return xsimd::select(a > V(T(0)), V(T(1)), V(T(0))); });
+  }
+  static Tensor composed(Tensor const& scores, Tensor const& visible, Tensor const&, Tensor const&) { return sparsemax(scores, visible); }
 };
 
-Declared<Align> const declared{
-    {"sparsemax", "max(e_ij − τ_i, 0), Σ_j = 1", "Martins & Astudillo 2016", "n m log m", "everywhere but where the support changes",
-     [](Scope const&, AttentionSettings const&, HeadShape const&) { return std::make_unique<Sparsemax>(); }, Compares::same_width, true}};
+Declared<Align> const declared{{"sparsemax", "max(e_ij − τ_i, 0), Σ_j = 1", "Martins & Astudillo 2016", "n m log m",
+                                "everywhere but where the support changes", by_rows<SparsemaxRows>(), Compares::same_width, true}};
 
 }  // namespace
 

@@ -11,9 +11,10 @@ namespace {
 struct Additive : Score {
   Additive(Scope const& scope, HeadShape const& shape)
       : vector(scope.parameter("vector", {shape.heads, shape.width}, Initial::normal(1 / std::sqrt(static_cast<double>(shape.width))))) {}
-  Tensor operator()(Tensor const& query, Tensor const& key) const override { return additive_scores(query, key, vector); }
-  std::optional<FusedScore> fused(Tensor const& query, std::int64_t) const override {
-    return FusedScore{AttentionForm::Score::additive, 1, query, vector};
+  std::optional<FusedScore> fused(Tensor const& query, Tensor const&, HeadGroups const&) const override {
+    FusedScore score{query};
+    score.sum = additive_sum(), score.weight = vector;
+    return score;
   }
 
   Tensor vector;  // [H, d]

@@ -7,10 +7,7 @@ namespace heed {
 namespace {
 
 struct Dot : Score {
-  Tensor operator()(Tensor const& query, Tensor const& key) const override { return matmul(query, key, false, true); }
-  std::optional<FusedScore> fused(Tensor const& query, std::int64_t) const override {
-    return FusedScore{AttentionForm::Score::dot, 1, query, {}};
-  }
+  std::optional<FusedScore> fused(Tensor const& query, Tensor const&, HeadGroups const&) const override { return FusedScore{query}; }
 };
 
 Declared<Score> const declared{{"dot", "q_i · k_j", "Luong et al. 2015", "n m d", "everywhere",

@@ -12,9 +12,8 @@ struct General : Score {
   General(Scope const& scope, HeadShape const& shape)
       : matrix(scope.parameter("matrix", {shape.heads, shape.width, shape.key_width()},
                                Initial::normal(1 / std::sqrt(static_cast<double>(shape.width * shape.key_width()))))) {}
-  Tensor operator()(Tensor const& query, Tensor const& key) const override { return matmul(matmul(query, matrix), key, false, true); }
-  std::optional<FusedScore> fused(Tensor const& query, std::int64_t heads) const override {
-    return FusedScore{AttentionForm::Score::dot, 1, merge_heads(matmul(split_heads(query, heads), matrix)), {}};
+  std::optional<FusedScore> fused(Tensor const& query, Tensor const&, HeadGroups const& heads) const override {
+    return FusedScore{merge_heads(matmul(split_heads(query, heads.heads), matrix))};
   }
 
   Tensor matrix;  // [H, d of a query, d of a key]

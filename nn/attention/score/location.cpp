@@ -15,11 +15,14 @@ struct Location : Score {
   Location(Scope const& scope, HeadShape const& shape)
       : matrix(scope.parameter("matrix", {shape.heads, shape.context, shape.width},
                                Initial::normal(1 / std::sqrt(static_cast<double>(shape.width))))) {}
-  Tensor operator()(Tensor const& query, Tensor const& key) const override {
-    std::int64_t const keys = key.size(2);
+  std::optional<FusedScore> fused(Tensor const& query, Tensor const& key, HeadGroups const& heads) const override {
+    std::int64_t const keys = key.size(1);
     if (keys > matrix.size(1))
       throw Error(fmt::format("location: {} keys, but it has learned scores for {} places only", keys, matrix.size(1)));
-    return matmul(query, slice(matrix, 1, 0, keys), false, true);
+    Tensor const of_places = expand(slice(matrix, 1, 0, keys), {query.size(0), heads.heads, keys, matrix.size(2)});
+    FusedScore score{query};
+    score.key = merge_heads(of_places);
+    return score;
   }
 
   Tensor matrix;  // [H, context, d]

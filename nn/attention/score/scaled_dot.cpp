@@ -10,9 +10,8 @@ namespace {
 
 struct ScaledDot : Score {
   explicit ScaledDot(double s) : factor(s) {}
-  Tensor operator()(Tensor const& query, Tensor const& key) const override { return matmul(scale(query, factor), key, false, true); }
-  std::optional<FusedScore> fused(Tensor const& query, std::int64_t) const override {
-    return FusedScore{AttentionForm::Score::dot, factor, query, {}};
+  std::optional<FusedScore> fused(Tensor const& query, Tensor const&, HeadGroups const&) const override {
+    return FusedScore{query, factor};
   }
 
   double factor;
@@ -22,13 +21,9 @@ struct ScaledDot : Score {
 struct LearnedScale : Score {
   LearnedScale(Scope const& scope, HeadShape const& shape)
       : scale(scope.parameter("scale", {shape.heads}, Initial::constant(1 / std::sqrt(static_cast<double>(shape.width))))) {}
-  Tensor operator()(Tensor const& query, Tensor const& key) const override {
-    return matmul(query * reshape(scale, {-1, 1, 1}), key, false, true);
-  }
-  std::optional<FusedScore> fused(Tensor const& query, std::int64_t heads) const override {
-    Tensor const apart = reshape(query, {query.size(0), query.size(1), heads, query.size(2) / heads});
-    return FusedScore{
-        AttentionForm::Score::dot, 1, reshape(apart * unsqueeze(scale, 1), {query.size(0), query.size(1), query.size(2)}), {}};
+  std::optional<FusedScore> fused(Tensor const& query, Tensor const&, HeadGroups const& heads) const override {
+    Tensor const apart = reshape(query, {query.size(0), query.size(1), heads.heads, query.size(2) / heads.heads});
+    return FusedScore{reshape(apart * unsqueeze(scale, 1), {query.size(0), query.size(1), query.size(2)})};
   }
 
   Tensor scale;  // [H]

@@ -1,0 +1,226 @@
+#pragma once
+
+#include <cmath>
+#include <cstddef>
+
+#include "autograd/kernels/exponential.hpp"
+
+/// Formulas over a few numbers, differentiated as they are written. A generic lambda, given Variables, returns an expression: its type is
+/// the formula, and it holds the value of every step. `back(d, sums)` adds d · ∂value/∂x_I to sums for every variable I, in about the
+/// instructions of a derivative by hand: there is no tape, and what is constant costs nothing. Values are xsimd batches.
+namespace heed::reverse {
+
+template <class E>
+concept Expression = requires {
+  typename E::Value;
+};
+
+template <class V, std::size_t I>
+struct Variable {
+  using Value = V;
+  V value;
+  template <class Sums>
+  void back(V const& d, Sums& sums) const {
+    sums.template add<I>(d);
+  }
+};
+
+template <class V>
+struct Constant {
+  using Value = V;
+  V value;
+  template <class Sums>
+  void back(V const&, Sums&) const {}
+};
+
+/// Rule::value(a), and Rule::slope(d, a, y) = d · ∂y/∂a.
+template <class Rule, Expression A>
+struct Unary {
+  using Value = typename A::Value;
+  Rule rule;
+  A a;
+  Value value = rule.value(a.value);
+  template <class Sums>
+  void back(Value const& d, Sums& sums) const {
+    a.back(rule.slope(d, a.value, value), sums);
+  }
+};
+
+/// Rule::value(a, b), and Rule::slopes(d, a, b, y) = the pair d · ∂y/∂a, d · ∂y/∂b.
+template <class Rule, Expression A, Expression B>
+struct Binary {
+  using Value = typename A::Value;
+  A a;
+  B b;
+  Value value = Rule::value(a.value, b.value);
+  template <class Sums>
+  void back(Value const& d, Sums& sums) const {
+    a.back(Rule::slope_a(d, a.value, b.value), sums);
+    b.back(Rule::slope_b(d, a.value, b.value), sums);
+  }
+};
+
+// ---------------------------------------------------------------- constants
+
+template <class T, class A>
+xsimd::batch<T, A> constant(double c, xsimd::batch<T, A> const&) {
+  return xsimd::batch<T, A>(static_cast<T>(c));
+}
+/// c in the formula's numbers.
+template <Expression E>
+Constant<typename E::Value> like(double c, E const& e) {
+  return {constant(c, e.value)};
+}
+
+// ---------------------------------------------------------------- arithmetic
+
+namespace rules {
+
+struct Add {
+  static auto value(auto const& a, auto const& b) { return a + b; }
+  static auto slope_a(auto const& d, auto const&, auto const&) { return d; }
+  static auto slope_b(auto const& d, auto const&, auto const&) { return d; }
+};
+struct Subtract {
+  static auto value(auto const& a, auto const& b) { return a - b; }
+  static auto slope_a(auto const& d, auto const&, auto const&) { return d; }
+  static auto slope_b(auto const& d, auto const&, auto const&) { return -d; }
+};
+struct Multiply {
+  static auto value(auto const& a, auto const& b) { return a * b; }
+  static auto slope_a(auto const& d, auto const&, auto const& b) { return d * b; }
+  static auto slope_b(auto const& d, auto const& a, auto const&) { return d * a; }
+};
+struct Divide {
+  static auto value(auto const& a, auto const& b) { return a / b; }
+  static auto slope_a(auto const& d, auto const&, auto const& b) { return d / b; }
+  static auto slope_b(auto const& d, auto const& a, auto const& b) { return -(d * a) / (b * b); }
+};
+/// At ties each gets half.
+struct Maximum {
+  static auto value(auto const& a, auto const& b) { return xsimd::max(a, b); }
+  static auto share(auto const& d, auto const& a, auto const& b) {
+    return xsimd::select(a > b, d, xsimd::select(a == b, d * constant(0.5, d), constant(0, d)));
+  }
+  static auto slope_a(auto const& d, auto const& a, auto const& b) { return share(d, a, b); }
+  static auto slope_b(auto const& d, auto const& a, auto const& b) { return share(d, b, a); }
+};
+struct Negate {
+  static auto value(auto const& a) { return -a; }
+  static auto slope(auto const& d, auto const&, auto const&) { return -d; }
+};
+
+}  // namespace rules
+
+#define HEED_OPERATOR(symbol, Rule)              \
+  template <Expression A, Expression B>          \
+  auto operator symbol(A const& a, B const& b) { \
+    return Binary<rules::Rule, A, B>{a, b};      \
+  }                                              \
+  template <Expression A>                        \
+  auto operator symbol(A const& a, double b) {   \
+    return a symbol like(b, a);                  \
+  }                                              \
+  template <Expression B>                        \
+  auto operator symbol(double a, B const& b) {   \
+    return like(a, b) symbol b;                  \
+  }
+HEED_OPERATOR(+, Add)
+HEED_OPERATOR(-, Subtract)
+HEED_OPERATOR(*, Multiply)
+HEED_OPERATOR(/, Divide)
+#undef HEED_OPERATOR
+
+template <Expression A>
+auto operator-(A const& a) {
+  return Unary<rules::Negate, A>{{}, a};
+}
+template <Expression A, Expression B>
+auto maximum(A const& a, B const& b) {
+  return Binary<rules::Maximum, A, B>{a, b};
+}
+template <Expression A, Expression B>
+auto minimum(A const& a, B const& b) {
+  return -maximum(-a, -b);
+}
+
+// ---------------------------------------------------------------- elementary functions
+
+namespace rules {
+
+/// The derivative at 0 is 0.
+struct Abs {
+  static auto value(auto const& a) { return xsimd::abs(a); }
+  static auto slope(auto const& d, auto const& a, auto const&) {
+    return xsimd::select(a == constant(0, a), constant(0, a), d ^ xsimd::bitofsign(a));
+  }
+};
+struct Exp {
+  static auto value(auto const& a) { return kernels::exponential(a); }
+  static auto slope(auto const& d, auto const&, auto const& y) { return d * y; }
+};
+struct Log {
+  static auto value(auto const& a) { return xsimd::log(a); }
+  static auto slope(auto const& d, auto const& a, auto const&) { return d / a; }
+};
+struct Log1p {
+  static auto value(auto const& a) { return xsimd::log1p(a); }
+  static auto slope(auto const& d, auto const& a, auto const&) { return d / (a + constant(1, a)); }
+};
+struct Sqrt {
+  static auto value(auto const& a) { return xsimd::sqrt(a); }
+  static auto slope(auto const& d, auto const&, auto const& y) { return d * constant(0.5, d) / y; }
+};
+struct Tanh {
+  static auto value(auto const& a) { return xsimd::tanh(a); }
+  static auto slope(auto const& d, auto const&, auto const& y) { return d * (constant(1, y) - y * y); }
+};
+struct Sigmoid {
+  static auto value(auto const& a) { return constant(1, a) / (constant(1, a) + kernels::exponential(-a)); }
+  static auto slope(auto const& d, auto const&, auto const& y) { return d * y * (constant(1, y) - y); }
+};
+struct Sin {
+  static auto value(auto const& a) { return xsimd::sin(a); }
+  static auto slope(auto const& d, auto const& a, auto const&) { return d * xsimd::cos(a); }
+};
+struct Cos {
+  static auto value(auto const& a) { return xsimd::cos(a); }
+  static auto slope(auto const& d, auto const& a, auto const&) { return -d * xsimd::sin(a); }
+};
+/// xᶜ for a number c: of any x for a whole c, else of x ≥ 0.
+struct Power {
+  double exponent;
+  static auto of(auto const& x, double c) {
+    if (c == std::floor(c) && std::abs(c) <= 64) return xsimd::pow(x, static_cast<int>(c));
+    if (c == 0.5) return xsimd::sqrt(x);
+    if (c == 1.5) return x * xsimd::sqrt(x);
+    return xsimd::pow(x, constant(c, x));
+  }
+  auto value(auto const& a) const { return of(a, exponent); }
+  auto slope(auto const& d, auto const& a, auto const&) const { return d * constant(exponent, a) * of(a, exponent - 1); }
+};
+
+}  // namespace rules
+
+#define HEED_FUNCTION(name, Rule)        \
+  template <Expression A>                \
+  auto name(A const& a) {                \
+    return Unary<rules::Rule, A>{{}, a}; \
+  }
+HEED_FUNCTION(abs, Abs)
+HEED_FUNCTION(exp, Exp)
+HEED_FUNCTION(log, Log)
+HEED_FUNCTION(log1p, Log1p)
+HEED_FUNCTION(sqrt, Sqrt)
+HEED_FUNCTION(tanh, Tanh)
+HEED_FUNCTION(sigmoid, Sigmoid)
+HEED_FUNCTION(sin, Sin)
+HEED_FUNCTION(cos, Cos)
+#undef HEED_FUNCTION
+
+template <Expression A>
+auto pow(A const& a, double exponent) {
+  return Unary<rules::Power, A>{{exponent}, a};
+}
+
+}  // namespace heed::reverse

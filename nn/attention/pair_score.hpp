@@ -1,0 +1,54 @@
+#pragma once
+
+#include <memory>
+#include <string>
+#include <type_traits>
+#include <utility>
+
+#include "autograd/pair_formula.hpp"
+#include "nn/attention/steps.hpp"
+
+/// Scores from two formulas, written once (autograd/pair_formula.hpp): e_ij = g(Σ_c f(q_ic, k_jc, w_c), at). They train in the fused
+/// kernels, with derivatives that nobody writes.
+namespace heed {
+
+/// What a score has beside its formulas.
+struct PairScoreParts {
+  std::string weight = {};     ///< the name of f's w, a parameter [H, d], N(0, 1/d) at first
+  std::string parameter = {};  ///< the name of g's p, a parameter [H]
+  double start = 1;            ///< p at first
+};
+
+/// A score that is a sum over elements and what finishes it.
+class PairScore : public Score {
+ public:
+  /// `of_corners`: of query [B, H, n, 1, d] and key [B, H, 1, m, d] what changes its sign where the score is not smooth; null: it is.
+  PairScore(std::shared_ptr<PairSum const> sum, std::shared_ptr<PairFinish const> finish, Tensor weight, Tensor parameter,
+            Tensor (*of_corners)(Tensor const&, Tensor const&))
+      : sum_(std::move(sum)), finish_(std::move(finish)), weight_(std::move(weight)), parameter_(std::move(parameter)), corners_(of_corners) {}
+  Tensor corners(Tensor const& query, Tensor const& key) const override;
+  std::optional<FusedScore> fused(Tensor const& query, Tensor const& key, HeadGroups const& heads) const override;
+
+ private:
+  std::shared_ptr<PairSum const> sum_;
+  std::shared_ptr<PairFinish const> finish_;
+  Tensor weight_, parameter_;  // [H, d], [H]
+  Tensor (*corners_)(Tensor const&, Tensor const&);
+};
+
+/// How a score is made, for its declaration: pair_score(f, g, corners), with f(q, k) or f(q, k, w), g(s, at), and corners(q, k) of Tensors
+/// where the score is not smooth.
+template <class F, class G>
+auto pair_score(F f, G g, PairScoreParts const& parts = {}, Tensor (*corners)(Tensor const&, Tensor const&) = nullptr) {
+  return
+      [sum = pair_sum(f), finish = pair_finish(g), parts, corners](Scope const& scope, AttentionSettings const&, HeadShape const& shape) {
+        double const spread = 1 / std::sqrt(static_cast<double>(shape.width));
+        Tensor const weight =
+            parts.weight.empty() ? Tensor() : scope.parameter(parts.weight, {shape.heads, shape.width}, Initial::normal(spread));
+        Tensor const parameter =
+            parts.parameter.empty() ? Tensor() : scope.parameter(parts.parameter, {shape.heads}, Initial::constant(parts.start));
+        return std::make_unique<PairScore>(sum, finish, weight, parameter, corners);
+      };
+}
+
+}  // namespace heed
