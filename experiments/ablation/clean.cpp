@@ -55,7 +55,7 @@ Exit clean(std::vector<fs::path> const& folders, Places const& places, std::ostr
     auto const found = find_run(given, places);
     fs::path const folder = found.has_filename() ? found : found.parent_path();
     if (!trials_in_tables(folder))
-      throw ConfigError(Place{std::make_shared<std::string>(folder.string())},
+      throw ConfigError(folder.string(),
                         "is not the folder of an ablation with tables that name its trials: heed run on its file writes them");
     FolderLock const held(folder);
     auto const old = old_trials(folder);

@@ -95,8 +95,7 @@ std::string power_of(std::size_t seeds) {
 
 Exit plan_ablation(RunOptions const& options) {
   if (!is_ablation(load(options.config)))
-    throw ConfigError(Place{std::make_shared<std::string>(options.config.string())},
-                      "describes one run, no ablation: heed check prints it, heed run trains it");
+    throw ConfigError(options.config.string(), "describes one run, no ablation: heed check prints it, heed run trains it");
   Ablation const ablation = load_ablation(options.config, options.overrides, options.places);
   Workers const workers = workers_for(options);
   std::vector<std::vector<std::string>> rows{{"arm", "runs", "done", "s/step", "s/run"}};

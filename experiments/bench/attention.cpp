@@ -1,3 +1,4 @@
+
 #include "nn/attention/attention.hpp"
 
 #include <algorithm>
@@ -20,10 +21,6 @@ namespace heed {
 
 namespace {
 
-ConfigError refusal(std::string const& option, std::string const& message) {
-  return {Place{std::make_shared<std::string>(option)}, message};
-}
-
 /// B sequences, H heads, T queries and as many keys, d numbers each.
 struct Size {
   std::int64_t batch = 12, heads = 4, length = 256, width = 64;
@@ -41,7 +38,7 @@ Size size_of(std::string const& text) {
     auto const [behind, error] = std::from_chars(at, end, *parts[i]);
     bool const last = i + 1 == parts.size();
     if (error != std::errc() || *parts[i] < 1 || *parts[i] > 1'000'000 || (last ? behind != end : behind == end || *behind != 'x'))
-      throw refusal("--size", fmt::format("wants sequences x heads x tokens x width of a head, like 12x4x256x64, not '{}'", text));
+      throw ConfigError("--size", fmt::format("wants sequences x heads x tokens x width of a head, like 12x4x256x64, not '{}'", text));
     at = behind + (last ? 0 : 1);
   }
   return size;

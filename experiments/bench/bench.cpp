@@ -31,8 +31,7 @@ std::vector<BenchTopic> const& bench_topics() { return registry(); }
 
 void expect_known(std::string const& option, std::string const& name, std::vector<std::string> const& known) {
   if (std::ranges::find(known, name) == known.end())
-    throw ConfigError(Place{std::make_shared<std::string>(option)},
-                      fmt::format("there is no '{}'{} (there are {})", name, did_you_mean(name, known), fmt::join(known, ", ")));
+    throw ConfigError(option, fmt::format("there is no '{}'{} (there are {})", name, did_you_mean(name, known), fmt::join(known, ", ")));
 }
 
 Exit bench(BenchOptions const& options, std::ostream& out) {

@@ -14,8 +14,7 @@ namespace {
 void run(BenchOptions const& options, std::ostream& out) {
   if (options.names.empty()) {
     if (options.what.empty()) return;  // of all topics, the one that needs a file
-    throw ConfigError(Place{std::make_shared<std::string>("bench training")},
-                      "which one? A YAML file is missing: heed bench training CONFIG [key.path=value …]");
+    throw ConfigError("bench training", "which one? A YAML file is missing: heed bench training CONFIG [key.path=value …]");
   }
   std::vector<std::string> overrides(options.names.begin() + 1, options.names.end());
   if (options.precision == "bfloat16") overrides.emplace_back("train.precision=bfloat16");

@@ -78,29 +78,28 @@ namespace {
     auto hint = did_you_mean(name, known);
     if (hint.empty() && command != nullptr && (command->get_name() == "run" || command->get_name() == "check"))
       hint = fmt::format(" (keys of the configuration are written without dashes: {}=value)", name.substr(name.find_first_not_of('-')));
-    throw refused_argument(name, "there is no such option" + hint);
+    throw ConfigError(name, "there is no such option" + hint);
   }
-  if (command != nullptr)
-    throw refused_argument(argument, fmt::format("is one argument too many (see heed {} --help)", command->get_name()));
+  if (command != nullptr) throw ConfigError(argument, fmt::format("is one argument too many (see heed {} --help)", command->get_name()));
   std::vector<std::string> names;
   for (auto const* sub : app.get_subcommands([](CLI::App const*) { return true; })) names.push_back(sub->get_name());
-  throw refused_argument(argument,
-                         fmt::format("there is no such command{} (there are {})", did_you_mean(argument, names), fmt::join(names, ", ")));
+  throw ConfigError(argument,
+                    fmt::format("there is no such command{} (there are {})", did_you_mean(argument, names), fmt::join(names, ", ")));
 }
 
 /// What CLI11 cannot read.
 [[noreturn]] void refuse_parse(CLI::App const& app, CLI::ParseError const& error) {
   std::string const what = error.what();
   if (dynamic_cast<CLI::ArgumentMismatch const*>(&error) != nullptr)
-    throw refused_argument(what.substr(0, what.find(':')), "a value is missing");
+    throw ConfigError(what.substr(0, what.find(':')), "a value is missing");
   auto const chosen = app.get_subcommands();
-  throw refused_argument(chosen.empty() ? "command line" : chosen.front()->get_name(), fmt::format("{} (see heed --help)", what));
+  throw ConfigError(chosen.empty() ? "command line" : chosen.front()->get_name(), fmt::format("{} (see heed --help)", what));
 }
 
 /// `heed sample --prompt TEXT RUN`: the run is not a prompt.
 void find_run(SampleOptions& options) {
   if (!options.run.empty()) return;
-  if (options.prompts.size() < 2) throw refused_argument("sample", "RUN is required (see heed sample --help)");
+  if (options.prompts.size() < 2) throw ConfigError("sample", "RUN is required (see heed sample --help)");
   options.run = options.prompts.back();
   options.prompts.pop_back();
 }
@@ -147,7 +146,7 @@ CommandLine parse_command_line(std::vector<std::string> arguments) {
     return line;
   }
   if (command == nullptr)
-    throw refused_argument(
+    throw ConfigError(
         "command line",
         "a command is missing: run, plan, check, report, evaluate, sample, translate, inspect, bench, compare, clean, schema or list "
         "(see heed --help)");

@@ -12,10 +12,6 @@
 
 namespace heed {
 
-ConfigError refused_argument(std::string const& argument, std::string const& message) {
-  return {Place{std::make_shared<std::string>(argument)}, message};
-}
-
 namespace {
 
 /// An option with a text, of which the last one given counts.
@@ -34,7 +30,7 @@ CLI::Option* add_number(CLI::App& app, std::string const& flag, Target& target, 
     Field const field{.name = flag, .target = &number, .least = least, .greatest = greatest};
     auto const value = Yaml::scalar(text);
     if (read_value(value, field, number) || !in_range(field))
-      throw refused_argument(flag, fmt::format("wants {}, but found {}", wanted(field), found(value)));
+      throw ConfigError(flag, fmt::format("wants {}, but found {}", wanted(field), found(value)));
     target = number;
   });
 }
@@ -51,7 +47,7 @@ void add_everywhere(CLI::App& app, CommandLine& line) {
                  [&](std::string const& folder) {
                    std::error_code unreadable;
                    if (!std::filesystem::is_directory(folder, unreadable))
-                     throw refused_argument("--data", fmt::format("there is no folder '{}'", folder));
+                     throw ConfigError("--data", fmt::format("there is no folder '{}'", folder));
                    line.run.places.data = folder;
                  }));
   group(add_number<std::int64_t>(app, "--threads", line.threads, 1, 1024,
@@ -81,7 +77,7 @@ void add_workers(CLI::App& command, CommandLine& line) {
   add_text(command, "--jobs", "N", "trials of an ablation at a time (default: cores / threads)", [&](std::string const& text) {
     auto const count = parse_integer(text);
     if (!count || *count < 1 || *count > 1024)
-      throw refused_argument("--jobs", fmt::format("wants an integer ≥ 1 and ≤ 1024, but found '{}'", text));
+      throw ConfigError("--jobs", fmt::format("wants an integer ≥ 1 and ≤ 1024, but found '{}'", text));
     line.run.jobs.emplace(*count);
   });
 }
@@ -92,7 +88,7 @@ void read_shard(std::string const& text, RunOptions& options) {
   std::optional<std::int64_t> shards;
   if (slash != text.npos) shards = parse_integer(text.substr(slash + 1));
   if (!shard || !shards || *shard < 1 || *shard > *shards)
-    throw refused_argument("--shard", fmt::format("wants I/N with 1 ≤ I ≤ N, like 1/3, but found '{}'", text));
+    throw ConfigError("--shard", fmt::format("wants I/N with 1 ≤ I ≤ N, like 1/3, but found '{}'", text));
   options.shard = *shard;
   options.shards = *shards;
 }
@@ -115,8 +111,7 @@ void add_evaluate(CLI::App& app, CommandLine& line) {
   auto const one_of = [&](std::string const& flag, std::string& target, std::vector<std::string> words, std::string const& help) {
     add_text(evaluate, flag, "NAME", help, [=, &target](std::string const& text) {
       if (std::ranges::find(words, text) == words.end())
-        throw refused_argument(flag,
-                               fmt::format("wants one of {}, but found '{}'{}", fmt::join(words, ", "), text, did_you_mean(text, words)));
+        throw ConfigError(flag, fmt::format("wants one of {}, but found '{}'{}", fmt::join(words, ", "), text, did_you_mean(text, words)));
       target = text;
     });
   };
@@ -240,7 +235,7 @@ void add_sample(CLI::App& app, CommandLine& line) {
            "of the factors of products: float32, or bfloat16, in half the time where weights are large (default: as in training)",
            [&](std::string const& text) {
              if (text != "float32" && text != "bfloat16")
-               throw refused_argument("--precision", fmt::format("wants float32 or bfloat16, but found '{}'", text));
+               throw ConfigError("--precision", fmt::format("wants float32 or bfloat16, but found '{}'", text));
              options.precision = text;
            });
   sample.footer(

@@ -9,9 +9,6 @@
 
 namespace heed {
 
-/// What is wrong with an argument.
-ConfigError refused_argument(std::string const& argument, std::string const& message);
-
 /// What every command takes, before its name and after.
 void add_everywhere(CLI::App& app, CommandLine& line);
 

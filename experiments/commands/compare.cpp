@@ -146,8 +146,7 @@ std::string curves(std::vector<Compared> const& runs, std::string const& metric)
 Exit compare_runs(std::vector<fs::path> const& names, Places const& places, std::ostream& out) {
   std::vector<Compared> runs;
   for (auto const& name : names) open_all(name, places, runs);
-  if (runs.size() < 2)
-    throw ConfigError(Place{std::make_shared<std::string>("compare")}, "one run alone: give two or more, or an ablation of several arms");
+  if (runs.size() < 2) throw ConfigError("compare", "one run alone: give two or more, or an ablation of several arms");
   name_apart(runs);
   auto rows = differing(runs);
   if (rows.empty()) {

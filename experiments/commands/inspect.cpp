@@ -19,10 +19,6 @@ namespace fs = std::filesystem;
 
 namespace {
 
-ConfigError refusal(std::string const& argument, std::string const& message) {
-  return {Place{std::make_shared<std::string>(argument)}, message};
-}
-
 std::string to_right(std::string const& text, std::size_t width) {
   auto const taken = columns(text);
   return (taken < width ? std::string(width - taken, ' ') : std::string()) + text;
@@ -42,7 +38,7 @@ template <class F>
 auto checked(char const* argument, F const& f) try {
   return f();
 } catch (Error const& error) {
-  throw refusal(argument, error.what());
+  throw ConfigError(argument, error.what());
 }
 
 /// A run's model, and what it is shown.
@@ -51,7 +47,7 @@ struct Subject {
     if (!run.tokenizer.empty()) tokenizers.inputs = tokenizer_of(run, path.string());
     bool const sees = sees_pictures(run);
     if (options.row && !sees)
-      throw refusal("--row", fmt::format("{}, of kind {}, sees no pictures", path.string(), run.settings.model.kind));
+      throw ConfigError("--row", fmt::format("{}, of kind {}, sees no pictures", path.string(), run.settings.model.kind));
     if (sees)
       see_picture(options);
     else if (reads_source(run))
@@ -65,14 +61,14 @@ struct Subject {
   }
 
   void see_picture(InspectOptions const& options) {
-    if (!options.text.empty()) throw refusal("--text", fmt::format("{} sees pictures of its data: --row says which", path.string()));
-    if (!options.row) throw refusal("--row", "is needed: which of the held-out pictures, from 1");
-    if (!tokenizers.inputs) throw refusal(path.string(), "the run's data have no words");
+    if (!options.text.empty()) throw ConfigError("--text", fmt::format("{} sees pictures of its data: --row says which", path.string()));
+    if (!options.row) throw ConfigError("--row", "is needed: which of the held-out pictures, from 1");
+    if (!tokenizers.inputs) throw ConfigError(path.string(), "the run's data have no words");
     auto const data = data_of(run, path, options.places);
     std::int64_t const context = run.model->context();
     if (*options.row < 1 || *options.row > data->validation_batches(1, context))
-      throw refusal("--row",
-                    fmt::format("there is no picture {}: the data hold out {}", *options.row, data->validation_batches(1, context)));
+      throw ConfigError("--row",
+                        fmt::format("there is no picture {}: the data hold out {}", *options.row, data->validation_batches(1, context)));
     batch = data->validation(*options.row - 1, 1, context);
     asked = data->reference(*options.row - 1);
     auto const& words = *tokenizers.inputs;
@@ -94,19 +90,19 @@ struct Subject {
 
   void read_text(InspectOptions const& options) {
     if (options.target)
-      throw refusal("--target",
-                    fmt::format("{}, of kind {}, reads no source: its text is all there is", path.string(), run.settings.model.kind));
+      throw ConfigError("--target",
+                        fmt::format("{}, of kind {}, reads no source: its text is all there is", path.string(), run.settings.model.kind));
     auto const tokens = tokenizers.inputs ? encoded(options.text) : numbers(options.text, "--text", "inputs");
-    if (tokens.empty()) throw refusal("--text", "holds no tokens");
+    if (tokens.empty()) throw ConfigError("--text", "holds no tokens");
     auto const length = std::ssize(tokens);
     if (auto const limit = run.model->limit(); limit && length > *limit)
-      throw refusal("--text", fmt::format("is {} tokens long, but the model reads {} at most", length, *limit));
+      throw ConfigError("--text", fmt::format("is {} tokens long, but the model reads {} at most", length, *limit));
     batch = {{"inputs", row_of(tokens)}};
   }
 
   void read_pair(InspectOptions const& options) {
     if (!tokenizers.inputs) {
-      if (!options.target) throw refusal("--target", "is needed: the run's data have no text, so that nothing can be translated");
+      if (!options.target) throw ConfigError("--target", "is needed: the run's data have no text, so that nothing can be translated");
       batch = {{"source", row_of(numbers(options.text, "--text", "source"))},
                {"inputs", row_of(numbers(*options.target, "--target", "inputs"))}};
       return;
@@ -114,7 +110,7 @@ struct Subject {
     Translator const translator(run, path.string());
     tokenizers.source = translator.source_words();
     auto const source = checked("--text", [&] { return translator.read(options.text); });
-    if (source.empty()) throw refusal("--text", "holds no words");
+    if (source.empty()) throw ConfigError("--text", "holds no words");
     std::vector<std::int64_t> target;
     if (options.target) {
       auto const given = checked("--target", [&] { return translator.read_target(*options.target); });
@@ -143,7 +139,7 @@ struct Subject {
       text.remove_prefix(end + mask_text.size());
     }
   } catch (Error const& error) {
-    throw refusal("--text", error.what());
+    throw ConfigError("--text", error.what());
   }
 
   std::vector<std::int64_t> numbers(std::string const& text, char const* argument, char const* part) const {
@@ -154,16 +150,17 @@ struct Subject {
       std::int64_t token = -1;
       auto const [end, error] = std::from_chars(word.data(), word.data() + word.size(), token);
       if (error != std::errc() || end != word.data() + word.size() || token < 0 || token >= classes)
-        throw refusal(argument, fmt::format("'{}' is not the number of a token, 0 … {} (the run's data have no text)", word, classes - 1));
+        throw ConfigError(argument,
+                          fmt::format("'{}' is not the number of a token, 0 … {} (the run's data have no text)", word, classes - 1));
       result.push_back(token);
     }
-    if (result.empty()) throw refusal(argument, "holds no tokens");
+    if (result.empty()) throw ConfigError(argument, "holds no tokens");
     return result;
   }
 
   /// Throws ConfigError for what the model has against such rows.
   Looks looks() const try { return look(*run.model, batch, tokenizers); } catch (Error const& error) {
-    throw refusal(path.string(), error.what());
+    throw ConfigError(path.string(), error.what());
   }
 
   fs::path path;
@@ -235,7 +232,7 @@ Exit inspect(InspectOptions const& options, std::ostream& out) {
   write_npz(file, looks.arrays(true));
   auto const looked = looked_at(looks);
   if (!options.picture.empty()) {
-    if (looked.words.empty()) throw refusal("--picture", fmt::format("no attention of {} looks at a picture", subject.path.string()));
+    if (looked.words.empty()) throw ConfigError("--picture", fmt::format("no attention of {} looks at a picture", subject.path.string()));
     write_picture(options.picture, looked);
   }
   if (options.quiet) return Exit::done;

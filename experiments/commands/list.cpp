@@ -224,8 +224,6 @@ std::vector<Topic> const& topics() {
   return all;
 }
 
-ConfigError refusal(std::string const& message) { return {Place{std::make_shared<std::string>("list")}, message}; }
-
 std::string entry_page(Topic const& topic, std::string const& name) {
   auto const entries = topic.entries ? topic.entries() : std::vector<Entry>{};
   std::string page;
@@ -235,8 +233,9 @@ std::string entry_page(Topic const& topic, std::string const& name) {
     names.push_back(entry.name);
   }
   if (!page.empty()) return page;
-  if (names.empty()) throw refusal(fmt::format("the topic '{}' has one page alone: heed list {}", topic.name, topic.name));
-  throw refusal(fmt::format("{}: there is no '{}'{} (there are {})", topic.name, name, did_you_mean(name, names), fmt::join(names, ", ")));
+  if (names.empty()) throw ConfigError("list", fmt::format("the topic '{}' has one page alone: heed list {}", topic.name, topic.name));
+  throw ConfigError(
+      "list", fmt::format("{}: there is no '{}'{} (there are {})", topic.name, name, did_you_mean(name, names), fmt::join(names, ", ")));
 }
 
 }  // namespace
@@ -257,7 +256,7 @@ std::vector<std::string> list_entries(std::string const& topic) {
 
 std::string list(std::string const& topic, std::string const& name, bool markdown) {
   if (markdown && topic != "attention" && topic != "ablation")
-    throw ConfigError(Place{std::make_shared<std::string>("--markdown")}, "is of the topics 'attention' and 'ablation' alone");
+    throw ConfigError("--markdown", "is of the topics 'attention' and 'ablation' alone");
   if (markdown) return topic == "ablation" ? ablation_in_markdown() : variants_in_markdown();
   if (topic.empty()) {
     Rows rows;
@@ -266,8 +265,8 @@ std::string list(std::string const& topic, std::string const& name, bool markdow
   }
   auto const found = std::ranges::find(topics(), topic, &Topic::name);
   if (found == topics().end())
-    throw refusal(
-        fmt::format("there is no topic '{}'{} (there are {})", topic, did_you_mean(topic, list_topics()), fmt::join(list_topics(), ", ")));
+    throw ConfigError("list", fmt::format("there is no topic '{}'{} (there are {})", topic, did_you_mean(topic, list_topics()),
+                                          fmt::join(list_topics(), ", ")));
   return name.empty() ? found->page() : entry_page(*found, name);
 }
 

@@ -18,8 +18,7 @@ fs::path found(fs::path const& folder, Places const& places) {
   std::error_code unreadable;
   if (fs::is_directory(folder, unreadable)) return folder;
   if (fs::is_directory(places.output / folder, unreadable)) return places.output / folder;
-  throw ConfigError(Place{std::make_shared<std::string>("report")},
-                    fmt::format("there is no folder '{}', nor in {}", folder.string(), places.output.string()));
+  throw ConfigError("report", fmt::format("there is no folder '{}', nor in {}", folder.string(), places.output.string()));
 }
 
 bool holds(fs::path const& folder, char const* file) {

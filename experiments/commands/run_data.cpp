@@ -15,10 +15,6 @@ namespace fs = std::filesystem;
 
 namespace {
 
-ConfigError refusal(std::string const& argument, std::string const& message) {
-  return {Place{std::make_shared<std::string>(argument)}, message};
-}
-
 bool same_classes(Signature const& trained, Signature const& given) {
   return std::ranges::all_of(trained.parts(), [&](Given const& part) {
     return given.has(part.name) && given[part.name].classes == part.classes && given[part.name].vocabulary == part.vocabulary &&
@@ -41,7 +37,7 @@ std::unique_ptr<Dataset> data_of(TrainedModel const& run, fs::path const& path, 
   } catch (FileError const& error) {
     throw FileError(fmt::format("{} (the data of {}; --data names the folder that they are in)", error.what(), path.string()));
   } catch (Error const& error) {
-    throw refusal(split == "test" ? "--split" : path.string(), error.what());
+    throw ConfigError(split == "test" ? "--split" : path.string(), error.what());
   }
   bool const same_tokens =
       run.tokenizer.empty() || (data->tokenizer() == run.tokenizer && data->source_tokenizer() == run.source_tokenizer);

@@ -47,10 +47,6 @@ std::string Utf8Writer::finish() { return take(true); }
 
 namespace {
 
-ConfigError refusal(std::string const& argument, std::string const& message) {
-  return {Place{std::make_shared<std::string>(argument)}, message};
-}
-
 /// A trained model and what makes text of its tokens.
 class Writer {
  public:
@@ -82,8 +78,8 @@ class Writer {
 
   Tokenizer tokenizer() const {
     if (!run_.model->decode({}, {}))
-      throw refusal(path_, fmt::format("its model, of kind {}, does not continue a text", run_.settings.model.kind));
-    if (run_.tokenizer.empty()) throw refusal(path_, "its data are tokens without a text, so there is none to sample");
+      throw ConfigError(path_, fmt::format("its model, of kind {}, does not continue a text", run_.settings.model.kind));
+    if (run_.tokenizer.empty()) throw ConfigError(path_, "its data are tokens without a text, so there is none to sample");
     return tokenizer_of(run_, path_);
   }
 
@@ -91,12 +87,12 @@ class Writer {
     auto const tokens = tokenizer_.encode(prompt);
     return tokens.empty() ? beginning() : std::vector<std::int64_t>(tokens.begin(), tokens.end());
   } catch (Error const& error) {
-    throw refusal("--prompt", error.what());
+    throw ConfigError("--prompt", error.what());
   }
 
   void set_precision(std::string const& precision) {
     run_.settings.train.precision = precision;
-    if (auto const reason = run_.settings.contradiction()) throw refusal("--precision", *reason);
+    if (auto const reason = run_.settings.contradiction()) throw ConfigError("--precision", *reason);
     set_products(run_.settings.products());
   }
 

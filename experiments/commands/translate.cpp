@@ -23,10 +23,6 @@ namespace {
 constexpr std::size_t lines_at_once = 1024;
 constexpr std::size_t most_pictures = 200;
 
-ConfigError refusal(std::string const& argument, std::string const& message) {
-  return {Place{std::make_shared<std::string>(argument)}, message};
-}
-
 /// A line that has words.
 struct Source {
   std::size_t line;  ///< its number, from 1
@@ -54,7 +50,7 @@ class Filter {
  private:
   static TranslateOptions const& check(TranslateOptions const& options) {
     if (options.best > options.beam.width)
-      throw refusal("--nbest", fmt::format("{} hypotheses of a line need --beam {} or more", options.best, options.best));
+      throw ConfigError("--nbest", fmt::format("{} hypotheses of a line need --beam {} or more", options.best, options.best));
     if (!options.attention.empty()) check_alignment_file(options.attention);
     return options;
   }
@@ -117,11 +113,11 @@ class Filter {
 
   void note_alignment(Source const& source, Decoded const& target) {
     if (alignments_.size() == most_pictures)
-      throw refusal("--attention", fmt::format("draws {} sentences at most, and line {} is one more", most_pictures, source.line));
+      throw ConfigError("--attention", fmt::format("draws {} sentences at most, and line {} is one more", most_pictures, source.line));
     auto const looks =
         look(*run_.model, translator_.batch(source.tokens, target.tokens), {translator_.target_words(), translator_.source_words()});
     auto alignment = alignment_of(looks);
-    if (alignment.layers.empty()) throw refusal("--attention", fmt::format("no attention of {} looks at the source", path_.string()));
+    if (alignment.layers.empty()) throw ConfigError("--attention", fmt::format("no attention of {} looks at the source", path_.string()));
     alignment.line = source.line;
     alignments_.push_back(std::move(alignment));
   }

@@ -13,17 +13,16 @@ namespace heed {
 
 namespace {
 
-ConfigError refusal(std::string const& path, std::string const& message) { return {Place{std::make_shared<std::string>(path)}, message}; }
-
 Tokenizer words_of_part(TrainedModel const& run, std::string const& path, std::string const& part) {
   if (!reads_source(run))
-    throw refusal(path, fmt::format("its model, of kind {}, reads no source that could be translated; heed sample continues a text",
-                                    run.settings.model.kind));
+    throw ConfigError(path, fmt::format("its model, of kind {}, reads no source that could be translated; heed sample continues a text",
+                                        run.settings.model.kind));
   if (run.tokenizer.empty() || run.source_tokenizer.empty())
-    throw refusal(path, "its data are tokens without a text, so there is none to translate");
+    throw ConfigError(path, "its data are tokens without a text, so there is none to translate");
   auto words = tokenizer_of(run, path, part);
   if (words.begin() != Tokenizer::bos || words.end() != Tokenizer::eos)
-    throw refusal(path, fmt::format("the {} of its data has no marks of a beginning and an end, so that nothing can be translated", part));
+    throw ConfigError(path,
+                      fmt::format("the {} of its data has no marks of a beginning and an end, so that nothing can be translated", part));
   return words;
 }
 

@@ -23,6 +23,8 @@ std::string to_string(Place const& place);
 struct ConfigError : Error {
   using Error::Error;
   ConfigError(Place const& place, std::string const& message) : Error(to_string(place) + ": " + message) {}
+  /// Of an argument of the command line, or of a file or folder as a whole.
+  ConfigError(std::string const& what, std::string const& message) : Error(what + ": " + message) {}
 };
 
 /// One value of a YAML document, with the place where it was written. Scalars stay text: what they mean is for the reader to say,

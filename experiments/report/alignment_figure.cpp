@@ -149,8 +149,7 @@ Figure alignment_figure(Alignment const& alignment) {
 void check_alignment_file(fs::path const& file) {
   auto const kind = file.extension();
   if (kind != ".html" && kind != ".svg" && kind != ".pdf" && kind != ".png")
-    throw ConfigError(Place{std::make_shared<std::string>("--attention")},
-                      fmt::format("wants a file that ends in .html, .svg, .pdf or .png, but found '{}'", file.string()));
+    throw ConfigError("--attention", fmt::format("wants a file that ends in .html, .svg, .pdf or .png, but found '{}'", file.string()));
 }
 
 void write_alignments(fs::path const& file, std::vector<Alignment> const& alignments) {

@@ -139,8 +139,7 @@ std::string picture_table(LookedAt const& looked) {
 void check_picture_file(fs::path const& file) {
   auto const kind = file.extension();
   if (kind != ".svg" && kind != ".pdf" && kind != ".png")
-    throw ConfigError(Place{std::make_shared<std::string>("--picture")},
-                      fmt::format("wants a file that ends in .svg, .pdf or .png, but found '{}'", file.string()));
+    throw ConfigError("--picture", fmt::format("wants a file that ends in .svg, .pdf or .png, but found '{}'", file.string()));
 }
 
 void write_picture(fs::path const& file, LookedAt const& looked) {

@@ -117,9 +117,7 @@ Document load_kept(fs::path const& folder) {
 }
 
 fs::path find_run(fs::path const& run, Places const& places) {
-  auto const refusal = [](fs::path const& path, std::string const& message) {
-    return ConfigError(Place{std::make_shared<std::string>(path.string())}, message);
-  };
+  auto const refusal = [](fs::path const& path, std::string const& message) { return ConfigError(path.string(), message); };
   std::error_code unreadable;
   fs::path const path = fs::exists(run, unreadable) ? run : places.output / run;
   if (!fs::exists(path, unreadable)) {
