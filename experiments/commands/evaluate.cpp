@@ -1,6 +1,7 @@
 #include "experiments/commands/evaluate.hpp"
 
 #include <algorithm>
+#include <limits>
 #include <map>
 #include <system_error>
 
@@ -12,6 +13,7 @@
 #include "experiments/config/nearest.hpp"
 #include "experiments/evaluation/lengths.hpp"
 #include "experiments/evaluation/results.hpp"
+#include "experiments/metric/statistics.hpp"
 #include "experiments/text/progress.hpp"
 #include "nn/files/atomic_file.hpp"
 
@@ -20,10 +22,6 @@ namespace heed {
 namespace fs = std::filesystem;
 
 namespace {
-
-ConfigError refusal(std::string const& argument, std::string const& message) {
-  return {Place{std::make_shared<std::string>(argument)}, message};
-}
 
 /// What rows were decoded to, in the order of the data; nothing if no metric asks for it.
 class Texts : public Metric {
@@ -46,25 +44,53 @@ class Texts : public Metric {
   std::map<std::int64_t, std::string> lines_;
 };
 
-/// One of each kind.
+/// One metric of each kind, over rows that are added fold by fold.
 class Gathered {
  public:
-  Gathered(std::vector<MetricKind const*> const& kinds, Dataset const& data) {
-    for (auto const* const kind : kinds) made_.push_back(kind->make(data));
+  Gathered(std::vector<MetricKind const*> const& kinds, Dataset const& data, std::size_t folds) : whole_(made(kinds, data)) {
+    for (std::size_t fold = 0; fold < folds; ++fold) without_.push_back(made(kinds, data));
   }
-  void add_to(Seen::Metrics& metrics) const {
-    for (auto const& metric : made_) metrics.push_back(metric.get());
+  /// Metrics to which rows of this fold are to be added.
+  void add_to(Seen::Metrics& metrics, std::size_t fold) const {
+    for (auto const& metric : whole_) metrics.push_back(metric.get());
+    for (std::size_t other = 0; other < without_.size(); ++other)
+      if (other != fold)
+        for (auto const& metric : without_[other]) metrics.push_back(metric.get());
   }
-  Row row(std::int64_t step) const {
+  Row values(std::int64_t step) const { return row(whole_, step); }
+  /// The standard error of each value by the jackknife: it needs nothing of a metric but that it can be computed, so BLEU has one too.
+  Row errors(std::int64_t step) const {
+    Row result = values(step);
+    std::vector<Row> without;
+    for (auto const& metrics : without_) without.push_back(row(metrics, step));
+    for (auto& [name, value] : result.values) {
+      std::vector<double> left;
+      for (Row const& each : without) {
+        double const* const found = each.find(name);
+        left.push_back(found == nullptr ? std::numeric_limits<double>::quiet_NaN() : *found);
+      }
+      value = jackknife_error(left).value_or(std::numeric_limits<double>::quiet_NaN());
+    }
+    return result;
+  }
+
+ private:
+  using Metrics = std::vector<std::unique_ptr<Metric>>;
+  static Metrics made(std::vector<MetricKind const*> const& kinds, Dataset const& data) {
+    Metrics metrics;
+    for (auto const* const kind : kinds) metrics.push_back(kind->make(data));
+    return metrics;
+  }
+  static Row row(Metrics const& metrics, std::int64_t step) {
     constexpr std::string_view prefix = "m.";
     Row written{step, {}};
-    for (auto const& metric : made_) metric->write(written, "m");
+    for (auto const& metric : metrics) metric->write(written, "m");
     for (auto& [name, value] : written.values) name.erase(0, prefix.size());
     return written;
   }
 
- private:
-  std::vector<std::unique_ptr<Metric>> made_;
+  Metrics whole_;
+  std::vector<Metrics> without_;
 };
 
 /// A trained model and the data that it was trained on.
@@ -82,7 +108,9 @@ class Evaluator {
     auto const usual = train.evaluate.batch.value_or(train.batch);
     auto const rows = by_length(*data_, run_.model->context(), usual, options_.batch.value_or(usual));
     if (rows.rows == 0) throw FileError(fmt::format("{}: its data hold nothing out", path_.string()));
-    Gathered const whole(kinds_, *data_);
+    std::size_t folds = 0;
+    for (auto const& group : rows.groups) folds = std::max(folds, group.folds.size());
+    Gathered const whole(kinds_, *data_, folds);
     Progress progress(run_.settings.name, rows.rows, 0, options_.quiet, "rows");
     Evaluation result{.run = path_.string(),
                       .split = options_.split,
@@ -90,25 +118,29 @@ class Evaluator {
                       .step = run_.step,
                       .search = {},
                       .length_of = rows.length_of,
-                      .whole = {rows.groups.front().shortest, rows.groups.back().longest, rows.rows, 0, {}},
+                      .whole = {rows.groups.front().shortest, rows.groups.back().longest, rows.rows, 0, {}, {}},
                       .by_length = {}};
     std::int64_t done = 0;
     for (auto const& group : rows.groups) {
-      Gathered const of_group(kinds_, *data_);
-      Seen::Metrics metrics;
-      whole.add_to(metrics);
-      if (rows.groups.size() > 1) of_group.add_to(metrics);
-      metrics.push_back(&texts_);
-      for (HeldOut const& batch : group.batches) {
-        see(batch, metrics);
-        progress.update(done += batch.batch.rows(), "");
+      Gathered const of_group(kinds_, *data_, group.folds.size());
+      for (std::size_t fold = 0; fold < group.folds.size(); ++fold) {
+        Seen::Metrics metrics;
+        whole.add_to(metrics, fold);
+        if (rows.groups.size() > 1) of_group.add_to(metrics, fold);
+        metrics.push_back(&texts_);  // last: it asks whether another wanted targets decoded
+        for (HeldOut const& batch : group.folds[fold]) {
+          see(batch, metrics);
+          progress.update(done += batch.batch.rows(), "");
+        }
       }
       result.whole.mean += group.mean * static_cast<double>(group.rows) / static_cast<double>(rows.rows);
       if (rows.groups.size() > 1)
-        result.by_length.push_back({group.shortest, group.longest, group.rows, group.mean, of_group.row(run_.step)});
+        result.by_length.push_back(
+            {group.shortest, group.longest, group.rows, group.mean, of_group.values(run_.step), of_group.errors(run_.step)});
     }
     progress.finish();
-    result.whole.values = whole.row(run_.step);
+    result.whole.values = whole.values(run_.step);
+    result.whole.errors = whole.errors(run_.step);
     if (!texts_.empty()) result.search = options_.search;
     return result;
   }
@@ -136,7 +168,8 @@ class Evaluator {
  private:
   TrainedModel opened() const {
     auto run = open_run(path_, options_.weights == "last" ? Weights::last : Weights::average);
-    if (options_.weights == "average" && !run.averaged) throw refusal("--weights", "average: the run keeps no running average (train.ema)");
+    if (options_.weights == "average" && !run.averaged)
+      throw ConfigError("--weights", "average: the run keeps no running average (train.ema)");
     return run;
   }
 
@@ -146,7 +179,7 @@ class Evaluator {
       bool const asked = options_.metrics && std::ranges::find(*options_.metrics, kind.info.name) != options_.metrics->end();
       if (options_.metrics && !asked) continue;
       auto const lacks = kind.lacks ? kind.lacks(*data_, *run_.model) : std::nullopt;
-      if (lacks && asked) throw refusal("--metrics", fmt::format("there is no {} of this run: {}", kind.info.name, *lacks));
+      if (lacks && asked) throw ConfigError("--metrics", fmt::format("there is no {} of this run: {}", kind.info.name, *lacks));
       if (!lacks) all.push_back(&kind);
     }
     return all;
@@ -173,11 +206,11 @@ void check(EvaluateOptions const& options) {
   auto const names = metric_kind_names();
   for (auto const& name : options.metrics.value_or(std::vector<std::string>()))
     if (find_metric_kind(name) == nullptr)
-      throw refusal("--metrics",
-                    fmt::format("there is no metric '{}'{} (there are {})", name, did_you_mean(name, names), fmt::join(names, ", ")));
+      throw ConfigError("--metrics",
+                        fmt::format("there is no metric '{}'{} (there are {})", name, did_you_mean(name, names), fmt::join(names, ", ")));
   auto const ending = options.save.extension();
   if (!options.save.empty() && ending != ".csv" && ending != ".json")
-    throw refusal("--save", fmt::format("wants a file that ends in .csv or .json, but found '{}'", options.save.string()));
+    throw ConfigError("--save", fmt::format("wants a file that ends in .csv or .json, but found '{}'", options.save.string()));
 }
 
 }  // namespace

@@ -104,6 +104,19 @@ std::vector<std::size_t> ends_of(std::vector<Place> const& places) {
   return ends;
 }
 
+std::vector<std::vector<HeldOut>> folded(std::vector<Place> const& places, std::int64_t at_once, std::set<std::string> const& ragged) {
+  auto const rows = std::ssize(places), folds = std::min(rows, most_folds);
+  std::vector<std::vector<HeldOut>> result(static_cast<std::size_t>(folds));
+  for (std::int64_t fold = 0; fold < folds; ++fold) {
+    auto const end = (fold + 1) * rows / folds;
+    for (auto first = fold * rows / folds; first < end; first += at_once) {
+      std::vector<Place> const batch(places.begin() + first, places.begin() + std::min(end, first + at_once));
+      result[static_cast<std::size_t>(fold)].push_back(joined(batch, ragged));
+    }
+  }
+  return result;
+}
+
 }  // namespace
 
 ByLength by_length(Dataset const& data, std::int64_t context, std::int64_t read, std::int64_t at_once) {
@@ -129,11 +142,9 @@ ByLength by_length(Dataset const& data, std::int64_t context, std::int64_t read,
   for (auto const end : differ ? ends_of(places) : std::vector{places.size()}) {
     OfLength group{places[first].length, places[end - 1].length, static_cast<std::int64_t>(end - first), 0, {}};
     for (auto i = first; i < end; ++i) group.mean += static_cast<double>(places[i].length) / static_cast<double>(group.rows);
-    for (; first < end; first += std::min(end - first, static_cast<std::size_t>(at_once))) {
-      auto const count = std::min(end - first, static_cast<std::size_t>(at_once));
-      group.batches.push_back(joined(
-          {places.begin() + static_cast<std::ptrdiff_t>(first), places.begin() + static_cast<std::ptrdiff_t>(first + count)}, ragged));
-    }
+    group.folds =
+        folded({places.begin() + static_cast<std::ptrdiff_t>(first), places.begin() + static_cast<std::ptrdiff_t>(end)}, at_once, ragged);
+    first = end;
     result.groups.push_back(std::move(group));
   }
   return result;

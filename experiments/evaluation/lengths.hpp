@@ -13,8 +13,11 @@ namespace heed {
 struct OfLength {
   std::int64_t shortest = 0, longest = 0, rows = 0;
   double mean = 0;
-  std::vector<HeldOut> batches;
+  std::vector<std::vector<HeldOut>> folds;  ///< parts of about as many rows, at most most_folds; each in batches
 };
+
+/// How many parts of its rows a metric is computed without, in turn, to say how sure it is.
+inline constexpr std::int64_t most_folds = 10;
 
 /// All held-out rows by their length: that of the source if they have one, else their own.
 struct ByLength {
@@ -24,7 +27,7 @@ struct ByLength {
 };
 
 /// `read`: rows of a batch as the data are asked for them, which what is random in them may depend on. `at_once`: of the batches made.
-/// Rows of one length are never in two groups. Throws what the data throw.
+/// Rows of one length are never in two groups. Folds do not depend on `at_once`. Throws what the data throw.
 ByLength by_length(Dataset const& data, std::int64_t context, std::int64_t read, std::int64_t at_once);
 
 }  // namespace heed

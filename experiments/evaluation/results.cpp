@@ -1,6 +1,8 @@
 #include "experiments/evaluation/results.hpp"
 
+#include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -45,9 +47,9 @@ std::vector<std::string> metrics_of(Evaluation const& evaluation) {
   return names;
 }
 
-nlohmann::ordered_json metrics_json(Evaluation::Part const& part) {
+nlohmann::ordered_json json_of(Row const& row) {
   auto result = nlohmann::ordered_json::object();
-  for (auto const& [name, value] : part.values.values) result[name] = number(value);
+  for (auto const& [name, value] : row.values) result[name] = number(value);
   return result;
 }
 
@@ -55,12 +57,30 @@ std::string decoding(BeamSettings const& search) {
   return search.width == 1 ? "greedy" : fmt::format("beam of {}, length penalty {}", search.width, search.length_penalty);
 }
 
-/// Of the groups that have a value: their mean length and it.
-std::vector<std::pair<double, double>> points(Evaluation const& evaluation, std::string const& metric) {
-  std::vector<std::pair<double, double>> result;
-  for (auto const& part : evaluation.by_length)
-    if (double const* const value = part.values.find(metric); value != nullptr && std::isfinite(*value))
-      result.emplace_back(part.mean, *value);
+double error_of(Evaluation::Part const& part, std::string const& metric) {
+  double const* const error = part.errors.find(metric);
+  return error == nullptr ? std::numeric_limits<double>::quiet_NaN() : *error;
+}
+
+std::string with_error(double value, double error) {
+  return std::isfinite(error) && std::isfinite(value) ? fmt::format("{} ± {:.2g}", short_number(value), error) : short_number(value);
+}
+
+/// A group that has a value.
+struct Point {
+  double length;  ///< mean
+  double value;
+  double error;  ///< 0 where it is not known
+};
+
+std::vector<Point> points(Evaluation const& evaluation, std::string const& metric) {
+  std::vector<Point> result;
+  for (auto const& part : evaluation.by_length) {
+    double const* const value = part.values.find(metric);
+    if (value == nullptr || !std::isfinite(*value)) continue;
+    double const error = error_of(part, metric);
+    result.push_back({part.mean, *value, std::isfinite(error) ? error : 0});
+  }
   return result;
 }
 
@@ -68,10 +88,14 @@ constexpr std::size_t columns_of_panels = 2;
 constexpr double panel_height = 1.3, below = 0.2;  // inches; below: the name of the lowest panels' axis
 
 /// The panel's frame and its axis of values, which goes below 0 only where values do.
-std::string frame(std::vector<std::pair<double, double>> const& values, std::size_t number, double height) {
+std::string frame(std::vector<Point> const& values, std::size_t number, double height) {
   Range range;
-  for (auto const& [length, value] : values) range.include(value);
-  bool const positive = range.low >= 0;
+  bool positive = true;
+  for (Point const& point : values) {
+    positive = positive && point.value >= 0;
+    range.include(point.value - point.error);
+    range.include(point.value + point.error);
+  }
   range.widen(0.1);
   if (range.is_empty()) range = {range.low - 0.5, range.low + 0.5};
   if (positive) range.low = std::max(range.low, 0.0);
@@ -85,12 +109,15 @@ std::string panel(Evaluation const& evaluation, std::string const& metric, std::
   auto const values = points(evaluation, metric);
   auto const unit = unit_of(metric);
   std::string block = fmt::format("$m{} << EOD\n", number);
-  for (auto const& [length, value] : values) block += fmt::format("{} {}\n", length, value);
+  for (Point const& point : values) block += fmt::format("{} {} {}\n", point.length, point.value, point.error);
   return block + "EOD\n" + frame(values, number, height) +
          fmt::format("set title {} offset 0,-0.7\n", gnuplot_text(unit.empty() ? metric : fmt::format("{} ({})", metric, unit))) +
          (lowest ? fmt::format("set xlabel {} offset 0,1\n", gnuplot_text(fmt::format("length of the {} (tokens)", evaluation.length_of)))
                  : "unset xlabel\n") +
-         fmt::format("plot $m{} using 1:2 with linespoints lc rgb '{}' lw 1.5 pt 7 ps 0.5 notitle\n", number, line_colour(1));
+         fmt::format(
+             "plot $m{0} using 1:2 with linespoints lc rgb '{1}' lw 1.5 pt 7 ps 0.5 notitle, "
+             "'' using 1:2:3 with yerrorbars lc rgb '{1}' lw 1 pt 7 ps 0 notitle\n",
+             number, line_colour(1));
 }
 
 /// Nothing without a metric that has values in two groups or more.
@@ -104,7 +131,9 @@ std::optional<Figure> figure(Evaluation const& evaluation) {
   auto const rows = (shown.size() + columns_of_panels - 1) / columns_of_panels;
   Figure result{.name = "metrics_by_length",
                 .title = fmt::format("{} by the length of the {}", evaluation.split, evaluation.length_of),
-                .caption = "A point for each group of rows, at their mean length.",
+                .caption = fmt::format("A point for each group of rows, at their mean length, with its standard error by a jackknife over "
+                                       "{} parts of the rows: how sure the value of this one model is, not of another seed's.",
+                                       most_folds),
                 .height = panel_height * static_cast<double>(rows) + below,
                 .commands = ""};
   result.commands = std::string(plot_style) + "set multiplot\nset xtics offset 0,0.4\nset offsets graph 0.03, graph 0.03, 0, 0\n";
@@ -127,7 +156,7 @@ std::string table_of(Evaluation const& evaluation) {
     rows.push_back({name, unit_of(name)});
     for (auto const* const part : parts) {
       double const* const value = part->values.find(name);
-      rows.back().push_back(value == nullptr ? "–" : short_number(*value));
+      rows.back().push_back(value == nullptr ? "–" : with_error(*value, error_of(*part, name)));
     }
   }
   return fmt::format("{}: step {}, {} weights, {}{}\n", evaluation.run, evaluation.step, evaluation.weights, evaluation.split,
@@ -136,11 +165,11 @@ std::string table_of(Evaluation const& evaluation) {
 }
 
 std::string csv_of(Evaluation const& evaluation) {
-  std::string text = csv_line({"metric", "unit", "length", "shortest", "longest", "rows", "value"});
+  std::string text = csv_line({"metric", "unit", "length", "shortest", "longest", "rows", "value", "standard_error"});
   auto const add = [&](std::string const& name, std::string const& length, Evaluation::Part const& part) {
     if (double const* const value = part.values.find(name))
       text += csv_line({name, unit_of(name), length, fmt::format("{}", part.shortest), fmt::format("{}", part.longest),
-                        fmt::format("{}", part.rows), exact_number(*value)});
+                        fmt::format("{}", part.rows), exact_number(*value), exact_number(error_of(part, name))});
   };
   for (auto const& name : metrics_of(evaluation)) {
     add(name, "all", evaluation.whole);
@@ -159,14 +188,16 @@ std::string json_of(Evaluation const& evaluation) {
     result["decoding"]["beam"] = evaluation.search->width;
     if (evaluation.search->width > 1) result["decoding"]["length_penalty"] = evaluation.search->length_penalty;
   }
-  result["metrics"] = metrics_json(evaluation.whole);
+  result["metrics"] = json_of(evaluation.whole.values);
+  result["standard_errors"] = json_of(evaluation.whole.errors);
   if (!evaluation.by_length.empty()) result["length_of"] = evaluation.length_of;
   for (auto const& part : evaluation.by_length)
     result["by_length"].push_back({{"shortest", part.shortest},
                                    {"longest", part.longest},
                                    {"mean", part.mean},
                                    {"rows", part.rows},
-                                   {"metrics", metrics_json(part)}});
+                                   {"metrics", json_of(part.values)},
+                                   {"standard_errors", json_of(part.errors)}});
   result["environment"] = environment();
   return json_text(result, 2) + "\n";
 }

@@ -18,6 +18,7 @@ struct Evaluation {
     std::int64_t shortest = 0, longest = 0, rows = 0;
     double mean = 0;  ///< length
     Row values;       ///< of metrics, by their names
+    Row errors;       ///< the standard errors of these
   };
   std::string run, split, weights;
   std::int64_t step = 0;
@@ -27,13 +28,13 @@ struct Evaluation {
   std::vector<Part> by_length;  ///< empty if rows do not differ in length
 };
 
-/// A head line and a table: a row a metric, a column a group of rows.
+/// A head line and a table: a row a metric with its standard error, a column a group of rows.
 std::string table_of(Evaluation const& evaluation);
-/// metric,unit,length,shortest,longest,rows,value: a line for each metric and group of rows, of all of them first ("all").
+/// metric,unit,length,shortest,longest,rows,value,standard_error: a line for each metric and group of rows, of all of them first ("all").
 std::string csv_of(Evaluation const& evaluation);
 std::string json_of(Evaluation const& evaluation);
-/// Writes metrics_by_length.svg and .pdf, a panel a metric; nothing if rows do not differ in length. False if gnuplot is not installed.
-/// Throws Error if they cannot be written.
+/// Writes metrics_by_length.svg and .pdf, a panel a metric with its standard errors; nothing if rows do not differ in length. False if
+/// gnuplot is not installed. Throws Error if they cannot be written.
 bool draw_by_length(Evaluation const& evaluation, std::filesystem::path const& folder);
 
 }  // namespace heed

@@ -75,6 +75,12 @@ double acceleration(std::span<double const> values, Statistic const& statistic) 
 
 }  // namespace
 
+std::optional<double> jackknife_error(std::span<double const> without) {
+  if (without.size() < 2 || !std::ranges::all_of(without, [](double value) { return std::isfinite(value); })) return std::nullopt;
+  auto const parts = real(without.size());
+  return deviation_of(without) * (parts - 1) / std::sqrt(parts);
+}
+
 Interval bca_interval(std::span<double const> values, Statistic const& statistic, double confidence) {
   require_finite(values, "bca_interval");
   std::size_t const n = values.size();

@@ -35,6 +35,10 @@ struct Estimate {
 /// covers too little with few. Throws Error if there are no values.
 Estimate estimate(std::span<double const> values, double confidence = 0.95);
 
+/// The standard error of a statistic by the jackknife: √((K − 1)/K · Σ_k (θ_k − mean)²), θ_k the statistic without the k-th of K parts of
+/// about one size (Tukey 1958; Efron and Tibshirani 1993, chapter 11). Absent of fewer than two values, or if one is not finite.
+std::optional<double> jackknife_error(std::span<double const> without);
+
 using Statistic = std::function<double(std::span<double const>)>;
 
 /// The bias-corrected and accelerated bootstrap interval of a statistic: 10,000 resamples, acceleration from the jackknife.

@@ -159,9 +159,14 @@ train:
       right += part.at("rows").get<double>() * part.at("metrics").at("exact").get<double>();
     }
     CHECK(rows == 60);
-    CHECK(right / 60 == doctest::Approx(found.at("metrics").at("exact").get<double>()));
+    double const exact = found.at("metrics").at("exact").get<double>();
+    CHECK(right / 60 == doctest::Approx(exact));
+    // Of a share over independent rows the standard error is about √(p(1 − p)/n).
+    double const error = found.at("standard_errors").at("exact").get<double>(), binomial = std::sqrt(exact * (1 - exact) / 60);
+    CHECK(error > binomial / 2.5);
+    CHECK(error < binomial * 2.5);
     auto const table = parse_csv(test::get(copies().folder / "copies/evaluation-test/results.csv"));
-    CHECK(table[0] == Lines{"metric", "unit", "length", "shortest", "longest", "rows", "value"});
+    CHECK(table[0] == Lines{"metric", "unit", "length", "shortest", "longest", "rows", "value", "standard_error"});
     CHECK(table[1][0] == "loss");
     CHECK(table[1][2] == "all");
     CHECK(table.size() == 1 + found.at("metrics").size() * (1 + found.at("by_length").size()));
@@ -179,6 +184,7 @@ train:
         options.batch = batch;
         auto const found = results(options);
         check_close(found.at("metrics"), usual.at("metrics"));
+        check_close(found.at("standard_errors"), usual.at("standard_errors"));
         for (std::size_t i = 0; i < usual.at("by_length").size(); ++i)
           check_close(found.at("by_length")[i].at("metrics"), usual.at("by_length")[i].at("metrics"));
         CHECK(test::get(options.run / "evaluation-test/decoded.txt") == said);
@@ -213,7 +219,7 @@ train:
     options.metrics = {{"loss"}};
     options.save = copies().folder / "loss.csv";
     evaluated(options);
-    CHECK(test::get(options.save).starts_with("metric,unit,length,shortest,longest,rows,value\nloss,nat,all,"));
+    CHECK(test::get(options.save).starts_with("metric,unit,length,shortest,longest,rows,value,standard_error\nloss,nat,all,"));
     options.save = copies().folder / "loss.json";
     evaluated(options);
     CHECK(!read_json(options.save).contains("decoding"));
@@ -355,15 +361,18 @@ train:
     CHECK(all.rows == 20);
     std::map<std::int64_t, std::vector<std::int64_t>> sources;
     for (auto const& group : all.groups) {
-      for (auto const& rows : group.batches) {
-        CHECK(rows.batch.rows() <= 3);
-        auto const lengths = rows.batch["source_lengths"].data<std::int64_t>();
-        CHECK(rows.batch["source"].size(1) == std::ranges::max(lengths));
-        for (std::size_t row = 0; row < rows.numbers.size(); ++row) {
-          auto const source = rows.batch["source"].rows(static_cast<std::int64_t>(row), 1).data<std::int64_t>();
-          sources[rows.numbers[row]].assign(source.begin(), source.begin() + lengths[row]);
-          CHECK(lengths[row] >= group.shortest);
-          CHECK(lengths[row] <= group.longest);
+      CHECK(std::ssize(group.folds) == std::min(group.rows, most_folds));
+      for (auto const& fold : group.folds) {
+        for (auto const& rows : fold) {
+          CHECK(rows.batch.rows() <= 3);
+          auto const lengths = rows.batch["source_lengths"].data<std::int64_t>();
+          CHECK(rows.batch["source"].size(1) == std::ranges::max(lengths));
+          for (std::size_t row = 0; row < rows.numbers.size(); ++row) {
+            auto const source = rows.batch["source"].rows(static_cast<std::int64_t>(row), 1).data<std::int64_t>();
+            sources[rows.numbers[row]].assign(source.begin(), source.begin() + lengths[row]);
+            CHECK(lengths[row] >= group.shortest);
+            CHECK(lengths[row] <= group.longest);
+          }
         }
       }
     }

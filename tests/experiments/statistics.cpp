@@ -186,6 +186,23 @@ TEST_SUITE("statistics") {
     CHECK_THROWS_AS(bca_interval(std::vector{1.0}, mean), Error);
   }
 
+  TEST_CASE("the jackknife's standard error of a mean is s/√n, and that of a ratio as close as the delta method") {
+    std::vector<double> const x{4.1, 5.5, 3.9, 6.2, 5.0, 4.4, 5.8, 4.9}, y{2.0, 2.9, 1.8, 3.3, 2.4, 2.3, 2.8, 2.5};
+    double const sx = std::accumulate(x.begin(), x.end(), 0.0), sy = std::accumulate(y.begin(), y.end(), 0.0), n = 8;
+    std::vector<double> means, ratios;
+    double squares = 0, residuals = 0;
+    for (std::size_t i = 0; i < x.size(); ++i) {
+      means.push_back((sx - x[i]) / (n - 1));
+      ratios.push_back((sy - y[i]) / (sx - x[i]));
+      squares += std::pow(x[i] - sx / n, 2);
+      residuals += std::pow(y[i] - sy / sx * x[i], 2);
+    }
+    CHECK(*jackknife_error(means) == doctest::Approx(std::sqrt(squares / (n - 1) / n)));
+    CHECK(*jackknife_error(ratios) == doctest::Approx(std::sqrt(residuals / (n - 1) / n) / (sx / n)).epsilon(0.05));
+    CHECK_FALSE(jackknife_error(std::vector{1.0}).has_value());
+    CHECK_FALSE(jackknife_error(std::vector{1.0, std::nan("")}).has_value());
+  }
+
   TEST_CASE("few, constant and missing values") {
     auto const one = estimate(std::vector{3.0});
     CHECK((one.count == 1 && one.mean == 3 && one.deviation == 0 && !one.interval && one.method == "none"));
