@@ -97,8 +97,8 @@ class MultiHead {
     std::int64_t key_width;    ///< d_k, per head
     std::int64_t value_width;  ///< d_v, per head
     std::int64_t context;
-    std::int64_t key_heads = 0;  ///< groups of heads that share keys and values; 0: every head has its own
-    std::int64_t layer = 0;      ///< counted from 0
+    std::int64_t key_heads = 0;   ///< groups of heads that share keys and values; 0: every head has its own
+    std::int64_t layer = 0;       ///< counted from 0
     double query_key_spread = 1;  ///< factor on the initial spread of what makes queries and keys
   };
   /// `share`: the factor on the output projection's initial spread. `position` and `parts`: as Attention's.

@@ -25,7 +25,11 @@ class PairScore : public Score {
   /// `of_corners`: of query [B, H, n, 1, d] and key [B, H, 1, m, d] what changes its sign where the score is not smooth; null: it is.
   PairScore(std::shared_ptr<PairSum const> sum, std::shared_ptr<PairFinish const> finish, Tensor weight, Tensor parameter,
             Tensor (*of_corners)(Tensor const&, Tensor const&))
-      : sum_(std::move(sum)), finish_(std::move(finish)), weight_(std::move(weight)), parameter_(std::move(parameter)), corners_(of_corners) {}
+      : sum_(std::move(sum)),
+        finish_(std::move(finish)),
+        weight_(std::move(weight)),
+        parameter_(std::move(parameter)),
+        corners_(of_corners) {}
   Tensor corners(Tensor const& query, Tensor const& key) const override;
   std::optional<FusedScore> fused(Tensor const& query, Tensor const& key, HeadGroups const& heads) const override;
 
