@@ -76,7 +76,7 @@ class Reader {
   void section(Settings& settings, Yaml const& node, std::string const& path, Choice const* choice) {
     if (node.kind == Yaml::Kind::list) refuse(node, path, "a section (key: value)");
     bool const word = (node.kind == Yaml::Kind::scalar || !node.text.empty()) && !(choice && option(*choice, node.text));
-    if (word) short_form(settings, node, path);
+    if (word) short_form(settings, node, path, choice);
     auto const fields = settings.fields();
     for (auto const& entry : node.entries) {
       bool const kind = choice && entry.key == "kind";
@@ -137,9 +137,11 @@ class Reader {
     section(*choice.settings, node, path, &choice);
   }
 
-  void short_form(Settings& settings, Yaml const& node, std::string const& path) {
-    auto const words = settings.short_words();
+  void short_form(Settings& settings, Yaml const& node, std::string const& path, Choice const* choice) {
     if (!settings.from_word(node.text)) {
+      auto words = settings.short_words();
+      if (choice)
+        for (auto const& kind : kinds(*choice)) words.push_back(kind);
       auto const either = words.empty() ? "" : fmt::format(" or one of {}", fmt::join(words, ", "));
       refuse(node, path, "a section (key: value)" + either, did_you_mean(node.text, words));
     }

@@ -36,9 +36,10 @@ TEST_SUITE("launcher") {
     /// `heed test SUITE` where ctest writes this log and ends with this code.
     std::pair<int, std::string> test_suite(std::string const& suite, std::string const& log, int code) const {
       test::put(folder / "log", log);
-      put_script(folder / "tools" / "ctest", fmt::format("case $1 in -N) echo '  Test #1: golden'; echo '  Test #2: other'; exit 0;; esac\n"
-                                                         "echo 'all tests ran'; cp '{}' Testing/Temporary/LastTest.log; exit {}\n",
-                                                         (folder / "log").string(), code));
+      put_script(folder / "tools" / "ctest",
+                 fmt::format("case $* in '-C alone -N') echo '  Test #1: alone.golden'; echo '  Test #2: alone.other'; exit 0;; esac\n"
+                             "echo 'all tests ran'; cp '{}' Testing/Temporary/LastTest.log; exit {}\n",
+                             (folder / "log").string(), code));
       auto const output = (folder / "output").string();
       int const status = std::system(fmt::format("cd '{0}' && PATH='{0}/tools':\"$PATH\" ./heed test {1} > '{2}' 2>&1 < /dev/null",
                                                  folder.path().string(), suite, output)

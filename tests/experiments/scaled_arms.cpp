@@ -10,7 +10,7 @@
 #include "nn/models/transformer_stack.hpp"
 #include "tests/program.hpp"
 
-TEST_SUITE("study") {
+TEST_SUITE("scaled_arms") {
   using namespace heed;
   using doctest::Approx;
 
