@@ -14,9 +14,8 @@
 /// Scores as formulas: pair_sum(f) and pair_finish(g) are what the attention kernels and their reference take, of generic lambdas
 ///
 ///   f(q, k) or f(q, k, w)     summed over the elements of a query and a key
-///   g(s, at)                  the score from the sum; at.distance (i − j), at.query (α_i), at.key (β_j), at.parameter,
-///   at.second_parameter,
-///                             and the number at.root_width (√d)
+///   g(s, at)                  the score from the sum, where `at` has distance (i − j), query (α_i), key (β_j), parameter and
+///                             second_parameter, and root_width, the number √d
 ///
 /// written once and read three times: forwards over batches of keys, backwards over batches (reverse.hpp), and on Tensors, to any order.
 /// Including this costs xsimd; the loops have the vectors that the including file is compiled for.
