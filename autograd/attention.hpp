@@ -67,6 +67,8 @@ inline Tensor scaled_dot_attention(Tensor const& query, Tensor const& key, Tenso
   return fused_attention({.heads = heads, .visibility = visibility, .scale = scale}, {query, key, value});
 }
 
+/// x [B, m, G·d], what is of each group for every head of it: [B, H, m, d].
+Tensor heads_of_groups(Tensor const& x, std::int64_t heads, std::int64_t groups);
 /// Biases by distance clipped on both sides, laid out over the pairs: near [B, H, n, 2c + 1] → [B, H, n, keys], of the first query at
 /// `offset`.
 Tensor near_bias(Tensor const& near, std::int64_t offset, std::int64_t keys);

@@ -230,6 +230,18 @@ Tensor hessian_vector_product(std::function<Tensor(Tensor const&)> const& f, Ten
   return gradient.requires_grad() ? grad(sum(gradient * v), point) : Tensor::zeros(x.shape(), x.dtype());
 }
 
+Tensor jvp(std::function<Tensor(Tensor const&)> const& f, Tensor const& x, Tensor const& v) {
+  WithGrad const recorded;
+  Tensor point = x.detach();
+  point.set_requires_grad();
+  Tensor const y = f(point);
+  if (!y.requires_grad()) return Tensor::zeros(y.shape(), y.dtype());
+  Tensor u = Tensor::zeros(y.shape(), y.dtype());
+  u.set_requires_grad();
+  Tensor const back = grad({y}, {point}, {u}, true).front();
+  return back.requires_grad() ? grad({back}, {u}, {v}).front() : Tensor::zeros(y.shape(), y.dtype());
+}
+
 Tensor jacobian(std::function<Tensor(Tensor const&)> const& f, Tensor const& x) {
   WithGrad const recorded;
   Tensor point = x.detach();

@@ -104,6 +104,33 @@ CheckResult gradgradcheck(TensorFunction const& f, std::vector<Tensor> const& in
   return compare(value, all, gradients, tolerance, step, most);
 }
 
+CheckResult jvpcheck(TensorFunction const& f, std::vector<Tensor> const& inputs, double tolerance, double step) {
+  CheckResult result;
+  for (std::size_t i = 0; i < inputs.size(); ++i) {
+    if (inputs[i].dtype() == DType::int64) continue;
+    Tensor const v = projection(inputs[i].shape(), "jvpcheck");
+    auto const of = [&](Tensor const& x) {
+      std::vector<Tensor> moved = inputs;
+      moved[i] = x;
+      return f(moved);
+    };
+    Tensor const along = jvp(of, inputs[i], v);
+    NoGrad const no_grad;
+    auto const apart = [&](double shift) { return of(inputs[i] + scale(v, shift)) - of(inputs[i] - scale(v, shift)); };
+    Tensor const difference = scale(scale(apart(step), 8) - apart(2 * step), 1 / (12 * step));
+    for (std::int64_t j = 0; j < difference.elements(); ++j) {
+      double const error = std::abs(along.at(j) - difference.at(j)) / std::max(1.0, std::abs(difference.at(j)));
+      if (error <= result.worst) continue;
+      result.worst = error;
+      result.ok = error <= tolerance;
+      result.message =
+          fmt::format("along input {}, element {}: jvp {:.12g}, finite difference {:.12g}", i, j, along.at(j), difference.at(j));
+      if (!std::isfinite(error)) return result;
+    }
+  }
+  return result;
+}
+
 namespace {
 
 std::vector<OperationCheck>& registry() {

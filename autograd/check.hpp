@@ -29,6 +29,9 @@ CheckResult gradcheck(TensorFunction const& f, std::vector<Tensor> const& inputs
 CheckResult gradgradcheck(TensorFunction const& f, std::vector<Tensor> const& inputs, double tolerance = 1e-6, double step = 1e-3,
                           std::int64_t most = std::numeric_limits<std::int64_t>::max());
 
+/// jvp of f by each real input, along a random direction, against fourth-order central differences of f along it: every element of y.
+CheckResult jvpcheck(TensorFunction const& f, std::vector<Tensor> const& inputs, double tolerance = 1e-7, double step = 1e-3);
+
 // ---------------------------------------------------------------- what an operation says of itself, beside its definition
 
 /// A real input to draw: uniform in [low, high).

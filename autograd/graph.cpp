@@ -156,28 +156,6 @@ Tensor alias(Tensor const& x) {
   return record("alias", {x}, x.detach(), keep_nothing, [](Step const& s) { return std::vector{s.dy}; });
 }
 
-Tensor record_fused(char const* operation, std::vector<Tensor> inputs, Tensor value, Keep keep, Rule kernel,
-                    std::function<Tensor(std::vector<Tensor> const&)> reference) {
-  keep.inputs = ~0U;  // the reference needs them all
-  return record(operation, std::move(inputs), std::move(value), keep,
-                [kernel = std::move(kernel), reference = std::move(reference)](Step const& step) {
-                  if (!recording()) return kernel(step);
-                  // Aliases stand between the reference and the inputs' own history, so that the walk ends at the arguments.
-                  std::vector<Tensor> aliases;
-                  std::vector<Tensor> wanted;
-                  for (std::size_t i = 0; i < step.inputs.size(); ++i) {
-                    aliases.push_back(alias(step.x(i)));
-                    if (step.wants(i)) wanted.push_back(aliases.back());
-                  }
-                  std::vector<Tensor> const found = grad_within(reference(aliases), wanted, step.dy, true);
-                  std::vector<Tensor> gradients(step.inputs.size());
-                  for (std::size_t i = 0, next = 0; i < gradients.size(); ++i) {
-                    if (step.wants(i)) gradients[i] = found[next++];
-                  }
-                  return gradients;
-                });
-}
-
 std::int64_t critical_path(Tensor const& output) {
   std::unordered_map<Node const*, std::int64_t> depth;
   std::vector<Node const*> stack{output.node().get()};

@@ -28,6 +28,10 @@ Tensor grad(Tensor const& output, Tensor const& input, bool create_graph = false
 /// H·v for the Hessian H of the scalar f(x): the derivative of ∇f(x)·v (Pearlmutter 1994). x is a leaf, v has its shape.
 Tensor hessian_vector_product(std::function<Tensor(Tensor const&)> const& f, Tensor const& x, Tensor const& v);
 
+/// J·v of y = f(x), J its Jacobian: d/dt f(x + t v) at t = 0, in y's shape. By two reverse passes: u ↦ Jᵀu is linear, and J is what its
+/// derivative is multiplied by from the left. x is a leaf, v has its shape.
+Tensor jvp(std::function<Tensor(Tensor const&)> const& f, Tensor const& x, Tensor const& v);
+
 /// ∂y_i/∂x_j of y = f(x), shape [elements of y, elements of x]; one backward walk a row.
 Tensor jacobian(std::function<Tensor(Tensor const&)> const& f, Tensor const& x);
 
@@ -134,6 +138,13 @@ Tensor record(char const* operation, std::vector<Tensor> inputs, Tensor value, K
 /// An operation with hand-written kernels: like record(), but where the walk records (second derivatives) the derivative is that of
 /// `reference`, the same function composed of simple operations.
 Tensor record_fused(char const* operation, std::vector<Tensor> inputs, Tensor value, Keep keep, Rule kernel,
+                    std::function<Tensor(std::vector<Tensor> const&)> reference);
+
+/// Of Σ_i u_i·g_i, where g_i are the gradients that a kernel gives for a step: the derivatives by the inputs and, last, by dy. An undefined
+/// u_i is zero, as is an undefined result.
+using SecondRule = std::function<std::vector<Tensor>(Step const& step, std::vector<Tensor> const& u)>;
+/// As above with a kernel for second derivatives too: the gradients are then an operation themselves, and the reference's are the third.
+Tensor record_fused(char const* operation, std::vector<Tensor> inputs, Tensor value, Rule kernel, SecondRule second,
                     std::function<Tensor(std::vector<Tensor> const&)> reference);
 
 /// An operation's value again from its inputs, bit for bit.

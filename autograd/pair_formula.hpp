@@ -6,6 +6,7 @@
 #include <memory>
 #include <vector>
 
+#include "autograd/dual.hpp"
 #include "autograd/elementwise.hpp"
 #include "autograd/kernels/rows.hpp"
 #include "autograd/pairs.hpp"
@@ -47,13 +48,7 @@ template <class T, class F>
 class FormulaHead : public HeadSum<T> {
  public:
   FormulaHead(F const& f, PairRows<T> const& rows)
-      : f_(f), rows_(rows), padded_((rows.keys + step - 1) / step * step + step), key_(size(rows.width * padded_)) {
-    // Behind the last key it stands again: whatever f is, it has a value there.
-    for (std::int64_t c = 0; c < rows.width; ++c) {
-      T* const row = key_.data() + c * padded_;
-      for (std::int64_t j = 0; j < padded_; ++j) row[j] = rows.key[std::min(j, rows.keys - 1) * rows.key_stride + c];
-    }
-  }
+      : f_(f), rows_(rows), padded_((rows.keys + step - 1) / step * step + step), key_(transposed(rows)) {}
 
   void sums(std::int64_t first, std::vector<KeyRange> const& ranges, KeyRange all, T* s, std::int64_t stride) const override {
     for (std::int64_t tile = all.first; tile < all.last; tile += tile_batches * step) {
@@ -86,11 +81,35 @@ class FormulaHead : public HeadSum<T> {
       for (std::int64_t c = 0; c < rows_.width; ++c) dk[j * stride + c] += dkey_[size(c * padded_ + j)];
   }
 
+  void along(PairRows<T> const& direction) override {
+    direction_ = direction;
+    key_along_ = transposed(direction);
+    dkey_.assign(key_.size(), T(0));
+  }
+  void second(std::int64_t first, std::int64_t rows, T const* ds, T* sums_along, std::int64_t stride, T* dq, std::int64_t dq_stride,
+              T* dw) override {
+    for (std::int64_t i = 0; i < rows; ++i) std::fill_n(sums_along + i * stride, rows_.keys, T(0));
+    std::int64_t i = 0;
+    for (; i + 2 <= rows; i += 2)
+      second_rows<2>(first + i, ds + i * stride, sums_along + i * stride, stride, dq + i * dq_stride, dq_stride, dw);
+    if (i < rows) second_rows<1>(first + i, ds + i * stride, sums_along + i * stride, stride, dq + i * dq_stride, dq_stride, dw);
+  }
+
  private:
   static constexpr std::int64_t step = lanes<T>;
   static constexpr int tile_batches = 4;  // of keys at once: several sums hide the latency of one, and a tile of keys stays in the L1 cache
   static std::size_t size(std::int64_t n) { return static_cast<std::size_t>(n); }
   T weight(std::int64_t c) const { return rows_.weight != nullptr ? rows_.weight[c] : T(0); }
+
+  /// Keys [d, padded]. Behind the last one it stands again: whatever f is, it has a value there.
+  std::vector<T> transposed(PairRows<T> const& rows) const {
+    std::vector<T> keys(size(rows.width * padded_));
+    for (std::int64_t c = 0; c < rows.width; ++c) {
+      T* const row = keys.data() + c * padded_;
+      for (std::int64_t j = 0; j < padded_; ++j) row[j] = rows.key[std::min(j, rows.keys - 1) * rows.key_stride + c];
+    }
+    return keys;
+  }
 
   template <int N>
   [[gnu::flatten]] void sum_batches(T const* q, T const* k, T* out) const {
@@ -133,10 +152,45 @@ class FormulaHead : public HeadSum<T> {
     }
   }
 
+  /// As gradient_rows, over dual numbers.
+  template <int N>
+  [[gnu::flatten]] void second_rows(std::int64_t first, T const* ds, T* sums_along, std::int64_t stride, T* dq, std::int64_t dq_stride,
+                                    T* dw) {
+    using V = Lanes<T>;
+    using D = reverse::Dual<V>;
+    V const zero(T(0));
+    for (std::int64_t c = 0; c < rows_.width; ++c) {
+      D q[N], of_query[N], of_weight{zero, zero};
+      D const wc{V(weight(c)), V(direction_.weight != nullptr ? direction_.weight[c] : T(0))};
+      for (int n = 0; n < N; ++n) {
+        q[n] = {V(rows_.query[(first + n) * rows_.query_stride + c]), V(direction_.query[(first + n) * direction_.query_stride + c])};
+        of_query[n] = {zero, zero};
+      }
+      T const* const k = key_.data() + c * padded_;
+      T const* const ka = key_along_.data() + c * padded_;
+      T* const dkc = dkey_.data() + c * padded_;
+      each_batch<T>(rows_.keys, [&](std::int64_t j, auto const& batch) {
+        D const kj{V::load_unaligned(k + j), V::load_unaligned(ka + j)};
+        Sums<D, 3> sums{{{zero, zero}, {zero, V::load_unaligned(dkc + j)}, of_weight}};
+        for (int n = 0; n < N; ++n) {
+          sums.sum[0] = of_query[n];
+          auto const pair = at_pair(f_, q[n], kj, wc);
+          pair.back({batch.load(ds + n * stride + j), zero}, sums);
+          of_query[n] = sums.sum[0];
+          batch.store(batch.load(sums_along + n * stride + j) + pair.value.along, sums_along + n * stride + j);
+        }
+        sums.sum[1].along.store_unaligned(dkc + j);
+        of_weight = sums.sum[2];
+      });
+      for (int n = 0; n < N; ++n) dq[n * dq_stride + c] = xsimd::hadd(of_query[n].along);
+      if (dw != nullptr) dw[c] += xsimd::hadd(of_weight.along);
+    }
+  }
+
   F f_;
-  PairRows<T> rows_;
+  PairRows<T> rows_, direction_{};
   std::int64_t padded_;
-  std::vector<T> key_, dkey_;  // [d, padded]
+  std::vector<T> key_, key_along_, dkey_;  // [d, padded]
 };
 
 /// What a finish is given beside the sum.

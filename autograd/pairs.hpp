@@ -36,6 +36,12 @@ class HeadSum {
                          std::int64_t dq_stride, T* dw) = 0;
   /// Adds the gradients of the keys that it has kept to dk [m, stride].
   virtual void add_keys(T* dk, std::int64_t stride) const = 0;
+
+  /// Second derivatives are along a direction (q', k', w'), rows as the head's own. With s' the sums' derivative along it, second() sets s'
+  /// [rows, stride] and takes Σ_ij ds_ij s'_ij for what gradients() takes Σ_ij ds_ij s_ij for, of all keys.
+  virtual void along(PairRows<T> const& direction) = 0;
+  virtual void second(std::int64_t first, std::int64_t rows, T const* ds, T* sums_along, std::int64_t stride, T* dq, std::int64_t dq_stride,
+                      T* dw) = 0;
 };
 
 /// A stretch of one query's row: scores from sums, with what they depend on beside. Null or 0: not there.

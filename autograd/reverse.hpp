@@ -2,6 +2,7 @@
 
 #include <cmath>
 #include <cstddef>
+#include <type_traits>
 
 #include "autograd/kernels/exponential.hpp"
 
@@ -76,6 +77,10 @@ Constant<typename E::Value> like(double c, E const& e) {
 
 namespace rules {
 
+// Of batches; a Dual's own are found by its namespace.
+using kernels::exponential;
+using xsimd::abs, xsimd::cos, xsimd::log, xsimd::log1p, xsimd::max, xsimd::select, xsimd::sin, xsimd::sqrt, xsimd::tanh;
+
 struct Add {
   static auto value(auto const& a, auto const& b) { return a + b; }
   static auto slope_a(auto const& d, auto const&, auto const&) { return d; }
@@ -98,9 +103,9 @@ struct Divide {
 };
 /// At ties each gets half.
 struct Maximum {
-  static auto value(auto const& a, auto const& b) { return xsimd::max(a, b); }
+  static auto value(auto const& a, auto const& b) { return max(a, b); }
   static auto share(auto const& d, auto const& a, auto const& b) {
-    return xsimd::select(a > b, d, xsimd::select(a == b, d * constant(0.5, d), constant(0, d)));
+    return select(a > b, d, select(a == b, d * constant(0.5, d), constant(0, d)));
   }
   static auto slope_a(auto const& d, auto const& a, auto const& b) { return share(d, a, b); }
   static auto slope_b(auto const& d, auto const& a, auto const& b) { return share(d, b, a); }
@@ -150,51 +155,56 @@ namespace rules {
 
 /// The derivative at 0 is 0.
 struct Abs {
-  static auto value(auto const& a) { return xsimd::abs(a); }
+  static auto value(auto const& a) { return abs(a); }
   static auto slope(auto const& d, auto const& a, auto const&) {
-    return xsimd::select(a == constant(0, a), constant(0, a), d ^ xsimd::bitofsign(a));
+    auto const zero = constant(0, a);
+    return select(a == zero, constant(0, d), select(a < zero, -d, d));
   }
 };
 struct Exp {
-  static auto value(auto const& a) { return kernels::exponential(a); }
+  static auto value(auto const& a) { return exponential(a); }
   static auto slope(auto const& d, auto const&, auto const& y) { return d * y; }
 };
 struct Log {
-  static auto value(auto const& a) { return xsimd::log(a); }
+  static auto value(auto const& a) { return log(a); }
   static auto slope(auto const& d, auto const& a, auto const&) { return d / a; }
 };
 struct Log1p {
-  static auto value(auto const& a) { return xsimd::log1p(a); }
+  static auto value(auto const& a) { return log1p(a); }
   static auto slope(auto const& d, auto const& a, auto const&) { return d / (a + constant(1, a)); }
 };
 struct Sqrt {
-  static auto value(auto const& a) { return xsimd::sqrt(a); }
+  static auto value(auto const& a) { return sqrt(a); }
   static auto slope(auto const& d, auto const&, auto const& y) { return d * constant(0.5, d) / y; }
 };
 struct Tanh {
-  static auto value(auto const& a) { return xsimd::tanh(a); }
+  static auto value(auto const& a) { return tanh(a); }
   static auto slope(auto const& d, auto const&, auto const& y) { return d * (constant(1, y) - y * y); }
 };
 struct Sigmoid {
-  static auto value(auto const& a) { return constant(1, a) / (constant(1, a) + kernels::exponential(-a)); }
+  static auto value(auto const& a) { return constant(1, a) / (constant(1, a) + exponential(-a)); }
   static auto slope(auto const& d, auto const&, auto const& y) { return d * y * (constant(1, y) - y); }
 };
 struct Sin {
-  static auto value(auto const& a) { return xsimd::sin(a); }
-  static auto slope(auto const& d, auto const& a, auto const&) { return d * xsimd::cos(a); }
+  static auto value(auto const& a) { return sin(a); }
+  static auto slope(auto const& d, auto const& a, auto const&) { return d * cos(a); }
 };
 struct Cos {
-  static auto value(auto const& a) { return xsimd::cos(a); }
-  static auto slope(auto const& d, auto const& a, auto const&) { return -d * xsimd::sin(a); }
+  static auto value(auto const& a) { return cos(a); }
+  static auto slope(auto const& d, auto const& a, auto const&) { return -d * sin(a); }
 };
 /// xᶜ for a number c: of any x for a whole c, else of x ≥ 0.
 struct Power {
   double exponent;
   static auto of(auto const& x, double c) {
-    if (c == std::floor(c) && std::abs(c) <= 64) return xsimd::pow(x, static_cast<int>(c));
-    if (c == 0.5) return xsimd::sqrt(x);
-    if (c == 1.5) return x * xsimd::sqrt(x);
-    return xsimd::pow(x, constant(c, x));
+    if constexpr (requires { x.along; })
+      return std::remove_cvref_t<decltype(x)>{of(x.value, c), Power{c}.slope(x.along, x.value, x.value)};
+    else {
+      if (c == std::floor(c) && std::abs(c) <= 64) return xsimd::pow(x, static_cast<int>(c));
+      if (c == 0.5) return sqrt(x);
+      if (c == 1.5) return x * sqrt(x);
+      return xsimd::pow(x, constant(c, x));
+    }
   }
   auto value(auto const& a) const { return of(a, exponent); }
   auto slope(auto const& d, auto const& a, auto const&) const { return d * constant(exponent, a) * of(a, exponent - 1); }
@@ -221,6 +231,10 @@ HEED_FUNCTION(cos, Cos)
 template <Expression A>
 auto pow(A const& a, double exponent) {
   return Unary<rules::Power, A>{{exponent}, a};
+}
+template <Expression A>
+auto pow(A const& a, int exponent) {
+  return pow(a, static_cast<double>(exponent));
 }
 
 }  // namespace heed::reverse

@@ -69,7 +69,28 @@ class AdditiveHead : public HeadSum<T> {
 
   void add_keys(T* dk, std::int64_t stride) const override {
     for (std::int64_t j = 0; j < keys_ && !dkey_.empty(); ++j)
-      for (std::int64_t c = 0; c < width_; ++c) dk[j * stride + c] += 4 * vector_[c] * dkey_[size(c * padded_ + j)];
+      for (std::int64_t c = 0; c < width_; ++c)
+        dk[j * stride + c] += (key_along_.empty() ? 4 * vector_[c] : 4) * dkey_[size(c * padded_ + j)];
+  }
+
+  void along(PairRows<T> const& direction) override {
+    direction_ = direction;
+    dkey_.assign(key_.size(), T(0));
+    key_along_.assign(key_.size(), T(0));
+    for (std::int64_t j = 0; j < keys_; ++j)
+      for (std::int64_t c = 0; c < width_; ++c) key_along_[size(c * padded_ + j)] = direction.key[j * direction.key_stride + c];
+  }
+  void second(std::int64_t first, std::int64_t rows, T const* ds, T* sums_along, std::int64_t stride, T* dq, std::int64_t dq_stride,
+              T* dw) override {
+    for (std::int64_t i = 0; i < rows; ++i) std::fill_n(sums_along + i * stride, keys_, T(0));
+    auto const by = [&](auto const& r) {
+      std::int64_t i = 0;
+      for (; i + 4 <= rows; i += 4)
+        second_rows<4>(r, first + i, ds + i * stride, sums_along + i * stride, stride, dq + i * dq_stride, dq_stride, dw);
+      for (; i < rows; ++i)
+        second_rows<1>(r, first + i, ds + i * stride, sums_along + i * stride, stride, dq + i * dq_stride, dq_stride, dw);
+    };
+    factored_ ? by(Factored{}) : by(Direct{});
   }
 
  private:
@@ -169,9 +190,47 @@ class AdditiveHead : public HeadSum<T> {
     }
   }
 
+  /// With a' = q' + k', p = r(1 − r) and t = 1 − 2r: s' sums 4 v p a' + t v', whose derivative by q and k is 4p (v' − 2 v t a'), by v 4 p
+  /// a'.
+  template <int N, class R>
+  void second_rows(R const& r, std::int64_t first, T const* ds, T* sums_along, std::int64_t stride, T* dq, std::int64_t dq_stride, T* dw) {
+    using V = Lanes<T>;
+    V const one(T(1)), two(T(2));
+    for (std::int64_t c = 0; c < width_; ++c) {
+      V q[N], q_along[N], slopes[N], of_weight(T(0));
+      V const v(4 * vector_[c]), v_along(direction_.weight[c]), twice(2 * vector_[c]);
+      for (int n = 0; n < N; ++n) {
+        q[n] = V(query_[size((first + n) * width_ + c)]), slopes[n] = V(T(0));
+        q_along[n] = V(direction_.query[(first + n) * direction_.query_stride + c]);
+      }
+      T const* const k = key_.data() + c * padded_;
+      T const* const ka = key_along_.data() + c * padded_;
+      T* const dkc = dkey_.data() + c * padded_;
+      each_batch<T>(keys_, [&](std::int64_t j, auto const& batch) {
+        V const kj = V::load_unaligned(k + j), k_along = V::load_unaligned(ka + j);
+        V sum = V::load_unaligned(dkc + j);
+        for (int n = 0; n < N; ++n) {
+          V const rj = r(q[n], kj), p = xsimd::fnma(rj, rj, rj), t = xsimd::fnma(two, rj, one), a = q_along[n] + k_along;
+          T* const s = sums_along + n * stride + j;
+          batch.store(xsimd::fma(v * p, a, xsimd::fma(t, v_along, batch.load(s))), s);
+          V const weighted = batch.load(ds + n * stride + j) * p;
+          V const slope = weighted * xsimd::fnma(twice * t, a, v_along);
+          slopes[n] += slope;
+          sum += slope;
+          of_weight = xsimd::fma(weighted, a, of_weight);
+        }
+        sum.store_unaligned(dkc + j);
+      });
+      for (int n = 0; n < N; ++n) dq[n * dq_stride + c] = 4 * xsimd::hadd(slopes[n]);
+      dw[c] += 4 * xsimd::hadd(of_weight);
+    }
+  }
+
   T const* vector_;
+  PairRows<T> direction_{};
   std::int64_t keys_, width_, padded_;
-  std::vector<T> query_, key_, dkey_;  // dkey_: sums of de r(1 − r), still to be multiplied by 4 v_c
+  std::vector<T> query_, key_, key_along_;
+  std::vector<T> dkey_;  // sums still to be multiplied by 4, those of gradients() also by v_c
   bool factored_ = false;
 };
 

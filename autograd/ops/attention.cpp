@@ -8,6 +8,7 @@
 
 #include "autograd/kernels/additive.hpp"
 #include "autograd/kernels/dispatch.hpp"
+#include "autograd/ops/attention_second.hpp"
 #include "autograd/ops/formula.hpp"
 #include "autograd/pair_formula.hpp"
 
@@ -123,13 +124,16 @@ struct AdditiveSum : PairSum {
   }
 };
 
-/// x [B, m, G·d], what is of each group for every head of it: [B, H, m, d].
+}  // namespace
+
 Tensor heads_of_groups(Tensor const& x, std::int64_t heads, std::int64_t groups) {
   Tensor const of_groups = split_heads(x, groups);
   if (groups == heads) return of_groups;
   std::int64_t const batch = x.size(0), rows = x.size(1), width = x.size(2) / groups;
   return reshape(expand(unsqueeze(of_groups, 2), {batch, groups, heads / groups, rows, width}), {batch, heads, rows, width});
 }
+
+namespace {
 
 /// [H, 1, 1] of one column of [H, ·]; undefined where there is none.
 Tensor column(Tensor const& x, std::int64_t at) {
@@ -274,15 +278,24 @@ Tensor fused_attention(AttentionForm const& form, AttentionInputs const& given) 
     for (std::size_t i = 0; i < slots.size(); ++i) *result.all()[slots[i]] = tensors[i];
     return result;
   };
+  auto const listed = [slots](AttentionInputs all) {
+    std::vector<Tensor> tensors;
+    for (std::size_t const slot : slots) tensors.push_back(*all.all()[slot]);
+    return tensors;
+  };
   return record_fused(
-      "attention", std::move(inputs), std::move(context), keep_inputs,
-      [form, kept, slots, arranged](Step const& s) {
+      "attention", std::move(inputs), std::move(context),
+      [form, kept, arranged, listed](Step const& s) {
         kernels::AttentionCall const again = checked_call(form, arranged(s.inputs));
         AttentionInputs g;
         kernels::with_real(s.dy.dtype(), [&](auto type) { g = kernels::attention_backward<decltype(type)>(again, kept, s.dy); });
-        std::vector<Tensor> gradients;
-        for (std::size_t const slot : slots) gradients.push_back(*g.all()[slot]);
-        return gradients;
+        return listed(g);
+      },
+      [form, arranged, listed](Step const& s, std::vector<Tensor> const& u) {
+        AttentionSecond const second = attention_second(form, arranged(s.inputs), s.dy, arranged(u));
+        std::vector<Tensor> derivatives = listed(second.inputs);
+        derivatives.push_back(second.dy);
+        return derivatives;
       },
       [form, arranged](std::vector<Tensor> const& tensors) { return attention_reference(form, arranged(tensors)); });
 }

@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <memory>
 #include <optional>
 
@@ -13,6 +12,7 @@
 #include "autograd/graph.hpp"
 #include "autograd/parallel.hpp"
 #include "autograd/random.hpp"
+#include "experiments/bench/attention_size.hpp"
 #include "experiments/bench/bench.hpp"
 #include "experiments/bench/measure.hpp"
 #include "experiments/config/config.hpp"
@@ -20,29 +20,6 @@
 namespace heed {
 
 namespace {
-
-/// B sequences, H heads, T queries and as many keys, d numbers each.
-struct Size {
-  std::int64_t batch = 12, heads = 4, length = 256, width = 64;
-
-  std::string text() const { return fmt::format("{}x{}x{}x{}", batch, heads, length, width); }
-};
-
-Size size_of(std::string const& text) {
-  Size size;
-  if (text.empty()) return size;
-  std::array<std::int64_t*, 4> const parts{&size.batch, &size.heads, &size.length, &size.width};
-  char const* at = text.data();
-  char const* const end = at + text.size();
-  for (std::size_t i = 0; i < parts.size(); ++i) {
-    auto const [behind, error] = std::from_chars(at, end, *parts[i]);
-    bool const last = i + 1 == parts.size();
-    if (error != std::errc() || *parts[i] < 1 || *parts[i] > 1'000'000 || (last ? behind != end : behind == end || *behind != 'x'))
-      throw ConfigError("--size", fmt::format("wants sequences x heads x tokens x width of a head, like 12x4x256x64, not '{}'", text));
-    at = behind + (last ? 0 : 1);
-  }
-  return size;
-}
 
 /// One row of the table.
 struct Variant {
@@ -114,7 +91,7 @@ std::vector<Variant> chosen(std::vector<std::string> const& names) {
 /// One attention layer between given queries, keys and values, all of them N(0, 1) and wanting gradients.
 class Bench {
  public:
-  Bench(Variant const& variant, Size const& size, bool causal)
+  Bench(Variant const& variant, AttentionSize const& size, bool causal)
       : parameters_(1, DType::float32), position_(make_position(variant.position, Scope(parameters_).at("embedding"), shape(size))) {
     visibility_.causal = causal;
     attention_.emplace(Scope(parameters_).at("attention"), variant.settings, HeadShape{size.heads, size.width, size.length}, 0.0,
@@ -139,7 +116,7 @@ class Bench {
   }
 
  private:
-  static PositionShape shape(Size const& size) { return {size.length, size.heads * size.width, size.heads}; }
+  static PositionShape shape(AttentionSize const& size) { return {size.length, size.heads * size.width, size.heads}; }
   Tensor context() const {
     return (*attention_)(attention_->rotated(inputs_[0], 0), attention_->rotated(inputs_[1], 0), inputs_[2], visibility_, pass_);
   }
@@ -154,7 +131,7 @@ class Bench {
 };
 
 void run(BenchOptions const& options, std::ostream& out) {
-  Size const size = size_of(options.size);
+  AttentionSize const size = attention_size_of(options.size, {12, 4, 256, 64});
   auto const variants = chosen(options.names);
   if (!options.json) {
     out << fmt::format("attention, B x H x T x d = {}, {}, float32, {}: median of {:g} s each\n\n", size.text(),

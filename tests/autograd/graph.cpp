@@ -289,6 +289,18 @@ TEST_SUITE("graph") {
     CHECK(hessian_vector_product([](Tensor const& p) { return sum(p * p); }, x, v).at(0) == Approx(2 * v.at(0)));
   }
 
+  TEST_CASE("jvp: of a linear map, a softmax and a constant") {
+    Tensor const a = Tensor::normal({3, 4}, Stream(1, "a"), DType::float64);
+    Tensor const x = Tensor::normal({4}, Stream(1, "x"), DType::float64), v = Tensor::normal({4}, Stream(1, "v"), DType::float64);
+    auto const product = [&](Tensor const& p) { return matmul(a, p); };
+    CHECK(jvp(product, x, v).to_vector() == product(v).to_vector());
+    Tensor const along = jvp([](Tensor const& p) { return softmax(p); }, x, v);
+    Tensor const wanted = matmul(jacobian([](Tensor const& p) { return softmax(p); }, x), v);
+    for (std::int64_t i = 0; i < 4; ++i) CHECK(along.at(i) == Approx(wanted.at(i)).epsilon(1e-13));
+    CHECK(jvp([](Tensor const&) { return Tensor::of(Values{1, 2}, {2}); }, x, v).to_vector() == Values{0, 0});
+    CHECK(jvp([](Tensor const& p) { return p; }, x, v).to_vector() == v.to_vector());
+  }
+
   TEST_CASE("jacobian: of a linear map, a softmax and a constant") {
     Tensor const a = Tensor::normal({3, 4}, Stream(1, "a"), DType::float64);
     Tensor const x = Tensor::normal({4}, Stream(1, "x"), DType::float64);

@@ -7,6 +7,7 @@
 
 #include <doctest/doctest.h>
 
+#include "autograd/attention.hpp"
 #include "autograd/graph.hpp"
 #include "autograd/operations.hpp"
 #include "autograd/random.hpp"
@@ -194,6 +195,29 @@ TEST_SUITE("memory") {
                          "the shape [4294967296, 4294967296] has too many elements to count", Error);
     Buffer const still(10);
     CHECK(still);
+  }
+
+  TEST_CASE("a product with attention's Hessian holds neither [n, m, d] nor, as n grows, more than rows of [n, m]") {
+    auto const peak = [](std::int64_t length) {
+      std::int64_t const heads = 2, width = 32;
+      auto const drawn = [&](Shape const& shape, char const* what) { return Tensor::normal(shape, Stream(1, what), DType::float32); };
+      Shape const shape{1, length, heads * width};
+      AttentionForm form{.heads = heads, .visibility = {.causal = true, .lengths = {}, .offset = 0}};
+      form.sum = additive_sum();
+      auto const f = [&](Tensor const& query) {
+        AttentionInputs in{query, drawn(shape, "key"), drawn(shape, "value")};
+        in.weight = drawn({heads, width}, "weight");
+        return sum(fused_attention(form, in) * drawn(shape, "context"));
+      };
+      Tensor const query = drawn(shape, "query"), v = drawn(shape, "v");
+      std::int64_t const before = memory_use().live;
+      reset_memory_peak();
+      CHECK(hessian_vector_product(f, query, v).shape() == shape);
+      return static_cast<double>(memory_use().peak - before);
+    };
+    double const short_peak = peak(512), long_peak = peak(1024);
+    CHECK(long_peak < 16e6);  // [n, m, d] of both heads: 268e6
+    CHECK(long_peak < 1.6 * short_peak);
   }
 
   TEST_CASE("threads share the pool") {

@@ -166,6 +166,49 @@ TEST_SUITE("operations") {
     });
   }
 
+  TEST_CASE("derivatives along a direction are those of finite differences") {
+    for_each_draw(1, [](OperationCheck const& operation, Sample const& sample, std::vector<Tensor> const& inputs) {
+      if (!operation.differentiable) return;
+      CheckResult const result = jvpcheck(sample.call, inputs);
+      CHECK_MESSAGE(result.ok, result.message);
+    });
+  }
+
+  TEST_CASE("second derivatives by kernels are those of the plain composition") {
+    for_each_draw(1, [](OperationCheck const& operation, Sample const& sample, std::vector<Tensor> const& inputs) {
+      if (!operation.differentiable || !sample.reference) return;
+      for (auto const& [dtype, tolerance] : {std::pair{DType::float64, 1e-11}, std::pair{DType::float32, 1e-4}}) {
+        auto const gradient_of = [&](TensorFunction const& f, std::size_t input) {
+          return [=](std::vector<Tensor> const& at) {
+            Tensor const y = f(at);
+            Tensor const seed = Tensor::normal(y.shape(), Stream(3, "projection"), DType::float32).to(y.dtype());
+            return grad({y}, {at[input]}, {seed}, true).front();
+          };
+        };
+        for (std::size_t i = 0; i < inputs.size(); ++i) {
+          INFO(to_string(dtype), ", of the gradient of input ", i);
+          check_agree(value_and_gradients(gradient_of(sample.call, i), inputs, dtype, true),
+                      value_and_gradients(gradient_of(sample.reference, i), inputs, dtype, true), tolerance);
+        }
+      }
+    });
+  }
+
+  TEST_CASE("third derivatives of what has kernels for the second") {
+    for (OperationCheck const& operation : operation_checks()) {
+      if (!operation.name.starts_with("pair_sums") && operation.name != "fused_attention") continue;
+      INFO(operation.name);
+      Sample const& sample = operation.samples.front();
+      std::vector<Tensor> const inputs = drawn(sample, Stream(0, "third"));
+      auto const gradient = [&](std::vector<Tensor> const& at) {
+        Tensor const y = sample.call(at);
+        return grad({y}, {at[0]}, {Tensor::normal(y.shape(), Stream(3, "projection"), y.dtype())}, true).front();
+      };
+      CheckResult const result = gradgradcheck(gradient, inputs, 1e-5, 1e-3, 4);
+      CHECK_MESSAGE(result.ok, result.message);
+    }
+  }
+
   TEST_CASE("what is not differentiable has no gradient") {
     for_each_draw(1, [](OperationCheck const& operation, Sample const& sample, std::vector<Tensor> inputs) {
       if (operation.differentiable) return;

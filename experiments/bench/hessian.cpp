@@ -1,0 +1,111 @@
+// Products of a Hessian with a vector through fused attention, beside a gradient and beside the reference's.
+
+#include <algorithm>
+#include <memory>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "autograd/graph.hpp"
+#include "autograd/parallel.hpp"
+#include "experiments/bench/attention_size.hpp"
+#include "experiments/bench/bench.hpp"
+#include "experiments/bench/measure.hpp"
+#include "nn/attention/attention.hpp"
+#include "nn/models/gpt.hpp"
+
+namespace heed {
+
+namespace {
+
+constexpr std::int64_t vocabulary = 64;
+
+/// A GPT of one layer and one random batch.
+class OneLayer {
+ public:
+  OneLayer(std::string const& score, AttentionSize const& size) : parameters_(1, DType::float32) {
+    GptSettings settings;
+    settings.layers = 1;
+    settings.heads = size.heads;
+    settings.width = size.heads * size.width;
+    settings.context = size.length;
+    settings.attention.score = score;
+    model_ = std::make_unique<Gpt>(parameters_, settings, vocabulary);
+    auto const tokens = [&](char const* what) {
+      return Tensor::uniform({size.batch, size.length}, Stream(1, what), DType::float64, 0, static_cast<double>(vocabulary))
+          .to(DType::int64);
+    };
+    batch_ = {{"inputs", tokens("inputs")}, {"targets", tokens("targets")}};
+    for (auto const& [name, parameter] : parameters_.all()) {
+      leaves_.push_back(parameter);
+      direction_.push_back(Tensor::normal(parameter.shape(), Stream(2, name), parameter.dtype()));
+    }
+  }
+
+  void gradient() const { grad({loss()}, leaves_); }
+  void product() const { grad(grad({loss()}, leaves_, {}, true), leaves_, direction_); }
+
+ private:
+  Tensor loss() const { return model_->loss(batch_, {}); }
+
+  Parameters parameters_;
+  std::unique_ptr<Gpt> model_;
+  Batch batch_;
+  std::vector<Tensor> leaves_, direction_;
+};
+
+void run(BenchOptions const& options, std::ostream& out) {
+  AttentionSize const size = attention_size_of(options.size, {1, 4, 1024, 64});
+  std::vector<std::string> known;
+  for (auto const& kind : step_kinds<Score>()) known.push_back(kind.name);
+  std::ranges::sort(known);
+  for (auto const& name : options.names) expect_known("bench hessian", name, known);
+  if (!options.json) {
+    out << fmt::format("a GPT of one layer, B x H x T x d = {}, float32, {}: median of {:g} s each\n\n", size.text(), threads_in_words(),
+                       options.seconds);
+    out << fmt::format("{:<11} {:>11} {:>8} {:>10} {:>11} {:>8} {:>11} {:>13} {:>8}\n", "score", "gradient ms", "peak MB", "product ms",
+                       "x gradient", "peak MB", "x gradient", "reference ms", "peak MB");
+  }
+  for (auto const& score : options.names.empty() ? known : options.names) {
+    OneLayer const subject(score, size);
+    auto const gradient = measure([&] { subject.gradient(); }, options.seconds);
+    auto const product = measure([&] { subject.product(); }, options.seconds);
+    auto const reference = measure(
+        [&] {
+          ReferenceAttention const no_kernels;
+          subject.product();
+        },
+        options.seconds);
+    if (options.json) {
+      for (auto const& [what, m] : {std::pair{"gradient", gradient}, std::pair{"product", product}, std::pair{"reference", reference}}) {
+        out << nlohmann::ordered_json{{"what", fmt::format("hessian.{}", what)},
+                                      {"size", size.text()},
+                                      {"threads", threads()},
+                                      {"score", score},
+                                      {"median_ms", m.median_ms},
+                                      {"min_ms", m.min_ms},
+                                      {"max_ms", m.max_ms},
+                                      {"repetitions", m.repetitions},
+                                      {"peak_mb", megabytes(m.peak_bytes)}}
+                   .dump()
+            << '\n';
+      }
+    } else {
+      out << fmt::format("{:<11} {:>11.2f} {:>8.1f} {:>10.2f} {:>11.2f} {:>8.1f} {:>11.2f} {:>13.2f} {:>8.1f}\n", score, gradient.median_ms,
+                         megabytes(gradient.peak_bytes), product.median_ms, product.median_ms / gradient.median_ms,
+                         megabytes(product.peak_bytes), static_cast<double>(product.peak_bytes) / static_cast<double>(gradient.peak_bytes),
+                         reference.median_ms, megabytes(reference.peak_bytes));
+    }
+    out.flush();
+  }
+}
+
+DeclaredBench const declared{
+    {"hessian",
+     "a product of the Hessian with a vector, of a GPT of one layer: milliseconds and memory beside a gradient's and "
+     "beside those of attention by its reference",
+     run}};
+
+}  // namespace
+
+}  // namespace heed
