@@ -54,13 +54,16 @@ struct AttentionInputs {
 /// [B, n, H·d_v]; a row that sees nothing is zeros. The kernel holds one block of rows of scores at a time, never [B, H, n, m] (nor
 /// [n, m, d]), draws dropout's mask again for the gradient, and works in proportion to the window (Vaswani et al. 2017, Bahdanau et al.
 /// 2015, Luong et al. 2015; blocks as in Dao et al. 2022).
-Tensor fused_attention(AttentionForm const& form, AttentionInputs const& inputs);
+/// `rows`, unless it is null, is set to what can be said of the rows (attention_rows.hpp), measured on the way.
+Tensor fused_attention(AttentionForm const& form, AttentionInputs const& inputs, Tensor* rows = nullptr);
 /// The same as a composition of simple operations.
 Tensor attention_reference(AttentionForm const& form, AttentionInputs const& inputs);
 /// Its sums Σ_c f, the scores from them and, before dropout, the weights: [B, H, n, m].
 Tensor composed_sums(AttentionForm const& form, AttentionInputs const& inputs);
 Tensor composed_scores(AttentionForm const& form, AttentionInputs const& inputs, Tensor sums);
 Tensor composed_weights(AttentionForm const& form, AttentionInputs const& inputs, Tensor const& scores);
+/// attention_rows() of these.
+Tensor composed_rows(AttentionForm const& form, AttentionInputs const& inputs, Tensor const& scores, Tensor const& weights);
 /// Softmax attention over scale · q_i·k_j (Vaswani et al. 2017).
 inline Tensor scaled_dot_attention(Tensor const& query, Tensor const& key, Tensor const& value, std::int64_t heads, double scale,
                                    Visibility const& visibility) {

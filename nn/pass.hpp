@@ -78,9 +78,12 @@ struct AttentionView {
 };
 
 /// Is shown what a model computes on its way: parts of the graph, so that they have gradients if the pass is recorded. A layer has the
-/// name of its module ("blocks.0.attention", "blocks.0"). Attention that is watched goes by its reference.
+/// name of its module ("blocks.0.attention", "blocks.0"). Attention whose weights are watched goes by its reference.
 struct Observer {
   std::function<void(std::string const& layer, AttentionView const& view)> attention = {};
+  /// What can be said of each query's row (autograd/attention_rows.hpp), [B, H, n, row_numbers]: measured on the way, where attention goes
+  /// by its kernels too.
+  std::function<void(std::string const& layer, Tensor const& rows)> attention_rows = {};
   std::function<void(std::string const& layer, Tensor const& x)> stream = {};  ///< the residual stream after a block: [B, T, width]
   /// A recurrent cell's output after each step [B, width], in the order in which they are made; of rows that are not at work, as before. A
   /// cell that is watched goes step by step.
@@ -109,6 +112,7 @@ struct Pass {
   }
   bool drops(double rate) const { return noise && rate > 0; }
   bool watches_attention() const { return observer != nullptr && observer->attention; }
+  bool watches_rows() const { return observer != nullptr && observer->attention_rows; }
   bool watches_stream() const { return observer != nullptr && observer->stream; }
   bool watches_recurrence() const { return observer != nullptr && observer->recurrence; }
 };

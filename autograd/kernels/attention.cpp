@@ -248,13 +248,15 @@ HeadTargets<T> targets_of(AttentionCall const& c, AttentionInputs& g, std::int64
 }  // namespace
 
 template <class T>
-void attention_forward(AttentionCall const& c, Tensor& context, Tensor& kept) {
+void attention_forward(AttentionCall const& c, Tensor& context, Tensor& kept, Tensor* rows_out) {
   T* const out = context.mutable_data<T>().data();
   T* const numbers = kept.mutable_data<T>().data();
+  double* const measured = rows_out != nullptr ? rows_out->mutable_data<double>().data() : nullptr;
   std::int64_t const share = c.form.heads / c.form.groups();
   for_groups(c, 2, [&](std::int64_t b, std::int64_t g) {
     for (std::int64_t h = g * share; h < (g + 1) * share; ++h) {
       Head<T> head(c, b, h, false);
+      if (measured != nullptr) head.keep_scores();
       T* const first_row = out + b * c.queries * head.context_stride_ + h * c.value_width;
       Tensor packed = head.ordered() ? Tensor({c.queries, c.value_width}, context.dtype()) : Tensor();
       Block<T> const to =
@@ -264,6 +266,8 @@ void attention_forward(AttentionCall const& c, Tensor& context, Tensor& kept) {
         std::int64_t const rows = std::min(block_rows, c.queries - first);
         head.begin_block(first, rows);
         head.align(numbers + (b * c.form.heads + h) * c.queries * kept_numbers, false);
+        for (std::int64_t i = 0; measured != nullptr && i < rows; ++i)
+          head.measure(i, measured + ((b * c.form.heads + h) * c.queries + head.at(first + i)) * row_numbers);
         for (std::int64_t i = 0; head.has_factors() && i < rows; ++i) {
           head.factors(i, f.data());
           KeyRange const s = head.range_of(i);
@@ -314,8 +318,8 @@ AttentionInputs attention_backward(AttentionCall const& c, Tensor const& kept, T
   return g;
 }
 
-template void attention_forward<float>(AttentionCall const&, Tensor&, Tensor&);
-template void attention_forward<double>(AttentionCall const&, Tensor&, Tensor&);
+template void attention_forward<float>(AttentionCall const&, Tensor&, Tensor&, Tensor*);
+template void attention_forward<double>(AttentionCall const&, Tensor&, Tensor&, Tensor*);
 template AttentionInputs attention_backward<float>(AttentionCall const&, Tensor const&, Tensor const&);
 template AttentionInputs attention_backward<double>(AttentionCall const&, Tensor const&, Tensor const&);
 

@@ -22,9 +22,9 @@ struct AttentionCall {
 /// or what an align keeps.
 inline constexpr std::int64_t kept_numbers = 2;
 
-/// context [B, n, H·d_v], and kept [B, H, n, kept_numbers].
+/// context [B, n, H·d_v], kept [B, H, n, kept_numbers] and, unless null, rows [B, H, n, row_numbers].
 template <class T>
-void attention_forward(AttentionCall const& call, Tensor& context, Tensor& kept);
+void attention_forward(AttentionCall const& call, Tensor& context, Tensor& kept, Tensor* rows);
 
 /// Gradients of the inputs from that of the context; those whose input is undefined stay so.
 template <class T>

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "autograd/kernels/attention.hpp"
+#include "autograd/kernels/attention_rows.hpp"
 #include "autograd/kernels/dropout.hpp"
 #include "autograd/kernels/products/gemm.hpp"
 #include "autograd/kernels/rows.hpp"
@@ -54,6 +55,23 @@ class Head {
     if (c.form.finish) sums_ = block();
     if (c.form.softcap) capped_ = block();
     if (c.form.align && c.form.align->wants_scores()) scores_ = block();
+  }
+
+  /// For measure(), before the first block.
+  void keep_scores() { scores_ = block(); }
+  /// RowNumbers of row i after align(). With a Gaussian, of the weights times it.
+  void measure(std::int64_t i, double* out) {
+    KeyRange const s = range_of(i);
+    auto const distance = static_cast<double>(c_.form.visibility.offset + at(first_ + i) - s.first);
+    T const* weights = row(i);
+    std::vector<T> weighed;
+    if (c_.form.gaussian) {
+      weighed.resize(static_cast<std::size_t>(s.last - s.first));
+      gaussian(i, weighed.data());
+      for (std::size_t j = 0; j < weighed.size(); ++j) weighed[j] *= weights[j];
+      weights = weighed.data();
+    }
+    measure_row<T>(inside_of(scores_, i), weights, s.last - s.first, distance, s.first == 0, out);
   }
 
   bool ordered() const { return !order_.empty(); }
@@ -110,9 +128,9 @@ class Head {
       T* const inside = this->row(i);
       std::int64_t const count = range_of(i).last - range_of(i).first;
       finish_scores(i);
+      if (scores_.defined()) std::copy_n(inside, count, inside_of(scores_, i));
       T* const numbers = kept + at(first_ + i) * kept_numbers;
       if (c_.form.align) {
-        if (scores_.defined()) std::copy_n(inside, count, inside_of(scores_, i));
         if (count > 0) c_.form.align->weights(align_row(i, numbers, nullptr), known);
       } else if (known) {
         scaled_exp_row(inside, numbers[0], numbers[1], inside, count);
@@ -161,18 +179,24 @@ class Head {
   void factors(std::int64_t i, T* out) const {
     KeyRange const s = range_of(i);
     std::int64_t const query = at(first_ + i), count = s.last - s.first;
-    if (c_.form.gaussian) {
-      T const centre = centres_[query], deviation = static_cast<T>(c_.form.deviation);
-      for (std::int64_t j = s.first; j < s.last; ++j) {
-        T const z = (static_cast<T>(j) - centre) / deviation;
-        out[j - s.first] = std::exp(-z * z / 2);
-      }
-    } else {
-      std::fill_n(out, count, T(1));
-    }
+    gaussian(i, out);
     if (!c_.form.dropout) return;
     std::int64_t const element = ((b_ * c_.form.heads + h_) * c_.queries + query) * c_.keys + s.first;  // of [B, H, n, m]
     dropout_row(c_.form.dropout->rate, c_.form.dropout->stream, static_cast<std::uint64_t>(element), out, out, count);
+  }
+
+  /// The first of the two; 1 if the call has none.
+  void gaussian(std::int64_t i, T* out) const {
+    KeyRange const s = range_of(i);
+    if (!c_.form.gaussian) {
+      std::fill_n(out, s.last - s.first, T(1));
+      return;
+    }
+    T const centre = centres_[at(first_ + i)], deviation = static_cast<T>(c_.form.deviation);
+    for (std::int64_t j = s.first; j < s.last; ++j) {
+      T const z = (static_cast<T>(j) - centre) / deviation;
+      out[j - s.first] = std::exp(-z * z / 2);
+    }
   }
 
   KeyRange range_of(std::int64_t i) const { return ranges_[static_cast<std::size_t>(i)]; }

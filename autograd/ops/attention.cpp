@@ -6,6 +6,7 @@
 #include <cmath>
 #include <vector>
 
+#include "autograd/attention_rows.hpp"
 #include "autograd/kernels/additive.hpp"
 #include "autograd/kernels/dispatch.hpp"
 #include "autograd/ops/attention_second.hpp"
@@ -193,13 +194,29 @@ Tensor composed_scores(AttentionForm const& form, AttentionInputs const& in, Ten
   return e;
 }
 
-Tensor composed_weights(AttentionForm const& form, AttentionInputs const& in, Tensor const& scores) {
+namespace {
+
+/// 1 at the keys of each row's range: what it sees of its window.
+Tensor range_mask(AttentionForm const& form, AttentionInputs const& in, Tensor const& scores) {
   std::int64_t const queries = scores.size(2), keys = scores.size(3);
   Visibility const& sees = form.visibility;
+  if (form.window <= 0) return sees.mask(queries, keys, scores.dtype());
   Tensor places = in.centres.detach();
   if (!in.centres.defined())
     places = reshape(Tensor::arange(queries, scores.dtype()) + static_cast<double>(sees.offset), {1, 1, queries, 1});
-  Tensor const mask = form.window > 0 ? window_mask(places, form.window, sees, keys) : sees.mask(queries, keys, scores.dtype());
+  return window_mask(places, form.window, sees, keys);
+}
+
+}  // namespace
+
+Tensor composed_rows(AttentionForm const& form, AttentionInputs const& in, Tensor const& scores, Tensor const& weights) {
+  return attention_rows(scores, weights, range_mask(form, in, scores), form.visibility.offset);
+}
+
+Tensor composed_weights(AttentionForm const& form, AttentionInputs const& in, Tensor const& scores) {
+  std::int64_t const queries = scores.size(2), keys = scores.size(3);
+  Visibility const& sees = form.visibility;
+  Tensor const mask = range_mask(form, in, scores);
   Tensor const weights =
       form.align ? form.align->composed(scores, mask, sees.counts(queries, keys, scores.dtype()), in.align) : masked_softmax(scores, mask);
   return form.gaussian ? weights * gaussian_around(in.centres, form.deviation, keys) : weights;
@@ -257,12 +274,13 @@ kernels::AttentionCall checked_call(AttentionForm const& form, AttentionInputs c
 
 }  // namespace
 
-Tensor fused_attention(AttentionForm const& form, AttentionInputs const& given) {
+Tensor fused_attention(AttentionForm const& form, AttentionInputs const& given, Tensor* rows) {
   AttentionInputs named = given;
   kernels::AttentionCall const call = checked_call(form, named);
   Tensor context({call.batch, call.queries, form.heads * call.value_width}, given.query.dtype());
   Tensor kept({call.batch, form.heads, call.queries, kernels::kept_numbers}, given.query.dtype());
-  kernels::with_real(given.query.dtype(), [&](auto type) { kernels::attention_forward<decltype(type)>(call, context, kept); });
+  if (rows != nullptr) *rows = Tensor({call.batch, form.heads, call.queries, row_numbers}, DType::float64);
+  kernels::with_real(given.query.dtype(), [&](auto type) { kernels::attention_forward<decltype(type)>(call, context, kept, rows); });
   // The arrays that are there become the operation's inputs; `slots` says which is which.
   std::vector<Tensor> inputs;
   std::vector<std::size_t> slots;

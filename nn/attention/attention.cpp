@@ -69,7 +69,12 @@ Tensor Attention::operator()(Tensor const& query, Tensor const& key, Tensor cons
   if (!reference_only && by_distance && !pass.watches_attention() && read_->is_expectation()) {
     Call fused = call(query, key, value, visibility, fading);
     if (pass.drops(dropout_)) fused.form.dropout = {dropout_, pass.noise->child(part_ + ".weights")};
-    if (fused.by_formulas) return fused_attention(fused.form, fused.in);
+    if (fused.by_formulas) {
+      Tensor rows;
+      Tensor const context = fused_attention(fused.form, fused.in, pass.watches_rows() ? &rows : nullptr);
+      if (rows.defined()) pass.observer->attention_rows(part.empty() ? part_ : part, rows);
+      return context;
+    }
   }
   return reference(query, key, value, visibility, pass, fading, part);
 }
@@ -77,8 +82,11 @@ Tensor Attention::operator()(Tensor const& query, Tensor const& key, Tensor cons
 Tensor Attention::reference(Tensor const& query, Tensor const& key, Tensor const& value, Visibility const& visibility, Pass const& pass,
                             Fading const& fading, std::string const& part) const {
   Tensor const keys = repeated(key);
-  auto const [e, a] = scored(query, key, visibility, fading);
-  if (pass.watches_attention()) pass.observer->attention(part.empty() ? part_ : part, {e, a, visibility, query, keys, parts_});
+  Tensor rows;
+  auto const [e, a] = scored(query, key, visibility, fading, pass.watches_rows() ? &rows : nullptr);
+  std::string const& name = part.empty() ? part_ : part;
+  if (pass.watches_attention()) pass.observer->attention(name, {e, a, visibility, query, keys, parts_});
+  if (rows.defined()) pass.observer->attention_rows(name, rows);
   Tensor const read = (*read_)(a, visibility, pass, part_ + ".read");
   return merge_heads(matmul(pass.dropout(read, dropout_, part_ + ".weights"), split_heads(repeated(value), heads_)));
 }
@@ -99,14 +107,17 @@ std::vector<Tensor> Attention::corners(Tensor const& query, Tensor const& key, V
           position_ ? position_->corners(query.size(1), key.size(1), visibility) : Tensor()};
 }
 
-Attention::Scored Attention::scored(Tensor const& query, Tensor const& key, Visibility const& visibility, Fading const& fading) const {
+Attention::Scored Attention::scored(Tensor const& query, Tensor const& key, Visibility const& visibility, Fading const& fading,
+                                    Tensor* rows) const {
   auto [form, in, by_formulas] = call(query, key, {}, visibility, fading);
   bool const by_distance = !position_ || position_->is_by_distance();
   Tensor const q = split_heads(query, heads_);
   Tensor const sums = by_formulas ? composed_sums(form, in) : (*score_)(q, split_heads(repeated(key), heads_));
   Tensor scores = composed_scores(form, in, sums);
   if (!by_distance) scores = scores + position_->bias(q, key.size(1), visibility);
-  return {scores, composed_weights(form, in, scores)};
+  Tensor const weights = composed_weights(form, in, scores);
+  if (rows != nullptr) *rows = composed_rows(form, in, scores, weights);
+  return {scores, weights};
 }
 
 }  // namespace heed

@@ -54,7 +54,8 @@ class Attention {
     bool by_formulas;
   };
   Call call(Tensor const& query, Tensor const& key, Tensor const& value, Visibility const& visibility, Fading const& fading) const;
-  Scored scored(Tensor const& query, Tensor const& key, Visibility const& visibility, Fading const& fading) const;
+  /// `rows`, unless null, is set to attention_rows() of them.
+  Scored scored(Tensor const& query, Tensor const& key, Visibility const& visibility, Fading const& fading, Tensor* rows = nullptr) const;
   /// Keys or values [B, m, G·d], those of each group for every head of it: [B, m, H·d].
   Tensor repeated(Tensor const& x) const;
 

@@ -13,12 +13,15 @@ Looking::Looking(SingleHead const* attention, std::optional<Projected> const& me
       outer_(pass),
       inner_(pass),
       first_choice_(pass.choices != nullptr ? pass.choices->made.size() : 0) {
-  if (!pass.watches_attention()) return;
-  observer_.attention = [this](std::string const&, AttentionView const& view) {
-    scores_.push_back(view.scores);
-    weights_.push_back(view.weights);
-    queries_.push_back(view.query);
-  };
+  if (!pass.watches_attention() && !pass.watches_rows()) return;
+  if (pass.watches_attention()) {
+    observer_.attention = [this](std::string const&, AttentionView const& view) {
+      scores_.push_back(view.scores);
+      weights_.push_back(view.weights);
+      queries_.push_back(view.query);
+    };
+  }
+  if (pass.watches_rows()) observer_.attention_rows = [this](std::string const&, Tensor const& rows) { rows_.push_back(rows); };
   inner_.observer = &observer_;
 }
 
@@ -48,6 +51,7 @@ void Looking::finish(Choices::Reach reach) {
     made.resize(first_choice_);
     made.push_back({concatenate(probabilities, 2), concatenate(entropies, 2), reach});
   }
+  if (!rows_.empty()) outer_.observer->attention_rows(attention_->part(), concatenate(rows_, 2));
   if (scores_.empty()) return;
   Tensor const scores = concatenate(scores_, 2), weights = concatenate(weights_, 2), query = concatenate(queries_, 1);
   std::span<Tensor const> const steps = scores_.size() > 1 ? std::span<Tensor const>(scores_) : std::span<Tensor const>();

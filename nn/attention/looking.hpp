@@ -32,7 +32,7 @@ class Looking {
   Pass inner_;
   Observer observer_;
   std::size_t first_choice_;
-  std::vector<Tensor> scores_, weights_, queries_;
+  std::vector<Tensor> scores_, weights_, queries_, rows_;
 };
 
 }  // namespace heed

@@ -76,11 +76,12 @@ class Subject {
   /// x [B, T, H·d], embeddings whose first stands at `offset`, as the attention receives them.
   Tensor placed(Tensor const& x, std::int64_t offset) const { return attention_.rotated(position_->embed(x, offset), offset); }
 
-  Tensor operator()(Tensor const& query, Tensor const& key, Tensor const& value, Visibility const& visibility) const {
-    return attention_(placed(query, visibility.offset), placed(key, 0), value, visibility, {});
+  Tensor operator()(Tensor const& query, Tensor const& key, Tensor const& value, Visibility const& visibility,
+                    Pass const& pass = {}) const {
+    return attention_(placed(query, visibility.offset), placed(key, 0), value, visibility, pass);
   }
-  Tensor reference(Tensor const& query, Tensor const& key, Tensor const& value, Visibility const& visibility) const {
-    return attention_.reference(placed(query, visibility.offset), placed(key, 0), value, visibility, {});
+  Tensor reference(Tensor const& query, Tensor const& key, Tensor const& value, Visibility const& visibility, Pass const& pass = {}) const {
+    return attention_.reference(placed(query, visibility.offset), placed(key, 0), value, visibility, pass);
   }
   Tensor weights(Tensor const& query, Tensor const& key, Visibility const& visibility) const {
     return attention_.weights(placed(query, visibility.offset), placed(key, 0), visibility);
