@@ -177,6 +177,7 @@ std::vector<std::string> metrics_of(Material const& material) {
   if (material.single) add("grad_norm"), add("lr");
   for (auto const& name : found)
     if (name.starts_with("probe.curvature.") && !name.ends_with(".residual")) add(name);
+  add("probe.attention.sink_rate");
   return metrics;
 }
 constexpr std::size_t unfolded = 5;

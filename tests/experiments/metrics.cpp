@@ -31,7 +31,7 @@ train:
   ema: 0.9
   evaluate: {every: 20}
   checkpoint: {every: 5}
-probes: {every: 15, attention: [entropy, max_weight, distance, first_token, score_mean, score_variance], activations: [rms], curvature: [sharpness], gradients: [norm_by_layer, norm_by_parameter, scores, softmax_jacobian_trace, softmax_jacobian_norm]}
+probes: {every: 15, attention: [entropy, max_weight, distance, first_token, score_mean, score_variance, sink_rate, induction], activations: [rms, kurtosis], curvature: [sharpness], gradients: [norm_by_layer, norm_by_parameter, scores, softmax_jacobian_trace, softmax_jacobian_norm]}
 )";
 
   std::string table(fs::path const& run) { return test::equal_columns(test::get(run / "metrics.csv")); }
@@ -54,6 +54,8 @@ probes: {every: 15, attention: [entropy, max_weight, distance, first_token, scor
                                                         {"memory.peak", "B", Better::lower},
                                                         {"grad_norm", "", std::nullopt},
                                                         {"probe.attention.entropy.layer0.head1", "nat", std::nullopt},
+                                                        {"probe.attention.sink_rate", "", std::nullopt},
+                                                        {"probe.attention.sink_rate.layer0", "", std::nullopt},
                                                         {"probe.curvature.sharpness", "", Better::lower}}) {
       CAPTURE(each.name);
       auto const* const info = find_metric(each.name);
