@@ -152,6 +152,7 @@ Trainer::Trainer(LoadedExperiment const& experiment, bool quiet)
   });
   check_data(experiment, *data_, *model_);
   metrics_ = metrics_of(experiment, *data_, *model_);
+  contexts_.emplace(experiment, *data_, *model_);
   check_probes(experiment, *model_);
   if (!settings_.init.from.empty()) start_from(parameters_, locate(settings_.init.from, data_context(experiment, quiet)));
   optimizer_ = make_optimizer(settings_.train.optimizer, parameters_);
@@ -257,11 +258,13 @@ void Trainer::evaluate(Row& row) {
   std::int64_t const count = settings_.train.evaluate.count(data_->validation_batches(rows, model_->context()));
   if (count == 0) return;
   validate(row, "validation", count, rows);
+  contexts_->measure(row, "validation");
   if (auto const optimum = data_->optimum(count * rows, model_->context()))
     row.set("validation.excess", *row.find("validation.loss") - *optimum);
   if (average_) {
     WithAverage const averaged(*average_);
     validate(row, "validation.ema", count, rows);
+    contexts_->measure(row, "validation.ema");
   }
 }
 
