@@ -299,6 +299,11 @@ Place place_of(Document const& document, std::string_view key) {
   return node->place;
 }
 
+Place place_in_list(Document const& document, std::string_view key, std::size_t item) {
+  Yaml const* const list = document.root.find(key);
+  return list != nullptr && item < list->items.size() ? list->items[item].place : place_of(document, key);
+}
+
 std::filesystem::path resolve_path(std::string const& text, std::filesystem::path const& config_folder,
                                    std::filesystem::path const& data_folder) {
   namespace fs = std::filesystem;

@@ -52,6 +52,9 @@ std::string substitute(std::string_view text, Settings& settings, Place const& p
 /// Where the value of a dotted key was written, or the nearest section around it.
 Place place_of(Document const& document, std::string_view key);
 
+/// Where item `item` of the list under a key was written, else as place_of().
+Place place_in_list(Document const& document, std::string_view key, std::size_t item);
+
 /// The settings as they stand, defaults included, in the order of their description. Reals always have a point and read back exactly.
 Yaml tree(Settings& settings);
 

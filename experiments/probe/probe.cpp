@@ -25,4 +25,11 @@ DeclaredProbe::DeclaredProbe(Probe probe) {
   all.insert(std::ranges::upper_bound(all, probe, before), std::move(probe));
 }
 
+std::vector<std::string> const& asked_for(ProbeSettings const& settings, std::string_view group) {
+  return group == "attention"     ? settings.attention
+         : group == "gradients"   ? settings.gradients
+         : group == "activations" ? settings.activations
+                                  : settings.curvature;
+}
+
 }  // namespace heed

@@ -1,13 +1,16 @@
 #pragma once
 
 #include <functional>
+#include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
 #include "experiments/metric/info.hpp"
 #include "experiments/metric/row.hpp"
 #include "experiments/probe/settings.hpp"
+#include "nn/model.hpp"
 #include "nn/parameters.hpp"
 #include "nn/pass.hpp"
 
@@ -36,13 +39,16 @@ struct Probed {
 };
 
 struct Probe {
-  /// What it must be given: what training leaves behind anyway; a pass; a pass that is recorded; as many passes as it makes itself.
-  enum class Sees { step, attention, score_gradients, streams, recurrences, loss };
+  /// What it must be given: what training leaves behind anyway; a pass; a pass over random tokens that come twice; a pass that is recorded;
+  /// as many passes as it makes itself.
+  enum class Sees { step, attention, repetition, score_gradients, streams, recurrences, loss };
 
   std::string group, name, formula, help;
   MetricInfo records;  ///< its metrics' name without `probe.`; formula and help are the probe's
   Sees sees;
   std::function<void(Probed const& probed, Row& row)> measure;
+  /// Why it says nothing of a model, as "it reads a source too"; nothing: it does. Null: it does of any.
+  std::function<std::optional<std::string>(Model const& model)> lacks = {};
 };
 
 /// All declared probes, by group and name; DeclaredProbe const x{{…}} adds one, and declares what it records.
@@ -50,5 +56,8 @@ std::vector<Probe> const& probes();
 struct DeclaredProbe {
   explicit DeclaredProbe(Probe probe);
 };
+
+/// The names that settings ask for in a probe's group.
+std::vector<std::string> const& asked_for(ProbeSettings const& settings, std::string_view group);
 
 }  // namespace heed

@@ -6,14 +6,30 @@
 
 namespace heed {
 
+namespace {
+
+/// Rows of random tokens whose second half is the first again.
+Batch repetition(std::int64_t rows, std::int64_t context, std::int64_t vocabulary) {
+  std::int64_t const half = context / 2;
+  Stream const draws(0, "probe.induction");
+  std::vector<std::int64_t> tokens;
+  for (std::int64_t row = 0; row < rows; ++row) {
+    Stream const of_row = draws.child(static_cast<std::uint64_t>(row));
+    for (std::int64_t i = 0; i < 2 * half; ++i)
+      tokens.push_back(
+          static_cast<std::int64_t>(of_row.below(static_cast<std::uint64_t>(i % half), static_cast<std::uint64_t>(vocabulary))));
+  }
+  return {{"inputs", Tensor::of(tokens, {rows, 2 * half})}};
+}
+
+}  // namespace
+
 std::vector<Probe const*> Prober::asked(bool of_step) const {
   std::vector<Probe const*> result;
   for (Probe const& probe : probes()) {
-    auto const& names = probe.group == "attention"     ? settings_.attention
-                        : probe.group == "gradients"   ? settings_.gradients
-                        : probe.group == "activations" ? settings_.activations
-                                                       : settings_.curvature;
-    if ((probe.sees == Probe::Sees::step) == of_step && std::ranges::find(names, probe.name) != names.end()) result.push_back(&probe);
+    auto const& names = asked_for(settings_, probe.group);
+    bool const named = (probe.sees == Probe::Sees::step) == of_step && std::ranges::find(names, probe.name) != names.end();
+    if (named && !(probe.lacks && probe.lacks(model_))) result.push_back(&probe);
   }
   return result;
 }
@@ -65,12 +81,34 @@ Sight Prober::sight(Batch const& batch, std::vector<Probe const*> const& asked) 
   return seen;
 }
 
+Sight Prober::sight_of_repetition() const {
+  NoGrad const no_grad;
+  Sight seen;
+  Observer observer;
+  observer.attention = [&](std::string const&, AttentionView const& view) {
+    seen.attention.push_back({view.scores, view.weights, view.visibility, {}});
+  };
+  Choices expected;
+  expected.mode = Choices::Mode::expectation;
+  Pass pass;
+  pass.observer = &observer;
+  pass.choices = &expected;
+  model_.run(repetition(rows_, model_.context(), model_.vocabulary()), pass);
+  return seen;
+}
+
 void Prober::look(Row& row) const {
-  auto const wanted = asked(false);
+  auto wanted = asked(false);
   if (wanted.empty()) return;
-  Batch const rows = batch();
-  Probed const probed{settings_, parameters_, sight(rows, wanted), [&] { return loss(rows, nullptr); }};
-  for (Probe const* probe : wanted) probe->measure(probed, row);
+  auto const again = std::ranges::stable_partition(wanted, [](auto* probe) { return probe->sees != Probe::Sees::repetition; });
+  if (wanted.begin() != again.begin()) {
+    Batch const rows = batch();
+    Probed const probed{settings_, parameters_, sight(rows, wanted), [&] { return loss(rows, nullptr); }};
+    for (auto probe = wanted.begin(); probe != again.begin(); ++probe) (*probe)->measure(probed, row);
+  }
+  if (again.empty()) return;
+  Probed const repeated{settings_, parameters_, sight_of_repetition(), {}};
+  for (Probe const* probe : again) probe->measure(repeated, row);
 }
 
 void Prober::read_gradients(Row& row) const {

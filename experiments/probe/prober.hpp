@@ -36,6 +36,8 @@ class Prober {
   Batch batch() const;
   Tensor loss(Batch const& batch, Observer const* observer) const;
   Sight sight(Batch const& batch, std::vector<Probe const*> const& asked) const;
+  /// Of random tokens that come twice.
+  Sight sight_of_repetition() const;
 
   ProbeSettings const& settings_;
   std::int64_t rows_;

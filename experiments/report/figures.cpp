@@ -173,10 +173,11 @@ std::vector<std::string> metrics_of(Material const& material) {
   };
   add("loss");
   for (auto const& name : found)
-    if (name.starts_with("validation.") && !name.ends_with("excess")) add(name);
+    if (name.starts_with("validation.") && !name.ends_with("excess") && name.find(".loss.length") == std::string::npos) add(name);
   if (material.single) add("grad_norm"), add("lr");
   for (auto const& name : found)
     if (name.starts_with("probe.curvature.") && !name.ends_with(".residual")) add(name);
+  add("probe.attention.sink_rate");
   return metrics;
 }
 constexpr std::size_t unfolded = 5;

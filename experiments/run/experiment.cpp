@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <cmath>
 
 #include <fmt/format.h>
 
@@ -36,10 +37,19 @@ std::vector<Field> EvaluateSettings::fields() {
        .target = &metrics,
        .help = "recorded beside those that always are (heed list metrics, without validation.)",
        .words = metric_kind_names()},
+      {.name = "lengths",
+       .target = &lengths,
+       .help = "the loss in rows of so many tokens too, as validation.loss.lengthN; by position, loss_by_position.csv has it",
+       .least = 1,
+       .greatest = 1 << 20},
   };
 }
 
 std::optional<std::string> EvaluateSettings::contradiction() {
+  for (double const length : lengths) {
+    if (length != std::floor(length)) return fmt::format("lengths: {} is not an integer", length);
+    if (std::ranges::count(lengths, length) > 1) return fmt::format("lengths: {} stands there twice", length);
+  }
   if (batches == "all" || positive_number(batches)) return std::nullopt;
   return fmt::format("batches: '{}' is neither 'all' nor a number from 1 on", batches);
 }

@@ -25,6 +25,7 @@ struct EvaluateSettings : Settings {
   std::string batches = "all";        ///< all, or how many of the first
   std::optional<std::int64_t> batch;  ///< rows at once; default: the training batch
   std::vector<std::string> metrics;   ///< beside those that are always there
+  std::vector<double> lengths;        ///< of rows that the loss is measured in besides; whole numbers
   std::vector<Field> fields() override;
   std::optional<std::string> contradiction() override;
   /// How many of `available` batches to take.

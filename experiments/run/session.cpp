@@ -162,6 +162,9 @@ class Session {
     std::string asked;
     for (auto const& name : settings_.train.evaluate.metrics)
       if (double const* const value = row.find("validation." + name)) asked += fmt::format(", {} {:.4g}", name, *value);
+    for (double const length : settings_.train.evaluate.lengths)
+      if (double const* const value = row.find(fmt::format("validation.loss.length{:.0f}", length)))
+        asked += fmt::format(", {:.4f} at length {:.0f}", *value, length);
     progress_.message(fmt::format("step {:>7}  validation loss {:.4f}, {:.1f} % right{}{}", row.step, value_of(row, "validation.loss"),
                                   100 * value_of(row, "validation.accuracy"),
                                   std::isnan(excess) ? "" : fmt::format(", {:.4f} above the least possible", excess), asked));
@@ -220,6 +223,7 @@ class Session {
   void finish(Row const& row, std::int64_t steps) {
     if (!row.values.empty()) record(row);
     writing([&] { metrics_.sync(); });
+    writing([&] { trainer_.contexts().write(folder_.path()); });
     progress_.finish();
     summarise(row, steps);
   }

@@ -11,6 +11,7 @@
 #include "experiments/data/files.hpp"
 #include "experiments/data/view.hpp"
 #include "experiments/metric/seen.hpp"
+#include "experiments/probe/probe.hpp"
 #include "experiments/run/memory_estimate.hpp"
 #include "experiments/run/session.hpp"
 #include "nn/files/safetensors.hpp"
@@ -118,12 +119,23 @@ std::vector<MetricKind const*> metrics_of(LoadedExperiment const& experiment, Da
     if (!lacks) result.push_back(&kind);
     if (!lacks || named == asked.end()) continue;
     std::string const key = "train.evaluate.metrics";
-    Yaml const* const list = experiment.document.root.find(key);
-    auto const item = static_cast<std::size_t>(named - asked.begin());
-    Place const place = list != nullptr && item < list->items.size() ? list->items[item].place : place_of(experiment.document, key);
+    Place const place = place_in_list(experiment.document, key, static_cast<std::size_t>(named - asked.begin()));
     throw ConfigError(place, fmt::format("{}: there is no {} here: {}", key, kind.info.name, *lacks));
   }
   return result;
+}
+
+/// Refuses probes that say nothing of the model.
+void check_probes(LoadedExperiment const& experiment, Model const& model) {
+  for (Probe const& probe : probes()) {
+    auto const& asked = asked_for(experiment.settings.probes, probe.group);
+    auto const named = std::ranges::find(asked, probe.name);
+    auto const lacks = named != asked.end() && probe.lacks ? probe.lacks(model) : std::nullopt;
+    if (!lacks) continue;
+    std::string const key = "probes." + probe.group;
+    throw ConfigError(place_in_list(experiment.document, key, static_cast<std::size_t>(named - asked.begin())),
+                      fmt::format("{}: there is no {} here: {}", key, probe.name, *lacks));
+  }
 }
 
 }  // namespace
@@ -140,6 +152,8 @@ Trainer::Trainer(LoadedExperiment const& experiment, bool quiet)
   });
   check_data(experiment, *data_, *model_);
   metrics_ = metrics_of(experiment, *data_, *model_);
+  contexts_.emplace(experiment, *data_, *model_);
+  check_probes(experiment, *model_);
   if (!settings_.init.from.empty()) start_from(parameters_, locate(settings_.init.from, data_context(experiment, quiet)));
   optimizer_ = make_optimizer(settings_.train.optimizer, parameters_);
   if (settings_.train.ema) average_.emplace(parameters_, *settings_.train.ema);
@@ -244,11 +258,13 @@ void Trainer::evaluate(Row& row) {
   std::int64_t const count = settings_.train.evaluate.count(data_->validation_batches(rows, model_->context()));
   if (count == 0) return;
   validate(row, "validation", count, rows);
+  contexts_->measure(row, "validation");
   if (auto const optimum = data_->optimum(count * rows, model_->context()))
     row.set("validation.excess", *row.find("validation.loss") - *optimum);
   if (average_) {
     WithAverage const averaged(*average_);
     validate(row, "validation.ema", count, rows);
+    contexts_->measure(row, "validation.ema");
   }
 }
 

@@ -4,6 +4,7 @@
 #include <optional>
 
 #include "experiments/metric/metric.hpp"
+#include "experiments/run/contexts.hpp"
 #include "experiments/run/experiment.hpp"
 #include "experiments/run/record.hpp"
 #include "nn/estimator.hpp"
@@ -37,6 +38,8 @@ class Trainer {
   /// The metrics of the validation data with the weights as they are after step() updates, as `validation.…` and, with averaged weights,
   /// `validation.ema.…`; where the least possible loss is known, `validation.excess` over it. Sets nothing if there is no validation data.
   void evaluate(Row& row);
+  /// The same in rows of other lengths, with the weights as they are.
+  Contexts const& contexts() const { return *contexts_; }
 
   /// All that is needed to go on. Throws TrainingError if a parameter is no longer finite: the last good checkpoint is not replaced.
   Checkpoint checkpoint() const;
@@ -58,6 +61,7 @@ class Trainer {
   std::optional<AverageWeights> average_;
   std::optional<Estimator> estimator_;      ///< if the model makes random choices
   std::vector<MetricKind const*> metrics_;  ///< of evaluations
+  std::optional<Contexts> contexts_;
   Stream noise_;
   std::int64_t step_ = 0, tokens_read_ = 0;
 };

@@ -24,14 +24,14 @@ TEST_SUITE("metrics") {
   constexpr char const* config = R"(
 name: short
 data: {kind: recall, pairs: 2, keys: 4, values: 4, validation: 20}
-model: {kind: gpt, layers: 1, heads: 1, width: 8, context: 8}
+model: {kind: gpt, layers: 1, heads: 1, width: 8, context: 8, position: rotary}
 train:
   steps: 30
   batch: 2
   ema: 0.9
-  evaluate: {every: 20}
+  evaluate: {every: 20, lengths: [8, 12]}
   checkpoint: {every: 5}
-probes: {every: 15, attention: [entropy, max_weight, distance, first_token, score_mean, score_variance], activations: [rms], curvature: [sharpness], gradients: [norm_by_layer, norm_by_parameter, scores, softmax_jacobian_trace, softmax_jacobian_norm]}
+probes: {every: 15, attention: [entropy, max_weight, distance, first_token, score_mean, score_variance, sink_rate, induction], activations: [rms, kurtosis], curvature: [sharpness], gradients: [norm_by_layer, norm_by_parameter, scores, softmax_jacobian_trace, softmax_jacobian_norm]}
 )";
 
   std::string table(fs::path const& run) { return test::equal_columns(test::get(run / "metrics.csv")); }
@@ -47,6 +47,8 @@ probes: {every: 15, attention: [entropy, max_weight, distance, first_token, scor
                                                         {"validation.loss", "nat", Better::lower},
                                                         {"validation.ema.loss", "nat", Better::lower},
                                                         {"validation.excess", "nat", Better::lower},
+                                                        {"validation.loss.length256", "nat", Better::lower},
+                                                        {"validation.ema.loss.length256", "nat", Better::lower},
                                                         {"validation.exact", "", Better::higher},
                                                         {"validation.accuracy", "", Better::higher},
                                                         {"validation.accuracy.far", "", Better::higher},
@@ -54,6 +56,8 @@ probes: {every: 15, attention: [entropy, max_weight, distance, first_token, scor
                                                         {"memory.peak", "B", Better::lower},
                                                         {"grad_norm", "", std::nullopt},
                                                         {"probe.attention.entropy.layer0.head1", "nat", std::nullopt},
+                                                        {"probe.attention.sink_rate", "", std::nullopt},
+                                                        {"probe.attention.sink_rate.layer0", "", std::nullopt},
                                                         {"probe.curvature.sharpness", "", Better::lower}}) {
       CAPTURE(each.name);
       auto const* const info = find_metric(each.name);

@@ -1,0 +1,247 @@
+// What the page of a run or an ablation shows where the loss was measured in rows of several lengths (train.evaluate.lengths): the loss
+// over the length of the rows, and over the position in the longest.
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <map>
+#include <set>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "experiments/config/yaml.hpp"
+#include "experiments/report/added_parts.hpp"
+#include "experiments/report/html.hpp"
+#include "experiments/report/traces.hpp"
+#include "nn/files/input_file.hpp"
+
+namespace heed {
+
+namespace {
+
+namespace fs = std::filesystem;
+
+using Series = std::vector<std::pair<std::int64_t, double>>;
+constexpr std::string_view by_length = "validation.loss.length";
+
+template <class Number>
+std::optional<Number> parsed(std::string_view text) {
+  Number number{};
+  auto const [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  return error == std::errc() && end == text.data() + text.size() ? std::optional(number) : std::nullopt;
+}
+
+/// The contexts that the arms were trained with.
+std::set<std::int64_t> trained_lengths(Material const& material) {
+  std::set<std::int64_t> found;
+  for (auto const& arm : material.arms) {
+    try {
+      if (arm.folders.empty()) continue;
+      auto const root = load_yaml((material.folder / arm.folders.front() / "config.yaml").string());
+      auto const* const context = root.find("model.context");
+      if (auto const length = context != nullptr ? parsed<std::int64_t>(context->text) : std::nullopt) found.insert(*length);
+    } catch (Error const&) {  // a trial that was put away since
+    }
+  }
+  return found;
+}
+
+std::string trained_said(std::set<std::int64_t> const& trained) {
+  return trained.empty() ? "" : fmt::format("; dashed: the trained length of {}", fmt::join(trained, ", "));
+}
+
+/// A frame with names beside the curves and a vertical line at each trained length.
+std::string frame(std::vector<Trace> const& traces, Range const& range, std::string const& y, std::set<std::int64_t> const& trained,
+                  double height) {
+  double const top = height - 0.12, bottom = 0.46;
+  std::string commands = blocks(traces) + plot_style + margins(0.65, Figure::width - label_width(traces), bottom, top, height) +
+                         fmt::format("set ylabel {} offset 0.5\nset yrange [{:.8g}:{:.8g}]\n", gnuplot_text(y), range.low, range.high);
+  for (std::int64_t const length : trained)
+    commands += fmt::format("set arrow from first {0}, graph 0 to first {0}, graph 1 nohead lc rgb '#808080' lw 1 dt 2\n", length);
+  return commands + direct_labels(traces, range, top - bottom);
+}
+
+double height_of(std::vector<Trace> const& traces) { return std::max(2.6, 0.7 + label_height * static_cast<double>(traces.size())); }
+
+/// Of each arm, by the length of the rows: the last value of each seed, their mean and interval.
+std::vector<Trace> over_length(Material const& material) {
+  std::vector<Trace> traces;
+  for (std::size_t i = 0; i < material.arms.size(); ++i) {
+    std::vector<Series> seeds;
+    for (auto const& [seed, history] : material.arms[i].histories) {
+      std::map<std::int64_t, double> values;
+      for (auto const& [name, series] : history) {
+        if (!name.starts_with(by_length) || series.empty()) continue;
+        if (auto const length = parsed<std::int64_t>(std::string_view(name).substr(by_length.size())))
+          values[*length] = series.back().second;
+      }
+      if (!values.empty()) seeds.emplace_back(values.begin(), values.end());
+    }
+    if (!seeds.empty()) traces.push_back({short_name(material.arms[i]), style_of(material, i), curve_of(seeds), i});
+  }
+  return traces;
+}
+
+std::string table_of(std::vector<Trace> const& traces, std::set<std::int64_t> const& trained) {
+  std::set<double> lengths;
+  for (auto const& trace : traces)
+    for (auto const& point : trace.curve) lengths.insert(point.step);
+  std::vector<std::string> head{"validation loss in rows of"};
+  for (double const length : lengths)
+    head.push_back(fmt::format("{}{}", length, trained.contains(static_cast<std::int64_t>(length)) ? " (trained)" : ""));
+  std::string body;
+  for (auto const& trace : traces) {
+    std::vector<std::string> cells{trace.name};
+    for (double const length : lengths) {
+      auto const point = std::ranges::find(trace.curve, length, &CurvePoint::step);
+      if (point == trace.curve.end())
+        cells.emplace_back();
+      else
+        cells.push_back(point->low < point->high ? fmt::format("{:.4f} [{:.4f}, {:.4f}]", point->mean, point->low, point->high)
+                                                 : fmt::format("{:.4f}", point->mean));
+    }
+    body += html_row(cells);
+  }
+  return html_table("Loss by length", head, body);
+}
+
+std::optional<Figure> length_figure(Material const& material, std::vector<Trace> const& traces, std::set<std::int64_t> const& trained) {
+  std::set<double> lengths;
+  for (auto const& trace : traces)
+    for (auto const& point : trace.curve) lengths.insert(point.step);
+  Range range = range_from(traces, 0, outliers_among(traces));
+  if (lengths.size() < 2 || range.is_empty()) return std::nullopt;
+  std::vector<std::string> plots;
+  for (std::size_t i = 0; i < traces.size(); ++i)
+    plots.push_back(fmt::format("$c{0} using 1:2:3:4 with yerrorlines pt {3} ps 0.5 lw 1.3 dt {2} lc rgb '{1}'", i, traces[i].style.colour,
+                                traces[i].style.dash, 5 + 2 * (i % 6)));
+  Figure figure{.name = "loss_over_length",
+                .title = "Validation loss over the length of the rows",
+                .caption = fmt::format("{}{}.", seeds_said(material), trained_said(trained)),
+                .height = height_of(traces),
+                .commands = ""};
+  figure.commands = frame(traces, range, "validation loss (nat)", trained, figure.height) +
+                    fmt::format("set logscale x 2\nset xtics ({})\nset xrange [{}:{}]\nset xlabel 'tokens of a row'\nplot {}\n",
+                                fmt::join(lengths, ", "), *lengths.begin() / 1.2, *lengths.rbegin() * 1.2, fmt::join(plots, ", \\\n  "));
+  return figure;
+}
+
+/// A line of loss_by_position.csv.
+struct Position {
+  std::int64_t position;
+  double loss, error;
+};
+using Positions = std::map<std::int64_t, std::vector<Position>>;  ///< by the length of the rows
+
+/// What a trial's loss_by_position.csv tells; empty if there is no such file. Throws FileError for one that tells nothing.
+Positions positions_of(fs::path const& trial) {
+  Positions found;
+  fs::path const path = trial / "loss_by_position.csv";
+  auto const text = read_if_there(path);
+  if (!text) return found;
+  auto const lines = parse_csv(*text);
+  for (std::size_t i = 1; i < lines.size(); ++i) {
+    auto line = lines[i];
+    line.resize(std::max<std::size_t>(line.size(), 4));
+    auto const length = parsed<std::int64_t>(line[0]), position = parsed<std::int64_t>(line[1]);
+    auto const loss = parsed<double>(line[2]), error = parsed<double>(line[3]);
+    auto const known = length ? found.find(*length) : found.end();
+    if (!length || !position || !loss || !error || *position < 0 || *position >= *length ||
+        (known != found.end() && *position <= known->second.back().position))
+      throw FileError(fmt::format("{}: line {} tells no loss at a position", path.string(), i + 1));
+    found[*length].push_back({*position, *loss, *error});
+  }
+  return found;
+}
+
+/// The mean over seeds, of so many points at most.
+Curve curve_over(std::vector<std::vector<Position>> const& seeds, std::size_t most) {
+  std::vector<Series> series;
+  for (auto const& positions : seeds) {
+    auto& of_seed = series.emplace_back();
+    for (auto const& [position, loss, error] : positions) of_seed.emplace_back(position, loss);
+  }
+  Curve curve = curve_of(series, most);
+  if (seeds.size() > 1) return curve;
+  // Of one run, the interval of losses that do not depend on each other.
+  double const each = static_cast<double>(seeds.front().size()) / static_cast<double>(curve.size());
+  std::vector<Series> squares(1);
+  for (auto const& [position, loss, error] : seeds.front()) squares.front().emplace_back(position, error * error);
+  auto const errors = curve_of(squares, most);
+  for (std::size_t i = 0; i < curve.size(); ++i) {
+    double const half = 1.96 * std::sqrt(errors[i].mean / each);
+    if (std::isfinite(half)) curve[i].low -= half, curve[i].high += half;
+  }
+  return curve;
+}
+
+/// Of an ablation, each arm in the longest rows; of a run, those and the rows of the trained length.
+std::vector<Trace> over_position(Material const& material, std::int64_t& longest) {
+  constexpr std::int64_t points = 32;  // neighbouring positions are averaged
+  std::vector<std::map<std::int64_t, std::vector<std::vector<Position>>>> arms;
+  for (auto const& arm : material.arms) {
+    auto& lengths = arms.emplace_back();
+    for (auto const& folder : arm.folders)
+      for (auto& [length, positions] : positions_of(material.folder / folder)) lengths[length].push_back(std::move(positions));
+    if (!lengths.empty()) longest = std::max(longest, lengths.rbegin()->first);
+  }
+  std::vector<Trace> traces;
+  for (std::size_t i = 0; i < arms.size(); ++i) {
+    for (auto const& [length, seeds] : arms[i]) {
+      if (!material.single && length != longest) continue;
+      auto curve = curve_over(seeds, static_cast<std::size_t>(std::max<std::int64_t>(2, points * length / longest)));
+      std::string const name = material.single ? fmt::format("rows of {}", length) : short_name(material.arms[i]);
+      Style const run{line_colour(length == longest ? 0 : 1), length == longest ? 1U : 2U};
+      if (curve.size() > 1) traces.push_back({name, material.single ? run : style_of(material, i), std::move(curve), i});
+    }
+  }
+  return traces;
+}
+
+std::optional<Figure> position_figure(Material const& material, std::set<std::int64_t> const& trained) {
+  std::int64_t longest = 0;
+  auto const traces = over_position(material, longest);
+  auto const outlier = outliers_among(traces);
+  // The first tokens of a row are hard to tell and would set the scale.
+  Range const range = range_from(traces, static_cast<double>(trained.empty() ? longest : *trained.begin()) / 8, outlier);
+  if (traces.empty() || range.is_empty()) return std::nullopt;
+  constexpr std::size_t crowded = 6;  // bands on each other tell nothing apart
+  std::vector<std::string> bands, lines;
+  for (std::size_t i = 0; i < traces.size(); ++i) {
+    if (traces.size() <= crowded)
+      bands.push_back(
+          fmt::format("$c{} using 1:3:4 with filledcurves fc rgb '{}' fs transparent solid 0.18 noborder", i, traces[i].style.colour));
+    lines.push_back(fmt::format("$c{} using 1:2 with lines lc rgb '{}' lw 1.3 dt {}", i, traces[i].style.colour, traces[i].style.dash));
+  }
+  lines.insert(lines.begin(), bands.begin(), bands.end());
+  auto const length = static_cast<double>(longest);
+  std::string const said = material.single  ? "Bands: 95 % intervals of one run, as if its losses did not depend on each other"
+                           : !bands.empty() ? seeds_said(material)
+                                            : fmt::format("Mean over {} seeds", material.seeds);
+  Figure figure{.name = "loss_by_position",
+                .title = "Validation loss by position in the row",
+                .caption = fmt::format("Rows of {} tokens, means of neighbouring positions. {}{}.", longest, said, trained_said(trained)),
+                .height = height_of(traces),
+                .commands = ""};
+  figure.commands = frame(traces, range, "validation loss (nat)", trained, figure.height) +
+                    fmt::format("set xrange [0:{0:.8g}]\nset xtics {1:.8g}\nset xlabel 'position'\nplot {2}\n", length,
+                                tick_step(length, 8), fmt::join(lines, ", \\\n  "));
+  return figure;
+}
+
+std::vector<StudyPart> parts(Material const& material) {
+  auto const traces = over_length(material);
+  if (traces.empty()) return {};
+  auto const trained = trained_lengths(material);
+  StudyPart part{"Beyond the trained length", table_of(traces, trained), {}};
+  for (auto& figure : {length_figure(material, traces, trained), position_figure(material, trained)})
+    if (figure) part.figures.push_back(*figure);
+  return {part};
+}
+
+bool const registered = register_added_parts(parts);
+
+}  // namespace
+
+}  // namespace heed

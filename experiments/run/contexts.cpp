@@ -1,0 +1,144 @@
+#include "experiments/run/contexts.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <set>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "autograd/graph.hpp"
+#include "experiments/metric/loss_by_place.hpp"
+#include "experiments/metric/row.hpp"
+#include "experiments/metric/seen.hpp"
+#include "nn/files/atomic_file.hpp"
+#include "nn/models/blocks.hpp"
+
+namespace heed {
+
+namespace {
+
+DeclaredMetric const loss_declared{
+    {"validation.loss.length*", "nat", Better::lower, "validation.loss in rows of so many tokens (train.evaluate.lengths)"}};
+DeclaredMetric const averaged_declared{
+    {"validation.ema.loss.length*", "nat", Better::lower, "validation.loss in rows of so many tokens; of averaged weights"}};
+
+/// "alibi, none or rotary": the positions that go on beyond the trained context, in a model that has another.
+std::string going_on(StackSettings const& model) {
+  std::vector<std::string> names;
+  for (PositionKind const& kind : position_kinds())
+    if (kind.beyond.starts_with("goes on") && (model.causal || !kind.of_the_past)) names.push_back(kind.name);
+  std::string const last = names.back();
+  names.pop_back();
+  return fmt::format("{} or {}", fmt::join(names, ", "), last);
+}
+
+/// Why the model cannot read rows of so many tokens, more than its context, and what can; nothing: it can.
+std::optional<std::string> lacks_reach(Choice const& choice, Model const& model, Dataset const& data, std::int64_t length) {
+  std::string const up_to = fmt::format("lengths up to {} can be read", model.context());
+  if (auto const limit = model.limit(); limit && length > *limit) {
+    auto const* const stack = dynamic_cast<StackSettings const*>(choice.settings.get());
+    if (stack != nullptr && position_kind(stack->position.kind).beyond == "refuses")
+      return fmt::format("{} positions end with model.context: {}; model.position: {} goes on", stack->position.kind, *limit,
+                         going_on(*stack));
+    return fmt::format("the model reads {} tokens at most; {}", *limit, up_to);
+  }
+  try {
+    NoGrad const no_grad;
+    model.run(data.validation(0, 1, length).first(1), {});
+  } catch (Error const& error) {
+    return fmt::format("{}; {}", error.what(), up_to);
+  }
+  return std::nullopt;
+}
+
+/// The last place at which any held-out row of a data set asks for something, or the first such beyond `enough`; as a number of tokens.
+std::int64_t longest_row(Dataset const& data, std::int64_t rows, std::int64_t length, std::int64_t enough) {
+  std::int64_t longest = 0;
+  for (std::int64_t i = 0, count = data.validation_batches(rows, length); i < count && longest <= enough; ++i) {
+    Tensor const targets = data.validation(i, rows, length)["targets"];
+    auto const all = targets.data<std::int64_t>();
+    for (std::size_t at = 0; at < all.size(); ++at)
+      if (all[at] >= 0) longest = std::max(longest, static_cast<std::int64_t>(at) % targets.size(1) + 1);
+  }
+  return longest;
+}
+
+/// Why no held-out rows of the data have this length; nothing: they have.
+std::optional<std::string> lacks_rows(Dataset const& data, std::int64_t rows, std::int64_t length, std::int64_t context) {
+  if (auto const source = written_of(data.gives()); !source.empty())
+    return fmt::format("rows are as long as what they are written of ({}); heed evaluate tells each metric by their length", source);
+  std::int64_t longest = 0;
+  try {
+    if (data.validation_batches(rows, length) == 0) return "there are no held-out data";
+    data.validation(0, rows, length);
+    if (length <= context) return std::nullopt;
+    longest = longest_row(data, rows, length, context);
+  } catch (Error const& error) {
+    std::string const message = error.what(), key = "model.context: ";
+    return message.starts_with(key) ? message.substr(key.size()) : message;
+  }
+  if (longest > context) return std::nullopt;
+  return fmt::format(
+      "held-out rows of these data end after {} tokens, within model.context: {}; of a text, of packed sentences "
+      "(data.pack: true) and of tasks without a length of their own they fill any context",
+      longest, context);
+}
+
+std::int64_t rows_at_once(TrainSettings const& train) { return train.evaluate.batch.value_or(train.batch); }
+
+}  // namespace
+
+Contexts::Contexts(LoadedExperiment const& experiment, Dataset const& data, Model const& model)
+    : settings_(experiment.settings), data_(data), model_(model) {
+  auto const& lengths = settings_.train.evaluate.lengths;
+  for (std::size_t item = 0; item < lengths.size(); ++item) {
+    auto const length = static_cast<std::int64_t>(lengths[item]);
+    auto lacks = lacks_rows(data, rows_at_once(settings_.train), length, model.context());
+    if (!lacks && length > model.context()) lacks = lacks_reach(settings_.model, model, data, length);
+    if (!lacks) continue;
+    std::string const key = "train.evaluate.lengths";
+    throw ConfigError(place_in_list(experiment.document, key, item), fmt::format("{}: {}: {}", key, length, *lacks));
+  }
+}
+
+void Contexts::read(std::int64_t length, Metric& metric) const {
+  NoGrad const no_grad;
+  // As many tokens at once as of the trained length, so that so many batches are the same stretch of a text.
+  std::int64_t const rows = std::max<std::int64_t>(1, rows_at_once(settings_.train) * model_.context() / length);
+  std::int64_t const count = settings_.train.evaluate.count(data_.validation_batches(rows, length));
+  for (std::int64_t i = 0; i < count; ++i) {
+    Pass pass;
+    pass.choosing = Stream(static_cast<std::uint64_t>(settings_.seed), "validation").child(static_cast<std::uint64_t>(i));
+    heed::measure(data_, model_, held_out(data_, i, rows, length), pass, greedily, {&metric});
+  }
+}
+
+void Contexts::measure(Row& row, std::string const& prefix) const {
+  for (double const length : settings_.train.evaluate.lengths) {
+    auto const loss = find_metric_kind("loss")->make(data_);
+    read(static_cast<std::int64_t>(length), *loss);
+    Row found;
+    loss->write(found, prefix);
+    row.set(fmt::format("{}.length{:.0f}", found.values.front().first, length), found.values.front().second);
+  }
+}
+
+void Contexts::write(std::filesystem::path const& folder) const {
+  auto const& lengths = settings_.train.evaluate.lengths;
+  if (lengths.empty()) return;
+  std::string table = "length,position,loss,standard_error,count\n";
+  for (std::int64_t const length : std::set{model_.context(), static_cast<std::int64_t>(std::ranges::max(lengths))}) {
+    LossByPlace by_place;
+    read(length, by_place);
+    for (std::size_t i = 0; i < by_place.places().size(); ++i) {
+      auto const& place = by_place.places()[i];
+      if (place.count == 0) continue;
+      std::string const error = place.count < 2 ? "NaN" : fmt::format("{}", place.standard_error());
+      table += fmt::format("{},{},{},{},{}\n", length, i, place.mean, error, place.count);
+    }
+  }
+  write_atomically(folder / "loss_by_position.csv", table);
+}
+
+}  // namespace heed

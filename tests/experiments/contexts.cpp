@@ -1,0 +1,281 @@
+#include "experiments/run/contexts.hpp"
+
+#include <cmath>
+#include <map>
+#include <sstream>
+
+#include <doctest/doctest.h>
+#include <fmt/format.h>
+
+#include "autograd/graph.hpp"
+#include "autograd/operations.hpp"
+#include "experiments/metric/loss_by_place.hpp"
+#include "experiments/report/gnuplot.hpp"
+#include "experiments/report/material.hpp"
+#include "experiments/run/history.hpp"
+#include "experiments/run/train.hpp"
+#include "tests/program.hpp"
+
+// The loss in rows of other lengths than those of training.
+
+TEST_SUITE("contexts") {
+  using namespace heed;
+  using doctest::Approx;
+  namespace fs = std::filesystem;
+
+  namespace {
+
+  using Values = std::map<std::string, double>;
+
+  /// 1,300 characters of which some follow others more often.
+  std::string text() {
+    std::string all;
+    for (int i = 0; i < 1'300; ++i) all += "abcde\n"[(i * i + i / 7 + (i * i * i) % 11) % 6];
+    return all;
+  }
+
+  struct Texts {
+    test::Folder folder;
+    Texts() { test::put(folder / "text.txt", text()); }
+
+    LoadedExperiment load(std::string const& more, std::string const& data = "{kind: text, path: text.txt, validation: 0.5}") const {
+      test::put(folder / "run.yaml", fmt::format("name: run\ndata: {}\n{}\n", data, more));
+      return load_experiment(folder / "run.yaml", {}, {.output = folder / "runs", .data = {}, .config_folder = {}});
+    }
+    std::string refusal(std::string const& model, std::string const& lengths,
+                        std::string const& data = "{kind: text, path: text.txt, validation: 0.5}") const {
+      auto const loaded =
+          load(fmt::format("model: {{{}}}\ntrain: {{steps: 1, batch: 2, evaluate: {{lengths: {}}}}}", model, lengths), data);
+      try {
+        Trainer const trainer(loaded, true);
+      } catch (ConfigError const& error) {
+        std::string const message = error.what(), file = (folder / "run.yaml").string();
+        return message.starts_with(file) ? message.substr(file.size()) : message;
+      }
+      return "";
+    }
+    test::Outcome run(std::vector<std::string> const& more = {}) const {
+      std::vector<std::string> arguments{"run",    (folder / "run.yaml").string(), "--output", (folder / "runs").string(), "--threads", "1",
+                                         "--quiet"};
+      arguments.insert(arguments.end(), more.begin(), more.end());
+      return test::run_heed(arguments);
+    }
+  };
+
+  std::string const small = "kind: gpt, layers: 1, heads: 2, width: 8, context: 16";
+
+  Values evaluated(Trainer& trainer) {
+    Row row;
+    trainer.evaluate(row);
+    return {row.values.begin(), row.values.end()};
+  }
+
+  /// The table's numbers, by length and position: loss, standard error, count.
+  using Table = std::map<std::pair<std::int64_t, std::int64_t>, std::vector<double>>;
+  Table table_of(fs::path const& file) {
+    auto const lines = parse_csv(test::get(file));
+    REQUIRE(!lines.empty());
+    CHECK(lines.front() == std::vector<std::string>{"length", "position", "loss", "standard_error", "count"});
+    Table table;
+    for (std::size_t i = 1; i < lines.size(); ++i)
+      table[{std::stoll(lines[i][0]), std::stoll(lines[i][1])}] = {std::stod(lines[i][2]), std::stod(lines[i][3]), std::stod(lines[i][4])};
+    return table;
+  }
+
+  }  // namespace
+
+  TEST_CASE("loss by place: means, standard errors and counts of what counts, in any blocks") {
+    Batch const batch{{"inputs", Tensor::full({3, 2}, 0, DType::int64)},
+                      {"targets", Tensor::of(std::vector<std::int64_t>{0, 1, 1, -1, 1, -1}, {3, 2})}};
+    Tensor const logits = Tensor::of({0., 0., 0., 1., 2., 0., 5., 5., 0., 3., 9., 9.}, {6, 2}, DType::float64);
+    auto const of = [](double right, double wrong) { return std::log(1 + std::exp(wrong - right)); };
+    std::vector<double> const first{of(0, 0), of(0, 2), of(3, 0)};
+    double const mean = (first[0] + first[1] + first[2]) / 3;
+    double squares = 0;
+    for (double const loss : first) squares += (loss - mean) * (loss - mean);
+    for (std::int64_t const at_once : {6, 4, 1}) {
+      LossByPlace by_place;
+      for (std::int64_t at = 0; at < 6; at += at_once)
+        by_place.look(batch, at, slice(logits, 0, at, std::min<std::int64_t>(6, at + at_once)));
+      REQUIRE(by_place.places().size() == 2);
+      CHECK(by_place.places()[0].count == 3);
+      CHECK(by_place.places()[0].mean == Approx(mean).epsilon(1e-14));
+      CHECK(by_place.places()[0].standard_error() == Approx(std::sqrt(squares / 2 / 3)).epsilon(1e-13));
+      CHECK(by_place.places()[1].count == 1);
+      CHECK(by_place.places()[1].mean == Approx(of(1, 0)).epsilon(1e-14));
+      CHECK(std::isnan(by_place.places()[1].standard_error()));
+    }
+  }
+
+  TEST_CASE("the trained length's loss is the validation's own; others are of the same text in other rows") {
+    Texts const texts;
+    for (std::string const position :
+         {"rotary", "none", "sinusoidal", "alibi", "t5", "kerple", "fire", "shaw", "{kind: rotary, scaling: {kind: ntk, factor: 4}}"}) {
+      CAPTURE(position);
+      auto const loaded = texts.load("dtype: float64\ninit: {std: 0.4}\nmodel: {" + small + ", position: " + position +
+                                     "}\ntrain: {steps: 3, batch: 4, ema: 0.9, evaluate: {lengths: [8, 16, 40]}}");
+      Trainer trainer(loaded, true);
+      for (int step = 0; step < 3; ++step) {
+        Row row;
+        trainer.train_step(row);
+      }
+      auto const found = evaluated(trainer);
+      CHECK(found.at("validation.loss.length16") == found.at("validation.loss"));
+      CHECK(found.at("validation.ema.loss.length16") == found.at("validation.ema.loss"));
+      CHECK(found.at("validation.ema.loss.length40") != found.at("validation.loss.length40"));
+      NoGrad const no_grad;
+      for (std::int64_t const length : {8, 40}) {
+        double sum = 0, targets = 0;
+        for (std::int64_t i = 0; i < trainer.data().validation_batches(1, length); ++i) {
+          Batch const batch = trainer.data().validation(i, 1, length);
+          double const counts = counted(batch["targets"]);
+          sum += counts * cross_entropy(trainer.model().logits(batch, {}), batch["targets"]).item();
+          targets += counts;
+        }
+        CHECK(targets == 649);  // every held-out character but the first, whatever the rows
+        CHECK(found.at(fmt::format("validation.loss.length{}", length)) == Approx(sum / targets).epsilon(1e-12));
+      }
+    }
+  }
+
+  TEST_CASE("a few batches are the same stretch of text at every length") {
+    Texts const texts;
+    auto const loaded =
+        texts.load("model: {" + small + ", position: none}\ntrain: {steps: 1, batch: 8, evaluate: {batches: 2, lengths: [64]}}");
+    Trainer const trainer(loaded, true);
+    trainer.contexts().write(texts.folder.path());
+    auto const table = table_of(texts.folder / "loss_by_position.csv");
+    CHECK(table.size() == 16 + 64);
+    double counts[2] = {0, 0};
+    for (auto const& [place, values] : table) counts[place.first == 64] += values[2];
+    CHECK(counts[0] == 2 * 8 * 16);
+    CHECK(counts[1] == 2 * 8 * 16);
+  }
+
+  TEST_CASE("a run records them and leaves the loss by position, the same when it is made again and after a kill") {
+    Texts const texts;
+    std::string const config =
+        "model: {" + small +
+        ", position: alibi}\ntrain: {steps: 30, batch: 4, evaluate: {every: 20, lengths: [48, 32]}, checkpoint: {every: 5}}";
+    texts.load(config);
+    auto const outcome = texts.run();
+    INFO(outcome.errors);
+    REQUIRE(outcome.code == 0);
+    fs::path const run = texts.folder / "runs" / "run";
+    auto const history = read_history(run);
+    for (char const* const name : {"validation.loss.length48", "validation.loss.length32"}) {
+      REQUIRE(history.contains(name));
+      CHECK(history.at(name).size() == 3);  // at 0, 20 and 30
+    }
+    CHECK(!history.contains("validation.loss.length16"));  // nobody asked
+    auto const table = table_of(run / "loss_by_position.csv");
+    double loss[2] = {0, 0}, counts[2] = {0, 0};
+    for (auto const& [place, values] : table) {
+      CHECK((place.first == 16 || place.first == 48));
+      CHECK(place.second < place.first);
+      loss[place.first == 48] += values[0] * values[2], counts[place.first == 48] += values[2];
+    }
+    CHECK(counts[0] == 649);
+    CHECK(loss[0] / counts[0] == Approx(history.at("validation.loss").back().second).epsilon(1e-5));
+    CHECK(loss[1] / counts[1] == Approx(history.at("validation.loss.length48").back().second).epsilon(1e-5));
+
+    Texts const cut;
+    cut.load(config);
+    {
+      test::Program const program(
+          {"run", (cut.folder / "run.yaml").string(), "--output", (cut.folder / "runs").string(), "--threads", "1", "--quiet"});
+      program.wait_until([&] { return fs::exists(cut.folder / "runs" / "run" / "checkpoint.safetensors"); });
+      program.send(SIGKILL);
+    }
+    REQUIRE(cut.run().code == 0);
+    CHECK(test::get(cut.folder / "runs" / "run" / "loss_by_position.csv") == test::get(run / "loss_by_position.csv"));
+
+    Texts const without;
+    without.load("model: {" + small + "}\ntrain: {steps: 1, batch: 4}");
+    REQUIRE(without.run().code == 0);
+    CHECK(!fs::exists(without.folder / "runs" / "run" / "loss_by_position.csv"));
+  }
+
+  TEST_CASE("tasks whose rows fill the context, and packed sentences, are measured at any length") {
+    Texts const texts;
+    for (std::string const data :
+         {"{kind: induction, validation: 12}", "{kind: recall, pairs: 2, keys: 4, values: 4, validation: 12}",
+          "{kind: lag, validation: 12}", "{kind: grammar, pack: true, longest: 8, ngram_sentences: 10, validation: 60}"}) {
+      CAPTURE(data);
+      auto const loaded =
+          texts.load("model: {" + small + ", position: rotary}\ntrain: {steps: 1, batch: 4, evaluate: {lengths: [16, 32, 64]}}", data);
+      Trainer trainer(loaded, true);
+      auto const found = evaluated(trainer);
+      CHECK(found.at("validation.loss.length16") == found.at("validation.loss"));
+      CHECK(std::isfinite(found.at("validation.loss.length64")));
+    }
+  }
+
+  TEST_CASE("what cannot be read is refused in one line, with its place, before anything trains") {
+    Texts const texts;
+    CHECK(texts.refusal(small + ", position: learned", "[16, 8]").empty());
+    CHECK(texts.refusal(small + ", position: learned", "[16, 32]") ==
+          ":4:54: train.evaluate.lengths: 32: learned positions end with model.context: 16; model.position: alibi, fire, kerple, none, "
+          "rotary, shaw, sinusoidal or t5 goes on");
+    CHECK(texts.refusal("kind: bert, layers: 1, heads: 2, width: 8, context: 16", "[32]").find("kerple") != std::string::npos);
+    CHECK(texts.refusal("kind: bert, layers: 1, heads: 2, width: 8, context: 16", "[32]").find("fire") ==
+          std::string::npos);  // it looks ahead
+    CHECK(texts.refusal("kind: bert, layers: 1, heads: 2, width: 8, context: 16, position: alibi", "[32]").empty());
+    CHECK(
+        texts.refusal(small + ", position: none, attention: {score: location}", "[8, 16, 32]") ==
+        ":4:57: train.evaluate.lengths: 32: location: 32 keys, but it has learned scores for 16 places only; lengths up to 16 can be read");
+    CHECK(texts.refusal("kind: recurrent_lm, width: 8, context: 16", "[64]").empty());
+    CHECK(
+        texts.refusal(small + ", position: none", "[32]", "{kind: copy, length: 4, validation: 5}") ==
+        ":4:50: train.evaluate.lengths: 32: held-out rows of these data end after 8 tokens, within model.context: 16; of a text, of packed "
+        "sentences (data.pack: true) and of tasks without a length of their own they fill any context");
+    CHECK(texts.refusal(small + ", position: none", "[32]", "{kind: grammar, longest: 8, ngram_sentences: 10, validation: 20}")
+              .find("held-out rows of these data end after 9 tokens") != std::string::npos);
+    CHECK(texts.refusal(small + ", position: none", "[6]", "{kind: copy, length: 4, validation: 5}") ==
+          ":4:50: train.evaluate.lengths: 6: 6 is too short for a row of copy; make it 8 or more");
+    CHECK(texts.refusal(small + ", position: none", "[32]", "{kind: text, path: text.txt, validation: 0}") ==
+          ":4:50: train.evaluate.lengths: 32: there are no held-out data");
+    CHECK(texts.refusal("kind: transformer, layers: 1, heads: 1, width: 8, context: 50, position: none", "[64]",
+                        "{kind: pairs, task: {kind: reverse, length: 4}, validation: 5}") ==
+          ":4:50: train.evaluate.lengths: 64: rows are as long as what they are written of (source); heed evaluate tells each metric by "
+          "their length");
+    for (auto const& [lengths, words] :
+         std::map<std::string, std::string>{{"[8, 8]", ":4:49: train.evaluate.lengths: 8 stands there twice"},
+                                            {"[8.5]", ":4:49: train.evaluate.lengths: 8.5 is not an integer"},
+                                            {"[0]", ":4:50: 'train.evaluate.lengths[0]' wants a number ≥ 1 and ≤ 1048576, found '0'"}}) {
+      CHECK_THROWS_WITH_AS(texts.refusal(small, lengths), ((texts.folder / "run.yaml").string() + words).c_str(), ConfigError);
+    }
+  }
+
+  TEST_CASE("a report of a run and one of an ablation draw the loss over length and by position") {
+    Texts const texts;
+    texts.load("model: {" + small + ", position: alibi}\ntrain: {steps: 4, batch: 4, evaluate: {every: 4, lengths: [16, 32, 64]}}");
+    REQUIRE(texts.run().code == 0);
+    fs::path const run = texts.folder / "runs" / "run";
+    auto const page = test::get(run / "report.html");
+    CHECK(page.find("<h2>Beyond the trained length</h2>") != std::string::npos);
+    CHECK(page.find("16 (trained)") != std::string::npos);
+    if (!draw({Figure{.name = "a", .title = "", .caption = "", .commands = "plot x\n"}})) return;
+    for (char const* const name : {"added_loss_over_length.svg", "added_loss_by_position.svg"}) CHECK(fs::exists(run / "figures" / name));
+    CHECK(!fs::exists(run / "figures" / "validation_loss_length32.svg"));
+
+    test::put(
+        texts.folder / "positions.yaml",
+        "ablation: positions\nbase: run.yaml\nvary: {model.position: [alibi, none, t5]}\nseeds: 2\nmetric: validation.loss.length64\n");
+    auto const outcome =
+        test::run_heed({"run", (texts.folder / "positions.yaml").string(), "--output", (texts.folder / "runs").string(), "--quiet"});
+    INFO(outcome.errors);
+    REQUIRE(outcome.code == 0);
+    fs::path const ablation = texts.folder / "runs" / "positions";
+    for (char const* const name : {"added_loss_over_length.svg", "added_loss_by_position.svg"})
+      CHECK(fs::exists(ablation / "figures" / name));
+    auto const drawn = test::get(ablation / "report.html");
+    CHECK(drawn.find("tokens of a row") != std::string::npos);
+    CHECK(drawn.find("Rows of 64 tokens, means of neighbouring positions") != std::string::npos);
+    auto const trial = read_material(ablation).arms.front().folders.front();
+    test::put(ablation / trial / "loss_by_position.csv", "length,position,loss,standard_error,count\n64,0,2.5,0.1,3\n64,0,2.5,0.1,3\n");
+    auto const again = test::run_heed({"report", ablation.string()});
+    CHECK(again.code == 3);
+    CHECK(again.errors.find("loss_by_position.csv: line 3 tells no loss at a position") != std::string::npos);
+  }
+}

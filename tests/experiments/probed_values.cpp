@@ -1,0 +1,222 @@
+#include <algorithm>
+#include <cmath>
+#include <map>
+
+#include <doctest/doctest.h>
+#include <fmt/format.h>
+
+#include "autograd/operations.hpp"
+#include "experiments/probe/prober.hpp"
+#include "experiments/run/train.hpp"
+#include "nn/decode.hpp"
+
+// Sink rate, prefix matching and kurtosis, of weights and streams whose values are known.
+
+TEST_SUITE("probed_values") {
+  using namespace heed;
+  using doctest::Approx;
+
+  namespace {
+
+  using Values = std::map<std::string, double>;
+  using Weight = std::function<double(std::int64_t i, std::int64_t j)>;
+
+  /// What a probe records of what is seen.
+  Values recorded(std::string const& name, Sight const& sight) {
+    auto const probe = std::ranges::find(probes(), name, &Probe::name);
+    REQUIRE(probe != probes().end());
+    Parameters const none(1, DType::float64);
+    ProbeSettings const usual;
+    Row row;
+    probe->measure({usual, none, sight, {}}, row);
+    return {row.values.begin(), row.values.end()};
+  }
+
+  /// Weights of heads over `places` tokens, a row of the batch after the other alike: [rows, H, n, n].
+  Tensor weights_of(std::vector<Weight> const& heads, std::int64_t places, std::int64_t rows = 2) {
+    std::vector<double> all;
+    for (std::int64_t row = 0; row < rows; ++row)
+      for (auto const& head : heads)
+        for (std::int64_t i = 0; i < places; ++i)
+          for (std::int64_t j = 0; j < places; ++j) all.push_back(j <= i ? head(i, j) : 0);
+    return Tensor::of(all, {rows, std::ssize(heads), places, places}, DType::float64);
+  }
+
+  Sight::Layer layer_of(std::vector<Weight> const& heads, std::int64_t places) {
+    Tensor const weights = weights_of(heads, places);
+    return {weights, weights, {.causal = true, .lengths = {}}, {}};
+  }
+
+  double even(std::int64_t i, std::int64_t) { return 1 / static_cast<double>(i + 1); }
+  double on_first(std::int64_t, std::int64_t j) { return j == 0 ? 1 : 0; }
+  double on_itself(std::int64_t i, std::int64_t j) { return i == j ? 1 : 0; }
+
+  LoadedExperiment experiment(std::string const& model, std::string const& probes, std::string const& data) {
+    LoadedExperiment loaded{
+        parse(fmt::format("dtype: float64\ndata: {}\ntrain: {{steps: 1, batch: 3}}\nmodel: {}\nprobes: {}\n", data, model, probes), "test"),
+        {},
+        {}};
+    fill(loaded.document, loaded.settings);
+    return loaded;
+  }
+  std::string const recall = "{kind: recall, pairs: 2, keys: 4, values: 4, validation: 20}";
+
+  Values looked_at(Experiment const& settings, Model const& model, Parameters const& parameters, Dataset const& data) {
+    Row row;
+    Prober(settings.probes, settings.train.batch, 0, model, parameters, data).look(row);
+    return {row.values.begin(), row.values.end()};
+  }
+
+  /// Three heads that know what to do: one looks at what followed the same token the last time, one at all alike, one at itself.
+  struct Inducing : Model {
+    Outcome run(Batch const& batch, Pass const& pass) const override {
+      Tensor const& inputs = batch["inputs"];
+      std::int64_t const rows = inputs.size(0), places = inputs.size(1);
+      auto const tokens = inputs.data<std::int64_t>();
+      std::vector<double> all;
+      for (std::int64_t row = 0; row < rows; ++row) {
+        auto const token = [&](std::int64_t i) { return tokens[static_cast<std::size_t>(row * places + i)]; };
+        auto const followed = [&](std::int64_t i) {
+          for (std::int64_t j = i - 1; j >= 0; --j)
+            if (token(j) == token(i)) return j + 1;
+          return std::int64_t{0};
+        };
+        for (auto const &head : std::vector<Weight>{[&](auto i, auto j) { return followed(i) == j ? 1.0 : 0.0; }, even, on_itself})
+          for (std::int64_t i = 0; i < places; ++i)
+            for (std::int64_t j = 0; j < places; ++j) all.push_back(j <= i ? head(i, j) : 0);
+      }
+      Tensor const weights = Tensor::of(all, {rows, 3, places, places}, DType::float64);
+      if (pass.watches_attention())
+        pass.observer->attention("attention", {weights, weights, {.causal = true, .lengths = {}}, weights, weights, {}});
+      if (rows > 1) seen = inputs;
+      return {};
+    }
+    std::unique_ptr<Decoding> decode(Batch const&, Pass const&) const override {
+      struct Nothing : Decoding {
+        Tensor scores(Tensor const&) override { return {}; }
+        void restart() override {}
+        void keep(std::span<std::int64_t const>) override {}
+      };
+      return std::make_unique<Nothing>();
+    }
+    std::int64_t context() const override { return 13; }
+    std::int64_t vocabulary() const override { return 100'000; }
+    std::int64_t width() const override { return 1; }
+    double peak_bytes(PassShape const&) const override { return 0; }
+    double flops_per_token() const override { return 0; }
+
+    mutable Tensor seen;
+  };
+
+  std::string refusal(std::string const& model, std::string const& probes, std::string const& data = recall) {
+    auto const loaded = experiment(model, probes, data);
+    try {
+      Trainer const trainer(loaded, true);
+    } catch (ConfigError const& error) {
+      return error.what();
+    }
+    return "";
+  }
+
+  }  // namespace
+
+  TEST_CASE("a head whose mean weight on the first token is above 0.3 is a sink, of its layer and of the model") {
+    Sight sight;
+    sight.attention.push_back(layer_of({on_first, on_itself, on_itself, even}, 16));  // even: (1 + 1/2 + … + 1/16) / 16 = 0.21
+    sight.attention.push_back(
+        layer_of({[](auto, auto j) { return j == 0 ? 0.31 : 0.0; }, [](auto, auto j) { return j == 0 ? 0.29 : 0.0; }}, 16));
+    auto const found = recorded("sink_rate", sight);
+    CHECK(found == Values{{"probe.attention.sink_rate", 2.0 / 6},
+                          {"probe.attention.sink_rate.layer0", 1.0 / 4},
+                          {"probe.attention.sink_rate.layer1", 1.0 / 2}});
+  }
+
+  TEST_CASE("even weights of short rows are sinks; rows that see keys and weigh none count, rows that see none do not") {
+    Sight sight;
+    sight.attention.push_back(layer_of({even}, 4));  // 25/48
+    sight.attention.push_back(layer_of({[](auto i, auto j) { return i == 0 && j == 0 ? 1.0 : 0.0; }}, 4));
+    auto const found = recorded("sink_rate", sight);
+    CHECK(found.at("probe.attention.sink_rate.layer0") == 1);
+    CHECK(found.at("probe.attention.sink_rate.layer1") == 0);
+    CHECK(found.at("probe.attention.sink_rate") == 0.5);
+    auto& visibility = sight.attention.back().visibility;
+    visibility.query_lengths = Tensor::of(std::vector<std::int64_t>{1, 1}, {2});
+    CHECK(recorded("sink_rate", sight).at("probe.attention.sink_rate.layer1") == 1);
+    CHECK(recorded("sink_rate", {}).empty());
+  }
+
+  TEST_CASE("kurtosis of a token's features: 1 of signs, (n² − 3n + 3)/(n − 1) of one among n, none of what does not vary") {
+    Sight sight;
+    auto const stream = [&](std::vector<double> const& values) {
+      sight.streams.push_back(Tensor::of(values, {1, std::ssize(values) / 4, 4}, DType::float64));
+    };
+    stream({1, -1, 1, -1});
+    stream({0, 7, 0, 0, 5, 5, 5, 5, 3, -3, -3, 3});
+    stream({2, 2, 2, 2});
+    auto const found = recorded("kurtosis", sight);
+    CHECK(found.size() == 2);
+    CHECK(found.at("probe.activations.kurtosis.layer0") == Approx(1));
+    CHECK(found.at("probe.activations.kurtosis.layer1") == Approx((7.0 / 3 + 1) / 2));
+    Sight normal;
+    normal.streams.push_back(Tensor::normal({2, 3, 20'000}, Stream(1, "x"), DType::float32));
+    CHECK(recorded("kurtosis", normal).at("probe.activations.kurtosis.layer0") == Approx(3).epsilon(0.05));
+  }
+
+  TEST_CASE(
+      "prefix matching: 1 of a head that finds what followed, 1/(i + 1) of one that looks everywhere, 0 of one that looks at itself") {
+    auto const loaded = experiment("{kind: gpt, layers: 1, heads: 1, width: 4, context: 8}", "{rows: 5, attention: [induction]}", recall);
+    Trainer const trainer(loaded, true);
+    Inducing const model;
+    auto const found = looked_at(loaded.settings, model, trainer.parameters(), trainer.data());
+    double anywhere = 0;
+    for (int i = 6; i < 12; ++i) anywhere += 1.0 / (i + 1) / 6;  // of 13 places twelve are two halves
+    CHECK(found.size() == 3);
+    CHECK(found.at("probe.attention.induction.layer0.head0") == 1);
+    CHECK(found.at("probe.attention.induction.layer0.head1") == Approx(anywhere));
+    CHECK(found.at("probe.attention.induction.layer0.head2") == 0);
+    REQUIRE(model.seen.shape() == Shape{5, 12});
+    std::map<std::int64_t, int> times;
+    for (std::int64_t at = 0; at < 60; ++at) {
+      auto const token = static_cast<std::int64_t>(model.seen.at(at));
+      CHECK(token >= 0);
+      CHECK(token < model.vocabulary());
+      ++times[token];
+      if (at % 12 < 6) CHECK(token == static_cast<std::int64_t>(model.seen.at(at + 6)));
+    }
+    CHECK(times.size() == 30);  // of so large a vocabulary no token is drawn twice
+  }
+
+  TEST_CASE("a GPT that looks everywhere alike, and the same again: the tokens are drawn from a stream of their own") {
+    auto const loaded = experiment("{kind: gpt, layers: 2, heads: 2, width: 8, context: 8}", "{attention: [induction, entropy]}", recall);
+    Trainer const trainer(loaded, true);
+    auto const look = [&] { return looked_at(loaded.settings, trainer.model(), trainer.parameters(), trainer.data()); };
+    auto const before = look();
+    CHECK(look() == before);
+    for (auto const& [name, parameter] : trainer.parameters().all()) {
+      Tensor values = parameter;
+      if (name.find(".attention.key.") != std::string::npos) std::ranges::fill(values.mutable_data<double>(), 0.0);
+    }
+    auto const found = look();
+    double anywhere = 0;
+    for (int i = 4; i < 8; ++i) anywhere += 1.0 / (i + 1) / 4;
+    for (char const* const head : {"layer0.head0", "layer0.head1", "layer1.head0", "layer1.head1"}) {
+      CHECK(found.at(std::string("probe.attention.induction.") + head) == Approx(anywhere));
+      CHECK(found.contains(std::string("probe.attention.entropy.") + head));
+    }
+  }
+
+  TEST_CASE("prefix matching is refused, with its place, of models that do not continue one text by attention") {
+    std::string const size = "layers: 1, heads: 1, width: 4, context: 10}", asked = "{attention: [entropy, induction]}";
+    CHECK(refusal("{kind: gpt, " + size, asked).empty());
+    CHECK(refusal("{kind: gpt, layers: 1, heads: 1, width: 4, context: 8}", "{attention: [sink_rate], activations: [kurtosis]}").empty());
+    std::string const begin = "test:5:31: probes.attention: there is no induction here: ";
+    CHECK(refusal("{kind: bert, " + size, asked, "{kind: grammar, longest: 8, ngram_sentences: 10, validation: 5}") ==
+          begin + "it is of models that continue one sequence of tokens, seeing the past alone");
+    CHECK(refusal("{kind: transformer, layers: 1, heads: 1, width: 4, context: 50}", asked,
+                  "{kind: pairs, task: {kind: reverse, length: 4}, validation: 5}") ==
+          begin + "it is of models that continue one sequence of tokens, seeing the past alone");
+    CHECK(refusal("{kind: recurrent_lm, width: 4, context: 8}", asked) == begin + "the model has no attention");
+    CHECK(refusal("{kind: gpt, layers: 1, heads: 1, width: 4, context: 3}", asked, "{kind: induction, validation: 5}") ==
+          begin + "into model.context: 3 no two tokens fit that come twice");
+  }
+}
