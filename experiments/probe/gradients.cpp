@@ -74,11 +74,7 @@ DeclaredProbe const trace{{"gradients",
                            {"gradients.jacobian_trace.layer*.head*", "", {}, ""},
                            Probe::Sees::attention,
                            [](Probed const& probed, Row& row) {
-                             auto const of_row = [](AttentionRow const& r) -> std::optional<double> {
-                               double squares = 0;
-                               for (double const p : r.shares) squares += p * p;
-                               return 1 - squares;
-                             };
+                             auto const of_row = [](AttentionRow const& r) { return std::optional(1 - r[RowNumber::squares]); };
                              record_rows(probed.sight, "gradients.jacobian_trace", of_row, true, row);
                            }}};
 
@@ -89,10 +85,9 @@ DeclaredProbe const norm{{"gradients",
                           {"gradients.jacobian_norm.layer*.head*", "", {}, ""},
                           Probe::Sees::attention,
                           [](Probed const& probed, Row& row) {
-                            auto const of_row = [](AttentionRow const& r) -> std::optional<double> {
-                              double squares = 0, cubes = 0;
-                              for (double const p : r.shares) squares += p * p, cubes += p * p * p;
-                              return std::sqrt(std::max(squares - 2 * cubes + squares * squares, 0.0));
+                            auto const of_row = [](AttentionRow const& r) {
+                              double const squares = r[RowNumber::squares];
+                              return std::optional(std::sqrt(std::max(squares - 2 * r[RowNumber::cubes] + squares * squares, 0.0)));
                             };
                             record_rows(probed.sight, "gradients.jacobian_norm", of_row, true, row);
                           }}};

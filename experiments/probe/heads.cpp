@@ -1,7 +1,9 @@
 #include "experiments/probe/heads.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <numeric>
+#include <vector>
 
 #include <fmt/format.h>
 
@@ -9,23 +11,14 @@ namespace heed {
 
 namespace {
 
-/// f of the rows of one head, in all sequences.
-std::vector<double> values(Sight::Layer const& layer, std::int64_t head, std::span<double const> scores, std::span<double const> weights,
+/// f of the rows of one head that have a weight.
+std::vector<double> values(Sight::Layer const& layer, std::int64_t head,
                            std::function<std::optional<double>(AttentionRow const&)> const& f) {
-  std::int64_t const heads = layer.weights.size(1), queries = layer.weights.size(2), keys = layer.weights.size(3);
-  std::vector<double> found, shares;
-  for (std::int64_t b = 0; b < layer.weights.size(0); ++b) {
-    for (std::int64_t i = 0; i < queries; ++i) {
-      auto const seen = static_cast<std::size_t>(layer.visibility.count(b, i, keys));
-      auto const start = static_cast<std::size_t>(((b * heads + head) * queries + i) * keys);
-      auto const a = weights.subspan(start, seen);
-      double const total = std::accumulate(a.begin(), a.end(), 0.0);
-      if (total == 0) continue;
-      shares.assign(a.begin(), a.end());
-      for (double& share : shares) share /= total;
-      if (auto const value = f({layer.visibility.offset + i, scores.subspan(start, seen), a, shares})) found.push_back(*value);
-    }
-  }
+  std::vector<double> found;
+  each_row(layer, head, [&](AttentionRow const& row) {
+    if (!(row[RowNumber::total] > 0)) return;
+    if (auto const value = f(row)) found.push_back(*value);
+  });
   return found;
 }
 
@@ -42,13 +35,27 @@ double median_of(std::vector<double> values) {
 
 }  // namespace
 
+void each_row(Sight::Layer const& layer, std::int64_t head, std::function<void(AttentionRow const&)> const& use) {
+  for (Tensor const& rows : layer.rows) {
+    std::int64_t const batch = rows.size(0), heads = rows.size(1), queries = rows.size(2);
+    auto const all = rows.data<double>();
+    for (std::int64_t b = 0; b < batch; ++b) {
+      for (std::int64_t i = 0; i < queries; ++i) {
+        auto const at = static_cast<std::size_t>((((b * heads + head) * queries) + i) * row_numbers);
+        AttentionRow const row{all.subspan(at, static_cast<std::size_t>(row_numbers))};
+        if (!std::isnan(row[RowNumber::total])) use(row);
+      }
+    }
+  }
+}
+
+std::int64_t heads_of(Sight::Layer const& layer) { return layer.rows.empty() ? 0 : layer.rows.front().size(1); }
+
 void record_rows(Sight const& sight, std::string const& name, std::function<std::optional<double>(AttentionRow const&)> const& f,
                  bool median, Row& row) {
   for (std::size_t l = 0; l < sight.attention.size(); ++l) {
-    auto const& layer = sight.attention[l];
-    Tensor const scores = layer.scores.detach().to(DType::float64), weights = layer.weights.detach().to(DType::float64);
-    for (std::int64_t head = 0; head < weights.size(1); ++head) {
-      auto const found = values(layer, head, scores.data<double>(), weights.data<double>(), f);
+    for (std::int64_t head = 0; head < heads_of(sight.attention[l]); ++head) {
+      auto const found = values(sight.attention[l], head, f);
       if (found.empty()) continue;
       std::string const key = fmt::format("probe.{}.layer{}.head{}", name, l, head);
       row.set(key, mean(found));

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <tuple>
 
+#include "autograd/attention_rows.hpp"
+
 namespace heed {
 
 namespace {
@@ -14,6 +16,11 @@ std::vector<Probe>& registry() {
 }
 
 }  // namespace
+
+Sight::Layer Sight::Layer::of(AttentionView const& view) {
+  Tensor const visible = view.visibility.mask(view.weights.size(2), view.weights.size(3), view.weights.dtype());
+  return {{attention_rows(view.scores, view.weights, visible, view.first_query())}, view.weights};
+}
 
 std::vector<Probe> const& probes() { return registry(); }
 

@@ -21,9 +21,11 @@ namespace heed {
 /// What one pass over the probes' batch showed.
 struct Sight {
   struct Layer {
-    Tensor scores, weights;  ///< as AttentionView's
-    Visibility visibility;
-    Tensor gradient;  ///< ∂L/∂scores; undefined unless a probe wants it
+    std::vector<Tensor> rows;  ///< what can be said of the rows (autograd/attention_rows.hpp), a batch after the other
+    Tensor weights = {};       ///< as AttentionView's; undefined where rows alone were watched
+    Tensor gradient = {};      ///< ∂L/∂scores; undefined unless a probe wants it
+    /// Of an attention that was seen whole.
+    static Layer of(AttentionView const& view);
   };
   std::vector<Layer> attention;                  ///< in the order of the pass
   std::vector<Tensor> streams;                   ///< the residual stream after each block

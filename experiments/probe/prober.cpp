@@ -1,6 +1,7 @@
 #include "experiments/probe/prober.hpp"
 
 #include <algorithm>
+#include <utility>
 
 #include "autograd/graph.hpp"
 
@@ -22,13 +23,50 @@ Batch repetition(std::int64_t rows, std::int64_t context, std::int64_t vocabular
   return {{"inputs", Tensor::of(tokens, {rows, 2 * half})}};
 }
 
+/// Whether a step's own pass shows it on the way.
+bool needs_no_pass(Probe const& probe) { return probe.sees == Probe::Sees::attention || probe.sees == Probe::Sees::streams; }
+
 }  // namespace
 
-std::vector<Probe const*> Prober::asked(bool of_step) const {
+Observer const* Prober::watch() {
+  if (settings_.batch != "step") return nullptr;
+  step_ = {};
+  layers_.clear(), blocks_.clear();
+  auto const place = [](std::vector<std::string>& names, std::string const& name) {
+    auto const found = std::ranges::find(names, name);
+    auto const at = static_cast<std::size_t>(found - names.begin());
+    if (found == names.end()) names.push_back(name);
+    return at;
+  };
+  observer_ = {};
+  auto const wanted = asked(true, true);
+  auto const wants = [&](Probe::Sees kind) { return std::ranges::any_of(wanted, [&](auto* probe) { return probe->sees == kind; }); };
+  if (wants(Probe::Sees::attention)) {
+    observer_.attention_rows = [this, place](std::string const& layer, Tensor const& rows) {
+      auto const at = place(layers_, layer);
+      if (at == step_.attention.size()) step_.attention.emplace_back();
+      step_.attention[at].rows.push_back(rows);
+    };
+  }
+  if (wants(Probe::Sees::streams)) {
+    observer_.stream = [this, place](std::string const& block, Tensor const& x) {
+      Tensor const rows = x.detach().viewed({x.elements() / x.size(-1), x.size(-1)});
+      auto const at = place(blocks_, block);
+      if (at == step_.streams.size())
+        step_.streams.push_back(rows);
+      else
+        step_.streams[at] = concatenate({step_.streams[at], rows}, 0);
+    };
+  }
+  return &observer_;
+}
+
+std::vector<Probe const*> Prober::asked(bool of_step, bool stepping) const {
   std::vector<Probe const*> result;
   for (Probe const& probe : probes()) {
     auto const& names = asked_for(settings_, probe.group);
-    bool const named = (probe.sees == Probe::Sees::step) == of_step && std::ranges::find(names, probe.name) != names.end();
+    bool const in_step = probe.sees == Probe::Sees::step || (stepping && settings_.batch == "step" && needs_no_pass(probe));
+    bool const named = in_step == of_step && std::ranges::find(names, probe.name) != names.end();
     if (named && !(probe.lacks && probe.lacks(model_))) result.push_back(&probe);
   }
   return result;
@@ -56,7 +94,7 @@ Sight Prober::sight(Batch const& batch, std::vector<Probe const*> const& asked) 
   Observer observer;
   if (gradients || wants(Probe::Sees::attention)) {
     observer.attention = [&](std::string const&, AttentionView const& view) {
-      seen.attention.push_back({view.scores, view.weights, view.visibility, {}});
+      seen.attention.push_back(Sight::Layer::of(view));
       scores.push_back(view.steps.empty() ? std::vector{view.scores} : std::vector(view.steps.begin(), view.steps.end()));
     };
   }
@@ -85,9 +123,7 @@ Sight Prober::sight_of_repetition() const {
   NoGrad const no_grad;
   Sight seen;
   Observer observer;
-  observer.attention = [&](std::string const&, AttentionView const& view) {
-    seen.attention.push_back({view.scores, view.weights, view.visibility, {}});
-  };
+  observer.attention = [&](std::string const&, AttentionView const& view) { seen.attention.push_back(Sight::Layer::of(view)); };
   Choices expected;
   expected.mode = Choices::Mode::expectation;
   Pass pass;
@@ -97,8 +133,8 @@ Sight Prober::sight_of_repetition() const {
   return seen;
 }
 
-void Prober::look(Row& row) const {
-  auto wanted = asked(false);
+void Prober::look(Row& row, bool stepping) const {
+  auto wanted = asked(false, stepping);
   if (wanted.empty()) return;
   auto const again = std::ranges::stable_partition(wanted, [](auto* probe) { return probe->sees != Probe::Sees::repetition; });
   if (wanted.begin() != again.begin()) {
@@ -111,9 +147,9 @@ void Prober::look(Row& row) const {
   for (Probe const* probe : again) probe->measure(repeated, row);
 }
 
-void Prober::read_gradients(Row& row) const {
-  Probed const probed{settings_, parameters_, {}, {}};
-  for (Probe const* probe : asked(true)) probe->measure(probed, row);
+void Prober::read_step(Row& row) {
+  Probed const probed{settings_, parameters_, std::exchange(step_, {}), {}};
+  for (Probe const* probe : asked(true, true)) probe->measure(probed, row);
 }
 
 }  // namespace heed

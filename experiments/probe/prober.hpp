@@ -25,14 +25,16 @@ class Prober {
 
   /// Whether the weights after so many updates are to be probed.
   bool due(std::int64_t step, bool last) const { return settings_.any() && (last || step % settings_.every == 0); }
-  /// What is seen on the probes' batch, with the weights as they are.
-  void look(Row& row) const;
-  /// What is seen of the gradient that a step has left in the parameters.
-  void read_gradients(Row& row) const;
+  /// What is seen on the probes' batch, with the weights as they are. `stepping`: a step follows, whose own pass shows the rest (watch).
+  void look(Row& row, bool stepping = false) const;
+  /// Who watches a step's own pass: for probes that need no more, where the settings ask for that; else null.
+  Observer const* watch();
+  /// What was seen of a step: on the way, and of the gradient that it has left in the parameters.
+  void read_step(Row& row);
 
  private:
-  /// The probes asked for that look at what a step has left behind, or the others.
-  std::vector<Probe const*> asked(bool of_step) const;
+  /// The probes asked for that look at a step, or the others.
+  std::vector<Probe const*> asked(bool of_step, bool stepping) const;
   Batch batch() const;
   Tensor loss(Batch const& batch, Observer const* observer) const;
   Sight sight(Batch const& batch, std::vector<Probe const*> const& asked) const;
@@ -45,6 +47,9 @@ class Prober {
   Model const& model_;
   Parameters const& parameters_;
   Dataset const& data_;
+  Observer observer_;
+  Sight step_;
+  std::vector<std::string> layers_, blocks_;  // of step_, by name: a step may be several passes
 };
 
 }  // namespace heed

@@ -43,9 +43,11 @@ std::vector<Field> ProbeSettings::fields() {
       {.name = "every", .target = &every, .help = "steps between; the last weights are always probed", .least = 1, .greatest = many},
       {.name = "batch",
        .target = &batch,
-       .help = "what probes look at, the same all through a run: the first batch of validation (without such data, of training) or of "
-               "training, without dropout, hard reads as their expectation",
-       .words = {"validation", "training"}},
+       .help =
+           "what probes look at: all through a run the first batch of validation (without such data, of training) or of training, "
+           "without dropout, hard reads as their expectation; or, for next to nothing, what each step trains on, in its own pass. Those "
+           "that need more than that pass then look at the first batch of training, as all do for the last weights",
+       .words = {"validation", "training", "step"}},
       {.name = "rows", .target = &rows, .help = "of that batch; default: train.batch", .least = 1, .greatest = 1 << 20},
       {.name = "attention", .target = &attention, .help = "by layer and head", .words = names("attention")},
       {.name = "gradients",

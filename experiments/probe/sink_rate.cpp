@@ -2,7 +2,7 @@
 
 #include <fmt/format.h>
 
-#include "experiments/probe/probe.hpp"
+#include "experiments/probe/heads.hpp"
 
 namespace heed {
 
@@ -20,20 +20,15 @@ struct Heads {
 };
 
 /// A query counts if it sees a key, also where it gives none of them any weight.
-Heads heads_of(Sight::Layer const& layer) {
-  Tensor const all = layer.weights.detach().to(DType::float64);
-  auto const weights = all.data<double>();
-  std::int64_t const rows = all.size(0), heads = all.size(1), queries = all.size(2), keys = all.size(3);
+Heads sinks_of(Sight::Layer const& layer) {
   Heads found;
-  for (std::int64_t head = 0; head < heads; ++head) {
+  for (std::int64_t head = 0; head < heads_of(layer); ++head) {
     double sum = 0, count = 0;
-    for (std::int64_t b = 0; b < rows; ++b) {
-      for (std::int64_t i = 0; i < queries; ++i) {
-        if (layer.visibility.count(b, i, keys) == 0) continue;
-        sum += weights[static_cast<std::size_t>(((b * heads + head) * queries + i) * keys)];
-        count += 1;
-      }
-    }
+    each_row(layer, head, [&](AttentionRow const& row) {
+      double const total = row[RowNumber::total];
+      sum += total > 0 ? row[RowNumber::first] * total : 0;
+      count += 1;
+    });
     if (count == 0) continue;
     found.all += 1;
     found.sinks += sum / count > much ? 1 : 0;
@@ -53,7 +48,7 @@ DeclaredProbe const sink_rate{{"attention",
                                  std::vector<Heads> layers;
                                  Heads model;
                                  for (auto const& layer : probed.sight.attention) {
-                                   layers.push_back(heads_of(layer));
+                                   layers.push_back(sinks_of(layer));
                                    model.sinks += layers.back().sinks;
                                    model.all += layers.back().all;
                                  }

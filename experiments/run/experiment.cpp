@@ -105,6 +105,7 @@ std::vector<Field> Experiment::fields() {
 }
 
 std::optional<std::string> Experiment::contradiction() {
+  if (probes.batch == "step" && train.recompute) return "probes.batch: step does not go with train.recompute: a layer runs twice there";
   std::string const factors = train.precision.value_or(dtype);
   if (factors == dtype || (factors == "bfloat16" && dtype == "float32")) return std::nullopt;
   return fmt::format("train.precision: {} does not go with dtype {}", factors, dtype);

@@ -144,7 +144,7 @@ class Session {
       }
       Row row{step, {}};
       if (step % settings_.train.evaluate.every == 0 || trainer_.finished()) evaluate(row);
-      if (prober_.due(step, trainer_.finished())) prober_.look(row);
+      if (prober_.due(step, trainer_.finished())) prober_.look(row, !trainer_.finished());
       if (maps_.due(step, trainer_.finished())) writing([&] { maps_.write(step); });
       if (trainer_.finished()) {
         finish(row, step - first);
@@ -178,10 +178,10 @@ class Session {
     std::int64_t const read_before = trainer_.tokens_read();
     Clock::time_point const start = Clock::now();
     reset_memory_peak();  // evaluation and probes may need more
-    trainer_.train_step(row);
+    trainer_.train_step(row, probed ? prober_.watch() : nullptr);
     memory_ = std::max(memory_, static_cast<double>(memory_use().peak));
     double const seconds = seconds_since(start);
-    if (probed) prober_.read_gradients(row);
+    if (probed) prober_.read_step(row);
     double const loss = value_of(row, "loss");
     if (measured || row.step % settings_.train.log.every == 0) {
       row.set("time.seconds", seconds_so_far());

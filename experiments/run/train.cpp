@@ -174,21 +174,22 @@ std::string Trainer::tokens_in_words() const {
   return fmt::format("{}{} tokens a step", given.longest > 0 ? "at most " : "", settings_.train.accumulate * places);
 }
 
-Pass Trainer::pass_for(std::int64_t micro_batch) const {
+Pass Trainer::pass_for(std::int64_t micro_batch, Observer const* observer) const {
   Pass pass;
   pass.noise = noise_.child(static_cast<std::uint64_t>(micro_batch));
   pass.recompute = settings_.train.recompute;
   pass.step = step_;
+  pass.observer = observer;
   return pass;
 }
 
-double Trainer::accumulate_gradients(std::vector<Batch> const& batches) {
+double Trainer::accumulate_gradients(std::vector<Batch> const& batches, Observer const* observer) {
   Counts all;
   for (Batch const& batch : batches) all += model_->counts(batch);
   double loss = 0;
   if (estimator_) estimator_->begin_step();
   for (std::size_t k = 0; k < batches.size(); ++k) {
-    Pass const pass = pass_for(step_ * settings_.train.accumulate + static_cast<std::int64_t>(k));
+    Pass const pass = pass_for(step_ * settings_.train.accumulate + static_cast<std::int64_t>(k), observer);
     if (estimator_) {
       loss += estimator_->accumulate(*model_, batches[k], pass, settings_.train.label_smoothing, all.targets.front());
       continue;
@@ -200,13 +201,13 @@ double Trainer::accumulate_gradients(std::vector<Batch> const& batches) {
   return loss;
 }
 
-void Trainer::train_step(Row& row) {
+void Trainer::train_step(Row& row, Observer const* observer) {
   std::vector<Batch> batches;
   for (std::int64_t k = 0; k < settings_.train.accumulate; ++k) {
     batches.push_back(data_->training(step_ * settings_.train.accumulate + k, settings_.train.batch, model_->context()));
   }
   parameters_.clear_gradients();
-  double const loss = accumulate_gradients(batches);
+  double const loss = accumulate_gradients(batches, observer);
   double const norm = gradient_norm(parameters_);
   if (!std::isfinite(loss)) diagnose(batches, "the loss is " + name_of(loss));
   if (!std::isfinite(norm)) diagnose(batches, "the gradient's norm is " + name_of(norm));

@@ -32,7 +32,7 @@ class Trainer {
 
   /// One update; sets `loss`, `grad_norm` and `lr` in the row: those of batch `step()` before the update. Throws TrainingError for
   /// a loss or gradient that is not finite, naming step, operation and layer.
-  void train_step(Row& row);
+  void train_step(Row& row, Observer const* observer = nullptr);
   /// Of update `step` in a training of `steps` updates.
   double learning_rate_at(std::int64_t step, std::int64_t steps) const;
   /// The metrics of the validation data with the weights as they are after step() updates, as `validation.…` and, with averaged weights,
@@ -48,8 +48,8 @@ class Trainer {
   void resume(Checkpoint const& checkpoint, std::filesystem::path const& folder);
 
  private:
-  Pass pass_for(std::int64_t micro_batch) const;
-  double accumulate_gradients(std::vector<Batch> const& batches);
+  Pass pass_for(std::int64_t micro_batch, Observer const* observer) const;
+  double accumulate_gradients(std::vector<Batch> const& batches, Observer const* observer = nullptr);
   [[noreturn]] void diagnose(std::vector<Batch> const& batches, std::string const& what);
   void validate(Row& row, std::string const& prefix, std::int64_t count, std::int64_t rows) const;
 

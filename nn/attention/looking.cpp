@@ -51,11 +51,12 @@ void Looking::finish(Choices::Reach reach) {
     made.resize(first_choice_);
     made.push_back({concatenate(probabilities, 2), concatenate(entropies, 2), reach});
   }
+  if (!scores_.empty()) {
+    Tensor const scores = concatenate(scores_, 2), weights = concatenate(weights_, 2), query = concatenate(queries_, 1);
+    std::span<Tensor const> const steps = scores_.size() > 1 ? std::span<Tensor const>(scores_) : std::span<Tensor const>();
+    outer_.observer->attention(attention_->part(), {scores, weights, visibility(0), query, memory_->key, attention_->parts(), steps});
+  }
   if (!rows_.empty()) outer_.observer->attention_rows(attention_->part(), concatenate(rows_, 2));
-  if (scores_.empty()) return;
-  Tensor const scores = concatenate(scores_, 2), weights = concatenate(weights_, 2), query = concatenate(queries_, 1);
-  std::span<Tensor const> const steps = scores_.size() > 1 ? std::span<Tensor const>(scores_) : std::span<Tensor const>();
-  outer_.observer->attention(attention_->part(), {scores, weights, visibility(0), query, memory_->key, attention_->parts(), steps});
 }
 
 }  // namespace heed

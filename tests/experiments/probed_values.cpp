@@ -42,9 +42,11 @@ TEST_SUITE("probed_values") {
     return Tensor::of(all, {rows, std::ssize(heads), places, places}, DType::float64);
   }
 
-  Sight::Layer layer_of(std::vector<Weight> const& heads, std::int64_t places) {
+  /// `reading`: queries of each row that are no padding.
+  Sight::Layer layer_of(std::vector<Weight> const& heads, std::int64_t places, std::int64_t reading = 1000) {
     Tensor const weights = weights_of(heads, places);
-    return {weights, weights, {.causal = true, .lengths = {}}, {}};
+    Visibility const causal{.causal = true, .lengths = {}, .query_lengths = Tensor::of(std::vector<std::int64_t>{reading, reading}, {2})};
+    return Sight::Layer::of({weights, weights, causal, {}, {}, {}});
   }
 
   double even(std::int64_t i, std::int64_t) { return 1 / static_cast<double>(i + 1); }
@@ -139,10 +141,40 @@ TEST_SUITE("probed_values") {
     CHECK(found.at("probe.attention.sink_rate.layer0") == 1);
     CHECK(found.at("probe.attention.sink_rate.layer1") == 0);
     CHECK(found.at("probe.attention.sink_rate") == 0.5);
-    auto& visibility = sight.attention.back().visibility;
-    visibility.query_lengths = Tensor::of(std::vector<std::int64_t>{1, 1}, {2});
+    sight.attention.back() = layer_of({[](auto i, auto j) { return i == 0 && j == 0 ? 1.0 : 0.0; }}, 4, 1);
     CHECK(recorded("sink_rate", sight).at("probe.attention.sink_rate.layer1") == 1);
     CHECK(recorded("sink_rate", {}).empty());
+  }
+
+  TEST_CASE("batch: step sees in the step's own pass what a pass over the same rows shows; training stays as it is") {
+    std::string const model = "{kind: gpt, layers: 2, heads: 2, width: 8, context: 12}";
+    std::string const asked =
+        "attention: [entropy, max_weight, max_score, distance, first_token, score_variance, sink_rate], activations: [rms, kurtosis]";
+    auto const apart = experiment(model, "{batch: training, " + asked + "}", recall),
+               within = experiment(model, "{batch: step, " + asked + "}", recall);
+    Trainer first(apart, true), second(within, true);
+    auto const prober = [](LoadedExperiment const& loaded, Trainer const& trainer) {
+      auto const& settings = loaded.settings;
+      return Prober(settings.probes, settings.train.batch, 0, trainer.model(), trainer.parameters(), trainer.data());
+    };
+    Row expected, found, plain, watched;
+    prober(apart, first).look(expected, true);
+    first.train_step(plain);
+    auto watching = prober(within, second);
+    watching.look(found, true);
+    CHECK(found.values.empty());
+    second.train_step(watched, watching.watch());
+    watching.read_step(found);
+    CHECK(plain.values == watched.values);
+    REQUIRE(found.values.size() == expected.values.size());
+    for (auto const& [name, value] : expected.values) {
+      INFO(name);
+      REQUIRE(found.find(name) != nullptr);
+      CHECK(*found.find(name) == Approx(value).epsilon(1e-12));
+    }
+    Row last;
+    watching.look(last, false);
+    CHECK(last.values.size() == expected.values.size());
   }
 
   TEST_CASE("kurtosis of a token's features: 1 of signs, (n² − 3n + 3)/(n − 1) of one among n, none of what does not vary") {

@@ -37,10 +37,15 @@ Values by_name(Row const& row) {
   return result;
 }
 
+Sight::Layer layer_of(Tensor const& scores, Tensor const& weights, Visibility const& visibility) {
+  return Sight::Layer::of({scores, weights, visibility, {}, {}, {}});
+}
+
 bool begins(std::string const& text, std::string const& with) { return text.starts_with(with); }
 
 std::string const everything =
-    "probes: {every: 1, attention: [induction, entropy, max_weight, distance, score_mean, score_variance, first_token, sink_rate], "
+    "probes: {every: 1, attention: [induction, entropy, max_weight, max_score, distance, score_mean, score_variance, first_token, "
+    "sink_rate], "
     "gradients: [norm_by_layer, norm_by_parameter, scores, softmax_jacobian_trace, softmax_jacobian_norm, through_time], "
     "activations: [rms, kurtosis], curvature: [sharpness], rows: 2, iterations: 3}\n";
 /// All but those of models that continue one text.
@@ -322,7 +327,7 @@ TEST_SUITE("probes") {
   TEST_CASE("the softmax's Jacobian, against jacobian()") {
     Tensor const scores = Tensor::normal({1, 1, 3, 5}, Stream(2, "e"), DType::float64);
     Sight sight;
-    sight.attention.push_back({scores, softmax(scores), {}, {}});
+    sight.attention.push_back(layer_of(scores, softmax(scores), {}));
     Vector traces, norms;
     for (std::int64_t i = 0; i < 3; ++i) {
       Tensor const j = jacobian([](Tensor const& x) { return softmax(x); }, scores.viewed({3, 5}).rows(i, 1).viewed({5}));
@@ -346,10 +351,10 @@ TEST_SUITE("probes") {
   TEST_CASE("rows that see nothing do not count") {
     Sight sight;
     Tensor const weights = Tensor::of(Vector{1, 0, 0.5, 0.5, 0, 0, 0, 0}, {2, 1, 2, 2});
-    sight.attention.push_back({weights, weights, {.causal = true, .lengths = Tensor::of(std::vector<std::int64_t>{2, 0}, {2})}, {}});
+    sight.attention.push_back(layer_of(weights, weights, {.causal = true, .lengths = Tensor::of(std::vector<std::int64_t>{2, 0}, {2})}));
     Row row;
     record_rows(
-        sight, "n", [](AttentionRow const& r) { return std::optional(static_cast<double>(r.weights.size())); }, false, row);
+        sight, "n", [](AttentionRow const& r) { return std::optional(1 / r[RowNumber::squares]); }, false, row);
     CHECK(by_name(row) == Values{{"probe.n.layer0.head0", 1.5}});
   }
 
@@ -370,7 +375,7 @@ TEST_SUITE("probes") {
     Trainer trainer(loaded, true);
     Row step, row;
     trainer.train_step(step);
-    prober_of(loaded.settings, trainer.model(), trainer.parameters(), trainer.data()).read_gradients(row);
+    prober_of(loaded.settings, trainer.model(), trainer.parameters(), trainer.data()).read_step(row);
     auto const found = by_name(row);
     double layers = 0, parameters = 0;
     for (auto const& [name, value] : found) {
@@ -466,7 +471,7 @@ TEST_SUITE("probes") {
                                            model == "gpt" ? everything : of_any_model);
             Trainer const trainer(loaded, true);
             auto const found = looked_at(trainer, loaded.settings);
-            CHECK(found.size() == (model == "gpt" ? 7 * 2 : 6 * 2) + 2 + 2 + 2 * 4 + 2 + 2);
+            CHECK(found.size() == (model == "gpt" ? 8 * 2 : 7 * 2) + 2 + 2 + 2 * 4 + 2 + 2);
             for (auto const& each : found) {
               auto const& name = each.first;
               auto const& value = each.second;
