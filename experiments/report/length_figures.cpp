@@ -201,24 +201,28 @@ std::vector<Trace> over_position(Material const& material, std::int64_t& longest
 
 std::optional<Figure> position_figure(Material const& material, std::set<std::int64_t> const& trained) {
   std::int64_t longest = 0;
-  auto const traces = over_position(material, longest);
+  auto traces = over_position(material, longest);
+  constexpr std::size_t crowded = 6;  // bands on each other tell nothing apart
+  bool const banded = traces.size() <= crowded;
+  if (!banded)
+    for (auto& trace : traces)
+      for (auto& point : trace.curve) point.low = point.high = point.mean;
   auto const outlier = outliers_among(traces);
   // The first tokens of a row are hard to tell and would set the scale.
   Range const range = range_from(traces, static_cast<double>(trained.empty() ? longest : *trained.begin()) / 8, outlier);
   if (traces.empty() || range.is_empty()) return std::nullopt;
-  constexpr std::size_t crowded = 6;  // bands on each other tell nothing apart
   std::vector<std::string> bands, lines;
   for (std::size_t i = 0; i < traces.size(); ++i) {
-    if (traces.size() <= crowded)
+    if (banded)
       bands.push_back(
           fmt::format("$c{} using 1:3:4 with filledcurves fc rgb '{}' fs transparent solid 0.18 noborder", i, traces[i].style.colour));
     lines.push_back(fmt::format("$c{} using 1:2 with lines lc rgb '{}' lw 1.3 dt {}", i, traces[i].style.colour, traces[i].style.dash));
   }
   lines.insert(lines.begin(), bands.begin(), bands.end());
   auto const length = static_cast<double>(longest);
-  std::string const said = material.single  ? "Bands: 95 % intervals of one run, as if its losses did not depend on each other"
-                           : !bands.empty() ? seeds_said(material)
-                                            : fmt::format("Mean over {} seeds", material.seeds);
+  std::string const said = material.single ? "Bands: 95 % intervals of one run, as if its losses did not depend on each other"
+                           : banded        ? seeds_said(material)
+                                           : fmt::format("Mean over {} seeds", material.seeds);
   Figure figure{.name = "loss_by_position",
                 .title = "Validation loss by position in the row",
                 .caption = fmt::format("Rows of {} tokens, means of neighbouring positions. {}{}.", longest, said, trained_said(trained)),

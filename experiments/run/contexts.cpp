@@ -85,16 +85,18 @@ std::optional<std::string> lacks_rows(Dataset const& data, std::int64_t rows, st
       longest, context);
 }
 
-std::int64_t rows_at_once(TrainSettings const& train) { return train.evaluate.batch.value_or(train.batch); }
-
 }  // namespace
+
+std::int64_t rows_at_once(TrainSettings const& train, std::int64_t context, std::int64_t length) {
+  return std::max<std::int64_t>(1, train.evaluate.batch.value_or(train.batch) * context / length);
+}
 
 Contexts::Contexts(LoadedExperiment const& experiment, Dataset const& data, Model const& model)
     : settings_(experiment.settings), data_(data), model_(model) {
   auto const& lengths = settings_.train.evaluate.lengths;
   for (std::size_t item = 0; item < lengths.size(); ++item) {
     auto const length = static_cast<std::int64_t>(lengths[item]);
-    auto lacks = lacks_rows(data, rows_at_once(settings_.train), length, model.context());
+    auto lacks = lacks_rows(data, rows_at_once(settings_.train, model.context(), length), length, model.context());
     if (!lacks && length > model.context()) lacks = lacks_reach(settings_.model, model, data, length);
     if (!lacks) continue;
     std::string const key = "train.evaluate.lengths";
@@ -104,8 +106,7 @@ Contexts::Contexts(LoadedExperiment const& experiment, Dataset const& data, Mode
 
 void Contexts::read(std::int64_t length, Metric& metric) const {
   NoGrad const no_grad;
-  // As many tokens at once as of the trained length, so that so many batches are the same stretch of a text.
-  std::int64_t const rows = std::max<std::int64_t>(1, rows_at_once(settings_.train) * model_.context() / length);
+  std::int64_t const rows = rows_at_once(settings_.train, model_.context(), length);
   std::int64_t const count = settings_.train.evaluate.count(data_.validation_batches(rows, length));
   for (std::int64_t i = 0; i < count; ++i) {
     Pass pass;

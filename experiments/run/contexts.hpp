@@ -34,4 +34,7 @@ class Contexts {
   Model const& model_;
 };
 
+/// Rows of a length that are read at once: as many tokens as of the trained one, so that so many batches are the same stretch of a text.
+std::int64_t rows_at_once(TrainSettings const& train, std::int64_t context, std::int64_t length);
+
 }  // namespace heed

@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include "experiments/run/contexts.hpp"
 #include "experiments/run/record.hpp"
 
 namespace heed {
@@ -73,6 +74,16 @@ double probe_bytes(Experiment const& settings, Signature const& data, Model cons
   return most;
 }
 
+/// Of rows of the lengths that the loss is measured in besides.
+double length_bytes(TrainSettings const& train, Model const& model) {
+  double most = 0;
+  for (double const length : train.evaluate.lengths) {
+    auto const tokens = static_cast<std::int64_t>(length), rows = rows_at_once(train, model.context(), tokens);
+    most = std::max(most, model.peak_bytes({.batch = rows, .tokens = tokens, .recorded = false, .trains = false}));
+  }
+  return most;
+}
+
 /// Of a picture.
 std::int64_t elements_of(Given const& part) { return part.shape[0] * part.shape[1] * part.shape[2]; }
 
@@ -91,7 +102,8 @@ MemoryEstimate memory_estimate(Experiment const& settings, Signature const& data
   double pictures = 0;
   for (Given const& part : data.parts())
     if (!part.shape.empty()) pictures += static_cast<double>(train.batch * train.accumulate * elements_of(part)) * sizeof(std::int64_t);
-  return {copies * gradients, std::max({gradients, training_bytes(settings, data, *model), probe_bytes(settings, data, *model)}),
+  return {copies * gradients,
+          std::max({gradients, training_bytes(settings, data, *model), probe_bytes(settings, data, *model), length_bytes(train, *model)}),
           2 * sizeof(std::int64_t) * tokens + pictures, model->context()};
 }
 

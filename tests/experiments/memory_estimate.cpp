@@ -64,6 +64,16 @@ TEST_SUITE("memory_estimate") {
     test::check_estimate(experiment(gpt("scaled", 320, 0.1, ", position: shaw")));
   }
 
+  TEST_CASE("validation in longer rows than those of training") {
+    auto const bytes = [](std::string const& lengths) {
+      auto const loaded =
+          experiment(gpt("scaled", 128, 0, ", position: fire"), "train: {steps: 10, batch: 4, evaluate: {lengths: " + lengths + "}}\n");
+      return memory_estimate(loaded.settings, Signature::tokens(100)).pass;
+    };
+    CHECK(bytes("[64, 128]") == bytes("[]"));
+    CHECK(bytes("[4096]") > 4 * 4096.0 * 4096 * 4);  // the scores of four heads, in float32
+  }
+
   TEST_CASE("wider heads than are measured: within 20 % of the peak") {
     for (std::string const attention : {"scaled", "general", "additive", "{score: cosine, align: sparsemax}"}) {
       CAPTURE(attention);
