@@ -22,6 +22,15 @@ Tensor last_place(Tensor const& x) {
   return places == 1 ? x.viewed({rows, width}) : reshape(slice(x, 1, places - 1, places), {rows, width});
 }
 
+Most longest_targets(Batch const& given, Model const& model) {
+  constexpr std::int64_t more = 50;
+  if (!given.has("source")) return model.context();
+  std::vector<std::int64_t> most(static_cast<std::size_t>(given.rows()), given["source"].size(1));
+  if (given.has("source_lengths")) std::ranges::copy(given["source_lengths"].data<std::int64_t>(), most.begin());
+  for (auto& tokens : most) tokens = std::min(tokens + more, model.context());
+  return most;
+}
+
 namespace {
 
 /// The rows of a batch while they are decoded. Each is read in one or more places of the Decoding, or in none.

@@ -44,6 +44,10 @@ class Most {
   std::optional<std::vector<std::int64_t>> of_each_;
 };
 
+/// As many tokens as a target may have unless it is said otherwise: 50 more than its source (Vaswani et al. 2017, section 6.1), and not
+/// more than the model's context. Of what has no source: the context.
+Most longest_targets(Batch const& given, Model const& model);
+
 /// What a row was decoded to.
 struct Decoded {
   std::vector<std::int64_t> tokens;  ///< without the one that begins it and the one that ends it

@@ -18,7 +18,7 @@ struct TranslateOptions {
   std::filesystem::path save;       ///< empty: standard output
   std::filesystem::path attention;  ///< .html, .svg, .pdf or .png: where each word looked; empty: nowhere
   BeamSettings beam{.width = 1, .length_penalty = 0.6};
-  std::int64_t tokens = 0;  ///< at most, of a translation; 0: as many as the model was made for
+  std::int64_t tokens = 0;  ///< at most, of a translation; 0: longest_targets()
   std::int64_t best = 1;    ///< hypotheses of a line that are written, at most beam.width
   bool scores = false;      ///< before each translation the logarithm of its probability, and a tab
   bool at_once = false;     ///< each line is translated before the next is read

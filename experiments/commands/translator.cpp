@@ -57,7 +57,6 @@ Batch Translator::batch(std::vector<std::int32_t> const& source, std::vector<std
 std::vector<std::vector<Decoded>> Translator::translate(std::span<std::vector<std::int32_t> const> sources, BeamSettings const& settings,
                                                         std::int64_t most, std::uint64_t first) const try {
   std::int64_t const room = run_.model->limit().value_or(std::numeric_limits<std::int64_t>::max());
-  most = std::min(most > 0 ? most : run_.model->context(), room);
   std::vector<std::size_t> order(sources.size());
   std::iota(order.begin(), order.end(), std::size_t{0});
   std::ranges::stable_sort(order, {}, [&](std::size_t i) { return sources[i].size(); });
@@ -76,7 +75,9 @@ std::vector<std::vector<Decoded>> Translator::translate(std::span<std::vector<st
       pass.sequences.push_back(first + order[i]);
     }
     for (auto const& pair : pairs) rows.push_back(&pair);
-    auto decoded = beam(*run_.model, batch_of(rows), Tokenizer::bos, Tokenizer::eos, most, settings, pass);
+    Batch const given = batch_of(rows);
+    Most const longest = most > 0 ? Most(std::min(most, room)) : longest_targets(given, *run_.model);
+    auto decoded = beam(*run_.model, given, Tokenizer::bos, Tokenizer::eos, longest, settings, pass);
     for (auto i = begin; i < end; ++i) targets[order[i]] = std::move(decoded[i - begin]);
     begin = end;
   }

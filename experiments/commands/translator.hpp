@@ -27,8 +27,8 @@ class Translator {
   /// A target in tokens. Throws likewise.
   std::vector<std::int32_t> read_target(std::string_view line) const;
   /// Of every source its hypotheses, the best first (see beam()). Sources of like length go together, but what becomes of one depends on
-  /// itself and its number alone; the first has the number `first`. `most`: tokens of a target, as far as the model can read so many; 0: as
-  /// many as it was made for. Throws FileError for damaged weights.
+  /// itself and its number alone; the first has the number `first`. `most`: tokens of a target, as far as the model can read so many; 0:
+  /// longest_targets(). Throws FileError for damaged weights.
   std::vector<std::vector<Decoded>> translate(std::span<std::vector<std::int32_t> const> sources, BeamSettings const& settings,
                                               std::int64_t most = 0, std::uint64_t first = 0) const;
   /// A source and its target as the model reads them.

@@ -1,7 +1,5 @@
 #include "experiments/metric/seen.hpp"
 
-#include <algorithm>
-
 #include "autograd/operations.hpp"
 #include "experiments/data/tokenizer.hpp"
 
@@ -9,21 +7,10 @@ namespace heed {
 
 namespace {
 
-/// More tokens than the source has (Vaswani et al. 2017, section 6.1).
-constexpr std::int64_t longer_than_source = 50;
-
 /// The parts that a target is written of.
 Batch source_of(Batch const& batch) {
   std::string const part = written_of(batch);
   return {{part, batch[part]}, {"source_lengths", batch.get("source_lengths")}};
-}
-
-Most most_tokens(Batch const& batch, Model const& model) {
-  if (!batch.has("source")) return model.context();
-  std::vector<std::int64_t> most(static_cast<std::size_t>(batch.rows()), batch["source"].size(1));
-  if (batch.has("source_lengths")) std::ranges::copy(batch["source_lengths"].data<std::int64_t>(), most.begin());
-  for (auto& tokens : most) tokens = std::min(tokens + longer_than_source, model.context());
-  return most;
 }
 
 }  // namespace
@@ -54,7 +41,7 @@ std::vector<Decoded> const& Seen::decoded() const {
   pass.sequences = pass_.sequences;
   decoded_.emplace();
   for (auto& hypotheses :
-       beam(model_, source_of(batch()), *tokenizer.begin(), *tokenizer.end(), most_tokens(batch(), model_), search_, pass))
+       beam(model_, source_of(batch()), *tokenizer.begin(), *tokenizer.end(), longest_targets(batch(), model_), search_, pass))
     decoded_->push_back(std::move(hypotheses.front()));
   return *decoded_;
 }

@@ -175,6 +175,18 @@ TEST_SUITE("beam") {
     check_same(found, {{{2}, std::log(0.5), true}, {{2, 0}, std::log(0.5), false}});
   }
 
+  TEST_CASE("a target has 50 tokens more than its source, as far as the model's context; of what has none, the context") {
+    Made const made(small());
+    auto const places = [](std::int64_t n) { return Tensor::full({2, n}, 3, DType::int64); };
+    Batch const given{{"source", places(7)}, {"source_lengths", Tensor::of(Tokens{7, 3}, {2})}};
+    for (std::size_t row : {0, 1}) {
+      std::int64_t const source = row == 0 ? 7 : 3;
+      CHECK(longest_targets(given, made.model)[row] == std::min<std::int64_t>(source + 50, made.model.context()));
+      CHECK(longest_targets({{"source", places(9)}}, made.model)[row] == std::min<std::int64_t>(59, made.model.context()));
+      CHECK(longest_targets({{"image", places(9)}}, made.model)[row] == made.model.context());
+    }
+  }
+
   TEST_CASE("a row stops when nothing that goes on can become one of its best") {
     Told model;
     model.table = {{{}, logs({0.01, 0.6, 0.39, 0})}, {{2}, logs({0.01, 0.98, 0.01, 0})}};
