@@ -53,9 +53,10 @@ double counted(Tensor const& targets);
 /// A pass, as far as its memory depends on it.
 struct PassShape {
   std::int64_t batch, tokens;
-  bool recorded = true;     ///< and its gradient taken
-  bool trains = true;       ///< with dropout and random choices
-  bool watched = false;     ///< an observer keeps scores and weights of all attention, and looks at a layer's in float64
+  bool recorded = true;  ///< and its gradient taken
+  bool trains = true;    ///< with dropout and random choices
+  bool watched =
+      false;  ///< an observer keeps the weights of all attention and what can be said of the rows, of a recorded pass the scores too
   bool recompute = false;   ///< Pass::recompute
   std::int64_t source = 0;  ///< places of what an encoder reads; 0: as many as tokens
 };

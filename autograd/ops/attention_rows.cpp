@@ -4,18 +4,22 @@
 #include <cmath>
 #include <limits>
 
+#include "autograd/kernels/dispatch.hpp"
+
 namespace heed {
 
 namespace {
 
 /// Of one row: `distance` is i − j of the key 0.
-void measure(double const* scores, double const* weights, double const* visible, std::int64_t keys, double distance, double* out) {
+template <class T>
+void measure(T const* scores, T const* weights, T const* visible, std::int64_t keys, double distance, double* out) {
   double const none = std::numeric_limits<double>::quiet_NaN();
   double total = 0, count = 0, largest = -std::numeric_limits<double>::infinity(), most = largest, sum = 0;
   for (std::int64_t j = 0; j < keys; ++j) {
     if (visible[j] == 0) continue;
-    total += weights[j], sum += scores[j], count += 1;
-    most = std::max(most, weights[j]), largest = std::max(largest, scores[j]);
+    auto const a = static_cast<double>(weights[j]), e = static_cast<double>(scores[j]);
+    total += a, sum += e, count += 1;
+    most = std::max(most, a), largest = std::max(largest, e);
   }
   std::fill_n(out, row_numbers, none);
   auto const set = [&](RowNumber which, double value) { out[static_cast<std::int64_t>(which)] = value; };
@@ -25,7 +29,7 @@ void measure(double const* scores, double const* weights, double const* visible,
   double const mean = sum / count;
   for (std::int64_t j = 0; j < keys; ++j) {
     if (visible[j] == 0) continue;
-    double const p = weights[j] / total, e = scores[j] - mean;
+    double const p = static_cast<double>(weights[j]) / total, e = static_cast<double>(scores[j]) - mean;
     entropy -= p > 0 ? p * std::log(p) : 0;
     apart += p * std::abs(distance - static_cast<double>(j));
     squares += p * p, cubes += p * p * p, spread += e * e;
@@ -33,7 +37,7 @@ void measure(double const* scores, double const* weights, double const* visible,
   set(RowNumber::entropy, entropy);
   set(RowNumber::largest_weight, most);
   set(RowNumber::distance, apart);
-  set(RowNumber::first, visible[0] != 0 ? weights[0] / total : 0);
+  set(RowNumber::first, visible[0] != 0 ? static_cast<double>(weights[0]) / total : 0);
   set(RowNumber::squares, squares);
   set(RowNumber::cubes, cubes);
   set(RowNumber::score_mean, mean);
@@ -45,15 +49,19 @@ void measure(double const* scores, double const* weights, double const* visible,
 
 Tensor attention_rows(Tensor const& scores, Tensor const& weights, Tensor const& visible, std::int64_t offset) {
   std::int64_t const batch = scores.size(0), heads = scores.size(1), queries = scores.size(2), keys = scores.size(3);
-  Tensor const e = scores.detach().to(DType::float64), a = weights.detach().to(DType::float64);
-  Tensor const seen = expand(visible.detach().to(DType::float64), {batch, heads, queries, keys});
   Tensor result({batch, heads, queries, row_numbers}, DType::float64);
   double* out = result.mutable_data<double>().data();
-  for (std::int64_t row = 0; row < batch * heads * queries; ++row, out += row_numbers) {
-    std::int64_t const at = row * keys;
-    measure(e.data<double>().data() + at, a.data<double>().data() + at, seen.data<double>().data() + at, keys,
-            static_cast<double>(offset + row % queries), out);
-  }
+  kernels::with_real(scores.dtype(), [&](auto type) {
+    using T = decltype(type);
+    T const *e = scores.data<T>().data(), *a = weights.data<T>().data(), *seen = visible.data<T>().data();
+    for (std::int64_t b = 0; b < batch; ++b) {
+      for (std::int64_t h = 0; h < heads; ++h) {
+        std::int64_t const part = (visible.size(0) == 1 ? 0 : b) * visible.size(1) + (visible.size(1) == 1 ? 0 : h);
+        for (std::int64_t i = 0; i < queries; ++i, out += row_numbers, e += keys, a += keys)
+          measure(e, a, seen + (part * queries + i) * keys, keys, static_cast<double>(offset + i), out);
+      }
+    }
+  });
   return result;
 }
 

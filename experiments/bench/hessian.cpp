@@ -10,9 +10,9 @@
 #include "autograd/parallel.hpp"
 #include "experiments/bench/attention_size.hpp"
 #include "experiments/bench/bench.hpp"
+#include "experiments/bench/gpt_subject.hpp"
 #include "experiments/bench/measure.hpp"
 #include "nn/attention/attention.hpp"
-#include "nn/models/gpt.hpp"
 
 namespace heed {
 
@@ -20,37 +20,22 @@ namespace {
 
 constexpr std::int64_t vocabulary = 64;
 
-/// A GPT of one layer and one random batch.
+/// A GPT of one layer, its gradient and the product of its loss's Hessian with a vector.
 class OneLayer {
  public:
-  OneLayer(std::string const& score, AttentionSize const& size) : parameters_(1, DType::float32) {
-    GptSettings settings;
-    settings.layers = 1;
-    settings.heads = size.heads;
-    settings.width = size.heads * size.width;
-    settings.context = size.length;
-    settings.attention.score = score;
-    model_ = std::make_unique<Gpt>(parameters_, settings, vocabulary);
-    auto const tokens = [&](char const* what) {
-      return Tensor::uniform({size.batch, size.length}, Stream(1, what), DType::float64, 0, static_cast<double>(vocabulary))
-          .to(DType::int64);
-    };
-    batch_ = {{"inputs", tokens("inputs")}, {"targets", tokens("targets")}};
-    for (auto const& [name, parameter] : parameters_.all()) {
+  OneLayer(std::string const& score, AttentionSize const& size)
+      : subject_({"", 1, size.heads, size.heads * size.width, size.length, size.batch, size.length, vocabulary, score}, false) {
+    for (auto const& [name, parameter] : subject_.parameters().all()) {
       leaves_.push_back(parameter);
       direction_.push_back(Tensor::normal(parameter.shape(), Stream(2, name), parameter.dtype()));
     }
   }
 
-  void gradient() const { grad({loss()}, leaves_); }
-  void product() const { grad(grad({loss()}, leaves_, {}, true), leaves_, direction_); }
+  void gradient() const { grad({subject_.loss()}, leaves_); }
+  void product() const { grad(grad({subject_.loss()}, leaves_, {}, true), leaves_, direction_); }
 
  private:
-  Tensor loss() const { return model_->loss(batch_, {}); }
-
-  Parameters parameters_;
-  std::unique_ptr<Gpt> model_;
-  Batch batch_;
+  GptSubject subject_;
   std::vector<Tensor> leaves_, direction_;
 };
 

@@ -95,7 +95,7 @@ Sight Prober::sight(Batch const& batch, std::vector<Probe const*> const& asked) 
   if (gradients || wants(Probe::Sees::attention)) {
     observer.attention = [&](std::string const&, AttentionView const& view) {
       seen.attention.push_back(Sight::Layer::of(view));
-      scores.push_back(view.steps.empty() ? std::vector{view.scores} : std::vector(view.steps.begin(), view.steps.end()));
+      if (gradients) scores.push_back(view.steps.empty() ? std::vector{view.scores} : std::vector(view.steps.begin(), view.steps.end()));
     };
   }
   if (wants(Probe::Sees::streams)) observer.stream = [&](std::string const&, Tensor const& x) { seen.streams.push_back(x); };

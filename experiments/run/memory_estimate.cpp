@@ -62,9 +62,10 @@ double probe_bytes(Experiment const& settings, Signature const& data, Model cons
     shape.recorded = std::ranges::find(probes.gradients, "scores") != probes.gradients.end();
     most = model.peak_bytes(shape);
   }
-  if (!probes.curvature.empty()) {  // a graph of the pass and of its gradient, and the gradient of both
+  if (!probes.curvature.empty()) {  // graphs of the pass and of its gradient, and the gradient of both
+    shape.watched = false;
     shape.recorded = true;
-    most = std::max(most, 3 * model.peak_bytes(shape));
+    most = std::max(most, 4.4 * model.peak_bytes(shape));
   }
   if (probes.maps.examples > 0) {
     shape.batch = probes.maps.examples;

@@ -5,6 +5,7 @@
 #include <functional>
 #include <vector>
 
+#include "autograd/attention_rows.hpp"
 #include "autograd/graph.hpp"
 #include "autograd/memory.hpp"
 #include "autograd/parallel.hpp"
@@ -49,7 +50,11 @@ AttentionBytes measured(AttentionCost const& cost, Extents const& e, Mode const&
   if (!mode.trains) choices.mode = Choices::Mode::expectation;
   std::vector<Tensor> seen;
   Observer observer;
-  observer.attention = [&](std::string const&, AttentionView const& view) { seen.insert(seen.end(), {view.scores, view.weights}); };
+  observer.attention = [&](std::string const&, AttentionView const& view) {
+    Tensor const visible = view.visibility.mask(view.weights.size(2), view.weights.size(3), view.weights.dtype());
+    seen.insert(seen.end(), {view.weights, attention_rows(view.scores, view.weights, visible, 0)});
+    if (mode.recorded) seen.push_back(view.scores);
+  };
   Pass pass;
   pass.choices = &choices;
   if (mode.trains) pass.noise = Stream(0, "noise");

@@ -201,7 +201,7 @@ StackBytes Blocks::bytes(PassShape const& shape) const {
     double const attending = std::max(attention.peak - attention.kept, cross.peak - cross.kept);
     double const block = bytes(2 * width) + projected + std::max(attending, bytes(2 * hidden));
     if (!shape.watched) return {most_kept, 0, block};
-    return {layers * (attention.kept + cross.kept), 0, std::max(block, element < 8 ? 2 * most_kept : 0)};
+    return {layers * (attention.kept + cross.kept), 0, block};
   }
   double const norm = bytes(width) + result(width);  // its input and its result
   // What enters the activation, its result, what swiglu multiplies that with, and the product. The derivative of relu needs its result
