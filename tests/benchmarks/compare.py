@@ -204,7 +204,7 @@ def attention(rounds):
                 return row
         raise Unmeasured(f"{PYTORCH.name} has no such row")
 
-    for score in ("scaled_dot", "additive"):
+    for score in ("scaled_dot", "additive", "laplace"):  # the last is nn/README's, in a program that it was added to
         seen = Rounds()
         for _ in range(min(rounds, 2)):  # PyTorch's additive one takes half a minute
             seen.measure("heed", lambda: ours(score))
