@@ -237,7 +237,9 @@ void assign(Document& document, std::string_view key, Yaml value) {
   if (std::count(key.begin(), key.end(), '.') > 60) throw ConfigError(place, "more than 60 levels");
   Yaml* node = &document.root;
   for (std::size_t begin = 0; begin <= key.size();) {
-    std::size_t const end = std::min(key.find('.', begin), key.size());
+    // A key that is written with its dots, as an ablation's `set: {train.steps: 100}` has them, stands for itself.
+    bool const whole = std::ranges::any_of(node->entries, [&](auto const& e) { return e.key == key.substr(begin); });
+    std::size_t const end = whole ? key.size() : std::min(key.find('.', begin), key.size());
     std::string const name(key.substr(begin, end - begin));
     if (name.empty()) throw ConfigError(place, fmt::format("{} is no key: an empty name", shown(key)));
     if (node->kind == Yaml::Kind::list)

@@ -295,6 +295,12 @@ TEST_SUITE("config") {
     CHECK(with({}, small + "train:\n").train.steps == 2000);
   }
 
+  TEST_CASE("an argument replaces a key that is written with its dots") {
+    Document document = parse("set: {train.steps: 100, train.batch: 4}\n", "c.yaml");
+    assign(document, "set.train.steps=60");
+    CHECK(flatten(document.root) == std::vector<std::pair<std::string, std::string>>{{"set.train.steps", "60"}, {"set.train.batch", "4"}});
+  }
+
   TEST_CASE("places survive") {
     Document document = parse("model:\n  kind: gpt\n  width: 64\n", "c.yaml");
     assign(document, "seed=3");
