@@ -136,15 +136,16 @@ Sight Prober::sight_of_repetition() const {
 void Prober::look(Row& row, bool stepping) const {
   auto wanted = asked(false, stepping);
   if (wanted.empty()) return;
-  auto const again = std::ranges::stable_partition(wanted, [](auto* probe) { return probe->sees != Probe::Sees::repetition; });
-  if (wanted.begin() != again.begin()) {
+  auto const again =
+      std::stable_partition(wanted.begin(), wanted.end(), [](auto* probe) { return probe->sees != Probe::Sees::repetition; });
+  if (wanted.begin() != again) {
     Batch const rows = batch();
     Probed const probed{settings_, parameters_, sight(rows, wanted), [&] { return loss(rows, nullptr); }};
-    for (auto probe = wanted.begin(); probe != again.begin(); ++probe) (*probe)->measure(probed, row);
+    for (auto probe = wanted.begin(); probe != again; ++probe) (*probe)->measure(probed, row);
   }
-  if (again.empty()) return;
+  if (again == wanted.end()) return;
   Probed const repeated{settings_, parameters_, sight_of_repetition(), {}};
-  for (Probe const* probe : again) probe->measure(repeated, row);
+  for (auto probe = again; probe != wanted.end(); ++probe) (*probe)->measure(repeated, row);
 }
 
 void Prober::read_step(Row& row) {
