@@ -177,7 +177,9 @@ TEST_SUITE("operations") {
   TEST_CASE("second derivatives by kernels are those of the plain composition") {
     for_each_draw(1, [](OperationCheck const& operation, Sample const& sample, std::vector<Tensor> const& inputs) {
       if (!operation.differentiable || !sample.reference) return;
-      for (auto const& [dtype, tolerance] : {std::pair{DType::float64, 1e-11}, std::pair{DType::float32, 1e-4}}) {
+      for (auto const& each : {std::pair{DType::float64, 1e-11}, std::pair{DType::float32, 1e-4}}) {
+        DType const dtype = each.first;
+        double const tolerance = each.second;
         auto const gradient_of = [&](TensorFunction const& f, std::size_t input) {
           return [=](std::vector<Tensor> const& at) {
             Tensor const y = f(at);
