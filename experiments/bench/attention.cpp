@@ -148,21 +148,10 @@ void run(BenchOptions const& options, std::ostream& out) {
     auto const& s = variant.settings;
     if (options.json) {
       for (auto const& [what, m] : {std::pair{"attention.forward", forward}, std::pair{"attention.forward_backward", both}}) {
-        out << nlohmann::ordered_json{{"what", what},
-                                      {"size", size.text()},
-                                      {"threads", threads()},
-                                      {"score", s.score},
-                                      {"align", s.align},
-                                      {"read", s.read},
-                                      {"position", variant.position},
-                                      {"causal", options.causal},
-                                      {"median_ms", m.median_ms},
-                                      {"min_ms", m.min_ms},
-                                      {"max_ms", m.max_ms},
-                                      {"repetitions", m.repetitions},
-                                      {"peak_mb", megabytes(m.peak_bytes)}}
-                   .dump()
-            << '\n';
+        nlohmann::ordered_json row{{"what", what},     {"size", size.text()}, {"threads", threads()},         {"score", s.score},
+                                   {"align", s.align}, {"read", s.read},      {"position", variant.position}, {"causal", options.causal}};
+        add_to(row, m);
+        out << row.dump() << '\n';
       }
     } else {
       out << fmt::format("{:<11} {:<9} {:<5} {:<11} {:>10.2f} {:>14.2f} {:>9.2f} {:>9.1f} {:>8.2f}\n", s.score, s.align, s.read,

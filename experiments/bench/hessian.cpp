@@ -63,17 +63,10 @@ void run(BenchOptions const& options, std::ostream& out) {
         options.seconds);
     if (options.json) {
       for (auto const& [what, m] : {std::pair{"gradient", gradient}, std::pair{"product", product}, std::pair{"reference", reference}}) {
-        out << nlohmann::ordered_json{{"what", fmt::format("hessian.{}", what)},
-                                      {"size", size.text()},
-                                      {"threads", threads()},
-                                      {"score", score},
-                                      {"median_ms", m.median_ms},
-                                      {"min_ms", m.min_ms},
-                                      {"max_ms", m.max_ms},
-                                      {"repetitions", m.repetitions},
-                                      {"peak_mb", megabytes(m.peak_bytes)}}
-                   .dump()
-            << '\n';
+        nlohmann::ordered_json row{
+            {"what", fmt::format("hessian.{}", what)}, {"size", size.text()}, {"threads", threads()}, {"score", score}};
+        add_to(row, m);
+        out << row.dump() << '\n';
       }
     } else {
       out << fmt::format("{:<11} {:>11.2f} {:>8.1f} {:>10.2f} {:>11.2f} {:>8.1f} {:>11.2f} {:>13.2f} {:>8.1f}\n", score, gradient.median_ms,

@@ -8,6 +8,7 @@
 
 #include <fmt/format.h>
 #include <malloc.h>
+#include <nlohmann/json.hpp>
 #include <sys/resource.h>
 
 #include "autograd/graph.hpp"
@@ -63,6 +64,14 @@ Run repeated(std::function<void()> const& work, double gflop, double least) {
 }
 
 }  // namespace
+
+void add_to(nlohmann::ordered_json& row, Measurement const& m) {
+  row.update({{"median_ms", m.median_ms},
+              {"min_ms", m.min_ms},
+              {"max_ms", m.max_ms},
+              {"repetitions", m.repetitions},
+              {"peak_mb", megabytes(m.peak_bytes)}});
+}
 
 Measurement measure(std::function<void()> const& work, double seconds) {
   reset_memory_peak();

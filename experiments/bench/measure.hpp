@@ -4,6 +4,8 @@
 #include <functional>
 #include <string>
 
+#include <nlohmann/json_fwd.hpp>
+
 namespace heed {
 
 /// What repeating a piece of work showed.
@@ -16,6 +18,9 @@ struct Measurement {
   /// 10⁹ operations of matrix products a second, by the median.
   double gflops() const { return 1e3 * product_gflop / median_ms; }
 };
+
+/// Adds the times, their number and the memory to a row of JSON.
+void add_to(nlohmann::ordered_json& row, Measurement const& m);
 
 /// Repeats `work` for about `seconds`, but three times at least, after once to warm up. Throws what `work` throws.
 Measurement measure(std::function<void()> const& work, double seconds);
