@@ -45,7 +45,23 @@ struct AttentionInputs {
   Tensor centres = {};                 ///< [B, H, n, 1]
   Tensor align = {};                   ///< the align's parameter: [H]
 
-  static constexpr std::size_t count = 13;
+  /// Their places in all().
+  enum Slot : std::size_t {
+    at_query,
+    at_key,
+    at_value,
+    at_weight,
+    at_parameter,
+    at_of_query,
+    at_of_key,
+    at_relative,
+    at_near,
+    at_of_row,
+    at_of_column,
+    at_centres,
+    at_align,
+    count
+  };
   std::array<Tensor*, count> all() {
     return {&query, &key, &value, &weight, &parameter, &of_query, &of_key, &relative, &near, &of_row, &of_column, &centres, &align};
   }
@@ -54,7 +70,7 @@ struct AttentionInputs {
 /// [B, n, H·d_v]; a row that sees nothing is zeros. The kernel holds one block of rows of scores at a time, never [B, H, n, m] (nor
 /// [n, m, d]), draws dropout's mask again for the gradient, and works in proportion to the window (Vaswani et al. 2017, Bahdanau et al.
 /// 2015, Luong et al. 2015; blocks as in Dao et al. 2022).
-/// `rows`, unless it is null, is set to what can be said of the rows (attention_rows.hpp), measured on the way.
+/// `rows`, unless it is null, is set to the statistics of the rows (attention_rows.hpp), measured on the way.
 Tensor fused_attention(AttentionForm const& form, AttentionInputs const& inputs, Tensor* rows = nullptr);
 /// The same as a composition of simple operations.
 Tensor attention_reference(AttentionForm const& form, AttentionInputs const& inputs);

@@ -1,4 +1,4 @@
-// Attention: who sees whom, heads, and the fused kernels beside their reference.
+// Attention: heads, and the fused kernels beside their reference.
 
 #include "autograd/kernels/attention.hpp"
 
@@ -14,39 +14,6 @@
 #include "autograd/pair_formula.hpp"
 
 namespace heed {
-
-std::int64_t Visibility::count(std::int64_t b, std::int64_t i, std::int64_t keys) const {
-  auto const of = [b](Tensor const& all) { return all.data<std::int64_t>()[static_cast<std::size_t>(b)]; };
-  if (query_lengths.defined() && i >= of(query_lengths)) return 0;
-  std::int64_t const length = lengths.defined() ? of(lengths) : keys;
-  return std::clamp<std::int64_t>(causal ? std::min(length, offset + i + 1) : length, 0, keys);
-}
-
-std::int64_t Visibility::sequences() const {
-  Tensor const& given = lengths.defined() ? lengths : query_lengths;
-  return given.defined() ? given.elements() : 1;
-}
-
-Tensor Visibility::mask(std::int64_t queries, std::int64_t keys, DType dtype) const {
-  std::int64_t const sequences = this->sequences();
-  Tensor mask = Tensor::zeros({sequences, 1, queries, keys}, dtype);
-  kernels::with_real(dtype, [&](auto type) {
-    auto* row = mask.mutable_data<decltype(type)>().data();
-    for (std::int64_t b = 0; b < sequences; ++b) {
-      for (std::int64_t i = 0; i < queries; ++i, row += keys) std::fill_n(row, count(b, i, keys), decltype(type)(1));
-    }
-  });
-  return mask;
-}
-
-Tensor Visibility::counts(std::int64_t queries, std::int64_t keys, DType dtype) const {
-  std::int64_t const sequences = this->sequences();
-  std::vector<double> values;
-  for (std::int64_t b = 0; b < sequences; ++b) {
-    for (std::int64_t i = 0; i < queries; ++i) values.push_back(static_cast<double>(count(b, i, keys)));
-  }
-  return Tensor::of(values, {sequences, 1, queries, 1}, dtype);
-}
 
 Tensor split_heads(Tensor const& x, std::int64_t heads) {
   if (x.rank() != 3 || heads < 1 || x.size(2) % heads != 0)
@@ -72,24 +39,6 @@ static Registered const merge_heads_check{{"merge_heads",
                                                merge_heads(Tensor::zeros({2, 3}, DType::float64));
                                              },
                                              "merge_heads: wants [B, H, T, d], not [2, 3]"}}}};
-
-Tensor window_mask(Tensor const& centres, double reach, Visibility const& visibility, std::int64_t keys) {
-  std::int64_t const batch = std::max(centres.size(0), visibility.sequences());
-  std::int64_t const heads = centres.size(1);
-  std::int64_t const queries = centres.size(2);
-  Tensor mask = Tensor::zeros({batch, heads, queries, keys}, centres.dtype());
-  kernels::with_real(mask.dtype(), [&](auto type) {
-    auto* row = mask.mutable_data<decltype(type)>().data();
-    for (std::int64_t b = 0; b < batch; ++b) {
-      for (std::int64_t at = 0; at < heads * queries; ++at, row += keys) {
-        double const centre = centres.at((centres.size(0) == 1 ? 0 : b) * heads * queries + at);
-        auto const window = kernels::window_around(centre, reach, visibility.count(b, at % queries, keys));
-        std::fill(row + window.first, row + window.last, decltype(type)(1));
-      }
-    }
-  });
-  return mask;
-}
 
 Tensor relative_bias(Tensor const& relative, std::int64_t queries, std::int64_t keys) {
   if (relative.rank() != 2 || relative.size(1) != queries + keys - 1) {
@@ -279,7 +228,7 @@ Tensor fused_attention(AttentionForm const& form, AttentionInputs const& given, 
   kernels::AttentionCall const call = checked_call(form, named);
   Tensor context({call.batch, call.queries, form.heads * call.value_width}, given.query.dtype());
   Tensor kept({call.batch, form.heads, call.queries, kernels::kept_numbers}, given.query.dtype());
-  if (rows != nullptr) *rows = Tensor({call.batch, form.heads, call.queries, row_numbers}, DType::float64);
+  if (rows != nullptr) *rows = Tensor({call.batch, form.heads, call.queries, row_statistics}, DType::float64);
   kernels::with_real(given.query.dtype(), [&](auto type) { kernels::attention_forward<decltype(type)>(call, context, kept, rows); });
   // The arrays that are there become the operation's inputs; `slots` says which is which.
   std::vector<Tensor> inputs;
@@ -322,7 +271,6 @@ namespace {
 
 /// What a sample draws beside query, key and value: which of AttentionInputs::all(), and of which shape and range.
 using Extras = std::vector<std::pair<std::size_t, SampleInput>>;
-enum Slot : std::size_t { weight = 3, parameter, of_query, of_key, relative, near, of_row, of_column, centres, align };
 
 Sample attention_sample(AttentionForm const& form, Shape const& query, Shape const& key, Shape const& value, Extras const& extras,
                         bool spread = false) {
@@ -360,6 +308,8 @@ std::vector<SampleScore> sample_scores() {
 }
 
 std::vector<Sample> attention_samples(std::optional<WeightDropout> const& dropout = std::nullopt) {
+  constexpr auto relative = AttentionInputs::at_relative, near = AttentionInputs::at_near, centres = AttentionInputs::at_centres;
+  constexpr auto of_row = AttentionInputs::at_of_row, of_column = AttentionInputs::at_of_column;
   Visibility const causal{.causal = true, .lengths = {}, .offset = 0};
   Visibility const padded{.causal = true, .lengths = Tensor::of(std::vector<std::int64_t>{4, 2, 0}, {3}), .offset = 0};
   Visibility const later{.causal = true, .lengths = {}, .offset = 2};
@@ -374,8 +324,11 @@ std::vector<Sample> attention_samples(std::optional<WeightDropout> const& dropou
       form.window = window, form.dropout = dropout, form.key_heads = groups;
       std::int64_t const b = query[0], n = query[1], m = key[1], d = query[2] / 2;
       Extras drawn;
-      if (score.weighted) drawn.push_back({Slot::weight, {{2, d}}});
-      if (score.finished) drawn.insert(drawn.end(), {{parameter, {{2, 2}}}, {of_query, {{b, 2, n}}}, {of_key, {{b, 2, m}}}});
+      if (score.weighted) drawn.push_back({AttentionInputs::at_weight, {{2, d}}});
+      if (score.finished)
+        drawn.insert(drawn.end(), {{AttentionInputs::at_parameter, {{2, 2}}},
+                                   {AttentionInputs::at_of_query, {{b, 2, n}}},
+                                   {AttentionInputs::at_of_key, {{b, 2, m}}}});
       bool spread = false;
       for (std::size_t const slot : extras) {
         if (slot == relative) drawn.push_back({slot, {{2, n + m - 1}}});
@@ -443,11 +396,4 @@ static Registered const scaled_dot_attention_check{
     {"scaled_dot_attention", "Σ_j softmax_j(s q_i·k_j) v_j", {{{{{1, 2, 4}}, {{1, 3, 4}}, {{1, 3, 2}}}, [](std::vector<Tensor> const& x) {
                                                                  return scaled_dot_attention(x[0], x[1], x[2], 2, 0.5, {});
                                                                }}}}};
-static Registered const window_mask_check{
-    {"window_mask",
-     "1 where |j − centre| ≤ reach",
-     {{{{{2, 2, 3, 1}, 0, 4}}, [](std::vector<Tensor> const& x) { return window_mask(x[0].detach(), 1.5, {}, 4); }}},
-     {},
-     false}};
-
 }  // namespace heed

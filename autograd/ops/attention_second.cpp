@@ -1,7 +1,6 @@
 #include "autograd/ops/attention_second.hpp"
 
 #include <algorithm>
-#include <array>
 #include <vector>
 
 #include "autograd/graph.hpp"
@@ -22,24 +21,29 @@ struct Cut {
   std::int64_t first_sequence, sequences, first_query, queries, keys;
 };
 
-/// The axes of an input that count sequences, queries and keys; −1: it has none.
+/// The axes of an input that count queries and keys, −1: it has none. What has one has the sequences on axis 0.
 struct Axes {
-  int sequences, queries, keys;
+  int queries = -1, keys = -1;
 };
-constexpr std::array<Axes, AttentionInputs::count> axes_of{{{0, 1, -1},    // query
-                                                            {0, -1, 1},    // key
-                                                            {0, -1, 1},    // value
-                                                            {-1, -1, -1},  // weight
-                                                            {-1, -1, -1},  // parameter
-                                                            {0, 2, -1},    // of_query
-                                                            {0, -1, 2},    // of_key
-                                                            {-1, -1, -1},  // relative
-                                                            {0, 2, -1},    // near
-                                                            {0, 2, -1},    // of_row
-                                                            {0, -1, 2},    // of_column
-                                                            {0, 2, -1},    // centres
-                                                            {-1, -1, -1}}};
-constexpr std::size_t relative_slot = 7;
+Axes axes_of(std::size_t slot) {
+  switch (slot) {
+    case AttentionInputs::at_query:
+      return {.queries = 1};
+    case AttentionInputs::at_key:
+    case AttentionInputs::at_value:
+      return {.keys = 1};
+    case AttentionInputs::at_of_query:
+    case AttentionInputs::at_near:
+    case AttentionInputs::at_of_row:
+    case AttentionInputs::at_centres:
+      return {.queries = 2};
+    case AttentionInputs::at_of_key:
+    case AttentionInputs::at_of_column:
+      return {.keys = 2};
+    default:
+      return {};  // the sequences share it
+  }
+}
 
 /// Where a cut's part of an input is.
 struct Place {
@@ -53,11 +57,12 @@ Place place_of(std::size_t slot, Shape const& shape, Cut const& cut, std::int64_
     place.layout.offset += first * place.layout.strides[static_cast<std::size_t>(axis)];
     place.extents.set(axis, count);
   };
-  take(axes_of[slot].sequences, cut.first_sequence, cut.sequences);
-  take(axes_of[slot].queries, cut.first_query, cut.queries);
-  take(axes_of[slot].keys, 0, cut.keys);
+  auto const [of_queries, of_keys] = axes_of(slot);
+  if (of_queries >= 0 || of_keys >= 0) take(0, cut.first_sequence, cut.sequences);
+  take(of_queries, cut.first_query, cut.queries);
+  take(of_keys, 0, cut.keys);
   // The element j − i + n − 1, i and n being the block's.
-  if (slot == relative_slot) take(1, all_queries - cut.first_query - cut.queries, cut.queries + cut.keys - 1);
+  if (slot == AttentionInputs::at_relative) take(1, all_queries - cut.first_query - cut.queries, cut.queries + cut.keys - 1);
   return place;
 }
 
@@ -155,7 +160,7 @@ AttentionSecond attention_second(AttentionForm const& form, AttentionInputs cons
       differentiated.push_back(leaves.back());
       seeds.push_back(part_of(direction.detach(), places.back()));
     }
-    Place const of_dy = place_of(0, dy.shape(), cut, queries);  // as a query's
+    Place const of_dy = place_of(AttentionInputs::at_query, dy.shape(), cut, queries);
     Tensor upstream = part_of(dy.detach(), of_dy);
     upstream.set_requires_grad();
     Tensor const factors = form.dropout ? dropped(form, cut, queries, keys, dy.dtype()) : Tensor();
