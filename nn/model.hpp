@@ -56,7 +56,7 @@ struct PassShape {
   bool recorded = true;  ///< and its gradient taken
   bool trains = true;    ///< with dropout and random choices
   bool watched =
-      false;  ///< an observer keeps the weights of all attention and what can be said of the rows, of a recorded pass the scores too
+      false;  ///< an observer keeps the weights of all attention and the statistics of their rows, of a recorded pass the scores too
   bool recompute = false;   ///< Pass::recompute
   std::int64_t source = 0;  ///< places of what an encoder reads; 0: as many as tokens
 };

@@ -81,7 +81,7 @@ struct AttentionView {
 /// name of its module ("blocks.0.attention", "blocks.0"). Attention whose weights are watched goes by its reference.
 struct Observer {
   std::function<void(std::string const& layer, AttentionView const& view)> attention = {};
-  /// What can be said of each query's row (autograd/attention_rows.hpp), [B, H, n, row_numbers]: measured on the way, where attention goes
+  /// Statistics of each query's row (autograd/attention_rows.hpp), [B, H, n, row_statistics]: measured on the way, where attention goes
   /// by its kernels too.
   std::function<void(std::string const& layer, Tensor const& rows)> attention_rows = {};
   std::function<void(std::string const& layer, Tensor const& x)> stream = {};  ///< the residual stream after a block: [B, T, width]

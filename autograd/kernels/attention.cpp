@@ -267,7 +267,7 @@ void attention_forward(AttentionCall const& c, Tensor& context, Tensor& kept, Te
         head.begin_block(first, rows);
         head.align(numbers + (b * c.form.heads + h) * c.queries * kept_numbers, false);
         for (std::int64_t i = 0; measured != nullptr && i < rows; ++i)
-          head.measure(i, measured + ((b * c.form.heads + h) * c.queries + head.at(first + i)) * row_numbers);
+          head.measure(i, measured + ((b * c.form.heads + h) * c.queries + head.at(first + i)) * row_statistics);
         for (std::int64_t i = 0; head.has_factors() && i < rows; ++i) {
           head.factors(i, f.data());
           KeyRange const s = head.range_of(i);

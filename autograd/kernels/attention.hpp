@@ -22,7 +22,7 @@ struct AttentionCall {
 /// or what an align keeps.
 inline constexpr std::int64_t kept_numbers = 2;
 
-/// context [B, n, H·d_v], kept [B, H, n, kept_numbers] and, unless null, rows [B, H, n, row_numbers].
+/// context [B, n, H·d_v], kept [B, H, n, kept_numbers] and, unless null, rows [B, H, n, row_statistics].
 template <class T>
 void attention_forward(AttentionCall const& call, Tensor& context, Tensor& kept, Tensor* rows);
 

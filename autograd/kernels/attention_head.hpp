@@ -59,7 +59,7 @@ class Head {
 
   /// For measure(), before the first block.
   void keep_scores() { scores_ = block(); }
-  /// RowNumbers of row i after align(). With a Gaussian, of the weights times it.
+  /// RowStatistics of row i after align(). With a Gaussian, of the weights times it.
   void measure(std::int64_t i, double* out) {
     KeyRange const s = range_of(i);
     auto const distance = static_cast<double>(c_.form.visibility.offset + at(first_ + i) - s.first);

@@ -8,15 +8,15 @@
 
 namespace heed::kernels {
 
-/// RowNumbers of one row of `count` keys; `distance`: i − j of the first, `first_key`: that is the first of all.
+/// RowStatistics of one row of `count` keys; `distance`: i − j of the first, `first_key`: that is the first of all.
 template <class T>
 void measure_row(T const* scores, T const* weights, std::int64_t count, double distance, bool first_key, double* out) {
   using V = Lanes<T>;
-  std::fill_n(out, row_numbers, std::numeric_limits<double>::quiet_NaN());
+  std::fill_n(out, row_statistics, std::numeric_limits<double>::quiet_NaN());
   auto const same = [](V const& x) { return x; };
   T const total = sum_row<T>(count, same, weights);
-  auto const set = [&](RowNumber which, T value) { out[static_cast<std::int64_t>(which)] = static_cast<double>(value); };
-  if (count > 0) set(RowNumber::total, total);
+  auto const set = [&](RowStatistic which, T value) { out[static_cast<std::int64_t>(which)] = static_cast<double>(value); };
+  if (count > 0) set(RowStatistic::total, total);
   if (!(total > 0)) return;
   V const part(1 / total), zero(T(0)), one(T(1)), mean(sum_row<T>(count, same, scores) / static_cast<T>(count));
   V entropy = zero, squares = zero, cubes = zero, spread = zero, apart = zero;
@@ -34,15 +34,15 @@ void measure_row(T const* scores, T const* weights, std::int64_t count, double d
     if (std::int64_t const rest = count - j; rest < lanes<T>) e = keep_some<T>(e, rest);
     spread += e * e;
   });
-  set(RowNumber::entropy, xsimd::hadd(entropy));
-  set(RowNumber::largest_weight, max_row(weights, count));
-  set(RowNumber::distance, xsimd::hadd(apart));
-  set(RowNumber::first, first_key ? weights[0] / total : T(0));
-  set(RowNumber::squares, xsimd::hadd(squares));
-  set(RowNumber::cubes, xsimd::hadd(cubes));
-  set(RowNumber::score_mean, mean.get(0));
-  if (count > 1) set(RowNumber::score_variance, xsimd::hadd(spread) / static_cast<T>(count - 1));
-  set(RowNumber::largest_score, max_row(scores, count));
+  set(RowStatistic::entropy, xsimd::hadd(entropy));
+  set(RowStatistic::largest_weight, max_row(weights, count));
+  set(RowStatistic::distance, xsimd::hadd(apart));
+  set(RowStatistic::first, first_key ? weights[0] / total : T(0));
+  set(RowStatistic::squares, xsimd::hadd(squares));
+  set(RowStatistic::cubes, xsimd::hadd(cubes));
+  set(RowStatistic::score_mean, mean.get(0));
+  if (count > 1) set(RowStatistic::score_variance, xsimd::hadd(spread) / static_cast<T>(count - 1));
+  set(RowStatistic::largest_score, max_row(scores, count));
 }
 
 }  // namespace heed::kernels

@@ -21,9 +21,9 @@ void measure(T const* scores, T const* weights, T const* visible, std::int64_t k
     total += a, sum += e, count += 1;
     most = std::max(most, a), largest = std::max(largest, e);
   }
-  std::fill_n(out, row_numbers, none);
-  auto const set = [&](RowNumber which, double value) { out[static_cast<std::int64_t>(which)] = value; };
-  if (count > 0) set(RowNumber::total, total);
+  std::fill_n(out, row_statistics, none);
+  auto const set = [&](RowStatistic which, double value) { out[static_cast<std::int64_t>(which)] = value; };
+  if (count > 0) set(RowStatistic::total, total);
   if (!(total > 0)) return;
   double entropy = 0, apart = 0, squares = 0, cubes = 0, spread = 0;
   double const mean = sum / count;
@@ -34,22 +34,22 @@ void measure(T const* scores, T const* weights, T const* visible, std::int64_t k
     apart += p * std::abs(distance - static_cast<double>(j));
     squares += p * p, cubes += p * p * p, spread += e * e;
   }
-  set(RowNumber::entropy, entropy);
-  set(RowNumber::largest_weight, most);
-  set(RowNumber::distance, apart);
-  set(RowNumber::first, visible[0] != 0 ? static_cast<double>(weights[0]) / total : 0);
-  set(RowNumber::squares, squares);
-  set(RowNumber::cubes, cubes);
-  set(RowNumber::score_mean, mean);
-  set(RowNumber::score_variance, count > 1 ? spread / (count - 1) : none);
-  set(RowNumber::largest_score, largest);
+  set(RowStatistic::entropy, entropy);
+  set(RowStatistic::largest_weight, most);
+  set(RowStatistic::distance, apart);
+  set(RowStatistic::first, visible[0] != 0 ? static_cast<double>(weights[0]) / total : 0);
+  set(RowStatistic::squares, squares);
+  set(RowStatistic::cubes, cubes);
+  set(RowStatistic::score_mean, mean);
+  set(RowStatistic::score_variance, count > 1 ? spread / (count - 1) : none);
+  set(RowStatistic::largest_score, largest);
 }
 
 }  // namespace
 
 Tensor attention_rows(Tensor const& scores, Tensor const& weights, Tensor const& visible, std::int64_t offset) {
   std::int64_t const batch = scores.size(0), heads = scores.size(1), queries = scores.size(2), keys = scores.size(3);
-  Tensor result({batch, heads, queries, row_numbers}, DType::float64);
+  Tensor result({batch, heads, queries, row_statistics}, DType::float64);
   double* out = result.mutable_data<double>().data();
   kernels::with_real(scores.dtype(), [&](auto type) {
     using T = decltype(type);
@@ -57,7 +57,7 @@ Tensor attention_rows(Tensor const& scores, Tensor const& weights, Tensor const&
     for (std::int64_t b = 0; b < batch; ++b) {
       for (std::int64_t h = 0; h < heads; ++h) {
         std::int64_t const part = (visible.size(0) == 1 ? 0 : b) * visible.size(1) + (visible.size(1) == 1 ? 0 : h);
-        for (std::int64_t i = 0; i < queries; ++i, out += row_numbers, e += keys, a += keys)
+        for (std::int64_t i = 0; i < queries; ++i, out += row_statistics, e += keys, a += keys)
           measure(e, a, seen + (part * queries + i) * keys, keys, static_cast<double>(offset + i), out);
       }
     }

@@ -8,7 +8,7 @@ namespace heed {
 
 namespace {
 
-Probe of_number(std::string const& name, std::string const& unit, std::string formula, std::string help, RowNumber which) {
+Probe of_number(std::string const& name, std::string const& unit, std::string formula, std::string help, RowStatistic which) {
   return {"attention",
           name,
           std::move(formula),
@@ -22,15 +22,15 @@ Probe of_number(std::string const& name, std::string const& unit, std::string fo
 }
 
 DeclaredProbe const entropy{
-    of_number("entropy", "nat", "−Σ_j p_j log p_j", "of p_j = a_j / Σ_j a_j: log n where weights are even", RowNumber::entropy)};
-DeclaredProbe const max_weight{of_number("max_weight", "", "max_j a_j", "the largest weight", RowNumber::largest_weight)};
-DeclaredProbe const distance{of_number("distance", "tokens", "Σ_j p_j |i − j|", "how far away it looks", RowNumber::distance)};
-DeclaredProbe const first_token{of_number("first_token", "", "p_0", "share of the weight on the first token", RowNumber::first)};
+    of_number("entropy", "nat", "−Σ_j p_j log p_j", "of p_j = a_j / Σ_j a_j: log n where weights are even", RowStatistic::entropy)};
+DeclaredProbe const max_weight{of_number("max_weight", "", "max_j a_j", "the largest weight", RowStatistic::largest_weight)};
+DeclaredProbe const distance{of_number("distance", "tokens", "Σ_j p_j |i − j|", "how far away it looks", RowStatistic::distance)};
+DeclaredProbe const first_token{of_number("first_token", "", "p_0", "share of the weight on the first token", RowStatistic::first)};
 DeclaredProbe const score_mean{
-    of_number("score_mean", "", "ē = Σ_j e_j / n", "of the scores of the n visible keys", RowNumber::score_mean)};
-DeclaredProbe const score_variance{
-    of_number("score_variance", "", "Σ_j (e_j − ē)² / (n − 1)", "of the scores within rows that see two keys", RowNumber::score_variance)};
-DeclaredProbe const max_score{of_number("max_score", "", "max_j e_j", "the largest score, or logit", RowNumber::largest_score)};
+    of_number("score_mean", "", "ē = Σ_j e_j / n", "of the scores of the n visible keys", RowStatistic::score_mean)};
+DeclaredProbe const score_variance{of_number("score_variance", "", "Σ_j (e_j − ē)² / (n − 1)",
+                                             "of the scores within rows that see two keys", RowStatistic::score_variance)};
+DeclaredProbe const max_score{of_number("max_score", "", "max_j e_j", "the largest score, or logit", RowStatistic::largest_score)};
 
 }  // namespace
 

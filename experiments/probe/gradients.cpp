@@ -74,7 +74,7 @@ DeclaredProbe const trace{{"gradients",
                            {"gradients.jacobian_trace.layer*.head*", "", {}, ""},
                            Probe::Sees::attention,
                            [](Probed const& probed, Row& row) {
-                             auto const of_row = [](AttentionRow const& r) { return std::optional(1 - r[RowNumber::squares]); };
+                             auto const of_row = [](AttentionRow const& r) { return std::optional(1 - r[RowStatistic::squares]); };
                              record_rows(probed.sight, "gradients.jacobian_trace", of_row, true, row);
                            }}};
 
@@ -86,8 +86,8 @@ DeclaredProbe const norm{{"gradients",
                           Probe::Sees::attention,
                           [](Probed const& probed, Row& row) {
                             auto const of_row = [](AttentionRow const& r) {
-                              double const squares = r[RowNumber::squares];
-                              return std::optional(std::sqrt(std::max(squares - 2 * r[RowNumber::cubes] + squares * squares, 0.0)));
+                              double const squares = r[RowStatistic::squares];
+                              return std::optional(std::sqrt(std::max(squares - 2 * r[RowStatistic::cubes] + squares * squares, 0.0)));
                             };
                             record_rows(probed.sight, "gradients.jacobian_norm", of_row, true, row);
                           }}};

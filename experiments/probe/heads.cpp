@@ -16,7 +16,7 @@ std::vector<double> values(Sight::Layer const& layer, std::int64_t head,
                            std::function<std::optional<double>(AttentionRow const&)> const& f) {
   std::vector<double> found;
   each_row(layer, head, [&](AttentionRow const& row) {
-    if (!(row[RowNumber::total] > 0)) return;
+    if (!(row[RowStatistic::total] > 0)) return;
     if (auto const value = f(row)) found.push_back(*value);
   });
   return found;
@@ -41,9 +41,9 @@ void each_row(Sight::Layer const& layer, std::int64_t head, std::function<void(A
     auto const all = rows.data<double>();
     for (std::int64_t b = 0; b < batch; ++b) {
       for (std::int64_t i = 0; i < queries; ++i) {
-        auto const at = static_cast<std::size_t>((((b * heads + head) * queries) + i) * row_numbers);
-        AttentionRow const row{all.subspan(at, static_cast<std::size_t>(row_numbers))};
-        if (!std::isnan(row[RowNumber::total])) use(row);
+        auto const at = static_cast<std::size_t>((((b * heads + head) * queries) + i) * row_statistics);
+        AttentionRow const row{all.subspan(at, static_cast<std::size_t>(row_statistics))};
+        if (!std::isnan(row[RowStatistic::total])) use(row);
       }
     }
   }

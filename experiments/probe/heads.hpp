@@ -13,7 +13,7 @@ namespace heed {
 /// What is known of one query's row of attention.
 struct AttentionRow {
   std::span<double const> numbers;
-  double operator[](RowNumber which) const { return numbers[static_cast<std::size_t>(which)]; }
+  double operator[](RowStatistic which) const { return numbers[static_cast<std::size_t>(which)]; }
 };
 
 /// use(row) for every row of a head that sees a key, in all sequences.

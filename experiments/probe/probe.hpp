@@ -21,7 +21,7 @@ namespace heed {
 /// What one pass over the probes' batch showed.
 struct Sight {
   struct Layer {
-    std::vector<Tensor> rows;  ///< what can be said of the rows (autograd/attention_rows.hpp), a batch after the other
+    std::vector<Tensor> rows;  ///< statistics of the rows (autograd/attention_rows.hpp), a batch after the other
     Tensor weights = {};       ///< as AttentionView's; undefined where rows alone were watched
     Tensor gradient = {};      ///< ∂L/∂scores; undefined unless a probe wants it
     /// Of an attention that was seen whole.

@@ -25,8 +25,8 @@ Heads sinks_of(Sight::Layer const& layer) {
   for (std::int64_t head = 0; head < heads_of(layer); ++head) {
     double sum = 0, count = 0;
     each_row(layer, head, [&](AttentionRow const& row) {
-      double const total = row[RowNumber::total];
-      sum += total > 0 ? row[RowNumber::first] * total : 0;
+      double const total = row[RowStatistic::total];
+      sum += total > 0 ? row[RowStatistic::first] * total : 0;
       count += 1;
     });
     if (count == 0) continue;

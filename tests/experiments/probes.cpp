@@ -354,7 +354,7 @@ TEST_SUITE("probes") {
     sight.attention.push_back(layer_of(weights, weights, {.causal = true, .lengths = Tensor::of(std::vector<std::int64_t>{2, 0}, {2})}));
     Row row;
     record_rows(
-        sight, "n", [](AttentionRow const& r) { return std::optional(1 / r[RowNumber::squares]); }, false, row);
+        sight, "n", [](AttentionRow const& r) { return std::optional(1 / r[RowStatistic::squares]); }, false, row);
     CHECK(by_name(row) == Values{{"probe.n.layer0.head0", 1.5}});
   }
 

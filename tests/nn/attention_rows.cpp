@@ -1,4 +1,4 @@
-// What can be said of each row of attention: the kernels measure it on their way, and it is what the definition says.
+// Statistics of each row of attention: what the kernels measure on their way is what the definition says.
 
 #include "autograd/attention_rows.hpp"
 
@@ -36,7 +36,7 @@ TEST_SUITE("attention_rows") {
   void check_agree(Tensor const& found, Tensor const& expected, double tolerance) {
     REQUIRE(found.shape() == expected.shape());
     for (std::int64_t i = 0; i < expected.elements(); ++i) {
-      INFO("number ", i % row_numbers, " of row ", i / row_numbers, ": ", found.at(i), ", by definition ", expected.at(i));
+      INFO("statistic ", i % row_statistics, " of row ", i / row_statistics, ": ", found.at(i), ", by definition ", expected.at(i));
       double const x = expected.at(i);
       bool const same = std::isnan(x) ? std::isnan(found.at(i)) : std::abs(found.at(i) - x) <= tolerance * std::max(1.0, std::abs(x));
       CHECK(same);
