@@ -4,7 +4,7 @@
 #include <memory>
 #include <optional>
 
-#include "autograd/operations.hpp"
+#include "autograd/operations/attention.hpp"
 #include "autograd/pairs.hpp"
 
 /// Fused attention (ops/attention.cpp, kernels/attention.cpp).

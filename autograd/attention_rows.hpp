@@ -2,7 +2,7 @@
 
 #include <cstdint>
 
-#include "autograd/operations.hpp"
+#include "autograd/tensor.hpp"
 
 namespace heed {
 

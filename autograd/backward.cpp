@@ -9,7 +9,10 @@
 #include "autograd/graph.hpp"
 #include "autograd/kernels/accumulate.hpp"
 #include "autograd/node.hpp"
-#include "autograd/operations.hpp"
+#include "autograd/operations/elementwise.hpp"
+#include "autograd/operations/index.hpp"
+#include "autograd/operations/reduce.hpp"
+#include "autograd/operations/shape.hpp"
 
 namespace heed {
 

@@ -6,7 +6,8 @@
 #include <fmt/format.h>
 
 #include "autograd/graph.hpp"
-#include "autograd/operations.hpp"
+#include "autograd/operations/elementwise.hpp"
+#include "autograd/operations/reduce.hpp"
 #include "autograd/random.hpp"
 
 namespace heed {

@@ -3,7 +3,8 @@
 #include "autograd/graph.hpp"
 #include "autograd/kernels/exponential.hpp"
 #include "autograd/kernels/map.hpp"
-#include "autograd/operations.hpp"
+#include "autograd/operations/elementwise.hpp"
+#include "autograd/tensor.hpp"
 
 /// One formula, two readings. An elementwise operation is its formula and its derivative's, each a generic lambda over values. Given
 /// xsimd batches it is the body of one vectorised loop over the array; given Tensors it builds a graph, so that second and higher

@@ -5,7 +5,9 @@
 
 #include "autograd/graph.hpp"
 #include "autograd/node.hpp"
-#include "autograd/operations.hpp"
+#include "autograd/operations/elementwise.hpp"
+#include "autograd/operations/reduce.hpp"
+#include "autograd/operations/shape.hpp"
 
 namespace heed {
 

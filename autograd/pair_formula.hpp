@@ -9,6 +9,9 @@
 #include "autograd/dual.hpp"
 #include "autograd/elementwise.hpp"
 #include "autograd/kernels/rows.hpp"
+#include "autograd/operations/elementwise.hpp"
+#include "autograd/operations/reduce.hpp"
+#include "autograd/operations/shape.hpp"
 #include "autograd/pairs.hpp"
 #include "autograd/reverse.hpp"
 

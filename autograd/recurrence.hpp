@@ -3,7 +3,7 @@
 #include <functional>
 #include <vector>
 
-#include "autograd/operations.hpp"
+#include "autograd/tensor.hpp"
 
 /// Recurrent cells and their scan over time (ops/recurrence.cpp). Time is the first axis, so that the rows of a step lie together.
 namespace heed {

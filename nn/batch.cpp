@@ -5,7 +5,7 @@
 #include <fmt/format.h>
 
 #include "autograd/error.hpp"
-#include "autograd/operations.hpp"
+#include "autograd/operations/shape.hpp"
 
 namespace heed {
 

@@ -7,6 +7,11 @@
 
 #include "autograd/error.hpp"
 #include "autograd/graph.hpp"
+#include "autograd/operations/elementwise.hpp"
+#include "autograd/operations/index.hpp"
+#include "autograd/operations/reduce.hpp"
+#include "autograd/operations/shape.hpp"
+#include "autograd/operations/softmax.hpp"
 
 namespace heed {
 

@@ -4,6 +4,7 @@
 
 #include "autograd/error.hpp"
 #include "autograd/graph.hpp"
+#include "autograd/operations/elementwise.hpp"
 
 namespace heed {
 

@@ -2,6 +2,9 @@
 
 #include <string>
 
+#include "autograd/operations/index.hpp"
+#include "autograd/operations/product.hpp"
+#include "autograd/operations/softmax.hpp"
 #include "nn/parameters.hpp"
 #include "nn/pass.hpp"
 

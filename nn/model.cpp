@@ -5,7 +5,9 @@
 #include <fmt/format.h>
 
 #include "autograd/error.hpp"
-#include "autograd/operations.hpp"
+#include "autograd/operations/elementwise.hpp"
+#include "autograd/operations/product.hpp"
+#include "autograd/operations/shape.hpp"
 #include "nn/decode.hpp"
 
 namespace heed {

@@ -7,11 +7,14 @@
 #include <string>
 #include <vector>
 
-#include "autograd/operations.hpp"
+#include "autograd/operations/attention.hpp"
+#include "autograd/operations/loss.hpp"
 #include "autograd/random.hpp"
 #include "nn/choices.hpp"
 
 namespace heed {
+
+class RoundedWeights;
 
 /// Rows of some sequences that are kept while these are read; of one sequence in an array with room for more: reading T tokens one by one
 /// copies few rows twice, not all of them T times.

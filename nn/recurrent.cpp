@@ -7,6 +7,7 @@
 
 #include "autograd/error.hpp"
 #include "autograd/graph.hpp"
+#include "autograd/operations/shape.hpp"
 
 namespace heed {
 

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "autograd/operations/shape.hpp"
 #include "autograd/recurrence.hpp"
 #include "nn/layers.hpp"
 

@@ -2,7 +2,7 @@
 
 #include <cstdint>
 
-#include "autograd/operations.hpp"
+#include "autograd/operations/loss.hpp"
 
 namespace heed::test {
 

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "autograd/kernels/attention_head.hpp"
+#include "autograd/operations/reduce.hpp"
 #include "autograd/parallel.hpp"
 
 namespace heed::kernels {

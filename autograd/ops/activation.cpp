@@ -2,6 +2,7 @@
 
 #include <numbers>
 
+#include "autograd/operations/elementwise.hpp"
 #include "autograd/ops/formula.hpp"
 
 namespace heed {

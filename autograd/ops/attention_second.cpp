@@ -7,6 +7,8 @@
 #include "autograd/kernels/dispatch.hpp"
 #include "autograd/kernels/dropout.hpp"
 #include "autograd/kernels/strided.hpp"
+#include "autograd/operations/elementwise.hpp"
+#include "autograd/operations/product.hpp"
 #include "autograd/ops/pair_sums.hpp"
 
 namespace heed {

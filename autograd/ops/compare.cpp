@@ -1,5 +1,6 @@
 // Comparisons and choices. What is compared has no derivative; what is chosen has.
 
+#include "autograd/operations/elementwise.hpp"
 #include "autograd/ops/formula.hpp"
 
 namespace heed {

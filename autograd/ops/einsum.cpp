@@ -7,7 +7,10 @@
 
 #include "autograd/check.hpp"
 #include "autograd/error.hpp"
-#include "autograd/operations.hpp"
+#include "autograd/operations/elementwise.hpp"
+#include "autograd/operations/product.hpp"
+#include "autograd/operations/reduce.hpp"
+#include "autograd/operations/shape.hpp"
 
 namespace heed {
 

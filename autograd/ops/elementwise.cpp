@@ -1,5 +1,7 @@
 // Arithmetic and the elementary functions.
 
+#include "autograd/operations/elementwise.hpp"
+
 #include <cmath>
 #include <numbers>
 

@@ -1,12 +1,13 @@
 // Choosing elements by number, and adding back to where they came from. Sums run in the order of the source for every element, whatever
 // the number of threads: threads share out the columns, never the additions.
 
+#include "autograd/operations/index.hpp"
+
 #include <algorithm>
 
 #include "autograd/check.hpp"
 #include "autograd/graph.hpp"
 #include "autograd/kernels/dispatch.hpp"
-#include "autograd/operations.hpp"
 #include "autograd/ops/axis.hpp"
 #include "autograd/parallel.hpp"
 

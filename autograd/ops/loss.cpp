@@ -1,5 +1,7 @@
 // Losses.
 
+#include "autograd/operations/loss.hpp"
+
 #include <algorithm>
 #include <array>
 #include <numeric>
@@ -9,8 +11,14 @@
 #include "autograd/kernels/cross_entropy.hpp"
 #include "autograd/kernels/dispatch.hpp"
 #include "autograd/kernels/products/gemm.hpp"
+#include "autograd/operations/elementwise.hpp"
+#include "autograd/operations/index.hpp"
+#include "autograd/operations/product.hpp"
+#include "autograd/operations/reduce.hpp"
+#include "autograd/operations/softmax.hpp"
 #include "autograd/ops/formula.hpp"
 #include "autograd/parallel.hpp"
+#include "autograd/tensor.hpp"
 
 namespace heed {
 

@@ -4,6 +4,9 @@
 
 #include "autograd/kernels/dispatch.hpp"
 #include "autograd/kernels/rows.hpp"
+#include "autograd/operations/elementwise.hpp"
+#include "autograd/operations/reduce.hpp"
+#include "autograd/operations/softmax.hpp"
 #include "autograd/ops/formula.hpp"
 #include "autograd/parallel.hpp"
 

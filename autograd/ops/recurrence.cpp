@@ -8,8 +8,13 @@
 #include "autograd/kernels/dispatch.hpp"
 #include "autograd/kernels/products/gemm.hpp"
 #include "autograd/kernels/rows.hpp"
+#include "autograd/operations/elementwise.hpp"
+#include "autograd/operations/product.hpp"
+#include "autograd/operations/reduce.hpp"
+#include "autograd/operations/shape.hpp"
 #include "autograd/ops/formula.hpp"
 #include "autograd/parallel.hpp"
+#include "autograd/tensor.hpp"
 
 namespace heed {
 

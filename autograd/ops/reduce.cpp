@@ -1,10 +1,14 @@
 // Reductions over any axes.
 
+#include "autograd/operations/reduce.hpp"
+
 #include <algorithm>
 #include <cmath>
 
 #include "autograd/kernels/dispatch.hpp"
 #include "autograd/kernels/rows.hpp"
+#include "autograd/operations/elementwise.hpp"
+#include "autograd/operations/shape.hpp"
 #include "autograd/ops/formula.hpp"
 #include "autograd/parallel.hpp"
 

@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "autograd/kernels/dispatch.hpp"
+#include "autograd/operations/attention.hpp"
 #include "autograd/ops/formula.hpp"
 #include "autograd/parallel.hpp"
 

@@ -1,13 +1,15 @@
 // Reshaping, moving axes, repeating. Whatever leaves the elements in their order shares the array; the rest is one strided copy. Any dtype;
 // integers have no gradient. (slice.cpp cuts and joins.)
 
+#include "autograd/operations/shape.hpp"
+
 #include <algorithm>
 #include <numeric>
 
 #include "autograd/check.hpp"
 #include "autograd/graph.hpp"
 #include "autograd/kernels/strided.hpp"
-#include "autograd/operations.hpp"
+#include "autograd/operations/elementwise.hpp"
 #include "autograd/ops/axis.hpp"
 
 namespace heed {

@@ -8,7 +8,8 @@
 #include "autograd/graph.hpp"
 #include "autograd/kernels/dispatch.hpp"
 #include "autograd/kernels/strided.hpp"
-#include "autograd/operations.hpp"
+#include "autograd/operations/elementwise.hpp"
+#include "autograd/operations/shape.hpp"
 #include "autograd/ops/axis.hpp"
 #include "autograd/parallel.hpp"
 

@@ -5,6 +5,9 @@
 #include <vector>
 
 #include "autograd/kernels/dispatch.hpp"
+#include "autograd/operations/elementwise.hpp"
+#include "autograd/operations/reduce.hpp"
+#include "autograd/operations/shape.hpp"
 #include "autograd/ops/formula.hpp"
 #include "autograd/parallel.hpp"
 

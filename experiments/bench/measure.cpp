@@ -13,7 +13,7 @@
 
 #include "autograd/graph.hpp"
 #include "autograd/memory.hpp"
-#include "autograd/operations.hpp"
+#include "autograd/operations/product.hpp"
 #include "autograd/parallel.hpp"
 #include "autograd/products.hpp"
 #include "autograd/random.hpp"

@@ -6,7 +6,10 @@
 #include <nlohmann/json.hpp>
 
 #include "autograd/graph.hpp"
-#include "autograd/operations.hpp"
+#include "autograd/operations/elementwise.hpp"
+#include "autograd/operations/product.hpp"
+#include "autograd/operations/reduce.hpp"
+#include "autograd/operations/softmax.hpp"
 #include "autograd/parallel.hpp"
 #include "autograd/products.hpp"
 #include "autograd/random.hpp"

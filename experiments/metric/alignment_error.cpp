@@ -2,7 +2,7 @@
 
 #include <fmt/format.h>
 
-#include "autograd/operations.hpp"
+#include "autograd/operations/elementwise.hpp"
 #include "experiments/data/tokenizer.hpp"
 #include "experiments/metric/alignment.hpp"
 #include "experiments/metric/row.hpp"

@@ -4,7 +4,7 @@
 #include <cmath>
 #include <limits>
 
-#include "autograd/operations.hpp"
+#include "autograd/operations/softmax.hpp"
 #include "nn/batch.hpp"
 
 namespace heed {

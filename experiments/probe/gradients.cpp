@@ -6,7 +6,7 @@
 
 #include <fmt/format.h>
 
-#include "autograd/operations.hpp"
+#include "autograd/operations/shape.hpp"
 #include "experiments/probe/heads.hpp"
 
 namespace heed {

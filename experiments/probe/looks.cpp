@@ -6,7 +6,7 @@
 #include <fmt/format.h>
 
 #include "autograd/graph.hpp"
-#include "autograd/operations.hpp"
+#include "autograd/operations/shape.hpp"
 #include "experiments/text/utf8.hpp"
 
 namespace heed {

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "autograd/graph.hpp"
+#include "autograd/operations/shape.hpp"
 
 namespace heed {
 

@@ -5,7 +5,8 @@
 #include <fmt/format.h>
 
 #include "autograd/graph.hpp"
-#include "autograd/operations.hpp"
+#include "autograd/operations/elementwise.hpp"
+#include "autograd/operations/reduce.hpp"
 #include "autograd/random.hpp"
 #include "experiments/probe/probe.hpp"
 

@@ -6,7 +6,7 @@
 #include <fmt/format.h>
 
 #include "autograd/error.hpp"
-#include "autograd/operations.hpp"
+#include "autograd/operations/reduce.hpp"
 #include "experiments/config/config.hpp"
 #include "experiments/report/html.hpp"
 #include "experiments/text/table.hpp"

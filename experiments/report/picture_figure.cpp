@@ -7,7 +7,7 @@
 #include <fmt/ranges.h>
 
 #include "autograd/error.hpp"
-#include "autograd/operations.hpp"
+#include "autograd/operations/reduce.hpp"
 #include "experiments/config/config.hpp"
 #include "experiments/text/table.hpp"
 #include "nn/files/atomic_file.hpp"

@@ -7,7 +7,6 @@
 #include <fmt/format.h>
 
 #include "autograd/graph.hpp"
-#include "autograd/operations.hpp"
 #include "experiments/data/files.hpp"
 #include "experiments/data/view.hpp"
 #include "experiments/metric/seen.hpp"

@@ -10,7 +10,9 @@
 #include <fmt/format.h>
 
 #include "autograd/graph.hpp"
-#include "autograd/operations.hpp"
+#include "autograd/operations/elementwise.hpp"
+#include "autograd/operations/reduce.hpp"
+#include "autograd/operations/shape.hpp"
 #include "experiments/report/series.hpp"
 #include "experiments/run/signals.hpp"
 #include "experiments/study/study.hpp"

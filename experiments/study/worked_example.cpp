@@ -9,7 +9,11 @@
 #include <fmt/format.h>
 
 #include "autograd/graph.hpp"
-#include "autograd/operations.hpp"
+#include "autograd/operations/elementwise.hpp"
+#include "autograd/operations/product.hpp"
+#include "autograd/operations/reduce.hpp"
+#include "autograd/operations/shape.hpp"
+#include "autograd/operations/softmax.hpp"
 #include "experiments/study/worked_example_page.hpp"
 
 namespace heed {

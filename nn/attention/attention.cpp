@@ -7,6 +7,9 @@
 
 #include "autograd/error.hpp"
 #include "autograd/graph.hpp"
+#include "autograd/operations/elementwise.hpp"
+#include "autograd/operations/product.hpp"
+#include "autograd/operations/shape.hpp"
 
 namespace heed {
 

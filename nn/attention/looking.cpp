@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "autograd/operations/shape.hpp"
+
 namespace heed {
 
 Looking::Looking(SingleHead const* attention, std::optional<Projected> const& memory, Tensor lengths, Tensor steps, Pass const& pass)

@@ -8,6 +8,8 @@
 #include "autograd/attention_rows.hpp"
 #include "autograd/graph.hpp"
 #include "autograd/memory.hpp"
+#include "autograd/operations/elementwise.hpp"
+#include "autograd/operations/reduce.hpp"
 #include "autograd/parallel.hpp"
 #include "nn/attention/attention.hpp"
 

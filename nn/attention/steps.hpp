@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "autograd/attention.hpp"
+#include "autograd/operations/attention.hpp"
 #include "nn/parameters.hpp"
 #include "nn/pass.hpp"
 #include "nn/settings.hpp"

@@ -5,7 +5,10 @@
 #include <fmt/format.h>
 
 #include "autograd/graph.hpp"
-#include "autograd/operations.hpp"
+#include "autograd/operations/elementwise.hpp"
+#include "autograd/operations/product.hpp"
+#include "autograd/operations/reduce.hpp"
+#include "autograd/operations/shape.hpp"
 #include "autograd/rounded_weights.hpp"
 #include "nn/attention/memory.hpp"
 #include "nn/decode.hpp"

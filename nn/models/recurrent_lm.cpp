@@ -5,7 +5,8 @@
 #include <fmt/format.h>
 
 #include "autograd/graph.hpp"
-#include "autograd/operations.hpp"
+#include "autograd/operations/product.hpp"
+#include "autograd/operations/shape.hpp"
 #include "autograd/rounded_weights.hpp"
 #include "nn/decode.hpp"
 #include "nn/models/blocks.hpp"

@@ -7,7 +7,11 @@
 
 #include "autograd/error.hpp"
 #include "autograd/graph.hpp"
-#include "autograd/operations.hpp"
+#include "autograd/operations/elementwise.hpp"
+#include "autograd/operations/index.hpp"
+#include "autograd/operations/product.hpp"
+#include "autograd/operations/shape.hpp"
+#include "autograd/operations/softmax.hpp"
 #include "autograd/rounded_weights.hpp"
 #include "nn/attention/memory.hpp"
 #include "nn/decode.hpp"

@@ -7,7 +7,9 @@
 
 #include "autograd/error.hpp"
 #include "autograd/graph.hpp"
-#include "autograd/operations.hpp"
+#include "autograd/operations/elementwise.hpp"
+#include "autograd/operations/index.hpp"
+#include "autograd/operations/product.hpp"
 #include "autograd/rounded_weights.hpp"
 #include "nn/decode.hpp"
 

@@ -4,7 +4,7 @@
 #include <cmath>
 
 #include "autograd/graph.hpp"
-#include "autograd/operations.hpp"
+#include "autograd/operations/product.hpp"
 #include "autograd/rounded_weights.hpp"
 #include "nn/decode.hpp"
 

@@ -4,6 +4,9 @@
 #include <algorithm>
 #include <cmath>
 
+#include "autograd/operations/elementwise.hpp"
+#include "autograd/operations/product.hpp"
+#include "autograd/operations/shape.hpp"
 #include "nn/position.hpp"
 
 namespace heed {

@@ -2,6 +2,8 @@
 
 #include <cmath>
 
+#include "autograd/operations/elementwise.hpp"
+#include "autograd/operations/shape.hpp"
 #include "nn/position.hpp"
 
 namespace heed {

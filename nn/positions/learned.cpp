@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 
 #include "autograd/error.hpp"
+#include "autograd/operations/elementwise.hpp"
+#include "autograd/operations/shape.hpp"
 #include "nn/layers.hpp"
 #include "nn/position.hpp"
 

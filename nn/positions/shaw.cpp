@@ -2,6 +2,8 @@
 
 #include <cmath>
 
+#include "autograd/operations/elementwise.hpp"
+#include "autograd/operations/product.hpp"
 #include "nn/position.hpp"
 
 namespace heed {

@@ -2,6 +2,7 @@
 
 #include <cmath>
 
+#include "autograd/operations/elementwise.hpp"
 #include "nn/position.hpp"
 
 namespace heed {

@@ -8,7 +8,9 @@
 #include <doctest/doctest.h>
 
 #include "autograd/graph.hpp"
-#include "autograd/operations.hpp"
+#include "autograd/operations/elementwise.hpp"
+#include "autograd/operations/reduce.hpp"
+#include "autograd/operations/softmax.hpp"
 #include "autograd/random.hpp"
 #include "autograd/tensor.hpp"
 

@@ -11,7 +11,12 @@
 #include <pthread.h>
 
 #include "autograd/memory.hpp"
-#include "autograd/operations.hpp"
+#include "autograd/operations/elementwise.hpp"
+#include "autograd/operations/index.hpp"
+#include "autograd/operations/product.hpp"
+#include "autograd/operations/reduce.hpp"
+#include "autograd/operations/shape.hpp"
+#include "autograd/operations/softmax.hpp"
 #include "autograd/random.hpp"
 
 using namespace heed;

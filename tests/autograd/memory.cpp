@@ -9,7 +9,12 @@
 
 #include "autograd/attention.hpp"
 #include "autograd/graph.hpp"
-#include "autograd/operations.hpp"
+#include "autograd/operations/elementwise.hpp"
+#include "autograd/operations/index.hpp"
+#include "autograd/operations/loss.hpp"
+#include "autograd/operations/product.hpp"
+#include "autograd/operations/reduce.hpp"
+#include "autograd/operations/softmax.hpp"
 #include "autograd/random.hpp"
 #include "nn/optimizer.hpp"
 

@@ -16,7 +16,9 @@
 #include "autograd/kernels/products/elements.hpp"
 #include "autograd/kernels/products/gemm.hpp"
 #include "autograd/kernels/products/tiles.hpp"
-#include "autograd/operations.hpp"
+#include "autograd/operations/elementwise.hpp"
+#include "autograd/operations/product.hpp"
+#include "autograd/operations/reduce.hpp"
 #include "autograd/random.hpp"
 #include "tests/threads.hpp"
 

@@ -5,7 +5,10 @@
 
 #include "autograd/graph.hpp"
 #include "autograd/memory.hpp"
-#include "autograd/operations.hpp"
+#include "autograd/operations/elementwise.hpp"
+#include "autograd/operations/product.hpp"
+#include "autograd/operations/reduce.hpp"
+#include "autograd/operations/softmax.hpp"
 #include "autograd/random.hpp"
 
 using namespace heed;

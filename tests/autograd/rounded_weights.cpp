@@ -7,7 +7,7 @@
 
 #include <doctest/doctest.h>
 
-#include "autograd/operations.hpp"
+#include "autograd/operations/product.hpp"
 #include "autograd/products.hpp"
 #include "autograd/random.hpp"
 #include "tests/threads.hpp"

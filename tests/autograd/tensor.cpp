@@ -10,7 +10,8 @@
 
 #include "autograd/error.hpp"
 #include "autograd/graph.hpp"
-#include "autograd/operations.hpp"
+#include "autograd/operations/elementwise.hpp"
+#include "autograd/operations/reduce.hpp"
 #include "autograd/shape.hpp"
 
 using namespace heed;

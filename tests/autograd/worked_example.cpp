@@ -8,6 +8,11 @@
 
 #include "autograd/attention.hpp"
 #include "autograd/graph.hpp"
+#include "autograd/operations/elementwise.hpp"
+#include "autograd/operations/product.hpp"
+#include "autograd/operations/reduce.hpp"
+#include "autograd/operations/shape.hpp"
+#include "autograd/operations/softmax.hpp"
 
 using namespace heed;
 using Values = std::vector<double>;

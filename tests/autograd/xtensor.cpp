@@ -14,7 +14,7 @@
 #include <xtensor/xview.hpp>
 
 #include "autograd/graph.hpp"
-#include "autograd/operations.hpp"
+#include "autograd/operations/elementwise.hpp"
 
 namespace heed::test {
 

@@ -3,6 +3,7 @@
 #include <doctest/doctest.h>
 
 #include "autograd/graph.hpp"
+#include "autograd/operations/shape.hpp"
 
 TEST_SUITE("looks") {
   using namespace heed;

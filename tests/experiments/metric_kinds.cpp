@@ -4,7 +4,6 @@
 
 #include <doctest/doctest.h>
 
-#include "autograd/operations.hpp"
 #include "experiments/data/open.hpp"
 #include "experiments/data/pairs/pair_task.hpp"
 #include "experiments/data/tokenizer.hpp"

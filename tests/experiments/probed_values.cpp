@@ -5,7 +5,6 @@
 #include <doctest/doctest.h>
 #include <fmt/format.h>
 
-#include "autograd/operations.hpp"
 #include "experiments/probe/prober.hpp"
 #include "experiments/run/train.hpp"
 #include "nn/decode.hpp"

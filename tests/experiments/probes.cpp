@@ -7,6 +7,12 @@
 #include <nlohmann/json.hpp>
 
 #include "autograd/graph.hpp"
+#include "autograd/operations/index.hpp"
+#include "autograd/operations/product.hpp"
+#include "autograd/operations/reduce.hpp"
+#include "autograd/operations/shape.hpp"
+#include "autograd/operations/softmax.hpp"
+#include "autograd/random.hpp"
 #include "experiments/commands/list.hpp"
 #include "experiments/probe/curvature.hpp"
 #include "experiments/probe/heads.hpp"

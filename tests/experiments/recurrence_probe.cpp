@@ -3,7 +3,7 @@
 
 #include <doctest/doctest.h>
 
-#include "autograd/operations.hpp"
+#include "autograd/operations/product.hpp"
 #include "experiments/probe/prober.hpp"
 #include "experiments/run/experiment.hpp"
 #include "experiments/run/train.hpp"

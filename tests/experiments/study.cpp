@@ -8,7 +8,10 @@
 #include <nlohmann/json.hpp>
 
 #include "autograd/graph.hpp"
-#include "autograd/operations.hpp"
+#include "autograd/operations/elementwise.hpp"
+#include "autograd/operations/product.hpp"
+#include "autograd/operations/reduce.hpp"
+#include "autograd/operations/softmax.hpp"
 #include "autograd/parallel.hpp"
 #include "experiments/study/quadrature.hpp"
 #include "experiments/study/softmax_scaling.hpp"

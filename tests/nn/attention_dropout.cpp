@@ -8,6 +8,10 @@
 
 #include "autograd/graph.hpp"
 #include "autograd/memory.hpp"
+#include "autograd/operations/elementwise.hpp"
+#include "autograd/operations/index.hpp"
+#include "autograd/operations/reduce.hpp"
+#include "autograd/operations/shape.hpp"
 #include "tests/nn/variants.hpp"
 #include "tests/threads.hpp"
 

@@ -8,6 +8,11 @@
 
 #include "autograd/check.hpp"
 #include "autograd/graph.hpp"
+#include "autograd/operations/elementwise.hpp"
+#include "autograd/operations/index.hpp"
+#include "autograd/operations/product.hpp"
+#include "autograd/operations/reduce.hpp"
+#include "autograd/operations/shape.hpp"
 #include "tests/nn/variants.hpp"
 
 TEST_SUITE("attention_gradients") {

@@ -7,6 +7,10 @@
 
 #include <doctest/doctest.h>
 
+#include "autograd/operations/elementwise.hpp"
+#include "autograd/operations/product.hpp"
+#include "autograd/operations/reduce.hpp"
+#include "autograd/operations/shape.hpp"
 #include "nn/models/gpt.hpp"
 #include "tests/nn/variants.hpp"
 

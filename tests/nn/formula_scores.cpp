@@ -12,7 +12,10 @@
 #include "autograd/check.hpp"
 #include "autograd/graph.hpp"
 #include "autograd/memory.hpp"
+#include "autograd/operations/elementwise.hpp"
+#include "autograd/operations/reduce.hpp"
 #include "autograd/pair_formula.hpp"
+#include "autograd/random.hpp"
 #include "tests/threads.hpp"
 
 TEST_SUITE("formula_scores") {

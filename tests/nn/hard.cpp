@@ -9,6 +9,13 @@
 
 #include "autograd/error.hpp"
 #include "autograd/graph.hpp"
+#include "autograd/operations/elementwise.hpp"
+#include "autograd/operations/index.hpp"
+#include "autograd/operations/product.hpp"
+#include "autograd/operations/reduce.hpp"
+#include "autograd/operations/shape.hpp"
+#include "autograd/operations/softmax.hpp"
+#include "autograd/random.hpp"
 #include "nn/attention/attention.hpp"
 #include "nn/estimator.hpp"
 #include "nn/models/bert.hpp"

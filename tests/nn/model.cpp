@@ -3,7 +3,9 @@
 #include <doctest/doctest.h>
 
 #include "autograd/error.hpp"
-#include "autograd/operations.hpp"
+#include "autograd/operations/elementwise.hpp"
+#include "autograd/operations/index.hpp"
+#include "autograd/operations/reduce.hpp"
 
 TEST_SUITE("model") {
   using namespace heed;

@@ -7,7 +7,9 @@
 
 #include "autograd/error.hpp"
 #include "autograd/graph.hpp"
-#include "autograd/operations.hpp"
+#include "autograd/operations/elementwise.hpp"
+#include "autograd/operations/product.hpp"
+#include "autograd/operations/reduce.hpp"
 #include "autograd/random.hpp"
 #include "tests/nn/choice.hpp"
 #include "tests/threads.hpp"

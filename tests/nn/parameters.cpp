@@ -7,7 +7,8 @@
 
 #include "autograd/error.hpp"
 #include "autograd/graph.hpp"
-#include "autograd/operations.hpp"
+#include "autograd/operations/elementwise.hpp"
+#include "autograd/operations/reduce.hpp"
 
 using namespace heed;
 using doctest::Approx;

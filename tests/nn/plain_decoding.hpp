@@ -8,7 +8,8 @@
 
 #include <doctest/doctest.h>
 
-#include "autograd/operations.hpp"
+#include "autograd/operations/shape.hpp"
+#include "autograd/operations/softmax.hpp"
 #include "nn/decode.hpp"
 #include "nn/models/transformer.hpp"
 

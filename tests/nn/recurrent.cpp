@@ -8,6 +8,10 @@
 #include "autograd/check.hpp"
 #include "autograd/error.hpp"
 #include "autograd/graph.hpp"
+#include "autograd/operations/elementwise.hpp"
+#include "autograd/operations/reduce.hpp"
+#include "autograd/operations/shape.hpp"
+#include "autograd/random.hpp"
 
 // What is declared is tested; no cell is listed here.
 

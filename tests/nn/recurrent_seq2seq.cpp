@@ -11,6 +11,8 @@
 #include "autograd/check.hpp"
 #include "autograd/error.hpp"
 #include "autograd/graph.hpp"
+#include "autograd/operations/elementwise.hpp"
+#include "autograd/operations/reduce.hpp"
 #include "tests/nn/plain_decoding.hpp"
 
 TEST_SUITE("recurrent_seq2seq") {

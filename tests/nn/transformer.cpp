@@ -9,6 +9,9 @@
 #include "autograd/error.hpp"
 #include "autograd/graph.hpp"
 #include "autograd/memory.hpp"
+#include "autograd/operations/elementwise.hpp"
+#include "autograd/operations/reduce.hpp"
+#include "autograd/operations/shape.hpp"
 
 TEST_SUITE("transformer") {
   using namespace heed;

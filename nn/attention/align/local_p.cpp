@@ -2,6 +2,10 @@
 
 #include <cmath>
 
+#include "autograd/operations/attention.hpp"
+#include "autograd/operations/elementwise.hpp"
+#include "autograd/operations/product.hpp"
+#include "autograd/operations/shape.hpp"
 #include "nn/attention/steps.hpp"
 
 namespace heed {

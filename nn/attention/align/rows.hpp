@@ -5,6 +5,8 @@
 #include <memory>
 #include <utility>
 
+#include "autograd/operations/attention.hpp"
+#include "autograd/operations/softmax.hpp"
 #include "autograd/row_align.hpp"
 #include "nn/attention/steps.hpp"
 

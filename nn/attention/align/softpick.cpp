@@ -2,6 +2,8 @@
 
 #include <limits>
 
+#include "autograd/operations/elementwise.hpp"
+#include "autograd/operations/reduce.hpp"
 #include "nn/attention/align/rows.hpp"
 
 namespace heed {

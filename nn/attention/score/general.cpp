@@ -2,6 +2,8 @@
 
 #include <cmath>
 
+#include "autograd/operations/attention.hpp"
+#include "autograd/operations/product.hpp"
 #include "nn/attention/steps.hpp"
 
 namespace heed {

@@ -5,6 +5,8 @@
 #include <fmt/format.h>
 
 #include "autograd/error.hpp"
+#include "autograd/operations/attention.hpp"
+#include "autograd/operations/shape.hpp"
 #include "nn/attention/steps.hpp"
 
 namespace heed {
