@@ -240,8 +240,8 @@ class Section {
 
   std::string curves() const {
     auto const training = figures(is_curve), probes = figures(is_probe);
-    return (training.empty() ? "" : "<section>\n<h2>Training</h2>\n" + training + "</section>\n") +
-           (probes.empty() ? "" : "<section>\n<h2>Probes</h2>\n" + probes + "</section>\n");
+    return (training.empty() ? "" : "<section class=\"curves\">\n<h2>Training</h2>\n" + training + "</section>\n") +
+           (probes.empty() ? "" : "<section class=\"curves\">\n<h2>Probes</h2>\n" + probes + "</section>\n");
   }
 
   std::string viewer() const {
