@@ -1,4 +1,4 @@
-// Every command in the README files runs: the same command with fewer steps and seeds, in a folder of its own.
+// Every command in the README files runs: the same command with fewer steps and seeds and a smaller model, in a folder of its own.
 
 #include <algorithm>
 #include <cstdlib>
@@ -96,7 +96,11 @@ TEST_SUITE("manuals") {
           auto const changes = shortened(arguments[1]);
           arguments.insert(arguments.end(), changes.begin(), changes.end());
         }
-        if (arguments[0] == "bench") arguments.insert(arguments.end(), {"--seconds", "0.001"});
+        if (arguments[0] == "bench") {
+          arguments.insert(arguments.end(), {"--seconds", "0.001"});
+          if (arguments[1] == "gpt" && std::ranges::find(arguments, "--size") == arguments.end())
+            arguments.insert(arguments.end(), {"--size", "tiny"});  // small is a minute, most of it a sample
+        }
         if (arguments[0] == "run" || arguments[0] == "plan") arguments.insert(arguments.end(), {"--output", (folder / "runs").string()});
         auto const outcome = run_heed(arguments);
         if (outcome.code == 3 && outcome.errors.find("cannot be fetched from") != std::string::npos) {
