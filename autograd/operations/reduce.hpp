@@ -12,6 +12,8 @@ namespace heed {
 using Axes = std::vector<std::int64_t>;
 
 Tensor sum(Tensor const& x, Axes const& axes = {}, bool keep = false);
+/// Σ x², without an array of squares.
+Tensor sum_of_squares(Tensor const& x, Axes const& axes = {}, bool keep = false);
 Tensor mean(Tensor const& x, Axes const& axes = {}, bool keep = false);
 /// Σ(x − mean)² / (n − correction).
 Tensor variance(Tensor const& x, Axes const& axes = {}, bool keep = false, std::int64_t correction = 0);

@@ -134,6 +134,22 @@ Tensor sum(Tensor const& x, Axes const& axes, bool keep) {
 }
 static Registered const sum_check{{"sum", "Σ x", reduction_samples(sum), reduction_errors(sum)}};
 
+Tensor sum_of_squares(Tensor const& x, Axes const& axes, bool keep) {
+  Plan const p = plan("sum_of_squares", x, axes, keep);
+  Tensor y = reduce(
+      p, 0,
+      [](auto const* row, std::int64_t n) {
+        return kernels::sum_row<std::remove_cvref_t<decltype(*row)>>(
+            n, [](auto v) { return v * v; }, row);
+      },
+      [](auto& into, auto v) { into += v * v; });
+  return record("sum_of_squares", {x}, std::move(y), keep_inputs, [kept = p.kept](Step const& s) {
+    return std::vector{reshape(scale(s.dy, 2), {kept.begin(), kept.end()}) * s.x()};
+  });
+}
+static Registered const sum_of_squares_check{
+    {"sum_of_squares", "Σ x²", reduction_samples(sum_of_squares), reduction_errors(sum_of_squares)}};
+
 Tensor sum_to(Tensor const& x, Shape const& shape) {
   if (x.shape() == shape) return x;
   Axes axes;
@@ -166,7 +182,7 @@ static Registered const mean_check{{"mean", "Σ x / n", reduction_samples(mean),
 
 Tensor variance(Tensor const& x, Axes const& axes, bool keep, std::int64_t correction) {
   Tensor const deviation = x - mean(x, axes, true);
-  return scale(sum(deviation * deviation, axes, keep), 1 / static_cast<double>(reduced_elements(x, axes) - correction));
+  return scale(sum_of_squares(deviation, axes, keep), 1 / static_cast<double>(reduced_elements(x, axes) - correction));
 }
 static Registered const variance_check{
     {"variance", "Σ(x − mean)²/(n − correction)",

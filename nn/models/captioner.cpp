@@ -34,7 +34,7 @@ Tensor at(Tensor const& x, std::int64_t t) { return reshape(slice(x, 0, t, t + 1
 /// λ Σ_i (1 − Σ_t α_ti)² of weights α [B, H, T, L], the mean over B; the heads' mean.
 Tensor doubly_stochastic(Tensor const& weights, double factor) {
   Tensor const missing = 1 - sum(weights, {2});
-  return scale(sum(missing * missing), factor / number(weights.size(0) * weights.size(1)));
+  return scale(sum_of_squares(missing), factor / number(weights.size(0) * weights.size(1)));
 }
 
 }  // namespace

@@ -13,7 +13,7 @@ namespace {
 Tensor lengths(Tensor const& x, std::int64_t heads, std::int64_t groups) {
   std::int64_t const batch = x.size(0), rows = x.size(1);
   Tensor const apart = reshape(x, {batch, rows, groups, x.size(2) / groups});
-  Tensor const square = sum(apart * apart, {-1});
+  Tensor const square = sum_of_squares(apart, {-1});
   Tensor const some = square.detach() > 0;
   Tensor const of_groups = permute(some * sqrt(where(some, square, Tensor::ones({}, x.dtype()))), {0, 2, 1});
   if (groups == heads) return of_groups;
