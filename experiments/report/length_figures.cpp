@@ -14,6 +14,7 @@
 #include "experiments/report/added_parts.hpp"
 #include "experiments/report/html.hpp"
 #include "experiments/report/traces.hpp"
+#include "experiments/run/csv.hpp"
 #include "nn/files/input_file.hpp"
 
 namespace heed {

@@ -9,6 +9,7 @@
 
 #include "autograd/error.hpp"
 #include "experiments/metric/info.hpp"
+#include "experiments/run/csv.hpp"
 #include "experiments/run/result_file.hpp"
 #include "nn/files/input_file.hpp"
 #include "nn/files/json.hpp"
@@ -200,34 +201,6 @@ Material read_material(fs::path const& folder) {
   else
     read_curves(material);
   return material;
-}
-
-std::vector<std::vector<std::string>> parse_csv(std::string_view text) {
-  std::vector<std::vector<std::string>> lines;
-  bool quoted = false, fresh = true;  // fresh: the next character begins a line
-  for (std::size_t i = 0; i < text.size(); ++i) {
-    if (fresh) lines.push_back({""});
-    fresh = false;
-    auto& field = lines.back().back();
-    char const c = text[i];
-    if (quoted) {
-      if (c != '"')
-        field += c;
-      else if (i + 1 < text.size() && text[i + 1] == '"')
-        field += text[++i];
-      else
-        quoted = false;
-    } else if (c == '"') {
-      quoted = true;
-    } else if (c == ',') {
-      lines.back().emplace_back();
-    } else if (c == '\n') {
-      fresh = true;
-    } else if (c != '\r') {
-      field += c;
-    }
-  }
-  return lines;
 }
 
 }  // namespace heed

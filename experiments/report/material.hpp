@@ -88,7 +88,4 @@ Material read_material(std::filesystem::path const& folder);
 /// Each key of the object `key` with its value as one text; nothing if there is no such object.
 std::vector<std::pair<std::string, std::string>> texts_of(nlohmann::ordered_json const& json, char const* key);
 
-/// The lines of a table of comma-separated values (RFC 4180): fields may be quoted, and then hold commas, quotes and line ends.
-std::vector<std::vector<std::string>> parse_csv(std::string_view text);
-
 }  // namespace heed

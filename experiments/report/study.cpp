@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "autograd/error.hpp"
+#include "experiments/run/csv.hpp"
 #include "experiments/run/result_file.hpp"
 #include "nn/files/input_file.hpp"
 

@@ -33,6 +33,34 @@ std::string csv_line(std::vector<std::string> const& fields) {
   return line;
 }
 
+std::vector<std::vector<std::string>> parse_csv(std::string_view text) {
+  std::vector<std::vector<std::string>> lines;
+  bool quoted = false, fresh = true;  // fresh: the next character begins a line
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    if (fresh) lines.push_back({""});
+    fresh = false;
+    auto& field = lines.back().back();
+    char const c = text[i];
+    if (quoted) {
+      if (c != '"')
+        field += c;
+      else if (i + 1 < text.size() && text[i + 1] == '"')
+        field += text[++i];
+      else
+        quoted = false;
+    } else if (c == '"') {
+      quoted = true;
+    } else if (c == ',') {
+      lines.back().emplace_back();
+    } else if (c == '\n') {
+      fresh = true;
+    } else if (c != '\r') {
+      field += c;
+    }
+  }
+  return lines;
+}
+
 MetricsTable::MetricsTable(fs::path jsonl) : jsonl_(std::move(jsonl)), csv_(fs::path(jsonl_).replace_extension(".csv")) { rewrite(); }
 
 MetricsTable::~MetricsTable() {

@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <map>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "experiments/run/record.hpp"
@@ -14,6 +15,8 @@ namespace heed {
 std::string csv_field(std::string const& text);
 /// A line of fields, with its line end.
 std::string csv_line(std::vector<std::string> const& fields);
+/// The lines of a text that csv_line() wrote, or others of that kind.
+std::vector<std::vector<std::string>> parse_csv(std::string_view text);
 
 /// metrics.csv of a run: metrics.jsonl as a table, a column a metric in order of appearance, a row a step. What a step lacks is empty; NaN
 /// and infinities are NaN, inf and -inf, as pandas and R read them; reals read back exactly. A metric that appears later in a run gets its

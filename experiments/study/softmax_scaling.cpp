@@ -9,6 +9,7 @@
 #include "experiments/study/softmax_scaling.hpp"
 
 #include <algorithm>
+#include <chrono>
 #include <cmath>
 #include <numeric>
 
@@ -335,20 +336,43 @@ std::optional<std::vector<Cell>> measure_grid(SoftmaxScalingSettings const& sett
   auto const heads = settings.run ? trained_heads(*settings.run, settings.sequences, context) : std::vector<TrainedHead>();
   auto const total = static_cast<std::int64_t>(settings.distribution.size() * settings.d_k.size() * settings.keys.size());
   Progress progress(context.name, total, 0, context.quiet, "cells");
+  progress.update(0, "quadrature");
+  GridTheory const theory(settings);
+  std::vector<Cell> const kept = cells_of(context.kept, "results.csv");
   std::vector<Cell> cells;
   std::int64_t done = 0;
+  using Clock = std::chrono::steady_clock;
+  constexpr std::chrono::seconds between(5);
+  auto next = Clock::now() + between;
+  auto const keep = [&] {
+    if (!context.keep || done == 0) return;
+    auto result = report(settings, cells);
+    result.sentences.insert(result.sentences.begin(),
+                            fmt::format("Measured so far: {} of {} cells of the grid; the same command goes on.", done, total));
+    context.keep(result);
+    next = Clock::now() + between;
+  };
   for (auto const& distribution : settings.distribution) {
     for (auto const d : integers(settings.d_k)) {
       for (auto const keys : integers(settings.keys)) {
-        auto const measured = Sampler(settings, distribution, d, keys, context.seed).run();
-        if (!measured) return std::nullopt;
-        cells.insert(cells.end(), measured->begin(), measured->end());
+        std::vector<Cell> measured;
+        std::ranges::copy_if(kept, std::back_inserter(measured),
+                             [&](Cell const& c) { return c.distribution == distribution && c.d_k == d && c.keys == keys; });
+        if (measured.empty()) {
+          auto found = Sampler(settings, distribution, d, keys, context.seed).run();
+          if (!found) {
+            keep();
+            return std::nullopt;
+          }
+          measured = std::move(*found);
+        }
+        theory.add_to(measured);
+        cells.insert(cells.end(), measured.begin(), measured.end());
         progress.update(++done, fmt::format("{}, d_k {}, {} keys", distribution, d, keys));
+        if (Clock::now() >= next) keep();
       }
     }
   }
-  progress.update(done, "quadrature");
-  add_theory(settings, cells);
   for (auto const& head : heads) {
     for (auto const keys : integers(settings.keys)) {
       if (interrupted()) return std::nullopt;

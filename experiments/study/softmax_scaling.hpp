@@ -73,10 +73,24 @@ struct Cell {
 Law law_of(std::string const& name);
 std::vector<std::int64_t> integers(std::vector<double> const& values);
 
-/// Fills in what theory says of the cells of laws.
-void add_theory(SoftmaxScalingSettings const& settings, std::vector<Cell>& cells);
+/// What theory says of the cells of laws, computed for a whole grid at once.
+class GridTheory {
+ public:
+  explicit GridTheory(SoftmaxScalingSettings const& settings);
+  void add_to(std::vector<Cell>& cells) const;
 
-/// All cells of the grid, of the run's heads and of layers; nothing if it was interrupted.
+ private:
+  struct Line {
+    std::string distribution, scale;
+    std::int64_t d_k;
+    std::vector<std::array<std::optional<double>, quantities>> by_keys;
+  };
+  std::vector<std::int64_t> keys_;
+  std::vector<Line> lines_;
+};
+
+/// All cells of the grid, of the run's heads and of layers; nothing if it was interrupted. Cells of laws that `context` has kept are not
+/// measured again.
 std::optional<std::vector<Cell>> measure_grid(SoftmaxScalingSettings const& settings, StudyContext const& context);
 
 /// The cells that a results.csv holds. Throws FileError for a line that is none.

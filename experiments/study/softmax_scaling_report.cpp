@@ -228,13 +228,13 @@ void say_findings(SoftmaxScalingSettings const& settings, std::vector<Cell> cons
     auto const* const cell = find(cells, distribution, "none", d, many);
     if (cell && (!peak || cell->get(Quantity::frobenius_squared)->mean > peak->get(Quantity::frobenius_squared)->mean)) peak = cell;
   }
-  if (peak && static_cast<double>(peak->d_k) > least && static_cast<double>(peak->d_k) < most)
+  auto const *const start = find(cells, distribution, "none", least, many), *const end = find(cells, distribution, "none", most, many);
+  if (start && end && peak != start && peak != end)
     result.sentences.push_back(
         fmt::format("The mean of ‖J‖² is not monotone: with {} keys and no scale it rises from {:.3g} at d_k {} to "
                     "{:.3g} at {} before it falls to {:.3g} at {}.",
-                    many, find(cells, distribution, "none", least, many)->get(Quantity::frobenius_squared)->mean, least,
-                    peak->get(Quantity::frobenius_squared)->mean, peak->d_k,
-                    find(cells, distribution, "none", most, many)->get(Quantity::frobenius_squared)->mean, most));
+                    many, start->get(Quantity::frobenius_squared)->mean, least, peak->get(Quantity::frobenius_squared)->mean, peak->d_k,
+                    end->get(Quantity::frobenius_squared)->mean, most));
 }
 
 }  // namespace

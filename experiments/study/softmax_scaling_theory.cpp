@@ -48,34 +48,28 @@ std::vector<std::array<std::optional<double>, quantities>> theory_of(std::string
 
 }  // namespace
 
-void add_theory(SoftmaxScalingSettings const& settings, std::vector<Cell>& cells) {
-  struct Task {
-    std::string distribution, scale;
-    std::int64_t d_k;
-  };
-  auto const keys = integers(settings.keys);
-  std::vector<Task> tasks;
+GridTheory::GridTheory(SoftmaxScalingSettings const& settings) : keys_(integers(settings.keys)) {
   for (auto const d : integers(settings.d_k)) {  // neighbours cost alike: both threads get their share
     for (auto const& distribution : settings.distribution) {
-      for (auto const& scale : settings.scales()) tasks.push_back({distribution, scale, d});
+      for (auto const& scale : settings.scales()) lines_.push_back({distribution, scale, d, {}});
     }
   }
-  std::vector<std::vector<std::array<std::optional<double>, quantities>>> theories(tasks.size());
-  auto const count = static_cast<std::int64_t>(tasks.size());
   int const stripes = threads();
   parallel_for(stripes, 1e9, [&](std::int64_t begin, std::int64_t end) {
     for (auto stripe = begin; stripe < end; ++stripe) {
-      for (auto t = stripe; t < count; t += stripes) {
-        auto const& [distribution, scale, d] = tasks[static_cast<std::size_t>(t)];
-        theories[static_cast<std::size_t>(t)] = theory_of(distribution, fixed_scale(scale, static_cast<double>(d)).value(), d, keys);
+      for (auto at = static_cast<std::size_t>(stripe); at < lines_.size(); at += static_cast<std::size_t>(stripes)) {
+        auto& [distribution, scale, d, by_keys] = lines_[at];
+        by_keys = theory_of(distribution, fixed_scale(scale, static_cast<double>(d)).value(), d, keys_);
       }
     }
   });
+}
+
+void GridTheory::add_to(std::vector<Cell>& cells) const {
   for (auto& cell : cells) {
-    auto const task = std::ranges::find_if(
-        tasks, [&](Task const& t) { return t.distribution == cell.distribution && t.scale == cell.scale && t.d_k == cell.d_k; });
-    auto const& theory = theories[static_cast<std::size_t>(task - tasks.begin())]
-                                 [static_cast<std::size_t>(std::ranges::find(keys, cell.keys) - keys.begin())];
+    auto const line = std::ranges::find_if(
+        lines_, [&](Line const& l) { return l.distribution == cell.distribution && l.scale == cell.scale && l.d_k == cell.d_k; });
+    auto const& theory = line->by_keys[static_cast<std::size_t>(std::ranges::find(keys_, cell.keys) - keys_.begin())];
     for (std::size_t q = 0; q < quantities; ++q) {
       if (cell.values[q]) cell.values[q]->theory = theory[q];
     }

@@ -63,9 +63,20 @@ void compare(fs::path const& folder, StudyFile& file) {
       folder.string(), fmt::join(differing, ", ")));
 }
 
-bool is_done(fs::path const& folder) {
+/// What a study left in its folder.
+struct Left {
+  bool finished = false;
+  double seconds = 0;                         ///< of measuring
+  std::vector<std::vector<std::string>> csv;  ///< empty if nothing was kept
+};
+
+Left left_in(fs::path const& folder) {
   auto summary = find_json(folder / "summary.json");
-  return summary && summary->is_object() && (*summary)["finished"] == true;
+  if (!summary || !summary->is_object()) return {};
+  auto const csv = read_if_there(folder / "results.csv");
+  auto const seconds = summary->find("time.seconds");
+  return {(*summary)["finished"] == true, seconds != summary->end() && seconds->is_number() ? seconds->get<double>() : 0,
+          csv ? parse_csv(*csv) : Left().csv};
 }
 
 std::string in_markdown(StudyTable const& table) {
@@ -80,7 +91,7 @@ std::string in_markdown(StudyTable const& table) {
   return page;
 }
 
-void write(fs::path const& folder, StudyFile& file, StudyResult const& result, double seconds) {
+void write(fs::path const& folder, StudyFile& file, StudyResult const& result, double seconds, bool finished) {
   std::string csv;
   for (auto const& row : result.csv) csv += csv_line(row);
   write_atomically(folder / "results.csv", csv);
@@ -90,7 +101,7 @@ void write(fs::path const& folder, StudyFile& file, StudyResult const& result, d
   for (auto const& table : result.tables) page += in_markdown(table);
   write_atomically(folder / "summary.md", page);
 
-  nlohmann::ordered_json summary{{"study", file.study.kind}, {"name", file.name}, {"finished", true}, {"seed", file.seed}};
+  nlohmann::ordered_json summary{{"study", file.study.kind}, {"name", file.name}, {"finished", finished}, {"seed", file.seed}};
   for (auto const& [name, value] : result.figures) summary["figures"][name] = number(value);
   summary["sentences"] = result.sentences;
   for (auto const& table : result.tables)
@@ -138,28 +149,36 @@ Exit run_study(RunOptions const& options) {
   if (options.fresh) put_aside(path);
   FolderLock const lock(path);
   compare(path, file);
-  if (is_done(path)) {
+  Left left = left_in(path);
+  if (left.finished) {
     if (!options.quiet) fmt::print("{}: finished already (--fresh begins anew)\n", path.string());
     if (!has_report(path)) write_report(path, options.quiet);
     return Exit::done;
   }
-  if (options.threads) set_threads(static_cast<int>(*options.threads));
+  // Threads measure side by side what an ablation's jobs would.
+  if (options.threads || options.jobs) set_threads(static_cast<int>(options.threads.value_or(1) * options.jobs.value_or(1)));
   write_atomically(path / "config.yaml", emit(file));
   note_signals();
-  StudyContext context{file.name, static_cast<std::uint64_t>(file.seed), options.places, options.quiet};
+  using Clock = std::chrono::steady_clock;
+  auto const began = Clock::now();
+  auto const seconds = [&] { return left.seconds + std::chrono::duration<double>(Clock::now() - began).count(); };
+  StudyContext context{.name = file.name, .seed = static_cast<std::uint64_t>(file.seed), .places = options.places, .quiet = options.quiet};
   context.places.config_folder = fs::absolute(options.config).parent_path();
-  auto const began = std::chrono::steady_clock::now();
+  context.kept = std::move(left.csv);
+  context.keep = [&](StudyResult const& so_far) { write(path, file, so_far, seconds(), false); };
   auto const result = measure(file.study, context);
-  if (!result) return Exit::interrupted;
-  double const seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - began).count();
-  write(path, file, *result, seconds);
+  if (!result) {
+    if (fs::exists(path / "results.csv")) write_report(path, true);
+    return Exit::interrupted;
+  }
+  write(path, file, *result, seconds(), true);
   write_report(path, true);
   if (options.quiet) return Exit::done;
   for (auto const& table : result->tables) {
     if (!table.detail) fmt::print("{}\n{}\n", table.title, heed::table(table.rows));
   }
   for (auto const& sentence : result->sentences) fmt::print("{}\n", sentence);
-  fmt::print("{}: report.html, summary.md, results.csv ({:.1f} s)\n", path.string(), seconds);
+  fmt::print("{}: report.html, summary.md, results.csv ({:.1f} s)\n", path.string(), seconds());
   return Exit::done;
 }
 

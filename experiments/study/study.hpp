@@ -21,7 +21,8 @@ namespace heed {
 /// What it leaves in runs/NAME/: config.yaml, results.csv, summary.md, summary.json, report.html and figures/.
 bool is_study(Document const& document);
 
-/// Measures what the file describes; says so if that is done already. Throws ConfigError, FolderError. Returns done or interrupted.
+/// Measures what the file describes; says so if that is done already, and goes on with what was interrupted. Throws ConfigError,
+/// FolderError. Returns done or interrupted.
 Exit run_study(RunOptions const& options);
 
 /// Validates the file and prints the resolved configuration.
@@ -47,6 +48,8 @@ struct StudyContext {
   std::uint64_t seed = 1;
   Places places{};
   bool quiet = true;
+  std::vector<std::vector<std::string>> kept = {};         ///< the csv of what was kept before an interruption; empty: nothing was
+  std::function<void(StudyResult const&)> keep = nullptr;  ///< leaves in the folder what was measured so far; may be absent
 };
 
 /// A kind of study: its name and help, fresh settings, and how to make it. A file that adds one says

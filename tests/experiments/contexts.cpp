@@ -12,6 +12,7 @@
 #include "experiments/metric/loss_by_place.hpp"
 #include "experiments/report/gnuplot.hpp"
 #include "experiments/report/material.hpp"
+#include "experiments/run/csv.hpp"
 #include "experiments/run/history.hpp"
 #include "experiments/run/train.hpp"
 #include "tests/program.hpp"

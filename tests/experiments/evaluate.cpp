@@ -13,6 +13,7 @@
 #include "experiments/evaluation/lengths.hpp"
 #include "experiments/metric/bleu.hpp"
 #include "experiments/report/material.hpp"
+#include "experiments/run/csv.hpp"
 #include "experiments/run/history.hpp"
 #include "experiments/run/record.hpp"
 #include "experiments/run/result_file.hpp"

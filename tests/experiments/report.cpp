@@ -16,6 +16,7 @@
 #include "experiments/report/page.hpp"
 #include "experiments/report/report.hpp"
 #include "experiments/report/traces.hpp"
+#include "experiments/run/csv.hpp"
 #include "experiments/text/npz.hpp"
 #include "experiments/text/utf8.hpp"
 #include "tests/folder.hpp"
