@@ -37,8 +37,8 @@ bool AblationSettings::higher_is_better() const {
 
 namespace {
 
-/// The keys whose values are keys of the base, or lists of numbers.
-std::vector<std::string> const free_keys{"set", "vary", "together", "add", "skip", "tune", "seeds", "baseline"};
+/// The keys whose values are keys of the base, or numbers.
+std::vector<std::string> const free_keys{"set", "vary", "together", "add", "skip", "tune", "seeds", "baseline", "published"};
 
 std::vector<std::string> own_keys() {
   AblationSettings settings;
@@ -164,6 +164,7 @@ Ablation load_ablation(fs::path const& path, std::vector<std::string> const& ove
   result.seeds = seeds != nullptr ? seeds_of(*seeds, "seeds", 1) : std::vector<std::int64_t>{1, 2, 3, 4, 5, 6};
   result.baseline = baseline_of(file, result.arms);
   result.tuning = tuning_of(file, result.seeds);
+  result.published = published_of(file);
   double const arms = static_cast<double>(result.arms.size());
   limit(file.root.place, "runs", arms * static_cast<double>(result.seeds.size()), most_runs);
   if (auto const& tuning = result.tuning)

@@ -7,11 +7,12 @@
 #include <string>
 #include <vector>
 
+#include "experiments/ablation/published.hpp"
 #include "experiments/run/experiment.hpp"
 
 namespace heed {
 
-/// `ablation:` the keys with one value each; those that hold keys of the base (set, vary, together, add, skip, tune) are read beside it.
+/// `ablation:` the keys with one value each; those that hold keys of the base (set, vary, together, add, skip, tune) or numbers by name (published) are read beside it.
 struct AblationSettings : Settings {
   std::string ablation;                    ///< its name, and its folder's
   std::string base;                        ///< a file of one run
@@ -53,6 +54,7 @@ struct Ablation {
   std::vector<std::int64_t> seeds;
   std::size_t baseline = 0;  ///< the arm that others are compared with
   std::optional<Tuning> tuning;
+  std::vector<Published> published;
   std::string resolved;  ///< the file as YAML, complete: overrides are in it, the base by its absolute path; read again, it is the same
 
   std::filesystem::path folder() const { return places.output / settings.ablation; }

@@ -115,6 +115,12 @@ class Summary {
         sentences_.push_back(sentence(name_with_tuned(others_[k]), name_with_tuned(ablation.baseline), unit_of(ablation.settings.metric),
                                       comparisons_[k], question_));
     }
+    for (auto const& published : ablation.published) {
+      for (std::size_t i = 0; i < arms_.size(); ++i) {
+        if (arms_[i].values.empty()) continue;
+        if (auto said = beside_published(published, name_with_tuned(i), estimate_of(arms_[i]), steps())) sentences_.push_back(*said);
+      }
+    }
   }
 
   void write() const {
@@ -252,6 +258,9 @@ class Summary {
     return json;
   }
 
+  /// Of training.
+  std::int64_t steps() const { return (jobs_.empty() ? tuned_.jobs : jobs_).front().experiment.settings.train.steps; }
+
   /// Of each arm.
   std::size_t tuning_trials() const { return ablation_.tuning ? ablation_.tuning->points.size() * ablation_.tuning->seeds.size() : 0; }
 
@@ -288,7 +297,7 @@ class Summary {
               {"seeds", ablation_.seeds},
               {"baseline", arms_[ablation_.baseline].name},
               {"varied", ablation_.varied},
-              {"steps", (jobs_.empty() ? tuned_.jobs : jobs_).front().experiment.settings.train.steps},
+              {"steps", steps()},
               {"arms", Json::array()},
               {"failures", Json::array()},
               {"missing", Json::array()},
@@ -302,6 +311,8 @@ class Summary {
               {"configuration", ablation_.resolved},
               {"base", emit(ablation_.base.root)}};
     for (std::size_t i = 0; i < arms_.size(); ++i) json["arms"].push_back(arm_json(i));
+    for (auto const& [name, curve, value] : ablation_.published)
+      json["published"].push_back({{"name", name}, {"curve", curve}, {"value", value}});
     for (auto const* trials : {&tuned_.jobs, &jobs_})
       for (Job const& job : *trials) json["trials"].push_back(job.experiment.settings.name);
     for (auto const& [who, job] : failures_)

@@ -110,6 +110,8 @@ Json ablation_section() {
   properties["baseline"] = {{"type", {"object", "string", "number"}}};
   properties["tune"] = {
       {"type", "object"}, {"properties", {{"grid", values}, {"seeds", seeds}}}, {"required", {"grid"}}, {"additionalProperties", false}};
+  Json const number{{"type", "number"}}, by_step{{"type", "object"}, {"additionalProperties", number}};
+  properties["published"] = {{"type", "object"}, {"additionalProperties", {{"anyOf", {number, by_step}}}}};
   for (auto const& key : ablation_keys()) properties[key.name]["description"] = key.help;
   return schema;
 }

@@ -20,8 +20,10 @@ namespace {
 
 /// How a metric falls or rises: all of training at the left, its second half at the right in a scale of its own.
 std::optional<Figure> learning_curves(Material const& material, std::string const& metric) {
-  auto const traces = traces_of(material, metric, false);
+  auto traces = traces_of(material, metric, false);
   if (traces.empty()) return std::nullopt;
+  bool const beside = metric == material.metric && !material.published.empty();
+  if (beside) std::ranges::move(published_traces(material, traces), std::back_inserter(traces));
   double const last = end_of_training(traces), labels = label_width(traces);
   double const height = std::max(2.6, 0.7 + label_height * static_cast<double>(traces.size()));
   auto const outlier = outliers_among(traces);
@@ -44,7 +46,8 @@ std::optional<Figure> learning_curves(Material const& material, std::string cons
       fmt::format("unset ylabel\nset yrange [{:.8g}:{:.8g}]\n", half.low, half.high) + direct_labels(traces, half, top - bottom) +
       plot(traces, half) + "unset multiplot\n";
   figure.caption =
-      fmt::format("{}. Left: all of training; right: its second half in a scale of its own{}.", seeds_said(material),
+      fmt::format("{}{}. Left: all of training; right: its second half in a scale of its own{}.", seeds_said(material),
+                  beside ? "; grey: what others have reported" : "",
                   std::ranges::any_of(traces, outlier, &Trace::end) ? ", which leaves out what lies far from the others (arrows)" : "");
   return figure;
 }

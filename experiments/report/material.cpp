@@ -93,6 +93,9 @@ void read_ablation(Json const& json, Material& material) {
   material.baseline = json.value("baseline", "");
   material.varied = json.value("varied", material.varied);
   for (auto const& arm : json.at("arms")) material.arms.push_back(arm_of(arm));
+  for (auto const& published : json.value("published", Json::array()))
+    material.published.push_back(
+        {published.value("name", ""), published.value("curve", ReportedElsewhere().curve), published.value("value", 0.0)});
   for (auto const& effect : json.value("effects", Json::array()))
     material.effects.push_back({effect.value("name", ""), effect.value("interaction", false), effect.value("mean", 0.0), interval(effect),
                                 effect.value("p", 1.0)});

@@ -55,6 +55,13 @@ struct ReportedFailure {
   std::vector<std::string> log;
 };
 
+/// What others have reported of the metric: a value, or values by step.
+struct ReportedElsewhere {
+  std::string name;
+  std::vector<std::pair<std::int64_t, double>> curve;
+  double value = 0;
+};
+
 /// What lies on disk of an ablation, or of a single run, which is an ablation of one arm without a comparison.
 struct Material {
   std::filesystem::path folder;
@@ -69,6 +76,7 @@ struct Material {
   std::int64_t steps = 0;
   std::vector<ReportedArm> arms;
   std::vector<ReportedEffect> effects;
+  std::vector<ReportedElsewhere> published;
   std::vector<ReportedFailure> failures;
   std::vector<std::pair<std::string, std::int64_t>> missing;  ///< arm, seed
   std::vector<std::string> sentences, warnings;

@@ -102,6 +102,17 @@ std::vector<Trace> traces_of(Material const& material, std::string const& metric
   return traces;
 }
 
+std::vector<Trace> published_traces(Material const& material, std::vector<Trace> const& traces) {
+  std::vector<Trace> result;
+  for (auto const& [name, reported, value] : material.published) {
+    Trace trace{.name = cut(name, 32), .style = {"#707070", 3 + result.size() % 3}, .curve = {}, .published = true};
+    for (auto const& [step, at] : reported) trace.curve.push_back({static_cast<double>(step), at, at, at});
+    if (reported.empty()) trace.curve = {{0, value, value, value}, {end_of_training(traces), value, value, value}};
+    result.push_back(std::move(trace));
+  }
+  return result;
+}
+
 void Range::include(double value) {
   if (!std::isfinite(value)) return;
   low = std::min(low, value);
@@ -152,7 +163,8 @@ std::string plot(std::vector<Trace> const& traces, Range const& range) {
     auto const& [colour, dash] = traces[i].style;
     if (double const end = traces[i].end(); std::isfinite(end) && !range.holds(end)) continue;
     bands.push_back(fmt::format("$c{} using 1:3:4 with filledcurves fc rgb '{}' fs transparent solid 0.18 noborder", i, colour));
-    parts.push_back(fmt::format("$c{} using 1:2 with lines lc rgb '{}' lw 1.3 dt {}", i, colour, dash));
+    parts.push_back(fmt::format("$c{} using 1:2 with {} lc rgb '{}' lw 1.3 dt {}", i,
+                                traces[i].published ? "linespoints pt 7 ps 0.5" : "lines", colour, dash));
   }
   parts.insert(parts.begin(), bands.begin(), bands.end());
   return fmt::format("plot {}\n", fmt::join(parts, ", \\\n  "));

@@ -62,12 +62,15 @@ struct Trace {
   Style style;
   Curve curve;
   std::size_t arm = 0;
+  bool published = false;  ///< others' numbers: points that are joined, without an interval
   /// Its last finite value, else NaN.
   double end() const;
 };
 
 /// The arms' curves of a metric, or of its paired differences to the baseline. Arms without one are left out.
 std::vector<Trace> traces_of(Material const& material, std::string const& metric, bool against_baseline);
+/// What others have reported of the metric: a line through their points, or across all steps of `traces` for one number.
+std::vector<Trace> published_traces(Material const& material, std::vector<Trace> const& traces);
 Outliers outliers_among(std::vector<Trace> const& traces);
 double end_of_training(std::vector<Trace> const& traces);
 /// The range of what is seen from the step `from` on, without outliers.

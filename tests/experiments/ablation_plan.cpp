@@ -103,7 +103,7 @@ train: {steps: 4, batch: 2}
 
   TEST_CASE("every key of an ablation is told with an example that works") {
     Bench const bench;
-    Words told, known{"set", "vary", "together", "add", "skip", "seeds", "baseline", "tune"};
+    Words told, known{"set", "vary", "together", "add", "skip", "seeds", "baseline", "tune", "published"};
     AblationSettings settings;
     for (auto const& field : settings.fields()) known.push_back(field.name);
     std::string vary;
@@ -120,6 +120,28 @@ train: {steps: 4, batch: 2}
     INFO("experiments/README.md differs from `heed list ablation --markdown`");
     CHECK(test::get("experiments/README.md").find(page) != std::string::npos);
     contains(heed::list("ablation", "tune"), "tune: {grid: ");
+  }
+
+  TEST_CASE("published: what others have reported, one number or a curve, and where it lies beside what was measured") {
+    Bench const bench;
+    auto const all = bench.load("vary: {model.heads: [1, 2]}\npublished: {a paper: 28.1, a page's run: {1: 0.2, 4: 0.9}}").published;
+    REQUIRE(all.size() == 2);
+    CHECK(all[0].value == 28.1);
+    CHECK(all[0].curve.empty());
+    CHECK(all[1].name == "a page's run");
+    CHECK(all[1].value == 0.9);
+    CHECK(all[1].curve == std::vector<std::pair<std::int64_t, double>>{{1, 0.2}, {4, 0.9}});
+    Estimate measured{.mean = 0.95, .interval = Interval{0.92, 0.98}};
+    CHECK(beside_published(all[1], "soft", measured, 4) == "soft: 0.9500 [0.9200, 0.9800]; a page's run reports 0.9000, which lies below");
+    CHECK(!beside_published(all[1], "soft", measured, 5));  // of another step
+    measured.interval.reset();
+    CHECK(beside_published(all[0], "soft", measured, 5) == "soft: 0.9500; a paper reports 28.1000");
+    auto const refused = [&](char const* value) { return bench.refused(std::string("vary: {model.heads: [1, 2]}\npublished: ") + value); };
+    contains(refused("28.1"), "a.yaml:4:12: published: wants numbers by whose they are, {a paper: 28.1}, found '28.1'");
+    contains(refused("{a: [1]}"), "a.yaml:4:16: published: a: wants a number, or numbers by step {1000: 22.5}, found a list");
+    contains(refused("{a: {last: 1}}"), "published: a: 'last' is not a step");
+    contains(refused("{a: {5: 1, 4: 2}}"), "published: a: step 4 after step 5");
+    contains(refused("{a: {}}"), "published: a: has no numbers");
   }
 
   TEST_CASE("a file with an ablation's keys but not its name is told so; words of others find heed's") {

@@ -83,7 +83,7 @@ TEST_SUITE("compare") {
     CHECK(not_ablation["then"]["properties"].contains("study"));
     auto const& ablation = whole["then"]["properties"];
     for (char const* key :
-         {"ablation", "base", "vary", "together", "add", "skip", "seeds", "baseline", "metric", "better", "at", "tune", "margin", "set"})
+         {"ablation", "base", "vary", "together", "add", "skip", "seeds", "baseline", "metric", "better", "at", "tune", "margin", "set", "published"})
       CHECK(ablation.contains(key));
   }
 }

@@ -107,6 +107,13 @@ TEST_SUITE("report") {
     }
   };
 
+  Figure learning_figure(Material const& material) {
+    auto const all = figures(material);
+    auto const found = std::ranges::find(all, std::string("validation_loss"), &Figure::name);
+    REQUIRE(found != all.end());
+    return *found;
+  }
+
   bool has(std::string const& text, std::string const& part) { return text.find(part) != std::string::npos; }
 
   bool gnuplot_is_there() {
@@ -154,6 +161,20 @@ TEST_SUITE("report") {
     auto const html = ablation.report();
     CHECK(has(html, "No arm is called equivalent"));
     CHECK(!has(html, "The grey band is the margin"));
+  }
+
+  TEST_CASE("what others have reported is drawn beside the arms, a number across all steps") {
+    Finished const ablation;
+    auto const commands = [&] { return learning_figure(read_material(ablation.path)).commands; };
+    CHECK(!has(commands(), "linespoints"));
+    auto summary = Json::parse(test::get(ablation.path / "summary.json"));
+    summary["published"] = {{{"name", "a paper"}, {"curve", Json::array()}, {"value", 2.5}},
+                            {{"name", "a page"}, {"curve", {{10, 2.75}, {40, 2.25}}}, {"value", 2.25}}};
+    test::put(ablation.path / "summary.json", summary.dump());
+    auto const drawn = commands();
+    for (char const* part : {"linespoints", "\n0 2.5 2.5 2.5\n40 2.5 2.5 2.5\n", "\n10 2.75 2.75 2.75\n40 2.25 2.25 2.25\n", "a page"})
+      CHECK_MESSAGE(has(drawn, part), part);
+    CHECK(has(ablation.report(), "grey: what others have reported"));
   }
 
   TEST_CASE("a page fetches nothing and stays below 3 MB") {
