@@ -165,7 +165,8 @@ std::int64_t critical_path(Tensor const& output) {
       stack.pop_back();
       continue;
     }
-    std::int64_t longest = node->is_leaf() ? 0 : 1;
+    std::int64_t const own = node->is_leaf() ? 0 : node->depth;
+    std::int64_t longest = own;
     bool complete = true;
     for (Tensor const& input : node->inputs) {
       if (!input.node()) continue;
@@ -174,7 +175,7 @@ std::int64_t critical_path(Tensor const& output) {
         stack.push_back(input.node().get());
         complete = false;
       } else {
-        longest = std::max(longest, found->second + 1);
+        longest = std::max(longest, found->second + own);
       }
     }
     if (complete) depth[node] = longest;

@@ -158,7 +158,8 @@ Tensor recomputable(Tensor value, Recompute recompute);
 std::int64_t recompute_bytes();
 void set_recompute_bytes(std::int64_t bytes);
 
-/// Number of operations on the longest path of the graph behind `output` (0 for a leaf): the sequential depth of a computation.
+/// Number of operations on the longest path of the graph behind `output` (0 for a leaf), each time step of a scan being one: the sequential
+/// depth of a computation (Vaswani et al. 2017, Table 1).
 std::int64_t critical_path(Tensor const& output);
 
 }  // namespace heed

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <vector>
@@ -29,6 +30,7 @@ class Node {
   Rule rule;
   Recompute recompute;           ///< where the output is recomputed rather than kept by what comes of it
   std::uint32_t recomputed = 0;  ///< bit i: input i's array is not kept here, but recomputed by its node
+  std::int64_t depth = 1;        ///< operations one after the other that it stands for: a scan's time steps
   bool adds = false;             ///< the rule adds to Step::into
   bool rule_given = false;
   bool consumed = false;

@@ -8,6 +8,7 @@
 #include "autograd/kernels/dispatch.hpp"
 #include "autograd/kernels/products/gemm.hpp"
 #include "autograd/kernels/rows.hpp"
+#include "autograd/node.hpp"
 #include "autograd/operations/elementwise.hpp"
 #include "autograd/operations/product.hpp"
 #include "autograd/operations/reduce.hpp"
@@ -303,12 +304,14 @@ Tensor scan(CellForm cell, ScanOrder const& order, Tensor const& a, Tensor const
                 recorded ? Tensor({e.steps, e.rows, Cell::kept * e.width}, a.dtype()) : Tensor()};
     kernels::with_real(a.dtype(), [&](auto type) { forward<decltype(type), Cell>(order, e, a, weight, bias, start, y, saved); });
     if (!recorded) return y;
-    return record_fused(
+    Tensor states = record_fused(
         "scan", std::move(inputs), std::move(y), Keep{.inputs = 2U},
         [order, e, saved](Step const& s) {
           return kernels::with_real(s.dy.dtype(), [&](auto type) { return gradients<decltype(type), Cell>(s, order, e, saved); });
         },
         [cell, order](std::vector<Tensor> const& in) { return reference_of(cell, order, in); });
+    if (states.node()) states.node()->depth = e.steps;
+    return states;
   });
 }
 

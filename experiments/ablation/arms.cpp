@@ -35,17 +35,22 @@ std::string label_of(Yaml const& value) {
   return file_label(label);
 }
 
-/// Whether a value is not said without its key: a number or a truth value.
+bool is_truth(Yaml const& value) {
+  static std::set<std::string> const words{"true", "false", "yes", "no", "on", "off"};
+  return value.kind == Yaml::Kind::scalar && words.contains(value.text);
+}
+
+/// Whether a value is not said without its key where there are several: a number or a truth value.
 bool needs_key(Yaml const& value) {
-  static std::set<std::string> const bare{"", "none", "null", "true", "false", "yes", "no", "on", "off"};
-  return value.kind != Yaml::Kind::map && (bare.contains(value.text) || parse_real(value.text));
+  static std::set<std::string> const bare{"", "none", "null"};
+  return value.kind != Yaml::Kind::map && (is_truth(value) || bare.contains(value.text) || parse_real(value.text));
 }
 
 constexpr std::string_view between_values = " · ";
 
-/// The value alone if an arm changes one key; else all values, `sparsemax · heads=2`.
+/// The value alone if an arm changes one key, `rotary`, but for truth values, `gate=true`; else all values, `sparsemax · heads=2`.
 std::string name_of(std::vector<Assignment> const& changes) {
-  if (changes.size() == 1) return cut_label(label_of(changes.front().value));
+  if (changes.size() == 1 && !is_truth(changes.front().value)) return cut_label(label_of(changes.front().value));
   std::string name;
   for (auto const& [key, value] : changes) {
     if (!name.empty()) name += between_values;

@@ -1,6 +1,8 @@
 #pragma once
 
+#include <cstdint>
 #include <functional>
+#include <optional>
 #include <ostream>
 #include <string>
 
@@ -14,6 +16,7 @@ struct ModelWork {
   double tokens;
   std::function<void()> run;
   bool recompute = false;
+  std::optional<std::int64_t> critical_path = {};  ///< operations one after the other, of the loss
 };
 
 /// What stands above rows of models; nothing where they are JSON.

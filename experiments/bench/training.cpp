@@ -32,13 +32,14 @@ void run(BenchOptions const& options, std::ostream& out) {
                  .size = experiment.settings.name,
                  .tokens = static_cast<double>(trainer.tokens_read()),
                  .run = step,
-                 .recompute = experiment.settings.train.recompute},
+                 .recompute = experiment.settings.train.recompute,
+                 .critical_path = trainer.critical_path()},
                 options, out);
 }
 
 DeclaredBench const declared{{"training",
                               "a training step of any configuration, as heed run makes it, its data included: a row as gpt's, tokens being "
-                              "those of the first step, padding left out",
+                              "those of the first step, padding left out; and how many operations of the loss must wait for one another",
                               run}};
 
 }  // namespace

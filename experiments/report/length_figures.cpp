@@ -132,10 +132,12 @@ std::optional<Figure> length_figure(Material const& material, std::vector<Trace>
 struct Position {
   std::int64_t position;
   double loss, error;
+  std::int64_t count;  ///< of rows
 };
 using Positions = std::map<std::int64_t, std::vector<Position>>;  ///< by the length of the rows
 
-/// What a trial's loss_by_position.csv tells; empty if there is no such file. Throws FileError for one that tells nothing.
+/// What a trial's loss_by_position.csv tells; empty if there is no such file. Positions that fewer than half of the rows reach are left
+/// out: at the end of packed rows stands only what fits there, which is easy to tell. Throws FileError for one that tells nothing.
 Positions positions_of(fs::path const& trial) {
   Positions found;
   fs::path const path = trial / "loss_by_position.csv";
@@ -144,14 +146,19 @@ Positions positions_of(fs::path const& trial) {
   auto const lines = parse_csv(*text);
   for (std::size_t i = 1; i < lines.size(); ++i) {
     auto line = lines[i];
-    line.resize(std::max<std::size_t>(line.size(), 4));
+    line.resize(std::max<std::size_t>(line.size(), 5));
     auto const length = parsed<std::int64_t>(line[0]), position = parsed<std::int64_t>(line[1]);
     auto const loss = parsed<double>(line[2]), error = parsed<double>(line[3]);
+    auto const count = parsed<std::int64_t>(line[4]);
     auto const known = length ? found.find(*length) : found.end();
-    if (!length || !position || !loss || !error || *position < 0 || *position >= *length ||
+    if (!length || !position || !loss || !error || !count || *position < 0 || *position >= *length ||
         (known != found.end() && *position <= known->second.back().position))
       throw FileError(fmt::format("{}: line {} tells no loss at a position", path.string(), i + 1));
-    found[*length].push_back({*position, *loss, *error});
+    found[*length].push_back({*position, *loss, *error, *count});
+  }
+  for (auto& [length, positions] : found) {
+    auto const most = std::ranges::max(positions, {}, &Position::count).count;
+    std::erase_if(positions, [most](Position const& at) { return 2 * at.count < most; });
   }
   return found;
 }
@@ -161,14 +168,14 @@ Curve curve_over(std::vector<std::vector<Position>> const& seeds, std::size_t mo
   std::vector<Series> series;
   for (auto const& positions : seeds) {
     auto& of_seed = series.emplace_back();
-    for (auto const& [position, loss, error] : positions) of_seed.emplace_back(position, loss);
+    for (auto const& at : positions) of_seed.emplace_back(at.position, at.loss);
   }
   Curve curve = curve_of(series, most);
   if (seeds.size() > 1) return curve;
   // Of one run, the interval of losses that do not depend on each other.
   double const each = static_cast<double>(seeds.front().size()) / static_cast<double>(curve.size());
   std::vector<Series> squares(1);
-  for (auto const& [position, loss, error] : seeds.front()) squares.front().emplace_back(position, error * error);
+  for (auto const& at : seeds.front()) squares.front().emplace_back(at.position, at.error * at.error);
   auto const errors = curve_of(squares, most);
   for (std::size_t i = 0; i < curve.size(); ++i) {
     double const half = 1.96 * std::sqrt(errors[i].mean / each);
@@ -226,7 +233,8 @@ std::optional<Figure> position_figure(Material const& material, std::set<std::in
                                            : fmt::format("Mean over {} seeds", material.seeds);
   Figure figure{.name = "loss_by_position",
                 .title = "Validation loss by position in the row",
-                .caption = fmt::format("Rows of {} tokens, means of neighbouring positions. {}{}.", longest, said, trained_said(trained)),
+                .caption = fmt::format("Rows of {} tokens, means of neighbouring positions that half of the rows reach. {}{}.", longest,
+                                       said, trained_said(trained)),
                 .height = height_of(traces),
                 .commands = ""};
   figure.commands = frame(traces, range, "validation loss (nat)", trained, figure.height) +

@@ -221,6 +221,13 @@ void Trainer::train_step(Row& row, Observer const* observer) {
   row.set("lr", lr);
 }
 
+std::int64_t Trainer::critical_path() {
+  std::int64_t const number = step_ * settings_.train.accumulate;
+  Batch const batch = data_->training(number, settings_.train.batch, model_->context());
+  if (estimator_) estimator_->begin_step();
+  return heed::critical_path(model_->loss(batch, pass_for(number, nullptr), settings_.train.label_smoothing, model_->counts(batch)));
+}
+
 double Trainer::learning_rate_at(std::int64_t step, std::int64_t steps) const {
   return learning_rate(settings_.train.schedule, step, {steps, optimizer_settings(settings_.train.optimizer).lr, model_->width()});
 }

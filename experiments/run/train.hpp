@@ -33,6 +33,8 @@ class Trainer {
   /// One update; sets `loss`, `grad_norm` and `lr` in the row: those of batch `step()` before the update. Throws TrainingError for
   /// a loss or gradient that is not finite, naming step, operation and layer.
   void train_step(Row& row, Observer const* observer = nullptr);
+  /// Operations that the loss of update step() waits for one after the other (critical_path() of its graph).
+  std::int64_t critical_path();
   /// Of update `step` in a training of `steps` updates.
   double learning_rate_at(std::int64_t step, std::int64_t steps) const;
   /// The metrics of the validation data with the weights as they are after step() updates, as `validation.…` and, with averaged weights,

@@ -18,6 +18,7 @@
 #include "autograd/operations/shape.hpp"
 #include "autograd/operations/softmax.hpp"
 #include "autograd/random.hpp"
+#include "autograd/recurrence.hpp"
 
 using namespace heed;
 using doctest::Approx;
@@ -593,6 +594,8 @@ TEST_SUITE("graph") {
     for (int t = 0; t < 10; ++t) recurrent = tanh(recurrent), together.push_back(tanh(x));
     CHECK(critical_path(recurrent) == 10);
     CHECK(critical_path(concatenate(together, 0)) == 2);
+    Tensor const a = drawn_leaf({6, 2, 4}, "a"), weight = drawn_leaf({4, 4}, "weight"), start = drawn_leaf({2, 4}, "start");
+    CHECK(critical_path(scan(CellForm::tanh, {}, exp(a), weight, Tensor(), {start})) == 7);  // of six time steps
   }
 
   TEST_CASE("threads: each records, walks and switches modes for itself") {

@@ -166,6 +166,16 @@ TEST_SUITE("bench") {
     CHECK(all[0].at("precision") == "float32");
     CHECK(all[0].at("tokens_per_second").get<double>() == doctest::Approx(1e3 * 6 * 5 / all[0].at("median_ms").get<double>()));
     CHECK(all[0].at("gflop") > 0);
+    auto const path = [&](char const* override_of_model, std::int64_t length) {
+      auto changed = options;
+      changed.names = {(folder / "copy.yaml").string(), fmt::format("data.task.length={}", length), override_of_model};
+      return rows(changed).at(0).at("critical_path").get<std::int64_t>();
+    };
+    std::int64_t const parallel = all[0].at("critical_path").get<std::int64_t>();
+    CHECK(path("model.layers=1", 8) == parallel);
+    CHECK(path("model.layers=2", 4) > parallel);
+    constexpr char const* recurrent = "model={kind: recurrent_seq2seq, width: 8, context: 16}";
+    CHECK(path(recurrent, 8) > path(recurrent, 4) + 4);  // its encoder and its decoder go on from word to word
     options.precision = "bfloat16";
     options.recompute = true;
     auto const other = rows(options);
