@@ -24,8 +24,10 @@ class AttentionPosition {
   /// What is added to the scores of query [B, H, n, d] by distance clipped on both sides: [B, H, n, 2c + 1] for near_bias(); undefined:
   /// nothing.
   virtual Tensor near(Tensor const& query) const { return static_cast<void>(query), Tensor(); }
-  /// Whether relative() and near() say all, as the fused kernels want it.
-  virtual bool is_by_distance() const { return true; }
+  /// Whether relative() and near() say all of so many queries, as the fused kernels want it.
+  virtual bool is_by_distance(std::int64_t queries, Visibility const& visibility) const {
+    return static_cast<void>(queries), static_cast<void>(visibility), true;
+  }
   /// What is added to the scores of query [B, H, n, d] (rotated) and `keys` keys from position 0 on: [B or 1, H, n, keys]; undefined:
   /// nothing.
   virtual Tensor bias(Tensor const& query, std::int64_t keys, Visibility const& visibility) const {

@@ -57,7 +57,7 @@ Attention::Call Attention::call(Tensor const& query, Tensor const& key, Tensor c
   form.key_heads = own_keys ? heads_ : key_heads_;
   in.query = score.query, in.key = own_keys ? score.key : key, in.value = own_keys && value.defined() ? repeated(value) : value;
   in.weight = score.weight, in.parameter = score.parameter, in.of_query = score.of_query, in.of_key = score.of_key;
-  if (position_) {
+  if (by_distance(query, visibility)) {
     in.relative = position_->relative(query.size(1), key.size(1), visibility);
     in.near = position_->near(split_heads(query, heads_));
   }
@@ -66,10 +66,14 @@ Attention::Call Attention::call(Tensor const& query, Tensor const& key, Tensor c
   return call;
 }
 
+bool Attention::by_distance(Tensor const& query, Visibility const& visibility) const {
+  return position_ && position_->is_by_distance(query.size(1), visibility);
+}
+
 Tensor Attention::operator()(Tensor const& query, Tensor const& key, Tensor const& value, Visibility const& visibility, Pass const& pass,
                              Fading const& fading, std::string const& part) const {
-  bool const by_distance = !position_ || position_->is_by_distance();
-  if (!reference_only && by_distance && !pass.watches_attention() && read_->is_expectation()) {
+  bool const composed = position_ && !by_distance(query, visibility);
+  if (!reference_only && !composed && !pass.watches_attention() && read_->is_expectation()) {
     Call fused = call(query, key, value, visibility, fading);
     if (pass.drops(dropout_)) fused.form.dropout = {dropout_, pass.noise->child(part_ + ".weights")};
     if (fused.by_formulas) {
@@ -113,11 +117,10 @@ std::vector<Tensor> Attention::corners(Tensor const& query, Tensor const& key, V
 Attention::Scored Attention::scored(Tensor const& query, Tensor const& key, Visibility const& visibility, Fading const& fading,
                                     Tensor* rows) const {
   auto [form, in, by_formulas] = call(query, key, {}, visibility, fading);
-  bool const by_distance = !position_ || position_->is_by_distance();
   Tensor const q = split_heads(query, heads_);
   Tensor const sums = by_formulas ? composed_sums(form, in) : (*score_)(q, split_heads(repeated(key), heads_));
   Tensor scores = composed_scores(form, in, sums);
-  if (!by_distance) scores = scores + position_->bias(q, key.size(1), visibility);
+  if (position_ && !by_distance(query, visibility)) scores = scores + position_->bias(q, key.size(1), visibility);
   Tensor const weights = composed_weights(form, in, scores);
   if (rows != nullptr) *rows = composed_rows(form, in, scores, weights);
   return {scores, weights};

@@ -53,6 +53,8 @@ class Attention {
     AttentionInputs in;
     bool by_formulas;
   };
+  /// Whether there is a position that the kernels can be told of.
+  bool by_distance(Tensor const& query, Visibility const& visibility) const;
   Call call(Tensor const& query, Tensor const& key, Tensor const& value, Visibility const& visibility, Fading const& fading) const;
   /// `rows`, unless null, is set to attention_rows() of them.
   Scored scored(Tensor const& query, Tensor const& key, Visibility const& visibility, Fading const& fading, Tensor* rows = nullptr) const;

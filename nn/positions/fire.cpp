@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "autograd/operations/attention.hpp"
 #include "autograd/operations/elementwise.hpp"
 #include "autograd/operations/product.hpp"
 #include "autograd/operations/shape.hpp"
@@ -25,27 +26,55 @@ struct Interpolation : AttentionPosition {
         down(scope.at("down").parameter("weight", {heads, hidden}, Initial::normal(0.02))),
         down_bias(scope.at("down").parameter("bias", {heads}, Initial::constant(0))) {}
 
-  bool is_by_distance() const override { return false; }
+  /// As long as no query stands at |L c| or further on, the bias is one of distances. L starts at 1 and may sink in training: then scores
+  /// are composed.
+  bool is_by_distance(std::int64_t queries, Visibility const& visibility) const override {
+    return queries_before(queries, visibility) == queries;
+  }
+  Tensor relative(std::int64_t queries, std::int64_t keys, Visibility const& visibility) const override {
+    return transpose(perceptron(shares_before(queries, keys, visibility)));
+  }
   Tensor bias(Tensor const& query, std::int64_t keys, Visibility const& visibility) const override {
-    std::int64_t const queries = query.size(2);
-    Tensor const y = linear(relu(before_relu(queries, keys, visibility)), down, down_bias);  // [n·m, H]
-    return reshape(transpose(y), {1, y.size(1), queries, keys});
+    std::int64_t const queries = query.size(2), before = queries_before(queries, visibility), rest = queries - before;
+    std::vector<Tensor> parts;
+    if (before > 0) parts.push_back(relative_bias(relative(before, keys, visibility), before, keys));
+    if (rest > 0) {
+      Tensor const y = perceptron(reshape(shares_from(before, queries, keys, visibility), {rest * keys, 1}));  // [n·m, H]
+      parts.push_back(reshape(transpose(y), {1, y.size(1), rest, keys}));
+    }
+    return concatenate(parts, 2);
   }
   Tensor corners(std::int64_t queries, std::int64_t keys, Visibility const& visibility) const override {
-    return before_relu(queries, keys, visibility);
+    return before_relu(reshape(shares_from(0, queries, keys, visibility), {queries * keys, 1}));
   }
 
  private:
+  Tensor threshold() const { return abs(scale(multiplier, context)); }  // |L c|
   Tensor psi(Tensor const& x) const { return log1p(abs(steepness * x)); }
-  Tensor before_relu(std::int64_t queries, std::int64_t keys, Visibility const& visibility) const {
+  Tensor before_relu(Tensor const& shares) const { return linear(shares, up, up_bias); }
+  Tensor perceptron(Tensor const& shares) const { return linear(relu(before_relu(shares)), down, down_bias); }
+
+  /// How many of the queries stand before |L c|.
+  std::int64_t queries_before(std::int64_t queries, Visibility const& visibility) const {
+    double const places = std::ceil(threshold().item()) - static_cast<double>(visibility.offset);
+    return static_cast<std::int64_t>(std::clamp(places, 0.0, static_cast<double>(queries)));
+  }
+  /// ψ(i − j)/ψ(|L c|) by distance, as relative_bias() counts it: [n + m − 1, 1].
+  Tensor shares_before(std::int64_t queries, std::int64_t keys, Visibility const& visibility) const {
+    std::vector<double> back;
+    for (std::int64_t ahead = 1 - queries; ahead < keys; ++ahead)
+      back.push_back(static_cast<double>(std::max<std::int64_t>(visibility.offset - ahead, 0)));
+    return psi(Tensor::of(back, {queries + keys - 1, 1}, up.dtype())) / (psi(threshold()) + 1e-6);
+  }
+  /// ψ(i − j)/ψ(max(i, |L c|)) of the queries from the one numbered `first` on: [n, m].
+  Tensor shares_from(std::int64_t first, std::int64_t queries, std::int64_t keys, Visibility const& visibility) const {
     std::vector<double> places, back;
-    for (std::int64_t i = visibility.offset; i < visibility.offset + queries; ++i) {
+    for (std::int64_t i = visibility.offset + first; i < visibility.offset + queries; ++i) {
       places.push_back(static_cast<double>(i));
       for (std::int64_t j = 0; j < keys; ++j) back.push_back(static_cast<double>(std::max<std::int64_t>(i - j, 0)));
     }
-    Tensor const far = maximum(Tensor::of(places, {queries, 1}, up.dtype()), abs(scale(multiplier, context)));
-    Tensor const share = psi(Tensor::of(back, {queries, keys}, up.dtype())) / (psi(far) + 1e-6);  // [n, m]
-    return linear(reshape(share, {queries * keys, 1}), up, up_bias);
+    Tensor const far = maximum(Tensor::of(places, {queries - first, 1}, up.dtype()), threshold());
+    return psi(Tensor::of(back, {queries - first, keys}, up.dtype())) / (psi(far) + 1e-6);
   }
 
   double context;

@@ -274,7 +274,7 @@ TEST_SUITE("attention_gradients") {
     for_each_problem("kernels", [](Problem const& problem) {
       for (auto const& each : {std::pair{DType::float64, 1e-12}, std::pair{DType::float32, 5e-5}}) {
         auto const& dtype = each.first;
-        double const tolerance = (problem.variant.settings.align == "softpick" ? 4 : 1) * each.second;  // it subtracts 1 from powers
+        double const tolerance = (problem.variant.settings.align == "softpick" ? 8 : 1) * each.second;  // it subtracts 1 from powers
         INFO(to_string(dtype));
         auto const found = value_and_gradients(problem.call(), problem.inputs, dtype);
         auto const expected = value_and_gradients([&](Tensors const& x) { return problem.reference(x); }, problem.inputs, dtype);
