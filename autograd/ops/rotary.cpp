@@ -1,6 +1,10 @@
 // Rotary positions.
 
+#include <algorithm>
 #include <cmath>
+#include <vector>
+
+#include <xsimd/xsimd.hpp>
 
 #include "autograd/kernels/dispatch.hpp"
 #include "autograd/operations/attention.hpp"
@@ -9,39 +13,76 @@
 
 namespace heed {
 
+namespace {
+
+/// Cosines and sines of the pairs of a head of `width`, of one position after another.
+template <class T>
+class Angles {
+ public:
+  Angles(std::int64_t width, Turn const& turn) : stretch_(turn.stretch) {
+    constexpr auto step = static_cast<std::int64_t>(Batch::size);
+    std::int64_t const padded = (width / 2 + step - 1) / step * step;
+    for (std::int64_t i = 0; i < padded; ++i)
+      slowness_.push_back(std::pow(turn.base, 2 * static_cast<double>(i) / static_cast<double>(width)));
+    cosines_ = sines_ = std::vector<double>(slowness_.size());
+    cosine.resize(slowness_.size()), sine.resize(slowness_.size());
+  }
+  void place(std::int64_t position, bool back) {
+    Batch const place(static_cast<double>(position) / stretch_);
+    for (std::size_t i = 0; i < slowness_.size(); i += Batch::size) {
+      auto const [s, c] = xsimd::sincos(place / Batch::load_unaligned(&slowness_[i]));
+      s.store_unaligned(&sines_[i]);
+      c.store_unaligned(&cosines_[i]);
+    }
+    std::ranges::transform(cosines_, cosine.begin(), [](double c) { return static_cast<T>(c); });
+    std::ranges::transform(sines_, sine.begin(), [&](double s) { return static_cast<T>(back ? -s : s); });
+  }
+
+  std::vector<T> cosine, sine;
+
+ private:
+  using Batch = xsimd::batch<double>;
+  double stretch_;
+  std::vector<double> slowness_, cosines_, sines_;
+};
+
+/// One head of one token: `pairs` pairs.
+template <class T>
+void turn_pairs(T const* __restrict in, T const* __restrict cosine, T const* __restrict sine, T* __restrict out, std::int64_t pairs) {
+  for (std::int64_t i = 0; i < pairs; ++i) {
+    T const even = in[2 * i], odd = in[2 * i + 1];
+    out[2 * i] = even * cosine[i] - odd * sine[i];
+    out[2 * i + 1] = even * sine[i] + odd * cosine[i];
+  }
+}
+
+}  // namespace
+
 Tensor rotary(Tensor const& x, std::int64_t heads, std::int64_t offset, Turn const& turn, bool back) {
   require_real("rotary", x);
   if (x.rank() != 3 || heads < 1 || x.size(2) % (2 * heads) != 0) {
     throw Error(fmt::format("rotary: {} is not [B, T, H·d] with an even d for {} heads", to_string(x.shape()), heads));
   }
-  std::int64_t const length = x.size(1);
-  std::int64_t const width = x.size(2) / heads;
+  std::int64_t const length = x.size(1), width = x.size(2) / heads;
   Tensor y(x.shape(), x.dtype());
   kernels::with_real(x.dtype(), [&](auto type) {
     using T = decltype(type);
     T const* const in = x.data<T>().data();
     T* const out = y.mutable_data<T>().data();
     // Positions outside, so that a turn's sine and cosine are computed once for all sequences and heads.
-    parallel_for(length, static_cast<double>(x.size(0) * x.size(2)) + 30 * static_cast<double>(width),
-                 [&](std::int64_t begin, std::int64_t end) {
-                   for (std::int64_t t = begin; t < end; ++t) {
-                     for (std::int64_t i = 0; i < width; i += 2) {
-                       double const place = static_cast<double>(offset + t) / turn.stretch;
-                       double const angle = place / std::pow(turn.base, static_cast<double>(i) / static_cast<double>(width));
-                       T const c = static_cast<T>(std::cos(angle));
-                       T const s = static_cast<T>(back ? -std::sin(angle) : std::sin(angle));
-                       for (std::int64_t b = 0; b < x.size(0); ++b) {
-                         for (std::int64_t h = 0; h < heads; ++h) {
-                           std::int64_t const at = (b * length + t) * x.size(2) + h * width + i;
-                           T const even = in[at];
-                           T const odd = in[at + 1];
-                           out[at] = even * c - odd * s;
-                           out[at + 1] = even * s + odd * c;
-                         }
-                       }
-                     }
-                   }
-                 });
+    double const nanoseconds = 0.4 * static_cast<double>(x.size(0) * x.size(2)) + 3 * static_cast<double>(width);
+    parallel_for(length, nanoseconds, [&](std::int64_t begin, std::int64_t end) {
+      Angles<T> angles(width, turn);
+      for (std::int64_t t = begin; t < end; ++t) {
+        angles.place(offset + t, back);
+        for (std::int64_t b = 0; b < x.size(0); ++b) {
+          for (std::int64_t h = 0; h < heads; ++h) {
+            std::int64_t const at = (b * length + t) * x.size(2) + h * width;
+            turn_pairs(in + at, angles.cosine.data(), angles.sine.data(), out + at, width / 2);
+          }
+        }
+      }
+    });
   });
   // A rotation's transpose turns back.
   return record("rotary", {x}, std::move(y), keep_nothing,
