@@ -58,6 +58,19 @@ TEST_SUITE("memory_estimate") {
     test::check_estimate(experiment(gpt("{score: additive, align: sigmoid}"), "train: {steps: 10, batch: 4, recompute: true}\n"));
   }
 
+  TEST_CASE("what newer models do: within 20 % of the peak") {
+    for (std::string const more : {"softcap: 20", "query_key_norm: rms", "gate: true", "forget: true", "differential: true"}) {
+      for (std::string const score : {"scaled_dot", "additive"}) {
+        CAPTURE(more);
+        CAPTURE(score);
+        test::check_estimate(experiment(gpt(fmt::format("{{score: {}, {}}}", score, more))));
+      }
+    }
+    test::check_estimate(experiment(gpt("scaled", 128, 0, ", key_heads: 1")));
+    test::check_estimate(experiment(gpt("additive", 128, 0, ", key_heads: 2")));
+    test::check_estimate(experiment(gpt("scaled", 128, 0, ", position: kerple")));
+  }
+
   TEST_CASE("longer rows than are measured: within 20 % of the peak") {
     test::check_estimate(experiment(gpt("additive", 320, 0.1)));
     test::check_estimate(experiment(gpt("{score: additive, align: sparsemax}", 320, 0.1)));
