@@ -40,7 +40,7 @@ struct AttentionInputs {
   Tensor parameter = {};               ///< p of g: [H, 1] or [H, 2]
   Tensor of_query = {}, of_key = {};   ///< α and β: [B, H, n] and [B, H, m]
   Tensor relative = {};                ///< r: [H, n + m − 1], the element j − i + n − 1, i counted from the first query
-  Tensor near = {};                    ///< [B, H, n, 2c + 1]: the element clamp(j − i, −c, c) + c, i the query's position
+  Tensor near = {};                    ///< [B, n, H, 2c + 1]: the element clamp(j − i, −c, c) + c, i the query's position
   Tensor of_row = {}, of_column = {};  ///< u and t: [B, H, n] and [B, H, m]
   Tensor centres = {};                 ///< [B, H, n, 1]
   Tensor align = {};                   ///< the align's parameter: [H]
@@ -88,7 +88,7 @@ inline Tensor scaled_dot_attention(Tensor const& query, Tensor const& key, Tenso
 
 /// x [B, m, G·d], what is of each group for every head of it: [B, H, m, d].
 Tensor heads_of_groups(Tensor const& x, std::int64_t heads, std::int64_t groups);
-/// Biases by distance clipped on both sides, laid out over the pairs: near [B, H, n, 2c + 1] → [B, H, n, keys], of the first query at
+/// Biases by distance clipped on both sides, laid out over the pairs: near [B, n, H, 2c + 1] → [B, H, n, keys], of the first query at
 /// `offset`.
 Tensor near_bias(Tensor const& near, std::int64_t offset, std::int64_t keys);
 

@@ -21,9 +21,11 @@ class AttentionPosition {
   virtual Tensor relative(std::int64_t queries, std::int64_t keys, Visibility const& visibility) const {
     return static_cast<void>(queries), static_cast<void>(keys), static_cast<void>(visibility), Tensor();
   }
-  /// What is added to the scores of query [B, H, n, d] by distance clipped on both sides: [B, H, n, 2c + 1] for near_bias(); undefined:
-  /// nothing.
-  virtual Tensor near(Tensor const& query) const { return static_cast<void>(query), Tensor(); }
+  /// What is added to the scores of query [B, n, H·d] (rotated) by distance clipped on both sides: [B, n, H, 2c + 1] for near_bias();
+  /// undefined: nothing.
+  virtual Tensor near(Tensor const& query, std::int64_t heads) const {
+    return static_cast<void>(query), static_cast<void>(heads), Tensor();
+  }
   /// Whether relative() and near() say all of so many queries, as the fused kernels want it.
   virtual bool is_by_distance(std::int64_t queries, Visibility const& visibility) const {
     return static_cast<void>(queries), static_cast<void>(visibility), true;
@@ -31,7 +33,7 @@ class AttentionPosition {
   /// What is added to the scores of query [B, H, n, d] (rotated) and `keys` keys from position 0 on: [B or 1, H, n, keys]; undefined:
   /// nothing.
   virtual Tensor bias(Tensor const& query, std::int64_t keys, Visibility const& visibility) const {
-    Tensor const by_distance = relative(query.size(2), keys, visibility), by_query = near(query);
+    Tensor const by_distance = relative(query.size(2), keys, visibility), by_query = near(merge_heads(query), query.size(1));
     if (by_query.defined()) return near_bias(by_query, visibility.offset, keys);
     return by_distance.defined() ? relative_bias(by_distance, query.size(2), keys) : Tensor();
   }

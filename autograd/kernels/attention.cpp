@@ -53,7 +53,7 @@ void for_groups(AttentionCall const& c, double products, Body const& body) {
       1, Cut::fine);
 }
 
-/// Where one head's gradients go; what heads of different sequences share is summed later. Null: not wanted.
+/// Where one head's gradients go (`near`: those of all heads); what heads of different sequences share is summed later. Null: not wanted.
 template <class T>
 struct HeadTargets {
   T *query, *key, *value, *weight, *parameter, *of_query, *of_key, *relative, *near, *of_row, *of_column, *centres, *align;
@@ -182,7 +182,7 @@ class HeadBackward {
     }
     if (to_.near != nullptr) {
       auto const near = head_.near_of(i);
-      T* const target = to_.near + query * (2 * near.reach + 1);
+      T* const target = to_.near + near.first;
       for (std::int64_t j = s.first; j < s.last; ++j) target[near.place(j)] += de[j - s.first];
     }
     if (to_.of_row != nullptr) {
@@ -239,7 +239,7 @@ HeadTargets<T> targets_of(AttentionCall const& c, AttentionInputs& g, std::int64
           part(g.of_query),
           part(g.of_key),
           part(g.relative),
-          part(g.near),
+          g.near.defined() ? g.near.mutable_data<T>().data() : nullptr,
           part(g.of_row),
           part(g.of_column),
           c.form.gaussian ? part(g.centres) : nullptr,

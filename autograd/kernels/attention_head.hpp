@@ -206,15 +206,15 @@ class Head {
   }
   T* row(std::int64_t i) { return inside_of(weights_, i); }
   T* weights() { return weights_.template mutable_data<T>().data(); }
-  /// Where the biases by distance clipped on both sides stand for row i: near[clamp(j − i, −c, c)], j the key.
+  /// Where the biases by distance clipped on both sides stand for row i, in an array like them: first + place(j), j the key.
   struct Near {
-    T const* row;
+    std::int64_t first;
     std::int64_t query, reach;
     std::int64_t place(std::int64_t j) const { return std::clamp(j - query, -reach, reach) + reach; }
   };
   Near near_of(std::int64_t i) const {
     std::int64_t const query = at(first_ + i), size = c_.in.near.size(3);
-    return {part_of<T>(c_.in.near, b_, h_) + query * size, c_.form.visibility.offset + query, size / 2};
+    return {((b_ * c_.queries + query) * c_.form.heads + h_) * size, c_.form.visibility.offset + query, size / 2};
   }
 
   AttentionCall const& c_;
@@ -263,7 +263,8 @@ class Head {
     }
     if (c_.in.near.defined()) {
       Near const near = near_of(i);
-      for (std::int64_t j = s.first; j < s.last; ++j) e[j - s.first] += near.row[near.place(j)];
+      T const* const bias = c_.in.near.data<T>().data() + near.first;
+      for (std::int64_t j = s.first; j < s.last; ++j) e[j - s.first] += bias[near.place(j)];
     }
     if (c_.in.of_row.defined()) {
       Lanes<T> const of_row(part_of<T>(c_.in.of_row, b_, h_)[query]);

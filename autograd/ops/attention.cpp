@@ -98,17 +98,17 @@ Tensor column(Tensor const& x, std::int64_t at) {
 }  // namespace
 
 Tensor near_bias(Tensor const& near, std::int64_t offset, std::int64_t keys) {
-  std::int64_t const batch = near.size(0), heads = near.size(1), queries = near.size(2), reach = near.size(3) / 2;
+  std::int64_t const batch = near.size(0), queries = near.size(1), heads = near.size(2), reach = near.size(3) / 2;
   std::vector<std::int64_t> row;
   for (std::int64_t i = offset; i < offset + queries; ++i) {
     for (std::int64_t j = 0; j < keys; ++j) row.push_back(std::clamp(j - i, -reach, reach) + reach);
   }
   std::vector<std::int64_t> index;
   for (std::int64_t copy = 0; copy < batch * heads; ++copy) index.insert(index.end(), row.begin(), row.end());
-  return gather(near, -1, Tensor::of(index, {batch, heads, queries, keys}));
+  return gather(permute(near, {0, 2, 1, 3}), -1, Tensor::of(index, {batch, heads, queries, keys}));
 }
 static Registered const near_bias_check{
-    {"near_bias", "near_i,clamp(j−i, −c, c)", {{{{{2, 2, 3, 5}}}, [](std::vector<Tensor> const& x) { return near_bias(x[0], 1, 6); }}}}};
+    {"near_bias", "near_i,clamp(j−i, −c, c)", {{{{{2, 3, 2, 5}}}, [](std::vector<Tensor> const& x) { return near_bias(x[0], 1, 6); }}}}};
 
 std::shared_ptr<PairSum const> additive_sum() {
   static auto const instance = std::make_shared<AdditiveSum>();
@@ -217,7 +217,7 @@ kernels::AttentionCall checked_call(AttentionForm const& form, AttentionInputs c
   expect("numbers of keys", in.of_key, {batch, heads, m});
   expect("biases by distance", in.relative, {heads, n + m - 1});
   if (in.near.defined())
-    expect("biases by near distance", in.near, {batch, heads, n, in.near.elements() / std::max<std::int64_t>(1, batch * heads * n)});
+    expect("biases by near distance", in.near, {batch, n, heads, in.near.elements() / std::max<std::int64_t>(1, batch * heads * n)});
   expect("biases of rows", in.of_row, {batch, heads, n});
   expect("biases of columns", in.of_column, {batch, heads, m});
   expect("centres", in.centres, {batch, heads, n, 1});
@@ -337,7 +337,7 @@ std::vector<Sample> attention_samples(std::optional<WeightDropout> const& dropou
       bool spread = false;
       for (std::size_t const slot : extras) {
         if (slot == relative) drawn.push_back({slot, {{2, n + m - 1}}});
-        if (slot == near) drawn.push_back({slot, {{b, 2, n, 3}}});
+        if (slot == near) drawn.push_back({slot, {{b, n, 2, 3}}});
         if (slot == of_row) drawn.insert(drawn.end(), {{of_row, {{b, 2, n}}}, {of_column, {{b, 2, m}}}});
         if (slot != centres) continue;
         // Far enough from the next half that no key enters or leaves a window of 1.7 within a finite difference.

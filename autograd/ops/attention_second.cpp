@@ -30,12 +30,12 @@ struct Axes {
 Axes axes_of(std::size_t slot) {
   switch (slot) {
     case AttentionInputs::at_query:
+    case AttentionInputs::at_near:
       return {.queries = 1};
     case AttentionInputs::at_key:
     case AttentionInputs::at_value:
       return {.keys = 1};
     case AttentionInputs::at_of_query:
-    case AttentionInputs::at_near:
     case AttentionInputs::at_of_row:
     case AttentionInputs::at_centres:
       return {.queries = 2};

@@ -59,7 +59,7 @@ Attention::Call Attention::call(Tensor const& query, Tensor const& key, Tensor c
   in.weight = score.weight, in.parameter = score.parameter, in.of_query = score.of_query, in.of_key = score.of_key;
   if (by_distance(query, visibility)) {
     in.relative = position_->relative(query.size(1), key.size(1), visibility);
-    in.near = position_->near(split_heads(query, heads_));
+    in.near = position_->near(query, heads_);
   }
   in.of_row = fading.of_query, in.of_column = fading.of_key;
   in.centres = align.centres, in.align = align.parameter;

@@ -4,6 +4,7 @@
 
 #include "autograd/operations/elementwise.hpp"
 #include "autograd/operations/product.hpp"
+#include "autograd/operations/shape.hpp"
 #include "nn/position.hpp"
 
 namespace heed {
@@ -15,8 +16,10 @@ constexpr std::int64_t clip = 16;
 struct RelativeKeys : AttentionPosition {
   RelativeKeys(Scope const& scope, std::int64_t width)
       : keys_table(scope.at("relative").parameter("key", {2 * clip + 1, width}, Initial::normal(0.02))) {}
-  Tensor near(Tensor const& query) const override {
-    return scale(matmul(query, keys_table, false, true), 1 / std::sqrt(static_cast<double>(query.size(3))));  // [B, H, n, 33]
+  Tensor near(Tensor const& query, std::int64_t heads) const override {
+    std::int64_t const batch = query.size(0), queries = query.size(1), width = query.size(2) / heads;
+    Tensor const table = scale(keys_table, 1 / std::sqrt(static_cast<double>(width)));
+    return reshape(linear(reshape(query, {batch * queries * heads, width}), table, {}), {batch, queries, heads, table.size(0)});
   }
 
   Tensor keys_table;  // [33, d]
