@@ -12,7 +12,8 @@
 
 namespace heed {
 
-/// `ablation:` the keys with one value each; those that hold keys of the base (set, vary, together, add, skip, tune) or numbers by name (published) are read beside it.
+/// `ablation:` the keys with one value each; those that hold keys of the base (set, vary, together, add, skip, tune) or numbers by name
+/// (published) are read beside it.
 struct AblationSettings : Settings {
   std::string ablation;                    ///< its name, and its folder's
   std::string base;                        ///< a file of one run

@@ -74,12 +74,13 @@ void add_config(CLI::App& command, CommandLine& line) {
 }
 
 void add_workers(CLI::App& command, CommandLine& line) {
-  add_text(command, "--jobs", "N", "trials of an ablation, or blocks of a study, at a time (default: cores / threads)", [&](std::string const& text) {
-    auto const count = parse_integer(text);
-    if (!count || *count < 1 || *count > 1024)
-      throw ConfigError("--jobs", fmt::format("wants an integer ≥ 1 and ≤ 1024, but found '{}'", text));
-    line.run.jobs.emplace(*count);
-  });
+  add_text(command, "--jobs", "N", "trials of an ablation, or blocks of a study, at a time (default: cores / threads)",
+           [&](std::string const& text) {
+             auto const count = parse_integer(text);
+             if (!count || *count < 1 || *count > 1024)
+               throw ConfigError("--jobs", fmt::format("wants an integer ≥ 1 and ≤ 1024, but found '{}'", text));
+             line.run.jobs.emplace(*count);
+           });
 }
 
 void read_shard(std::string const& text, RunOptions& options) {

@@ -74,8 +74,7 @@ train: {steps: 4, batch: 2}
 
   TEST_CASE("arms of two keys are named by their values, folders without spaces; what is on or off, by its key too") {
     Bench const bench;
-    CHECK(names(bench.load("vary: {model.tie: [true, false]}\nbaseline: {model.tie: false}").arms) ==
-          Words{"tie=true", "tie=false"});
+    CHECK(names(bench.load("vary: {model.tie: [true, false]}\nbaseline: {model.tie: false}").arms) == Words{"tie=true", "tie=false"});
     CHECK(names(bench.load("vary: {model.heads: [1, 2]}").arms) == Words{"1", "2"});
     auto const grid =
         bench.load("vary: {model.attention: [scaled, {align: sparsemax}], model.position: [none, rotary]}\nbaseline: scaled,rotary");

@@ -82,8 +82,8 @@ TEST_SUITE("compare") {
     CHECK(found);
     CHECK(not_ablation["then"]["properties"].contains("study"));
     auto const& ablation = whole["then"]["properties"];
-    for (char const* key :
-         {"ablation", "base", "vary", "together", "add", "skip", "seeds", "baseline", "metric", "better", "at", "tune", "margin", "set", "published"})
+    for (char const* key : {"ablation", "base", "vary", "together", "add", "skip", "seeds", "baseline", "metric", "better", "at", "tune",
+                            "margin", "set", "published"})
       CHECK(ablation.contains(key));
   }
 }
