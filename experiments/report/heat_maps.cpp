@@ -5,7 +5,7 @@
 #include <limits>
 #include <map>
 #include <optional>
-#include <regex>
+#include <string_view>
 
 #include <fmt/format.h>
 
@@ -39,17 +39,46 @@ struct Source {
   std::vector<std::pair<std::int64_t, double>> const* series;
 };
 
+/// A number of at most four digits at the beginning of `rest`, which it is taken off.
+std::optional<int> take_number(std::string_view& rest) {
+  std::size_t const digits = std::min(rest.find_first_not_of("0123456789"), rest.size());
+  if (digits == 0 || digits > 4) return std::nullopt;
+  int const number = std::stoi(std::string(rest.substr(0, digits)));
+  rest.remove_prefix(digits);
+  return number;
+}
+
+struct Named {
+  std::string probe;
+  Place place;
+};
+
+/// Of probe.NAME.layerL[.headH][.STATISTIC]: NAME.STATISTIC and its place. Nothing where a name is not of that form.
+std::optional<Named> by_layer(std::string_view name) {
+  constexpr std::string_view prefix = "probe.", layer = ".layer", head = ".head";
+  std::size_t const at = name.rfind(layer);
+  if (!name.starts_with(prefix) || at == name.npos || at <= prefix.size()) return std::nullopt;
+  std::string_view rest = name.substr(at + layer.size());
+  auto const of_layer = take_number(rest);
+  std::optional<int> of_head;
+  if (rest.starts_with(head)) {
+    rest.remove_prefix(head.size());
+    of_head = take_number(rest);
+    if (!of_head) return std::nullopt;
+  }
+  bool const whole =
+      rest.empty() || (rest.size() > 1 && rest[0] == '.' && rest.find_first_not_of("abcdefghijklmnopqrstuvwxyz_", 1) == rest.npos);
+  if (!of_layer || !whole) return std::nullopt;
+  return Named{std::string(name.substr(prefix.size(), at - prefix.size())) + std::string(rest), {*of_layer, of_head.value_or(-1)}};
+}
+
 /// The series of each probe that has layers, by its name without layer and head: "attention.entropy", "gradients.jacobian_trace.median".
 std::map<std::string, std::vector<Source>> sources_of(Material const& material) {
-  static std::regex const by_layer(R"(probe\.(.+)\.layer(\d{1,4})(?:\.head(\d{1,4}))?((?:\.[a-z_]+)?))");
   std::map<std::string, std::vector<Source>> sources;
   for (std::size_t arm = 0; arm < material.arms.size(); ++arm) {
     for (auto const& [seed, history] : material.arms[arm].histories) {
       for (auto const& [name, series] : history) {
-        std::smatch match;
-        if (!name.starts_with("probe.") || name.size() > 200 || !std::regex_match(name, match, by_layer)) continue;
-        Place const place{std::stoi(match[2]), match[3].matched ? std::stoi(match[3]) : -1};
-        sources[match[1].str() + match[4].str()].push_back({arm, place, &series});
+        if (auto const named = by_layer(name)) sources[named->probe].push_back({arm, named->place, &series});
       }
     }
   }
