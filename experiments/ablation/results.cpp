@@ -161,14 +161,27 @@ class Summary {
     }
     if (!best) return;
     auto const mean = estimate_of(arms_[best->second]);
-    sentences_.push_back(fmt::format("{} mean: {}, {:.4f}{}", question_.better == Better::higher ? "highest" : "lowest",
-                                     name_with_tuned(best->second), mean.mean,
-                                     mean.interval ? fmt::format(" [{:.4f}, {:.4f}]", mean.interval->low, mean.interval->high) : ""));
+    NumberFormat const format = format_of_means();
+    sentences_.push_back(fmt::format("{} mean: {}, {}{}", question_.better == Better::higher ? "highest" : "lowest",
+                                     name_with_tuned(best->second), format(mean.mean),
+                                     mean.interval ? " " + format.interval(mean.interval->low, mean.interval->high) : ""));
     effects_ = effects_of(*grid, values, ablation_.baseline, unit_of(ablation_.settings.metric), question_);
     for (auto const& effect : effects_)
       if (!effect.sentence.empty()) sentences_.push_back(effect.sentence);
     if (std::ranges::none_of(effects_, [](Effect const& effect) { return effect.interaction && !effect.sentence.empty(); }))
       sentences_.emplace_back("no interaction is clear");
+  }
+
+  /// How the metric is written.
+  NumberFormat format_of_means() const {
+    double largest = 0;
+    for (auto const& arm : arms_)
+      if (!arm.values.empty()) largest = std::max(largest, std::abs(estimate_of(arm).mean));
+    return NumberFormat(largest);
+  }
+
+  static std::optional<double> half_width_of(std::optional<Interval> const& interval) {
+    return interval ? std::optional(interval->half_width()) : std::nullopt;
   }
 
   Comparison const* comparison(std::size_t arm) const {
@@ -193,6 +206,7 @@ class Summary {
     std::vector<std::vector<std::string>> rows{{"arm", with_unit(ablation_.settings.metric), "95 % interval", "difference", "p", "effect",
                                                 "", "seeds", "s/run", "tokens/s", "MB"}};
     if (!tuned_.chosen.empty()) rows.front().emplace_back("tuned");
+    NumberFormat const format = format_of_means();
     for (std::size_t i = 0; i < arms_.size(); ++i) {
       auto const& arm = arms_[i];
       if (arm.values.empty()) {
@@ -200,10 +214,10 @@ class Summary {
         continue;
       }
       auto const mean = estimate_of(arm);
-      std::vector<std::string> row{arm.name, fmt::format("{:.4f}", mean.mean),
-                                   mean.interval ? fmt::format("[{:.4f}, {:.4f}]", mean.interval->low, mean.interval->high) : ""};
+      std::vector<std::string> row{arm.name, format(mean.mean),
+                                   mean.interval ? format.interval(mean.interval->low, mean.interval->high) : ""};
       if (auto const* const c = comparison(i); c != nullptr && c->seeds > 0) {
-        row.push_back(c->interval ? fmt::format("{:+.4f} ± {:.4f}", c->mean, c->interval->half_width()) : fmt::format("{:+.4f}", c->mean));
+        row.push_back(format.difference(c->mean, half_width_of(c->interval)));
         row.push_back(fmt::format("{:.2g}", c->p));
         row.push_back(c->effect ? fmt::format("{:+.1f}", *c->effect) : "");
         row.emplace_back(name(c->verdict));
@@ -338,10 +352,9 @@ class Summary {
       if (i == 0) text += markdown_row(std::vector<std::string>(lines[i].size(), "---"));
     }
     if (!effects_.empty()) text += "\n| effect | difference | p |\n| --- | --- | --- |\n";
+    NumberFormat const format = format_of_means();
     for (auto const& [name, interaction, c, words] : effects_)
-      text +=
-          fmt::format("| {} | {} | {:.2g} |\n", name,
-                      c.interval ? fmt::format("{:+.4f} ± {:.4f}", c.mean, c.interval->half_width()) : fmt::format("{:+.4f}", c.mean), c.p);
+      text += fmt::format("| {} | {} | {:.2g} |\n", name, format.difference(c.mean, half_width_of(c.interval)), c.p);
     text += '\n';
     for (auto const& line : sentences_) text += "- " + line + "\n";
     for (auto const& line : warnings_) text += "- **warning**: " + line + "\n";

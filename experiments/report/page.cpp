@@ -8,6 +8,7 @@
 
 #include "experiments/metric/info.hpp"
 #include "experiments/report/html.hpp"
+#include "experiments/text/table.hpp"
 
 namespace heed {
 
@@ -169,12 +170,10 @@ class Section {
   /// What the keys of a grid do by themselves, and together.
   std::string effects() const {
     if (material_.effects.empty()) return "";
+    NumberFormat const format = format_of_means();
     std::string body;
     for (auto const& effect : material_.effects) {
-      auto html = html_row({effect.name,
-                            effect.interval ? fmt::format("{:+.4f} ± {:.4f}", effect.mean, effect.interval->half_width())
-                                            : fmt::format("{:+.4f}", effect.mean),
-                            fmt::format("{:.2g}", effect.p)});
+      auto html = html_row({effect.name, format.difference(effect.mean, half_width_of(effect.interval)), fmt::format("{:.2g}", effect.p)});
       body += html;
     }
     return "<h3>What each key does, and which depend on each other</h3>\n" +
@@ -184,15 +183,26 @@ class Section {
            "makes changes with b. p is corrected for the number of effects.</p>\n";
   }
 
+  /// How the metric is written.
+  NumberFormat format_of_means() const {
+    double largest = 0;
+    for (auto const& arm : material_.arms) largest = std::max(largest, std::abs(arm.mean.value_or(0)));
+    return NumberFormat(largest);
+  }
+
+  static std::optional<double> half_width_of(std::optional<Interval> const& interval) {
+    return interval ? std::optional(interval->half_width()) : std::nullopt;
+  }
+
   std::string comparison() const {
+    NumberFormat const format = format_of_means();
     std::string body;
     for (auto const& arm : material_.arms) {
-      std::vector<std::string> cells{arm.name, number(arm.mean, 4),
-                                     arm.interval ? fmt::format("[{:.4f}, {:.4f}]", arm.interval->low, arm.interval->high) : ""};
+      std::vector<std::string> cells{arm.name, arm.mean ? format(*arm.mean) : number(arm.mean, 4),
+                                     arm.interval ? format.interval(arm.interval->low, arm.interval->high) : ""};
       std::string verdict = arm.name == material_.baseline ? "baseline" : "–";
       if (auto const& d = arm.difference) {
-        cells.push_back(d->interval ? fmt::format("{:+.4f} ± {:.4f}", d->mean, d->interval->half_width())
-                                    : fmt::format("{:+.4f}", d->mean));
+        cells.push_back(format.difference(d->mean, half_width_of(d->interval)));
         cells.push_back(fmt::format("{:.2g}", d->p));
         cells.push_back(d->effect ? fmt::format("{:+.1f}", *d->effect) : "");
         verdict = d->verdict;

@@ -193,7 +193,8 @@ SeriesPanel fan(Shown const& shown, Norm const& norm, std::string const& scale, 
   for (auto const& cell : shown.cells)
     if (shown.holds(cell, scale) && cell.get(norm.q99) && cell.get(norm.median) && cell.get(norm.squared)) cells.push_back(&cell);
   std::ranges::sort(cells, {}, [](Cell const* cell) { return cell->d_k; });
-  Series middle{"median", 1, {}}, root{"√ of the mean square", 2, {}}, limit{"2e^(−√d·gap)", 0, {}, true};
+  constexpr std::size_t of_median = 4, of_mean = 5;  // colours that no scale has
+  Series middle{"median", of_median, {}}, root{"√ of the mean square", of_mean, {}}, limit{"2e^(−√d·gap)", 0, {}, true};
   panel.behind = fmt::format("$fan{} << EOD\n", p);
   for (Cell const* const cell : cells) {
     auto const at = [&](Quantity q) { return std::max(cell->get(q)->mean, floor / 10); };
@@ -211,7 +212,7 @@ SeriesPanel fan(Shown const& shown, Norm const& norm, std::string const& scale, 
   panel.behind += "EOD\n";
   for (auto const* const columns : {"2:5", "3:4"})
     panel.beneath.push_back(fmt::format("$fan{} using 1:{} with filledcurves notitle fc rgb '{}' fs transparent solid 0.16 noborder", p,
-                                        columns, line_colour(1)));
+                                        columns, line_colour(of_median)));
   if (!limit.points.empty()) panel.series.push_back(std::move(limit));
   panel.series.push_back(std::move(middle));
   panel.series.push_back(std::move(root));

@@ -1,6 +1,9 @@
 #include "experiments/text/table.hpp"
 
 #include <algorithm>
+#include <cmath>
+
+#include <fmt/format.h>
 
 #include "experiments/text/utf8.hpp"
 
@@ -64,6 +67,23 @@ std::string table(std::vector<std::vector<std::string>> const& rows) {
     page += line + '\n';
   }
   return page;
+}
+
+NumberFormat::NumberFormat(double largest) {
+  double const size = std::abs(largest);
+  int const power = size > 0 && std::isfinite(size) ? static_cast<int>(std::floor(std::log10(size))) : 0;
+  decimals_ = std::max(std::clamp(4 - power, 0, 4), std::min(2 - power, 12));
+}
+
+std::string NumberFormat::operator()(double x) const { return fmt::format("{:.{}f}", x, decimals_); }
+
+std::string NumberFormat::interval(double low, double high) const {
+  return fmt::format("[{:.{}f}, {:.{}f}]", low, decimals_, high, decimals_);
+}
+
+std::string NumberFormat::difference(double x, std::optional<double> const& half_width) const {
+  std::string const mean = fmt::format("{:+.{}f}", x, decimals_);
+  return half_width ? fmt::format("{} ± {:.{}f}", mean, *half_width, decimals_) : mean;
 }
 
 std::string indented(std::string const& lines) {

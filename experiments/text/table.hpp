@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstddef>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -18,6 +19,19 @@ std::string table(std::vector<std::vector<std::string>> const& rows);
 
 /// "| a | b |": a row of a table in Markdown; a bar inside a cell is no border.
 std::string markdown_row(std::vector<std::string> const& cells);
+
+/// How numbers of one quantity are written beside each other: all with as many decimals, so that the largest has five figures. Four
+/// decimals below 10, and more only where all are below 0.01.
+class NumberFormat {
+ public:
+  explicit NumberFormat(double largest);
+  std::string operator()(double x) const;                                           ///< 16.207
+  std::string interval(double low, double high) const;                              ///< [13.112, 19.302]
+  std::string difference(double x, std::optional<double> const& half_width) const;  ///< +1.291 ± 0.664
+
+ private:
+  int decimals_;
+};
 
 /// Every line two columns further right.
 std::string indented(std::string const& lines);
