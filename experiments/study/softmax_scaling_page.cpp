@@ -193,7 +193,7 @@ SeriesPanel fan(Shown const& shown, Norm const& norm, std::string const& scale, 
   for (auto const& cell : shown.cells)
     if (shown.holds(cell, scale) && cell.get(norm.q99) && cell.get(norm.median) && cell.get(norm.squared)) cells.push_back(&cell);
   std::ranges::sort(cells, {}, [](Cell const* cell) { return cell->d_k; });
-  constexpr std::size_t of_median = 4, of_mean = 5;  // colours that no scale has
+  constexpr std::size_t of_median = 4, of_mean = 5;  // colours that none of the three usual scales has
   Series middle{"median", of_median, {}}, root{"√ of the mean square", of_mean, {}}, limit{"2e^(−√d·gap)", 0, {}, true};
   panel.behind = fmt::format("$fan{} << EOD\n", p);
   for (Cell const* const cell : cells) {
