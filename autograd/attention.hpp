@@ -4,6 +4,7 @@
 #include <memory>
 #include <optional>
 
+#include "autograd/hard_read.hpp"
 #include "autograd/operations/attention.hpp"
 #include "autograd/pairs.hpp"
 
@@ -26,10 +27,13 @@ struct AttentionForm {
   double window = 0;      ///< if > 0: keys at most so far from the query's centre, which is its own position unless centres are given
   bool gaussian = false;  ///< weights times exp(−(j − centre)²/(2 deviation²)), with centres
   double deviation = 1;
-  std::optional<WeightDropout> dropout = {};  ///< last, after the Gaussian
+  std::optional<HardRead> hard = {};          ///< reads one key instead of all
+  std::optional<WeightDropout> dropout = {};  ///< last, after the Gaussian and a hard read
   std::int64_t key_heads = 0;                 ///< G groups of heads that share keys and values; 0: every head has its own
 
   std::int64_t groups() const { return key_heads > 0 ? key_heads : heads; }
+  /// Numbers of a query's result beside its contexts: those of a scored hard read.
+  std::int64_t scores_of_choice() const { return hard && hard->scored ? 2 * heads : 0; }
 };
 
 /// What fused attention reads; all but the first three may be undefined.
@@ -71,6 +75,7 @@ struct AttentionInputs {
 /// [n, m, d]), draws dropout's mask again for the gradient, and works in proportion to the window (Vaswani et al. 2017, Bahdanau et al.
 /// 2015, Luong et al. 2015; blocks as in Dao et al. 2022).
 /// `rows`, unless it is null, is set to the statistics of the rows (attention_rows.hpp), measured on the way.
+/// Of a scored hard read [B, n, H·d_v + 2·H]: contexts, probabilities and entropies side by side (parted_read).
 Tensor fused_attention(AttentionForm const& form, AttentionInputs const& inputs, Tensor* rows = nullptr);
 /// The same as a composition of simple operations.
 Tensor attention_reference(AttentionForm const& form, AttentionInputs const& inputs);
@@ -80,6 +85,13 @@ Tensor composed_scores(AttentionForm const& form, AttentionInputs const& inputs,
 Tensor composed_weights(AttentionForm const& form, AttentionInputs const& inputs, Tensor const& scores);
 /// attention_rows() of these.
 Tensor composed_rows(AttentionForm const& form, AttentionInputs const& inputs, Tensor const& scores, Tensor const& weights);
+/// A scored hard read's context [B, n, H·d_v], and its probability and entropy [B, H, n].
+struct ScoredContext {
+  Tensor context, probability, entropy;
+};
+ScoredContext parted_read(Tensor const& result, std::int64_t heads);
+/// From weights before dropout the result, `factors` being what dropout multiplies them by (undefined: 1); composed.
+Tensor composed_result(AttentionForm const& form, Tensor const& value, Tensor const& weights, Tensor const& factors);
 /// Softmax attention over scale · q_i·k_j (Vaswani et al. 2017).
 inline Tensor scaled_dot_attention(Tensor const& query, Tensor const& key, Tensor const& value, std::int64_t heads, double scale,
                                    Visibility const& visibility) {

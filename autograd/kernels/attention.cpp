@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "autograd/kernels/attention_head.hpp"
+#include "autograd/kernels/hard_read.hpp"
 #include "autograd/operations/reduce.hpp"
 #include "autograd/parallel.hpp"
 
@@ -64,15 +65,17 @@ template <class T>
 class HeadBackward {
  public:
   /// `adds`: whether heads before have written to the gradients of these keys and values.
-  HeadBackward(Head<T>& head, HeadTargets<T> const& targets, T const* dcontext, bool adds)
+  HeadBackward(Head<T>& head, HeadTargets<T> const& targets, T const* dresult, bool adds)
       : head_(head),
         c_(head.c_),
         to_(targets),
-        dcontext_(dcontext + head.b_ * c_.queries * head.context_stride_ + head.h_ * c_.value_width),
+        dresult_(dresult + head.b_ * c_.queries * head.context_stride_ + head.h_ * c_.value_width),
+        dcontext_(dresult_),
         context_stride_(head.ordered() ? c_.value_width : head.context_stride_),
         dq_(to_.query),
         dscores_(head.block()),
         untouched_(!adds) {
+    if (c_.form.hard) hard_.emplace(head);
     if (!head.ordered()) return;
     packed_dcontext_ = head.packed(dcontext_, head.context_stride_, c_.value_width);
     dcontext_ = packed_dcontext_.template data<T>().data();
@@ -94,11 +97,16 @@ class HeadBackward {
     T const before = sum_before(all);
     T* const ds = dscores_.template mutable_data<T>().data();
     Matrix<T> const dc{dcontext_ + first * context_stride_, context_stride_};
-    gemm<T>(rows, seen, c_.value_width, 1, dc, {head_.v + all.first * head_.value_stride_, head_.value_stride_, true}, 0, ds,
-            head_.row_stride_);
-    apply_factors(ds);
-    gemm<T>(seen, c_.value_width, rows, 1, {read_weights_, head_.row_stride_, true}, dc, before,
-            to_.value + all.first * head_.value_stride_, head_.value_stride_);
+    if (!hard_ || hard_->as_if_soft())
+      gemm<T>(rows, seen, c_.value_width, 1, dc, {head_.v + all.first * head_.value_stride_, head_.value_stride_, true}, 0, ds,
+              head_.row_stride_);
+    if (hard_) {
+      read_gradients(ds);
+    } else {
+      apply_factors(ds);
+      gemm<T>(seen, c_.value_width, rows, 1, {read_weights_, head_.row_stride_, true}, dc, before,
+              to_.value + all.first * head_.value_stride_, head_.value_stride_);
+    }
     for (std::int64_t i = 0; i < rows; ++i) score_gradients(i, ds + i * head_.row_stride_, kept);
     if (head_.sum_) {
       head_.sum_->gradients(first, rows, all, ds, head_.row_stride_, dq, head_.query_stride_, to_.weight);
@@ -128,35 +136,56 @@ class HeadBackward {
   /// writes all of them.
   T sum_before(KeyRange all) {
     bool const first = std::exchange(untouched_, false);
-    if (first && !head_.sum_ && all.first == 0 && all.last == c_.keys) return 0;
+    if (first && !head_.sum_ && !hard_ && all.first == 0 && all.last == c_.keys) return 0;
     if (first) clear();
     return 1;
   }
 
-  /// With r = a f the values' weights, a the align's and f the Gaussian and dropout: da = dr f and dp = Σ_j dr r (j − p)/σ².
+  /// Of what the values are multiplied by, the gradients become those of the align's weights.
   void apply_factors(T* ds) {
     read_weights_ = head_.weights();
     if (!head_.has_factors()) return;
     if (!factored_.defined()) factored_ = head_.block();
     T* const r = factored_.template mutable_data<T>().data();
     std::copy_n(head_.weights(), head_.rows_ * head_.row_stride_, r);
-    T const square = static_cast<T>(c_.form.deviation * c_.form.deviation);
     std::vector<T> f(static_cast<std::size_t>(c_.keys));
     for (std::int64_t i = 0; i < head_.rows_; ++i) {
-      KeyRange const s = head_.range_of(i);
-      T* const ri = r + i * head_.row_stride_ + s.first - head_.all_.first;
-      T* const di = ds + i * head_.row_stride_ + s.first - head_.all_.first;
+      std::int64_t const inside = i * head_.row_stride_ + head_.range_of(i).first - head_.all_.first;
       head_.factors(i, f.data());
-      T const centre = to_.centres != nullptr ? head_.centres_[head_.at(head_.first_ + i)] : T(0);
-      T slope = 0;
-      for (std::int64_t j = 0; j < s.last - s.first; ++j) {
-        ri[j] *= f[static_cast<std::size_t>(j)];
-        if (to_.centres != nullptr) slope += di[j] * ri[j] * (static_cast<T>(s.first + j) - centre);
-        di[j] *= f[static_cast<std::size_t>(j)];
-      }
-      if (to_.centres != nullptr) to_.centres[head_.at(head_.first_ + i)] = slope / square;
+      through_factors(i, f.data(), r + inside, ds + inside);
     }
     read_weights_ = r;
+  }
+
+  /// With r = a f, a a row of the align's weights, in r at first, and f the Gaussian, dropout or both: da = dr f, dp = Σ_j dr r (j − p)/σ².
+  void through_factors(std::int64_t i, T const* f, T* r, T* d) {
+    KeyRange const s = head_.range_of(i);
+    T const square = static_cast<T>(c_.form.deviation * c_.form.deviation);
+    T const centre = to_.centres != nullptr ? head_.centres_[head_.at(head_.first_ + i)] : T(0);
+    T slope = 0;
+    for (std::int64_t j = 0; j < s.last - s.first; ++j) {
+      r[j] *= f[j];
+      if (to_.centres != nullptr) slope += d[j] * r[j] * (static_cast<T>(s.first + j) - centre);
+      d[j] *= f[j];
+    }
+    if (to_.centres != nullptr) to_.centres[head_.at(head_.first_ + i)] = slope / square;
+  }
+
+  /// Likewise of a hard read, whose values get theirs here too.
+  void read_gradients(T* ds) {
+    std::vector<T> f(c_.form.gaussian ? static_cast<std::size_t>(c_.keys) : 0), r(f.size());
+    for (std::int64_t i = 0; i < head_.rows_; ++i) {
+      KeyRange const s = head_.range_of(i);
+      T* const row = ds + i * head_.row_stride_;
+      T* const inside = row + s.first - head_.all_.first;
+      std::fill(row, inside, T(0));
+      std::fill(inside + (s.last - s.first), row + (head_.all_.last - head_.all_.first), T(0));
+      hard_->backward(i, dresult_ + head_.at(head_.first_ + i) * head_.context_stride_, inside, to_.value);
+      if (!c_.form.gaussian) continue;
+      head_.gaussian(i, f.data());
+      std::copy_n(head_.row(i), s.last - s.first, r.data());
+      through_factors(i, f.data(), r.data(), inside);
+    }
   }
 
   /// The gradients of row i's weights become those of what the sum gave; on the way those of all that is added to scores.
@@ -213,10 +242,11 @@ class HeadBackward {
   Head<T>& head_;
   AttentionCall const& c_;
   HeadTargets<T> to_;
-  T const* dcontext_;
+  T const *dresult_, *dcontext_;  ///< as they are, and in the order of this head's work
   std::int64_t context_stride_;
   T* dq_;
   Tensor dscores_, factored_, packed_dcontext_, packed_dq_;
+  std::optional<HardRows<T>> hard_;
   T const* read_weights_ = nullptr;  ///< what the values are multiplied by: head_.weights(), or factored_
   bool untouched_;                   ///< nothing has been written to the gradients of keys and values
 };
@@ -248,43 +278,58 @@ HeadTargets<T> targets_of(AttentionCall const& c, AttentionInputs& g, std::int64
 
 }  // namespace
 
+namespace {
+
+/// The contexts of a block whose weights are there: written at `to`, the block's first row.
 template <class T>
-void attention_forward(AttentionCall const& c, Tensor& context, Tensor& kept, Tensor* rows_out) {
-  T* const out = context.mutable_data<T>().data();
-  T* const numbers = kept.mutable_data<T>().data();
-  double* const measured = rows_out != nullptr ? rows_out->mutable_data<double>().data() : nullptr;
+void read_all(Head<T>& head, std::vector<T>& factors, T* to, std::int64_t stride) {
+  for (std::int64_t i = 0; head.has_factors() && i < head.rows_; ++i) {
+    head.factors(i, factors.data());
+    KeyRange const s = head.range_of(i);
+    T* const row = head.row(i);
+    for (std::int64_t j = 0; j < s.last - s.first; ++j) row[j] *= factors[static_cast<std::size_t>(j)];
+  }
+  gemm<T>(head.rows_, head.c_.value_width, head.all_.last - head.all_.first, 1, {head.weights(), head.row_stride_},
+          {head.v + head.all_.first * head.value_stride_, head.value_stride_}, 0, to, stride);
+}
+
+}  // namespace
+
+template <class T>
+void attention_forward(AttentionCall const& c, AttentionResult& result) {
+  T* const out = result.result.mutable_data<T>().data();
+  T* const numbers = result.kept.mutable_data<T>().data();
+  std::int64_t* const chosen = c.form.hard ? result.chosen.mutable_data<std::int64_t>().data() : nullptr;
+  double* const measured = result.rows != nullptr ? result.rows->mutable_data<double>().data() : nullptr;
   std::int64_t const share = c.form.heads / c.form.groups();
   for_groups(c, 2, [&](std::int64_t b, std::int64_t g) {
     for (std::int64_t h = g * share; h < (g + 1) * share; ++h) {
       Head<T> head(c, b, h, false);
       if (measured != nullptr) head.keep_scores();
       T* const first_row = out + b * c.queries * head.context_stride_ + h * c.value_width;
-      Tensor packed = head.ordered() ? Tensor({c.queries, c.value_width}, context.dtype()) : Tensor();
+      bool const packs = head.ordered() && !c.form.hard;
+      Tensor packed = packs ? Tensor({c.queries, c.value_width}, result.result.dtype()) : Tensor();
       Block<T> const to =
-          head.ordered() ? Block<T>{packed.template mutable_data<T>().data(), c.value_width} : Block<T>{first_row, head.context_stride_};
+          packs ? Block<T>{packed.template mutable_data<T>().data(), c.value_width} : Block<T>{first_row, head.context_stride_};
       std::vector<T> f(head.has_factors() ? static_cast<std::size_t>(c.keys) : 0);
+      std::optional<HardRows<T>> hard;
+      if (c.form.hard) hard.emplace(head);
       for (std::int64_t first = 0; first < c.queries; first += block_rows) {
         std::int64_t const rows = std::min(block_rows, c.queries - first);
         head.begin_block(first, rows);
         head.align(numbers + (b * c.form.heads + h) * c.queries * kept_numbers, false);
         for (std::int64_t i = 0; measured != nullptr && i < rows; ++i)
           head.measure(i, measured + ((b * c.form.heads + h) * c.queries + head.at(first + i)) * row_statistics);
-        for (std::int64_t i = 0; head.has_factors() && i < rows; ++i) {
-          head.factors(i, f.data());
-          KeyRange const s = head.range_of(i);
-          T* const row = head.row(i);
-          for (std::int64_t j = 0; j < s.last - s.first; ++j) row[j] *= f[static_cast<std::size_t>(j)];
-        }
-        gemm<T>(rows, c.value_width, head.all_.last - head.all_.first, 1, {head.weights(), head.row_stride_},
-                {head.v + head.all_.first * head.value_stride_, head.value_stride_}, 0, to.data + first * to.stride, to.stride);
+        if (!hard) read_all(head, f, to.data + first * to.stride, to.stride);
+        for (std::int64_t i = 0; hard && i < rows; ++i) hard->forward(i, first_row + head.at(first + i) * head.context_stride_, chosen);
       }
-      if (head.ordered()) head.unpack(to.data, c.value_width, first_row, head.context_stride_);
+      if (packs) head.unpack(to.data, c.value_width, first_row, head.context_stride_);
     }
   });
 }
 
 template <class T>
-AttentionInputs attention_backward(AttentionCall const& c, Tensor const& kept, Tensor const& dcontext) {
+AttentionInputs attention_backward(AttentionCall const& c, Tensor const& kept, Tensor const& dresult) {
   AttentionInputs in = c.in, g;
   auto const inputs = in.all();
   auto const gradients = g.all();
@@ -298,14 +343,14 @@ AttentionInputs attention_backward(AttentionCall const& c, Tensor const& kept, T
     else
       *gradients[i] = i < 3 ? Tensor(x.shape(), x.dtype()) : Tensor::zeros(x.shape(), x.dtype());
   }
-  T const* const dc = dcontext.data<T>().data();
+  T const* const dr = dresult.data<T>().data();
   Tensor numbers = kept;
   T* const all_kept = numbers.mutable_data<T>().data();
   std::int64_t const heads = c.form.heads, share = heads / c.form.groups();
   for_groups(c, 5, [&](std::int64_t b, std::int64_t group) {
     for (std::int64_t h = group * share; h < (group + 1) * share; ++h) {
       Head<T> head(c, b, h, true);
-      HeadBackward<T> back(head, targets_of<T>(c, g, b, h), dc, h > group * share);
+      HeadBackward<T> back(head, targets_of<T>(c, g, b, h), dr, h > group * share);
       // Backwards: the last queries, where attention is causal, see all keys, so that their block need not add to anything.
       for (std::int64_t block = (c.queries + block_rows - 1) / block_rows - 1; block >= 0; --block) {
         std::int64_t const first = block * block_rows;
@@ -319,8 +364,8 @@ AttentionInputs attention_backward(AttentionCall const& c, Tensor const& kept, T
   return g;
 }
 
-template void attention_forward<float>(AttentionCall const&, Tensor&, Tensor&, Tensor*);
-template void attention_forward<double>(AttentionCall const&, Tensor&, Tensor&, Tensor*);
+template void attention_forward<float>(AttentionCall const&, AttentionResult&);
+template void attention_forward<double>(AttentionCall const&, AttentionResult&);
 template AttentionInputs attention_backward<float>(AttentionCall const&, Tensor const&, Tensor const&);
 template AttentionInputs attention_backward<double>(AttentionCall const&, Tensor const&, Tensor const&);
 

@@ -22,12 +22,18 @@ struct AttentionCall {
 /// or what an align keeps.
 inline constexpr std::int64_t kept_numbers = 2;
 
-/// context [B, n, H·d_v], kept [B, H, n, kept_numbers] and, unless null, rows [B, H, n, row_statistics].
+struct AttentionResult {
+  Tensor result;           ///< [B, n, H·d_v + form.scores_of_choice()]
+  Tensor kept;             ///< [B, H, n, kept_numbers]
+  Tensor chosen = {};      ///< of a hard read: J, int64 [B, H, n]
+  Tensor* rows = nullptr;  ///< unless null: [B, H, n, row_statistics]
+};
+/// Fills these.
 template <class T>
-void attention_forward(AttentionCall const& call, Tensor& context, Tensor& kept, Tensor* rows);
+void attention_forward(AttentionCall const& call, AttentionResult& out);
 
-/// Gradients of the inputs from that of the context; those whose input is undefined stay so.
+/// Gradients of the inputs from that of the result; those whose input is undefined stay so. A hard read's form says what was chosen.
 template <class T>
-AttentionInputs attention_backward(AttentionCall const& call, Tensor const& kept, Tensor const& dcontext);
+AttentionInputs attention_backward(AttentionCall const& call, Tensor const& kept, Tensor const& dresult);
 
 }  // namespace heed::kernels

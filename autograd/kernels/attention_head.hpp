@@ -36,7 +36,7 @@ class Head {
         stride_(c.form.heads * c.width),
         key_stride_(c.form.groups() * c.width),
         value_stride_(c.form.groups() * c.value_width),
-        context_stride_(c.form.heads * c.value_width),
+        context_stride_(c.form.heads * c.value_width + c.form.scores_of_choice()),
         q(c.in.query.data<T>().data() + b * c.queries * stride_ + h * c.width),
         k(c.in.key.data<T>().data() + b * c.keys * key_stride_ + group_ * c.width),
         v(c.in.value.data<T>().data() + b * c.keys * value_stride_ + group_ * c.value_width),

@@ -176,10 +176,19 @@ Tensor composed_weights(AttentionForm const& form, AttentionInputs const& in, Te
   return form.gaussian ? weights * gaussian_around(in.centres, form.deviation, keys) : weights;
 }
 
+Tensor composed_result(AttentionForm const& form, Tensor const& value, Tensor const& weights, Tensor const& factors) {
+  ReadWeights const r = form.hard ? composed_read(*form.hard, weights, form.visibility.offset) : ReadWeights{weights, {}, {}};
+  Tensor const read = factors.defined() ? r.read * factors : r.read;
+  Tensor const context = merge_heads(matmul(read, heads_of_groups(value, form.heads, form.groups())));
+  if (!r.probability.defined()) return context;
+  return concatenate({context, permute(r.probability, {0, 2, 1}), permute(r.entropy, {0, 2, 1})}, 2);
+}
+
 Tensor attention_reference(AttentionForm const& form, AttentionInputs const& in) {
-  Tensor weights = composed_weights(form, in, composed_scores(form, in, composed_sums(form, in)));
-  if (form.dropout) weights = dropout(weights, form.dropout->rate, form.dropout->stream);
-  return merge_heads(matmul(weights, heads_of_groups(in.value, form.heads, form.groups())));
+  Tensor const weights = composed_weights(form, in, composed_scores(form, in, composed_sums(form, in)));
+  Tensor factors;
+  if (form.dropout) factors = dropout(Tensor::ones(weights.shape(), weights.dtype()), form.dropout->rate, form.dropout->stream);
+  return composed_result(form, in.value, weights, factors);
 }
 
 namespace {
@@ -223,6 +232,11 @@ kernels::AttentionCall checked_call(AttentionForm const& form, AttentionInputs c
   expect("centres", in.centres, {batch, heads, n, 1});
   expect("the align's parameters", in.align, {heads});
   if (form.gaussian && !in.centres.defined()) throw Error("attention: a Gaussian wants centres");
+  if (!form.hard) return call;
+  expect("choices of a hard read", form.hard->chosen, {batch, heads, n});
+  bool const draws = form.hard->choice != HardRead::Choice::largest && !form.hard->chosen.defined();
+  if (draws && std::ssize(form.hard->streams) != batch * heads)
+    throw Error(fmt::format("attention: {} streams of a hard read for {} sequences of {} heads", form.hard->streams.size(), batch, heads));
   return call;
 }
 
@@ -231,10 +245,13 @@ kernels::AttentionCall checked_call(AttentionForm const& form, AttentionInputs c
 Tensor fused_attention(AttentionForm const& form, AttentionInputs const& given, Tensor* rows) {
   AttentionInputs named = given;
   kernels::AttentionCall const call = checked_call(form, named);
-  Tensor context({call.batch, call.queries, form.heads * call.value_width}, given.query.dtype());
-  Tensor kept({call.batch, form.heads, call.queries, kernels::kept_numbers}, given.query.dtype());
+  DType const dtype = given.query.dtype();
+  kernels::AttentionResult out{Tensor({call.batch, call.queries, form.heads * call.value_width + form.scores_of_choice()}, dtype),
+                               Tensor({call.batch, form.heads, call.queries, kernels::kept_numbers}, dtype)};
+  if (form.hard) out.chosen = Tensor({call.batch, form.heads, call.queries}, DType::int64);
   if (rows != nullptr) *rows = Tensor({call.batch, form.heads, call.queries, row_statistics}, DType::float64);
-  kernels::with_real(given.query.dtype(), [&](auto type) { kernels::attention_forward<decltype(type)>(call, context, kept, rows); });
+  out.rows = rows;
+  kernels::with_real(dtype, [&](auto type) { kernels::attention_forward<decltype(type)>(call, out); });
   // The arrays that are there become the operation's inputs; `slots` says which is which.
   std::vector<Tensor> inputs;
   std::vector<std::size_t> slots;
@@ -244,7 +261,9 @@ Tensor fused_attention(AttentionForm const& form, AttentionInputs const& given, 
     slots.push_back(i);
   }
   bool const wanted = anomaly_mode() || (recording() && std::ranges::any_of(inputs, [](Tensor const& x) { return x.requires_grad(); }));
-  if (!wanted) return context;
+  if (!wanted) return out.result;
+  AttentionForm known = form;  // a hard read's derivatives are at the key that was chosen
+  if (known.hard) known.hard->chosen = out.chosen;
   auto const arranged = [slots](std::vector<Tensor> const& tensors) {
     AttentionInputs result;
     for (std::size_t i = 0; i < slots.size(); ++i) *result.all()[slots[i]] = tensors[i];
@@ -256,20 +275,20 @@ Tensor fused_attention(AttentionForm const& form, AttentionInputs const& given, 
     return tensors;
   };
   return record_fused(
-      "attention", std::move(inputs), std::move(context),
-      [form, kept, arranged, listed](Step const& s) {
-        kernels::AttentionCall const again = checked_call(form, arranged(s.inputs));
+      "attention", std::move(inputs), std::move(out.result),
+      [known, kept = out.kept, arranged, listed](Step const& s) {
+        kernels::AttentionCall const again = checked_call(known, arranged(s.inputs));
         AttentionInputs g;
         kernels::with_real(s.dy.dtype(), [&](auto type) { g = kernels::attention_backward<decltype(type)>(again, kept, s.dy); });
         return listed(g);
       },
-      [form, arranged, listed](Step const& s, std::vector<Tensor> const& u) {
-        AttentionSecond const second = attention_second(form, arranged(s.inputs), s.dy, arranged(u));
+      [known, arranged, listed](Step const& s, std::vector<Tensor> const& u) {
+        AttentionSecond const second = attention_second(known, arranged(s.inputs), s.dy, arranged(u));
         std::vector<Tensor> derivatives = listed(second.inputs);
         derivatives.push_back(second.dy);
         return derivatives;
       },
-      [form, arranged](std::vector<Tensor> const& tensors) { return attention_reference(form, arranged(tensors)); });
+      [known, arranged](std::vector<Tensor> const& tensors) { return attention_reference(known, arranged(tensors)); });
 }
 
 }  // namespace heed

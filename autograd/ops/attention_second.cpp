@@ -77,7 +77,7 @@ void add_part(Tensor& x, Place const& place, Tensor const& part) {
   kernels::copy_strided(place.extents, part_of(x, place) + part, kernels::row_major(place.extents), x, place.layout);
 }
 
-AttentionForm form_of(AttentionForm const& form, Cut const& cut) {
+AttentionForm form_of(AttentionForm const& form, Cut const& cut, std::int64_t all_queries) {
   AttentionForm part = form;
   part.dropout.reset();
   auto& sees = part.visibility;
@@ -90,6 +90,12 @@ AttentionForm form_of(AttentionForm const& form, Cut const& cut) {
   };
   sees.lengths = of_cut(sees.lengths, 0);
   sees.query_lengths = of_cut(sees.query_lengths, cut.first_query);
+  if (!form.hard) return part;
+  Tensor const& chosen = form.hard->chosen;
+  part.hard->chosen = part_of(chosen, place_of(AttentionInputs::at_of_query, chosen.shape(), cut, all_queries));
+  auto const& streams = form.hard->streams;
+  auto const first = streams.begin() + (streams.empty() ? 0 : cut.first_sequence * form.heads);
+  part.hard->streams.assign(first, streams.empty() ? first : first + cut.sequences * form.heads);
   return part;
 }
 
@@ -121,7 +127,9 @@ std::vector<Cut> cuts_of(AttentionForm const& form, std::int64_t batch, std::int
       Cut cut{b, std::min(sequences, batch - b), i, std::min(rows, queries - i), 0};
       for (std::int64_t s = 0; s < cut.sequences; ++s)
         for (std::int64_t r = 0; r < cut.queries; ++r) cut.keys = std::max(cut.keys, form.visibility.count(b + s, i + r, keys));
-      if (cut.keys > 0) cuts.push_back(cut);
+      if (cut.keys == 0) continue;
+      if (form.hard) cut.keys = keys;  // what is chosen may be told from outside, where no query of the block sees it
+      cuts.push_back(cut);
     }
   }
   return cuts;
@@ -129,9 +137,8 @@ std::vector<Cut> cuts_of(AttentionForm const& form, std::int64_t batch, std::int
 
 Tensor context_of(AttentionForm const& form, AttentionInputs const& in, Tensor const& factors) {
   Tensor const sums = form.sum ? pair_sums(form.sum, in.query, in.key, in.weight, form.heads, form.groups()) : composed_sums(form, in);
-  Tensor weights = composed_weights(form, in, composed_scores(form, in, sums));
-  if (factors.defined()) weights = weights * factors;
-  return merge_heads(matmul(weights, heads_of_groups(in.value, form.heads, form.groups())));
+  Tensor const weights = composed_weights(form, in, composed_scores(form, in, sums));
+  return composed_result(form, in.value, weights, factors);
 }
 
 }  // namespace
@@ -166,7 +173,7 @@ AttentionSecond attention_second(AttentionForm const& form, AttentionInputs cons
     Tensor upstream = part_of(dy.detach(), of_dy);
     upstream.set_requires_grad();
     Tensor const factors = form.dropout ? dropped(form, cut, queries, keys, dy.dtype()) : Tensor();
-    Tensor const context = context_of(form_of(form, cut), part, factors);
+    Tensor const context = context_of(form_of(form, cut, queries), part, factors);
     std::vector<Tensor> const gradients = grad({context}, differentiated, {upstream}, true);
     leaves.push_back(upstream);
     std::vector<Tensor> const second = grad(gradients, leaves, seeds);

@@ -73,17 +73,18 @@ bool Attention::by_distance(Tensor const& query, Visibility const& visibility) c
 Tensor Attention::operator()(Tensor const& query, Tensor const& key, Tensor const& value, Visibility const& visibility, Pass const& pass,
                              Fading const& fading, std::string const& part) const {
   bool const composed = position_ && !by_distance(query, visibility);
-  if (!reference_only && !composed && !pass.watches_attention() && read_->is_expectation()) {
-    Call fused = call(query, key, value, visibility, fading);
-    if (pass.drops(dropout_)) fused.form.dropout = {dropout_, pass.noise->child(part_ + ".weights")};
-    if (fused.by_formulas) {
-      Tensor rows;
-      Tensor const context = fused_attention(fused.form, fused.in, pass.watches_rows() ? &rows : nullptr);
-      if (rows.defined()) pass.observer->attention_rows(part.empty() ? part_ : part, rows);
-      return context;
-    }
-  }
-  return reference(query, key, value, visibility, pass, fading, part);
+  if (reference_only || composed || pass.watches_attention()) return reference(query, key, value, visibility, pass, fading, part);
+  Call fused = call(query, key, value, visibility, fading);
+  if (!fused.by_formulas) return reference(query, key, value, visibility, pass, fading, part);
+  if (pass.drops(dropout_)) fused.form.dropout = {dropout_, pass.noise->child(part_ + ".weights")};
+  fused.form.hard = read_->choice({query.size(0), heads_, query.size(1), key.size(1)}, visibility, pass, part_ + ".read");
+  Tensor rows;
+  Tensor const result = fused_attention(fused.form, fused.in, pass.watches_rows() ? &rows : nullptr);
+  if (rows.defined()) pass.observer->attention_rows(part.empty() ? part_ : part, rows);
+  if (fused.form.scores_of_choice() == 0) return result;
+  ScoredContext const read = parted_read(result, heads_);
+  Read::tell(pass, visibility, read.probability, read.entropy);
+  return read.context;
 }
 
 Tensor Attention::reference(Tensor const& query, Tensor const& key, Tensor const& value, Visibility const& visibility, Pass const& pass,

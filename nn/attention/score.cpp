@@ -27,6 +27,19 @@ Tensor Align::operator()(Tensor const& scores, Tensor const& query, Visibility c
   return composed_weights(form, in, scores);
 }
 
+Tensor Read::operator()(Tensor const& weights, Visibility const& visibility, Pass const& pass, std::string const& place) const {
+  auto const hard = choice(weights.shape(), visibility, pass, place);
+  if (!hard) return weights;
+  ReadWeights const r = composed_read(*hard, weights, visibility.offset);
+  if (hard->scored) tell(pass, visibility, r.probability, r.entropy);
+  return r.read;
+}
+
+void Read::tell(Pass const& pass, Visibility const& visibility, Tensor const& probability, Tensor const& entropy) {
+  auto const reach = visibility.causal ? Choices::Reach::later : Choices::Reach::sequence;
+  pass.choices->made.push_back({probability, entropy, reach});
+}
+
 Tensor PairScore::corners(Tensor const& query, Tensor const& key) const {
   return corners_ != nullptr ? corners_(unsqueeze(query, 3), unsqueeze(key, 2)) : Tensor();
 }

@@ -119,13 +119,18 @@ class Align {
   virtual FusedAlign fused(Tensor const& query, std::int64_t heads, std::int64_t keys, Visibility const& visibility) const = 0;
 };
 
-/// Contexts c_i = Σ_j r_ij v_j from weights.
+/// Contexts c_i from weights a_ij [B, H, n, m] and values: Σ_j a_ij v_j, or of one key alone.
 class Read {
  public:
   virtual ~Read() = default;
-  /// weights a_ij [B, H, n, m] → r_ij, likewise. `place` names the layer.
-  virtual Tensor operator()(Tensor const& weights, Visibility const& visibility, Pass const& pass, std::string const& place) const = 0;
-  virtual bool is_expectation() const { return false; }
+  /// How the pass's rows are read, each at one key; nothing: the expectation. `weights`: their shape. `place` names the layer. Takes the
+  /// digits of choices that are given, so that it is asked once a call.
+  virtual std::optional<HardRead> choice(Shape const& weights, Visibility const& visibility, Pass const& pass,
+                                         std::string const& place) const = 0;
+  /// The same as a composition, of weights a_ij: r_ij with c_i = Σ_j r_ij v_j, likewise. Tells the pass what was chosen.
+  Tensor operator()(Tensor const& weights, Visibility const& visibility, Pass const& pass, std::string const& place) const;
+  /// Tells the pass's choices how likely those were that a scored read made, and the entropy they were made with: [B, H, n].
+  static void tell(Pass const& pass, Visibility const& visibility, Tensor const& probability, Tensor const& entropy);
 };
 
 /// A choice for one step, as declared beside its definition.

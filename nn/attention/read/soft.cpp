@@ -7,8 +7,7 @@ namespace heed {
 namespace {
 
 struct Soft : Read {
-  Tensor operator()(Tensor const& weights, Visibility const&, Pass const&, std::string const&) const override { return weights; }
-  bool is_expectation() const override { return true; }
+  std::optional<HardRead> choice(Shape const&, Visibility const&, Pass const&, std::string const&) const override { return std::nullopt; }
 };
 
 Declared<Read> const declared{{"soft", "Σ_j a_ij v_j", "Bahdanau et al. 2015", "n m d_v", "everywhere",

@@ -1,0 +1,217 @@
+// Hard reads by the kernels against their composition: what is chosen, how likely it was, and every gradient.
+
+#include <algorithm>
+#include <cmath>
+
+#include <doctest/doctest.h>
+
+#include "autograd/graph.hpp"
+#include "autograd/memory.hpp"
+#include "autograd/operations/elementwise.hpp"
+#include "autograd/operations/reduce.hpp"
+#include "autograd/operations/shape.hpp"
+#include "tests/nn/variants.hpp"
+#include "tests/threads.hpp"
+
+TEST_SUITE("hard_read") {
+  using namespace heed;
+  using test::Variant;
+
+  namespace {
+
+  using Tensors = std::vector<Tensor>;
+
+  /// Attention that reads hard, of queries as many as keys, two sequences of two heads.
+  struct Layer {
+    Layer(Variant const& variant, std::int64_t length, double dropout, DType dtype)
+        : parameters(5, dtype, spread()),
+          position(make_position(variant.position, Scope(parameters), {length, heads * width, heads})),
+          attention(Scope(parameters).at("attention"), hard(variant.settings), {heads, width, length}, dropout, position.get()) {
+      for (char const* name : {"query", "key", "value"})
+        inputs.push_back(Tensor::normal({2, length, heads * width}, Stream(1, name), dtype).set_requires_grad());
+      for (auto const& each : parameters.all()) inputs.push_back(each.second);
+    }
+    static InitSettings spread() {
+      InitSettings init;
+      init.std = 0.5;
+      return init;
+    }
+    static AttentionSettings hard(AttentionSettings settings) {
+      settings.read = "hard";
+      settings.estimator.temperature = 0.7;
+      return settings;
+    }
+
+    /// Contexts, probabilities and entropies, with one seed each.
+    Tensors run(Visibility const& visibility, Pass pass) const {
+      Choices choices;
+      pass.choices = &choices;
+      Tensors results{attention(inputs[0], inputs[1], inputs[2], visibility, pass)};
+      for (auto const& made : choices.made) results.insert(results.end(), {made.probability, made.entropy});
+      return results;
+    }
+    /// These, and the gradients of a random projection of them.
+    Tensors value_and_gradients(Visibility const& visibility, Pass const& pass) const {
+      Tensors results = run(visibility, pass);
+      Tensors const gradients = grad(results, inputs, seeds(results));
+      for (Tensor& x : results) x = x.detach();
+      results.insert(results.end(), gradients.begin(), gradients.end());
+      return results;
+    }
+    static Tensors seeds(Tensors const& results) {
+      Tensors seeds;
+      for (Tensor const& x : results) seeds.push_back(Tensor::normal(x.shape(), Stream(3, "projection"), x.dtype()));
+      return seeds;
+    }
+
+    static constexpr std::int64_t heads = 2, width = 4;
+    Parameters parameters;
+    std::unique_ptr<Position> position;
+    Attention attention;
+    Tensors inputs;
+  };
+
+  Visibility seen(bool causal, std::vector<std::int64_t> const& lengths) {
+    return {.causal = causal, .lengths = Tensor::of(lengths, {std::ssize(lengths)}), .offset = 0};
+  }
+  Pass training() {
+    Pass pass;
+    pass.noise = Stream(9, "noise");
+    return pass;
+  }
+
+  double difference(Tensor const& found, Tensor const& expected) {
+    double const largest = max(abs(expected)).item(), worst = max(abs(found - expected)).item();
+    return std::isfinite(worst) ? worst / std::max(1.0, largest) : worst;
+  }
+  void check_alike(Tensors const& found, Tensors const& expected, double tolerance) {
+    REQUIRE(found.size() == expected.size());
+    for (std::size_t i = 0; i < found.size(); ++i) {
+      CAPTURE(i);
+      REQUIRE(found[i].defined() == expected[i].defined());
+      if (found[i].defined()) CHECK(difference(found[i], expected[i]) <= tolerance);
+    }
+  }
+
+  /// Every score with softmax, every align with scaled_dot, some positions.
+  std::vector<Variant> few_variants() {
+    std::vector<Variant> few;
+    for (Variant const& v : test::variants()) {
+      bool const plain = v.settings.score == "scaled_dot" && v.settings.scale == "rsqrt";
+      bool const score = v.settings.align == "softmax" && v.position == "none";
+      bool const align = plain && (v.position == "none" || v.position == "t5" || v.position == "shaw");
+      if (score || align) few.push_back(v);
+    }
+    REQUIRE(few.size() > 30);
+    return few;
+  }
+
+  }  // namespace
+
+  TEST_CASE("choices, their probabilities and first derivatives are those of the composed path, for every estimator") {
+    for (Variant variant : few_variants()) {
+      INFO(variant.name());
+      variant.settings.window = 2.5;
+      for (char const* const estimator : {"reinforce", "straight_through", "gumbel"}) {
+        CAPTURE(estimator);
+        variant.settings.estimator.estimator = estimator;
+        for (double const dropout : {0.0, 0.3}) {
+          CAPTURE(dropout);
+          for (bool const causal : {true, false}) {
+            for (auto const& each : {std::pair{DType::float64, 1e-11}, std::pair{DType::float32, 1e-4}}) {
+              Layer const layer(variant, 9, dropout, each.first);
+              Visibility const visibility = seen(causal, {9, 4});
+              auto const found = layer.value_and_gradients(visibility, training());
+              ReferenceAttention const composed;
+              check_alike(found, layer.value_and_gradients(visibility, training()), each.second);
+            }
+          }
+        }
+      }
+    }
+  }
+
+  TEST_CASE("evaluated by the most likely key, by a draw and by the expectation alike") {
+    for (char const* const how : {"argmax", "sample", "expectation"}) {
+      CAPTURE(how);
+      Variant variant{{}, "none"};
+      variant.settings.estimator.evaluate = how;
+      for (char const* const align : {"softmax", "local_p", "sparsemax"}) {
+        variant.settings.align = align;
+        Layer const layer(variant, 70, 0, DType::float64);
+        Visibility const visibility = seen(true, {70, 0});  // and a sequence that sees nothing
+        auto const found = layer.value_and_gradients(visibility, {});
+        CHECK(found.size() == 1 + layer.inputs.size());
+        ReferenceAttention const composed;
+        check_alike(found, layer.value_and_gradients(visibility, {}), 1e-11);
+      }
+    }
+  }
+
+  TEST_CASE("second derivatives are those of the composed path, for every estimator, in more blocks than one") {
+    auto const second = [](Layer const& layer, Visibility const& visibility) {
+      Tensors const results = layer.run(visibility, training());
+      Tensors const first = grad(results, layer.inputs, Layer::seeds(results), true);
+      Tensors wanted;
+      for (Tensor const& g : first)
+        if (g.defined() && g.requires_grad()) wanted.push_back(g);
+      REQUIRE(!wanted.empty());
+      return grad(wanted, layer.inputs, Layer::seeds(wanted));
+    };
+    for (char const* const estimator : {"reinforce", "straight_through", "gumbel"}) {
+      for (char const* const align : {"softmax", "local_p"}) {
+        CAPTURE(estimator);
+        CAPTURE(align);
+        Variant variant{{}, "none"};
+        variant.settings.align = align;
+        variant.settings.estimator.estimator = estimator;
+        Layer const layer(variant, 300, 0.3, DType::float64);
+        Visibility const visibility = seen(true, {300, 120});
+        Tensors const found = second(layer, visibility);
+        ReferenceAttention const composed;
+        check_alike(found, second(layer, visibility), 1e-10);
+      }
+    }
+  }
+
+  TEST_CASE("the same bits on 1, 2 and 5 threads") {
+    for (char const* const estimator : {"reinforce", "straight_through", "gumbel"}) {
+      Variant variant{{}, "none"};
+      variant.settings.estimator.estimator = estimator;
+      Layer const layer(variant, 130, 0.1, DType::float32);
+      std::vector<std::vector<double>> expected;
+      for (int const count : {1, 2, 5}) {
+        Threads const threads(count);
+        auto const found = layer.value_and_gradients(seen(true, {130, 70}), training());
+        for (std::size_t i = 0; i < found.size(); ++i) {
+          if (count == 1)
+            expected.push_back(found[i].to_vector());
+          else
+            CHECK(found[i].to_vector() == expected[i]);
+        }
+      }
+    }
+  }
+
+  TEST_CASE("a training pass holds no weights: its memory is linear in the length") {
+    for (char const* const estimator : {"reinforce", "straight_through", "gumbel"}) {
+      CAPTURE(estimator);
+      Variant variant{{}, "none"};
+      variant.settings.estimator.estimator = estimator;
+      auto const peak = [&](std::int64_t length) {
+        Threads const one(1);
+        Layer const layer(variant, length, 0.1, DType::float32);
+        std::int64_t const before = memory_use().live;
+        reset_memory_peak();
+        Tensors const results = layer.run(seen(true, {length, length}), training());
+        Tensor total = sum(results[0]);
+        for (std::size_t i = 1; i < results.size(); ++i) total = total + sum(results[i]);
+        total.backward();
+        return static_cast<double>(memory_use().peak - before);
+      };
+      double const long_peak = peak(1024), short_peak = peak(512);
+      CHECK(long_peak < 0.2 * 4 * 2 * Layer::heads * 1024 * 1024);
+      CHECK(long_peak < 2.2 * short_peak);
+    }
+  }
+}
