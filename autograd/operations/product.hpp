@@ -6,7 +6,8 @@
 
 #include "autograd/tensor.hpp"
 
-/// Products (ops/matmul.cpp, ops/einsum.cpp, ops/convolve.cpp). What all operations have in common: autograd/operations.hpp.
+/// Products (ops/matmul.cpp, ops/head_product.cpp, ops/einsum.cpp, ops/convolve.cpp). What all operations have in common:
+/// autograd/operations.hpp.
 namespace heed {
 
 class RoundedWeights;
@@ -17,6 +18,10 @@ Tensor matmul(Tensor const& a, Tensor const& b, bool transpose_a = false, bool t
 /// x [..., in] · weightᵀ + bias + residual: weight [out, in], bias [out] or undefined, residual [..., out] or undefined. `rounded`:
 /// where a single row is multiplied in bfloat16, the weight is taken from there (autograd/rounded_weights.hpp).
 Tensor linear(Tensor const& x, Tensor const& weight, Tensor const& bias, Tensor const& residual = {}, RoundedWeights* rounded = nullptr);
+/// Of every head h of x [B, T, H·d]: x_h W_h, weight [H, d, e] or, the same for all, [1, d, e] → [B, T, H·e].
+Tensor head_product(Tensor const& x, Tensor const& weight, std::int64_t heads);
+/// Likewise v_h·tanh(x_h W_h), vector [H, e] → [B, H, T]: nothing of size [B, T, H·e] is held.
+Tensor head_readout(Tensor const& x, Tensor const& weight, Tensor const& vector, std::int64_t heads);
 /// Einstein's sum of one or two operands: "bhnd,bhmd->bhnm". One letter an axis, no repeats within an operand.
 Tensor einsum(std::string const& formula, std::vector<Tensor> const& operands);
 /// x [B, C, H, W], weight [O, C, h, w], bias [O] or undefined → [B, O, (H + 2p − h)/stride + 1, …]: cross-correlation.

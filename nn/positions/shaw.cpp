@@ -17,9 +17,9 @@ struct RelativeKeys : AttentionPosition {
   RelativeKeys(Scope const& scope, std::int64_t width)
       : keys_table(scope.at("relative").parameter("key", {2 * clip + 1, width}, Initial::normal(0.02))) {}
   Tensor near(Tensor const& query, std::int64_t heads) const override {
-    std::int64_t const batch = query.size(0), queries = query.size(1), width = query.size(2) / heads;
-    Tensor const table = scale(keys_table, 1 / std::sqrt(static_cast<double>(width)));
-    return reshape(linear(reshape(query, {batch * queries * heads, width}), table, {}), {batch, queries, heads, table.size(0)});
+    std::int64_t const width = query.size(2) / heads;
+    Tensor const table = unsqueeze(transpose(scale(keys_table, 1 / std::sqrt(static_cast<double>(width)))), 0);  // [1, d, 33]
+    return reshape(head_product(query, table, heads), {query.size(0), query.size(1), heads, table.size(2)});
   }
 
   Tensor keys_table;  // [33, d]

@@ -2,7 +2,6 @@
 
 #include <cmath>
 
-#include "autograd/operations/attention.hpp"
 #include "autograd/operations/elementwise.hpp"
 #include "autograd/operations/product.hpp"
 #include "autograd/operations/shape.hpp"
@@ -21,15 +20,10 @@ struct LocalP : Align {
         vector(scope.parameter("position_vector", {shape.heads, shape.width},
                                Initial::normal(1 / std::sqrt(static_cast<double>(shape.width))))) {}
 
-  /// p_i: [B, H, n, 1].
-  Tensor centres(Tensor const& query, Visibility const& visibility, std::int64_t keys) const {
-    Tensor const hidden = tanh(matmul(query, matrix, false, true));
-    Tensor const where_to = matmul(hidden, reshape(vector, {vector.size(0), vector.size(1), 1}));
-    return visibility.counts(query.size(2), keys, query.dtype()) * sigmoid(where_to);
-  }
-
   FusedAlign fused(Tensor const& query, std::int64_t heads, std::int64_t keys, Visibility const& visibility) const override {
-    return {windowed ? window : 0, true, window / 2, centres(split_heads(query, heads), visibility, keys)};
+    Tensor const where_to = unsqueeze(head_readout(query, transpose(matrix), vector, heads), 3);  // [B, H, n, 1]
+    Tensor const centres = visibility.counts(query.size(1), keys, query.dtype()) * sigmoid(where_to);
+    return {windowed ? window : 0, true, window / 2, centres};
   }
 
   double window;

@@ -2,7 +2,6 @@
 
 #include <cmath>
 
-#include "autograd/operations/attention.hpp"
 #include "autograd/operations/product.hpp"
 #include "nn/attention/steps.hpp"
 
@@ -15,7 +14,7 @@ struct General : Score {
       : matrix(scope.parameter("matrix", {shape.heads, shape.width, shape.key_width()},
                                Initial::normal(1 / std::sqrt(static_cast<double>(shape.width * shape.key_width()))))) {}
   std::optional<FusedScore> fused(Tensor const& query, Tensor const&, HeadGroups const& heads) const override {
-    return FusedScore{merge_heads(matmul(split_heads(query, heads.heads), matrix))};
+    return FusedScore{head_product(query, matrix, heads.heads)};
   }
 
   Tensor matrix;  // [H, d of a query, d of a key]

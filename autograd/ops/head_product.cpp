@@ -1,0 +1,240 @@
+// Each head's rows times a matrix of its own, and a perceptron with one output for each head: products of stretches of a row, which need
+// no copy by heads.
+
+#include <algorithm>
+#include <vector>
+
+#include "autograd/graph.hpp"
+#include "autograd/kernels/dispatch.hpp"
+#include "autograd/kernels/products/gemm.hpp"
+#include "autograd/kernels/rows.hpp"
+#include "autograd/operations/attention.hpp"
+#include "autograd/operations/elementwise.hpp"
+#include "autograd/operations/product.hpp"
+#include "autograd/operations/reduce.hpp"
+#include "autograd/operations/shape.hpp"
+#include "autograd/ops/formula.hpp"
+#include "autograd/parallel.hpp"
+
+namespace heed {
+
+namespace {
+
+constexpr std::int64_t block_rows = 64;
+
+/// x [B, T, H·in], which is B·T rows, and a matrix [in, out] of each head, or one of all.
+struct Extents {
+  Extents(char const* operation, Tensor const& x, Tensor const& weight, std::int64_t count)
+      : heads(count), groups(weight.rank() == 3 ? weight.size(0) : 0) {
+    bool const fits = x.rank() == 3 && weight.rank() == 3 && heads > 0 && (groups == heads || groups == 1) &&
+                      x.size(2) == heads * weight.size(1) && x.dtype() == weight.dtype();
+    if (!fits)
+      throw Error(fmt::format("{}: x {} and weights {} of {} heads: wants [B, T, H·d] and [H, d, e]", operation, to_string(x.shape()),
+                              to_string(weight.shape()), heads));
+    batch = x.size(0), length = x.size(1), rows = batch * length, in = weight.size(1), out = weight.size(2);
+  }
+  std::int64_t matrix(std::int64_t h) const { return groups == 1 ? 0 : h * in * out; }
+  std::int64_t blocks() const { return (rows + block_rows - 1) / block_rows; }
+  /// f(first, count, h) for every block of rows of every head.
+  template <class F>
+  void each_block(F const& f) const {
+    parallel_for(
+        blocks() * heads, 0.05 * static_cast<double>(block_rows * in * out),
+        [&](std::int64_t begin, std::int64_t end) {
+          for (std::int64_t at = begin; at < end; ++at) {
+            std::int64_t const first = at / heads * block_rows;
+            f(first, std::min(block_rows, rows - first), at % heads);
+          }
+        },
+        1, Cut::fine);
+  }
+
+  std::int64_t heads, groups, batch = 0, length = 0, rows = 0, in = 0, out = 0;
+};
+
+template <class T>
+Tensor product(Extents const& e, Tensor const& x, Tensor const& weight) {
+  Tensor y({e.batch, e.length, e.heads * e.out}, x.dtype());
+  T const *from = x.data<T>().data(), *w = weight.data<T>().data();
+  T* const to = y.mutable_data<T>().data();
+  e.each_block([&](std::int64_t first, std::int64_t count, std::int64_t h) {
+    kernels::gemm<T>(count, e.out, e.in, 1, {from + (first * e.heads + h) * e.in, e.heads * e.in}, {w + e.matrix(h), e.out}, 0,
+                     to + (first * e.heads + h) * e.out, e.heads * e.out);
+  });
+  return y;
+}
+
+template <class T>
+std::vector<Tensor> product_gradients(Extents const& e, Step const& s) {
+  bool const adds = s.into != nullptr;
+  Tensor dx = adds ? *s.into : Tensor(s.x(0).shape(), s.dy.dtype());
+  Tensor dweight = Tensor::zeros(s.x(1).shape(), s.dy.dtype());
+  T const *x = s.x(0).data<T>().data(), *w = s.x(1).data<T>().data(), *dy = s.dy.data<T>().data();
+  T *const to = dx.mutable_data<T>().data(), *const dw = dweight.mutable_data<T>().data();
+  e.each_block([&](std::int64_t first, std::int64_t count, std::int64_t h) {
+    kernels::gemm<T>(count, e.in, e.out, 1, {dy + (first * e.heads + h) * e.out, e.heads * e.out}, {w + e.matrix(h), e.out, true},
+                     adds ? 1 : 0, to + (first * e.heads + h) * e.in, e.heads * e.in);
+  });
+  // Of a matrix some rows at a time, each over all rows of x: the same sums whoever makes them.
+  std::int64_t const share = e.heads / e.groups, parts = (e.in + 15) / 16;
+  parallel_for(
+      e.groups * parts, 0.05 * static_cast<double>(16 * e.rows * e.out * share),
+      [&](std::int64_t begin, std::int64_t end) {
+        for (std::int64_t at = begin; at < end; ++at) {
+          std::int64_t const row = at % parts * 16, count = std::min<std::int64_t>(16, e.in - row), group = at / parts;
+          for (std::int64_t h = group * share; h < (group + 1) * share; ++h)
+            kernels::gemm<T>(count, e.out, e.rows, 1, {x + h * e.in + row, e.heads * e.in, true}, {dy + h * e.out, e.heads * e.out}, 1,
+                             dw + e.matrix(h) + row * e.out, e.out);
+        }
+      },
+      1, Cut::fine);
+  return {dx, dweight};
+}
+
+Tensor composed_product(Tensor const& x, Tensor const& weight, std::int64_t heads) {
+  return merge_heads(matmul(split_heads(x, heads), weight));
+}
+
+}  // namespace
+
+Tensor head_product(Tensor const& x, Tensor const& weight, std::int64_t heads) {
+  Extents const e("head_product", x, weight, heads);
+  Tensor y;
+  kernels::with_real(x.dtype(), [&](auto type) { y = product<decltype(type)>(e, x, weight); });
+  return record_fused(
+      "head_product", {x, weight}, std::move(y), Keep{.inputs = ~0U, .sum = true},
+      [e](Step const& s) {
+        std::vector<Tensor> g;
+        kernels::with_real(s.dy.dtype(), [&](auto type) { g = product_gradients<decltype(type)>(e, s); });
+        return g;
+      },
+      [heads](std::vector<Tensor> const& in) { return composed_product(in[0], in[1], heads); });
+}
+static Registered const head_product_check{
+    {"head_product",
+     "x_h W_h, of every head h",
+     {{{{{2, 3, 8}}, {{4, 2, 3}}},
+       [](std::vector<Tensor> const& x) { return head_product(x[0], x[1], 4); },
+       [](std::vector<Tensor> const& x) { return composed_product(x[0], x[1], 4); }},
+      {{{{2, 3, 8}}, {{1, 4, 5}}},
+       [](std::vector<Tensor> const& x) { return head_product(x[0], x[1], 2) + head_product(x[0], 2 * x[1], 2); },
+       [](std::vector<Tensor> const& x) { return 3 * composed_product(x[0], x[1], 2); }},
+      {{{{2, 0, 4}}, {{2, 2, 3}}}, [](std::vector<Tensor> const& x) { return head_product(x[0], x[1], 2); }}},
+     {{[] {
+         head_product(Tensor::zeros({2, 3, 8}, DType::float64), Tensor::zeros({2, 3, 4}, DType::float64), 2);
+       },
+       "head_product: x [2, 3, 8] and weights [2, 3, 4] of 2 heads"}}}};
+
+namespace {
+
+/// hidden [rows, out] = tanh(x W) of some rows of a head.
+template <class T>
+void hidden_rows(Extents const& e, T const* x, T const* w, std::int64_t rows, T* hidden) {
+  kernels::gemm<T>(rows, e.out, e.in, 1, {x, e.heads * e.in}, {w, e.out}, 0, hidden, e.out);
+  kernels::transform_row<T>(
+      hidden, rows * e.out, [](auto const& v) { return xsimd::tanh(v); }, static_cast<T const*>(hidden));
+}
+
+/// Where row r of x stands in [B, H, T].
+struct Places {
+  Extents const& e;
+  std::int64_t h;
+  std::int64_t operator()(std::int64_t r) const { return (r / e.length * e.heads + h) * e.length + r % e.length; }
+};
+
+template <class T>
+Tensor readout(Extents const& e, Tensor const& x, Tensor const& weight, Tensor const& vector) {
+  Tensor y({e.batch, e.heads, e.length}, x.dtype());
+  T const *from = x.data<T>().data(), *w = weight.data<T>().data(), *v = vector.data<T>().data();
+  T* const to = y.mutable_data<T>().data();
+  e.each_block([&](std::int64_t first, std::int64_t count, std::int64_t h) {
+    std::vector<T> hidden(static_cast<std::size_t>(count * e.out));
+    hidden_rows(e, from + (first * e.heads + h) * e.in, w + e.matrix(h), count, hidden.data());
+    for (std::int64_t i = 0; i < count; ++i)
+      to[Places{e, h}(first + i)] = kernels::dot_row<T>(hidden.data() + i * e.out, v + h * e.out, e.out);
+  });
+  return y;
+}
+
+/// Stretches of x's rows whose sums are made apart: as many on any number of threads.
+constexpr std::int64_t stretches = 4;
+
+/// A hidden row becomes the gradient of its row of x W: dy v (1 − hidden²). dv += dy hidden.
+template <class T>
+void through_tanh(T dy, T const* v, std::int64_t n, T* hidden, T* dv) {
+  kernels::Lanes<T> const d(dy), one(T(1));
+  kernels::each_batch<T>(n, [&](std::int64_t c, auto const& batch) {
+    auto const t = batch.load(hidden + c);
+    batch.store(xsimd::fma(d, t, batch.load(dv + c)), dv + c);
+    batch.store(d * batch.load(v + c) * xsimd::fnma(t, t, one), hidden + c);
+  });
+}
+
+template <class T>
+std::vector<Tensor> readout_gradients(Extents const& e, Step const& s) {
+  bool const adds = s.into != nullptr;
+  Tensor dx = adds ? *s.into : Tensor(s.x(0).shape(), s.dy.dtype());
+  std::int64_t const parts = std::min(stretches, std::max<std::int64_t>(1, e.blocks())), size = e.in * e.out, stride = e.heads * e.in;
+  Tensor weights = Tensor::zeros({parts, e.heads, e.in, e.out}, s.dy.dtype());
+  Tensor vectors = Tensor::zeros({parts, e.heads, e.out}, s.dy.dtype());
+  T const *x = s.x(0).data<T>().data(), *w = s.x(1).data<T>().data(), *v = s.x(2).data<T>().data(), *dy = s.dy.data<T>().data();
+  T *const to = dx.mutable_data<T>().data(), *const dw = weights.mutable_data<T>().data(), *const dv = vectors.mutable_data<T>().data();
+  auto const stretch = [&](std::int64_t part, std::int64_t h) {
+    std::vector<T> hidden(static_cast<std::size_t>(block_rows * e.out));
+    for (std::int64_t block = part * e.blocks() / parts; block < (part + 1) * e.blocks() / parts; ++block) {
+      std::int64_t const first = block * block_rows, count = std::min(block_rows, e.rows - first), at = (first * e.heads + h) * e.in;
+      hidden_rows(e, x + at, w + h * size, count, hidden.data());
+      for (std::int64_t i = 0; i < count; ++i)
+        through_tanh(dy[Places{e, h}(first + i)], v + h * e.out, e.out, hidden.data() + i * e.out, dv + (part * e.heads + h) * e.out);
+      kernels::gemm<T>(count, e.in, e.out, 1, {hidden.data(), e.out}, {w + h * size, e.out, true}, adds ? 1 : 0, to + at, stride);
+      kernels::gemm<T>(e.in, e.out, count, 1, {x + at, stride, true}, {hidden.data(), e.out}, 1, dw + (part * e.heads + h) * size, e.out);
+    }
+  };
+  parallel_for(
+      parts * e.heads, 0.15 * static_cast<double>(e.rows / parts * size),
+      [&](std::int64_t begin, std::int64_t end) {
+        for (std::int64_t task = begin; task < end; ++task) stretch(task / e.heads, task % e.heads);
+      },
+      1, Cut::fine);
+  return {dx, sum(weights, {0}), sum(vectors, {0})};
+}
+
+Tensor composed_readout(Tensor const& x, Tensor const& weight, Tensor const& vector, std::int64_t heads) {
+  Tensor const hidden = tanh(matmul(split_heads(x, heads), weight));  // [B, H, T, e]
+  return squeeze(matmul(hidden, unsqueeze(vector, 2)), -1);
+}
+
+}  // namespace
+
+Tensor head_readout(Tensor const& x, Tensor const& weight, Tensor const& vector, std::int64_t heads) {
+  Extents const e("head_readout", x, weight, heads);
+  if (e.groups != heads || vector.shape() != Shape{heads, e.out} || vector.dtype() != x.dtype())
+    throw Error(fmt::format("head_readout: weights {} and vectors {} of {} heads: wants [H, d, e] and [H, e]", to_string(weight.shape()),
+                            to_string(vector.shape()), heads));
+  Tensor y;
+  kernels::with_real(x.dtype(), [&](auto type) { y = readout<decltype(type)>(e, x, weight, vector); });
+  return record_fused(
+      "head_readout", {x, weight, vector}, std::move(y), Keep{.inputs = ~0U, .sum = true},
+      [e](Step const& s) {
+        std::vector<Tensor> g;
+        kernels::with_real(s.dy.dtype(), [&](auto type) { g = readout_gradients<decltype(type)>(e, s); });
+        return g;
+      },
+      [heads](std::vector<Tensor> const& in) { return composed_readout(in[0], in[1], in[2], heads); });
+}
+static Registered const head_readout_check{
+    {"head_readout",
+     "v_h·tanh(x_h W_h), of every head h",
+     {{{{{2, 3, 4}}, {{2, 2, 3}}, {{2, 3}}},
+       [](std::vector<Tensor> const& x) { return head_readout(x[0], x[1], x[2], 2); },
+       [](std::vector<Tensor> const& x) { return composed_readout(x[0], x[1], x[2], 2); }},
+      {{{{1, 67, 2}}, {{1, 2, 2}}, {{1, 2}}},  // more than one block
+       [](std::vector<Tensor> const& x) { return head_readout(x[0], x[1], x[2], 1) + head_readout(2 * x[0], x[1], x[2], 1); },
+       [](std::vector<Tensor> const& x) { return composed_readout(x[0], x[1], x[2], 1) + composed_readout(2 * x[0], x[1], x[2], 1); }}},
+     {{[] {
+         head_readout(Tensor::zeros({2, 3, 8}, DType::float64), Tensor::zeros({2, 4, 4}, DType::float64),
+                      Tensor::zeros({2, 3}, DType::float64), 2);
+       },
+       "head_readout: weights [2, 4, 4] and vectors [2, 3] of 2 heads"}}}};
+
+}  // namespace heed
