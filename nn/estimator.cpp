@@ -23,6 +23,7 @@ constexpr std::int64_t rows_at_once = 1024;
 
 /// A batch's rows, `count` times over: row k·B + b is row b.
 Batch repeated(Batch const& batch, std::int64_t count) {
+  if (count == 1) return batch;
   auto const again = [count](Tensor const& rows) { return concatenate(std::vector(static_cast<std::size_t>(count), rows), 0); };
   Batch result;
   for (auto const& [name, part] : batch.parts()) result.set(name, again(part));
