@@ -55,9 +55,10 @@ Tensor elementwise(char const* operation, Tensor const& x, Value const& value, D
   require_real(operation, x);
   Tensor y = kernels::map(x.shape(), value, cost, x);
   if (!records(x)) return y;
-  y = record(operation, {x}, std::move(y), uses == Uses::output ? keep_output : keep_inputs, [derivative, cost](Step const& s) {
+  y = record(operation, {x}, std::move(y), uses == Uses::output ? keep_output : keep_inputs, [operation, derivative, cost](Step const& s) {
     Tensor const& known = uses == Uses::output ? s.y : s.x();
-    return std::vector{recording() ? derivative(s.dy, known) : kernels::map(s.dy.shape(), derivative, cost, s.dy, known)};
+    Tensor dx = kernels::map(s.dy.shape(), derivative, cost, s.dy, known);
+    return std::vector{recording() ? record_derivative(operation, s.dy, known, std::move(dx), derivative) : dx};
   });
   if constexpr (uses == Uses::output) return y;
   return recomputable(std::move(y),

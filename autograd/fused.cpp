@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "autograd/graph.hpp"
+#include "autograd/kernels/dispatch.hpp"
 #include "autograd/node.hpp"
 #include "autograd/operations/elementwise.hpp"
 #include "autograd/operations/reduce.hpp"
@@ -37,21 +38,17 @@ std::vector<Tensor> spread(std::vector<Tensor> const& some, std::vector<bool> co
   return all;
 }
 
-/// The gradients of the reference, as a graph.
-std::vector<Tensor> gradients_by(Reference const& reference, Step const& step) {
-  std::vector<Tensor> const aliases = aliases_of(step.inputs);
-  return spread(grad_within(reference(aliases), wanted_of(aliases, step.wanted), step.dy, true), step.wanted);
-}
-
-/// The derivatives of Σ_i u_i·g_i by the inputs and dy, as a graph: `step` is that of the gradients, its last input dy.
+/// The derivatives of Σ_i u_i·g_i by the inputs and dy, as a graph if the walk records: `step` is that of the gradients, its last input dy.
 std::vector<Tensor> second_by(Reference const& reference, Step const& step, std::vector<bool> const& wanted, std::vector<Tensor> const& u) {
+  bool const again = recording();
+  WithGrad const recorded;
   std::vector<Tensor> const aliases = aliases_of(step.inputs);
   std::vector<Tensor> const inputs(aliases.begin(), aliases.end() - 1);
   std::vector<Tensor> const g = grad_within(reference(inputs), wanted_of(inputs, wanted), aliases.back(), true);
   std::vector<Tensor> const some = wanted_of(u, wanted);
   Tensor total = Tensor::scalar(0, step.dy.dtype());
   for (std::size_t i = 0; i < g.size(); ++i) total = total + sum(g[i] * some[i]);
-  return spread(grad_within(total, wanted_of(aliases, step.wanted), Tensor::ones({}, total.dtype()), true), step.wanted);
+  return spread(grad_within(total, wanted_of(aliases, step.wanted), Tensor::ones({}, total.dtype()), again), step.wanted);
 }
 
 /// The wanted gradients one after another in one array, and apart again: undefined where they are not wanted.
@@ -84,7 +81,7 @@ std::vector<Tensor> recorded_gradients(char const* operation, Step const& step, 
       record(operation, std::move(arguments), std::move(value), keep_inputs, [second, reference, wanted = step.wanted](Step const& s) {
         std::vector<Tensor> const inputs(s.inputs.begin(), s.inputs.end() - 1);
         std::vector<Tensor> const u = parted(s.dy, inputs, wanted);
-        if (recording()) return second_by(reference, s, wanted, u);
+        if (recording() || !second) return second_by(reference, s, wanted, u);
         return second({s.inputs.back(), inputs, s.y, wanted}, u);
       });
   return parted(flat, step.inputs, step.wanted);
@@ -95,8 +92,8 @@ std::vector<Tensor> recorded_gradients(char const* operation, Step const& step, 
 Tensor record_fused(char const* operation, std::vector<Tensor> inputs, Tensor value, Keep keep, Rule kernel, Reference reference) {
   keep.inputs = ~0U;  // the reference needs them all
   return record(operation, std::move(inputs), std::move(value), keep,
-                [kernel = std::move(kernel), reference = std::move(reference)](Step const& step) {
-                  return recording() ? gradients_by(reference, step) : kernel(step);
+                [operation, kernel = std::move(kernel), reference = std::move(reference)](Step const& step) {
+                  return recording() ? recorded_gradients(operation, step, kernel, {}, reference) : kernel(step);
                 });
 }
 
@@ -105,6 +102,46 @@ Tensor record_fused(char const* operation, std::vector<Tensor> inputs, Tensor va
                 [operation, kernel = std::move(kernel), second = std::move(second), reference = std::move(reference)](Step const& step) {
                   return recording() ? recorded_gradients(operation, step, kernel, second, reference) : kernel(step);
                 });
+}
+
+namespace {
+
+constexpr std::int64_t block_elements = std::int64_t{1} << 15;
+
+/// The gradients of a function of each element alone, block by block.
+std::vector<Tensor> in_blocks(Reference const& formula, Step const& step) {
+  std::int64_t const elements = step.dy.elements();
+  std::vector<Tensor> gradients(step.inputs.size());
+  for (std::size_t i = 0; i < gradients.size(); ++i)
+    if (step.wanted[i]) gradients[i] = Tensor({elements}, step.dy.dtype());
+  auto const part = [&](Tensor const& x, std::int64_t first) {
+    return slice(x.detach().viewed({elements}), 0, first, std::min(first + block_elements, elements));
+  };
+  for (std::int64_t first = 0; first < elements; first += block_elements) {
+    WithGrad const recorded;
+    std::vector<Tensor> leaves;
+    for (Tensor const& x : step.inputs) leaves.push_back(part(x, first).set_requires_grad());
+    std::vector<Tensor> const wanted = wanted_of(leaves, step.wanted);
+    std::vector<Tensor> const found = spread(grad({formula(leaves)}, wanted, {part(step.dy, first)}), step.wanted);
+    for (std::size_t i = 0; i < gradients.size(); ++i) {
+      if (!step.wanted[i]) continue;
+      kernels::with_real(step.dy.dtype(), [&](auto type) {
+        std::ranges::copy(found[i].data<decltype(type)>(), gradients[i].mutable_data<decltype(type)>().begin() + first);
+      });
+    }
+  }
+  for (std::size_t i = 0; i < gradients.size(); ++i)
+    if (step.wanted[i]) gradients[i] = gradients[i].viewed(step.x(i).shape());
+  return gradients;
+}
+
+}  // namespace
+
+Tensor record_derivative(char const* operation, Tensor const& dy, Tensor const& x, Tensor value,
+                         std::function<Tensor(Tensor const& dy, Tensor const& x)> derivative) {
+  Reference formula = [derivative = std::move(derivative)](std::vector<Tensor> const& in) { return derivative(in[0], in[1]); };
+  return record_fused(
+      operation, {dy, x}, std::move(value), keep_nothing, [formula](Step const& s) { return in_blocks(formula, s); }, formula);
 }
 
 }  // namespace heed

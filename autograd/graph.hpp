@@ -135,20 +135,25 @@ bool records(X const&... inputs) {
 /// Ends every operation: `value` as the result of `operation` on `inputs`, with the rule for its derivative if one of them wants it.
 Tensor record(char const* operation, std::vector<Tensor> inputs, Tensor value, Keep keep, Rule rule);
 
-/// An operation with hand-written kernels: like record(), but where the walk records (second derivatives) the derivative is that of
-/// `reference`, the same function composed of simple operations.
+/// An operation with hand-written kernels: like record(), but where the walk records the kernel's gradients are an operation themselves,
+/// whose derivatives (the second) are those of `reference`, the same function composed of simple operations.
 Tensor record_fused(char const* operation, std::vector<Tensor> inputs, Tensor value, Keep keep, Rule kernel,
                     std::function<Tensor(std::vector<Tensor> const&)> reference);
 
 /// Of Σ_i u_i·g_i, where g_i are the gradients that a kernel gives for a step: the derivatives by the inputs and, last, by dy. An undefined
 /// u_i is zero, as is an undefined result.
 using SecondRule = std::function<std::vector<Tensor>(Step const& step, std::vector<Tensor> const& u)>;
-/// As above with a kernel for second derivatives too: the gradients are then an operation themselves, and the reference's are the third.
+/// As above with a kernel for second derivatives too: the reference's are the third.
 Tensor record_fused(char const* operation, std::vector<Tensor> inputs, Tensor value, Rule kernel, SecondRule second,
                     std::function<Tensor(std::vector<Tensor> const&)> reference);
 
 /// An operation's value again from its inputs, bit for bit.
 using Recompute = std::function<Tensor(std::vector<Tensor> const& inputs)>;
+
+/// The derivative of an elementwise operation as an operation itself, value = derivative(dy, x): its own derivatives are those of the
+/// formula's graph, of one block of elements at a time, so that nothing of what the formula holds between is kept.
+Tensor record_derivative(char const* operation, Tensor const& dy, Tensor const& x, Tensor value,
+                         std::function<Tensor(Tensor const& dy, Tensor const& x)> derivative);
 
 /// Marks `value` as cheaper to recompute than to keep, if it is of recompute_bytes() or more: operations that use it do not hold it for
 /// their derivative, but have it recomputed in the backward walk. For what is one pass over inputs that are kept anyway (norms,

@@ -180,10 +180,6 @@ class Summary {
     return NumberFormat(largest);
   }
 
-  static std::optional<double> half_width_of(std::optional<Interval> const& interval) {
-    return interval ? std::optional(interval->half_width()) : std::nullopt;
-  }
-
   Comparison const* comparison(std::size_t arm) const {
     auto const found = std::ranges::find(others_, arm);
     return found == others_.end() ? nullptr : &comparisons_[static_cast<std::size_t>(found - others_.begin())];

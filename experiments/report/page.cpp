@@ -190,10 +190,6 @@ class Section {
     return NumberFormat(largest);
   }
 
-  static std::optional<double> half_width_of(std::optional<Interval> const& interval) {
-    return interval ? std::optional(interval->half_width()) : std::nullopt;
-  }
-
   std::string comparison() const {
     NumberFormat const format = format_of_means();
     std::string body;
