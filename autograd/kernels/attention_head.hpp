@@ -44,7 +44,7 @@ class Head {
         order_(order_of_windows()),
         packed_(order_.empty() ? Tensor() : packed(q, stride_, c.width)),
         query_stride_(order_.empty() ? stride_ : c.width),
-        row_stride_((c.keys + lanes<T> - 1) / lanes<T> * lanes<T> + lanes<T>),
+        row_stride_((widest_block() + lanes<T> - 1) / lanes<T> * lanes<T> + lanes<T>),
         weights_(block()) {
     if (!order_.empty()) q = packed_.template data<T>().data();
     if (c.form.sum) {
@@ -239,6 +239,21 @@ class Head {
     std::iota(order.begin(), order.end(), std::int64_t{0});
     std::ranges::stable_sort(order, {}, [&](std::int64_t i) { return range(i).first; });
     return order;
+  }
+
+  /// The most keys that the queries of a block see together.
+  std::int64_t widest_block() const {
+    if (c_.form.window <= 0) return c_.keys;
+    std::int64_t widest = 0;
+    for (std::int64_t block = 0; block < c_.queries; block += block_rows) {
+      KeyRange all{c_.keys, 0};
+      for (std::int64_t i = block; i < std::min(block + block_rows, c_.queries); ++i) {
+        KeyRange const s = range(at(i));
+        if (s.first < s.last) all = {std::min(all.first, s.first), std::max(all.last, s.last)};
+      }
+      widest = std::max(widest, all.last - all.first);
+    }
+    return widest;
   }
 
   /// From the sums of row i its scores.

@@ -225,6 +225,20 @@ TEST_SUITE("memory") {
     CHECK(long_peak < 1.6 * short_peak);
   }
 
+  TEST_CASE("second derivatives of an activation hold its gradient, not what its formula has between") {
+    Shape const shape{1024, 512};
+    double const array = 4.0 * 1024 * 512;
+    Tensor const x = Tensor::normal(shape, Stream(1, "x"), DType::float32), v = Tensor::normal(shape, Stream(1, "v"), DType::float32);
+    auto const peak = [&](auto const& f) {
+      std::int64_t const before = memory_use().live;
+      reset_memory_peak();
+      CHECK(hessian_vector_product([&](Tensor const& at) { return sum(f(at)); }, x, v).shape() == shape);
+      return static_cast<double>(memory_use().peak - before);
+    };
+    CHECK(peak([](Tensor const& at) { return gelu(at); }) < 7 * array);  // 16 where the formula's graph was recorded
+    CHECK(peak([](Tensor const& at) { return silu(at); }) < 7 * array);
+  }
+
   TEST_CASE("threads share the pool") {
     std::int64_t const before = memory_use().live;
     std::vector<std::thread> workers;
