@@ -40,4 +40,23 @@ void cross_entropy_row_backward(T const* x, std::int64_t n, std::int64_t target,
   out[target] -= static_cast<T>(1 - smoothing) * factor;
 }
 
+/// Along u the gradient with factor 1 is softmax x ∘ (u − u·softmax x): times `factor` out. Returns u·(softmax x − the target's
+/// distribution).
+template <class T>
+double cross_entropy_row_second(T const* x, T const* u, std::int64_t n, std::int64_t target, double smoothing, T lse, T factor, T* out) {
+  Lanes<T> const log_sum_exp(lse), scale(factor);
+  T const mean = sum_row<T>(
+      n, [&](auto v, auto along) { return exponential(v - log_sum_exp) * along; }, x, u);
+  Lanes<T> const shift(mean);
+  transform_row<T>(
+      out, n, [&](auto v, auto along) { return exponential(v - log_sum_exp) * (along - shift) * scale; }, x, u);
+  double of_target = (1 - smoothing) * static_cast<double>(u[target]);
+  if (smoothing > 0) {
+    T const sum = sum_row<T>(
+        n, [](auto v) { return v; }, u);
+    of_target += smoothing * static_cast<double>(sum) / static_cast<double>(n);
+  }
+  return static_cast<double>(mean) - of_target;
+}
+
 }  // namespace heed::kernels

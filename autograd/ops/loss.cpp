@@ -15,6 +15,7 @@
 #include "autograd/operations/index.hpp"
 #include "autograd/operations/product.hpp"
 #include "autograd/operations/reduce.hpp"
+#include "autograd/operations/shape.hpp"
 #include "autograd/operations/softmax.hpp"
 #include "autograd/ops/formula.hpp"
 #include "autograd/parallel.hpp"
@@ -90,6 +91,29 @@ void backward(Tensor const& logits, Tensor const& targets, Smoothing const& s, T
   });
 }
 
+/// Σ u·dx by x and by dy.
+template <class T>
+double second(Tensor const& logits, Tensor const& targets, Smoothing const& s, Tensor const& lse, double dy, Tensor const& u,
+              Tensor& dlogits) {
+  std::int64_t const classes = logits.size(-1);
+  T const *const x = logits.data<T>().data(), *const along = u.data<T>().data(), *const norms = lse.data<T>().data();
+  std::int64_t const* const t = targets.data<std::int64_t>().data();
+  T* const out = dlogits.mutable_data<T>().data();
+  T const factor = s.count > 0 ? static_cast<T>(dy / s.count) : T(0);
+  std::vector<double> of_rows(static_cast<std::size_t>(targets.elements()), 0.0);
+  parallel_for(targets.elements(), 2 * transcendental_cost * static_cast<double>(classes), [&](std::int64_t begin, std::int64_t end) {
+    for (std::int64_t r = begin; r < end; ++r) {
+      std::int64_t const row = r * classes;
+      if (t[r] == s.ignore)
+        std::fill_n(out + row, classes, T(0));
+      else
+        of_rows[static_cast<std::size_t>(r)] =
+            kernels::cross_entropy_row_second(x + row, along + row, classes, t[r], s.amount, norms[r], factor, out + row);
+    }
+  });
+  return s.count > 0 ? std::accumulate(of_rows.begin(), of_rows.end(), 0.0) / s.count : 0;
+}
+
 /// The same as a composition of simple operations.
 Tensor reference(Tensor const& logits, Tensor const& targets, Smoothing const& s) {
   if (s.count <= 0) return sum(logits * Tensor::scalar(0, logits.dtype()));
@@ -121,12 +145,19 @@ Tensor cross_entropy(Tensor const& logits, Tensor const& targets, double label_s
   double loss = 0;
   kernels::with_real(logits.dtype(), [&](auto type) { loss = forward<decltype(type)>(logits, targets, s, lse); });
   return record_fused(
-      "cross_entropy", {logits}, Tensor::scalar(loss, logits.dtype()), keep_inputs,
+      "cross_entropy", {logits}, Tensor::scalar(loss, logits.dtype()),
       [targets, s, lse](Step const& step) {
         Tensor dlogits(step.x().shape(), step.x().dtype());
         kernels::with_real(dlogits.dtype(),
                            [&](auto type) { backward<decltype(type)>(step.x(), targets, s, lse, step.dy.item(), dlogits); });
         return std::vector{dlogits};
+      },
+      [targets, s, lse](Step const& step, std::vector<Tensor> const& u) {
+        Tensor dlogits(step.x().shape(), step.x().dtype());
+        double by_dy = 0;
+        kernels::with_real(dlogits.dtype(),
+                           [&](auto type) { by_dy = second<decltype(type)>(step.x(), targets, s, lse, step.dy.item(), u[0], dlogits); });
+        return std::vector{dlogits, Tensor::scalar(by_dy, dlogits.dtype())};
       },
       [targets, s](std::vector<Tensor> const& in) { return reference(in[0], targets, s); });
 }
@@ -254,6 +285,43 @@ double of_counted_rows(Tensor const& x, Tensor const& weight, Tensor const& bias
   return loss;
 }
 
+/// Of Σ_i u_i·g_i, g_i the gradients of the composition for dy, the derivatives by x, weight, bias and dy: some rows at a time, whose
+/// logits are all that is held.
+std::vector<Tensor> second_in_blocks(Step const& step, std::vector<Tensor> const& u, Tensor const& targets, Smoothing const& s) {
+  std::int64_t const in = step.x().size(-1), rows = targets.elements(), at_once = logits_at_once(rows, step.x(1).size(0), step.x().dtype());
+  auto const part = [&](Tensor const& x, std::int64_t first) {
+    return slice(x.detach().viewed({rows, in}), 0, first, std::min(rows, first + at_once));
+  };
+  Tensor const flat_targets = targets.viewed({rows});
+  std::vector<Tensor> of_x, result;
+  for (std::int64_t first = 0; first < rows; first += at_once) {
+    WithGrad const recorded;
+    std::vector<Tensor> leaves{part(step.x(), first)}, seeds, wanted;
+    for (std::size_t i = 1; i < step.inputs.size(); ++i) leaves.push_back(step.x(i).detach());
+    leaves.push_back(step.dy.detach());
+    for (Tensor& leaf : leaves) leaf.set_requires_grad();
+    Tensor const logits = linear(leaves[0], leaves[1], step.inputs.size() > 2 ? leaves[2] : Tensor());
+    Tensor const some = slice(flat_targets, 0, first, std::min(rows, first + at_once));
+    for (std::size_t i = 0; i < u.size(); ++i) {
+      if (!u[i].defined()) continue;
+      wanted.push_back(leaves[i]);
+      seeds.push_back(i == 0 ? part(u[0], first) : u[i].detach());
+    }
+    std::vector<Tensor> const g = grad({cross_entropy(logits, some, s.amount, s.ignore, s.count)}, wanted, {leaves.back()}, true);
+    std::vector<Tensor> found = grad(g, leaves, seeds);
+    NoGrad const values;
+    of_x.push_back(found[0]);
+    for (std::size_t i = 1; i < found.size(); ++i) {
+      if (first > 0)
+        kernels::add_in_place(result[i], found[i]);
+      else
+        result.resize(found.size()), result[i] = found[i];
+    }
+  }
+  result[0] = concatenate(of_x, 0).viewed(step.x().shape());
+  return result;
+}
+
 }  // namespace
 
 std::int64_t logits_bytes() { return logits_at_most; }
@@ -286,7 +354,7 @@ Tensor linear_cross_entropy(Tensor const& x, Tensor const& weight, Tensor const&
   std::vector<Tensor> gradients{d.x, d.weight};
   if (bias.defined()) gradients.push_back(d.bias);
   return record_fused(
-      "linear_cross_entropy", std::move(inputs), Tensor::scalar(loss, x.dtype()), keep_inputs,
+      "linear_cross_entropy", std::move(inputs), Tensor::scalar(loss, x.dtype()),
       [gradients](Step const& step) {
         double const dy = step.dy.item();
         if (dy == 1) return gradients;
@@ -294,7 +362,7 @@ Tensor linear_cross_entropy(Tensor const& x, Tensor const& weight, Tensor const&
         for (Tensor const& gradient : gradients) scaled.push_back(gradient.defined() ? scale(gradient, dy) : gradient);
         return scaled;
       },
-      composed);
+      [targets, s](Step const& step, std::vector<Tensor> const& u) { return second_in_blocks(step, u, targets, s); }, composed);
 }
 
 namespace {

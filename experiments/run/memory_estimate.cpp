@@ -65,7 +65,7 @@ double probe_bytes(Experiment const& settings, Signature const& data, Model cons
   if (!probes.curvature.empty()) {  // graphs of the pass and of its gradient, and the gradient of both
     shape.watched = false;
     shape.recorded = true;
-    most = std::max(most, 4.4 * model.peak_bytes(shape));
+    most = std::max(most, 3.5 * model.peak_bytes(shape));
   }
   if (probes.maps.examples > 0) {
     shape.batch = probes.maps.examples;

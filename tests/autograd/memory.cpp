@@ -239,6 +239,18 @@ TEST_SUITE("memory") {
     CHECK(peak([](Tensor const& at) { return silu(at); }) < 7 * array);
   }
 
+  TEST_CASE("second derivatives of a loss over a large vocabulary hold some rows of logits") {
+    std::int64_t const rows = 2048, width = 16, words = 8192;
+    auto const drawn = [](Shape const& shape, char const* what) { return Tensor::normal(shape, Stream(1, what), DType::float32); };
+    Tensor const x = drawn({rows, width}, "x"), v = drawn({rows, width}, "v"), weight = drawn({words, width}, "weight");
+    auto const loss = [&](Tensor const& at) { return linear_cross_entropy(at, weight, {}, Tensor::arange(rows, DType::int64)); };
+    std::int64_t const before = memory_use().live;
+    reset_memory_peak();
+    CHECK(hessian_vector_product(loss, x, v).shape() == x.shape());
+    double const whole = 4.0 * static_cast<double>(rows * words);
+    CHECK(static_cast<double>(memory_use().peak - before) < 1.5 * whole);
+  }
+
   TEST_CASE("threads share the pool") {
     std::int64_t const before = memory_use().live;
     std::vector<std::thread> workers;
