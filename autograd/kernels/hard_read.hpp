@@ -66,8 +66,8 @@ class HardRows {
   /// Whether the weights' gradients begin with those of Σ_j w_ij v_j.
   bool as_if_soft() const { return hard_.choice == HardRead::Choice::straight_through || hard_.choice == HardRead::Choice::gumbel; }
 
-  /// Of row i after align(): its result, which is the context and, H·d_v − h·d_v + h and H further numbers behind, w_J and the entropy if
-  /// they are asked for; and J.
+  /// Of row i after align(): J, and at `result` the context; of a scored read behind the contexts of all heads w_J, and H numbers later
+  /// the entropy.
   void forward(std::int64_t i, T* result, std::int64_t* chosen) {
     std::int64_t const query = head_.at(head_.first_ + i), count = head_.range_of(i).last - head_.range_of(i).first;
     T const* const w = weights(i);
@@ -122,6 +122,7 @@ class HardRows {
   std::size_t row_of(std::int64_t query) const {
     return static_cast<std::size_t>((head_.b_ * c_.form.heads + head_.h_) * c_.queries + query);
   }
+  /// Of w_J, counted from this head's context.
   std::int64_t place_of_score() const { return (c_.form.heads - head_.h_) * c_.value_width + head_.h_; }
 
   /// w of row i: the align's times the Gaussian.

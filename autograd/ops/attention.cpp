@@ -234,7 +234,12 @@ kernels::AttentionCall checked_call(AttentionForm const& form, AttentionInputs c
   if (form.gaussian && !in.centres.defined()) throw Error("attention: a Gaussian wants centres");
   if (!form.hard) return call;
   expect("choices of a hard read", form.hard->chosen, {batch, heads, n});
-  bool const draws = form.hard->choice != HardRead::Choice::largest && !form.hard->chosen.defined();
+  if (form.hard->chosen.defined()) {
+    for (std::int64_t const j : form.hard->chosen.data<std::int64_t>())
+      if (j < 0 || j >= std::max<std::int64_t>(m, 1)) throw Error(fmt::format("attention: a hard read of key {}, of {}", j, m));
+  }
+  auto const choice = form.hard->choice;
+  bool const draws = choice == HardRead::Choice::gumbel || (choice != HardRead::Choice::largest && !form.hard->chosen.defined());
   if (draws && std::ssize(form.hard->streams) != batch * heads)
     throw Error(fmt::format("attention: {} streams of a hard read for {} sequences of {} heads", form.hard->streams.size(), batch, heads));
   return call;
