@@ -276,10 +276,6 @@ HeadTargets<T> targets_of(AttentionCall const& c, AttentionInputs& g, std::int64
           part(g.align)};
 }
 
-}  // namespace
-
-namespace {
-
 /// The contexts of a block whose weights are there: written at `to`, the block's first row.
 template <class T>
 void read_all(Head<T>& head, std::vector<T>& factors, T* to, std::int64_t stride) {
@@ -296,11 +292,11 @@ void read_all(Head<T>& head, std::vector<T>& factors, T* to, std::int64_t stride
 }  // namespace
 
 template <class T>
-void attention_forward(AttentionCall const& c, AttentionResult& result) {
-  T* const out = result.result.mutable_data<T>().data();
-  T* const numbers = result.kept.mutable_data<T>().data();
-  std::int64_t* const chosen = c.form.hard ? result.chosen.mutable_data<std::int64_t>().data() : nullptr;
-  double* const measured = result.rows != nullptr ? result.rows->mutable_data<double>().data() : nullptr;
+void attention_forward(AttentionCall const& c, AttentionOutput& output) {
+  T* const out = output.context.mutable_data<T>().data();
+  T* const numbers = output.kept.mutable_data<T>().data();
+  std::int64_t* const chosen = c.form.hard ? output.chosen.mutable_data<std::int64_t>().data() : nullptr;
+  double* const measured = output.rows != nullptr ? output.rows->mutable_data<double>().data() : nullptr;
   std::int64_t const share = c.form.heads / c.form.groups();
   for_groups(c, 2, [&](std::int64_t b, std::int64_t g) {
     for (std::int64_t h = g * share; h < (g + 1) * share; ++h) {
@@ -308,7 +304,7 @@ void attention_forward(AttentionCall const& c, AttentionResult& result) {
       if (measured != nullptr) head.keep_scores();
       T* const first_row = out + b * c.queries * head.context_stride_ + h * c.value_width;
       bool const packs = head.ordered() && !c.form.hard;
-      Tensor packed = packs ? Tensor({c.queries, c.value_width}, result.result.dtype()) : Tensor();
+      Tensor packed = packs ? Tensor({c.queries, c.value_width}, output.context.dtype()) : Tensor();
       Block<T> const to =
           packs ? Block<T>{packed.template mutable_data<T>().data(), c.value_width} : Block<T>{first_row, head.context_stride_};
       std::vector<T> f(head.has_factors() ? static_cast<std::size_t>(c.keys) : 0);
@@ -364,8 +360,8 @@ AttentionInputs attention_backward(AttentionCall const& c, Tensor const& kept, T
   return g;
 }
 
-template void attention_forward<float>(AttentionCall const&, AttentionResult&);
-template void attention_forward<double>(AttentionCall const&, AttentionResult&);
+template void attention_forward<float>(AttentionCall const&, AttentionOutput&);
+template void attention_forward<double>(AttentionCall const&, AttentionOutput&);
 template AttentionInputs attention_backward<float>(AttentionCall const&, Tensor const&, Tensor const&);
 template AttentionInputs attention_backward<double>(AttentionCall const&, Tensor const&, Tensor const&);
 

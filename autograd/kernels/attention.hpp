@@ -22,15 +22,15 @@ struct AttentionCall {
 /// or what an align keeps.
 inline constexpr std::int64_t kept_numbers = 2;
 
-struct AttentionResult {
-  Tensor result;           ///< [B, n, H·d_v + form.scores_of_choice()]
+struct AttentionOutput {
+  Tensor context;          ///< [B, n, H·d_v + form.scores_of_choice()]: behind the contexts what a scored hard read tells
   Tensor kept;             ///< [B, H, n, kept_numbers]
   Tensor chosen = {};      ///< of a hard read: J, int64 [B, H, n]
   Tensor* rows = nullptr;  ///< unless null: [B, H, n, row_statistics]
 };
 /// Fills these.
 template <class T>
-void attention_forward(AttentionCall const& call, AttentionResult& out);
+void attention_forward(AttentionCall const& call, AttentionOutput& out);
 
 /// Gradients of the inputs from that of the result; those whose input is undefined stay so. A hard read's form says what was chosen.
 template <class T>

@@ -251,7 +251,7 @@ Tensor fused_attention(AttentionForm const& form, AttentionInputs const& given, 
   AttentionInputs named = given;
   kernels::AttentionCall const call = checked_call(form, named);
   DType const dtype = given.query.dtype();
-  kernels::AttentionResult out{Tensor({call.batch, call.queries, form.heads * call.value_width + form.scores_of_choice()}, dtype),
+  kernels::AttentionOutput out{Tensor({call.batch, call.queries, form.heads * call.value_width + form.scores_of_choice()}, dtype),
                                Tensor({call.batch, form.heads, call.queries, kernels::kept_numbers}, dtype)};
   if (form.hard) out.chosen = Tensor({call.batch, form.heads, call.queries}, DType::int64);
   if (rows != nullptr) *rows = Tensor({call.batch, form.heads, call.queries, row_statistics}, DType::float64);
@@ -266,7 +266,7 @@ Tensor fused_attention(AttentionForm const& form, AttentionInputs const& given, 
     slots.push_back(i);
   }
   bool const wanted = anomaly_mode() || (recording() && std::ranges::any_of(inputs, [](Tensor const& x) { return x.requires_grad(); }));
-  if (!wanted) return out.result;
+  if (!wanted) return out.context;
   AttentionForm known = form;  // a hard read's derivatives are at the key that was chosen
   if (known.hard) known.hard->chosen = out.chosen;
   auto const arranged = [slots](std::vector<Tensor> const& tensors) {
@@ -280,7 +280,7 @@ Tensor fused_attention(AttentionForm const& form, AttentionInputs const& given, 
     return tensors;
   };
   return record_fused(
-      "attention", std::move(inputs), std::move(out.result),
+      "attention", std::move(inputs), std::move(out.context),
       [known, kept = out.kept, arranged, listed](Step const& s) {
         kernels::AttentionCall const again = checked_call(known, arranged(s.inputs));
         AttentionInputs g;

@@ -2,7 +2,7 @@
 
 #include "autograd/hard_read.hpp"
 
-#include <algorithm>
+#include <cmath>
 
 #include "autograd/attention.hpp"
 #include "autograd/check.hpp"
@@ -90,7 +90,7 @@ ScoredContext parted_read(Tensor const& result, std::int64_t heads) {
 
 namespace {
 
-/// Fused attention with a scored hard read, J as it was drawn from the weights of the values that a check begins with.
+/// Fused attention with a scored hard read of keys that are told, so that finite differences do not change them.
 std::vector<Sample> hard_samples(std::optional<WeightDropout> const& dropout) {
   std::vector<Sample> samples;
   auto const add = [&](Visibility const& visibility, double window, bool gaussian, std::int64_t groups, std::int64_t rows,

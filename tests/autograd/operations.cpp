@@ -19,9 +19,11 @@
 #include "autograd/error.hpp"
 #include "autograd/graph.hpp"
 #include "autograd/random.hpp"
+#include "tests/difference.hpp"
 #include "tests/threads.hpp"
 
 using namespace heed;
+using test::difference;
 
 namespace {
 
@@ -82,20 +84,6 @@ std::vector<Tensor> value_and_gradients(TensorFunction const& f, std::vector<Ten
   Tensor const seed = Tensor::normal(y.shape(), Stream(3, "projection"), DType::float32).to(y.dtype());
   for (Tensor const& gradient : grad({y}, inputs, {seed})) results.push_back(gradient);
   return results;
-}
-
-/// The largest difference between two tensors, relative to the largest element of `expected` or 1. NaN agrees with nothing.
-double difference(Tensor const& found, Tensor const& expected) {
-  REQUIRE(found.shape() == expected.shape());
-  double largest = 1;
-  double worst = 0;
-  for (double const element : expected.to_vector()) largest = std::max(largest, std::abs(element));
-  for (std::int64_t i = 0; i < expected.elements(); ++i) {
-    double const error = std::abs(found.at(i) - expected.at(i));
-    if (!(error <= worst)) worst = error;
-    if (std::isnan(error)) return not_a_number;
-  }
-  return worst / largest;
 }
 
 void check_agree(std::vector<Tensor> const& found, std::vector<Tensor> const& expected, double tolerance) {

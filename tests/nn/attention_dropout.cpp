@@ -12,11 +12,13 @@
 #include "autograd/operations/index.hpp"
 #include "autograd/operations/reduce.hpp"
 #include "autograd/operations/shape.hpp"
+#include "tests/difference.hpp"
 #include "tests/nn/variants.hpp"
 #include "tests/threads.hpp"
 
 TEST_SUITE("attention_dropout") {
   using namespace heed;
+  using test::difference;
   using test::Extents;
   using test::Variant;
   using test::variants;
@@ -70,12 +72,6 @@ TEST_SUITE("attention_dropout") {
   Visibility seen(bool causal, std::vector<std::int64_t> const& lengths = {}) {
     auto const count = static_cast<std::int64_t>(lengths.size());
     return {.causal = causal, .lengths = count > 0 ? Tensor::of(lengths, {count}) : Tensor(), .offset = 0};
-  }
-
-  double difference(Tensor const& found, Tensor const& expected) {
-    double const largest = max(abs(expected)).item();
-    double const worst = max(abs(found - expected)).item();
-    return std::isfinite(worst) ? worst / std::max(1.0, largest) : worst;
   }
 
   }  // namespace

@@ -13,10 +13,12 @@
 #include "autograd/operations/product.hpp"
 #include "autograd/operations/reduce.hpp"
 #include "autograd/operations/shape.hpp"
+#include "tests/difference.hpp"
 #include "tests/nn/variants.hpp"
 
 TEST_SUITE("attention_gradients") {
   using namespace heed;
+  using test::difference;
   using test::Extents;
   using test::Subject;
   using test::Variant;
@@ -194,17 +196,6 @@ TEST_SUITE("attention_gradients") {
     return results;
   }
 
-  /// The largest difference, relative to the largest element or 1; NaN agrees with nothing.
-  double difference(Tensor const& found, Tensor const& expected) {
-    REQUIRE(found.shape() == expected.shape());
-    double largest = 1, worst = 0;
-    for (double const x : expected.to_vector()) largest = std::max(largest, std::abs(x));
-    for (std::int64_t i = 0; i < expected.elements(); ++i) {
-      double const error = std::abs(found.at(i) - expected.at(i));
-      if (!(error <= worst)) worst = error;
-    }
-    return worst / largest;
-  }
   void check_agree(Tensors const& found, Tensors const& expected, double tolerance) {
     REQUIRE(found.size() == expected.size());
     for (std::size_t i = 0; i < found.size(); ++i) {

@@ -10,11 +10,13 @@
 #include "autograd/operations/elementwise.hpp"
 #include "autograd/operations/reduce.hpp"
 #include "autograd/operations/shape.hpp"
+#include "tests/difference.hpp"
 #include "tests/nn/variants.hpp"
 #include "tests/threads.hpp"
 
 TEST_SUITE("hard_read") {
   using namespace heed;
+  using test::difference;
   using test::Variant;
 
   namespace {
@@ -80,10 +82,6 @@ TEST_SUITE("hard_read") {
     return pass;
   }
 
-  double difference(Tensor const& found, Tensor const& expected) {
-    double const largest = max(abs(expected)).item(), worst = max(abs(found - expected)).item();
-    return std::isfinite(worst) ? worst / std::max(1.0, largest) : worst;
-  }
   void check_alike(Tensors const& found, Tensors const& expected, double tolerance) {
     REQUIRE(found.size() == expected.size());
     for (std::size_t i = 0; i < found.size(); ++i) {
