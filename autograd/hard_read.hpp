@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <vector>
 
@@ -23,6 +24,9 @@ struct HardRead {
   Tensor chosen = {};                ///< J where it is known already: int64 [B, H, n]
   bool scored = false;               ///< whether what an estimator needs of the choice is asked for: w_iJ and the row's entropy
 };
+
+/// u in [0, 1) moved into (0, 1), so that −log(−log u) is finite.
+inline double inside_of_unit(double u) { return std::min(u + 0x1p-54, 1 - 0x1p-53); }
 
 /// What a hard read makes of weights [B, H, n, m]: r with c_i = Σ_j r_ij v_j, 1 at J and 0 elsewhere, zeros for a row of zeros, whose J is
 /// 0.

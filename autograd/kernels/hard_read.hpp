@@ -40,7 +40,7 @@ void gumbel_logits(T const* weights, Stream const& of_query, std::int64_t first,
     of_query.bits(static_cast<std::uint64_t>(first + begin), {bits.data(), n});
     u.fill(0.5), w.fill(0);
     for (std::size_t k = 0; k < n; ++k) {
-      u[k] = static_cast<double>(bits[k] >> 11) * 0x1p-53 + 0x1p-54;
+      u[k] = inside_of_unit(static_cast<double>(bits[k] >> 11) * 0x1p-53);
       w[k] = static_cast<double>(weights[begin + static_cast<std::int64_t>(k)]);
     }
     for (std::size_t k = 0; k < n; k += V::size) {

@@ -55,7 +55,7 @@ Tensor gumbel_noise(HardRead const& hard, Tensor const& weights, std::int64_t of
   for_each_row(hard, weights, offset, [&](std::int64_t row, Stream const& of_head, std::uint64_t position) {
     Stream const of_query = of_head.child(position);
     for (std::int64_t j = 0; j < keys; ++j)
-      out[row * keys + j] = -std::log(-std::log(of_query.uniform(static_cast<std::uint64_t>(j)) + 0x1p-54));
+      out[row * keys + j] = -std::log(-std::log(inside_of_unit(of_query.uniform(static_cast<std::uint64_t>(j)))));
   });
   return noise.to(weights.dtype());
 }

@@ -1,5 +1,7 @@
 // Hard reads by the kernels against their composition: what is chosen, how likely it was, and every gradient.
 
+#include "autograd/hard_read.hpp"
+
 #include <algorithm>
 #include <cmath>
 
@@ -127,6 +129,10 @@ TEST_SUITE("hard_read") {
         }
       }
     }
+  }
+
+  TEST_CASE("Gumbel noise is finite for every uniform number") {
+    for (double const u : {0.0, 0.5, 1 - 0x1p-53}) CHECK(std::isfinite(-std::log(-std::log(inside_of_unit(u)))));
   }
 
   TEST_CASE("evaluated by the most likely key, by a draw and by the expectation alike") {
