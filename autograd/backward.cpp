@@ -69,7 +69,8 @@ Tensor* sum_so_far(Frontier& frontier, Node const& node) {
   return &sum;
 }
 
-void walk(std::vector<Tensor> const& outputs, std::vector<Tensor> seeds, Goal& goal) {
+/// Takes the outputs: what nobody else holds of their graph goes as soon as it is walked.
+void walk(std::vector<Tensor> outputs, std::vector<Tensor> seeds, Goal& goal) {
   Frontier pending;
   auto const reach = [&](NodePointer const& node, Tensor const& gradient) {
     Pending& entry = pending[node->sequence];
@@ -80,6 +81,7 @@ void walk(std::vector<Tensor> const& outputs, std::vector<Tensor> seeds, Goal& g
     if (outputs[i].node()) reach(outputs[i].node(), seeds[i]);
   }
   seeds.clear();
+  outputs.clear();
 
   std::vector<bool> wanted;
   while (!pending.empty()) {
@@ -107,35 +109,34 @@ void walk(std::vector<Tensor> const& outputs, std::vector<Tensor> seeds, Goal& g
       any = any || wanted.back();
     }
     if (!any) continue;
-    for (std::size_t i = 0; i < node.inputs.size() && i < 32; ++i) {
-      if ((node.recomputed >> i & 1U) != 0) node.inputs[i] = recomputed(node.inputs[i]);
+    if (node.recompute) node.output = node.output.hollow();  // all that use it have been walked
+    std::vector<Tensor> inputs = node.inputs;
+    for (std::size_t i = 0; i < inputs.size() && i < 32; ++i) {
+      if ((node.recomputed >> i & 1U) != 0) inputs[i] = recomputed(inputs[i]);
     }
-    node.recomputed = 0;
     Tensor output = node.output;
     if (recording()) output.set_node(current.node);
     Tensor* const into = node.adds && wanted[0] && !recording() ? sum_so_far(pending, node) : nullptr;
     std::vector<Tensor> gradients;
     {
       Part const part(node);
-      gradients = node.rule({current.gradient, node.inputs, output, wanted, into});
+      gradients = node.rule({current.gradient, inputs, output, wanted, into});
     }
-    if (gradients.size() != node.inputs.size())
-      throw Error(
-          fmt::format("backward: the rule of {} gave {} gradients for {} inputs", node.operation, gradients.size(), node.inputs.size()));
+    if (gradients.size() != inputs.size())
+      throw Error(fmt::format("backward: the rule of {} gave {} gradients for {} inputs", node.operation, gradients.size(), inputs.size()));
     current.gradient = {};
     output = {};
-    std::vector<Tensor> inputs;
     if (goal.consume) {
-      inputs = std::move(node.inputs);
       node.consume();
+    } else {
+      forget_recomputed(node);
     }
-    std::vector<Tensor> const& sources = goal.consume ? inputs : node.inputs;
     for (std::size_t i = 0; i < gradients.size(); ++i) {
       if (!wanted[i] || !gradients[i].defined()) continue;
       if (anomaly_mode()) check_finite(gradients[i], "the gradient of " + describe(node));
       if (i == 0 && into != nullptr) continue;  // it is in the sum already
-      Tensor gradient = fitted(std::move(gradients[i]), sources[i]);
-      reach(sources[i].node(), gradient);
+      Tensor gradient = fitted(std::move(gradients[i]), inputs[i]);
+      reach(inputs[i].node(), gradient);
     }
   }
 }
@@ -176,13 +177,13 @@ std::unordered_set<Node const*> leading_to(std::vector<Tensor> const& outputs, G
   return leading;
 }
 
-std::vector<Tensor> gradients_of(std::vector<Tensor> const& inputs, std::vector<Tensor> const& outputs, std::vector<Tensor> seeds,
-                                 Goal& goal, bool create_graph) {
+std::vector<Tensor> gradients_of(std::vector<Tensor> const& inputs, std::vector<Tensor> outputs, std::vector<Tensor> seeds, Goal& goal,
+                                 bool create_graph) {
   for (Tensor const& input : inputs) goal.chosen.emplace(input.node().get(), Tensor());
   auto const leading = leading_to(outputs, goal);
   goal.leads_to_chosen = &leading;
   Recording const mode(create_graph);
-  walk(outputs, std::move(seeds), goal);
+  walk(std::move(outputs), std::move(seeds), goal);
   std::vector<Tensor> gradients;
   for (Tensor const& input : inputs) {
     Tensor const& found = goal.chosen.at(input.node().get());
@@ -202,7 +203,7 @@ void backward(Tensor const& output, Tensor const& seed, bool keep_graph) {
 
 void Tensor::backward() const { heed::backward(*this); }
 
-std::vector<Tensor> grad(std::vector<Tensor> const& outputs, std::vector<Tensor> const& inputs, std::vector<Tensor> const& seeds,
+std::vector<Tensor> grad(std::vector<Tensor> outputs, std::vector<Tensor> const& inputs, std::vector<Tensor> const& seeds,
                          bool create_graph) {
   if (!seeds.empty() && seeds.size() != outputs.size())
     throw Error(fmt::format("grad: {} seeds for {} outputs", seeds.size(), outputs.size()));
@@ -212,7 +213,7 @@ std::vector<Tensor> grad(std::vector<Tensor> const& outputs, std::vector<Tensor>
     if (!input.node()) throw Error("grad: an input does not require a gradient");
   }
   Goal goal;
-  return gradients_of(inputs, outputs, std::move(starts), goal, create_graph);
+  return gradients_of(inputs, std::move(outputs), std::move(starts), goal, create_graph);
 }
 
 Tensor grad(Tensor const& output, Tensor const& input, bool create_graph) {
@@ -229,8 +230,8 @@ Tensor hessian_vector_product(std::function<Tensor(Tensor const&)> const& f, Ten
   WithGrad const recorded;
   Tensor point = x.detach();
   point.set_requires_grad();
-  Tensor const gradient = grad(f(point), point, true);
-  return gradient.requires_grad() ? grad(sum(gradient * v), point) : Tensor::zeros(x.shape(), x.dtype());
+  std::vector<Tensor> gradient = grad({f(point)}, std::vector{point}, {}, true);
+  return gradient[0].requires_grad() ? grad(std::move(gradient), {point}, {v})[0] : Tensor::zeros(x.shape(), x.dtype());
 }
 
 Tensor jvp(std::function<Tensor(Tensor const&)> const& f, Tensor const& x, Tensor const& v) {
@@ -241,8 +242,8 @@ Tensor jvp(std::function<Tensor(Tensor const&)> const& f, Tensor const& x, Tenso
   if (!y.requires_grad()) return Tensor::zeros(y.shape(), y.dtype());
   Tensor u = Tensor::zeros(y.shape(), y.dtype());
   u.set_requires_grad();
-  Tensor const back = grad({y}, {point}, {u}, true).front();
-  return back.requires_grad() ? grad({back}, {u}, {v}).front() : Tensor::zeros(y.shape(), y.dtype());
+  std::vector<Tensor> back = grad({y}, {point}, {u}, true);
+  return back[0].requires_grad() ? grad(std::move(back), {u}, {v}).front() : Tensor::zeros(y.shape(), y.dtype());
 }
 
 Tensor jacobian(std::function<Tensor(Tensor const&)> const& f, Tensor const& x) {

@@ -57,8 +57,11 @@ Tensor elementwise(char const* operation, Tensor const& x, Value const& value, D
   if (!records(x)) return y;
   y = record(operation, {x}, std::move(y), uses == Uses::output ? keep_output : keep_inputs, [operation, derivative, cost](Step const& s) {
     Tensor const& known = uses == Uses::output ? s.y : s.x();
-    Tensor dx = kernels::map(s.dy.shape(), derivative, cost, s.dy, known);
-    return std::vector{recording() ? record_derivative(operation, s.dy, known, std::move(dx), derivative) : dx};
+    auto const slope = [derivative, cost](std::vector<Tensor> const& in) {
+      return kernels::map(in[0].shape(), derivative, cost, in[0], in[1]);
+    };
+    Tensor dx = slope({s.dy, known});
+    return std::vector{recording() ? recomputable(record_derivative(operation, s.dy, known, std::move(dx), derivative), slope) : dx};
   });
   if constexpr (uses == Uses::output) return y;
   return recomputable(std::move(y),

@@ -1,9 +1,11 @@
 // Operations that kernels compute: which derivative is a kernel's, and which the reference's.
 
 #include <algorithm>
+#include <span>
 #include <utility>
 
 #include "autograd/graph.hpp"
+#include "autograd/kernels/accumulate.hpp"
 #include "autograd/kernels/dispatch.hpp"
 #include "autograd/node.hpp"
 #include "autograd/operations/elementwise.hpp"
@@ -13,6 +15,8 @@
 namespace heed {
 
 namespace {
+
+constexpr std::int64_t block_elements = std::int64_t{1} << 15;
 
 using Reference = std::function<Tensor(std::vector<Tensor> const&)>;
 
@@ -89,24 +93,49 @@ std::vector<Tensor> recorded_gradients(char const* operation, Step const& step, 
 
 }  // namespace
 
-Tensor record_fused(char const* operation, std::vector<Tensor> inputs, Tensor value, Keep keep, Rule kernel, Reference reference) {
+Tensor record_fused(char const* operation, std::vector<Tensor> inputs, Tensor value, Keep keep, Rule kernel, Reference reference,
+                    SecondRule second) {
   keep.inputs = ~0U;  // the reference needs them all
   return record(operation, std::move(inputs), std::move(value), keep,
-                [operation, kernel = std::move(kernel), reference = std::move(reference)](Step const& step) {
-                  return recording() ? recorded_gradients(operation, step, kernel, {}, reference) : kernel(step);
-                });
-}
-
-Tensor record_fused(char const* operation, std::vector<Tensor> inputs, Tensor value, Rule kernel, SecondRule second, Reference reference) {
-  return record(operation, std::move(inputs), std::move(value), keep_inputs,
                 [operation, kernel = std::move(kernel), second = std::move(second), reference = std::move(reference)](Step const& step) {
                   return recording() ? recorded_gradients(operation, step, kernel, second, reference) : kernel(step);
                 });
 }
 
-namespace {
+std::vector<Tensor> second_by_rows(SomeRows const& of, Step const& step, std::vector<Tensor> const& u, std::int64_t at_once) {
+  Shape const& shape = step.x().shape();
+  std::int64_t const rows = Shape(std::span(shape.begin(), shape.rank() - 1)).elements();
+  if (at_once == 0) at_once = std::max<std::int64_t>(1, block_elements / std::max<std::int64_t>(shape[-1], 1));
+  bool const dy_by_rows = step.dy.rank() > 0;
+  std::vector<Tensor> result;
+  for (Tensor const& x : step.inputs) result.push_back(Tensor::zeros(x.shape(), x.dtype()));
+  result.push_back(Tensor::zeros(step.dy.shape(), step.dy.dtype()));
+  auto const by_rows = [&](std::size_t i) { return i == 0 || (i == step.inputs.size() && dy_by_rows); };
+  for (std::int64_t first = 0; first < rows; first += at_once) {
+    WithGrad const recorded;
+    std::int64_t const count = std::min(at_once, rows - first);
+    auto const some = [&](Tensor const& x) { return x.detach().viewed({rows, x.elements() / rows}).rows(first, count); };
+    auto const leaf = [&](Tensor const& x, std::size_t i) { return (by_rows(i) ? some(x) : x.detach()).set_requires_grad(); };
+    std::vector<Tensor> leaves, seeds, differentiated;
+    for (std::size_t i = 0; i < step.inputs.size(); ++i) {
+      leaves.push_back(leaf(step.x(i), i));
+      if (!u[i].defined()) continue;
+      differentiated.push_back(leaves.back());
+      seeds.push_back(by_rows(i) ? some(u[i]) : u[i].detach());
+    }
+    leaves.push_back(leaf(step.dy, step.inputs.size()));
+    std::vector<Tensor> const inputs(leaves.begin(), leaves.end() - 1);
+    std::vector<Tensor> gradients = grad({of(inputs, first)}, differentiated, {leaves.back()}, true);
+    std::vector<Tensor> const found = grad(std::move(gradients), leaves, seeds);
+    for (std::size_t i = 0; i < result.size(); ++i) {
+      Tensor part = by_rows(i) ? result[i].viewed({rows, result[i].elements() / rows}).rows(first, count) : result[i];
+      kernels::add_in_place(part, found[i]);
+    }
+  }
+  return result;
+}
 
-constexpr std::int64_t block_elements = std::int64_t{1} << 15;
+namespace {
 
 /// The gradients of a function of each element alone, block by block.
 std::vector<Tensor> in_blocks(Reference const& formula, Step const& step) {

@@ -152,6 +152,18 @@ Tensor recomputed(Tensor const& hollow) {
   return result;
 }
 
+void forget_recomputed(Node const& user) {
+  for (std::size_t i = 0; i < user.inputs.size() && i < 32; ++i) {
+    if ((user.recomputed >> i & 1U) == 0) continue;
+    Node* maker = user.inputs[i].node().get();
+    Tensor const array = maker->output;
+    while (maker != nullptr && maker->output.defined() && maker->output.shares_array_with(array)) {  // under other shapes too
+      maker->output = maker->output.hollow();
+      maker = (maker->recomputed & 1U) != 0 ? maker->inputs[0].node().get() : nullptr;
+    }
+  }
+}
+
 Tensor alias(Tensor const& x) {
   return record("alias", {x}, x.detach(), keep_nothing, [](Step const& s) { return std::vector{s.dy}; });
 }

@@ -20,8 +20,9 @@ namespace heed {
 void backward(Tensor const& output, Tensor const& seed = {}, bool keep_graph = false);
 
 /// Σ_k seeds[k] · d(outputs[k])/d(inputs[i]) for every i; zeros where there is no path. Seeds default to ones for outputs of one element.
-/// Touches no grad() and keeps the graph. With `create_graph` the results are themselves differentiable, to any order.
-std::vector<Tensor> grad(std::vector<Tensor> const& outputs, std::vector<Tensor> const& inputs, std::vector<Tensor> const& seeds = {},
+/// Touches no grad() and keeps the graph, but for what nobody else holds: of outputs that are moved here, each part goes as soon as it is
+/// walked. With `create_graph` the results are themselves differentiable, to any order.
+std::vector<Tensor> grad(std::vector<Tensor> outputs, std::vector<Tensor> const& inputs, std::vector<Tensor> const& seeds = {},
                          bool create_graph = false);
 Tensor grad(Tensor const& output, Tensor const& input, bool create_graph = false);
 
@@ -135,17 +136,22 @@ bool records(X const&... inputs) {
 /// Ends every operation: `value` as the result of `operation` on `inputs`, with the rule for its derivative if one of them wants it.
 Tensor record(char const* operation, std::vector<Tensor> inputs, Tensor value, Keep keep, Rule rule);
 
-/// An operation with hand-written kernels: like record(), but where the walk records the kernel's gradients are an operation themselves,
-/// whose derivatives (the second) are those of `reference`, the same function composed of simple operations.
-Tensor record_fused(char const* operation, std::vector<Tensor> inputs, Tensor value, Keep keep, Rule kernel,
-                    std::function<Tensor(std::vector<Tensor> const&)> reference);
-
 /// Of Σ_i u_i·g_i, where g_i are the gradients that a kernel gives for a step: the derivatives by the inputs and, last, by dy. An undefined
 /// u_i is zero, as is an undefined result.
 using SecondRule = std::function<std::vector<Tensor>(Step const& step, std::vector<Tensor> const& u)>;
-/// As above with a kernel for second derivatives too: the reference's are the third.
-Tensor record_fused(char const* operation, std::vector<Tensor> inputs, Tensor value, Rule kernel, SecondRule second,
-                    std::function<Tensor(std::vector<Tensor> const&)> reference);
+
+/// An operation with hand-written kernels: like record(), but all inputs are kept, and where the walk records the kernel's gradients are an
+/// operation themselves. Its derivatives are those of `second`, where there is one, and else, as all further ones, those of `reference`:
+/// the same function composed of simple operations.
+Tensor record_fused(char const* operation, std::vector<Tensor> inputs, Tensor value, Keep keep, Rule kernel,
+                    std::function<Tensor(std::vector<Tensor> const&)> reference, SecondRule second = {});
+
+/// Some rows of a function whose result (or whose sum) goes by the rows of its first input: of[rows of inputs[0], the others …] from row
+/// `first` on.
+using SomeRows = std::function<Tensor(std::vector<Tensor> const& inputs, std::int64_t first)>;
+/// A SecondRule for such a function, of `at_once` rows [rows, n] at a time (0: of about 2¹⁵ elements): what lies between is held for no
+/// more of them. dy is by rows too, or one number.
+std::vector<Tensor> second_by_rows(SomeRows const& of, Step const& step, std::vector<Tensor> const& u, std::int64_t at_once = 0);
 
 /// An operation's value again from its inputs, bit for bit.
 using Recompute = std::function<Tensor(std::vector<Tensor> const& inputs)>;

@@ -44,6 +44,9 @@ std::string describe(Node const& node);
 /// The array of a tensor that nobody kept, after those that it is made of: each is recomputed once, then held by its node until that is
 /// consumed. Iterative, like the walk.
 Tensor recomputed(Tensor const& hollow);
+/// Drops the arrays that were recomputed for the node's inputs, where the graph stays after the walk; what these were made of stays until
+/// its own node is walked, so that a chain is recomputed once.
+void forget_recomputed(Node const& user);
 
 /// x as the output of an operation of its own: where a walk inside a rule ends.
 Tensor alias(Tensor const& x);

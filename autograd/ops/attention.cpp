@@ -280,20 +280,20 @@ Tensor fused_attention(AttentionForm const& form, AttentionInputs const& given, 
     return tensors;
   };
   return record_fused(
-      "attention", std::move(inputs), std::move(out.context),
+      "attention", std::move(inputs), std::move(out.context), keep_inputs,
       [known, kept = out.kept, arranged, listed](Step const& s) {
         kernels::AttentionCall const again = checked_call(known, arranged(s.inputs));
         AttentionInputs g;
         kernels::with_real(s.dy.dtype(), [&](auto type) { g = kernels::attention_backward<decltype(type)>(again, kept, s.dy); });
         return listed(g);
       },
+      [known, arranged](std::vector<Tensor> const& tensors) { return attention_reference(known, arranged(tensors)); },
       [known, arranged, listed](Step const& s, std::vector<Tensor> const& u) {
         AttentionSecond const second = attention_second(known, arranged(s.inputs), s.dy, arranged(u));
         std::vector<Tensor> derivatives = listed(second.inputs);
         derivatives.push_back(second.dy);
         return derivatives;
-      },
-      [known, arranged](std::vector<Tensor> const& tensors) { return attention_reference(known, arranged(tensors)); });
+      });
 }
 
 }  // namespace heed

@@ -18,53 +18,63 @@ namespace {
 /// Pairs of a block: about fifty arrays of so many numbers are held at once.
 constexpr std::int64_t block_pairs = std::int64_t{1} << 16;
 
-/// Some sequences, some queries of each, and the first keys: as many as one of them sees.
+/// Some sequences, some groups of heads, some queries of each, and the first keys: as many as one of them sees.
 struct Cut {
-  std::int64_t first_sequence, sequences, first_query, queries, keys;
+  std::int64_t first_sequence, sequences, first_group, groups, first_query, queries, keys;
 };
 
-/// The axes of an input that count queries and keys, −1: it has none. What has one has the sequences on axis 0.
+/// The axes of an input that count heads (or their elements), queries and keys, −1: it has none. What has queries or keys has the sequences
+/// on axis 0.
 struct Axes {
-  int queries = -1, keys = -1;
+  int heads = 0, queries = -1, keys = -1;
 };
 Axes axes_of(std::size_t slot) {
   switch (slot) {
     case AttentionInputs::at_query:
     case AttentionInputs::at_near:
-      return {.queries = 1};
+      return {.heads = 2, .queries = 1};
     case AttentionInputs::at_key:
     case AttentionInputs::at_value:
-      return {.keys = 1};
+      return {.heads = 2, .keys = 1};
     case AttentionInputs::at_of_query:
     case AttentionInputs::at_of_row:
     case AttentionInputs::at_centres:
-      return {.queries = 2};
+      return {.heads = 1, .queries = 2};
     case AttentionInputs::at_of_key:
     case AttentionInputs::at_of_column:
-      return {.keys = 2};
+      return {.heads = 1, .keys = 2};
     default:
       return {};  // the sequences share it
   }
 }
+
+/// What is cut.
+struct Whole {
+  std::int64_t batch, groups, queries, keys;
+};
 
 /// Where a cut's part of an input is.
 struct Place {
   Shape extents;
   kernels::Layout layout;
 };
-Place place_of(std::size_t slot, Shape const& shape, Cut const& cut, std::int64_t all_queries) {
+Place place_of(std::size_t slot, Shape const& shape, Cut const& cut, Whole const& whole) {
   Place place{shape, kernels::row_major(shape)};
   auto const take = [&](int axis, std::int64_t first, std::int64_t count) {
     if (axis < 0) return;
     place.layout.offset += first * place.layout.strides[static_cast<std::size_t>(axis)];
     place.extents.set(axis, count);
   };
-  auto const [of_queries, of_keys] = axes_of(slot);
+  auto const [of_heads, of_queries, of_keys] = axes_of(slot);
   if (of_queries >= 0 || of_keys >= 0) take(0, cut.first_sequence, cut.sequences);
+  if (cut.groups < whole.groups) {
+    std::int64_t const of_group = shape[static_cast<std::size_t>(of_heads)] / whole.groups;
+    take(of_heads, cut.first_group * of_group, cut.groups * of_group);
+  }
   take(of_queries, cut.first_query, cut.queries);
   take(of_keys, 0, cut.keys);
   // The element j − i + n − 1, i and n being the block's.
-  if (slot == AttentionInputs::at_relative) take(1, all_queries - cut.first_query - cut.queries, cut.queries + cut.keys - 1);
+  if (slot == AttentionInputs::at_relative) take(1, whole.queries - cut.first_query - cut.queries, cut.queries + cut.keys - 1);
   return place;
 }
 
@@ -77,8 +87,19 @@ void add_part(Tensor& x, Place const& place, Tensor const& part) {
   kernels::copy_strided(place.extents, part_of(x, place) + part, kernels::row_major(place.extents), x, place.layout);
 }
 
-AttentionForm form_of(AttentionForm const& form, Cut const& cut, std::int64_t all_queries) {
+/// The cut's sequences and heads: b H + h, in order.
+std::vector<std::int64_t> heads_of(Cut const& cut, Whole const& whole, std::int64_t heads) {
+  std::int64_t const of_group = heads / whole.groups;
+  std::vector<std::int64_t> all;
+  for (std::int64_t b = cut.first_sequence; b < cut.first_sequence + cut.sequences; ++b)
+    for (std::int64_t h = cut.first_group * of_group; h < (cut.first_group + cut.groups) * of_group; ++h) all.push_back(b * heads + h);
+  return all;
+}
+
+AttentionForm form_of(AttentionForm const& form, Cut const& cut, Whole const& whole) {
   AttentionForm part = form;
+  part.heads = form.heads / whole.groups * cut.groups;
+  if (form.key_heads > 0) part.key_heads = cut.groups;
   part.dropout.reset();
   auto& sees = part.visibility;
   sees.offset += cut.first_query;
@@ -92,21 +113,22 @@ AttentionForm form_of(AttentionForm const& form, Cut const& cut, std::int64_t al
   sees.query_lengths = of_cut(sees.query_lengths, cut.first_query);
   if (!form.hard) return part;
   Tensor const& chosen = form.hard->chosen;
-  part.hard->chosen = part_of(chosen, place_of(AttentionInputs::at_of_query, chosen.shape(), cut, all_queries));
-  auto const& streams = form.hard->streams;
-  auto const first = streams.begin() + (streams.empty() ? 0 : cut.first_sequence * form.heads);
-  part.hard->streams.assign(first, streams.empty() ? first : first + cut.sequences * form.heads);
+  part.hard->chosen = part_of(chosen, place_of(AttentionInputs::at_of_query, chosen.shape(), cut, whole));
+  part.hard->streams.clear();
+  for (std::int64_t const head : heads_of(cut, whole, form.heads))
+    if (!form.hard->streams.empty()) part.hard->streams.push_back(form.hard->streams[static_cast<std::size_t>(head)]);
   return part;
 }
 
-/// What dropout multiplies the block's weights by: [sequences, H, queries, keys].
-Tensor dropped(AttentionForm const& form, Cut const& cut, std::int64_t all_queries, std::int64_t all_keys, DType dtype) {
-  Tensor factors = Tensor::ones({cut.sequences, form.heads, cut.queries, cut.keys}, dtype);
+/// What dropout multiplies the block's weights by: [sequences, heads, queries, keys].
+Tensor dropped(AttentionForm const& form, Cut const& cut, Whole const& whole, DType dtype) {
+  std::vector<std::int64_t> const heads = heads_of(cut, whole, form.heads);
+  Tensor factors = Tensor::ones({cut.sequences, static_cast<std::int64_t>(heads.size()) / cut.sequences, cut.queries, cut.keys}, dtype);
   kernels::with_real(dtype, [&](auto type) {
     auto* row = factors.mutable_data<decltype(type)>().data();
-    for (std::int64_t part = cut.first_sequence * form.heads; part < (cut.first_sequence + cut.sequences) * form.heads; ++part) {
+    for (std::int64_t const head : heads) {
       for (std::int64_t i = cut.first_query; i < cut.first_query + cut.queries; ++i, row += cut.keys) {
-        auto const element = static_cast<std::uint64_t>((part * all_queries + i) * all_keys);
+        auto const element = static_cast<std::uint64_t>((head * whole.queries + i) * whole.keys);
         kernels::dropout_row(form.dropout->rate, form.dropout->stream, element, row, row, cut.keys);
       }
     }
@@ -114,22 +136,28 @@ Tensor dropped(AttentionForm const& form, Cut const& cut, std::int64_t all_queri
   return factors;
 }
 
-/// All blocks that see a key.
-std::vector<Cut> cuts_of(AttentionForm const& form, std::int64_t batch, std::int64_t queries, std::int64_t keys) {
-  std::int64_t const of_query = std::max<std::int64_t>(1, form.heads * keys);
-  std::int64_t const rows =
-      std::clamp<std::int64_t>(block_pairs / of_query, std::min<std::int64_t>(8, queries), std::max<std::int64_t>(1, queries));
-  std::int64_t const sequences =
-      rows < queries ? 1 : std::clamp<std::int64_t>(block_pairs / std::max<std::int64_t>(1, of_query * queries), 1, batch);
+/// All blocks that see a key: more queries before more groups before more sequences.
+std::vector<Cut> cuts_of(AttentionForm const& form, Whole const& whole) {
+  auto const& [batch, all_groups, queries, keys] = whole;
+  auto const fitting = [](std::int64_t pairs, std::int64_t least, std::int64_t most) {
+    return std::clamp<std::int64_t>(block_pairs / std::max<std::int64_t>(1, pairs), std::min(least, most), std::max<std::int64_t>(1, most));
+  };
+  bool const parted = form.scores_of_choice() == 0;  // else a query's result does not lie by heads
+  std::int64_t const of_query = form.heads / all_groups * keys;
+  std::int64_t const rows = fitting(parted ? of_query : form.heads * keys, 8, queries);
+  std::int64_t const groups = !parted ? all_groups : rows < queries ? 1 : fitting(of_query * queries, 1, all_groups);
+  std::int64_t const sequences = rows < queries || groups < all_groups ? 1 : fitting(form.heads * keys * queries, 1, batch);
   std::vector<Cut> cuts;
   for (std::int64_t b = 0; b < batch; b += sequences) {
-    for (std::int64_t i = 0; i < queries; i += rows) {
-      Cut cut{b, std::min(sequences, batch - b), i, std::min(rows, queries - i), 0};
-      for (std::int64_t s = 0; s < cut.sequences; ++s)
-        for (std::int64_t r = 0; r < cut.queries; ++r) cut.keys = std::max(cut.keys, form.visibility.count(b + s, i + r, keys));
-      if (cut.keys == 0) continue;
-      if (form.hard) cut.keys = keys;  // what is chosen may be told from outside, where no query of the block sees it
-      cuts.push_back(cut);
+    for (std::int64_t g = 0; g < all_groups; g += groups) {
+      for (std::int64_t i = 0; i < queries; i += rows) {
+        Cut cut{b, std::min(sequences, batch - b), g, std::min(groups, all_groups - g), i, std::min(rows, queries - i), 0};
+        for (std::int64_t s = 0; s < cut.sequences; ++s)
+          for (std::int64_t r = 0; r < cut.queries; ++r) cut.keys = std::max(cut.keys, form.visibility.count(b + s, i + r, keys));
+        if (cut.keys == 0) continue;
+        if (form.hard) cut.keys = keys;  // what is chosen may be told from outside, where no query of the block sees it
+        cuts.push_back(cut);
+      }
     }
   }
   return cuts;
@@ -144,14 +172,14 @@ Tensor context_of(AttentionForm const& form, AttentionInputs const& in, Tensor c
 }  // namespace
 
 AttentionSecond attention_second(AttentionForm const& form, AttentionInputs const& all, Tensor const& dy, AttentionInputs const& u) {
-  std::int64_t const batch = all.query.size(0), queries = all.query.size(1), keys = all.key.size(1);
+  Whole const whole{all.query.size(0), form.groups(), all.query.size(1), all.key.size(1)};
   AttentionInputs given = all, directions = u;
   AttentionSecond result;
   for (std::size_t slot = 0; slot < AttentionInputs::count; ++slot)
     if (given.all()[slot]->defined()) *result.inputs.all()[slot] = Tensor::zeros(given.all()[slot]->shape(), dy.dtype());
   result.dy = Tensor::zeros(dy.shape(), dy.dtype());
 
-  for (Cut const& cut : cuts_of(form, batch, queries, keys)) {
+  for (Cut const& cut : cuts_of(form, whole)) {
     WithGrad const recorded;
     AttentionInputs part;
     std::vector<Tensor> leaves, seeds, differentiated;
@@ -160,7 +188,7 @@ AttentionSecond attention_second(AttentionForm const& form, AttentionInputs cons
     for (std::size_t slot = 0; slot < AttentionInputs::count; ++slot) {
       Tensor const& x = *given.all()[slot];
       if (!x.defined()) continue;
-      places.push_back(place_of(slot, x.shape(), cut, queries));
+      places.push_back(place_of(slot, x.shape(), cut, whole));
       slots.push_back(slot);
       leaves.push_back(part_of(x.detach(), places.back()).set_requires_grad());
       *part.all()[slot] = leaves.back();
@@ -169,14 +197,13 @@ AttentionSecond attention_second(AttentionForm const& form, AttentionInputs cons
       differentiated.push_back(leaves.back());
       seeds.push_back(part_of(direction.detach(), places.back()));
     }
-    Place const of_dy = place_of(AttentionInputs::at_query, dy.shape(), cut, queries);
+    Place const of_dy = place_of(AttentionInputs::at_query, dy.shape(), cut, whole);
     Tensor upstream = part_of(dy.detach(), of_dy);
     upstream.set_requires_grad();
-    Tensor const factors = form.dropout ? dropped(form, cut, queries, keys, dy.dtype()) : Tensor();
-    Tensor const context = context_of(form_of(form, cut, queries), part, factors);
-    std::vector<Tensor> const gradients = grad({context}, differentiated, {upstream}, true);
+    Tensor const factors = form.dropout ? dropped(form, cut, whole, dy.dtype()) : Tensor();
+    std::vector<Tensor> gradients = grad({context_of(form_of(form, cut, whole), part, factors)}, differentiated, {upstream}, true);
     leaves.push_back(upstream);
-    std::vector<Tensor> const second = grad(gradients, leaves, seeds);
+    std::vector<Tensor> const second = grad(std::move(gradients), leaves, seeds);
     NoGrad const values;
     for (std::size_t i = 0; i < slots.size(); ++i) add_part(*result.inputs.all()[slots[i]], places[i], second[i]);
     add_part(result.dy, of_dy, second.back());

@@ -145,21 +145,21 @@ Tensor cross_entropy(Tensor const& logits, Tensor const& targets, double label_s
   double loss = 0;
   kernels::with_real(logits.dtype(), [&](auto type) { loss = forward<decltype(type)>(logits, targets, s, lse); });
   return record_fused(
-      "cross_entropy", {logits}, Tensor::scalar(loss, logits.dtype()),
+      "cross_entropy", {logits}, Tensor::scalar(loss, logits.dtype()), keep_inputs,
       [targets, s, lse](Step const& step) {
         Tensor dlogits(step.x().shape(), step.x().dtype());
         kernels::with_real(dlogits.dtype(),
                            [&](auto type) { backward<decltype(type)>(step.x(), targets, s, lse, step.dy.item(), dlogits); });
         return std::vector{dlogits};
       },
+      [targets, s](std::vector<Tensor> const& in) { return reference(in[0], targets, s); },
       [targets, s, lse](Step const& step, std::vector<Tensor> const& u) {
         Tensor dlogits(step.x().shape(), step.x().dtype());
         double by_dy = 0;
         kernels::with_real(dlogits.dtype(),
                            [&](auto type) { by_dy = second<decltype(type)>(step.x(), targets, s, lse, step.dy.item(), u[0], dlogits); });
         return std::vector{dlogits, Tensor::scalar(by_dy, dlogits.dtype())};
-      },
-      [targets, s](std::vector<Tensor> const& in) { return reference(in[0], targets, s); });
+      });
 }
 
 namespace {
@@ -285,43 +285,6 @@ double of_counted_rows(Tensor const& x, Tensor const& weight, Tensor const& bias
   return loss;
 }
 
-/// Of Σ_i u_i·g_i, g_i the gradients of the composition for dy, the derivatives by x, weight, bias and dy: some rows at a time, whose
-/// logits are all that is held.
-std::vector<Tensor> second_in_blocks(Step const& step, std::vector<Tensor> const& u, Tensor const& targets, Smoothing const& s) {
-  std::int64_t const in = step.x().size(-1), rows = targets.elements(), at_once = logits_at_once(rows, step.x(1).size(0), step.x().dtype());
-  auto const part = [&](Tensor const& x, std::int64_t first) {
-    return slice(x.detach().viewed({rows, in}), 0, first, std::min(rows, first + at_once));
-  };
-  Tensor const flat_targets = targets.viewed({rows});
-  std::vector<Tensor> of_x, result;
-  for (std::int64_t first = 0; first < rows; first += at_once) {
-    WithGrad const recorded;
-    std::vector<Tensor> leaves{part(step.x(), first)}, seeds, wanted;
-    for (std::size_t i = 1; i < step.inputs.size(); ++i) leaves.push_back(step.x(i).detach());
-    leaves.push_back(step.dy.detach());
-    for (Tensor& leaf : leaves) leaf.set_requires_grad();
-    Tensor const logits = linear(leaves[0], leaves[1], step.inputs.size() > 2 ? leaves[2] : Tensor());
-    Tensor const some = slice(flat_targets, 0, first, std::min(rows, first + at_once));
-    for (std::size_t i = 0; i < u.size(); ++i) {
-      if (!u[i].defined()) continue;
-      wanted.push_back(leaves[i]);
-      seeds.push_back(i == 0 ? part(u[0], first) : u[i].detach());
-    }
-    std::vector<Tensor> const g = grad({cross_entropy(logits, some, s.amount, s.ignore, s.count)}, wanted, {leaves.back()}, true);
-    std::vector<Tensor> found = grad(g, leaves, seeds);
-    NoGrad const values;
-    of_x.push_back(found[0]);
-    for (std::size_t i = 1; i < found.size(); ++i) {
-      if (first > 0)
-        kernels::add_in_place(result[i], found[i]);
-      else
-        result.resize(found.size()), result[i] = found[i];
-    }
-  }
-  result[0] = concatenate(of_x, 0).viewed(step.x().shape());
-  return result;
-}
-
 }  // namespace
 
 std::int64_t logits_bytes() { return logits_at_most; }
@@ -343,9 +306,10 @@ Tensor linear_cross_entropy(Tensor const& x, Tensor const& weight, Tensor const&
   Smoothing const s{label_smoothing, ignore, count.value_or(static_cast<double>(counted(targets, ignore)))};
   std::vector<Tensor> inputs{x, weight};
   if (bias.defined()) inputs.push_back(bias);
-  auto const composed = [targets, s](std::vector<Tensor> const& in) {
-    return cross_entropy(linear(in[0], in[1], in.size() > 2 ? in[2] : Tensor()), targets, s.amount, s.ignore, s.count);
+  auto const loss_of = [s](std::vector<Tensor> const& in, Tensor const& of) {
+    return cross_entropy(linear(in[0], in[1], in.size() > 2 ? in[2] : Tensor()), of, s.amount, s.ignore, s.count);
   };
+  auto const composed = [targets, loss_of](std::vector<Tensor> const& in) { return loss_of(in, targets); };
   if (logits.elements() * static_cast<std::int64_t>(bytes_of(x.dtype())) <= logits_bytes()) return composed(inputs);
 
   auto const wants = [](Tensor const& input) { return recording() && input.requires_grad(); };
@@ -354,7 +318,7 @@ Tensor linear_cross_entropy(Tensor const& x, Tensor const& weight, Tensor const&
   std::vector<Tensor> gradients{d.x, d.weight};
   if (bias.defined()) gradients.push_back(d.bias);
   return record_fused(
-      "linear_cross_entropy", std::move(inputs), Tensor::scalar(loss, x.dtype()),
+      "linear_cross_entropy", std::move(inputs), Tensor::scalar(loss, x.dtype()), keep_inputs,
       [gradients](Step const& step) {
         double const dy = step.dy.item();
         if (dy == 1) return gradients;
@@ -362,7 +326,13 @@ Tensor linear_cross_entropy(Tensor const& x, Tensor const& weight, Tensor const&
         for (Tensor const& gradient : gradients) scaled.push_back(gradient.defined() ? scale(gradient, dy) : gradient);
         return scaled;
       },
-      [targets, s](Step const& step, std::vector<Tensor> const& u) { return second_in_blocks(step, u, targets, s); }, composed);
+      composed,
+      [targets, loss_of](Step const& step, std::vector<Tensor> const& u) {
+        std::int64_t const rows = targets.elements();
+        Tensor const flat = targets.viewed({rows});
+        auto const some = [&](std::vector<Tensor> const& in, std::int64_t first) { return loss_of(in, flat.rows(first, in[0].size(0))); };
+        return second_by_rows(some, step, u, logits_at_once(rows, step.x(1).size(0), step.x().dtype()));
+      });
 }
 
 namespace {

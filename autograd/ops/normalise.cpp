@@ -129,7 +129,7 @@ void backward(Tensor const& x, Tensor const& weight, Tensor const& dy, Statistic
 }
 
 Tensor normalise(char const* operation, Tensor const& x, Tensor const& weight, Tensor const& bias, double eps, bool centred,
-                 std::function<Tensor(std::vector<Tensor> const&)> reference) {
+                 std::function<Tensor(std::vector<Tensor> const&)> const& reference) {
   check_shapes(operation, x, weight, bias);
   std::int64_t const n = x.size(-1);
   std::int64_t const rows = n == 0 ? 0 : x.elements() / n;
@@ -151,7 +151,10 @@ Tensor normalise(char const* operation, Tensor const& x, Tensor const& weight, T
                            [&](auto type) { backward<decltype(type)>(s.x(0), s.x(1), s.dy, statistics, dx, adds, gradients[1], dbias); });
         return gradients;
       },
-      std::move(reference));
+      reference,
+      [reference](Step const& s, std::vector<Tensor> const& u) {
+        return second_by_rows([&](std::vector<Tensor> const& in, std::int64_t) { return reference(in); }, s, u);
+      });
   return recomputable(std::move(y), [eps, statistics](std::vector<Tensor> const& in) {
     Tensor again(in[0].shape(), in[0].dtype());
     Statistics same = statistics;

@@ -137,11 +137,14 @@ Tensor pair_sums(std::shared_ptr<PairSum const> const& sum, Tensor const& query,
   Tensor value;
   kernels::with_real(query.dtype(), [&](auto type) { value = values<decltype(type)>(pairs(inputs), inputs); });
   return record_fused(
-      "pair_sums", inputs, std::move(value),
+      "pair_sums", inputs, std::move(value), keep_inputs,
       [pairs](Step const& s) {
         std::vector<Tensor> g;
         kernels::with_real(s.dy.dtype(), [&](auto type) { g = gradients<decltype(type)>(pairs(s.inputs), s.inputs, s.dy); });
         return g;
+      },
+      [sum, heads, groups](std::vector<Tensor> const& x) {
+        return sum->composed(split_heads(x[0], heads), heads_of_groups(x[1], heads, groups), x.size() > 2 ? x[2] : Tensor());
       },
       [pairs](Step const& s, std::vector<Tensor> u) {
         for (std::size_t i = 0; i < u.size(); ++i)
@@ -149,9 +152,6 @@ Tensor pair_sums(std::shared_ptr<PairSum const> const& sum, Tensor const& query,
         std::vector<Tensor> g;
         kernels::with_real(s.dy.dtype(), [&](auto type) { g = second<decltype(type)>(pairs(s.inputs), s.inputs, s.dy, u); });
         return g;
-      },
-      [sum, heads, groups](std::vector<Tensor> const& x) {
-        return sum->composed(split_heads(x[0], heads), heads_of_groups(x[1], heads, groups), x.size() > 2 ? x[2] : Tensor());
       });
 }
 

@@ -9,6 +9,7 @@
 #include "autograd/check.hpp"
 #include "autograd/graph.hpp"
 #include "autograd/kernels/strided.hpp"
+#include "autograd/node.hpp"
 #include "autograd/operations/elementwise.hpp"
 #include "autograd/ops/axis.hpp"
 
@@ -23,8 +24,10 @@ std::string to_text(Extents const& numbers) { return fmt::format("[{}]", fmt::jo
 /// The same elements under another shape; a constant of as many elements is all the rule needs.
 Tensor reshaped(char const* operation, Tensor const& x, Shape const& shape) {
   if (shape == x.shape()) return x;
-  return record(operation, {x}, x.viewed(shape), keep_nothing,
-                [operation](Step const& s) { return std::vector{reshaped(operation, s.dy, s.x().shape())}; });
+  bool const again = x.node() && x.node()->recompute;  // then so is this: its array is the same
+  Tensor y = record(operation, {x}, x.viewed(shape), again ? keep_inputs : keep_nothing,
+                    [operation](Step const& s) { return std::vector{reshaped(operation, s.dy, s.x().shape())}; });
+  return again ? recomputable(std::move(y), [shape](std::vector<Tensor> const& in) { return in[0].viewed(shape); }) : y;
 }
 
 /// What the wrong calls below are made on.

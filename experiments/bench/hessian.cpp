@@ -32,7 +32,10 @@ class OneLayer {
   }
 
   void gradient() const { grad({subject_.loss()}, leaves_); }
-  void product() const { grad(grad({subject_.loss()}, leaves_, {}, true), leaves_, direction_); }
+  void product() const {
+    std::vector<Tensor> gradient = grad({subject_.loss()}, leaves_, {}, true);
+    grad(std::move(gradient), leaves_, direction_);
+  }
 
  private:
   GptSubject subject_;

@@ -113,6 +113,24 @@ TEST_SUITE("memory") {
     CHECK(memory_use().live <= before - 48 * (8 << 14));
   }
 
+  TEST_CASE("grad keeps a graph, and lets go of one that nobody else holds") {
+    auto const freed = [](bool held) {
+      Tensor x = Tensor::zeros({1 << 14}, DType::float64);
+      x.set_requires_grad();
+      Tensor y = x;
+      for (int i = 0; i < 50; ++i) y = sin(y);
+      std::vector<Tensor> outputs;
+      outputs.push_back(sum(y));
+      y = held ? outputs[0] : Tensor();
+      std::int64_t const before = memory_use().live;
+      Tensor u = grad(std::move(outputs), {x})[0];
+      CHECK(u.shape() == x.shape());
+      return before - memory_use().live;
+    };
+    CHECK(freed(true) < 0);  // the gradient
+    CHECK(freed(false) > 45 * (8 << 14));
+  }
+
   TEST_CASE("live, peak and reserved bytes") {
     reset_memory_peak();
     MemoryUse const start = memory_use();
@@ -225,7 +243,7 @@ TEST_SUITE("memory") {
     CHECK(long_peak < 1.6 * short_peak);
   }
 
-  TEST_CASE("second derivatives of an activation hold its gradient, not what its formula has between") {
+  TEST_CASE("second derivatives of an activation or a norm hold its gradient, not what its formula has between") {
     Shape const shape{1024, 512};
     double const array = 4.0 * 1024 * 512;
     Tensor const x = Tensor::normal(shape, Stream(1, "x"), DType::float32), v = Tensor::normal(shape, Stream(1, "v"), DType::float32);
@@ -237,6 +255,8 @@ TEST_SUITE("memory") {
     };
     CHECK(peak([](Tensor const& at) { return gelu(at); }) < 7 * array);  // 16 where the formula's graph was recorded
     CHECK(peak([](Tensor const& at) { return silu(at); }) < 7 * array);
+    Tensor const ones = Tensor::ones({512}, DType::float32);
+    CHECK(peak([&](Tensor const& at) { return exp(layer_norm(at, ones, {})); }) < 9 * array);
   }
 
   TEST_CASE("second derivatives of a loss over a large vocabulary hold some rows of logits") {
