@@ -220,10 +220,11 @@ Tensor grad(Tensor const& output, Tensor const& input, bool create_graph) {
   return grad({output}, std::vector{input}, {}, create_graph).front();
 }
 
-std::vector<Tensor> grad_within(Tensor const& output, std::vector<Tensor> const& inputs, Tensor const& seed, bool create_graph) {
+std::vector<Tensor> grad_within(std::vector<Tensor> outputs, std::vector<Tensor> const& inputs, std::vector<Tensor> seeds,
+                                bool create_graph) {
   Goal goal;
   goal.ends_at_chosen = true;
-  return gradients_of(inputs, {output}, {seed}, goal, create_graph);
+  return gradients_of(inputs, std::move(outputs), std::move(seeds), goal, create_graph);
 }
 
 Tensor hessian_vector_product(std::function<Tensor(Tensor const&)> const& f, Tensor const& x, Tensor const& v) {
@@ -259,50 +260,6 @@ Tensor jacobian(std::function<Tensor(Tensor const&)> const& f, Tensor const& x) 
     rows.push_back(row.viewed({x.elements()}));
   }
   return stack(rows, 0);
-}
-
-Tensor checkpoint(std::function<Tensor(std::vector<Tensor> const&)> const& f, std::vector<Tensor> const& inputs) {
-  if (!recording()) return f(inputs);
-  auto const aliases_of = [](std::vector<Tensor> const& originals, std::size_t count) {
-    std::vector<Tensor> aliases;
-    for (std::size_t i = 0; i < count; ++i) aliases.push_back(alias(originals[i]));
-    return aliases;
-  };
-  // The first run is recorded to learn which leaves f holds: they become inputs like the others. Then its graph is dropped.
-  std::vector<Tensor> all = inputs;
-  Tensor value;
-  {
-    std::vector<Tensor> const aliases = aliases_of(inputs, inputs.size());
-    Tensor const y = f(aliases);
-    value = y.detach();
-    std::unordered_set<Node const*> seen;
-    for (Tensor const& alias : aliases) seen.insert(alias.node().get());
-    std::vector<Tensor> stack{y};
-    while (!stack.empty()) {
-      Tensor const next = std::move(stack.back());
-      stack.pop_back();
-      if (!next.node() || !seen.insert(next.node().get()).second) continue;
-      if (next.node()->is_leaf()) all.push_back(next);
-      for (Tensor const& input : next.node()->inputs) stack.push_back(input);
-    }
-  }
-  std::size_t const given = inputs.size();
-  return record("checkpoint", std::move(all), std::move(value), keep_inputs, [f, given, aliases_of](Step const& step) {
-    bool const create_graph = recording();
-    WithGrad const recorded;
-    std::vector<Tensor> sources = aliases_of(step.inputs, given);
-    Tensor const y = f(sources);
-    std::vector<Tensor> wanted;
-    for (std::size_t i = 0; i < step.inputs.size(); ++i) {
-      if (step.wants(i)) wanted.push_back(i < given ? sources[i] : step.x(i));
-    }
-    std::vector<Tensor> const found = grad_within(y, wanted, step.dy, create_graph);
-    std::vector<Tensor> gradients(step.inputs.size());
-    for (std::size_t i = 0, next = 0; i < gradients.size(); ++i) {
-      if (step.wants(i)) gradients[i] = found[next++];
-    }
-    return gradients;
-  });
 }
 
 }  // namespace heed

@@ -1,7 +1,10 @@
-// Operations that kernels compute: which derivative is a kernel's, and which the reference's.
+// Operations that keep nothing of what is between: those that kernels compute, with a reference for the derivatives that no kernel has, and
+// checkpoint(), which is its own reference.
 
 #include <algorithm>
+#include <limits>
 #include <span>
+#include <unordered_set>
 #include <utility>
 
 #include "autograd/graph.hpp"
@@ -20,12 +23,21 @@ constexpr std::int64_t block_elements = std::int64_t{1} << 15;
 
 using Reference = std::function<Tensor(std::vector<Tensor> const&)>;
 
-/// Between a reference and the inputs' own history, so that a walk ends at the arguments.
-std::vector<Tensor> aliases_of(std::vector<Tensor> const& inputs) {
-  std::vector<Tensor> aliases;
-  for (Tensor const& x : inputs) aliases.push_back(alias(x));
-  return aliases;
-}
+/// The function that an operation computes, as a composition of the first `given` inputs; the others are leaves that it holds itself.
+struct Composition {
+  Reference of;
+  std::size_t given = std::numeric_limits<std::size_t>::max();
+
+  /// The arguments of a walk: between the composition and the inputs' own history, so that the walk ends there.
+  std::vector<Tensor> arguments(std::vector<Tensor> const& inputs) const {
+    std::vector<Tensor> all;
+    for (Tensor const& x : inputs) all.push_back(all.size() < given ? alias(x) : x);
+    return all;
+  }
+  Tensor operator()(std::vector<Tensor> const& arguments) const {
+    return of({arguments.begin(), arguments.begin() + static_cast<std::ptrdiff_t>(std::min(given, arguments.size()))});
+  }
+};
 
 /// Of `all`, those that are wanted.
 std::vector<Tensor> wanted_of(std::vector<Tensor> const& all, std::vector<bool> const& wanted) {
@@ -43,16 +55,15 @@ std::vector<Tensor> spread(std::vector<Tensor> const& some, std::vector<bool> co
 }
 
 /// The derivatives of Σ_i u_i·g_i by the inputs and dy, as a graph if the walk records: `step` is that of the gradients, its last input dy.
-std::vector<Tensor> second_by(Reference const& reference, Step const& step, std::vector<bool> const& wanted, std::vector<Tensor> const& u) {
+std::vector<Tensor> second_by(Composition const& composition, Step const& step, std::vector<bool> const& wanted,
+                              std::vector<Tensor> const& u) {
   bool const again = recording();
   WithGrad const recorded;
-  std::vector<Tensor> const aliases = aliases_of(step.inputs);
-  std::vector<Tensor> const inputs(aliases.begin(), aliases.end() - 1);
-  std::vector<Tensor> const g = grad_within(reference(inputs), wanted_of(inputs, wanted), aliases.back(), true);
-  std::vector<Tensor> const some = wanted_of(u, wanted);
-  Tensor total = Tensor::scalar(0, step.dy.dtype());
-  for (std::size_t i = 0; i < g.size(); ++i) total = total + sum(g[i] * some[i]);
-  return spread(grad_within(total, wanted_of(aliases, step.wanted), Tensor::ones({}, total.dtype()), again), step.wanted);
+  std::vector<Tensor> all = composition.arguments({step.inputs.begin(), step.inputs.end() - 1});
+  std::vector<Tensor> const inputs = all;
+  all.push_back(alias(step.inputs.back()));
+  std::vector<Tensor> g = grad_within({composition(inputs)}, wanted_of(inputs, wanted), {all.back()}, true);
+  return spread(grad_within(std::move(g), wanted_of(all, step.wanted), wanted_of(u, wanted), again), step.wanted);
 }
 
 /// The wanted gradients one after another in one array, and apart again: undefined where they are not wanted.
@@ -73,7 +84,7 @@ std::vector<Tensor> parted(Tensor const& flat, std::vector<Tensor> const& inputs
 
 /// The kernel's gradients, as one operation on the inputs and dy.
 std::vector<Tensor> recorded_gradients(char const* operation, Step const& step, Rule const& kernel, SecondRule const& second,
-                                       Reference const& reference) {
+                                       Composition const& composition) {
   std::vector<Tensor> arguments = step.inputs;
   arguments.push_back(step.dy);
   Tensor value;
@@ -82,10 +93,10 @@ std::vector<Tensor> recorded_gradients(char const* operation, Step const& step, 
     value = joined(kernel(step), step.wanted);
   }
   Tensor const flat =
-      record(operation, std::move(arguments), std::move(value), keep_inputs, [second, reference, wanted = step.wanted](Step const& s) {
+      record(operation, std::move(arguments), std::move(value), keep_inputs, [second, composition, wanted = step.wanted](Step const& s) {
         std::vector<Tensor> const inputs(s.inputs.begin(), s.inputs.end() - 1);
         std::vector<Tensor> const u = parted(s.dy, inputs, wanted);
-        if (recording() || !second) return second_by(reference, s, wanted, u);
+        if (recording() || !second) return second_by(composition, s, wanted, u);
         return second({s.inputs.back(), inputs, s.y, wanted}, u);
       });
   return parted(flat, step.inputs, step.wanted);
@@ -98,7 +109,7 @@ Tensor record_fused(char const* operation, std::vector<Tensor> inputs, Tensor va
   keep.inputs = ~0U;  // the reference needs them all
   return record(operation, std::move(inputs), std::move(value), keep,
                 [operation, kernel = std::move(kernel), second = std::move(second), reference = std::move(reference)](Step const& step) {
-                  return recording() ? recorded_gradients(operation, step, kernel, second, reference) : kernel(step);
+                  return recording() ? recorded_gradients(operation, step, kernel, second, {reference}) : kernel(step);
                 });
 }
 
@@ -171,6 +182,44 @@ Tensor record_derivative(char const* operation, Tensor const& dy, Tensor const& 
   Reference formula = [derivative = std::move(derivative)](std::vector<Tensor> const& in) { return derivative(in[0], in[1]); };
   return record_fused(
       operation, {dy, x}, std::move(value), keep_nothing, [formula](Step const& s) { return in_blocks(formula, s); }, formula);
+}
+
+namespace {
+
+/// The leaves that f holds: found in the graph of one run, whose value is `value`.
+std::vector<Tensor> leaves_held(Composition const& f, std::vector<Tensor> const& inputs, Tensor& value) {
+  std::vector<Tensor> const arguments = f.arguments(inputs);
+  Tensor const y = f(arguments);
+  value = y.detach();
+  std::unordered_set<Node const*> seen;
+  for (Tensor const& x : arguments) seen.insert(x.node().get());
+  std::vector<Tensor> stack{y}, leaves;
+  while (!stack.empty()) {
+    Tensor const next = std::move(stack.back());
+    stack.pop_back();
+    if (!next.node() || !seen.insert(next.node().get()).second) continue;
+    if (next.node()->is_leaf()) leaves.push_back(next);
+    for (Tensor const& input : next.node()->inputs) stack.push_back(input);
+  }
+  return leaves;
+}
+
+}  // namespace
+
+Tensor checkpoint(Reference const& f, std::vector<Tensor> const& inputs) {
+  if (!recording()) return f(inputs);
+  Composition const composition{f, inputs.size()};
+  std::vector<Tensor> all = inputs;
+  Tensor value;
+  for (Tensor const& leaf : leaves_held(composition, inputs, value)) all.push_back(leaf);
+  Rule const by_running_again = [composition](Step const& step) {
+    WithGrad const recorded;
+    std::vector<Tensor> const arguments = composition.arguments(step.inputs);
+    return spread(grad_within({composition(arguments)}, wanted_of(arguments, step.wanted), {step.dy}, false), step.wanted);
+  };
+  return record("checkpoint", std::move(all), std::move(value), keep_inputs, [composition, by_running_again](Step const& step) {
+    return recording() ? recorded_gradients("checkpoint", step, by_running_again, {}, composition) : by_running_again(step);
+  });
 }
 
 }  // namespace heed

@@ -37,7 +37,8 @@ Tensor jvp(std::function<Tensor(Tensor const&)> const& f, Tensor const& x, Tenso
 Tensor jacobian(std::function<Tensor(Tensor const&)> const& f, Tensor const& x);
 
 /// f(inputs), recomputed when its gradient is wanted instead of keeping what is between (Chen et al. 2016). f is a pure function of its
-/// inputs and of leaves (parameters) that it holds; it runs once more in the backward walk.
+/// inputs and of leaves (parameters) that it holds; it runs once more in the backward walk, and once more for each further order of
+/// derivative, in which nothing of what is between is kept either.
 Tensor checkpoint(std::function<Tensor(std::vector<Tensor> const&)> const& f, std::vector<Tensor> const& inputs);
 
 /// True if operations on tensors that want gradients are being recorded.

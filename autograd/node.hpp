@@ -53,7 +53,8 @@ Tensor alias(Tensor const& x);
 
 /// grad() for rules that walk a graph of their own: the walk ends at `inputs`, even where one of them was made from another, and leaves
 /// their hooks to the walk that it is a part of. Costs no more than what lies between, however much lies behind.
-std::vector<Tensor> grad_within(Tensor const& output, std::vector<Tensor> const& inputs, Tensor const& seed, bool create_graph);
+std::vector<Tensor> grad_within(std::vector<Tensor> outputs, std::vector<Tensor> const& inputs, std::vector<Tensor> seeds,
+                                bool create_graph);
 
 /// Throws NonFinite if anomaly mode is on and `value` holds a NaN or an infinity. `what`: "tanh", "the gradient of tanh".
 void check_finite(Tensor const& value, std::string const& what);

@@ -13,15 +13,17 @@ namespace heed {
 /// and changes neither: with probes a run has the same bits as without.
 class Prober {
  public:
-  /// `batch`: rows of the probes' batch, unless the settings say how many; `label_smoothing`: of the loss whose gradients are probed.
+  /// `batch`: rows of the probes' batch, unless the settings say how many; `label_smoothing`: of the loss whose gradients are probed;
+  /// `recompute`: whether a pass whose graph is differentiated twice keeps only what enters each block.
   Prober(ProbeSettings const& settings, std::int64_t batch, double label_smoothing, Model const& model, Parameters const& parameters,
-         Dataset const& data)
+         Dataset const& data, bool recompute = false)
       : settings_(settings),
         rows_(settings.rows.value_or(batch)),
         smoothing_(label_smoothing),
         model_(model),
         parameters_(parameters),
-        data_(data) {}
+        data_(data),
+        recompute_(recompute) {}
 
   /// Whether the weights after so many updates are to be probed.
   bool due(std::int64_t step, bool last) const { return settings_.any() && (last || step % settings_.every == 0); }
@@ -47,6 +49,7 @@ class Prober {
   Model const& model_;
   Parameters const& parameters_;
   Dataset const& data_;
+  bool recompute_;
   Observer observer_;
   Sight step_;
   std::vector<std::string> layers_, blocks_;  // of step_, by name: a step may be several passes

@@ -65,6 +65,7 @@ double probe_bytes(Experiment const& settings, Signature const& data, Model cons
   if (!probes.curvature.empty()) {  // graphs of the pass and of its gradient, and the gradient of both
     shape.watched = false;
     shape.recorded = true;
+    shape.recompute = settings.train.recompute;
     most = std::max(most, 3.5 * model.peak_bytes(shape));
   }
   if (probes.maps.examples > 0) {

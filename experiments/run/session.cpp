@@ -118,7 +118,7 @@ class Session {
         metrics_(folder / "metrics.jsonl", trainer.step()),
         table_(folder / "metrics.jsonl"),
         prober_(settings.probes, settings.train.batch, settings.train.label_smoothing, trainer.model(), trainer.parameters(),
-                trainer.data()),
+                trainer.data(), settings.train.recompute),
         maps_(settings.probes.maps, trainer.model(), trainer.data(), folder.path(), trainer.step()),
         progress_(settings.name, settings.train.steps, trainer.step(), quiet),
         saved_(has_checkpoint(folder.path()) ? trainer.step() : -1),

@@ -526,18 +526,26 @@ TEST_SUITE("graph") {
       for (int i = 0; i < 16; ++i) y = sin(y);
       return y;
     };
-    auto const peak = [&](bool recompute) {
+    auto const peak = [&](bool recompute, int order) {
       Tensor const x = drawn_leaf({1 << 14}, "x");
       reset_memory_peak();
       std::int64_t const before = memory_use().live;
-      Tensor y = x;
-      for (int segment = 0; segment < 16; ++segment) y = recompute ? checkpoint(deep, {y}) : deep({y});
-      sum(y).backward();
+      auto const f = [&](Tensor const& at) {
+        Tensor y = at;
+        for (int segment = 0; segment < 16; ++segment) y = recompute ? checkpoint(deep, {y}) : deep({y});
+        return sum(y);
+      };
+      if (order == 1)
+        f(x).backward();
+      else
+        hessian_vector_product(f, x, Tensor::ones(x.shape(), x.dtype()));
       return memory_use().peak - before;
     };
     std::int64_t const array = std::int64_t{8} << 14;
-    CHECK(peak(false) > 250 * array);
-    CHECK(peak(true) < 45 * array);  // 16 inputs, one segment of 16, and what flows
+    CHECK(peak(false, 1) > 250 * array);
+    CHECK(peak(true, 1) < 45 * array);  // 16 inputs, one segment of 16, and what flows
+    CHECK(peak(false, 2) > 500 * array);
+    CHECK(peak(true, 2) < 80 * array);  // 16 inputs and their gradients, both graphs of one segment
   }
 
   // -------------------------------------------------------------- long and deep graphs

@@ -18,7 +18,8 @@ inline void check_estimate(LoadedExperiment const& loaded) {
   trainer.train_step(row);
   trainer.train_step(row);
   auto const& train = loaded.settings.train;
-  Prober(loaded.settings.probes, train.batch, train.label_smoothing, trainer.model(), trainer.parameters(), trainer.data()).look(row);
+  Prober(loaded.settings.probes, train.batch, train.label_smoothing, trainer.model(), trainer.parameters(), trainer.data(), train.recompute)
+      .look(row);
   double const peak = static_cast<double>(memory_use().peak - before);
   double const share = memory_estimate(loaded.settings, trainer.data().gives()).total() / peak;
   CHECK(share > 0.8);
