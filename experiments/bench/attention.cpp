@@ -91,10 +91,10 @@ std::vector<Variant> chosen(std::vector<std::string> const& names) {
 /// One attention layer between given queries, keys and values, all of them N(0, 1) and wanting gradients.
 class Bench {
  public:
-  Bench(Variant const& variant, AttentionSize const& size, bool causal)
+  Bench(Variant const& variant, AttentionSize const& size, bool causal, double dropout)
       : parameters_(1, DType::float32), position_(make_position(variant.position, Scope(parameters_).at("embedding"), shape(size))) {
     visibility_.causal = causal;
-    attention_.emplace(Scope(parameters_).at("attention"), variant.settings, HeadShape{size.heads, size.width, size.length}, 0.0,
+    attention_.emplace(Scope(parameters_).at("attention"), variant.settings, HeadShape{size.heads, size.width, size.length}, dropout,
                        position_.get());
     Shape const wanted{size.batch, size.length, size.heads * size.width};
     for (auto const* name : {"query", "key", "value"})
@@ -130,26 +130,33 @@ class Bench {
   Pass pass_;
 };
 
+/// "causal, dropout 0.1".
+std::string what_is_seen(BenchOptions const& options) {
+  std::string const keys = options.causal ? "causal" : "every key visible";
+  return options.dropout > 0 ? fmt::format("{}, dropout {:g}", keys, options.dropout) : keys;
+}
+
 void run(BenchOptions const& options, std::ostream& out) {
   AttentionSize const size = attention_size_of(options.size, {12, 4, 256, 64});
   auto const variants = chosen(options.names);
   if (!options.json) {
-    out << fmt::format("attention, B x H x T x d = {}, {}, float32, {}: median of {:g} s each\n\n", size.text(),
-                       options.causal ? "causal" : "every key visible", threads_in_words(), options.seconds);
+    out << fmt::format("attention, B x H x T x d = {}, {}, float32, {}: median of {:g} s each\n\n", size.text(), what_is_seen(options),
+                       threads_in_words(), options.seconds);
     out << fmt::format("{:<11} {:<9} {:<5} {:<11} {:>10} {:>14} {:>9} {:>9} {:>8}\n", "score", "align", "read", "position", "forward ms",
                        "with gradients", "x scaled", "peak MB", "x scaled");
   }
   std::optional<Measurement> yardstick;
   for (auto const& variant : variants) {
-    Bench subject(variant, size, options.causal);
+    Bench subject(variant, size, options.causal, options.dropout);
     auto const forward = measure([&] { subject.forward(); }, options.seconds);
     auto const both = measure([&] { subject.forward_backward(); }, options.seconds);
     if (!yardstick) yardstick = both;
     auto const& s = variant.settings;
     if (options.json) {
       for (auto const& [what, m] : {std::pair{"attention.forward", forward}, std::pair{"attention.forward_backward", both}}) {
-        nlohmann::ordered_json row{{"what", what},     {"size", size.text()}, {"threads", threads()},         {"score", s.score},
-                                   {"align", s.align}, {"read", s.read},      {"position", variant.position}, {"causal", options.causal}};
+        nlohmann::ordered_json row{
+            {"what", what},   {"size", size.text()},          {"threads", threads()},     {"score", s.score},          {"align", s.align},
+            {"read", s.read}, {"position", variant.position}, {"causal", options.causal}, {"dropout", options.dropout}};
         add_to(row, m);
         out << row.dump() << '\n';
       }

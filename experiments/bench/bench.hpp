@@ -16,6 +16,7 @@ struct BenchOptions {
                                       ///< training: a YAML file, and what replaces its keys
   std::string size;                   ///< attention: BxHxTxd; gpt: a name; empty: the topic's own
   bool causal = false;                ///< attention: a query sees the keys up to its own place
+  double dropout = 0;                 ///< attention: the part of the weights that is dropped
   std::string precision = "float32";  ///< of the factors of products: float32, bfloat16
   bool recompute = false;             ///< gpt, training: run each block again for its gradient
   double seconds = 0.5;               ///< to repeat each measurement for

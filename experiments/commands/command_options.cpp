@@ -294,6 +294,7 @@ void add_bench(CLI::App& app, CommandLine& line) {
       ->type_name("TYPE");
   bench.add_flag("--recompute", line.bench.recompute, "gpt, training: run each block again for its gradient");
   bench.add_flag("--causal", line.bench.causal, "attention: a query sees the keys up to its own place");
+  add_number<double>(bench, "--dropout", line.bench.dropout, 0, 0.99, "attention: the part of the weights that is dropped");
   add_number<double>(bench, "--seconds", line.bench.seconds, 0, 3600, "to repeat each measurement for (default: 0.5)");
   bench.add_flag("--json", line.bench.json, "one JSON object a line");
   bench.footer(

@@ -66,13 +66,17 @@ TEST_SUITE("bench") {
     auto options = small();
     options.names = {"t5", "local_p"};
     options.causal = true;
+    options.dropout = 0.25;
     auto const chosen = rows(options);
     CHECK(chosen.size() == 2 * (1 + step_kinds<Score>().size() + 1));
     CHECK(chosen.front().at("score") == "scaled_dot");
     CHECK(chosen.back().at("position") == "t5");
-    for (auto const& row : chosen) CHECK(row.at("causal") == true);
+    for (auto const& row : chosen) {
+      CHECK(row.at("causal") == true);
+      CHECK(row.at("dropout") == 0.25);
+    }
     auto const table = page(options);
-    CHECK(table.find("1x2x5x4, causal") != std::string::npos);
+    CHECK(table.find("1x2x5x4, causal, dropout 0.25") != std::string::npos);
     CHECK(table.find("local_p") != std::string::npos);
     CHECK(table.find("sparsemax") == std::string::npos);
   }
