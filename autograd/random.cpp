@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
+#include <cstring>
 #include <numbers>
 
 #include <Random123/philox.h>
@@ -142,12 +144,14 @@ void Stream::normals(std::uint64_t first, std::span<double> out) const {
 }
 
 void Stream::words(std::uint64_t first, std::span<std::uint32_t> out) const {
-  for (; out.size() >= 4 * together; out = out.subspan(4 * together), first += together) {
+  static_assert(std::endian::native == std::endian::little);
+  for (; out.size() > 8; first += together) {
     Draws const draws = draws_from(key_, first);
-    for (std::size_t k = 0; k < together; ++k) {
-      out[4 * k] = static_cast<std::uint32_t>(draws.low[k]), out[4 * k + 1] = static_cast<std::uint32_t>(draws.low[k] >> 32);
-      out[4 * k + 2] = static_cast<std::uint32_t>(draws.high[k]), out[4 * k + 3] = static_cast<std::uint32_t>(draws.high[k] >> 32);
-    }
+    alignas(64) std::array<std::uint64_t, 2 * together> pairs;
+    for (std::size_t k = 0; k < together; ++k) pairs[2 * k] = draws.low[k], pairs[2 * k + 1] = draws.high[k];
+    std::size_t const count = std::min(out.size(), 4 * together);
+    std::memcpy(out.data(), pairs.data(), count * sizeof(std::uint32_t));
+    out = out.subspan(count);
   }
   for (; out.size() >= 4; out = out.subspan(4), ++first) std::ranges::copy(block_of(key_, first), out.begin());
 }

@@ -180,17 +180,31 @@ TEST_SUITE("random") {
     }
   }
 
-  TEST_CASE("dropout: an element falls out where its uniform number is below the rate, in either precision") {
+  TEST_CASE("dropout: an element falls out where its word of the draw is below the rate, in either precision") {
     Stream const stream(3, "dropout");
+    std::vector<std::uint32_t> words(1000);
+    stream.words(0, words);
     for (double const rate : {0x1p-53, 0.1, 0.3, 0.5, 0.999}) {
       for (DType const dtype : {DType::float32, DType::float64}) {
         Tensor const kept = dropout(Tensor::ones({1000}, dtype), rate, stream);
         for (std::uint64_t i = 0; i < 1000; ++i) {
           double const factor = dtype == DType::float32 ? static_cast<float>(1 / (1 - rate)) : 1 / (1 - rate);
-          REQUIRE(kept.at(static_cast<std::int64_t>(i)) == (stream.uniform(i) < rate ? 0 : factor));
+          REQUIRE(kept.at(static_cast<std::int64_t>(i)) == (words[i] * 0x1p-32 < rate ? 0 : factor));
         }
       }
     }
+  }
+
+  TEST_CASE("dropout: what falls out does not hang on how many elements there are, and is the rate's part of them") {
+    Stream const stream(4, "dropout");
+    auto const dropped = [&](std::int64_t count) { return dropout(Tensor::ones({count}, DType::float32), 0.3, stream).to_vector(); };
+    auto const whole = dropped(20'000);
+    for (std::int64_t const count : {0, 1, 3, 4, 63, 256, 257, 300}) {
+      auto const some = dropped(count);
+      REQUIRE(std::equal(some.begin(), some.end(), whole.begin()));
+    }
+    double const share = static_cast<double>(std::ranges::count(whole, 0.0)) / 20'000;
+    CHECK(std::abs(share - 0.3) < 5 * std::sqrt(0.3 * 0.7 / 20'000));
   }
 
   TEST_CASE("neighbours and other streams are not correlated") {
