@@ -60,9 +60,9 @@ struct Pending {
 };
 using Frontier = std::map<std::uint64_t, Pending, std::greater<>>;
 
-/// The gradient of input 0 so far, for a rule to add to; null if there is none.
-Tensor* sum_so_far(Frontier& frontier, Node const& node) {
-  auto const found = frontier.find(node.inputs[0].node()->sequence);
+/// The gradient of an input so far, for a rule to add to; null if there is none.
+Tensor* sum_so_far(Frontier& frontier, Tensor const& input) {
+  auto const found = frontier.find(input.node()->sequence);
   if (found == frontier.end()) return nullptr;
   Tensor& sum = found->second.gradient;
   if (!sum.sole_owner()) sum = sum.clone();  // added to all the same: who else holds an array must not change how sums are rounded
@@ -110,17 +110,20 @@ void walk(std::vector<Tensor> outputs, std::vector<Tensor> seeds, Goal& goal) {
     }
     if (!any) continue;
     if (node.recompute) node.output = node.output.hollow();  // all that use it have been walked
-    std::vector<Tensor> inputs = node.inputs;
+    std::vector<Tensor> inputs = goal.consume ? std::move(node.inputs) : node.inputs;
     for (std::size_t i = 0; i < inputs.size() && i < 32; ++i) {
       if ((node.recomputed >> i & 1U) != 0) inputs[i] = recomputed(inputs[i]);
     }
     Tensor output = node.output;
     if (recording()) output.set_node(current.node);
-    Tensor* const into = node.adds && wanted[0] && !recording() ? sum_so_far(pending, node) : nullptr;
+    Tensor* const into = node.adds && wanted[0] && !recording() ? sum_so_far(pending, inputs[0]) : nullptr;
     std::vector<Tensor> gradients;
-    {
+    try {
       Part const part(node);
       gradients = node.rule({current.gradient, inputs, output, wanted, into});
+    } catch (...) {
+      if (goal.consume) node.inputs = std::move(inputs);
+      throw;
     }
     if (gradients.size() != inputs.size())
       throw Error(fmt::format("backward: the rule of {} gave {} gradients for {} inputs", node.operation, gradients.size(), inputs.size()));

@@ -109,6 +109,9 @@ struct Step {
   Tensor* into = nullptr;
 
   Tensor const& x(std::size_t i = 0) const { return inputs[i]; }
+  /// Whether nobody else will read input i's array again: the walk frees the graph and no one holds it, so that its gradient may take its
+  /// place.
+  bool spends(std::size_t i) const { return inputs[i].sole_owner(); }
   bool wants(std::size_t i) const { return wanted[i]; }
 };
 

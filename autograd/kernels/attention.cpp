@@ -113,10 +113,10 @@ class HeadBackward {
       return;
     }
     T const scale = static_cast<T>(c_.form.scale);
-    gemm<T>(rows, c_.width, seen, scale, {ds, head_.row_stride_}, {head_.k + all.first * head_.key_stride_, head_.key_stride_}, 0, dq,
-            head_.query_stride_);
     gemm<T>(seen, c_.width, rows, scale, {ds, head_.row_stride_, true}, {head_.q + first * head_.query_stride_, head_.query_stride_},
             before, to_.key + all.first * head_.key_stride_, head_.key_stride_);
+    gemm<T>(rows, c_.width, seen, scale, {ds, head_.row_stride_}, {head_.k + all.first * head_.key_stride_, head_.key_stride_}, 0, dq,
+            head_.query_stride_);  // last: it may be where the queries are
   }
 
   void finish() {
@@ -325,7 +325,7 @@ void attention_forward(AttentionCall const& c, AttentionOutput& output) {
 }
 
 template <class T>
-AttentionInputs attention_backward(AttentionCall const& c, Tensor const& kept, Tensor const& dresult) {
+AttentionInputs attention_backward(AttentionCall const& c, Tensor const& kept, Tensor const& dresult, bool over_queries) {
   AttentionInputs in = c.in, g;
   auto const inputs = in.all();
   auto const gradients = g.all();
@@ -334,7 +334,9 @@ AttentionInputs attention_backward(AttentionCall const& c, Tensor const& kept, T
   for (std::size_t i = 0; i < AttentionInputs::count; ++i) {
     Tensor const& x = *inputs[i];
     if (!x.defined()) continue;
-    if (shared(&x))
+    if (over_queries && i == AttentionInputs::at_query)
+      *gradients[i] = x.detach();
+    else if (shared(&x))
       *gradients[i] = Tensor::zeros({c.batch, c.form.heads, x.elements() / c.form.heads}, x.dtype());
     else
       *gradients[i] = i < 3 ? Tensor(x.shape(), x.dtype()) : Tensor::zeros(x.shape(), x.dtype());
@@ -362,7 +364,7 @@ AttentionInputs attention_backward(AttentionCall const& c, Tensor const& kept, T
 
 template void attention_forward<float>(AttentionCall const&, AttentionOutput&);
 template void attention_forward<double>(AttentionCall const&, AttentionOutput&);
-template AttentionInputs attention_backward<float>(AttentionCall const&, Tensor const&, Tensor const&);
-template AttentionInputs attention_backward<double>(AttentionCall const&, Tensor const&, Tensor const&);
+template AttentionInputs attention_backward<float>(AttentionCall const&, Tensor const&, Tensor const&, bool);
+template AttentionInputs attention_backward<double>(AttentionCall const&, Tensor const&, Tensor const&, bool);
 
 }  // namespace heed::kernels

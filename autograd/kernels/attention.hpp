@@ -33,7 +33,9 @@ template <class T>
 void attention_forward(AttentionCall const& call, AttentionOutput& out);
 
 /// Gradients of the inputs from that of the result; those whose input is undefined stay so. A hard read's form says what was chosen.
+/// `over_queries`: the queries' take the place of the queries, of which a block is read no more when its own are written (not of a pair
+/// sum).
 template <class T>
-AttentionInputs attention_backward(AttentionCall const& call, Tensor const& kept, Tensor const& dresult);
+AttentionInputs attention_backward(AttentionCall const& call, Tensor const& kept, Tensor const& dresult, bool over_queries);
 
 }  // namespace heed::kernels

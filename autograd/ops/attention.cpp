@@ -282,9 +282,11 @@ Tensor fused_attention(AttentionForm const& form, AttentionInputs const& given, 
   return record_fused(
       "attention", std::move(inputs), std::move(out.context), keep_inputs,
       [known, kept = out.kept, arranged, listed](Step const& s) {
+        bool const over_queries = s.spends(0) && !known.sum;
         kernels::AttentionCall const again = checked_call(known, arranged(s.inputs));
         AttentionInputs g;
-        kernels::with_real(s.dy.dtype(), [&](auto type) { g = kernels::attention_backward<decltype(type)>(again, kept, s.dy); });
+        kernels::with_real(s.dy.dtype(),
+                           [&](auto type) { g = kernels::attention_backward<decltype(type)>(again, kept, s.dy, over_queries); });
         return listed(g);
       },
       [known, arranged](std::vector<Tensor> const& tensors) { return attention_reference(known, arranged(tensors)); },
