@@ -153,7 +153,7 @@ std::vector<Tensor> in_blocks(Reference const& formula, Step const& step) {
   std::int64_t const elements = step.dy.elements();
   std::vector<Tensor> gradients(step.inputs.size());
   for (std::size_t i = 0; i < gradients.size(); ++i)
-    if (step.wanted[i]) gradients[i] = Tensor({elements}, step.dy.dtype());
+    if (step.wanted[i]) gradients[i] = i == 0 && step.spends_dy() ? step.dy.viewed({elements}) : Tensor({elements}, step.dy.dtype());
   auto const part = [&](Tensor const& x, std::int64_t first) {
     return slice(x.detach().viewed({elements}), 0, first, std::min(first + block_elements, elements));
   };

@@ -112,6 +112,7 @@ struct Step {
   /// Whether nobody else will read input i's array again: the walk frees the graph and no one holds it, so that its gradient may take its
   /// place.
   bool spends(std::size_t i) const { return inputs[i].sole_owner(); }
+  bool spends_dy() const { return dy.sole_owner(); }
   bool wants(std::size_t i) const { return wanted[i]; }
 };
 
