@@ -76,8 +76,8 @@ std::vector<Field> GrammarSettings::fields() {
 }
 
 GrammarDataset::GrammarDataset(Grammar grammar, std::string origin, std::string sha256, GrammarSettings const& settings, std::uint64_t seed)
-    : grammar_(std::move(grammar)),
-      tokenizer_(Tokenizer::sentences(grammar_.words())),
+    : TokenizedDataset(Tokenizer::sentences(grammar.words())),
+      grammar_(std::move(grammar)),
       origin_(std::move(origin)),
       sha256_(std::move(sha256)),
       settings_(settings),
@@ -195,11 +195,6 @@ TargetGroups GrammarDataset::groups() const {
   }
   result.categories.insert(result.categories.end(), values.begin(), values.end());
   return result;
-}
-
-std::optional<std::vector<std::int64_t>> GrammarDataset::encode(std::string const& text) const {
-  auto const tokens = tokenizer_.encode(text);
-  return std::vector<std::int64_t>(tokens.begin(), tokens.end());
 }
 
 std::vector<double> const& GrammarDataset::ngram_losses() const {

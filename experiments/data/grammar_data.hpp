@@ -9,7 +9,7 @@
 
 #include "experiments/data/grammar.hpp"
 #include "experiments/data/open.hpp"
-#include "experiments/data/tokenizer.hpp"
+#include "experiments/data/tokenized.hpp"
 
 namespace heed {
 
@@ -30,7 +30,7 @@ struct GrammarSettings : Settings {
 /// is still the least loss, and a model has to find out how far back to look. Packed training rows are cut off where they are full, since
 /// to leave out what does not fit would favour short sentences there; held-out sentences stay whole. Token 0 is <eos>, token w + 1 is word
 /// w of the grammar. Training sentences come without end; the held-out ones are the same for every seed.
-class GrammarDataset : public Dataset {
+class GrammarDataset : public TokenizedDataset {
  public:
   /// `origin` names the grammar in messages. Throws FileError if hardly any sentence is so short or a sentence is ambiguous.
   GrammarDataset(Grammar grammar, std::string origin, std::string sha256, GrammarSettings const& settings, std::uint64_t seed);
@@ -42,12 +42,8 @@ class GrammarDataset : public Dataset {
   Batch training(std::int64_t index, std::int64_t batch, std::int64_t context) const override;
   std::int64_t validation_batches(std::int64_t batch, std::int64_t context) const override;
   Batch validation(std::int64_t index, std::int64_t batch, std::int64_t context) const override;
-  /// Words parted by blanks, a sentence a line; begins with <eos>, as rows do. Throws Error naming an unknown word and the nearest.
-  std::optional<std::vector<std::int64_t>> encode(std::string const& text) const override;
-  std::optional<std::string> decode(std::vector<std::int64_t> const& tokens) const override { return tokenizer_.decode(tokens); }
   /// agreement.distance1 …: of the words that agree with one so many words before (Linzen et al. 2016), where the grammar says which do.
   TargetGroups groups() const override;
-  std::string tokenizer() const override { return tokenizer_.json(); }
   nlohmann::json describe() const override;
   /// {"1-gram", …} … {"6-gram", …}, counted on `ngram_sentences` other sentences; {"exact", mean −log P of the held-out sentences},
   /// what the best model of all would reach on them; {"entropy", its expectation}. All in nats per token, <eos> included.
@@ -65,7 +61,6 @@ class GrammarDataset : public Dataset {
   std::vector<double> const& ngram_losses() const;
 
   Grammar grammar_;
-  Tokenizer tokenizer_;
   std::string origin_, sha256_;
   GrammarSettings settings_;
   std::uint64_t seed_;

@@ -148,11 +148,6 @@ Batch TextDataset::validation(std::int64_t index, std::int64_t batch, std::int64
   return result;
 }
 
-std::optional<std::vector<std::int64_t>> TextDataset::encode(std::string const& text) const {
-  auto const tokens = tokenizer_.encode(text);
-  return std::vector<std::int64_t>(tokens.begin(), tokens.end());
-}
-
 std::vector<double> const& TextDataset::ngram_losses() const {
   std::call_once(counted_, [&] {
     if (!held_out_.empty()) ngram_losses_ = witten_bell(train_, held_out_, vocabulary());

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "experiments/data/open.hpp"
-#include "experiments/data/tokenizer.hpp"
+#include "experiments/data/tokenized.hpp"
 
 namespace heed {
 
@@ -25,7 +25,7 @@ struct TextSettings : Settings {
 };
 
 /// A text of n tokens, of which the first ⌊n (1 − validation)⌋ are for training and the rest for validation.
-class TextDataset : public Dataset {
+class TextDataset : public TokenizedDataset {
  public:
   /// `origin` names the file in messages. `held_out` is the validation text if it is a file of its own; else `fraction` of `text` is
   /// split off. Throws FileError for text that is not UTF-8 (tokenizer "char") or too short to be split.
@@ -43,9 +43,6 @@ class TextDataset : public Dataset {
   /// The windows at 0, context, 2·context, …: every validation token but the first is predicted once. The last window is padded with
   /// inputs 0 and next −1; the last batch has only the rows that are left.
   Batch validation(std::int64_t index, std::int64_t batch, std::int64_t context) const override;
-  std::optional<std::vector<std::int64_t>> encode(std::string const& text) const override;
-  std::optional<std::string> decode(std::vector<std::int64_t> const& tokens) const override { return tokenizer_.decode(tokens); }
-  std::string tokenizer() const override { return tokenizer_.json(); }
   nlohmann::json describe() const override;
   /// The n-gram models (see witten_bell), counted on the training split: {"1-gram", …} … {"6-gram", …}; none without validation data.
   std::vector<std::pair<std::string, double>> yardsticks() const override;
@@ -56,7 +53,6 @@ class TextDataset : public Dataset {
 
   std::string origin_;
   std::string test_, test_sha256_;  ///< the file that test_on() has read; empty: none
-  Tokenizer tokenizer_;
   std::vector<std::int32_t> train_, held_out_;
   std::string sha256_;
   std::uint64_t seed_;

@@ -66,7 +66,7 @@ double probe_bytes(Experiment const& settings, Signature const& data, Model cons
     shape.watched = false;
     shape.recorded = true;
     shape.recompute = settings.train.recompute;
-    most = std::max(most, 3.5 * model.peak_bytes(shape));
+    most = std::max(most, 3.35 * model.peak_bytes(shape));
   }
   if (probes.maps.examples > 0) {
     shape.batch = probes.maps.examples;

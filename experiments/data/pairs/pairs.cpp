@@ -9,7 +9,7 @@
 #include "autograd/error.hpp"
 #include "experiments/data/pairs/pair_task.hpp"
 #include "experiments/data/tasks/task.hpp"
-#include "experiments/data/tokenizer.hpp"
+#include "experiments/data/tokenized.hpp"
 
 namespace heed {
 namespace {
@@ -42,13 +42,13 @@ struct PairsSettings : Settings {
 };
 
 /// Pairs of a task, as rows of an encoder–decoder (batch_of).
-class PairsDataset : public Dataset {
+class PairsDataset : public TokenizedDataset {
  public:
   PairsDataset(PairsSettings const& settings, std::uint64_t seed)
-      : name_(settings.task.kind),
+      : TokenizedDataset(Tokenizer::words(dynamic_cast<PairTask const&>(*settings.task.settings).words())),
+        name_(settings.task.kind),
         settings_(settings.task.settings),
         task_(dynamic_cast<PairTask const&>(*settings_)),
-        tokenizer_(Tokenizer::words(task_.words())),
         training_(settings.training),
         held_out_(settings.validation),
         seed_(seed) {}
@@ -92,19 +92,8 @@ class PairsDataset : public Dataset {
   /// Its words, with blanks between.
   std::optional<std::string> reference(std::int64_t row) const override {
     if (row < 0 || row >= held_out_) return std::nullopt;
-    auto const words = task_.words();
-    std::string text;
-    for (auto const word : task_.draw(held_out_draws().child(static_cast<std::uint64_t>(row)), true).target)
-      text += (text.empty() ? "" : " ") + words[static_cast<std::size_t>(word)];
-    return text;
+    return text_of(task_.draw(held_out_draws().child(static_cast<std::uint64_t>(row)), true).target);
   }
-
-  std::optional<std::vector<std::int64_t>> encode(std::string const& text) const override {
-    auto const tokens = tokenizer_.encode(text);
-    return std::vector<std::int64_t>(tokens.begin(), tokens.end());
-  }
-  std::optional<std::string> decode(std::vector<std::int64_t> const& tokens) const override { return tokenizer_.decode(tokens); }
-  std::string tokenizer() const override { return tokenizer_.json(); }
 
   nlohmann::json describe() const override {
     auto result = values_of(*settings_);
@@ -165,7 +154,6 @@ class PairsDataset : public Dataset {
   std::string name_;
   std::shared_ptr<Settings> settings_;
   PairTask const& task_;
-  Tokenizer tokenizer_;
   std::optional<std::int64_t> training_;
   std::int64_t held_out_;
   std::uint64_t seed_;

@@ -9,7 +9,7 @@
 #include "experiments/data/pictures/picture_task.hpp"
 #include "experiments/data/sequence_pair.hpp"
 #include "experiments/data/tasks/task.hpp"
-#include "experiments/data/tokenizer.hpp"
+#include "experiments/data/tokenized.hpp"
 
 namespace heed {
 
@@ -22,7 +22,7 @@ struct Captioned {
   std::vector<std::int64_t> cells;
 };
 
-class PicturesDataset : public Dataset {
+class PicturesDataset : public TokenizedDataset {
  public:
   PicturesDataset(std::string name, std::unique_ptr<PictureTask> task, DataContext const& context)
       : name_(std::move(name)), task_(std::move(task)), seed_(context.seed) {
@@ -67,19 +67,8 @@ class PicturesDataset : public Dataset {
 
   std::optional<std::string> reference(std::int64_t row) const override {
     if (row < 0 || row >= task_->validation) return std::nullopt;
-    auto const words = task_->words();
-    std::string text;
-    for (auto const word : picture(held_out_draws().child(static_cast<std::uint64_t>(row)), held_out_).caption.target)
-      text += (text.empty() ? "" : " ") + words[static_cast<std::size_t>(word)];
-    return text;
+    return text_of(picture(held_out_draws().child(static_cast<std::uint64_t>(row)), held_out_).caption.target);
   }
-
-  std::optional<std::vector<std::int64_t>> encode(std::string const& text) const override {
-    auto const tokens = tokenizer_.encode(text);
-    return std::vector<std::int64_t>(tokens.begin(), tokens.end());
-  }
-  std::optional<std::string> decode(std::vector<std::int64_t> const& tokens) const override { return tokenizer_.decode(tokens); }
-  std::string tokenizer() const override { return tokenizer_.json(); }
 
   nlohmann::json describe() const override {
     auto result = values_of(*task_);
@@ -153,7 +142,6 @@ class PicturesDataset : public Dataset {
 
   std::string name_;
   std::unique_ptr<PictureTask> task_;
-  Tokenizer tokenizer_;
   PicturePart held_out_ = PicturePart::validation;
   std::uint64_t seed_;
 };

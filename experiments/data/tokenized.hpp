@@ -1,0 +1,37 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "experiments/data/dataset.hpp"
+#include "experiments/data/tokenizer.hpp"
+
+namespace heed {
+
+/// Data whose tokens one tokenizer makes of text, and text of them.
+class TokenizedDataset : public Dataset {
+ public:
+  std::optional<std::vector<std::int64_t>> encode(std::string const& text) const override {
+    auto const tokens = tokenizer_.encode(text);
+    return std::vector<std::int64_t>(tokens.begin(), tokens.end());
+  }
+  std::optional<std::string> decode(std::vector<std::int64_t> const& tokens) const override { return tokenizer_.decode(tokens); }
+  std::string tokenizer() const override { return tokenizer_.json(); }
+
+ protected:
+  explicit TokenizedDataset(Tokenizer tokenizer = {}) : tokenizer_(std::move(tokenizer)) {}
+
+  /// Of the words with these numbers in Tokenizer::words(), with blanks between.
+  std::string text_of(std::vector<std::int32_t> const& words) const {
+    std::vector<std::int64_t> tokens;
+    for (std::int64_t const word : words) tokens.push_back(word + Tokenizer::marks);
+    return tokenizer_.decode(tokens);
+  }
+
+  Tokenizer tokenizer_;
+};
+
+}  // namespace heed
