@@ -68,7 +68,7 @@ Place place_of(std::size_t slot, Shape const& shape, Cut const& cut, Whole const
   auto const [of_heads, of_queries, of_keys] = axes_of(slot);
   if (of_queries >= 0 || of_keys >= 0) take(0, cut.first_sequence, cut.sequences);
   if (cut.groups < whole.groups) {
-    std::int64_t const of_group = shape[static_cast<std::size_t>(of_heads)] / whole.groups;
+    std::int64_t const of_group = shape[of_heads] / whole.groups;
     take(of_heads, cut.first_group * of_group, cut.groups * of_group);
   }
   take(of_queries, cut.first_query, cut.queries);

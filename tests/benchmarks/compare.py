@@ -191,26 +191,38 @@ def attention(rounds):
     print("## Attention alone, forward and backward, one thread, causal, B=12 H=4 T=256 d=64 (ms)\n")
     print("| score | heed | PyTorch | ratio |\n| --- | --- | --- | --- |")
 
-    def ours(score):
-        for row in rows([HEED, "bench", "attention", score, "--threads", 1, "--causal", "--json"]):
+    def ours(score, dropout):
+        for row in rows([HEED, "bench", "attention", score, "--threads", 1, "--causal", "--dropout", dropout, "--json"]):
             plain = row["align"] == "softmax" and row["read"] == "soft" and row["position"] == "none"
             if plain and row["score"] == score and row["what"].endswith("backward"):
                 return row
         raise Unmeasured(f"heed bench attention {score} has no such row")
 
-    def theirs(score):
-        for row in rows([sys.executable, PYTORCH, "tiny", "--what", "attention"], env=pinned(1)):
-            if row["what"] == f"attention {score} T256":
+    @functools.cache  # one process measures all of its rows, PyTorch's additive one for half a minute
+    def theirs(turn):
+        return rows([sys.executable, PYTORCH, "tiny", "--what", "attention"], env=pinned(1))
+
+    def theirs_of(what, turn):
+        for row in theirs(turn):
+            if row["what"] == f"attention {what} T256":
                 return row
         raise Unmeasured(f"{PYTORCH.name} has no such row")
 
-    for score in ("scaled_dot", "additive", "laplace"):  # the last is nn/README's, in a program that it was added to
+    # PyTorch's fused attention is F.scaled_dot_product_attention, its others are compositions; laplace is nn/README's, in a program that it
+    # was added to.
+    for name, score, dropout, what in (
+        ("scaled_dot, PyTorch's fused", "scaled_dot", 0, "fused"),
+        ("scaled_dot, dropout 0.1, PyTorch's fused", "scaled_dot", 0.1, "fused, dropout 0.1"),
+        ("scaled_dot", "scaled_dot", 0, "scaled_dot"),
+        ("additive", "additive", 0, "additive"),
+        ("laplace", "laplace", 0, "laplace"),
+    ):
         seen = Rounds()
-        for _ in range(min(rounds, 2)):  # PyTorch's additive one takes half a minute
-            seen.measure("heed", lambda: ours(score))
-            seen.measure("PyTorch", lambda: theirs(score))
+        for turn in range(min(rounds, 2)):
+            seen.measure("heed", lambda: ours(score, dropout))
+            seen.measure("PyTorch", lambda: theirs_of(what, turn))
         a, b = seen.of("heed"), seen.of("PyTorch")
-        print(f"| {score} | {number(a, '{:.1f}')} | {number(b, '{:.1f}')} | {ratio(a, b, '{:.1f}')} |", flush=True)
+        print(f"| {name} | {number(a, '{:.1f}')} | {number(b, '{:.1f}')} | {ratio(a, b, '{:.1f}')} |", flush=True)
     print()
 
 
