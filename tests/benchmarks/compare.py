@@ -206,14 +206,15 @@ def attention(rounds):
         for row in theirs(turn):
             if row["what"] == f"attention {what} T256":
                 return row
-        raise Unmeasured(f"{PYTORCH.name} has no such row")
+        raise Unmeasured(f"this PyTorch has no attention {what}")
 
-    # PyTorch's fused attention is F.scaled_dot_product_attention, its others are compositions; laplace is nn/README's, in a program that it
-    # was added to.
+    # PyTorch's fused attention is F.scaled_dot_product_attention, since 2.0; its others are compositions. laplace is nn/README's, in a program
+    # that it was added to.
     for name, score, dropout, what in (
         ("scaled_dot, PyTorch's fused", "scaled_dot", 0, "fused"),
         ("scaled_dot, dropout 0.1, PyTorch's fused", "scaled_dot", 0.1, "fused, dropout 0.1"),
         ("scaled_dot", "scaled_dot", 0, "scaled_dot"),
+        ("scaled_dot, dropout 0.1", "scaled_dot", 0.1, "scaled_dot, dropout 0.1"),
         ("additive", "additive", 0, "additive"),
         ("laplace", "laplace", 0, "laplace"),
     ):
