@@ -19,8 +19,6 @@ namespace heed {
 
 namespace {
 
-constexpr std::int64_t block_elements = std::int64_t{1} << 15;
-
 using Reference = std::function<Tensor(std::vector<Tensor> const&)>;
 
 /// The function that an operation computes, as a composition of the first `given` inputs; the others are leaves that it holds itself.
@@ -113,10 +111,20 @@ Tensor record_fused(char const* operation, std::vector<Tensor> inputs, Tensor va
                 });
 }
 
+namespace {
+
+std::int64_t rows_of(Tensor const& x) { return Shape(std::span(x.shape().begin(), x.rank() - 1)).elements(); }
+std::int64_t rows_at_once(Tensor const& x) { return std::max<std::int64_t>(1, by_rows_elements / std::max<std::int64_t>(x.size(-1), 1)); }
+/// `count` rows of x, which has `rows`, from `first` on: [count, the rest].
+Tensor some_rows(Tensor const& x, std::int64_t rows, std::int64_t first, std::int64_t count) {
+  return x.detach().viewed({rows, x.elements() / rows}).rows(first, count);
+}
+
+}  // namespace
+
 std::vector<Tensor> second_by_rows(SomeRows const& of, Step const& step, std::vector<Tensor> const& u, std::int64_t at_once) {
-  Shape const& shape = step.x().shape();
-  std::int64_t const rows = Shape(std::span(shape.begin(), shape.rank() - 1)).elements();
-  if (at_once == 0) at_once = std::max<std::int64_t>(1, block_elements / std::max<std::int64_t>(shape[-1], 1));
+  std::int64_t const rows = rows_of(step.x());
+  if (at_once == 0) at_once = rows_at_once(step.x());
   bool const dy_by_rows = step.dy.rank() > 0;
   std::vector<Tensor> result;
   for (Tensor const& x : step.inputs) result.push_back(Tensor::zeros(x.shape(), x.dtype()));
@@ -125,7 +133,7 @@ std::vector<Tensor> second_by_rows(SomeRows const& of, Step const& step, std::ve
   for (std::int64_t first = 0; first < rows; first += at_once) {
     WithGrad const recorded;
     std::int64_t const count = std::min(at_once, rows - first);
-    auto const some = [&](Tensor const& x) { return x.detach().viewed({rows, x.elements() / rows}).rows(first, count); };
+    auto const some = [&](Tensor const& x) { return some_rows(x, rows, first, count); };
     auto const leaf = [&](Tensor const& x, std::size_t i) { return (by_rows(i) ? some(x) : x.detach()).set_requires_grad(); };
     std::vector<Tensor> leaves, seeds, differentiated;
     for (std::size_t i = 0; i < step.inputs.size(); ++i) {
@@ -139,7 +147,7 @@ std::vector<Tensor> second_by_rows(SomeRows const& of, Step const& step, std::ve
     std::vector<Tensor> gradients = grad({of(inputs, first)}, differentiated, {leaves.back()}, true);
     std::vector<Tensor> const found = grad(std::move(gradients), leaves, seeds);
     for (std::size_t i = 0; i < result.size(); ++i) {
-      Tensor part = by_rows(i) ? result[i].viewed({rows, result[i].elements() / rows}).rows(first, count) : result[i];
+      Tensor part = by_rows(i) ? some(result[i]) : result[i];
       kernels::add_in_place(part, found[i]);
     }
   }
@@ -155,9 +163,9 @@ std::vector<Tensor> in_blocks(Reference const& formula, Step const& step) {
   for (std::size_t i = 0; i < gradients.size(); ++i)
     if (step.wanted[i]) gradients[i] = i == 0 && step.spends_dy() ? step.dy.viewed({elements}) : Tensor({elements}, step.dy.dtype());
   auto const part = [&](Tensor const& x, std::int64_t first) {
-    return slice(x.detach().viewed({elements}), 0, first, std::min(first + block_elements, elements));
+    return slice(x.detach().viewed({elements}), 0, first, std::min(first + by_rows_elements, elements));
   };
-  for (std::int64_t first = 0; first < elements; first += block_elements) {
+  for (std::int64_t first = 0; first < elements; first += by_rows_elements) {
     WithGrad const recorded;
     std::vector<Tensor> leaves;
     for (Tensor const& x : step.inputs) leaves.push_back(part(x, first).set_requires_grad());
@@ -182,6 +190,48 @@ Tensor record_derivative(char const* operation, Tensor const& dy, Tensor const& 
   Reference formula = [derivative = std::move(derivative)](std::vector<Tensor> const& in) { return derivative(in[0], in[1]); };
   return record_fused(
       operation, {dy, x}, std::move(value), keep_nothing, [formula](Step const& s) { return in_blocks(formula, s); }, formula);
+}
+
+Tensor by_rows(Reference const& f, std::vector<Tensor> const& inputs) {
+  std::int64_t const rows = rows_of(inputs[0]), at_once = rows_at_once(inputs[0]);
+  if (rows <= at_once) return f(inputs);
+  std::vector<Tensor> parts;
+  {
+    NoGrad const values;
+    for (std::int64_t first = 0; first < rows; first += at_once) {
+      std::vector<Tensor> some = inputs;
+      some[0] = some_rows(inputs[0], rows, first, std::min(at_once, rows - first));
+      parts.push_back(f(some));
+    }
+  }
+  Tensor value = concatenate(std::exchange(parts, {}), 0);
+  Shape shape = inputs[0].shape();
+  shape.set(-1, value.size(-1));
+  auto const first_by_rows = [f, rows, at_once](Step const& step) {
+    std::vector<Tensor> gradients(step.inputs.size());
+    for (std::size_t i = 0; i < gradients.size(); ++i)
+      if (step.wants(i)) gradients[i] = Tensor::zeros(step.x(i).shape(), step.dy.dtype());
+    for (std::int64_t first = 0; first < rows; first += at_once) {
+      WithGrad const recorded;
+      auto const some = [&](Tensor const& x) { return some_rows(x, rows, first, std::min(at_once, rows - first)); };
+      std::vector<Tensor> leaves;
+      for (std::size_t i = 0; i < gradients.size(); ++i) {
+        leaves.push_back(i == 0 ? some(step.x(0)) : step.x(i).detach());
+        if (step.wants(i)) leaves.back().set_requires_grad();
+      }
+      std::vector<Tensor> const found = spread(grad({f(leaves)}, wanted_of(leaves, step.wanted), {some(step.dy)}), step.wanted);
+      for (std::size_t i = 0; i < gradients.size(); ++i) {
+        if (!step.wants(i)) continue;
+        Tensor part = i == 0 ? some(gradients[0]) : gradients[i];
+        kernels::add_in_place(part, found[i]);
+      }
+    }
+    return gradients;
+  };
+  return record_fused("by_rows", inputs, value.viewed(shape), keep_inputs, first_by_rows, f,
+                      [f](Step const& step, std::vector<Tensor> const& u) {
+                        return second_by_rows([&](std::vector<Tensor> const& in, std::int64_t) { return f(in); }, step, u);
+                      });
 }
 
 namespace {

@@ -41,6 +41,12 @@ Tensor jacobian(std::function<Tensor(Tensor const&)> const& f, Tensor const& x);
 /// derivative, in which nothing of what is between is kept either.
 Tensor checkpoint(std::function<Tensor(std::vector<Tensor> const&)> const& f, std::vector<Tensor> const& inputs);
 
+/// f(inputs), where each row of inputs[0] alone makes a row of the result and the other inputs are shared by all: so many rows at a time,
+/// in the value and in its derivatives, that what f has between is held for about 2¹⁵ elements of inputs[0] only. f is a pure function of
+/// its inputs, holds none that wants a gradient, and takes any number of rows; it runs once more for each order of derivative.
+Tensor by_rows(std::function<Tensor(std::vector<Tensor> const&)> const& f, std::vector<Tensor> const& inputs);
+inline constexpr std::int64_t by_rows_elements = std::int64_t{1} << 15;
+
 /// True if operations on tensors that want gradients are being recorded.
 bool recording();
 

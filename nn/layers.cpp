@@ -52,8 +52,37 @@ Mlp::Mlp(Scope const& scope, std::int64_t width, std::int64_t hidden, std::strin
       up(scope.at("up"), width, hidden, with_bias),
       down(scope.at("down"), hidden, width, with_bias, Initial::weight(share)) {}
 
+namespace {
+
+std::vector<Linear*> linears_of(Mlp& mlp) {
+  if (mlp.gate) return {&*mlp.gate, &mlp.up, &mlp.down};
+  return {&mlp.up, &mlp.down};
+}
+
+/// y = mlp(x), its weights inputs like x.
+Tensor mlp_by_rows(Mlp mlp, Tensor const& x) {
+  std::vector<Tensor> inputs{x};
+  for (Linear const* const layer : linears_of(mlp)) {
+    inputs.push_back(layer->weight);
+    if (layer->bias.defined()) inputs.push_back(layer->bias);
+  }
+  auto const of = [mlp](std::vector<Tensor> const& in) {
+    Mlp given = mlp;
+    auto next = in.begin() + 1;
+    for (Linear* const layer : linears_of(given)) {
+      layer->weight = *next++;
+      if (layer->bias.defined()) layer->bias = *next++;
+    }
+    return given(in[0], Pass());
+  };
+  return by_rows(of, inputs);
+}
+
+}  // namespace
+
 Tensor Mlp::operator()(Tensor const& x, Pass const& pass, Tensor const& residual) const {
   Part const here(part);
+  if (pass.by_rows) return residual.defined() ? mlp_by_rows(*this, x) + residual : mlp_by_rows(*this, x);
   return down(gate ? silu((*gate)(x, pass)) * up(x, pass) : activate(activation, up(x, pass)), pass, residual);
 }
 

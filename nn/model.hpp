@@ -58,6 +58,7 @@ struct PassShape {
   bool watched =
       false;  ///< an observer keeps the weights of all attention and the statistics of their rows, of a recorded pass the scores too
   bool recompute = false;   ///< Pass::recompute
+  bool by_rows = false;     ///< Pass::by_rows
   std::int64_t source = 0;  ///< places of what an encoder reads; 0: as many as tokens
 };
 

@@ -47,9 +47,10 @@ std::function<void()> GptSubject::work(std::string const& name) {
   return [this] { sample(); };
 }
 
-Tensor GptSubject::loss() const {
+Tensor GptSubject::loss(bool by_rows) const {
   Pass pass;
   pass.recompute = recompute_;
+  pass.by_rows = by_rows;
   return model_->loss(batch_, pass);
 }
 

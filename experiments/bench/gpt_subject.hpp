@@ -30,7 +30,7 @@ class GptSubject {
   void sample() const;
   /// One of the three by its name.
   std::function<void()> work(std::string const& name);
-  Tensor loss() const;
+  Tensor loss(bool by_rows = false) const;
   Parameters const& parameters() const { return parameters_; }
   /// Tokens that one of them reads or writes.
   std::int64_t tokens_of(std::string const& name) const { return name == "sample" ? size_.tokens - 1 : size_.batch * size_.tokens; }

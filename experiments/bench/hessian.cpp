@@ -33,7 +33,7 @@ class OneLayer {
 
   void gradient() const { grad({subject_.loss()}, leaves_); }
   void product() const {
-    std::vector<Tensor> gradient = grad({subject_.loss()}, leaves_, {}, true);
+    std::vector<Tensor> gradient = grad({subject_.loss(true)}, leaves_, {}, true);
     grad(std::move(gradient), leaves_, direction_);
   }
 

@@ -85,6 +85,7 @@ Tensor Prober::loss(Batch const& batch, Observer const* observer) const {
   pass.observer = observer;
   pass.choices = &expected;
   pass.recompute = recompute_ && observer == nullptr;  // who watches sees each layer once
+  pass.by_rows = observer == nullptr;                  // who does not differentiates twice
   return model_.loss(batch, pass, smoothing_);
 }
 

@@ -66,6 +66,7 @@ double probe_bytes(Experiment const& settings, Signature const& data, Model cons
     shape.watched = false;
     shape.recorded = true;
     shape.recompute = settings.train.recompute;
+    shape.by_rows = true;
     most = std::max(most, 3.35 * model.peak_bytes(shape));
   }
   if (probes.maps.examples > 0) {

@@ -207,8 +207,11 @@ StackBytes Blocks::bytes(PassShape const& shape) const {
   double const norm = bytes(width) + result(width);  // its input and its result
   // What enters the activation, its result, what swiglu multiplies that with, and the product. The derivative of relu needs its result
   // alone.
+  bool const some_rows = shape.by_rows && places * width > static_cast<double>(by_rows_elements);
   double const perceptron =
-      norm + (settings_.activation == "relu" ? bytes(hidden) : (settings_.activation == "swiglu" ? 3 : 1) * bytes(hidden) + result(hidden));
+      some_rows ? norm
+                : norm + (settings_.activation == "relu" ? bytes(hidden)
+                                                         : (settings_.activation == "swiglu" ? 3 : 1) * bytes(hidden) + result(hidden));
   double const of_queries = bytes(static_cast<double>(settings_.heads * s.key_width));
   double const of_keys = (projected - of_queries) / static_cast<double>(shape.tokens) * static_cast<double>(source);
   double const looking = cross_ ? norm + of_queries + of_keys + cross.kept : 0;
@@ -217,7 +220,7 @@ StackBytes Blocks::bytes(PassShape const& shape) const {
   double const of_cross = cross_ ? bytes(width) + cross.peak - cross.kept - perceptron : 0;
   double const of_attention = bytes(width) + attention.peak - attention.kept - perceptron - looking;
   return {layers * (shape.recompute ? bytes(width) : block) + norm, shape.recompute ? block : 0,
-          std::max({bytes(width + 2 * hidden), of_cross, of_attention})};
+          std::max({bytes(some_rows ? 2 * width : width + 2 * hidden), of_cross, of_attention})};
 }
 
 double Blocks::flops_per_token() const {

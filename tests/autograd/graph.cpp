@@ -548,6 +548,38 @@ TEST_SUITE("graph") {
     CHECK(peak(true, 2) < 80 * array);  // 16 inputs and their gradients, both graphs of one segment
   }
 
+  TEST_CASE("by_rows: value and derivatives of every order, of more rows than go at a time, without what is between") {
+    Tensor const weight = drawn_leaf({5, 12}, "weight"), bias = drawn_leaf({5}, "bias"), down = drawn_leaf({3, 5}, "down");
+    auto const f = [](std::vector<Tensor> const& in) { return linear(tanh(linear(in[0], in[1], in[2])), in[3], {}); };
+    for (Shape const& shape : {Shape{3, 1100, 12}, Shape{4, 12}, Shape{12}}) {
+      Tensor const x = drawn_leaf(shape, "x");
+      std::vector<Tensor> const inputs{x, weight, bias, down};
+      auto const derivatives = [&](Tensor const& y) {
+        std::vector<Values> all{y.to_vector()};
+        Tensor total = sum(y * y);
+        for (int order = 1; order <= 3; ++order) {
+          auto const g = grad({total}, inputs, {}, true);
+          total = Tensor::scalar(0, DType::float64);
+          for (Tensor const& each : g) {
+            all.push_back(each.to_vector());
+            total = total + sum(each * each);
+          }
+        }
+        return all;
+      };
+      auto const found = derivatives(by_rows(f, inputs)), expected = derivatives(f(inputs));
+      for (std::size_t i = 0; i < expected.size(); ++i) {
+        double largest = 0, off = 0;
+        for (std::size_t j = 0; j < expected[i].size(); ++j) {
+          largest = std::max(largest, std::abs(expected[i][j]));
+          off = std::max(off, std::abs(found[i][j] - expected[i][j]));
+        }
+        CAPTURE(i);
+        CHECK(off <= 1e-11 * largest);
+      }
+    }
+  }
+
   // -------------------------------------------------------------- long and deep graphs
 
   TEST_CASE("a chain of 200,000 operations: forward, backward, and freed, on a stack of 256 KB") {

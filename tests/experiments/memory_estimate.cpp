@@ -212,6 +212,9 @@ TEST_SUITE("memory_estimate") {
         test::check_estimate(experiment(gpt(attention), "train: {steps: 10, batch: 4}\nprobes: {" + probes + "}\n"));
       }
     }
+    for (std::string const more : {"", ", recompute: true"})
+      test::check_estimate(experiment("kind: gpt, layers: 2, heads: 4, width: 128, context: 256",
+                                      "train: {steps: 10, batch: 8" + more + "}\nprobes: {curvature: [sharpness], iterations: 2}\n"));
     for (int const layers : {2, 6})
       test::check_estimate(experiment(fmt::format("kind: gpt, layers: {}, heads: 4, width: 64, context: 128", layers),
                                       "train: {steps: 10, batch: 4, recompute: true}\nprobes: {curvature: [sharpness], iterations: 2}\n"));
