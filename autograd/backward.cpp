@@ -111,14 +111,14 @@ void walk(std::vector<Tensor> outputs, std::vector<Tensor> seeds, Goal& goal) {
     if (!any) continue;
     if (node.recompute) node.output = node.output.hollow();  // all that use it have been walked
     std::vector<Tensor> inputs = goal.consume ? std::move(node.inputs) : node.inputs;
-    for (std::size_t i = 0; i < inputs.size() && i < 32; ++i) {
-      if ((node.recomputed >> i & 1U) != 0) inputs[i] = recomputed(inputs[i]);
-    }
     Tensor output = node.output;
     if (recording()) output.set_node(current.node);
     Tensor* const into = node.adds && wanted[0] && !recording() ? sum_so_far(pending, inputs[0]) : nullptr;
     std::vector<Tensor> gradients;
     try {
+      for (std::size_t i = 0; i < inputs.size() && i < 32; ++i) {
+        if ((node.recomputed >> i & 1U) != 0) inputs[i] = recomputed(inputs[i]);
+      }
       Part const part(node);
       gradients = node.rule({current.gradient, inputs, output, wanted, into});
     } catch (...) {

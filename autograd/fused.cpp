@@ -1,5 +1,5 @@
-// Operations that keep nothing of what is between: those that kernels compute, with a reference for the derivatives that no kernel has, and
-// checkpoint(), which is its own reference.
+// Operations that keep nothing of what is between: those that kernels compute, with a reference for the derivatives that no kernel has;
+// checkpoint() and by_rows(), which are their own references.
 
 #include <algorithm>
 #include <limits>
@@ -129,25 +129,25 @@ std::vector<Tensor> second_by_rows(SomeRows const& of, Step const& step, std::ve
   std::vector<Tensor> result;
   for (Tensor const& x : step.inputs) result.push_back(Tensor::zeros(x.shape(), x.dtype()));
   result.push_back(Tensor::zeros(step.dy.shape(), step.dy.dtype()));
-  auto const by_rows = [&](std::size_t i) { return i == 0 || (i == step.inputs.size() && dy_by_rows); };
+  auto const has_rows = [&](std::size_t i) { return i == 0 || (i == step.inputs.size() && dy_by_rows); };
   for (std::int64_t first = 0; first < rows; first += at_once) {
     WithGrad const recorded;
     std::int64_t const count = std::min(at_once, rows - first);
     auto const some = [&](Tensor const& x) { return some_rows(x, rows, first, count); };
-    auto const leaf = [&](Tensor const& x, std::size_t i) { return (by_rows(i) ? some(x) : x.detach()).set_requires_grad(); };
+    auto const leaf = [&](Tensor const& x, std::size_t i) { return (has_rows(i) ? some(x) : x.detach()).set_requires_grad(); };
     std::vector<Tensor> leaves, seeds, differentiated;
     for (std::size_t i = 0; i < step.inputs.size(); ++i) {
       leaves.push_back(leaf(step.x(i), i));
       if (!u[i].defined()) continue;
       differentiated.push_back(leaves.back());
-      seeds.push_back(by_rows(i) ? some(u[i]) : u[i].detach());
+      seeds.push_back(has_rows(i) ? some(u[i]) : u[i].detach());
     }
     leaves.push_back(leaf(step.dy, step.inputs.size()));
     std::vector<Tensor> const inputs(leaves.begin(), leaves.end() - 1);
     std::vector<Tensor> gradients = grad({of(inputs, first)}, differentiated, {leaves.back()}, true);
     std::vector<Tensor> const found = grad(std::move(gradients), leaves, seeds);
     for (std::size_t i = 0; i < result.size(); ++i) {
-      Tensor part = by_rows(i) ? some(result[i]) : result[i];
+      Tensor part = has_rows(i) ? some(result[i]) : result[i];
       kernels::add_in_place(part, found[i]);
     }
   }

@@ -85,7 +85,7 @@ Tensor Prober::loss(Batch const& batch, Observer const* observer) const {
   pass.observer = observer;
   pass.choices = &expected;
   pass.recompute = recompute_ && observer == nullptr;  // who watches sees each layer once
-  pass.by_rows = observer == nullptr;                  // who does not differentiates twice
+  pass.by_rows = observer == nullptr;                  // only curvature's passes are unwatched, and they are differentiated twice
   return model_.loss(batch, pass, smoothing_);
 }
 
