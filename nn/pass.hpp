@@ -103,8 +103,7 @@ struct Pass {
   Choices* choices = nullptr;     ///< told what hard attention chooses
   std::int64_t step = 0;          ///< updates made before
   bool recompute = false;         ///< keep only what enters each block, and run it again for its gradient (Chen et al. 2016)
-  bool by_rows =
-      false;  ///< a perceptron goes some rows at a time: for graphs that are differentiated twice, whose largest part it would be
+  bool by_rows = false;           ///< perceptrons go some rows at a time: for graphs that are differentiated twice
   /// A number for each sequence, which with `choosing` says what hard attention chooses there, wherever in a batch it stands; none: its
   /// place.
   std::vector<std::uint64_t> sequences = {};

@@ -208,10 +208,9 @@ StackBytes Blocks::bytes(PassShape const& shape) const {
   // What enters the activation, its result, what swiglu multiplies that with, and the product. The derivative of relu needs its result
   // alone.
   bool const some_rows = shape.by_rows && places * width > static_cast<double>(by_rows_elements);
-  double const perceptron =
-      some_rows ? norm
-                : norm + (settings_.activation == "relu" ? bytes(hidden)
-                                                         : (settings_.activation == "swiglu" ? 3 : 1) * bytes(hidden) + result(hidden));
+  double const inside =
+      settings_.activation == "relu" ? bytes(hidden) : (settings_.activation == "swiglu" ? 3 : 1) * bytes(hidden) + result(hidden);
+  double const perceptron = norm + (some_rows ? 0 : inside);
   double const of_queries = bytes(static_cast<double>(settings_.heads * s.key_width));
   double const of_keys = (projected - of_queries) / static_cast<double>(shape.tokens) * static_cast<double>(source);
   double const looking = cross_ ? norm + of_queries + of_keys + cross.kept : 0;
