@@ -150,8 +150,8 @@ class FormulaHead : public HeadSum<T> {
       std::int64_t j = 0;
       for (; j + step <= seen; j += step) add(j, [](T const* x) { return Lanes<T>::load_unaligned(x); });
       if (j < seen) add(j, [&](T const* x) { return load_some<T>(x, seen - j, T(0)); });
-      for (int n = 0; n < N; ++n) dq[n * dq_stride + c] = xsimd::hadd(of_query[n]);
-      if (dw != nullptr) dw[c] += xsimd::hadd(of_weight);
+      for (int n = 0; n < N; ++n) dq[n * dq_stride + c] = kernels::lane_sum(of_query[n]);
+      if (dw != nullptr) dw[c] += kernels::lane_sum(of_weight);
     }
   }
 
@@ -185,8 +185,8 @@ class FormulaHead : public HeadSum<T> {
         sums.sum[1].along.store_unaligned(dkc + j);
         of_weight = sums.sum[2];
       });
-      for (int n = 0; n < N; ++n) dq[n * dq_stride + c] = xsimd::hadd(of_query[n].along);
-      if (dw != nullptr) dw[c] += xsimd::hadd(of_weight.along);
+      for (int n = 0; n < N; ++n) dq[n * dq_stride + c] = kernels::lane_sum(of_query[n].along);
+      if (dw != nullptr) dw[c] += kernels::lane_sum(of_weight.along);
     }
   }
 
@@ -286,9 +286,9 @@ struct FormulaFinish : PairFinish {
       first += kept(sums.sum[3]);
       second += kept(sums.sum[4]);
     });
-    if (row.dquery != nullptr) *row.dquery += xsimd::hadd(query);
-    if (row.dparameter != nullptr) row.dparameter[0] += xsimd::hadd(first);
-    if (row.dparameter != nullptr && row.parameters > 1) row.dparameter[1] += xsimd::hadd(second);
+    if (row.dquery != nullptr) *row.dquery += kernels::lane_sum(query);
+    if (row.dparameter != nullptr) row.dparameter[0] += kernels::lane_sum(first);
+    if (row.dparameter != nullptr && row.parameters > 1) row.dparameter[1] += kernels::lane_sum(second);
   }
 
   G g;

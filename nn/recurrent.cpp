@@ -4,6 +4,7 @@
 #include <utility>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "autograd/error.hpp"
 #include "autograd/graph.hpp"

@@ -185,8 +185,8 @@ class AdditiveHead : public HeadSum<T> {
       std::int64_t j = 0;
       for (; j + step <= seen; j += step) add(j, [](T const* x) { return Lanes<T>::load_unaligned(x); });
       if (j < seen) add(j, [&](T const* x) { return load_some<T>(x, seen - j, T(0)); });
-      for (int n = 0; n < N; ++n) dq[n * dq_stride + c] = 4 * v[c] * xsimd::hadd(slopes[n]);
-      dv[c] += total - 2 * xsimd::hadd(weighted);
+      for (int n = 0; n < N; ++n) dq[n * dq_stride + c] = 4 * v[c] * lane_sum(slopes[n]);
+      dv[c] += total - 2 * lane_sum(weighted);
     }
   }
 
@@ -221,8 +221,8 @@ class AdditiveHead : public HeadSum<T> {
         }
         sum.store_unaligned(dkc + j);
       });
-      for (int n = 0; n < N; ++n) dq[n * dq_stride + c] = 4 * xsimd::hadd(slopes[n]);
-      dw[c] += 4 * xsimd::hadd(of_weight);
+      for (int n = 0; n < N; ++n) dq[n * dq_stride + c] = 4 * lane_sum(slopes[n]);
+      dw[c] += 4 * lane_sum(of_weight);
     }
   }
 

@@ -34,14 +34,14 @@ void measure_row(T const* scores, T const* weights, std::int64_t count, double d
     if (std::int64_t const rest = count - j; rest < lanes<T>) e = keep_some<T>(e, rest);
     spread += e * e;
   });
-  set(RowStatistic::entropy, xsimd::hadd(entropy));
+  set(RowStatistic::entropy, lane_sum(entropy));
   set(RowStatistic::largest_weight, max_row(weights, count));
-  set(RowStatistic::distance, xsimd::hadd(apart));
+  set(RowStatistic::distance, lane_sum(apart));
   set(RowStatistic::first, first_key ? weights[0] / total : T(0));
-  set(RowStatistic::squares, xsimd::hadd(squares));
-  set(RowStatistic::cubes, xsimd::hadd(cubes));
+  set(RowStatistic::squares, lane_sum(squares));
+  set(RowStatistic::cubes, lane_sum(cubes));
   set(RowStatistic::score_mean, mean.get(0));
-  if (count > 1) set(RowStatistic::score_variance, xsimd::hadd(spread) / static_cast<T>(count - 1));
+  if (count > 1) set(RowStatistic::score_variance, lane_sum(spread) / static_cast<T>(count - 1));
   set(RowStatistic::largest_score, max_row(scores, count));
 }
 

@@ -6,8 +6,7 @@
 #include <span>
 #include <utility>
 
-#include <xsimd/xsimd.hpp>
-
+#include "autograd/kernels/simd/xsimd.hpp"
 #include "autograd/tensor.hpp"
 
 /// A formula over values, applied element by element. Only the loop over whole cache lines is compiled once a formula; broadcasting,

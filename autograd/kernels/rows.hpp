@@ -54,7 +54,7 @@ T sum_row(std::int64_t n, F const& f, X const*... x) {
   }
   for (; i + step <= n; i += step) a += f(Lanes<T>::load_unaligned(x + i)...);
   if (i < n) b += keep_some<T>(f(load_some<T>(x + i, n - i, T(0))...), n - i);
-  return xsimd::hadd((a + b) + (c + d));
+  return lane_sum((a + b) + (c + d));
 }
 
 /// max x[i], NaN if one is; −∞ for an empty row. (A batch's max forgets a NaN that meets a number, so they are looked for beside it.)
@@ -94,7 +94,7 @@ template <class T>
     store_some<T>(value, out + i, n - i);
     sum += keep_some<T>(value, n - i);
   }
-  return xsimd::hadd(sum);
+  return lane_sum(sum);
 }
 
 /// out[i] = factor · e^(x[i] − m).
@@ -163,7 +163,7 @@ template <class T>
         Lanes<T> const shift(sum.m);
         Lanes<T> total(T(0));
         for (int i = 0; i < N; ++i) total += v[i] = exponential(v[i] - shift);
-        sum.total = xsimd::hadd(total);
+        sum.total = lane_sum(total);
         Lanes<T> const factor(T(1) / sum.total);
         for (int i = 0; i < N; ++i) v[i] *= factor;
         batches.store(v, out);
@@ -194,7 +194,7 @@ template <class T>
         batches.load(dy, 0, g);
         Lanes<T> sum(T(0));
         for (int i = 0; i < N; ++i) sum = xsimd::fma(p[i], g[i], sum);
-        Lanes<T> const inner(xsimd::hadd(sum));
+        Lanes<T> const inner(lane_sum(sum));
         for (int i = 0; i < N; ++i) g[i] = p[i] * (g[i] - inner);
         batches.store(g, dx);
       });

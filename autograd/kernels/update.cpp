@@ -104,7 +104,7 @@ double sum_of_squares(Tensor const& x, Elements at) {
         totals[k] = xsimd::fma(v, v, totals[k]);
       }
     }
-    double total = xsimd::hadd((totals[0] + totals[1]) + (totals[2] + totals[3]));
+    double total = lane_sum((totals[0] + totals[1]) + (totals[2] + totals[3]));
     for (; i < at.end; ++i) {
       L const v(double{values[i]});
       total = xsimd::fma(v, v, L(total)).get(0);

@@ -111,8 +111,8 @@ void backward(Tensor const& x, Tensor const& weight, Tensor const& dy, Statistic
               sum_g += gw;
               sum_gx = xsimd::fma(gw, (batch.load(row + i) - center) * scale, sum_gx);
             });
-            Lanes<T> const mean_g(means != nullptr ? xsimd::hadd(sum_g) / static_cast<T>(n) : T(0));
-            Lanes<T> const mean_gx(xsimd::hadd(sum_gx) / static_cast<T>(n));
+            Lanes<T> const mean_g(means != nullptr ? kernels::lane_sum(sum_g) / static_cast<T>(n) : T(0));
+            Lanes<T> const mean_gx(kernels::lane_sum(sum_gx) / static_cast<T>(n));
             kernels::each_batch<T>(n, [&](std::int64_t i, auto const& batch) {
               Lanes<T> const dy_i = batch.load(g + i), normal = (batch.load(row + i) - center) * scale;
               Lanes<T> const slope = scale * (dy_i * batch.load(w + i) - mean_g - normal * mean_gx);

@@ -4,9 +4,8 @@
 #include <cmath>
 #include <vector>
 
-#include <xsimd/xsimd.hpp>
-
 #include "autograd/kernels/dispatch.hpp"
+#include "autograd/kernels/simd/xsimd.hpp"
 #include "autograd/operations/attention.hpp"
 #include "autograd/ops/formula.hpp"
 #include "autograd/parallel.hpp"

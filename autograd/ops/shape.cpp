@@ -6,6 +6,9 @@
 #include <algorithm>
 #include <numeric>
 
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
 #include "autograd/check.hpp"
 #include "autograd/graph.hpp"
 #include "autograd/kernels/strided.hpp"

@@ -4,6 +4,7 @@
 #include <set>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "experiments/config/nearest.hpp"
 #include "experiments/config/scalar.hpp"

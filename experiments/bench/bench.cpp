@@ -5,6 +5,7 @@
 #include <utility>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "autograd/products.hpp"
 #include "experiments/config/config.hpp"

@@ -5,6 +5,7 @@
 
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "experiments/commands/command_options.hpp"
 #include "experiments/config/build_info.hpp"
@@ -40,8 +41,7 @@ class Pages : public CLI::FormatterBase {
       commands.push_back({command->get_name(), command->get_description()});
     for (auto const* option : app->get_options()) {
       auto& rows = option->get_positional() ? arguments : option->get_group() == "everywhere" ? everywhere : options;
-      rows.push_back(
-          {option->get_name() + (option->get_type_name().empty() ? "" : " " + option->get_type_name()), option->get_description()});
+      rows.push_back({shown(*option), option->get_description()});
     }
     return fmt::format("{}\n\nusage: {}\n{}{}{}{}\n{}\n", app->get_description(), usages.at(app->get_name()), section("commands", commands),
                        section("arguments", arguments), section("options", options), section("everywhere", everywhere), app->get_footer());
@@ -49,6 +49,12 @@ class Pages : public CLI::FormatterBase {
 
  private:
   using Rows = std::vector<std::vector<std::string>>;
+  /// An option with what follows it. An argument by its name, or by its type where the name may not say it: CLI11 2.4 lets none have a '='.
+  static std::string shown(CLI::Option const& option) {
+    auto const type = option.get_type_name();
+    if (type.empty()) return option.get_name();
+    return option.get_positional() ? type : option.get_name() + " " + type;
+  }
   static std::string section(std::string const& title, Rows const& rows) {
     return rows.empty() ? "" : fmt::format("\n{}:\n{}", title, table(rows));
   }

@@ -5,6 +5,7 @@
 
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "experiments/commands/list.hpp"
 #include "experiments/config/nearest.hpp"
@@ -70,7 +71,7 @@ void add_config(CLI::App& command, CommandLine& line) {
           "CONFIG", [&](std::string const& file) { line.run.config = file; }, "a YAML file")
       ->required()
       ->type_name("");
-  command.add_option("key.path=value", line.run.overrides, "replaces what the file says, e.g. train.steps=500")->type_name("");
+  command.add_option("overrides", line.run.overrides, "replaces what the file says, e.g. train.steps=500")->type_name("key.path=value");
 }
 
 void add_workers(CLI::App& command, CommandLine& line) {

@@ -5,6 +5,7 @@
 #include <sstream>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "autograd/check.hpp"
 #include "experiments/ablation/keys.hpp"

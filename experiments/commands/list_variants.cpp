@@ -5,6 +5,7 @@
 #include <map>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "experiments/config/config.hpp"
 #include "experiments/text/table.hpp"

@@ -29,14 +29,14 @@ void add_moments(std::span<float const> z, double& second, double& fourth) {
     squares += square;
     fourths += square * square;
   }
-  second += xsimd::hadd(squares);
-  fourth += xsimd::hadd(fourths);
+  second += kernels::lane_sum(squares);
+  fourth += kernels::lane_sum(fourths);
 }
 
 double sum(std::span<double const> x) {
   Doubles total(0.0);
   for (std::size_t i = 0; i < x.size(); i += Doubles::size) total += Doubles::load_unaligned(x.data() + i);
-  return xsimd::hadd(total);
+  return kernels::lane_sum(total);
 }
 
 /// ‖J K‖²_F by query: a query's gradient without its scale. One group of keys. With the largest weight p_t apart and the others relative to

@@ -8,6 +8,7 @@
 #include <span>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "autograd/error.hpp"
 #include "experiments/text/utf8.hpp"

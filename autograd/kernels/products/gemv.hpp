@@ -29,7 +29,7 @@ void dot_rows(std::int64_t k, T const* a, T const* b, std::int64_t apart, T* sum
     Lanes<T> const x = f(load_some<T>(a + i, count, T(0)));
     for (std::int64_t r = 0; r < rows; ++r) even[r] = xsimd::fma(x, f(load_some<T>(b + r * apart + i, count, T(0))), even[r]);
   }
-  for (std::int64_t r = 0; r < rows; ++r) sums[r] = xsimd::hadd(even[r] + odd[r]);
+  for (std::int64_t r = 0; r < rows; ++r) sums[r] = lane_sum(even[r] + odd[r]);
 }
 
 /// c[j] = alpha · Σ_i f(a[i]) f(b[j, i]) + beta · c[j], for b [m, k] with a leading dimension. f: batch → batch. b is read in `streams` at

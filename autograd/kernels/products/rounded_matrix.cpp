@@ -13,8 +13,8 @@ constexpr std::int64_t L = lanes<float>, step = 2 * L;  // numbers in a batch of
 constexpr std::int64_t streams = 4;                     // rows that are read at once
 constexpr std::int64_t ahead = 512;                     // words: prefetched: 2 KB before they are read
 
-Lanes<float> lower(Bits const& words) { return xsimd::bitwise_cast<Lanes<float>>(words << 16); }
-Lanes<float> upper(Bits const& words) { return xsimd::bitwise_cast<Lanes<float>>(words & Bits(0xffff0000)); }
+Lanes<float> lower(Bits const& words) { return bits_as<float>(words << 16); }
+Lanes<float> upper(Bits const& words) { return bits_as<float>(words & Bits(0xffff0000)); }
 
 /// A batch of a row of n numbers from `at` on, rounded; zeros beyond its end.
 Lanes<float> rounded_batch(float const* row, std::int64_t at, std::int64_t n) {
@@ -44,7 +44,7 @@ void dot_words(std::int64_t k, float const* a, std::uint32_t const* b, std::int6
       even[r] = xsimd::fma(y, upper(words), xsimd::fma(x, lower(words), even[r]));
     }
   }
-  for (std::int64_t r = 0; r < rows; ++r) sums[r] = xsimd::hadd(even[r] + odd[r]);
+  for (std::int64_t r = 0; r < rows; ++r) sums[r] = lane_sum(even[r] + odd[r]);
 }
 
 }  // namespace
@@ -55,7 +55,7 @@ RoundedMatrix::RoundedMatrix(float const* b, std::int64_t m, std::int64_t k)
   parallel_for(m, 0.2 * static_cast<double>(k), [&](std::int64_t begin, std::int64_t end) {
     for (std::int64_t j = begin; j < end; ++j) {
       for (std::int64_t i = 0; i < k; i += step) {
-        auto const bits = [&](std::int64_t at) { return xsimd::bitwise_cast<Bits>(rounded_batch(b + j * k, at, k)); };
+        auto const bits = [&](std::int64_t at) { return bits_as<std::uint32_t>(rounded_batch(b + j * k, at, k)); };
         ((bits(i) >> 16) | bits(i + L)).store_aligned(words + j * row_ + i / 2);
       }
     }

@@ -16,16 +16,15 @@ using WordBatch = Lanes<float>;
 
 /// Words of pairs: lower[i], rounded to bfloat16, in the lower half of word i, upper[i] in its upper half. In portable form.
 inline WordBatch interleaved_portable(WordBatch const& lower, WordBatch const& upper) {
-  using Bits = xsimd::batch<std::uint32_t>;
-  auto const bits = [](WordBatch const& x) { return xsimd::bitwise_cast<Bits>(rounded_to_bfloat16(x)); };
-  return xsimd::bitwise_cast<WordBatch>((bits(lower) >> 16) | bits(upper));
+  auto const bits = [](WordBatch const& x) { return bits_as<std::uint32_t>(rounded_to_bfloat16(x)); };
+  return bits_as<float>((bits(lower) >> 16) | bits(upper));
 }
 
 /// sum + Σ of the products of two words' halves, in portable form: each half's product is added with one rounding.
 inline WordBatch dot_pairs_portable(WordBatch const& a, WordBatch const& b, WordBatch const& sum) {
   using Bits = xsimd::batch<std::uint32_t>;
-  auto const lower = [](WordBatch const& x) { return xsimd::bitwise_cast<WordBatch>(xsimd::bitwise_cast<Bits>(x) << 16); };
-  auto const upper = [](WordBatch const& x) { return xsimd::bitwise_cast<WordBatch>(xsimd::bitwise_cast<Bits>(x) & Bits(0xffff0000)); };
+  auto const lower = [](WordBatch const& x) { return bits_as<float>(bits_as<std::uint32_t>(x) << 16); };
+  auto const upper = [](WordBatch const& x) { return bits_as<float>(bits_as<std::uint32_t>(x) & Bits(0xffff0000)); };
   return xsimd::fma(lower(a), lower(b), xsimd::fma(upper(a), upper(b), sum));
 }
 

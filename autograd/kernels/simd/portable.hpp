@@ -59,7 +59,7 @@ T largest(Lanes<T> const& v) {
                                                            float least) {
   using Bits = xsimd::batch<std::int32_t>;  // in two halves, since 2¹²⁸ is no float32 number
   Bits const whole = xsimd::to_int(n), half = whole >> 1;
-  auto const power = [](Bits const& exponent) { return xsimd::bitwise_cast<Lanes<float>>((exponent + Bits(127)) << 23); };
+  auto const power = [](Bits const& exponent) { return bits_as<float>((exponent + Bits(127)) << 23); };
   return xsimd::select(x < Lanes<float>(least), Lanes<float>(0.0F), y * power(half) * power(whole - half));
 }
 
@@ -77,7 +77,7 @@ inline Words multiply_lower(Words const& a, std::uint32_t m) {
 /// out[i] = the upper 16 bits of x's element i, for i < count.
 inline void store_upper(Lanes<float> const& x, std::int64_t count, std::uint16_t* out) {
   alignas(64) std::uint32_t words[Lanes<float>::size];
-  xsimd::bitwise_cast<xsimd::batch<std::uint32_t>>(x).store_aligned(words);
+  bits_as<std::uint32_t>(x).store_aligned(words);
   std::transform(words, words + count, out, [](std::uint32_t word) { return static_cast<std::uint16_t>(word >> 16); });
 }
 

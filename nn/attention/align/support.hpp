@@ -24,7 +24,7 @@ Beyond<T> beyond(T const* x, std::int64_t n, T most, T scale, T threshold) {
     sum += y;
     squares += y * y;
   });
-  return {xsimd::hadd(count), xsimd::hadd(sum), xsimd::hadd(squares)};
+  return {kernels::lane_sum(count), kernels::lane_sum(sum), kernels::lane_sum(squares)};
 }
 
 /// From weights' gradients those of scores, where the weights sum to one and move with weight s_j > 0 on their support: s_j (d_j − Σ s d /
