@@ -16,20 +16,21 @@ Yaml parse_data(std::string_view text, std::string const& path) try { return par
 
 void refuse(Place const& place, std::string const& message) { throw FileError(to_string(place) + ": " + message); }
 
-std::vector<Yaml::Entry> const& entries_of(Yaml const& node, std::string const& what) {
+std::vector<Yaml::Entry> const& entries_of(Yaml const& node, std::string_view what) {
   if (node.kind != Yaml::Kind::map || node.entries.empty())
     refuse(node.place, fmt::format("{} must be keys with values, not {}", what, found(node)));
   return node.entries;
 }
 
-std::vector<Yaml::Entry> const& entries_of(Yaml const& node, std::string const& what, std::vector<std::string> const& known) {
+std::vector<Yaml::Entry> const& entries_of(Yaml const& node, std::string_view what, std::initializer_list<std::string> known) {
   for (auto const& entry : entries_of(node, what))
     if (std::find(known.begin(), known.end(), entry.key) == known.end())
-      refuse(entry.place, fmt::format("unknown key {} in {}{}", shown(entry.key), what, did_you_mean(entry.key, known)));
+      refuse(entry.place,
+             fmt::format("unknown key {} in {}{}", shown(entry.key), what, did_you_mean(entry.key, std::vector<std::string>(known))));
   return node.entries;
 }
 
-std::string const& text_of(Yaml const& node, std::string const& what) {
+std::string const& text_of(Yaml const& node, std::string_view what) {
   if (node.kind != Yaml::Kind::scalar) refuse(node.place, fmt::format("{} must be a text, not {}", what, found(node)));
   return node.text;
 }

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <initializer_list>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -15,11 +16,11 @@ Yaml parse_data(std::string_view text, std::string const& path);
 /// Throws FileError "PATH:LINE:COLUMN: message".
 [[noreturn]] void refuse(Place const& place, std::string const& message);
 /// The entries of a map that is not empty; `what` names it in messages.
-std::vector<Yaml::Entry> const& entries_of(Yaml const& node, std::string const& what);
+std::vector<Yaml::Entry> const& entries_of(Yaml const& node, std::string_view what);
 /// The same, if every key is one of `known`.
-std::vector<Yaml::Entry> const& entries_of(Yaml const& node, std::string const& what, std::vector<std::string> const& known);
+std::vector<Yaml::Entry> const& entries_of(Yaml const& node, std::string_view what, std::initializer_list<std::string> known);
 /// A scalar's text.
-std::string const& text_of(Yaml const& node, std::string const& what);
+std::string const& text_of(Yaml const& node, std::string_view what);
 /// A real number, least ≤ number ≤ greatest.
 double number_of(Yaml const& node, std::string const& what, double least, double greatest);
 

@@ -1,5 +1,8 @@
 #include "experiments/report/grid.hpp"
 
+#include <string_view>
+#include <vector>
+
 #include <doctest/doctest.h>
 
 #include "experiments/ablation/effects.hpp"
@@ -19,7 +22,7 @@ TEST_SUITE("grid") {
   std::vector<Keys> const two_by_two{arm("scaled", "t5"), arm("scaled", "rotary"), arm("{align: sparsemax}", "t5"),
                                      arm("{align: sparsemax}", "rotary")};
 
-  Effect const& named(std::vector<Effect> const& effects, std::string const& name) {
+  Effect const& named(std::vector<Effect> const& effects, std::string_view name) {
     for (auto const& effect : effects)
       if (effect.name == name) return effect;
     FAIL("there is no effect " << name);
