@@ -24,7 +24,7 @@ while (($#)); do
     -*) say "unknown option $1" && exit 2 ;;
     *) suites+=("$1") ;;
   esac
-  shift
+  shift || break # --system without a name, which is refused below
 done
 case $system in
   trixie | forky | bookworm) ;;
@@ -38,7 +38,7 @@ if [[ ! ${HEED_SYSTEMS_UNSHARED-} ]]; then # what is mounted below is seen by th
   if ! unshare --mount true 2> /dev/null; then leave_out "this system lets nobody mount"; fi
   arguments=(--system "$system")
   if [[ $quick ]]; then arguments+=(--quick); fi
-  exec unshare --mount "$0" "${arguments[@]}" ${suites[@]+"${suites[@]}"}
+  exec unshare --mount tests/systems/run.sh "${arguments[@]}" ${suites[@]+"${suites[@]}"}
 fi
 
 root=$PWD/build/systems/$system
