@@ -1,27 +1,33 @@
-# What heed's libraries stand on, for its own build and for find_package(heed) alike. Fills HEED_MISSING with what is not there, each with
-# Debian 12's package.
+# What heed's libraries stand on, for its own build and for find_package(heed) alike. Fills HEED_MISSING, HEED_NEWER and HEED_VERSIONS
+# (versions.cmake).
+include("${CMAKE_CURRENT_LIST_DIR}/versions.cmake")
 
-set(HEED_MISSING "")
+if(APPLE) # Homebrew keeps these two out of its own prefix, since the system has others of their names
+  foreach(folder /opt/homebrew /usr/local)
+    list(APPEND CMAKE_PREFIX_PATH ${folder} ${folder}/opt/openblas ${folder}/opt/openssl@3)
+  endforeach()
+endif()
 
-macro(heed_needs package debian)
-  find_package(${package} QUIET)
-  if(NOT ${package}_FOUND)
-    list(APPEND HEED_MISSING "${package} (Debian: ${debian})")
-  endif()
-endmacro()
-
-heed_needs(Threads libc6-dev)
-heed_needs(fmt libfmt-dev)
-heed_needs(xsimd libxsimd-dev)
-heed_needs(xtensor libxtensor-dev)
-heed_needs(nlohmann_json nlohmann-json3-dev)
-heed_needs(OpenSSL libssl-dev)
+heed_needs(Threads)
+heed_needs(fmt)
+heed_needs(xsimd)
+heed_needs(xtensor)
+heed_needs(nlohmann_json)
+heed_needs(OpenSSL)
 
 # Debian installs flavours of OpenBLAS side by side and an alternative decides at run time which of them a program gets. This is
-# the OpenMP flavour by its own path, in link and rpath alike.
-find_library(OPENBLAS openblas PATH_SUFFIXES ${CMAKE_LIBRARY_ARCHITECTURE}/openblas-openmp openblas-openmp)
+# the OpenMP flavour by its own path, in link and rpath alike. Fedora calls that openblaso, and a serial one openblas.
+option(HEED_ACCELERATE "On macOS: Apple's Accelerate, though there is OpenBLAS" OFF)
+find_library(OPENBLAS NAMES openblaso openblas PATH_SUFFIXES ${CMAKE_LIBRARY_ARCHITECTURE}/openblas-openmp openblas-openmp)
 find_path(OPENBLAS_INCLUDE cblas.h PATH_SUFFIXES ${CMAKE_LIBRARY_ARCHITECTURE}/openblas-openmp openblas-openmp openblas)
-if(OPENBLAS AND OPENBLAS_INCLUDE)
+if(APPLE AND (HEED_ACCELERATE OR NOT OPENBLAS OR NOT OPENBLAS_INCLUDE))
+  if(NOT TARGET heed::openblas)
+    add_library(heed::openblas INTERFACE IMPORTED GLOBAL)
+    target_link_libraries(heed::openblas INTERFACE "-framework Accelerate")
+    target_compile_definitions(heed::openblas INTERFACE HEED_ACCELERATE)
+  endif()
+  set(OPENBLAS Accelerate)
+elseif(OPENBLAS AND OPENBLAS_INCLUDE)
   get_filename_component(OPENBLAS_FOLDER ${OPENBLAS} DIRECTORY)
   if(NOT TARGET heed::openblas)
     add_library(heed::openblas INTERFACE IMPORTED GLOBAL)
@@ -29,8 +35,7 @@ if(OPENBLAS AND OPENBLAS_INCLUDE)
     target_link_options(heed::openblas INTERFACE -Wl,-rpath,${OPENBLAS_FOLDER})
     target_include_directories(heed::openblas SYSTEM INTERFACE ${OPENBLAS_INCLUDE})
   endif()
+  heed_check(OpenBLAS "${OPENBLAS_INCLUDE}" "" "${OPENBLAS_INCLUDE}")
 else()
-  list(APPEND HEED_MISSING "OpenBLAS (Debian: libopenblas-openmp-dev)")
+  heed_lacks(OpenBLAS)
 endif()
-
-list(JOIN HEED_MISSING ", " HEED_MISSING)

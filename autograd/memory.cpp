@@ -12,7 +12,10 @@
 
 #include <fmt/format.h>
 #include <sys/mman.h>
+#include <unistd.h>
+#if __has_include(<sys/single_threaded.h>)
 #include <sys/single_threaded.h>
+#endif
 
 #include "autograd/error.hpp"
 
@@ -35,13 +38,39 @@ constexpr bool sanitized = true;
 constexpr bool sanitized = false;
 #endif
 
+/// Whether the process surely has no other thread; false where the C library does not tell.
+bool alone() {
+#if __has_include(<sys/single_threaded.h>)
+  return __libc_single_threaded != 0;
+#else
+  return false;
+#endif
+}
+
 /// Adds to a counter; the value before. While the process has one thread it does so without a locked instruction, as the standard library's
 /// shared_ptr does: those were 5 % of decoding a token with nano.
 std::int64_t count(std::atomic<std::int64_t>& counter, std::int64_t change) {
-  if (!__libc_single_threaded) return counter.fetch_add(change, std::memory_order_acq_rel);
+  if (!alone()) return counter.fetch_add(change, std::memory_order_acq_rel);
   auto const before = counter.load(std::memory_order_relaxed);
   counter.store(before + change, std::memory_order_relaxed);
   return before;
+}
+
+/// Asks for huge pages, where the system has them for the asking.
+void prefer_huge_pages([[maybe_unused]] void* start, [[maybe_unused]] std::size_t bytes) {
+#ifdef MADV_HUGEPAGE
+  ::madvise(start, bytes, MADV_HUGEPAGE);
+#endif
+}
+
+/// Lets the system have whole pages back, whose content is then lost. Linux takes them at once; elsewhere MADV_DONTNEED takes none.
+void give_up_pages(std::uintptr_t first, std::size_t bytes) {
+#if defined(__linux__)
+  constexpr int advice = MADV_DONTNEED;
+#else
+  constexpr int advice = MADV_FREE;
+#endif
+  ::madvise(reinterpret_cast<void*>(first), bytes, advice);
 }
 
 /// Address space from which blocks are cut, one after the other. It is asked for in large pieces on huge pages: with small ones a training
@@ -67,7 +96,7 @@ class Slabs {
     auto const skipped = (huge - reinterpret_cast<std::uintptr_t>(first) % huge) % huge;
     next_ = first + skipped;
     left_ = bytes;
-    ::madvise(next_, bytes, MADV_HUGEPAGE);
+    prefer_huge_pages(next_, bytes);
     return true;
   }
 
@@ -137,10 +166,10 @@ struct Pool {
 
   /// Gives the pages that lie wholly inside an idle block back to the system.
   void release(Block* block) {
-    constexpr std::uintptr_t page = 4096;
+    static auto const page = static_cast<std::uintptr_t>(::sysconf(_SC_PAGESIZE));  // 16 KiB on Apple silicon
     auto const first = (reinterpret_cast<std::uintptr_t>(block->data()) + page - 1) / page * page;
     auto const last = (reinterpret_cast<std::uintptr_t>(block->data()) + block->capacity) / page * page;
-    if (first < last) ::madvise(reinterpret_cast<void*>(first), last - first, MADV_DONTNEED);
+    if (first < last) give_up_pages(first, last - first);
     block->resident = false;
     use.reserved -= static_cast<std::int64_t>(block->capacity);
   }

@@ -11,6 +11,8 @@
 
 #if defined(__x86_64__)
 #include <cpuid.h>
+#elif defined(__APPLE__)
+#include <sys/sysctl.h>
 #elif defined(__aarch64__)
 #include <sys/auxv.h>
 #endif
@@ -38,6 +40,16 @@ unsigned saved_registers() {
 bool is_there(detail::InstructionSet const& set) {
   return (cpuid_word(set.place.leaf, set.place.subleaf, set.place.word) >> set.place.bit & 1U) != 0 &&
          (saved_registers() & set.state) == set.state;
+}
+
+#elif defined(__APPLE__)
+
+/// All of Apple's have NEON, none has SVE for programs; of the rest the system tells.
+bool is_there(detail::InstructionSet const& set) {
+  if (set.what != Instructions::neon_bf16) return set.what == Instructions::neon;
+  int there = 0;
+  std::size_t size = sizeof there;
+  return ::sysctlbyname("hw.optional.arm.FEAT_BF16", &there, &size, nullptr, 0) == 0 && there != 0;
 }
 
 #elif defined(__aarch64__)
@@ -101,6 +113,14 @@ std::string processor_name() {  // asked of the processor: a file may be unreada
   std::string const text(name, ::strnlen(name, sizeof name));
   auto const begin = text.find_first_not_of(' ');
   return begin == std::string::npos ? "" : text.substr(begin, text.find_last_not_of(' ') + 1 - begin);
+}
+
+#elif defined(__APPLE__)
+
+std::string processor_name() {
+  char name[128] = "";
+  std::size_t size = sizeof name - 1;
+  return ::sysctlbyname("machdep.cpu.brand_string", name, &size, nullptr, 0) == 0 ? name : "";
 }
 
 #else

@@ -32,7 +32,7 @@ enum class Instructions : std::uint8_t {
 bool processor_has(Instructions what);
 /// Whether Intel made it.
 bool processor_is_intel();
-/// Its name in /proc/cpuinfo ("AMD EPYC 9R14"); "" if that has none.
+/// Its name as the system has it ("AMD EPYC 9R14", "Apple M1"); "" if that has none.
 std::string processor_name();
 
 /// For a thread that looks again and again whether another one is done: saves energy, and lets a sibling on the same core work.

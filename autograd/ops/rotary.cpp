@@ -18,13 +18,11 @@ namespace {
 template <class T>
 class Angles {
  public:
-  Angles(std::int64_t width, Turn const& turn) : stretch_(turn.stretch) {
-    constexpr auto step = static_cast<std::int64_t>(Batch::size);
-    std::int64_t const padded = (width / 2 + step - 1) / step * step;
-    for (std::int64_t i = 0; i < padded; ++i)
-      slowness_.push_back(std::pow(turn.base, 2 * static_cast<double>(i) / static_cast<double>(width)));
-    cosines_ = sines_ = std::vector<double>(slowness_.size());
-    cosine.resize(slowness_.size()), sine.resize(slowness_.size());
+  Angles(std::int64_t width, Turn const& turn)
+      : Angles((static_cast<std::size_t>(width / 2) + Batch::size - 1) / Batch::size * Batch::size) {
+    stretch_ = turn.stretch;
+    for (std::size_t i = 0; i < slowness_.size(); ++i)
+      slowness_[i] = std::pow(turn.base, 2 * static_cast<double>(i) / static_cast<double>(width));
   }
   void place(std::int64_t position, bool back) {
     Batch const place(static_cast<double>(position) / stretch_);
@@ -41,7 +39,8 @@ class Angles {
 
  private:
   using Batch = xsimd::batch<double>;
-  double stretch_;
+  explicit Angles(std::size_t padded) : cosine(padded), sine(padded), slowness_(padded), cosines_(padded), sines_(padded) {}
+  double stretch_ = 1;
   std::vector<double> slowness_, cosines_, sines_;
 };
 

@@ -5,10 +5,10 @@
 #include <cstring>
 
 #include <fmt/format.h>
-#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "experiments/ablation/child.hpp"
 #include "experiments/run/failure.hpp"
 #include "experiments/run/train.hpp"
 #include "nn/files/checkpoint.hpp"
@@ -46,7 +46,7 @@ Exit arms_checked(Ablation const& ablation, bool quiet) {
   pid_t const child = ::fork();
   if (child < 0) throw Error(fmt::format("no process can be started: {}", std::strerror(errno)));
   if (child == 0) {
-    ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+    get_signal_when_parent_ends(SIGKILL);
     auto const code = guarded([&] {
       check_arms(ablation, quiet);
       return Exit::done;

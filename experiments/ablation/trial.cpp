@@ -9,13 +9,14 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 #include <signal.h>
-#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "autograd/parallel.hpp"
+#include "experiments/ablation/child.hpp"
 #include "experiments/run/failure.hpp"
 #include "experiments/run/result_file.hpp"
+#include "experiments/run/system.hpp"
 #include "nn/files/atomic_file.hpp"
 #include "nn/files/input_file.hpp"
 #include "nn/files/json.hpp"
@@ -38,11 +39,11 @@ void redirect(fs::path const& log) {
 
 /// The child's whole life.
 [[noreturn]] void live(LoadedExperiment& experiment, fs::path const& folder, int threads, pid_t parent, FolderLock claim) {
-  ::prctl(PR_SET_PDEATHSIG, SIGTERM);
+  get_signal_when_parent_ends(SIGTERM);
   if (::getppid() != parent) ::_exit(static_cast<int>(Exit::interrupted));
   auto const kept = static_cast<unsigned>(claim.descriptor());  // other locks are the parent's
-  if (kept > STDERR_FILENO + 1) ::close_range(STDERR_FILENO + 1, kept - 1, 0);
-  ::close_range(kept + 1, ~0U, 0);
+  if (kept > STDERR_FILENO + 1) close_descriptors(STDERR_FILENO + 1, kept - 1);
+  close_descriptors(kept + 1);
   redirect(folder / "log.txt");
   set_threads(threads);
   auto const code = guarded([&] { return train(experiment, false, std::move(claim)); });
@@ -122,7 +123,7 @@ namespace {
 /// Whether a recorded failure is one that the same numbers would bring about again.
 bool would_come_again(fs::path const& record) try {
   std::error_code unknown;
-  auto const made = fs::last_write_time("/proc/self/exe", unknown);
+  auto const made = fs::last_write_time(program_file(), unknown);
   if (unknown || fs::last_write_time(record, unknown) < made || unknown) return false;
   auto const content = find_json(record);
   return content && content->is_object() && content->contains("code") && (*content)["code"] == static_cast<int>(Exit::failed);

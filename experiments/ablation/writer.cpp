@@ -4,10 +4,10 @@
 #include <csignal>
 
 #include <fcntl.h>
-#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "experiments/ablation/child.hpp"
 #include "experiments/run/failure.hpp"
 
 namespace heed {
@@ -18,9 +18,9 @@ constexpr std::chrono::seconds pause{10};
 
 /// The child's whole life. Locks are the parent's, and what goes wrong is told by the last tables, which the parent writes.
 [[noreturn]] void live(std::function<void()> const& write) {
-  ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+  get_signal_when_parent_ends(SIGKILL);
   ::signal(SIGINT, SIG_IGN);
-  ::close_range(STDERR_FILENO + 1, ~0U, 0);
+  close_descriptors(STDERR_FILENO + 1);
   int const nowhere = ::open("/dev/null", O_RDWR);
   for (int const stream : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) ::dup2(nowhere, stream);
   guarded([&] {

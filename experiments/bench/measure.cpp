@@ -7,9 +7,11 @@
 #include <vector>
 
 #include <fmt/format.h>
-#include <malloc.h>
 #include <nlohmann/json.hpp>
 #include <sys/resource.h>
+#if defined(__linux__)
+#include <malloc.h>
+#endif
 
 #include "autograd/graph.hpp"
 #include "autograd/memory.hpp"
@@ -114,6 +116,8 @@ Share share_of_peak(std::function<void()> const& work, double gflop, double seco
 
 std::string threads_in_words() { return threads() == 1 ? "1 thread" : fmt::format("{} threads", threads()); }
 
+#if defined(__linux__)
+
 std::int64_t resident_peak() {
   std::ifstream status("/proc/self/status");
   for (std::string line; std::getline(status, line);) {
@@ -129,5 +133,23 @@ void reset_resident_peak() {
   ::malloc_trim(0);
   std::ofstream("/proc/self/clear_refs") << 5;  // VmHWM starts again; where that is not allowed the peak is of the whole process
 }
+
+#else
+
+/// Apple counts bytes, others kilobytes.
+std::int64_t resident_peak() {
+  rusage use{};
+  ::getrusage(RUSAGE_SELF, &use);
+#if defined(__APPLE__)
+  return use.ru_maxrss;
+#else
+  return use.ru_maxrss * 1024;
+#endif
+}
+
+/// The peak stays that of the whole process: it cannot be started again.
+void reset_resident_peak() { release_idle_memory(); }
+
+#endif
 
 }  // namespace heed

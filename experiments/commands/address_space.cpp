@@ -1,5 +1,8 @@
 // Whether there is address space to start in, asked before anything else. With too little (ulimit -v) OpenBLAS, which takes its memory as
 // soon as it is loaded, tries for ever, and what static objects allocate ends the program without a word.
+// Linux alone lets a program begin so early, and Apple's system keeps no such limit.
+
+#if defined(__linux__)
 
 #include <algorithm>
 #include <cstdlib>
@@ -63,3 +66,5 @@ void write_to(int descriptor, std::string const& text) {
 }  // namespace
 
 }  // namespace heed
+
+#endif

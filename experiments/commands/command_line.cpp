@@ -7,9 +7,12 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "autograd/processor.hpp"
+#include "autograd/products.hpp"
 #include "experiments/commands/command_options.hpp"
 #include "experiments/config/build_info.hpp"
 #include "experiments/config/nearest.hpp"
+#include "experiments/run/system.hpp"
 #include "experiments/text/table.hpp"
 
 namespace heed {
@@ -69,6 +72,16 @@ std::string version() {
   return fmt::format("heed 0.1 ({}; {}, {})\n", revision, info.compiler, info.build_type);
 }
 
+std::string version_page() {
+  auto const& info = build_info();
+  return version() + table({{"compiler", info.compiler},
+                            {"xtensor", info.xtensor},
+                            {"xsimd", info.xsimd},
+                            {"matrix library", matrix_library()},
+                            {"processor", processor_name()},
+                            {"system", system_name()}});
+}
+
 namespace {
 
 /// What nothing took: a misspelt command or option, or one argument too many.
@@ -120,7 +133,7 @@ CommandLine parse_command_line(std::vector<std::string> arguments) {
   app.require_subcommand(0, 1);
   add_everywhere(app, line);
   bool asks_version = false;
-  app.add_flag("--version", asks_version, "version and revision")->group("everywhere");
+  app.add_flag("--version", asks_version, "version, revision, libraries and system")->group("everywhere");
   add_commands(app, line);
   app.footer(
       "examples:\n"
@@ -148,7 +161,7 @@ CommandLine parse_command_line(std::vector<std::string> arguments) {
   auto const* const command = chosen.empty() ? nullptr : chosen.front();
   if (auto const extras = app.remaining(true); !extras.empty()) refuse_extra(app, command, extras.front());
   if (asks_version) {
-    line.page = version();
+    line.page = version_page();
     return line;
   }
   if (command == nullptr)

@@ -33,8 +33,10 @@ struct CommandLine {
   std::optional<std::int64_t> threads;
 };
 
-/// The line that --version prints.
+/// heed's version and revision, in one line, for which nothing is asked of a library.
 std::string version();
+/// What --version prints: that, and compiler, libraries, processor and system.
+std::string version_page();
 
 /// Reads the arguments after the program's name. Throws ConfigError that names the argument, and the nearest command or option for one
 /// that does not exist.

@@ -12,6 +12,8 @@ struct BuildInfo {
   std::string build_type;  ///< "Release"
   std::string flags;       ///< the compiler's
   std::string blas;        ///< path of the matrix library linked
+  std::string xtensor;     ///< version of its headers
+  std::string xsimd;       ///< likewise
   std::string source;      ///< the checkout that it was built in, where its configurations lie
 };
 

@@ -1,7 +1,6 @@
 #include "experiments/config/scalar.hpp"
 
 #include <algorithm>
-#include <charconv>
 #include <cmath>
 #include <limits>
 #include <type_traits>
@@ -10,18 +9,12 @@
 #include <fmt/ranges.h>
 
 #include "experiments/config/nearest.hpp"
+#include "nn/files/number.hpp"
 
 namespace heed {
 namespace {
 
 constexpr double infinity = std::numeric_limits<double>::infinity();
-
-template <class T>
-std::optional<T> parse_whole(std::string_view text) {
-  T value{};
-  auto const [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  return error == std::errc{} && end == text.data() + text.size() ? std::optional(value) : std::nullopt;
-}
 
 std::string_view without_sign(std::string_view text) { return text.starts_with('+') || text.starts_with('-') ? text.substr(1) : text; }
 std::string_view without_plus(std::string_view text) { return text.starts_with('+') ? text.substr(1) : text; }
@@ -112,13 +105,13 @@ struct Inner<std::vector<T>> {
 std::optional<std::int64_t> parse_integer(std::string_view text) {
   auto const digits = without_sign(text);
   bool const plain = !digits.empty() && std::all_of(digits.begin(), digits.end(), digit) && (digits[0] != '0' || digits.size() == 1);
-  return plain ? parse_whole<std::int64_t>(without_plus(text)) : std::nullopt;
+  return plain ? parsed_number<std::int64_t>(without_plus(text)) : std::nullopt;
 }
 
 std::optional<double> parse_real(std::string_view text) {
   auto const number = without_sign(text);
   bool const begins = !number.empty() && (digit(number[0]) || (number[0] == '.' && number.size() > 1 && digit(number[1])));
-  return begins ? parse_whole<double>(without_plus(text)) : std::nullopt;
+  return begins ? parsed_number<double>(without_plus(text)) : std::nullopt;
 }
 
 std::optional<bool> parse_truth(std::string_view text) {

@@ -17,6 +17,12 @@
 namespace heed {
 namespace {
 
+#if defined(__APPLE__)
+constexpr char const* curl_file = "libcurl.4.dylib";
+#else
+constexpr char const* curl_file = "libcurl.so.4";
+#endif
+
 /// libcurl, loaded by the first transfer: it brings some thirty libraries along, a quarter of the time that the program takes to start.
 struct Curl {
   decltype(&::curl_global_init) global_init;
@@ -28,7 +34,7 @@ struct Curl {
 
   /// Throws Error if there is none.
   Curl() {
-    void* const library = ::dlopen("libcurl.so.4", RTLD_NOW);
+    void* const library = ::dlopen(curl_file, RTLD_NOW);
     auto const find = [&](auto& function, char const* name) {
       void* const symbol = library != nullptr ? ::dlsym(library, name) : nullptr;
       if (symbol == nullptr) throw Error(fmt::format("libcurl cannot be loaded: {}", ::dlerror()));

@@ -30,7 +30,7 @@ Batch padding(std::int64_t rows, std::int64_t context) {
 /// A sentence and its <eos> from place `at` of a row on, as far as there is room, where the row's padding begins from then on; returns the
 /// place after them.
 std::int64_t put_sentence(Batch& batch, std::int64_t row, std::int64_t at, std::vector<std::int32_t> const& words) {
-  auto const context = batch["inputs"].size(1), length = std::ssize(words);
+  std::int64_t const context = batch["inputs"].size(1), length = std::ssize(words);
   auto const begin = static_cast<std::size_t>(row * context);
   auto const inputs = batch["inputs"].mutable_data<std::int64_t>().subspan(begin);
   auto const next = batch["next"].mutable_data<std::int64_t>().subspan(begin);

@@ -100,8 +100,8 @@ PairPlaces PairBatches::most_places() const {
   for (auto const& pair : pairs_) {
     places.push_back(places_of(pair));
     auto& most = longest[places.back()];
-    most.source = std::max(most.source, std::ssize(pair.source) + 1);
-    most.target = std::max(most.target, std::ssize(pair.target) + 1);
+    most.source = std::max<std::int64_t>(most.source, std::ssize(pair.source) + 1);
+    most.target = std::max<std::int64_t>(most.target, std::ssize(pair.target) + 1);
   }
   std::ranges::sort(places);
   PairPlaces most;

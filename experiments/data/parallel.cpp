@@ -61,7 +61,7 @@ Tokenizer tokenizer_of(Counts const& counts, std::int64_t least) {
 std::int64_t longest_of(std::initializer_list<ParallelDataset::Split const*> splits, std::vector<std::int32_t> SequencePair::*side) {
   std::int64_t most = 0;
   for (auto const* const split : splits)
-    for (auto const& pair : split->pairs) most = std::max(most, std::ssize(pair.*side) + 1);
+    for (auto const& pair : split->pairs) most = std::max<std::int64_t>(most, std::ssize(pair.*side) + 1);
   return most;
 }
 

@@ -105,7 +105,7 @@ std::vector<std::size_t> ends_of(std::vector<Place> const& places) {
 }
 
 std::vector<std::vector<HeldOut>> folded(std::vector<Place> const& places, std::int64_t at_once, std::set<std::string> const& ragged) {
-  auto const rows = std::ssize(places), folds = std::min(rows, most_folds);
+  std::int64_t const rows = std::ssize(places), folds = std::min(rows, most_folds);
   std::vector<std::vector<HeldOut>> result(static_cast<std::size_t>(folds));
   for (std::int64_t fold = 0; fold < folds; ++fold) {
     auto const end = (fold + 1) * rows / folds;

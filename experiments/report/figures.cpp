@@ -1,7 +1,6 @@
 #include "experiments/report/figures.hpp"
 
 #include <algorithm>
-#include <charconv>
 #include <cmath>
 #include <set>
 
@@ -13,6 +12,7 @@
 #include "experiments/report/panels.hpp"
 #include "experiments/report/traces.hpp"
 #include "experiments/text/table.hpp"
+#include "nn/files/number.hpp"
 
 namespace heed {
 
@@ -81,9 +81,8 @@ std::optional<Figure> difference_curves(Material const& material) {
 }
 
 std::optional<double> as_number(std::string const& text) {
-  double value = 0;
-  auto const [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  return error == std::errc() && end == text.data() + text.size() && std::isfinite(value) ? std::optional(value) : std::nullopt;
+  auto const value = parsed_number<double>(text);
+  return value && std::isfinite(*value) ? value : std::nullopt;
 }
 
 /// The metric over a varied key with three numbers or more, a line for each choice of the other keys.

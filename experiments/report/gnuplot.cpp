@@ -14,6 +14,9 @@
 #include <stdlib.h>
 #include <sys/wait.h>
 #include <unistd.h>
+#if defined(__APPLE__)
+#include <crt_externs.h>
+#endif
 
 #include "autograd/error.hpp"
 #include "experiments/report/html.hpp"
@@ -55,6 +58,15 @@ std::string content(std::string const& path) {
   return {std::istreambuf_iterator<char>(file), {}};
 }
 
+/// What a program that is started finds in its environment: this one's.
+char** own_environment() {
+#if defined(__APPLE__)
+  return *::_NSGetEnviron();
+#else
+  return environ;
+#endif
+}
+
 /// Lets gnuplot do what a file in the folder says. False if it cannot be started.
 bool gnuplot(Scratch const& folder, std::string const& commands) {
   std::ofstream(folder / "commands") << commands;
@@ -67,7 +79,7 @@ bool gnuplot(Scratch const& folder, std::string const& commands) {
   char name[] = "gnuplot", no_startup_file[] = "-d";
   char* arguments[] = {name, no_startup_file, nullptr};
   pid_t process = -1;
-  int const failed = ::posix_spawnp(&process, name, &actions, nullptr, arguments, environ);
+  int const failed = ::posix_spawnp(&process, name, &actions, nullptr, arguments, own_environment());
   ::posix_spawn_file_actions_destroy(&actions);
   if (failed != 0) return false;
   int status = 0;
@@ -95,7 +107,7 @@ std::string in_quotes(std::string_view bytes) {
   return result + '"';
 }
 
-/// cairo writes the time into a PDF; equal figures shall be equal files.
+/// cairo writes the time into a PDF; equal figures shall be equal files. cairo 1.18 has it among compressed objects, where it stays.
 void forget_time(std::string& pdf) {
   constexpr std::string_view key = "/CreationDate (D:", zero = "19700101000000Z";
   if (auto const at = pdf.find(key); at != pdf.npos && pdf.compare(at + key.size() + zero.size(), 1, ")") == 0)

@@ -2,7 +2,6 @@
 // over the length of the rows, and over the position in the longest.
 
 #include <algorithm>
-#include <charconv>
 #include <cmath>
 #include <map>
 #include <set>
@@ -16,6 +15,7 @@
 #include "experiments/report/traces.hpp"
 #include "experiments/run/csv.hpp"
 #include "nn/files/input_file.hpp"
+#include "nn/files/number.hpp"
 
 namespace heed {
 
@@ -26,13 +26,6 @@ namespace fs = std::filesystem;
 using Series = std::vector<std::pair<std::int64_t, double>>;
 constexpr std::string_view by_length = "validation.loss.length";
 
-template <class Number>
-std::optional<Number> parsed(std::string_view text) {
-  Number number{};
-  auto const [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  return error == std::errc() && end == text.data() + text.size() ? std::optional(number) : std::nullopt;
-}
-
 /// The contexts that the arms were trained with.
 std::set<std::int64_t> trained_lengths(Material const& material) {
   std::set<std::int64_t> found;
@@ -41,7 +34,7 @@ std::set<std::int64_t> trained_lengths(Material const& material) {
       if (arm.folders.empty()) continue;
       auto const root = load_yaml((material.folder / arm.folders.front() / "config.yaml").string());
       auto const* const context = root.find("model.context");
-      if (auto const length = context != nullptr ? parsed<std::int64_t>(context->text) : std::nullopt) found.insert(*length);
+      if (auto const length = context != nullptr ? parsed_number<std::int64_t>(context->text) : std::nullopt) found.insert(*length);
     } catch (Error const&) {  // a trial that was put away since
     }
   }
@@ -74,7 +67,7 @@ std::vector<Trace> over_length(Material const& material) {
       std::map<std::int64_t, double> values;
       for (auto const& [name, series] : history) {
         if (!name.starts_with(by_length) || series.empty()) continue;
-        if (auto const length = parsed<std::int64_t>(std::string_view(name).substr(by_length.size())))
+        if (auto const length = parsed_number<std::int64_t>(std::string_view(name).substr(by_length.size())))
           values[*length] = series.back().second;
       }
       if (!values.empty()) seeds.emplace_back(values.begin(), values.end());
@@ -147,9 +140,9 @@ Positions positions_of(fs::path const& trial) {
   for (std::size_t i = 1; i < lines.size(); ++i) {
     auto line = lines[i];
     line.resize(std::max<std::size_t>(line.size(), 5));
-    auto const length = parsed<std::int64_t>(line[0]), position = parsed<std::int64_t>(line[1]);
-    auto const loss = parsed<double>(line[2]), error = parsed<double>(line[3]);
-    auto const count = parsed<std::int64_t>(line[4]);
+    auto const length = parsed_number<std::int64_t>(line[0]), position = parsed_number<std::int64_t>(line[1]);
+    auto const loss = parsed_number<double>(line[2]), error = parsed_number<double>(line[3]);
+    auto const count = parsed_number<std::int64_t>(line[4]);
     auto const known = length ? found.find(*length) : found.end();
     if (!length || !position || !loss || !error || !count || *position < 0 || *position >= *length ||
         (known != found.end() && *position <= known->second.back().position))

@@ -1,7 +1,6 @@
 #include "experiments/report/material.hpp"
 
 #include <algorithm>
-#include <charconv>
 #include <cmath>
 
 #include <fmt/format.h>
@@ -13,6 +12,7 @@
 #include "experiments/run/result_file.hpp"
 #include "nn/files/input_file.hpp"
 #include "nn/files/json.hpp"
+#include "nn/files/number.hpp"
 
 namespace heed {
 
@@ -24,14 +24,6 @@ namespace {
 bool is_missing(fs::path const& path) {
   std::error_code unreadable;
   return fs::status(path, unreadable).type() == fs::file_type::not_found;
-}
-
-template <class Number>
-std::optional<Number> parsed(std::string const& text) {
-  Number number{};
-  auto const [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
-  return number;
 }
 
 /// A number that may be absent, null, or a text like "NaN".
@@ -63,7 +55,7 @@ ReportedArm arm_of(Json const& json) {
   arm.folders = json.value("folders", arm.folders);
   auto const values = json.value("values", Json::object());
   for (auto const& [seed, value] : values.items()) {
-    auto const number = parsed<std::int64_t>(seed);
+    auto const number = parsed_number<std::int64_t>(seed);
     if (!number) throw Error(fmt::format("its values are of '{}', which is no seed", seed));
     if (value.is_number()) arm.values[*number] = value.get<double>();
   }
@@ -142,8 +134,8 @@ void read_curves(Material& material) {
     auto const& line = lines[i];
     if (line.size() < 5) throw FileError(fmt::format("{}: line {} has {} fields, but needs 5 at least", path.string(), i + 1, line.size()));
     auto const found = arms.find(line.front());
-    auto const seed = parsed<std::int64_t>(line[line.size() - 4]), step = parsed<std::int64_t>(line[line.size() - 3]);
-    auto const value = parsed<double>(line.back());
+    auto const seed = parsed_number<std::int64_t>(line[line.size() - 4]), step = parsed_number<std::int64_t>(line[line.size() - 3]);
+    auto const value = parsed_number<double>(line.back());
     if (found == arms.end() || !seed || !step || !value)
       throw FileError(fmt::format("{}: line {} is no result of this ablation", path.string(), i + 1));
     auto& series = found->second->histories[*seed][line[line.size() - 2]];

@@ -6,7 +6,7 @@
 #include <fmt/format.h>
 
 #include "experiments/run/contexts.hpp"
-#include "experiments/run/record.hpp"
+#include "experiments/run/system.hpp"
 
 namespace heed {
 

@@ -18,6 +18,8 @@
 #include "autograd/processor.hpp"
 #include "autograd/products.hpp"
 #include "experiments/config/build_info.hpp"
+#include "experiments/run/system.hpp"
+#include "nn/files/flush.hpp"
 #include "nn/files/input_file.hpp"
 #include "nn/files/json.hpp"
 
@@ -76,46 +78,22 @@ void Metrics::write(Row const& row) {
 }
 
 void Metrics::sync() {
-  if (::fdatasync(descriptor_) != 0 && errno != EINVAL) fail();
+  if (flush_content(descriptor_) != 0 && errno != EINVAL) fail();
 }
 
 void Metrics::fail() const { throw Error(fmt::format("{}: cannot be written: {}", path_.string(), std::strerror(errno))); }
 
-namespace {
-
-/// The first value after `key` in a file of lines "key : value", or "".
-std::string field_of(char const* file, std::string const& key) {
-  std::ifstream lines(file);
-  for (std::string line; std::getline(lines, line);) {
-    if (!line.starts_with(key)) continue;
-    auto const begin = line.find_first_not_of(" \t", line.find(':') + 1);
-    return begin == std::string::npos ? "" : line.substr(begin);
-  }
-  return "";
-}
-
-}  // namespace
-
 nlohmann::ordered_json environment() {
   BuildInfo const& build = build_info();
-  return {{"revision", build.revision},     {"dirty", build.dirty},    {"compiler", build.compiler},
-          {"build_type", build.build_type}, {"flags", build.flags},    {"processor", processor_name()},
-          {"blas", matrix_library()},       {"blas_path", build.blas}, {"threads", threads()}};
+  return {{"revision", build.revision}, {"dirty", build.dirty},          {"compiler", build.compiler}, {"build_type", build.build_type},
+          {"flags", build.flags},       {"xtensor", build.xtensor},      {"xsimd", build.xsimd},       {"blas", matrix_library()},
+          {"blas_path", build.blas},    {"processor", processor_name()}, {"threads", threads()},       {"system", system_name()}};
 }
 
 std::string numeric_environment() {
-  return fmt::format("processor {}, {} threads, {}, {}", processor_name(), threads(), matrix_library(), build_info().compiler);
-}
-
-double available_memory() {
-  double const kilobytes = std::strtod(field_of("/proc/meminfo", "MemAvailable").c_str(), nullptr);
-  double available = kilobytes > 0 ? 1024 * kilobytes : std::numeric_limits<double>::infinity();
-  std::ifstream limit("/sys/fs/cgroup/memory.max");
-  std::ifstream used("/sys/fs/cgroup/memory.current");
-  double most = 0;
-  double now = 0;
-  if (limit >> most && used >> now) available = std::min(available, most - now);
-  return available;
+  BuildInfo const& build = build_info();
+  return fmt::format("processor {}, {} threads, {}, {}, xsimd {}", processor_name(), threads(), matrix_library(), build.compiler,
+                     build.xsimd);
 }
 
 }  // namespace heed

@@ -44,11 +44,9 @@ class Metrics {
   std::map<std::string, double> before_;
 };
 
-/// Facts of the machine and the program for summary.json: revision, compiler, processor, matrix library, threads.
+/// Facts of the machine and the program for summary.json: revision, compiler, libraries, processor, threads, system.
 nlohmann::ordered_json environment();
-/// What must be equal for a run to be resumed with the same bits: processor, threads, matrix library; as one line of text.
+/// What must be equal for a run to be resumed with the same bits: processor, threads, libraries, compiler; as one line of text.
 std::string numeric_environment();
-/// Bytes of memory that can still be had on this machine (and within a control group's limit).
-double available_memory();
 
 }  // namespace heed

@@ -1,13 +1,13 @@
 #include "experiments/study/scaled_arms.hpp"
 
 #include <algorithm>
-#include <charconv>
 #include <cmath>
 #include <set>
 
 #include "experiments/config/yaml.hpp"
 #include "experiments/report/curve.hpp"
 #include "nn/attention/steps.hpp"
+#include "nn/files/number.hpp"
 
 namespace heed {
 
@@ -15,10 +15,7 @@ namespace {
 
 std::optional<double> number(Yaml const& root, char const* path) {
   auto const* const value = root.find(path);
-  if (value == nullptr) return std::nullopt;
-  double found = 0;
-  auto const [end, error] = std::from_chars(value->text.data(), value->text.data() + value->text.size(), found);
-  return error == std::errc() && end == value->text.data() + value->text.size() ? std::optional(found) : std::nullopt;
+  return value == nullptr ? std::nullopt : parsed_number<double>(value->text);
 }
 
 std::string text(Yaml const& root, char const* path) {

@@ -2,7 +2,6 @@
 // saturated, and how far measurements lie from theory.
 
 #include <algorithm>
-#include <charconv>
 #include <cmath>
 #include <map>
 #include <numbers>
@@ -17,6 +16,7 @@
 #include "experiments/study/quadrature.hpp"
 #include "experiments/study/softmax_scaling.hpp"
 #include "experiments/study/softmax_scaling_maps.hpp"
+#include "nn/files/number.hpp"
 
 namespace heed {
 
@@ -24,10 +24,9 @@ namespace {
 
 template <class Number>
 Number parsed(std::string const& text) {
-  Number number{};
-  auto const [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  if (error != std::errc() || end != text.data() + text.size()) throw Error(fmt::format("'{}' is no number", text));
-  return number;
+  auto const number = parsed_number<Number>(text);
+  if (!number) throw Error(fmt::format("'{}' is no number", text));
+  return *number;
 }
 
 Quantity quantity_of(std::string const& text) {

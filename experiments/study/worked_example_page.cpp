@@ -1,7 +1,6 @@
 #include "experiments/study/worked_example_page.hpp"
 
 #include <algorithm>
-#include <charconv>
 #include <cmath>
 #include <map>
 
@@ -10,6 +9,7 @@
 
 #include "autograd/error.hpp"
 #include "experiments/report/html.hpp"
+#include "nn/files/number.hpp"
 
 namespace heed {
 
@@ -53,8 +53,9 @@ class Matrices {
  private:
   template <class Number>
   static bool read(std::string const& text, Number& number) {
-    auto const [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-    return error == std::errc() && end == text.data() + text.size();
+    auto const found = parsed_number<Number>(text);
+    number = found.value_or(number);
+    return found.has_value();
   }
 
   std::filesystem::path path_;

@@ -1,11 +1,12 @@
 #include "nn/attention/steps.hpp"
 
 #include <algorithm>
-#include <charconv>
 #include <cmath>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
+
+#include "nn/files/number.hpp"
 
 namespace heed {
 
@@ -173,11 +174,9 @@ std::optional<double> fixed_scale(std::string const& scale, double width) {
   if (scale == "none") return 1;
   constexpr std::string_view power = "power ";
   bool const is_power = scale.starts_with(power);
-  char const *const first = scale.data() + (is_power ? power.size() : 0), *const last = scale.data() + scale.size();
-  double number = 0;
-  auto const [end, error] = std::from_chars(first, last, number);
-  if (error != std::errc() || end != last || !std::isfinite(number)) return std::nullopt;
-  return is_power ? std::pow(width, -number) : number;
+  auto const number = parsed_number<double>(std::string_view(scale).substr(is_power ? power.size() : 0));
+  if (!number || !std::isfinite(*number)) return std::nullopt;
+  return is_power ? std::pow(width, -*number) : *number;
 }
 
 std::vector<AttentionName> const& attention_names() {

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "autograd/error.hpp"
+#include "nn/files/flush.hpp"
 
 namespace heed {
 
@@ -42,7 +43,7 @@ std::filesystem::path led_to(std::filesystem::path path) {
 int flush_folder(std::filesystem::path const& folder) {
   int const descriptor = retried([&] { return ::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC); });
   if (descriptor < 0) return errno == EACCES ? 0 : errno;  // a folder that may be written but not listed
-  int const error = retried([&] { return ::fsync(descriptor); }) == 0 || errno == EINVAL ? 0 : errno;
+  int const error = retried([&] { return flush(descriptor); }) == 0 || errno == EINVAL ? 0 : errno;
   ::close(descriptor);
   return error;
 }
@@ -107,7 +108,7 @@ void AtomicFile::commit() {
     if (::close(std::exchange(descriptor_, -1)) != 0) fail(errno);
     return;
   }
-  if (retried([&] { return ::fsync(descriptor_); }) != 0) fail(errno);
+  if (retried([&] { return flush(descriptor_); }) != 0) fail(errno);
   if (::rename(part_.c_str(), target_.c_str()) != 0) fail(errno);
   ::close(std::exchange(descriptor_, -1));
   auto const folder = target_.parent_path();

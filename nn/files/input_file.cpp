@@ -28,7 +28,12 @@ struct Descriptor {
 };
 
 std::int64_t modification_time(struct stat const& status) {
-  return status.st_mtim.tv_sec * std::int64_t{1'000'000'000} + status.st_mtim.tv_nsec;
+#if defined(__APPLE__)
+  auto const& time = status.st_mtimespec;
+#else
+  auto const& time = status.st_mtim;
+#endif
+  return time.tv_sec * std::int64_t{1'000'000'000} + time.tv_nsec;
 }
 
 }  // namespace

@@ -97,12 +97,13 @@ void gemv(std::int64_t k, T alpha, VectorProduct<T> const& v, std::int64_t begin
   multiply([](auto x) { return x; });
 }
 
-/// f(element), of the kind (elements.hpp) that float32 matrices are multiplied as where there is no AMX.
-template <class F>
+/// f(element), of the kind (elements.hpp) that float32 matrices are multiplied as where there is no AMX. `InPairs` is a parameter, since
+/// Pairs is incomplete where there are none.
+template <class F, class InPairs = Pairs>
 void with_element(F const& f) {
   if (!products().bfloat16) return f(Numbers());
   if constexpr (has_pairs) {
-    if (!bfloat16_is_slower()) return f(Pairs());
+    if (!bfloat16_is_slower()) return f(InPairs());
   }
   f(Rounded());
 }

@@ -1,0 +1,84 @@
+# The program: experiments on nn on autograd, and what a run records about it. Included by the project's CMakeLists.txt.
+
+file(GLOB_RECURSE EXPERIMENTS CONFIGURE_DEPENDS experiments/*.cpp experiments/*.hpp)
+list(REMOVE_ITEM EXPERIMENTS ${PROJECT_SOURCE_DIR}/experiments/commands/main.cpp)
+# A report's styles and its program, as strings (experiments/report/html.hpp).
+set(ASSETS page.css viewer.js)
+set(STRINGS "")
+foreach(asset ${ASSETS})
+  set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS experiments/report/${asset})
+  file(READ experiments/report/${asset} CONTENT)
+  string(REPLACE "." "_" variable ${asset})
+  string(APPEND STRINGS "constinit std::string_view const ${variable} = R\"asset(${CONTENT})asset\";\n")
+endforeach()
+file(CONFIGURE OUTPUT report_assets.cpp @ONLY CONTENT [[
+#include "experiments/report/html.hpp"
+
+namespace heed {
+
+@STRINGS@
+}  // namespace heed
+]])
+add_room(experiments SOURCES ${EXPERIMENTS} ${PROJECT_BINARY_DIR}/revision.cpp ${PROJECT_BINARY_DIR}/report_assets.cpp SEES autograd nn experiments)
+if(CMAKE_CXX_COMPILER_ID STREQUAL GNU AND CMAKE_CXX_COMPILER_VERSION VERSION_LESS 13)
+  set_property(SOURCE experiments/study/saturation.cpp tests/autograd/products.cpp tests/autograd/simd.cpp tests/nn/formula_scores.cpp APPEND PROPERTY COMPILE_OPTIONS
+    -Wno-uninitialized -Wno-maybe-uninitialized) # as above
+endif()
+# What reads and writes text needs no more than -Og; what counts, samples or integrates has the loops.
+target_compile_options(heed_experiments PRIVATE ${REST} $<$<CONFIG:Release>:-Og>)
+set(LOOPS ${EXPERIMENTS})
+list(FILTER LOOPS INCLUDE REGEX
+  "/experiments/(metric/statistics|run/train|data/(ngram|grammar|tokenizer|text|batches|parallel|sequence_pair)|study/(quadrature|saturation|softmax_scaling))\\.cpp$")
+compile_loops(${LOOPS})
+target_precompile_headers(heed_experiments PRIVATE ${STANDARD} <filesystem> <fstream>)
+target_include_directories(heed_experiments SYSTEM PRIVATE ${BOOST_MATH}
+  $<TARGET_PROPERTY:CURL::libcurl,INTERFACE_INCLUDE_DIRECTORIES>) # its headers; libcurl itself is loaded when something is fetched
+target_link_libraries(heed_experiments PRIVATE xsimd ${CMAKE_DL_LIBS} PUBLIC ${YAML_CPP} CLI11::CLI11 spdlog::spdlog nlohmann_json::nlohmann_json fmt::fmt)
+
+add_executable(heed experiments/commands/main.cpp)
+target_include_directories(heed PRIVATE ${PROJECT_SOURCE_DIR})
+target_link_libraries(heed PRIVATE heed_experiments heed_nn heed_formulas heed_autograd)
+install(TARGETS heed RUNTIME COMPONENT program)
+
+# --- What a run records about its program (experiments/config/build_info.hpp) -----------------------------------------------------------
+
+# git is asked at every build, the file written only when the answer changes: a commit costs one small file and a link.
+file(CONFIGURE OUTPUT revision.cmake @ONLY CONTENT [[
+execute_process(COMMAND git rev-parse HEAD WORKING_DIRECTORY "@PROJECT_SOURCE_DIR@"
+                OUTPUT_VARIABLE revision OUTPUT_STRIP_TRAILING_WHITESPACE ERROR_QUIET RESULT_VARIABLE failed)
+if(failed)
+  set(revision "")
+endif()
+execute_process(COMMAND git status --porcelain -- autograd nn experiments CMakeLists.txt CMakePresets.json
+                WORKING_DIRECTORY "@PROJECT_SOURCE_DIR@" OUTPUT_VARIABLE changes ERROR_QUIET)
+if(changes)
+  set(dirty true)
+else()
+  set(dirty false)
+endif()
+file(CONFIGURE OUTPUT "@PROJECT_BINARY_DIR@/revision.cpp" CONTENT [=[
+#include "experiments/config/build_info.hpp"
+
+namespace heed {
+
+BuildInfo const& build_info() {
+  static BuildInfo const info{
+      .revision = "${revision}",
+      .dirty = ${dirty},
+      .compiler = "@CMAKE_CXX_COMPILER_ID@ @CMAKE_CXX_COMPILER_VERSION@",
+      .build_type = "@CMAKE_BUILD_TYPE@",
+      .flags = "@FLAGS@",
+      .blas = "@OPENBLAS@",
+      .xtensor = "@HEED_VERSION_OF_xtensor@",
+      .xsimd = "@HEED_VERSION_OF_xsimd@",
+      .source = "@PROJECT_SOURCE_DIR@",
+  };
+  return info;
+}
+
+}  // namespace heed
+]=])
+]])
+add_custom_target(revision COMMAND ${CMAKE_COMMAND} -P revision.cmake BYPRODUCTS revision.cpp COMMENT "Asking git for the revision" VERBATIM)
+set_source_files_properties(${PROJECT_BINARY_DIR}/revision.cpp PROPERTIES GENERATED ON)
+add_dependencies(heed_experiments revision)

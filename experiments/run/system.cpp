@@ -1,0 +1,92 @@
+// What is asked of the operating system: Linux and macOS each have their own answer.
+
+#include "experiments/run/system.hpp"
+
+#include <algorithm>
+#include <cstdlib>
+#include <fstream>
+#include <limits>
+
+#include <fmt/format.h>
+#include <sys/utsname.h>
+#if defined(__APPLE__)
+#include <cstdint>
+
+#include <mach-o/dyld.h>
+#include <mach/mach.h>
+#include <sys/sysctl.h>
+#include <unistd.h>
+#endif
+
+namespace heed {
+
+#if defined(__APPLE__)
+
+namespace {
+
+std::string distribution() {
+  char release[32] = {};
+  std::size_t size = sizeof release - 1;
+  return ::sysctlbyname("kern.osproductversion", release, &size, nullptr, 0) == 0 ? fmt::format("macOS {}", release) : "macOS";
+}
+
+}  // namespace
+
+std::filesystem::path program_file() {
+  std::uint32_t size = 0;
+  ::_NSGetExecutablePath(nullptr, &size);  // says how long it is
+  std::string path(size, '\0');
+  return ::_NSGetExecutablePath(path.data(), &size) == 0 ? path.c_str() : "";
+}
+
+double available_memory() {
+  vm_statistics64_data_t pages{};
+  mach_msg_type_number_t words = HOST_VM_INFO64_COUNT;
+  auto* const into = reinterpret_cast<host_info64_t>(&pages);
+  if (::host_statistics64(::mach_host_self(), HOST_VM_INFO64, into, &words) != KERN_SUCCESS) return std::numeric_limits<double>::infinity();
+  return static_cast<double>(pages.free_count + pages.inactive_count) * static_cast<double>(::sysconf(_SC_PAGESIZE));
+}
+
+#else
+
+namespace {
+
+/// The first value after `key` in a file of lines "key : value" or "key=value", without quotes; or "".
+std::string field_of(char const* file, std::string const& key, char separator) {
+  std::ifstream lines(file);
+  for (std::string line; std::getline(lines, line);) {
+    if (!line.starts_with(key)) continue;
+    constexpr char const* around = " \t\"";
+    auto const begin = line.find_first_not_of(around, line.find(separator) + 1);
+    return begin == std::string::npos ? "" : line.substr(begin, line.find_last_not_of(around) + 1 - begin);
+  }
+  return "";
+}
+
+std::string distribution() { return field_of("/etc/os-release", "PRETTY_NAME=", '='); }
+
+}  // namespace
+
+std::filesystem::path program_file() { return "/proc/self/exe"; }
+
+double available_memory() {
+  double const kilobytes = std::strtod(field_of("/proc/meminfo", "MemAvailable", ':').c_str(), nullptr);
+  double available = kilobytes > 0 ? 1024 * kilobytes : std::numeric_limits<double>::infinity();
+  std::ifstream limit("/sys/fs/cgroup/memory.max");
+  std::ifstream used("/sys/fs/cgroup/memory.current");
+  double most = 0;
+  double now = 0;
+  if (limit >> most && used >> now) available = std::min(available, most - now);
+  return available;
+}
+
+#endif
+
+std::string system_name() {
+  std::string const name = distribution();
+  utsname kernel{};
+  if (::uname(&kernel) != 0) return name;
+  return fmt::format("{}{}{} {} {}", name, name.empty() ? "" : ", ", kernel.sysname, kernel.release, kernel.machine);
+}
+
+}  // namespace heed

@@ -1,0 +1,20 @@
+#pragma once
+
+#include <charconv>
+#include <optional>
+#include <string_view>
+#include <system_error>
+
+namespace heed {
+
+/// The number that a text is, as std::from_chars reads it; nothing if the text is less or more than one.
+template <class Number>
+std::optional<Number> parsed_number(std::string_view text) {
+  Number number{};
+  auto const [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  return error == std::errc() && end == text.data() + text.size() ? std::optional(number) : std::nullopt;
+}
+template <>
+std::optional<double> parsed_number<double>(std::string_view text);
+
+}  // namespace heed

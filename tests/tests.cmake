@@ -1,0 +1,125 @@
+# The tests, and the fuzz targets. Included by the project's CMakeLists.txt.
+
+# What .ci/run repeats with sanitizers: every operation once, whatever reads a file, resuming; and on an emulated ARM: what has kernels.
+set(SANITIZE_SUITES
+  operations rounded_weights graph tensor memory safetensors atomic_file checkpoint config config_errors malformed
+  text tokenizer catalogue batches grammar ngram record run resume parallel products recompute result_file sha256 simd xtensor)
+set(THREAD_SUITES parallel products graph resume) # by the thread sanitizer
+set(CROSS_SUITES simd tensor graph parallel random exponential operations products attention_properties golden)
+
+# tests/**/NAME.cpp holds TEST_SUITE("NAME") and is the ctest test NAME. With sanitizers or for ARM only the suites above are built.
+file(GLOB_RECURSE TESTS CONFIGURE_DEPENDS tests/*.cpp tests/*.hpp)
+list(FILTER TESTS EXCLUDE REGEX "/tests/(benchmarks|faults|fuzz)/")
+if(APPLE) # the others' tests make Linux's system calls
+  list(FILTER TESTS INCLUDE REGEX "/tests/(main|autograd/[^/]*)\\.cpp$")
+elseif(HEED_LIBCXX) # there is no program
+  list(FILTER TESTS INCLUDE REGEX "/tests/(main|autograd/[^/]*|nn/[^/]*)\\.cpp$")
+endif()
+if(HEED_SANITIZE STREQUAL thread)
+  list(JOIN THREAD_SUITES "|" BUILT)
+elseif(HEED_SANITIZE)
+  list(JOIN SANITIZE_SUITES "|" BUILT)
+elseif(CMAKE_CROSSCOMPILING)
+  list(JOIN CROSS_SUITES "|" BUILT)
+endif()
+if(BUILT)
+  list(FILTER TESTS INCLUDE REGEX "/(main|${BUILT})\\.cpp$")
+endif()
+set(LEVEL -O0) # what they test is in the libraries
+if(CMAKE_CROSSCOMPILING)
+  set(LEVEL -O1) # in an emulator their references would take most of the time
+endif()
+
+# What every suite is compiled and linked with.
+set(TESTED heed_nn heed_formulas heed_autograd xtensor doctest::doctest)
+if(TARGET heed_experiments)
+  list(PREPEND TESTED heed_experiments)
+endif()
+function(add_test_objects name source)
+  add_library(${name} OBJECT ${source})
+  target_include_directories(${name} PRIVATE ${PROJECT_SOURCE_DIR})
+  target_compile_options(${name} PRIVATE ${REST} $<$<CONFIG:Release>:${LEVEL}>)
+  target_link_libraries(${name} PRIVATE ${TESTED})
+  if(CMAKE_CROSSCOMPILING)
+    target_compile_definitions(${name} PRIVATE HEED_EMULATED)
+  endif()
+endfunction()
+# Links the tests of object libraries: all of them, or one suite alone (./heed test NAME).
+function(add_test_program name)
+  add_executable(${name})
+  target_link_libraries(${name} PRIVATE ${ARGN} heed_tests_main ${TESTED})
+  set_target_properties(${name} PROPERTIES LINKER_LANGUAGE CXX)
+  if(TARGET heed AND NOT CMAKE_CROSSCOMPILING)
+    add_dependencies(${name} heed heed_libautograd heed_libnn) # some tests start the program, one installs the libraries
+  endif()
+endfunction()
+
+add_test_objects(heed_tests_main tests/main.cpp)
+set(SUITES "")
+set(OBJECTS "")
+foreach(file ${TESTS})
+  get_filename_component(suite ${file} NAME_WE)
+  if(file MATCHES "\\.hpp$" OR suite STREQUAL main)
+    continue()
+  endif()
+  add_test_objects(tests_of_${suite} ${file})
+  if(SUITES)
+    list(GET OBJECTS 0 first)
+    target_precompile_headers(tests_of_${suite} REUSE_FROM ${first})
+  else()
+    target_precompile_headers(tests_of_${suite} PRIVATE ${STANDARD} <filesystem> <fstream> <doctest/doctest.h>)
+  endif()
+  list(APPEND SUITES ${suite})
+  list(APPEND OBJECTS tests_of_${suite})
+  add_test_program(suite_${suite} tests_of_${suite})
+  set_target_properties(suite_${suite} PROPERTIES EXCLUDE_FROM_ALL ON)
+endforeach()
+add_test_program(heed_tests ${OBJECTS})
+
+# What tests/faults/run.sh loads before the C library.
+if(TARGET heed AND NOT CMAKE_CROSSCOMPILING AND NOT HEED_SANITIZE AND NOT APPLE)
+  add_library(heed_faults MODULE tests/faults/shim.cpp)
+  target_compile_options(heed_faults PRIVATE -Wno-shadow) # there is a struct flock beside the function
+  target_link_libraries(heed_faults PRIVATE ${CMAKE_DL_LIBS})
+endif()
+
+set(SUITE_ENVIRONMENT UBSAN_OPTIONS=print_stacktrace=1)
+if(HEED_SANITIZE STREQUAL thread)
+  list(APPEND SUITE_ENVIRONMENT OMP_NUM_THREADS=1) # it does not see how OpenMP's threads wait: OpenBLAS's, where a test calls it
+endif()
+# The suite NAME, from the program of all tests, or as ./heed test NAME runs it.
+function(add_suite name)
+  cmake_parse_arguments(SUITE "" "CONFIGURATIONS" "COMMAND" ${ARGN})
+  add_test(NAME ${name} CONFIGURATIONS ${SUITE_CONFIGURATIONS} COMMAND ${SUITE_COMMAND} WORKING_DIRECTORY ${PROJECT_SOURCE_DIR})
+  set_tests_properties(${name} PROPERTIES
+    TIMEOUT 600
+    ENVIRONMENT "${SUITE_ENVIRONMENT}"
+    FAIL_REGULAR_EXPRESSION "test cases: +0 ")
+endfunction()
+enable_testing()
+foreach(suite ${SUITES})
+  add_suite(${suite} COMMAND heed_tests --test-suite=${suite})
+  add_suite(alone.${suite} CONFIGURATIONS alone COMMAND suite_${suite})
+endforeach()
+
+# A test case outside its file's suite would never run.
+list(JOIN SUITES "," SUITES)
+add_test(NAME every_case_has_a_suite COMMAND heed_tests --list-test-cases --test-suite-exclude=${SUITES})
+set_tests_properties(every_case_has_a_suite PROPERTIES PASS_REGULAR_EXPRESSION "passing the current filters: 0\n")
+
+# --- Fuzzing ---------------------------------------------------------------------------------------------------------------------
+
+# tests/fuzz/NAME.cpp is the program fuzz_NAME; tests/fuzz/run.sh runs them.
+if(HEED_FUZZ)
+  foreach(room nn experiments) # whatever reads files
+    target_compile_options(heed_${room} PRIVATE -fsanitize=fuzzer-no-link) # counts what is reached
+  endforeach()
+  file(GLOB FUZZ CONFIGURE_DEPENDS tests/fuzz/*.cpp)
+  foreach(file ${FUZZ})
+    get_filename_component(target ${file} NAME_WE)
+    add_executable(fuzz_${target} ${file})
+    target_include_directories(fuzz_${target} PRIVATE ${PROJECT_SOURCE_DIR})
+    target_link_libraries(fuzz_${target} PRIVATE heed_experiments heed_nn heed_formulas heed_autograd)
+    target_link_options(fuzz_${target} PRIVATE -fsanitize=fuzzer)
+  endforeach()
+endif()
