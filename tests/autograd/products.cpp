@@ -418,7 +418,7 @@ TEST_SUITE("products") {
     }
   }
 
-#ifdef __x86_64__ // elsewhere OpenBLAS knows other kernels, and a name of these means nothing to it
+#ifdef __x86_64__  // elsewhere OpenBLAS knows other kernels, and a name of these means nothing to it
   TEST_CASE("OpenBLAS uses the widest vectors that this build and the processor have, also of one that it does not know") {
     std::string const library = matrix_library();
     char const* const told = std::getenv("OPENBLAS_CORETYPE");  // by the user, or by the engine

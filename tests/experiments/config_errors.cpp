@@ -98,6 +98,8 @@ TEST_SUITE("config_errors") {
          }) {
       CHECK(complaint(text) == message);
     }
+    CHECK(complaint(base + "name: *nope\n")
+              .starts_with("c.yaml:3:7: not YAML: the referenced anchor is not defined"));  // and yaml-cpp 0.8: which
   }
 
   TEST_CASE("values") {
@@ -187,7 +189,6 @@ TEST_SUITE("config_errors") {
              {"  model: gpt\n data: {path: a.txt}\n", "c.yaml:2:2: belongs to nothing above it; is the indentation right?"},
              {base + "train:\n  steps: 1\n   clip: 1\n",
               "c.yaml:5:8: not YAML: illegal map value (is the indentation right? a text with ': ' in it needs quotes)"},
-             {base + "name: *nope\n", "c.yaml:3:7: not YAML: the referenced anchor is not defined"},
              {base + "train: &x {steps: *x}\n", "c.yaml:3:19: an alias to the value that contains it"},
              {base + "seed: !!int 3\n", "c.yaml:3:7: tags are not used here: 'tag:yaml.org,2002:int'"},
              {base + "seed: !foo 3\n", "c.yaml:3:7: tags are not used here: '!foo'"},

@@ -68,7 +68,7 @@ model: {kind: transformer, layers: 2, heads: 4, width: 48, context: 12, norm: {p
 train:
   steps: 400
   batch: 32
-  optimizer: {kind: adamw, lr: 3.0e-3}
+  optimizer: {kind: adamw, lr: 1.5e-3}
   clip: 1.0
   ema: 0.9
   evaluate: {every: 400, batch: 8, metrics: [decoded.exact, bleu]}

@@ -14,6 +14,7 @@
 
 #include "autograd/error.hpp"
 #include "autograd/parallel.hpp"
+#include "experiments/run/system.hpp"
 #include "tests/folder.hpp"
 
 using namespace heed;
@@ -171,12 +172,20 @@ TEST_SUITE("record") {
 
   TEST_CASE("the environment says what a result depends on") {
     auto const facts = environment();
-    for (auto const* const key : {"revision", "dirty", "compiler", "build_type", "flags", "processor", "blas", "blas_path", "threads"})
+    for (auto const* const key : {"revision", "dirty", "compiler", "build_type", "flags", "xtensor", "xsimd", "blas", "blas_path",
+                                  "processor", "threads", "system"})
       CHECK_MESSAGE(facts.contains(key), key);
     CHECK(facts["threads"] == threads());
     CHECK(facts["blas"].get<std::string>().find("OpenBLAS") != std::string::npos);
     CHECK(!facts["compiler"].get<std::string>().empty());
     CHECK(!facts["processor"].get<std::string>().empty());
+    CHECK(facts["system"] == system_name());
+    CHECK(system_name().find("Linux ") != std::string::npos);
+    for (auto const* const library : {"xtensor", "xsimd"}) {
+      std::string const version = facts[library];
+      CHECK(version.find_first_not_of("0123456789.") == version.npos);
+      CHECK(version.find('.') != version.npos);
+    }
 
     int const before = threads();
     std::string const with_all = numeric_environment();

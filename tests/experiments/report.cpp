@@ -209,9 +209,9 @@ TEST_SUITE("report") {
     }
     CHECK(has(html, "var(--series1)"));
     CHECK(!has(html, "rgb(  0, 114, 178)"));
-    auto const before = test::get(ablation.path / "figures/differences.pdf");
+    auto const before = test::get(ablation.path / "figures/differences.svg");
     CHECK(ablation.report() == html);
-    CHECK(test::get(ablation.path / "figures/differences.pdf") == before);
+    CHECK(test::get(ablation.path / "figures/differences.svg") == before);
   }
 
   namespace {

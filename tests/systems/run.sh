@@ -2,10 +2,12 @@
 # heed on another Debian, from nothing: an empty root of it, this tree as a clean checkout in it, README's two commands as they stand.
 #
 #   tests/systems/run.sh [--system trixie|forky|bookworm]           README's first command and its second, whole
-#   tests/systems/run.sh --quick [--system …]                       warnings as errors, and all suites but manuals and package
+#   tests/systems/run.sh --quick [--system …]                       warnings as errors, code for AVX2 (or any ARM), all suites but manuals
+#                                                                   and package
 #   tests/systems/run.sh SUITE… [--system …]                        these suites alone
+#   tests/systems/run.sh --preset P [SUITE…] [--system …]           the suites of one of ./heed's presets, e.g. libcxx
 #
-# Roots, and compiled files for the next time, are kept in build/systems. HEED_GOLDEN and HEED_DATA are handed on. Needs root, for
+# Roots are kept in build/systems, compiled files in this system's ccache. HEED_GOLDEN and HEED_DATA are handed on. Needs root, for
 # debootstrap and chroot; exit 77: here no root can be made, which is said.
 set -euo pipefail
 cd "$(dirname "$(readlink -f "${BASH_SOURCE[0]}")")/../.."
@@ -15,16 +17,19 @@ leave_out() { say "left out: $*" && exit 77; }
 
 system=trixie
 quick=
+preset=
 suites=()
 while (($#)); do
   case $1 in
     --system) system=${2-} && shift ;;
     --system=*) system=${1#*=} ;;
     --quick) quick=yes ;;
+    --preset) preset=${2-} && shift ;;
+    --preset=*) preset=${1#*=} ;;
     -*) say "unknown option $1" && exit 2 ;;
     *) suites+=("$1") ;;
   esac
-  shift || break # --system without a name, which is refused below
+  shift || break # an option without its value: --system is refused below, --preset by ./heed
 done
 case $system in
   trixie | forky | bookworm) ;;
@@ -38,12 +43,13 @@ if [[ ! ${HEED_SYSTEMS_UNSHARED-} ]]; then # what is mounted below is seen by th
   if ! unshare --mount true 2> /dev/null; then leave_out "this system lets nobody mount"; fi
   arguments=(--system "$system")
   if [[ $quick ]]; then arguments+=(--quick); fi
+  if [[ $preset ]]; then arguments+=(--preset "$preset"); fi
   exec unshare --mount tests/systems/run.sh "${arguments[@]}" ${suites[@]+"${suites[@]}"}
 fi
 
 root=$PWD/build/systems/$system
-cache=$PWD/build/systems/ccache
-mkdir -p "$cache"
+cache=$(ccache --get-config cache_dir 2> /dev/null) || cache=$PWD/build/systems/ccache
+mkdir -p "$cache" build/systems
 
 # The machine's own mirror of Debian.
 mirror() { apt-get indextargets --format '$(ORIGIN)|$(LABEL)|$(REPO_URI)' | sed -n 's/^Debian|Debian|//p' | sort -u | head -n 1; }
@@ -91,10 +97,10 @@ inside() {
 
 if [[ ! -d $root ]]; then make_root; fi
 furnish
-if ((${#suites[@]})); then
-  inside ./heed test "${suites[@]}"
+if ((${#suites[@]})) || [[ $preset ]]; then
+  inside ./heed test ${preset:+--preset "$preset"} ${suites[@]+"${suites[@]}"}
 elif [[ $quick ]]; then
-  inside ./heed build -DHEED_WERROR=ON
+  inside ./heed build -DHEED_WERROR=ON -DHEED_NATIVE=OFF
   inside sh -c "cd build/release && ctest --output-on-failure -j $(nproc) -E '^(manuals|package)\$' && sed -n '/^golden: /p' Testing/Temporary/LastTest.log"
 else
   inside ./heed run configs/ablations/attention.yaml
