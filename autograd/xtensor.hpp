@@ -1,13 +1,22 @@
 #pragma once
 
-// Tensors from and to xtensor, without a copy. Nothing in heed includes this: xtensor's headers cost 2 s of a compiler's time.
+// Tensors from and to xtensor, without a copy. With xtensor's arrays, functions and views, whose headers moved
+// with its version 0.26. Nothing in heed includes this: they cost 2 s of a compiler's time.
 
 #if __has_include(<xtensor/containers/xadapt.hpp>)  // the layout of folders since xtensor 0.26
 #include <xtensor/containers/xadapt.hpp>
+#include <xtensor/containers/xarray.hpp>
+#include <xtensor/containers/xtensor.hpp>
+#include <xtensor/core/xmath.hpp>
 #include <xtensor/core/xnoalias.hpp>
+#include <xtensor/views/xview.hpp>
 #else
 #include <xtensor/xadapt.hpp>
+#include <xtensor/xarray.hpp>
+#include <xtensor/xmath.hpp>
 #include <xtensor/xnoalias.hpp>
+#include <xtensor/xtensor.hpp>
+#include <xtensor/xview.hpp>
 #endif
 #include <cstddef>
 #include <cstdint>

@@ -9,9 +9,6 @@
 #include <vector>
 
 #include <doctest/doctest.h>
-#include <xtensor/xarray.hpp>
-#include <xtensor/xtensor.hpp>
-#include <xtensor/xview.hpp>
 
 #include "autograd/graph.hpp"
 #include "autograd/operations/elementwise.hpp"

@@ -84,7 +84,7 @@ TEST_SUITE("pictures") {
       auto const& of_row = links[static_cast<std::size_t>(row)];
       lengths.insert(words.size());
       REQUIRE(words.size() % 3 == 0);
-      std::int64_t before = -1, lit = 0;
+      std::int64_t before = -1;
       for (std::size_t thing = 0; thing < words.size() / 3; ++thing) {
         std::int64_t const cell = (words[3 * thing][0] - 'a') * 4 + words[3 * thing][1] - '1';
         CHECK(cell > before);
@@ -99,7 +99,6 @@ TEST_SUITE("pictures") {
         }
         auto const known = light.find(words[3 * thing + 1]);
         if (known == light.end()) continue;
-        ++lit;
         double const red = mean_of(batch, row, 0, of_row, static_cast<std::int64_t>(3 * thing));
         double const blue = mean_of(batch, row, 2, of_row, static_cast<std::int64_t>(3 * thing));
         CHECK(red > 0);
