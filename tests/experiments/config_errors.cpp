@@ -98,8 +98,8 @@ TEST_SUITE("config_errors") {
          }) {
       CHECK(complaint(text) == message);
     }
-    CHECK(complaint(base + "name: *nope\n")
-              .starts_with("c.yaml:3:7: not YAML: the referenced anchor is not defined"));  // and yaml-cpp 0.8: which
+    std::string const unknown = complaint(base + "name: *nope\n"), said = "c.yaml:3:7: not YAML: the referenced anchor is not defined";
+    CHECK((unknown == said || unknown == said + ": nope"));  // yaml-cpp 0.8 names it
   }
 
   TEST_CASE("values") {

@@ -79,6 +79,7 @@ TEST_SUITE("pictures") {
     std::map<std::string, std::vector<double>> light{{"red", {230, 50, 50}}, {"green", {60, 200, 80}}, {"blue", {70, 110, 250}}};
     std::set<std::string> seen;
     std::set<std::size_t> lengths;
+    int lit = 0;
     for (std::int64_t row = 0; row < 200; ++row) {
       auto const words = caption(*data, batch, row);
       auto const& of_row = links[static_cast<std::size_t>(row)];
@@ -99,6 +100,7 @@ TEST_SUITE("pictures") {
         }
         auto const known = light.find(words[3 * thing + 1]);
         if (known == light.end()) continue;
+        ++lit;
         double const red = mean_of(batch, row, 0, of_row, static_cast<std::int64_t>(3 * thing));
         double const blue = mean_of(batch, row, 2, of_row, static_cast<std::int64_t>(3 * thing));
         CHECK(red > 0);

@@ -209,9 +209,11 @@ TEST_SUITE("report") {
     }
     CHECK(has(html, "var(--series1)"));
     CHECK(!has(html, "rgb(  0, 114, 178)"));
-    auto const before = test::get(ablation.path / "figures/differences.svg");
+    auto const svg = test::get(ablation.path / "figures/differences.svg"), pdf = test::get(ablation.path / "figures/differences.pdf");
     CHECK(ablation.report() == html);
-    CHECK(test::get(ablation.path / "figures/differences.svg") == before);
+    CHECK(test::get(ablation.path / "figures/differences.svg") == svg);
+    if (has(pdf, "/CreationDate"))
+      CHECK(test::get(ablation.path / "figures/differences.pdf") == pdf);  // cairo 1.18 hides a date (gnuplot.cpp)
   }
 
   namespace {
