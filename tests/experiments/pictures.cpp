@@ -108,6 +108,7 @@ TEST_SUITE("pictures") {
       }
     }
     CHECK(lengths == std::set<std::size_t>{6, 9, 12});
+    CHECK(lit > 200);
     CHECK(seen.size() == 16 + 6 + 6);
     CHECK(*data->reference(3) == [&] {
       std::string text;
