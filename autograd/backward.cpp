@@ -3,6 +3,7 @@
 #include <map>
 #include <unordered_map>
 #include <unordered_set>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -110,6 +111,7 @@ void walk(std::vector<Tensor> outputs, std::vector<Tensor> seeds, Goal& goal) {
     }
     if (!any) continue;
     if (node.recompute) node.output = node.output.hollow();  // all that use it have been walked
+    require_unwritten(node);
     std::vector<Tensor> inputs = goal.consume ? std::move(node.inputs) : node.inputs;
     Tensor output = node.output;
     if (recording()) output.set_node(current.node);
@@ -230,18 +232,41 @@ std::vector<Tensor> grad_within(std::vector<Tensor> outputs, std::vector<Tensor>
   return gradients_of(inputs, std::move(outputs), std::move(seeds), goal, create_graph);
 }
 
-Tensor hessian_vector_product(std::function<Tensor(Tensor const&)> const& f, Tensor const& x, Tensor const& v) {
-  WithGrad const recorded;
+namespace {
+
+void require_like_x(char const* function, Tensor const& v, Tensor const& x) {
+  if (v.shape() != x.shape() || v.dtype() != x.dtype()) {
+    throw Error(fmt::format("{}: v is {} {}, x {} {}: they must be alike", function, to_string(v.dtype()), to_string(v.shape()),
+                            to_string(x.dtype()), to_string(x.shape())));
+  }
+}
+
+/// A leaf with x's array.
+Tensor point_at(char const* function, Tensor const& x) {
+  if (!x.defined() || x.dtype() == DType::int64)
+    throw Error(fmt::format("{}: x must be real numbers, not {}", function, x.defined() ? to_string(x.dtype()) : "undefined"));
   Tensor point = x.detach();
   point.set_requires_grad();
-  std::vector<Tensor> gradient = grad({f(point)}, std::vector{point}, {}, true);
+  return point;
+}
+
+}  // namespace
+
+Tensor hessian_vector_product(std::function<Tensor(Tensor const&)> const& f, Tensor const& x, Tensor const& v) {
+  WithGrad const recorded;
+  Tensor const point = point_at("hessian_vector_product", x);
+  require_like_x("hessian_vector_product", v, x);
+  Tensor y = f(point);
+  if (y.elements() != 1) throw Error(fmt::format("hessian_vector_product: f must give a single number, not {}", to_string(y.shape())));
+  if (!y.requires_grad()) return Tensor::zeros(x.shape(), x.dtype());
+  std::vector<Tensor> gradient = grad({std::exchange(y, {})}, std::vector{point}, {}, true);
   return gradient[0].requires_grad() ? grad(std::move(gradient), {point}, {v})[0] : Tensor::zeros(x.shape(), x.dtype());
 }
 
 Tensor jvp(std::function<Tensor(Tensor const&)> const& f, Tensor const& x, Tensor const& v) {
   WithGrad const recorded;
-  Tensor point = x.detach();
-  point.set_requires_grad();
+  Tensor const point = point_at("jvp", x);
+  require_like_x("jvp", v, x);
   Tensor const y = f(point);
   if (!y.requires_grad()) return Tensor::zeros(y.shape(), y.dtype());
   Tensor u = Tensor::zeros(y.shape(), y.dtype());
@@ -252,8 +277,7 @@ Tensor jvp(std::function<Tensor(Tensor const&)> const& f, Tensor const& x, Tenso
 
 Tensor jacobian(std::function<Tensor(Tensor const&)> const& f, Tensor const& x) {
   WithGrad const recorded;
-  Tensor point = x.detach();
-  point.set_requires_grad();
+  Tensor const point = point_at("jacobian", x);
   Tensor const y = f(point);
   Tensor const identity = one_hot(Tensor::arange(y.elements(), DType::int64), y.elements(), y.dtype());
   std::vector<Tensor> rows;

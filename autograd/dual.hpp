@@ -73,7 +73,7 @@ Dual<V> max(Dual<V> const& a, Dual<V> const& b) {
   }
 HEED_OF_DUALS(abs, Abs)
 HEED_OF_DUALS(exponential, Exp)
-HEED_OF_DUALS(log, Log)
+HEED_OF_DUALS(logarithm, Log)
 HEED_OF_DUALS(log1p, Log1p)
 HEED_OF_DUALS(sqrt, Sqrt)
 HEED_OF_DUALS(tanh, Tanh)

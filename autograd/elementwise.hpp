@@ -32,11 +32,23 @@ template <class T, class A>
 xsimd::batch<T, A> where(xsimd::batch_bool<T, A> const& condition, xsimd::batch<T, A> const& a, xsimd::batch<T, A> const& b) {
   return xsimd::select(condition, a, b);
 }
+/// The batch's reading of clamp(x, low, high); NaN stays NaN.
+template <class T, class A>
+xsimd::batch<T, A> clamp(xsimd::batch<T, A> const& x, double low, double high) {
+  return kernels::greater(like(low, x), kernels::lesser(like(high, x), x));
+}
 /// Inlined whatever the compiler thinks: its constants then stay in registers, a sixth of its time.
 template <class T, class A>
 [[gnu::always_inline]] inline xsimd::batch<T, A> sigmoid(xsimd::batch<T, A> const& x) {
   return 1 / (1 + kernels::exponential(-x));
 }
+
+/// dy · slope, 0 where either is: an infinite one beside a 0 has no gradient, and none is made of √Σx² at 0.
+template <class T, class A>
+xsimd::batch<T, A> slope_times(xsimd::batch<T, A> const& dy, xsimd::batch<T, A> const& slope) {
+  return xsimd::select((dy == 0) | (slope == 0), xsimd::batch<T, A>(T(0)), dy * slope);
+}
+Tensor slope_times(Tensor const& dy, Tensor const& slope);
 
 /// What a derivative is written in: (dy, x) or (dy, y). The other array is not kept.
 enum class Uses { input, output };
@@ -48,6 +60,12 @@ inline constexpr double transcendental_cost = 0.6;
 void require_real(char const* operation, Tensor const& x);
 void require_same_real(char const* operation, Tensor const& a, Tensor const& b);
 
+/// derivative(dy, …) of batches, 0 where dy is 0 even if the slope is infinite.
+template <class Derivative>
+auto of_what_counts(Derivative const& derivative) {
+  return [derivative](auto const& dy, auto const&... known) { return where(dy == 0, like(0, dy), derivative(dy, known...)); };
+}
+
 /// y = value(x), with dx = derivative(dy, x) or derivative(dy, y).
 template <Uses uses, class Value, class Derivative>
 Tensor elementwise(char const* operation, Tensor const& x, Value const& value, Derivative const& derivative,
@@ -58,7 +76,7 @@ Tensor elementwise(char const* operation, Tensor const& x, Value const& value, D
   y = record(operation, {x}, std::move(y), uses == Uses::output ? keep_output : keep_inputs, [operation, derivative, cost](Step const& s) {
     Tensor const& known = uses == Uses::output ? s.y : s.x();
     auto const slope = [derivative, cost](std::vector<Tensor> const& in) {
-      return kernels::map(in[0].shape(), derivative, cost, in[0], in[1]);
+      return kernels::map(in[0].shape(), of_what_counts(derivative), cost, in[0], in[1]);
     };
     Tensor dx = slope({s.dy, known});
     return std::vector{recording() ? recomputable(record_derivative(operation, s.dy, known, std::move(dx), derivative), slope) : dx};
@@ -76,8 +94,8 @@ Tensor elementwise(char const* operation, Tensor const& a, Tensor const& b, Valu
   return record(operation, {a, b}, kernels::map(broadcast(a.shape(), b.shape(), operation), value, cost, a, b), keep_inputs,
                 [derivative_a, derivative_b, cost](Step const& s) {
                   auto const apply = [&](auto const& derivative) {
-                    return recording() ? derivative(s.dy, s.x(0), s.x(1))
-                                       : kernels::map(s.dy.shape(), derivative, cost, s.dy, s.x(0), s.x(1));
+                    return recording() ? of_what_counts(s.dy, derivative(s.dy, s.x(0), s.x(1)))
+                                       : kernels::map(s.dy.shape(), of_what_counts(derivative), cost, s.dy, s.x(0), s.x(1));
                   };
                   return std::vector{s.wants(0) ? apply(derivative_a) : Tensor(), s.wants(1) ? apply(derivative_b) : Tensor()};
                 });

@@ -156,7 +156,7 @@ std::vector<Tensor> second_by_rows(SomeRows const& of, Step const& step, std::ve
 
 namespace {
 
-/// The gradients of a function of each element alone, block by block.
+/// The gradients of derivative(dy, x), a function of each element alone, block by block.
 std::vector<Tensor> in_blocks(Reference const& formula, Step const& step) {
   std::int64_t const elements = step.dy.elements();
   std::vector<Tensor> gradients(step.inputs.size());
@@ -170,11 +170,13 @@ std::vector<Tensor> in_blocks(Reference const& formula, Step const& step) {
     std::vector<Tensor> leaves;
     for (Tensor const& x : step.inputs) leaves.push_back(part(x, first).set_requires_grad());
     std::vector<Tensor> const wanted = wanted_of(leaves, step.wanted);
-    std::vector<Tensor> const found = spread(grad({formula(leaves)}, wanted, {part(step.dy, first)}), step.wanted);
+    Tensor const dy = part(step.dy, first);
+    std::vector<Tensor> const found = spread(grad({formula(leaves)}, wanted, {dy}), step.wanted);
     for (std::size_t i = 0; i < gradients.size(); ++i) {
       if (!step.wanted[i]) continue;
+      Tensor const counted = of_what_counts(i == 0 ? dy : leaves[0].detach(), found[i]);  // linear in both
       kernels::with_real(step.dy.dtype(), [&](auto type) {
-        std::ranges::copy(found[i].data<decltype(type)>(), gradients[i].mutable_data<decltype(type)>().begin() + first);
+        std::ranges::copy(counted.data<decltype(type)>(), gradients[i].mutable_data<decltype(type)>().begin() + first);
       });
     }
   }

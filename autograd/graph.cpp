@@ -110,9 +110,11 @@ Tensor record(char const* operation, std::vector<Tensor> inputs, Tensor value, K
     bool const recomputed = kept && i < 32 && inputs[i].node() && inputs[i].node()->recompute;
     if (recomputed) node->recomputed |= 1U << i;
     if (!kept || recomputed) inputs[i] = inputs[i].hollow();
+    inputs[i].watch();
   }
   node->inputs = std::move(inputs);
   node->output = keep.output ? value.detach() : value.detach().hollow();
+  node->output.watch();
   node->rule = std::move(rule);
   node->adds = keep.sum;
   node->rule_given = true;
@@ -127,6 +129,18 @@ Tensor recomputable(Tensor value, Recompute recompute) {
   bool const large = value.elements() * static_cast<std::int64_t>(bytes_of(value.dtype())) >= recompute_from;
   if (large && value.node() && !value.node()->is_leaf()) value.node()->recompute = std::move(recompute);
   return value;
+}
+
+void require_unwritten(Node const& node) {
+  auto const refuse = [&](std::string const& what, Tensor const& x) {
+    throw Error(
+        fmt::format("backward: {} of {}, {} {}, was written to after {} had used it, and its derivative needs what was there; write to a "
+                    "clone() instead",
+                    what, describe(node), to_string(x.dtype()), to_string(x.shape()), node.operation));
+  };
+  for (std::size_t i = 0; i < node.inputs.size(); ++i)
+    if (node.inputs[i].written_since()) refuse(fmt::format("input {} (of {})", i + 1, node.inputs.size()), node.inputs[i]);
+  if (node.output.written_since()) refuse("the result", node.output);
 }
 
 Tensor recomputed(Tensor const& hollow) {
@@ -145,7 +159,10 @@ Tensor recomputed(Tensor const& hollow) {
       if (from_node && !input.node()->output.defined()) wanted.push_back(input.node().get());
       inputs.push_back(from_node ? input.node()->output : input.detach());
     }
-    if (wanted.size() == before) maker.output = maker.recompute(inputs);
+    if (wanted.size() != before) continue;
+    require_unwritten(maker);
+    maker.output = maker.recompute(inputs);
+    maker.output.watch();
   }
   Tensor result = hollow.node()->output;
   result.set_node(hollow.node());

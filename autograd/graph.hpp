@@ -167,6 +167,10 @@ std::vector<Tensor> second_by_rows(SomeRows const& of, Step const& step, std::ve
 /// An operation's value again from its inputs, bit for bit.
 using Recompute = std::function<Tensor(std::vector<Tensor> const& inputs)>;
 
+/// A derivative that was made from dy, and 0 where it is NaN and dy is 0: what was not chosen (by where, maximum, clamp …) has no gradient,
+/// not 0 · ∞.
+Tensor of_what_counts(Tensor const& dy, Tensor const& derivative);
+
 /// The derivative of an elementwise operation as an operation itself, value = derivative(dy, x): its own derivatives are those of the
 /// formula's graph, of one block of elements at a time, so that nothing of what the formula holds between is kept.
 Tensor record_derivative(char const* operation, Tensor const& dy, Tensor const& x, Tensor value,

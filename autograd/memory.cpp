@@ -27,6 +27,7 @@ struct alignas(64) Buffer::Block {
   std::size_t capacity;
   bool resident;             ///< false: the system has its pages back, or has never given them
   bool holds_owner = false;  ///< what it holds is a shared_ptr to memory that is not the pool's
+  std::atomic<std::uint32_t> writes = 0;
   std::byte* data() { return reinterpret_cast<std::byte*>(this + 1); }
 };
 
@@ -143,7 +144,7 @@ struct Pool {
     if (blocks.empty()) {
       void* const memory = slabs.cut(sizeof(Block) + of_size.capacity);
       if (memory == nullptr) refuse();
-      block = new (memory) Block{0, of_size.capacity, false};
+      block = new (memory) Block{.references = 0, .capacity = of_size.capacity, .resident = false};
     } else {
       block = blocks.back();
       blocks.pop_back();
@@ -206,6 +207,12 @@ std::byte* Buffer::data() const { return block_ != nullptr ? block_->data() : nu
 
 bool Buffer::sole_owner() const {
   return block_ != nullptr && !block_->holds_owner && block_->references.load(std::memory_order_acquire) == 1;
+}
+
+std::uint32_t Buffer::writes() const { return block_ != nullptr ? block_->writes.load(std::memory_order_relaxed) : 0; }
+
+void Buffer::count_write() {  // no locked instruction: who write to one array at once from several threads write different parts of it
+  if (block_ != nullptr) block_->writes.store(block_->writes.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
 }
 
 void Buffer::retain() const {

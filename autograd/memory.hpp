@@ -41,6 +41,10 @@ class Buffer {
   std::byte* data() const;
   /// Whether nobody else can see the memory; never of what is not the pool's.
   bool sole_owner() const;
+  /// How often its memory has been given out to be written to, since it was taken; 0 of none.
+  std::uint32_t writes() const;
+  /// Says that the memory is about to be written to.
+  void count_write();
 
  private:
   friend struct Pool;

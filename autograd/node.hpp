@@ -41,6 +41,10 @@ class Node {
 /// "tanh in blocks.0.mlp".
 std::string describe(Node const& node);
 
+/// Throws Error, naming the operation and the input or its result, if an array that the node keeps was written to since it was made: its
+/// rule would give wrong gradients.
+void require_unwritten(Node const& node);
+
 /// The array of a tensor that nobody kept, after those that it is made of: each is recomputed once, then held by its node until that is
 /// consumed. Iterative, like the walk.
 Tensor recomputed(Tensor const& hollow);

@@ -4,7 +4,7 @@
 #include <cstddef>
 #include <type_traits>
 
-#include "autograd/kernels/exponential.hpp"
+#include "autograd/kernels/elementary.hpp"
 
 /// Formulas over a few numbers, differentiated as they are written. A generic lambda, given Variables, returns an expression: its type is
 /// the formula, and it holds the value of every step. `back(d, sums)` adds d · ∂value/∂x_I to sums for every variable I, in about the
@@ -77,9 +77,23 @@ Constant<typename E::Value> like(double c, E const& e) {
 
 namespace rules {
 
+/// slope(d, known…), which is linear in d, and 0 where d is 0 even if the slope is infinite: what a formula's maximum or select leaves has
+/// no gradient, not 0 · ∞.
+template <class Slope, class D, class... Known>
+D of_what_counts(Slope const& slope, D const& d, Known const&... known) {
+  if constexpr (requires { d.along; }) {
+    D const all = slope(d, known...);
+    auto const zero = constant(0, d.value);
+    auto const unused = d.value == zero;
+    return {xsimd::select(unused, zero, all.value), xsimd::select(unused, of_what_counts(slope, d.along, known.value...), all.along)};
+  } else {
+    return xsimd::select(d == constant(0, d), constant(0, d), slope(d, known...));
+  }
+}
+
 // Of batches; a Dual's own are found by its namespace.
-using kernels::exponential;
-using xsimd::abs, xsimd::cos, xsimd::log, xsimd::log1p, xsimd::max, xsimd::select, xsimd::sin, xsimd::sqrt, xsimd::tanh;
+using kernels::exponential, kernels::logarithm;
+using xsimd::abs, xsimd::cos, xsimd::log1p, xsimd::max, xsimd::select, xsimd::sin, xsimd::sqrt, xsimd::tanh;
 
 struct Add {
   static auto value(auto const& a, auto const& b) { return a + b; }
@@ -98,8 +112,12 @@ struct Multiply {
 };
 struct Divide {
   static auto value(auto const& a, auto const& b) { return a / b; }
-  static auto slope_a(auto const& d, auto const&, auto const& b) { return d / b; }
-  static auto slope_b(auto const& d, auto const& a, auto const& b) { return -(d * a) / (b * b); }
+  static auto slope_a(auto const& d, auto const&, auto const& b) {
+    return of_what_counts([](auto const& g, auto const& y) { return g / y; }, d, b);
+  }
+  static auto slope_b(auto const& d, auto const& a, auto const& b) {  // b · b may leave the range where both quotients are in it
+    return of_what_counts([](auto const& g, auto const& x, auto const& y) { return -(g / y) * (x / y); }, d, a, b);
+  }
 };
 /// At ties each gets half.
 struct Maximum {
@@ -166,16 +184,16 @@ struct Exp {
   static auto slope(auto const& d, auto const&, auto const& y) { return d * y; }
 };
 struct Log {
-  static auto value(auto const& a) { return log(a); }
-  static auto slope(auto const& d, auto const& a, auto const&) { return d / a; }
+  static auto value(auto const& a) { return logarithm(a); }
+  static auto slope(auto const& d, auto const& a, auto const&) { return Divide::slope_a(d, a, a); }
 };
 struct Log1p {
   static auto value(auto const& a) { return log1p(a); }
-  static auto slope(auto const& d, auto const& a, auto const&) { return d / (a + constant(1, a)); }
+  static auto slope(auto const& d, auto const& a, auto const&) { return Divide::slope_a(d, a, a + constant(1, a)); }
 };
 struct Sqrt {
   static auto value(auto const& a) { return sqrt(a); }
-  static auto slope(auto const& d, auto const&, auto const& y) { return d * constant(0.5, d) / y; }
+  static auto slope(auto const& d, auto const&, auto const& y) { return Divide::slope_a(d * constant(0.5, d), y, y); }
 };
 struct Tanh {
   static auto value(auto const& a) { return tanh(a); }
@@ -203,11 +221,13 @@ struct Power {
       if (c == std::floor(c) && std::abs(c) <= 64) return xsimd::pow(x, static_cast<int>(c));
       if (c == 0.5) return sqrt(x);
       if (c == 1.5) return x * sqrt(x);
-      return xsimd::pow(x, constant(c, x));
+      return kernels::power(x, constant(c, x));
     }
   }
   auto value(auto const& a) const { return of(a, exponent); }
-  auto slope(auto const& d, auto const& a, auto const&) const { return d * constant(exponent, a) * of(a, exponent - 1); }
+  auto slope(auto const& d, auto const& a, auto const&) const {
+    return of_what_counts([&](auto const& g, auto const& x) { return g * constant(exponent, x) * of(x, exponent - 1); }, d, a);
+  }
 };
 
 }  // namespace rules

@@ -2,8 +2,11 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
+#include <limits>
 #include <numeric>
 #include <span>
+#include <type_traits>
 #include <utility>
 
 #include <fmt/format.h>
@@ -143,8 +146,45 @@ Tensor Tensor::normal(Shape const& shape, Stream const& stream, DType dtype) {
   return result;
 }
 
+namespace {
+
+/// Draws from [low, high) of a type's numbers: rounding neither reaches `high` nor falls below `low`.
+template <class T>
+class Range {
+ public:
+  Range(double low, double high) : low_(low), high_(high), first_(static_cast<T>(low)), last_(static_cast<T>(high)) {
+    if constexpr (std::is_floating_point_v<T>) {
+      if (static_cast<double>(first_) < low) first_ = std::nextafter(first_, std::numeric_limits<T>::infinity());
+      if (static_cast<double>(last_) >= high) last_ = std::nextafter(last_, -std::numeric_limits<T>::infinity());
+      last_ = std::max(first_, last_);
+    }
+  }
+  /// The number at u in [0, 1).
+  T at(double u) const {
+    double const width = high_ - low_, x = std::isfinite(width) ? low_ + width * u : low_ * (1 - u) + high_ * u;
+    if constexpr (!std::is_floating_point_v<T>) return static_cast<T>(x);
+    return std::clamp(static_cast<T>(x), first_, last_);
+  }
+
+ private:
+  double low_, high_;
+  T first_, last_;
+};
+
+}  // namespace
+
 Tensor Tensor::uniform(Shape const& shape, Stream const& stream, DType dtype, double low, double high) {
-  return generated(shape, dtype, 15, [&](std::int64_t i) { return low + (high - low) * stream.uniform(static_cast<std::uint64_t>(i)); });
+  if (!(low <= high)) throw Error(fmt::format("uniform: the lower end {} is above the upper end {}", low, high));
+  Tensor result(shape, dtype);
+  with_type(dtype, [&](auto type) {
+    using T = decltype(type);
+    Range<T> const range(low, high);
+    T* const out = result.mutable_data<T>().data();
+    parallel_for(result.elements(), 15, [&](std::int64_t begin, std::int64_t end) {
+      for (std::int64_t i = begin; i < end; ++i) out[i] = range.at(stream.uniform(static_cast<std::uint64_t>(i)));
+    });
+  });
+  return result;
 }
 
 template <class T>
@@ -159,6 +199,7 @@ std::span<T const> Tensor::data() const {
 template <class T>
 std::span<T> Tensor::mutable_data() {
   auto const elements = data<T>();
+  buffer_.count_write();
   return {const_cast<T*>(elements.data()), elements.size()};
 }
 
@@ -228,6 +269,7 @@ Tensor Tensor::hollow() const {
   Tensor result = *this;
   result.buffer_ = {};
   result.data_ = nullptr;
+  result.watch();
   return result;
 }
 

@@ -61,7 +61,8 @@ class Tensor {
   /// The elements; T is float, double or std::int64_t. Throws Error if that is not the dtype.
   template <class T>
   std::span<T const> data() const;
-  /// Writable elements, for code that makes or updates an array outside the graph (initialisation, optimizers, kernels).
+  /// Writable elements, for code that makes or updates an array outside the graph (initialisation, optimizers, kernels). A backward walk
+  /// that needs the array as it was before throws Error.
   template <class T>
   std::span<T> mutable_data();
   /// The single element of a tensor of one, as a double. Throws Error for any other size.
@@ -102,10 +103,14 @@ class Tensor {
   void set_node(std::shared_ptr<Node> node) { node_ = std::move(node); }
   bool sole_owner() const { return buffer_.sole_owner(); }
   bool shares_array_with(Tensor const& other) const { return data_ == other.data_; }
+  /// From here on written_since() says whether mutable_data() was asked of this array, by this tensor or another one that shares it.
+  void watch() { writes_seen_ = buffer_.writes(); }
+  bool written_since() const { return buffer_.writes() != writes_seen_; }
 
  private:
   Shape shape_;
   DType dtype_ = DType::float32;
+  std::uint32_t writes_seen_ = 0;
   Buffer buffer_;
   std::byte* data_ = nullptr;
   std::shared_ptr<Node> node_;

@@ -5,10 +5,11 @@
 #include <limits>
 
 #include "autograd/kernels/exponential.hpp"
+#include "autograd/kernels/pairwise.hpp"
 #include "autograd/kernels/simd.hpp"
 
-/// Loops over one contiguous row, in xsimd batches. Sums run in a fixed order (four accumulators, then lanes), so that a row's result
-/// depends on its content and length alone.
+/// Loops over one contiguous row, in xsimd batches. Sums run in a fixed order (four accumulators, then lanes, then parts of a long row in
+/// pairs), so that a row's result depends on its content and length alone.
 namespace heed::kernels {
 
 /// out[i] = f(x[i]…) for n elements; the sources and `out` may be the same.
@@ -40,9 +41,24 @@ void each_batch(std::int64_t n, F const& f) {
   if (i < n) f(i, PartBatch<T>{n - i});
 }
 
+/// Of a longer row these many numbers are a partial sum.
+inline constexpr std::int64_t row_of_partial_sum = 4096;
+
+/// Σ of the sums part(first, count) of a row's parts, in pairs.
+template <class T, class Part>
+[[gnu::noinline]] T sum_in_parts(std::int64_t n, Part const& part) {
+  PairwiseSum<T> sum;
+  for (std::int64_t i = 0; i < n; i += row_of_partial_sum)
+    sum.add(static_cast<std::uint64_t>(i / row_of_partial_sum), part(i, std::min(row_of_partial_sum, n - i)));
+  return sum.total(T(0));
+}
+
 /// Σ f(x[i]…). f of the fill value must not be NaN; elements beyond the row are masked out.
 template <class T, class F, class... X>
 T sum_row(std::int64_t n, F const& f, X const*... x) {
+  if (n > row_of_partial_sum) {
+    return sum_in_parts<T>(n, [&](std::int64_t first, std::int64_t count) { return sum_row<T>(count, f, (x + first)...); });
+  }
   constexpr std::int64_t step = lanes<T>;
   Lanes<T> a(T(0)), b(T(0)), c(T(0)), d(T(0));
   std::int64_t i = 0;
@@ -77,10 +93,9 @@ T max_row(T const* x, std::int64_t n) {
   return xsimd::any(nan) ? std::numeric_limits<T>::quiet_NaN() : largest<T>(xsimd::max(a, b));
 }
 
-/// out[i] = e^(x[i] − m); returns their sum. Inlined, so that a caller's loop over rows keeps the constants of the exponential in
-/// registers.
+/// exp_row() of a row that is one partial sum.
 template <class T>
-[[gnu::always_inline]] inline T exp_row(T const* x, T m, T* out, std::int64_t n) {
+[[gnu::always_inline]] inline T exp_short_row(T const* x, T m, T* out, std::int64_t n) {
   Lanes<T> const shift(m);
   Lanes<T> sum(T(0));
   std::int64_t i = 0;
@@ -95,6 +110,14 @@ template <class T>
     sum += keep_some<T>(value, n - i);
   }
   return lane_sum(sum);
+}
+
+/// out[i] = e^(x[i] − m); returns their sum. Inlined, so that a caller's loop over rows keeps the constants of the exponential in
+/// registers.
+template <class T>
+[[gnu::always_inline]] inline T exp_row(T const* x, T m, T* out, std::int64_t n) {
+  if (n <= row_of_partial_sum) return exp_short_row(x, m, out, n);
+  return sum_in_parts<T>(n, [&](std::int64_t first, std::int64_t count) { return exp_short_row(x + first, m, out + first, count); });
 }
 
 /// out[i] = factor · e^(x[i] − m).

@@ -2,6 +2,7 @@
 
 #include <numbers>
 
+#include "autograd/kernels/elementary.hpp"
 #include "autograd/operations/elementwise.hpp"
 #include "autograd/ops/formula.hpp"
 
@@ -50,6 +51,8 @@ namespace {
 // gelu's 1/2 (1 + tanh u) = sigmoid(2u), 2u = x (steepness + bend · x²)
 constexpr double steepness = 2 * 0.7978845608028653559;  // 2 √(2/π)
 constexpr double bend = 0.044715 * steepness;
+// From here on the slopes of both forms are 0 and 1 in either precision; further out x² leaves the range of numbers.
+constexpr double constant_from = 40;
 
 }  // namespace
 
@@ -57,20 +60,22 @@ Tensor gelu(Tensor const& x) {
   return elementwise<Uses::input>(
       "gelu", x, [](auto v) { return v * sigmoid(v * (like(steepness, v) + like(bend, v) * (v * v))); },
       [](auto dy, auto v) {
-        auto const square = v * v;
-        auto const s = sigmoid(v * (like(steepness, v) + like(bend, v) * square));
-        return dy * (s * (1 + v * (like(steepness, v) + like(3 * bend, v) * square) * (1 - s)));
+        auto const near = clamp(v, -constant_from, constant_from);
+        auto const square = near * near;
+        auto const s = sigmoid(near * (like(steepness, v) + like(bend, v) * square));
+        return dy * (s * (1 + near * (like(steepness, v) + like(3 * bend, v) * square) * (1 - s)));
       });
 }
 static Registered const gelu_check{unary_check("gelu", "x/2 · (1 + tanh(√(2/π)(x + 0.044715 x³)))", gelu, -3, 3)};
 
 Tensor gelu_exact(Tensor const& x) {
   return elementwise<Uses::input>(
-      "gelu_exact", x, [](auto v) { return like(0.5, v) * v * (1 + erf(v * like(1 / std::numbers::sqrt2, v))); },
+      "gelu_exact", x, [](auto v) { return v * (like(0.5, v) * (1 + kernels::error_function(v * like(1 / std::numbers::sqrt2, v)))); },
       [](auto dy, auto v) {
-        auto const below = like(0.5, v) * (1 + erf(v * like(1 / std::numbers::sqrt2, v)));
-        auto const density = like(std::numbers::inv_sqrtpi / std::numbers::sqrt2, v) * exp(v * v / -2);
-        return dy * (below + v * density);
+        auto const near = clamp(v, -constant_from, constant_from);
+        auto const below = like(0.5, v) * (1 + erf(near * like(1 / std::numbers::sqrt2, v)));
+        auto const density = like(std::numbers::inv_sqrtpi / std::numbers::sqrt2, v) * exp(near * near / -2);
+        return dy * (below + near * density);
       });
 }
 static Registered const gelu_exact_check{unary_check("gelu_exact", "x Φ(x)", gelu_exact, -3, 3)};

@@ -1,7 +1,14 @@
 // Comparisons and choices. What is compared has no derivative; what is chosen has.
 
+#include <atomic>
+#include <cmath>
+
+#include "autograd/graph.hpp"
+#include "autograd/kernels/dispatch.hpp"
+#include "autograd/kernels/rows.hpp"
 #include "autograd/operations/elementwise.hpp"
 #include "autograd/ops/formula.hpp"
+#include "autograd/parallel.hpp"
 
 namespace heed {
 
@@ -33,9 +40,9 @@ static Registered const not_equal_check{binary_check("not_equal", "a ≠ b", not
 
 namespace {
 
-/// The gradient of a choice between a and b: dy where a is chosen, half of it at a tie.
+/// The gradient of a choice between a and b: dy where a is chosen, half of it at a tie. Selected and not multiplied: 0 · ∞ is no number.
 auto const chosen = [](auto dy, auto taken, auto left) {
-  return dy * (where(taken > left, like(0.5, dy), like(0, dy)) + where(taken >= left, like(0.5, dy), like(0, dy)));
+  return where(taken > left, dy, where(taken >= left, like(0.5, dy) * dy, like(0, dy)));
 };
 
 }  // namespace
@@ -57,8 +64,8 @@ static Registered const minimum_check{binary_check("minimum", "min(a, b)", minim
 
 Tensor abs(Tensor const& x) {
   return elementwise<Uses::input>(
-      "abs", x, [](auto v) { return abs(v); },
-      [](auto dy, auto v) { return dy * (where(v > 0, like(1, v), like(0, v)) - where(v < 0, like(1, v), like(0, v))); }, arithmetic_cost);
+      "abs", x, [](auto v) { return abs(v); }, [](auto dy, auto v) { return where(v > 0, dy, where(v < 0, -dy, like(0, dy))); },
+      arithmetic_cost);
 }
 static Registered const abs_check{unary_check("abs", "|x|", abs, 0.1, 2)};
 static Registered const abs_negative_check{unary_check("abs (negative)", "|x|", abs, -2, -0.1)};
@@ -105,5 +112,36 @@ static Registered const masked_fill_check{
 Tensor stop_gradient(Tensor const& x) { return x.detach(); }
 static Registered const stop_gradient_check{
     {"stop_gradient", "x, a constant", {{{{{3, 4}}}, [](std::vector<Tensor> const& x) { return stop_gradient(x[0]); }}}, {}, false}};
+
+namespace {
+
+bool holds_nan(Tensor const& x) {
+  constexpr std::int64_t piece = 1 << 15;
+  std::atomic<bool> found = false;
+  kernels::with_real(x.dtype(), [&](auto type) {
+    using T = decltype(type);
+    T const* const elements = x.data<T>().data();
+    parallel_for(
+        x.elements(), arithmetic_cost,
+        [&](std::int64_t begin, std::int64_t end) {
+          if (std::isnan(kernels::max_row(elements + begin, end - begin))) found = true;
+        },
+        piece);
+  });
+  return found;
+}
+
+}  // namespace
+
+Tensor of_what_counts(Tensor const& dy, Tensor const& derivative) {
+  if (!holds_nan(derivative)) return derivative;
+  Tensor const d = derivative.detach(), zero = like(0, dy);
+  return where(maximum(equal(d, d), not_equal(dy.detach(), zero)), derivative, zero);
+}
+
+Tensor slope_times(Tensor const& dy, Tensor const& slope) {
+  Tensor const product = dy * slope;
+  return of_what_counts(slope, of_what_counts(dy, product));
+}
 
 }  // namespace heed

@@ -3,9 +3,11 @@
 #include "autograd/operations/elementwise.hpp"
 
 #include <cmath>
+#include <limits>
 #include <numbers>
 
 #include "autograd/kernels/accumulate.hpp"
+#include "autograd/kernels/elementary.hpp"
 #include "autograd/ops/formula.hpp"
 
 namespace heed {
@@ -48,17 +50,17 @@ static Registered const subtract_check{binary_check("subtract", "a − b", subtr
 
 Tensor multiply(Tensor const& a, Tensor const& b) {
   return elementwise(
-      "multiply", a, b, [](auto x, auto y) { return x * y; },  //
-      [](auto dy, auto, auto y) { return dy * y; },            //
-      [](auto dy, auto x, auto) { return dy * x; });
+      "multiply", a, b, [](auto x, auto y) { return x * y; },    //
+      [](auto dy, auto, auto y) { return slope_times(dy, y); },  //
+      [](auto dy, auto x, auto) { return slope_times(dy, x); });
 }
 static Registered const multiply_check{binary_check("multiply", "a · b", multiply)};
 
 Tensor divide(Tensor const& a, Tensor const& b) {
   return elementwise(
-      "divide", a, b, [](auto x, auto y) { return x / y; },  //
-      [](auto dy, auto, auto y) { return dy / y; },          //
-      [](auto dy, auto x, auto y) { return -(dy * x) / (y * y); });
+      "divide", a, b, [](auto x, auto y) { return x / y; },          //
+      [](auto dy, auto, auto y) { return dy / y; },                  //
+      [](auto dy, auto x, auto y) { return -(dy / y) * (x / y); });  // y · y may leave the range where both quotients are in it
 }
 static Registered const divide_check{binary_check("divide", "a / b", divide, {{}, -2, 2}, {{}, 0.5, 2})};
 
@@ -70,6 +72,12 @@ Tensor scale(Tensor const& x, double factor) {
                 keep_nothing, [factor](Step const& s) { return std::vector{scale(s.dy, factor)}; });
 }
 static Registered const scale_check{unary_check("scale", "c x", [](Tensor const& x) { return scale(x, 1.7); })};
+
+Tensor operator/(Tensor const& x, double c) {
+  double const factor = 1 / c, least = x.dtype() == DType::float32 ? std::numeric_limits<float>::min() : std::numeric_limits<double>::min();
+  bool const normal = std::abs(factor) >= least && std::abs(factor) <= 1 / least;
+  return normal ? scale(x, factor) : divide(x, Tensor::scalar(c, x.dtype()));
+}
 
 Tensor shift(Tensor const& x, double amount) {
   require_real("shift", x);
@@ -95,6 +103,22 @@ Tensor reciprocal(Tensor const& x) {
 }
 static Registered const reciprocal_check{unary_check("reciprocal", "1 / x", reciprocal, 0.5, 2)};
 
+namespace {
+
+// What the derivatives of powers are made of, in both readings.
+Tensor raised(Tensor const& base, Tensor const& exponent) { return pow(base, exponent); }
+Tensor log_of(Tensor const& x) { return log(x); }
+template <class T, class A>
+xsimd::batch<T, A> raised(xsimd::batch<T, A> const& base, xsimd::batch<T, A> const& exponent) {
+  return kernels::power(base, exponent);
+}
+template <class T, class A>
+xsimd::batch<T, A> log_of(xsimd::batch<T, A> const& x) {
+  return kernels::logarithm(x);
+}
+
+}  // namespace
+
 Tensor pow(Tensor const& x, double exponent) {
   // Whole exponents are products, so that negative bases work and 0⁰ = 1.
   if (exponent == std::floor(exponent) && std::abs(exponent) <= 64) {
@@ -103,12 +127,12 @@ Tensor pow(Tensor const& x, double exponent) {
         "pow", x, [power](auto v) { return xsimd::pow(v, power); },
         [power](auto dy, auto v) {
           if (power == 0) return dy * like(0, dy);
-          return dy * (like(power, v) * pow(v, power - 1));
+          return slope_times(dy, like(power, v) * pow(v, power - 1));
         });
   }
   return elementwise<Uses::input>(
-      "pow", x, [exponent](auto v) { return pow(v, like(exponent, v)); },
-      [exponent](auto dy, auto v) { return dy * (like(exponent, v) * pow(v, like(exponent - 1, v))); });
+      "pow", x, [exponent](auto v) { return kernels::power(v, like(exponent, v)); },
+      [exponent](auto dy, auto v) { return slope_times(dy, like(exponent, v) * raised(v, like(exponent - 1, v))); });
 }
 static Registered const pow_check{unary_check(
     "pow (number)", "xᶜ", [](Tensor const& x) { return pow(x, 2.5); }, 0.3, 2)};
@@ -117,9 +141,16 @@ static Registered const integer_pow_check{unary_check(
 
 Tensor pow(Tensor const& x, Tensor const& exponent) {
   return elementwise(
-      "pow", x, exponent, [](auto a, auto b) { return pow(a, b); },    //
-      [](auto dy, auto a, auto b) { return dy * b * pow(a, b - 1); },  //
-      [](auto dy, auto a, auto b) { return dy * pow(a, b) * log(a); }, transcendental_cost);
+      "pow", x, exponent, [](auto a, auto b) { return kernels::power(a, b); },
+      [](auto dy, auto a, auto b) {  // 0 for b = 0, whatever a is
+        auto const slope = dy * b * raised(a, b - 1);
+        return where(b > 0, slope, where(b < 0, slope, like(0, slope)));
+      },
+      [](auto dy, auto a, auto b) {  // 0 for a = 0, b > 0
+        auto const slope = dy * raised(a, b) * log_of(a);
+        return where(b > 0, where(a > 0, slope, where(a < 0, slope, like(0, slope))), slope);
+      },
+      transcendental_cost);
 }
 static Registered const tensor_pow_check{binary_check("pow", "aᵇ", pow, {{}, 0.4, 2})};
 
@@ -127,19 +158,19 @@ static Registered const tensor_pow_check{binary_check("pow", "aᵇ", pow, {{}, 0
 
 Tensor exp(Tensor const& x) {
   return elementwise<Uses::output>(
-      "exp", x, [](auto v) { return kernels::exponential(v); }, [](auto dy, auto y) { return dy * y; });
+      "exp", x, [](auto v) { return kernels::whole_exponential(v); }, [](auto dy, auto y) { return dy * y; });
 }
 static Registered const exp_check{unary_check("exp", "eˣ", exp)};
 
 Tensor expm1(Tensor const& x) {
   return elementwise<Uses::output>(
-      "expm1", x, [](auto v) { return expm1(v); }, [](auto dy, auto y) { return dy * (y + 1); });
+      "expm1", x, [](auto v) { return kernels::exponential_minus_1(v); }, [](auto dy, auto y) { return dy * (y + 1); });
 }
 static Registered const expm1_check{unary_check("expm1", "eˣ − 1", expm1)};
 
 Tensor log(Tensor const& x) {
   return elementwise<Uses::input>(
-      "log", x, [](auto v) { return log(v); }, [](auto dy, auto v) { return dy / v; });
+      "log", x, [](auto v) { return kernels::logarithm(v); }, [](auto dy, auto v) { return dy / v; });
 }
 static Registered const log_check{unary_check("log", "log x", log, 0.3, 3)};
 
@@ -157,7 +188,7 @@ static Registered const sqrt_check{unary_check("sqrt", "√x", sqrt, 0.3, 3)};
 
 Tensor rsqrt(Tensor const& x) {
   return elementwise<Uses::output>(
-      "rsqrt", x, [](auto v) { return 1 / sqrt(v); }, [](auto dy, auto y) { return dy * y * y * y / -2; });
+      "rsqrt", x, [](auto v) { return 1 / sqrt(v); }, [](auto dy, auto y) { return dy * like(-0.5, dy) * y * y * y; });
 }
 static Registered const rsqrt_check{unary_check("rsqrt", "1/√x", rsqrt, 0.4, 3)};
 
@@ -175,7 +206,7 @@ static Registered const cos_check{unary_check("cos", "cos x", cos, -4, 4)};
 
 Tensor erf(Tensor const& x) {
   return elementwise<Uses::input>(
-      "erf", x, [](auto v) { return erf(v); },
+      "erf", x, [](auto v) { return kernels::error_function(v); },
       [](auto dy, auto v) { return dy * (like(2 * std::numbers::inv_sqrtpi, v) * exp(-(v * v))); });
 }
 static Registered const erf_check{unary_check("erf", "2/√π ∫₀ˣ e^(−t²) dt", erf)};

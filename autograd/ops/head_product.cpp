@@ -2,6 +2,8 @@
 // no copy by heads.
 
 #include <algorithm>
+#include <functional>
+#include <span>
 #include <vector>
 
 #include "autograd/graph.hpp"
@@ -180,12 +182,15 @@ std::vector<Tensor> readout_gradients(Extents const& e, Step const& s) {
   T const *x = s.x(0).data<T>().data(), *w = s.x(1).data<T>().data(), *v = s.x(2).data<T>().data(), *dy = s.dy.data<T>().data();
   T *const to = dx.mutable_data<T>().data(), *const dw = weights.mutable_data<T>().data(), *const dv = vectors.mutable_data<T>().data();
   auto const stretch = [&](std::int64_t part, std::int64_t h) {
-    std::vector<T> hidden(static_cast<std::size_t>(block_rows * e.out));
+    std::vector<T> hidden(static_cast<std::size_t>(block_rows * e.out)), of_vector(static_cast<std::size_t>(e.out));
     for (std::int64_t block = part * e.blocks() / parts; block < (part + 1) * e.blocks() / parts; ++block) {
       std::int64_t const first = block * block_rows, count = std::min(block_rows, e.rows - first), at = (first * e.heads + h) * e.in;
       hidden_rows(e, x + at, w + h * size, count, hidden.data());
+      std::ranges::fill(of_vector, T(0));  // a sum of blocks' sums: its error is that of few additions
       for (std::int64_t i = 0; i < count; ++i)
-        through_tanh(dy[Places{e, h}(first + i)], v + h * e.out, e.out, hidden.data() + i * e.out, dv + (part * e.heads + h) * e.out);
+        through_tanh(dy[Places{e, h}(first + i)], v + h * e.out, e.out, hidden.data() + i * e.out, of_vector.data());
+      std::ranges::transform(of_vector, std::span(dv + (part * e.heads + h) * e.out, of_vector.size()), dv + (part * e.heads + h) * e.out,
+                             std::plus<T>());
       kernels::gemm<T>(count, e.in, e.out, 1, {hidden.data(), e.out}, {w + h * size, e.out, true}, adds ? 1 : 0, to + at, stride);
       kernels::gemm<T>(e.in, e.out, count, 1, {x + at, stride, true}, {hidden.data(), e.out}, 1, dw + (part * e.heads + h) * size, e.out);
     }

@@ -1,9 +1,13 @@
-// Choosing elements by number, and adding back to where they came from. Sums run in the order of the source for every element, whatever
-// the number of threads: threads share out the columns, never the additions.
+// Choosing elements by number, and adding back to where they came from. Sums run in an order that goes by the source alone, whatever the
+// number of threads: threads share out the columns, never the additions.
 
 #include "autograd/operations/index.hpp"
 
 #include <algorithm>
+#include <cmath>
+#include <numeric>
+#include <span>
+#include <type_traits>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -11,6 +15,7 @@
 #include "autograd/check.hpp"
 #include "autograd/graph.hpp"
 #include "autograd/kernels/dispatch.hpp"
+#include "autograd/kernels/pairwise.hpp"
 #include "autograd/ops/axis.hpp"
 #include "autograd/parallel.hpp"
 
@@ -43,6 +48,70 @@ void require_same_beside(char const* operation, std::int64_t axis, Shape const& 
   if (cut.rank() == shape.rank()) cut.set(axis, shape[axis]);
   if (cut != shape) {
     throw Error(fmt::format("{}: shapes differ beside axis {}: {} and index {}", operation, axis, to_string(shape), to_string(index)));
+  }
+}
+
+/// sum += x, with what rounding has taken so far given back: the error of a long sum is that of two additions (Kahan 1965).
+template <class T>
+void add_compensated(T& sum, T& taken, T x) {
+  if constexpr (std::is_floating_point_v<T>) {
+    if (x == 0) return;  // changes no bit
+    T const rest = x - taken, before = sum;
+    sum += rest;
+    taken = std::isfinite(sum) ? (sum - before) - rest : T(0);
+  } else {
+    sum += x;
+  }
+}
+
+/// For every token the places where it is, in order: of token t those are order[starts[t] … starts[t + 1]).
+struct Places {
+  std::vector<std::int64_t> starts, order;
+
+  Places(std::span<std::int64_t const> token, std::int64_t tokens) : starts(static_cast<std::size_t>(tokens) + 1), order(token.size()) {
+    for (std::int64_t const t : token) ++starts[static_cast<std::size_t>(t) + 1];
+    std::partial_sum(starts.begin(), starts.end(), starts.begin());
+    std::vector<std::int64_t> next(starts.begin(), starts.end() - 1);
+    for (std::size_t i = 0; i < token.size(); ++i)
+      order[static_cast<std::size_t>(next[static_cast<std::size_t>(token[i])]++)] = static_cast<std::int64_t>(i);
+  }
+  std::span<std::int64_t const> of(std::int64_t token) const {
+    auto const first = static_cast<std::size_t>(starts[static_cast<std::size_t>(token)]);
+    return std::span(order).subspan(first, static_cast<std::size_t>(starts[static_cast<std::size_t>(token) + 1]) - first);
+  }
+};
+
+/// out[0 … n) = the sum of the rows of `values`, `width` apart, at `places` of `all`. Of many rows partial sums are those of stretches of
+/// all, whosever rows are there: rows of zeros change no bit, to whichever token they belong.
+template <class T>
+void sum_of_rows(T const* values, std::int64_t width, std::int64_t all, std::span<std::int64_t const> places, T* out, std::int64_t n) {
+  constexpr std::int64_t at_once = 64, few = 1024, stretch = 64;
+  struct Row {
+    T values[at_once];
+    Row& operator+=(Row const& other) {
+      for (std::int64_t c = 0; c < at_once; ++c) values[c] += other.values[c];
+      return *this;
+    }
+  };
+  for (std::int64_t begin = 0; begin < n; begin += at_once) {
+    std::int64_t const columns = std::min(at_once, n - begin);
+    auto const add_row = [&](std::int64_t place, T* into) {
+      T const* const from = values + place * width + begin;
+      for (std::int64_t c = 0; c < columns; ++c) into[c] += from[c];
+    };
+    if (all <= few) {
+      for (std::int64_t const place : places) add_row(place, out + begin);
+      continue;
+    }
+    kernels::PairwiseSum<Row> sum;
+    for (std::size_t i = 0; i < places.size();) {
+      std::int64_t const number = places[i] / stretch;
+      sum.add_made(static_cast<std::uint64_t>(number), [&](Row& partial) {
+        partial = {};
+        for (; i < places.size() && places[i] / stretch == number; ++i) add_row(places[i], partial.values);
+      });
+    }
+    std::copy_n(sum.total(Row{}).values, columns, out + begin);
   }
 }
 
@@ -115,8 +184,10 @@ Tensor scatter_add(Shape const& shape, std::int64_t axis, Tensor const& index, T
   Around const to(shape, axis);
   Tensor y = Tensor::zeros(shape, source.dtype());
   kernels::with_any(y.dtype(), [&](auto type) {
-    auto const* const values = source.data<decltype(type)>().data();
-    auto* const target = y.mutable_data<decltype(type)>().data();
+    using T = decltype(type);
+    T const* const values = source.data<T>().data();
+    T* const target = y.mutable_data<T>().data();
+    std::vector<T> taken(from.extent > kernels::rows_of_partial_sum ? static_cast<std::size_t>(y.elements()) : 0);
     auto const* const at = index.data<std::int64_t>().data();
     parallel_for(to.outer * to.inner, element_cost * static_cast<double>(from.extent), [&](std::int64_t begin, std::int64_t end) {
       while (begin < end) {  // columns [first, last) of one outer block
@@ -125,8 +196,12 @@ Tensor scatter_add(Shape const& shape, std::int64_t axis, Tensor const& index, T
         std::int64_t const last = std::min(to.inner, first + end - begin);
         for (std::int64_t row = outer * from.extent; row < (outer + 1) * from.extent; ++row) {
           for (std::int64_t i = first; i < last; ++i) {
-            std::int64_t const place = row * from.inner + i;
-            target[(outer * to.extent + at[place]) * to.inner + i] += values[place];
+            std::int64_t const place = row * from.inner + i, into = (outer * to.extent + at[place]) * to.inner + i;
+            if (taken.empty()) {
+              target[into] += values[place];
+            } else {
+              add_compensated(target[into], taken[static_cast<std::size_t>(into)], values[place]);
+            }
           }
         }
         begin += last - first;
@@ -219,17 +294,16 @@ Tensor embedding_transposed(Tensor const& source, Tensor const& tokens, std::int
   std::int64_t const width = source.size(-1);
   Tensor y = Tensor::zeros({rows, width}, source.dtype());
   kernels::with_any(y.dtype(), [&](auto type) {
-    auto const* const values = source.data<decltype(type)>().data();
-    auto* const table = y.mutable_data<decltype(type)>().data();
-    auto const token = tokens.data<std::int64_t>();
+    using T = decltype(type);
+    T const* const values = source.data<T>().data();
+    T* const table = y.mutable_data<T>().data();
+    Places const places(tokens.data<std::int64_t>(), rows);
     parallel_for(
-        width, 0.2 * static_cast<double>(token.size()),
+        width, 0.2 * static_cast<double>(tokens.elements()),
         [&](std::int64_t begin, std::int64_t end) {
-          auto const* row = values;
-          for (std::int64_t const t : token) {
-            auto* const into = table + t * width;
-            for (std::int64_t i = begin; i < end; ++i) into[i] += row[i];
-            row += width;
+          for (std::int64_t t = 0; t < rows; ++t) {
+            auto const here = places.of(t);
+            if (!here.empty()) sum_of_rows(values + begin, width, tokens.elements(), here, table + t * width + begin, end - begin);
           }
         },
         16);

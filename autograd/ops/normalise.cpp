@@ -1,6 +1,10 @@
 // Normalisations over the last axis. The kernels make one pass over a row that stays in the first-level cache.
 
+#include <algorithm>
 #include <cmath>
+#include <tuple>
+#include <utility>
+#include <vector>
 
 #include "autograd/kernels/dispatch.hpp"
 #include "autograd/kernels/rows.hpp"
@@ -30,6 +34,32 @@ struct Statistics {
   Tensor scale;  ///< [rows]: 1/√(variance + eps)
 };
 
+/// The mean (0 if not `centred`) and the mean of the squares of the distances from it.
+template <class T>
+std::pair<T, T> moments(T const* row, std::int64_t n, bool centred) {
+  auto const count = static_cast<T>(n);
+  T const mean = centred ? kernels::sum_row<T>(
+                               n, [](auto v) { return v; }, row) /
+                               count
+                         : T(0);
+  Lanes<T> const center(mean);
+  // Elements beyond the row are taken out of sum_row's tail one by one, so (0 − mean)² does not enter.
+  return {mean, kernels::sum_row<T>(
+                    n, [&](auto v) { return (v - center) * (v - center); }, row) /
+                    count};
+}
+
+/// The mean and 1/√(mean square) where squares leave the range of numbers: of the row over its largest element.
+template <class T>
+std::pair<T, T> large_moments(T const* row, std::int64_t n, bool centred) {
+  T largest = 0;
+  for (std::int64_t i = 0; i < n; ++i) largest = std::max(largest, std::abs(row[i]));
+  std::vector<T> part(row, row + n);
+  for (T& v : part) v /= largest;
+  auto const [mean, square] = moments(part.data(), n, centred);
+  return {largest * mean, T(1) / std::sqrt(square) / largest};
+}
+
 /// y = x̂·weight + bias.
 template <class T>
 void forward(Tensor const& x, Tensor const& weight, Tensor const& bias, double eps, Tensor& y, Statistics& s) {
@@ -45,16 +75,10 @@ void forward(Tensor const& x, Tensor const& weight, Tensor const& bias, double e
       [&](std::int64_t begin, std::int64_t end) {
         for (std::int64_t r = begin; r < end; ++r) {
           T const* const row = in + r * n;
-          T const mean = means != nullptr ? kernels::sum_row<T>(
-                                                n, [](auto v) { return v; }, row) /
-                                                static_cast<T>(n)
-                                          : T(0);
+          auto [mean, square] = moments(row, n, means != nullptr);
+          T factor = T(1) / std::sqrt(square + static_cast<T>(eps));
+          if (!std::isfinite(square)) std::tie(mean, factor) = large_moments(row, n, means != nullptr);
           Lanes<T> const center(mean);
-          // Elements beyond the row are taken out of sum_row's tail one by one, so (0 − mean)² does not enter.
-          T const square = kernels::sum_row<T>(
-                               n, [&](auto v) { return (v - center) * (v - center); }, row) /
-                           static_cast<T>(n);
-          T const factor = T(1) / std::sqrt(square + static_cast<T>(eps));
           if (means != nullptr) means[r] = mean;
           scales[r] = factor;
           Lanes<T> const scale(factor);
@@ -71,14 +95,15 @@ void forward(Tensor const& x, Tensor const& weight, Tensor const& bias, double e
 }
 
 /// With g = dy·weight: dx = scale (g − [mean g] − x̂ mean(g x̂)); dweight = Σ_rows dy x̂; dbias = Σ_rows dy, if there is a bias.
-/// `adds`: dx is added to. Rows are cut into as many stretches whatever the number of threads is, each with partial sums of its own, added
-/// in order.
+/// `adds`: dx is added to. Rows are cut into as many stretches whatever the number of threads is, each of so few rows that their sum one
+/// after another is exact enough; the stretches' sums are added in pairs.
 template <class T>
 void backward(Tensor const& x, Tensor const& weight, Tensor const& dy, Statistics const& s, Tensor& dx, bool adds, Tensor& dweight,
               Tensor* dbias) {
   std::int64_t const n = x.size(-1);
   std::int64_t const rows = s.scale.elements();
-  constexpr std::int64_t stretches = 16;
+  constexpr std::int64_t rows_of_stretch = 64;
+  std::int64_t const stretches = std::max<std::int64_t>(16, (rows + rows_of_stretch - 1) / rows_of_stretch);
   constexpr std::int64_t ahead = 2048 / sizeof(T);  // prefetched: the processor's own prefetching stops at every page
   Tensor weight_parts = Tensor::zeros({stretches, n}, x.dtype());
   Tensor bias_parts = dbias != nullptr ? Tensor::zeros({stretches, n}, x.dtype()) : Tensor();

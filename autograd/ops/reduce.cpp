@@ -6,9 +6,11 @@
 #include <cmath>
 
 #include "autograd/kernels/dispatch.hpp"
+#include "autograd/kernels/pairwise.hpp"
 #include "autograd/kernels/rows.hpp"
 #include "autograd/operations/elementwise.hpp"
 #include "autograd/operations/shape.hpp"
+#include "autograd/ops/axis.hpp"
 #include "autograd/ops/formula.hpp"
 #include "autograd/parallel.hpp"
 
@@ -24,10 +26,24 @@ struct Plan {
   Shape result;  ///< as asked for
 };
 
-Plan plan(char const* operation, Tensor const& x, Axes const& axes, bool keep) {
+/// Which axes go: all of them where none is named. Throws Error, in the name of the operation, for an axis that is not there and integers.
+std::vector<bool> reduced_axes(char const* operation, Tensor const& x, Axes const& axes) {
   require_real(operation, x);
   std::vector<bool> reduced(x.rank(), axes.empty());
-  for (std::int64_t const axis : axes) reduced[x.shape().position(axis)] = true;
+  for (std::int64_t const axis : axes) reduced[static_cast<std::size_t>(axis_of(operation, x.shape(), axis))] = true;
+  return reduced;
+}
+
+/// How many elements come to one.
+std::int64_t reduced_elements(char const* operation, Tensor const& x, Axes const& axes) {
+  std::vector<bool> const reduced = reduced_axes(operation, x, axes);
+  std::int64_t count = 1;
+  for (std::size_t i = 0; i < reduced.size(); ++i) count *= reduced[i] ? x.size(static_cast<std::int64_t>(i)) : 1;
+  return count;
+}
+
+Plan plan(char const* operation, Tensor const& x, Axes const& axes, bool keep) {
+  std::vector<bool> const reduced = reduced_axes(operation, x, axes);
   Plan p;
   std::vector<std::int64_t> order;
   std::vector<std::int64_t> last;
@@ -53,9 +69,21 @@ Plan plan(char const* operation, Tensor const& x, Axes const& axes, bool keep) {
   return p;
 }
 
-/// y[o, i] = the reduction of x[o, :, i]. `row` reduces a contiguous row; `merge(into, x)` joins two values, for strided columns.
-template <class Row, class Merge>
-Tensor reduce(Plan const& p, double start, Row const& row, Merge const& merge) {
+constexpr std::int64_t columns_at_once = 64;  // a few registers
+
+template <class T>
+struct Columns {
+  alignas(64) T values[columns_at_once];
+  Columns& operator+=(Columns const& other) {
+    for (std::int64_t c = 0; c < columns_at_once; ++c) values[c] += other.values[c];
+    return *this;
+  }
+};
+
+/// y[o, i] = the reduction of x[o, :, i]. `row` reduces a contiguous row; columns(from, rows, apart, count, total) reduces `count` ≤ 64
+/// columns at `from`, whose rows are `apart`.
+template <class Row, class OfColumns>
+Tensor reduce(Plan const& p, Row const& row, OfColumns const& columns) {
   Tensor y(p.result, p.x.dtype());
   kernels::with_real(y.dtype(), [&](auto type) {
     using T = decltype(type);
@@ -68,40 +96,51 @@ Tensor reduce(Plan const& p, double start, Row const& row, Merge const& merge) {
       });
       return;
     }
-    constexpr std::int64_t width = 64;  // columns at once: a few registers
-    std::int64_t const blocks = (p.inner + width - 1) / width;
-    parallel_for(p.outer * blocks, cost * width, [&](std::int64_t begin, std::int64_t end) {
+    std::int64_t const blocks = (p.inner + columns_at_once - 1) / columns_at_once;
+    parallel_for(p.outer * blocks, cost * columns_at_once, [&](std::int64_t begin, std::int64_t end) {
       for (std::int64_t b = begin; b < end; ++b) {
-        std::int64_t const first = b % blocks * width;
-        std::int64_t const count = std::min(width, p.inner - first);
-        T const* const from = x + b / blocks * p.extent * p.inner + first;
-        alignas(64) T total[width];
-        std::fill_n(total, width, static_cast<T>(start));
-        for (std::int64_t r = 0; r < p.extent; ++r) {
-          for (std::int64_t c = 0; c < count; ++c) merge(total[c], from[r * p.inner + c]);
-        }
-        std::copy_n(total, count, out + b / blocks * p.inner + first);
+        std::int64_t const first = b % blocks * columns_at_once, count = std::min(columns_at_once, p.inner - first);
+        Columns<T> total;
+        columns(x + b / blocks * p.extent * p.inner + first, p.extent, p.inner, count, total);
+        std::copy_n(total.values, count, out + b / blocks * p.inner + first);
       }
     });
   });
   return y;
 }
 
-Tensor summed(Plan const& p) {
-  return reduce(
-      p, 0,
-      [](auto const* x, std::int64_t n) {
-        return kernels::sum_row<std::remove_cvref_t<decltype(*x)>>(
-            n, [](auto v) { return v; }, x);
-      },
-      [](auto& into, auto x) { into += x; });
+/// total = each row's numbers joined, one after another, to `start`.
+template <class T, class Join>
+void join_rows(T const* from, std::int64_t rows, std::int64_t apart, std::int64_t count, T start, Columns<T>& total, Join const& join) {
+  Columns<T> sums;  // not `total` itself, whose memory could be `from` for all that the compiler knows
+  std::fill_n(sums.values, columns_at_once, start);
+  for (std::int64_t r = 0; r < rows; ++r) {
+    for (std::int64_t c = 0; c < count; ++c) join(sums.values[c], from[r * apart + c]);
+  }
+  total = sums;
 }
 
-std::int64_t reduced_elements(Tensor const& x, Axes const& axes) {
-  if (axes.empty()) return x.elements();
-  std::int64_t count = 1;
-  for (std::int64_t const axis : axes) count *= x.size(axis);
-  return count;
+/// Σ f(x): of columns some rows at a time, whose sums are added in pairs.
+template <class F>
+Tensor summed(Plan const& p, F const& f) {
+  return reduce(
+      p, [&](auto const* x, std::int64_t n) { return kernels::sum_row<std::remove_cvref_t<decltype(*x)>>(n, f, x); },
+      [&]<class T>(T const* from, std::int64_t rows, std::int64_t apart, std::int64_t count, Columns<T>& total) {
+        auto const add = [&](T& into, T x) { into += f(x); };
+        if (rows <= kernels::rows_of_partial_sum) return join_rows(from, rows, apart, count, T(0), total, add);
+        kernels::PairwiseSum<Columns<T>> sum;
+        for (std::int64_t r = 0; r < rows; r += kernels::rows_of_partial_sum) {
+          std::int64_t const some = std::min(kernels::rows_of_partial_sum, rows - r);
+          sum.add_made(static_cast<std::uint64_t>(r / kernels::rows_of_partial_sum),
+                       [&](Columns<T>& partial) { join_rows(from + r * apart, some, apart, count, T(0), partial, add); });
+        }
+        total = sum.total(total);
+      });
+}
+
+bool all_finite(Tensor const& x) {
+  return kernels::with_real(
+      x.dtype(), [&](auto type) { return std::ranges::all_of(x.data<decltype(type)>(), [](auto v) { return std::isfinite(v); }); });
 }
 
 TensorFunction over(Tensor (*f)(Tensor const&, Axes const&, bool), Axes axes, bool keep) {
@@ -128,7 +167,7 @@ std::vector<ErrorCase> reduction_errors(Tensor (*f)(Tensor const&, Axes const&, 
 
 Tensor sum(Tensor const& x, Axes const& axes, bool keep) {
   Plan const p = plan("sum", x, axes, keep);
-  return record("sum", {x}, summed(p), keep_nothing, [kept = p.kept](Step const& s) {
+  return record("sum", {x}, summed(p, [](auto v) { return v; }), keep_nothing, [kept = p.kept](Step const& s) {
     return std::vector{expand(reshape(s.dy, {kept.begin(), kept.end()}), s.x().shape())};
   });
 }
@@ -136,15 +175,11 @@ static Registered const sum_check{{"sum", "Σ x", reduction_samples(sum), reduct
 
 Tensor sum_of_squares(Tensor const& x, Axes const& axes, bool keep) {
   Plan const p = plan("sum_of_squares", x, axes, keep);
-  Tensor y = reduce(
-      p, 0,
-      [](auto const* row, std::int64_t n) {
-        return kernels::sum_row<std::remove_cvref_t<decltype(*row)>>(
-            n, [](auto v) { return v * v; }, row);
-      },
-      [](auto& into, auto v) { into += v * v; });
-  return record("sum_of_squares", {x}, std::move(y), keep_inputs, [kept = p.kept](Step const& s) {
-    return std::vector{reshape(scale(s.dy, 2), {kept.begin(), kept.end()}) * s.x()};
+  return record("sum_of_squares", {x}, summed(p, [](auto v) { return v * v; }), keep_inputs, [kept = p.kept](Step const& s) {
+    Tensor const dy = reshape(scale(s.dy, 2), {kept.begin(), kept.end()});
+    return std::vector{recording() ? slope_times(dy, s.x())
+                                   : kernels::map(
+                                         s.x().shape(), [](auto d, auto v) { return slope_times(d, v); }, arithmetic_cost, dy, s.x())};
   });
 }
 static Registered const sum_of_squares_check{
@@ -176,68 +211,146 @@ static Registered const sum_to_check{{"sum_to",
                                         "sum_to: [2, 3] does not come from [4] by broadcasting"}}}};
 
 Tensor mean(Tensor const& x, Axes const& axes, bool keep) {
-  return scale(sum(x, axes, keep), 1 / static_cast<double>(reduced_elements(x, axes)));
+  double const part = 1 / static_cast<double>(reduced_elements("mean", x, axes));
+  Tensor y = scale(sum(x, axes, keep), part);
+  return all_finite(y) ? y : sum(scale(x, part), axes, keep);  // the sum may leave the range where the mean does not
 }
 static Registered const mean_check{{"mean", "Σ x / n", reduction_samples(mean), reduction_errors(mean)}};
 
 Tensor variance(Tensor const& x, Axes const& axes, bool keep, std::int64_t correction) {
+  double const part = 1 / static_cast<double>(reduced_elements("variance", x, axes) - correction);
   Tensor const deviation = x - mean(x, axes, true);
-  return scale(sum_of_squares(deviation, axes, keep), 1 / static_cast<double>(reduced_elements(x, axes) - correction));
+  Tensor y = scale(sum_of_squares(deviation, axes, keep), part);
+  return all_finite(y) || part < 0 ? y : sum_of_squares(scale(deviation, std::sqrt(part)), axes, keep);
 }
 static Registered const variance_check{
     {"variance", "Σ(x − mean)²/(n − correction)",
      reduction_samples([](Tensor const& x, Axes const& axes, bool keep) { return variance(x, axes, keep); }),
      reduction_errors([](Tensor const& x, Axes const& axes, bool keep) { return variance(x, axes, keep); })}};
 
-Tensor max(Tensor const& x, Axes const& axes, bool keep) {
-  Plan const p = plan("max", x, axes, keep);
-  if (p.extent == 0) throw Error(fmt::format("max: over no elements at all, in {}", to_string(x.shape())));
+namespace {
+
+/// The largest (direction 1) or the smallest (−1). Where several are, each gets an equal share of the gradient.
+Tensor extreme(char const* operation, Tensor const& x, Axes const& axes, bool keep, int direction) {
+  Plan p = plan(operation, x, axes, keep);
+  if (p.extent == 0) throw Error(fmt::format("{}: over no elements at all, in {}", operation, to_string(x.shape())));
+  if (direction < 0) p.x = negate(p.x);  // of what has no node
   Tensor y = reduce(
-      p, -std::numeric_limits<double>::infinity(), [](auto const* row, std::int64_t n) { return kernels::max_row(row, n); },
-      [](auto& into, auto v) { into = v > into || v != v ? v : into; });
-  return record("max", {x}, std::move(y), Keep{~0U, true}, [kept = p.kept](Step const& s) {
+      p, [](auto const* row, std::int64_t n) { return kernels::max_row(row, n); },
+      []<class T>(T const* from, std::int64_t rows, std::int64_t apart, std::int64_t count, Columns<T>& total) {
+        join_rows(from, rows, apart, count, -std::numeric_limits<T>::infinity(), total,
+                  [](T& into, T v) { into = v > into || v != v ? v : into; });
+      });
+  if (direction < 0) y = negate(y);
+  return record(operation, {x}, std::move(y), Keep{~0U, true}, [kept = p.kept](Step const& s) {
     std::vector<std::int64_t> const extents(kept.begin(), kept.end());
-    Tensor const share = equal(s.x().detach(), reshape(s.y.detach(), extents));
-    return std::vector{share * (reshape(s.dy, extents) / sum_to(share, kept))};
+    Tensor const chosen = equal(s.x().detach(), reshape(s.y.detach(), extents));
+    return std::vector{where(chosen, reshape(s.dy, extents) / sum_to(chosen, kept), like(0, s.dy))};
   });
 }
+
+}  // namespace
+
+Tensor max(Tensor const& x, Axes const& axes, bool keep) { return extreme("max", x, axes, keep, 1); }
 static Registered const max_check{{"max", "max x", reduction_samples(max, 50), reduction_errors(max)}};
 
-Tensor min(Tensor const& x, Axes const& axes, bool keep) { return negate(max(negate(x), axes, keep)); }
-static Registered const min_check{{"min", "min x", reduction_samples(min, 50)}};
+Tensor min(Tensor const& x, Axes const& axes, bool keep) { return extreme("min", x, axes, keep, -1); }
+static Registered const min_check{{"min", "min x", reduction_samples(min, 50), reduction_errors(min)}};
 
 namespace {
 
-/// logsumexp() of contiguous rows, without a node.
-Tensor logsumexp_of_rows(Plan const& p) {
+/// The largest finite number of x's type.
+double most_of(Tensor const& x) {
+  return x.dtype() == DType::float32 ? std::numeric_limits<float>::max() : std::numeric_limits<double>::max();
+}
+
+/// m + log Σ e^(x − m), m the largest. m is finite, so that a row of −∞ gives −∞ and not ∞ − ∞; NaN stays.
+Tensor logsumexp_of(Tensor const& x, Axes const& axes, bool keep) {
+  NoGrad const values;
+  Plan const p = plan("logsumexp", x, axes, keep);
+  if (p.inner != 1 || p.extent == 0) {
+    if (p.extent == 0) return Tensor::full(p.result, -std::numeric_limits<double>::infinity(), x.dtype());
+    Tensor const m = clamp(max(x, axes, true), -most_of(x), most_of(x));
+    return (log(sum(exp(x - m), axes, true)) + m).viewed(p.result);
+  }
   return reduce(
-      p, 0,
-      [](auto const* x, std::int64_t n) {
-        using T = std::remove_cvref_t<decltype(*x)>;
-        T const most = std::numeric_limits<T>::max(), largest = kernels::max_row(x, n);
-        T const m = largest > most ? most : largest < -most ? -most : largest;  // NaN stays
+      p,
+      [](auto const* row, std::int64_t n) {
+        using T = std::remove_cvref_t<decltype(*row)>;
+        T const most = std::numeric_limits<T>::max(), largest = kernels::max_row(row, n);
+        T const m = largest > most ? most : largest < -most ? -most : largest;
         kernels::Lanes<T> const shift(m);
         return m + std::log(kernels::sum_row<T>(
-                       n, [&](auto v) { return kernels::exponential(v - shift); }, x));
+                       n, [&](auto v) { return kernels::exponential(v - shift); }, row));
       },
-      [](auto&, auto) {});
+      [](auto const*, std::int64_t, std::int64_t, std::int64_t, auto&) {});
+}
+
+/// e^(x − m)/Σ e^(x − m), as a graph: the gradient of logsumexp(). Zeros where all are −∞; where some are +∞ the limit in which these grow
+/// alike: 1 over their number for each, and 0 for all others.
+Tensor shares(Tensor const& x, Axes const& axes) {
+  constexpr double infinity = std::numeric_limits<double>::infinity();
+  Tensor const largest = max(x.detach(), axes, true);
+  if (std::ranges::none_of(largest.to_vector(), [](double m) { return std::isinf(m); })) {
+    Tensor const e = exp(x - largest);
+    return e / sum(e, axes, true);
+  }
+  Tensor const at_infinity = where(equal(x.detach(), like(infinity, x)), like(0, x), like(-infinity, x));
+  Tensor const e = exp(where(equal(largest, like(infinity, x)), at_infinity, x - clamp(largest, -most_of(x), most_of(x))));
+  Tensor const total = sum(e, axes, true);
+  return e / where(equal(total.detach(), like(0, x)), like(1, x), total);
 }
 
 }  // namespace
 
 Tensor logsumexp(Tensor const& x, Axes const& axes, bool keep) {
-  if (!recording() || !x.requires_grad()) {
-    Plan const p = plan("logsumexp", x, axes, keep);
-    if (p.inner == 1 && p.extent > 0) return logsumexp_of_rows(p);
-  }
-  // The shift is a constant; clamped, so that a row of −∞ gives −∞ and not ∞ − ∞.
-  double const largest = x.dtype() == DType::float32 ? std::numeric_limits<float>::max() : std::numeric_limits<double>::max();
-  Tensor const m = clamp(max(x.detach(), axes, true), -largest, largest);
-  Tensor const result = log(sum(exp(x - m), axes, true)) + m;
-  Shape const shape = keep ? result.shape() : plan("logsumexp", x, axes, false).result;
-  return reshape(result, {shape.begin(), shape.end()});
+  return record("logsumexp", {x}, logsumexp_of(x, axes, keep), keep_inputs, [axes](Step const& s) {
+    if (s.x().elements() == 0) return std::vector{Tensor::zeros(s.x().shape(), s.dy.dtype())};
+    Shape kept = s.x().shape();
+    std::vector<bool> const reduced = reduced_axes("logsumexp", s.x(), axes);
+    for (std::size_t i = 0; i < reduced.size(); ++i)
+      if (reduced[i]) kept.set(static_cast<std::int64_t>(i), 1);
+    return std::vector{reshape(s.dy, {kept.begin(), kept.end()}) * shares(s.x(), axes)};
+  });
 }
 static Registered const logsumexp_check{{"logsumexp", "log Σ eˣ", reduction_samples(logsumexp), reduction_errors(logsumexp)}};
+
+namespace {
+
+/// Running sums of `count` columns. Every sum is that of at most `rows_of_partial_sum` numbers and of few sums of blocks before them, which
+/// are added in pairs: rows are cut in halves until they are short.
+template <class T>
+struct RunningSums {
+  T const* from;
+  T* out;
+  std::int64_t step;  ///< from a row to the next, negative from the last one on
+  std::int64_t count;
+
+  /// out = before + running sums of rows [first, first + rows); total = their sum.
+  void over(std::int64_t first, std::int64_t rows, Columns<T> const& before, Columns<T>& total) const {
+    if (rows <= kernels::rows_of_partial_sum) return over_few(first, rows, before, total);
+    std::int64_t const half = (rows / 2 + kernels::rows_of_partial_sum - 1) / kernels::rows_of_partial_sum * kernels::rows_of_partial_sum;
+    over(first, half, before, total);
+    Columns<T> between = before, second;
+    between += total;
+    over(first + half, rows - half, between, second);
+    total += second;
+  }
+
+ private:
+  void over_few(std::int64_t first, std::int64_t rows, Columns<T> const& before, Columns<T>& total) const {
+    Columns<T> sums{};
+    for (std::int64_t r = first; r < first + rows; ++r) {
+      for (std::int64_t c = 0; c < count; ++c) {
+        sums.values[c] += from[r * step + c];
+        out[r * step + c] = before.values[c] + sums.values[c];
+      }
+    }
+    total = sums;
+  }
+};
+
+}  // namespace
 
 Tensor cumsum(Tensor const& x, std::int64_t axis, bool reverse) {
   Plan const p = plan("cumsum", x, {axis}, true);
@@ -246,13 +359,15 @@ Tensor cumsum(Tensor const& x, std::int64_t axis, bool reverse) {
     using T = decltype(type);
     T const* const from = p.x.data<T>().data();
     T* const out = y.mutable_data<T>().data();
-    parallel_for(p.outer, arithmetic_cost * static_cast<double>(p.extent * p.inner), [&](std::int64_t begin, std::int64_t end) {
-      for (std::int64_t o = begin; o < end; ++o) {
-        for (std::int64_t k = 0; k < p.extent; ++k) {
-          std::int64_t const row = (o * p.extent + (reverse ? p.extent - 1 - k : k)) * p.inner;
-          std::int64_t const before = reverse ? row + p.inner : row - p.inner;
-          for (std::int64_t i = 0; i < p.inner; ++i) out[row + i] = from[row + i] + (k == 0 ? T(0) : out[before + i]);
-        }
+    std::int64_t const blocks = (p.inner + columns_at_once - 1) / columns_at_once;
+    double const cost = arithmetic_cost * static_cast<double>(p.extent * std::min(p.inner, columns_at_once));
+    parallel_for(p.outer * blocks, cost, [&](std::int64_t begin, std::int64_t end) {
+      for (std::int64_t b = begin; b < end; ++b) {
+        std::int64_t const first = b % blocks * columns_at_once;
+        std::int64_t const at = (b / blocks * p.extent + (reverse ? p.extent - 1 : 0)) * p.inner + first;
+        Columns<T> total;
+        RunningSums<T>{from + at, out + at, reverse ? -p.inner : p.inner, std::min(columns_at_once, p.inner - first)}.over(
+            0, p.extent, Columns<T>{}, total);
       }
     });
   });

@@ -9,6 +9,7 @@
 #include "autograd/operations/elementwise.hpp"
 #include "autograd/operations/reduce.hpp"
 #include "autograd/operations/shape.hpp"
+#include "autograd/ops/axis.hpp"
 #include "autograd/ops/formula.hpp"
 #include "autograd/parallel.hpp"
 
@@ -45,7 +46,7 @@ template <class F>
 Tensor along(char const* operation, Tensor const& x, std::int64_t axis, F const& f) {
   require_real(operation, x);
   if (x.rank() == 0) throw Error(fmt::format("{}: wants at least one axis, not a scalar", operation));
-  if (x.shape().position(axis) + 1 == x.rank()) return f(x);
+  if (axis_of(operation, x.shape(), axis) + 1 == static_cast<std::int64_t>(x.rank())) return f(x);
   return transpose(f(transpose(x, axis, -1)), axis, -1);
 }
 

@@ -115,6 +115,17 @@ namespace {
   throw ConfigError(chosen.empty() ? "command line" : chosen.front()->get_name(), fmt::format("{} (see heed --help)", what));
 }
 
+/// CLI11 from 2.6 on takes a text in brackets for a list of texts: until it has parsed, it ends with a mark.
+constexpr char end_of_text = '\x03';
+void mark_brackets(std::vector<std::string>& arguments) {
+  for (std::string& text : arguments)
+    if (text.starts_with('[') && text.ends_with(']')) text += end_of_text;
+}
+void unmark_brackets(std::vector<std::string>& texts) {
+  for (std::string& text : texts)
+    if (text.ends_with(end_of_text)) text.pop_back();
+}
+
 /// `heed sample --prompt TEXT RUN`: the run is not a prompt.
 void find_run(SampleOptions& options) {
   if (!options.run.empty()) return;
@@ -148,6 +159,7 @@ CommandLine parse_command_line(std::vector<std::string> arguments) {
     arguments.emplace_back("--help");
   }
   if (arguments.empty()) arguments.emplace_back("--help");
+  if (arguments.front() == "sample") mark_brackets(arguments);
   std::ranges::reverse(arguments);  // the order that CLI11 wants
   try {
     app.parse(arguments);
@@ -170,6 +182,7 @@ CommandLine parse_command_line(std::vector<std::string> arguments) {
         "a command is missing: run, plan, check, report, evaluate, sample, translate, inspect, bench, compare, clean, schema or list "
         "(see heed --help)");
   line.command = command->get_name();
+  unmark_brackets(line.sample.prompts);
   if (line.command == "sample") find_run(line.sample);
   line.run.threads = line.threads;
   line.evaluate.places = line.sample.places = line.translate.places = line.inspect.places = line.bench.places = line.report.places =

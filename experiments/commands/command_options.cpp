@@ -224,7 +224,7 @@ void add_sample(CLI::App& app, CommandLine& line) {
                   "text to continue; several: one after the other (default: a new line, or the start of a sentence)")
       ->type_name("TEXT …")
       ->expected(1, 1 << 20)
-      ->allow_extra_args(false);  // else CLI11 takes "[a, b]" for a list
+      ->allow_extra_args(false);
   constexpr double many = 1e9;
   add_number<std::int64_t>(sample, "--tokens", options.tokens, 0, many, "at most so many after the prompt (default: 500, or a sentence)");
   add_number<std::int64_t>(sample, "--count", options.count, 0, many, "samples of each prompt (default: 1, of sentences 10)");

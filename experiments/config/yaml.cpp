@@ -234,11 +234,12 @@ class Builder : public YAML::EventHandler {
 
 /// What a person most likely did when yaml-cpp says this.
 std::string advice(std::string_view message) {
-  static constexpr std::array<std::pair<std::string_view, char const*>, 7> known{{
+  static constexpr std::array<std::pair<std::string_view, char const*>, 8> known{{
       {"illegal map value", " (is the indentation right? a text with ': ' in it needs quotes)"},
       {"end of map flow not found", " (is a ',' or a '}' missing?)"},
       {"end of sequence flow not found", " (is a ',' or a ']' missing?)"},
       {"end of map not found", " (is the indentation right? is there anything behind a closing quote or bracket?)"},
+      {"unexpected scalar", " (is the indentation right? is there anything behind a closing quote or bracket?)"},  // the same, from 0.9 on
       {"illegal flow end", " (it closes nothing)"},
       {"illegal EOF in scalar", " (a quote is never closed)"},
       {"unknown token", " (a text that begins so needs quotes)"},

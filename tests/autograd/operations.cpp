@@ -254,6 +254,9 @@ TEST_SUITE("operations") {
           CHECK_MESSAGE(message.find(operation.errors[e].message) != std::string::npos, message,
                         " — expected: ", operation.errors[e].message);
           CHECK(message.find('\n') == std::string::npos);
+          std::string function = operation.name.substr(0, operation.name.find(' '));
+          if (function.starts_with("fused_")) function.erase(0, 6);  // the one of three tensors, attention(), says the same
+          CHECK_MESSAGE(message.starts_with(function + ":"), message, " — speaks of another function than ", function);
         }
       }
     }

@@ -96,7 +96,10 @@ TEST_SUITE("config_errors") {
              {base + ": 3\n", "c.yaml:3:1: a key is missing before ':'"},
              {base + "\"a\\nb\": 3\n", "c.yaml:3:1: unknown key 'a\\x0ab'" + top},
          }) {
-      CHECK(complaint(text) == message);
+      std::string found = complaint(text);
+      if (auto const at = found.find("unexpected scalar"); at != std::string::npos)
+        found.replace(at, 17, "end of map not found");  // yaml-cpp 0.9
+      CHECK(found == message);
     }
     std::string const unknown = complaint(base + "name: *nope\n"), said = "c.yaml:3:7: not YAML: the referenced anchor is not defined";
     CHECK((unknown == said || unknown == said + ": nope"));  // yaml-cpp 0.8 names it
@@ -197,7 +200,10 @@ TEST_SUITE("config_errors") {
              {base + "name: é\a\n", "c.yaml:3:8: control character 0x07"},
              {base + "name: \xC0\xAF\n", "c.yaml:3:7: byte 0xc0 is not UTF-8 text"},
          }) {
-      CHECK(complaint(text) == message);
+      std::string found = complaint(text);
+      if (auto const at = found.find("unexpected scalar"); at != std::string::npos)
+        found.replace(at, 17, "end of map not found");  // yaml-cpp 0.9
+      CHECK(found == message);
     }
   }
 

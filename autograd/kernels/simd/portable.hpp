@@ -53,7 +53,7 @@ T largest(Lanes<T> const& v) {
   return *std::max_element(buffer, buffer + lanes<T>);
 }
 
-/// y · 2ⁿ, rounded once, where x ≥ least or x is NaN, else 0; for whole n from −126 to 128 and 0.5 ≤ y ≤ 2 (any n where x < least or y is
+/// y · 2ⁿ, rounded once, where x ≥ least or x is NaN, else 0; for whole n from −150 to 128 and 0.5 ≤ y ≤ 2 (any n where x < least or y is
 /// NaN).
 [[gnu::always_inline]] inline Lanes<float> scaled_by_power(Lanes<float> const& y, Lanes<float> const& n, Lanes<float> const& x,
                                                            float least) {

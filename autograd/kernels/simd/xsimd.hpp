@@ -37,6 +37,27 @@ template <class T, class Architecture>
 #endif
 }
 
+/// The lesser and the greater of two numbers, the second where one is NaN: x86's instructions, whose operands version 14 turned round.
+/// (ARM's give NaN where either is.)
+template <class T, class Architecture>
+[[gnu::always_inline]] inline xsimd::batch<T, Architecture> lesser(xsimd::batch<T, Architecture> const& a,
+                                                                   xsimd::batch<T, Architecture> const& b) {
+#if XSIMD_VERSION_MAJOR < 14
+  return xsimd::min(a, b);
+#else
+  return xsimd::min(b, a);
+#endif
+}
+template <class T, class Architecture>
+[[gnu::always_inline]] inline xsimd::batch<T, Architecture> greater(xsimd::batch<T, Architecture> const& a,
+                                                                    xsimd::batch<T, Architecture> const& b) {
+#if XSIMD_VERSION_MAJOR < 14
+  return xsimd::max(a, b);
+#else
+  return xsimd::max(b, a);
+#endif
+}
+
 /// The bits of a batch as numbers of another type of the same size.
 template <class To, class From, class Architecture>
 [[gnu::always_inline]] inline xsimd::batch<To, Architecture> bits_as(xsimd::batch<From, Architecture> const& v) {

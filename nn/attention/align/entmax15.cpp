@@ -23,7 +23,7 @@ struct Entmax15Rows {
     kernels::transform_row<T>(
         row.weights, row.count,
         [&](V const& e) {
-          V const y = xsimd::max((e - most) * half - tau, zero);
+          V const y = kernels::greater(zero, (e - most) * half - tau);
           return y * y;
         },
         static_cast<T const*>(row.scores));

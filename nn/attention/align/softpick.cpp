@@ -27,7 +27,7 @@ struct Softpick {
                                           row.count, [&](V const& e) { return xsimd::abs(above(e)); }, static_cast<T const*>(row.scores));
     V const factor(T(1) / row.kept[1]);
     kernels::transform_row<T>(
-        row.weights, row.count, [&](V const& e) { return xsimd::max(above(e), zero) * factor; }, static_cast<T const*>(row.scores));
+        row.weights, row.count, [&](V const& e) { return kernels::greater(zero, above(e)) * factor; }, static_cast<T const*>(row.scores));
   }
   template <class T>
   static void gradients(kernels::AlignRow<T> const& row) {

@@ -18,7 +18,7 @@ Beyond<T> beyond(T const* x, std::int64_t n, T most, T scale, T threshold) {
   V count = zero, sum = zero, squares = zero;
   kernels::each_batch<T>(n, [&](std::int64_t j, auto const& batch) {
     std::int64_t const rest = std::min(n - j, kernels::lanes<T>);
-    V y = xsimd::max((batch.load(x + j) - top) * factor - tau, zero);
+    V y = kernels::greater(zero, (batch.load(x + j) - top) * factor - tau);
     if (rest < kernels::lanes<T>) y = kernels::keep_some<T>(y, rest);
     count += xsimd::select(y > zero, one, zero);
     sum += y;

@@ -1,0 +1,83 @@
+#pragma once
+
+#include <array>
+#include <cmath>
+#include <limits>
+
+#include "autograd/kernels/exponential.hpp"
+#include "autograd/kernels/simd.hpp"
+
+/// The elementary functions of operations, over the whole range of their type: xsimd's where those are right, and else what its formula
+/// needs at the ends. Errors are in units of the last place (ulp) of the exact result, subnormal results included, as
+/// tests/autograd/elementary.cpp measures them; xsimd's sqrt (0.5 ulp), log1p (1), tanh (2), sin and cos (2) need nothing.
+namespace heed::kernels {
+
+/// eˣ, whose results may be subnormal (exponential() has 0 for these); 1 ulp in float32, 3 in float64.
+[[gnu::always_inline]] inline Lanes<float> whole_exponential(Lanes<float> const& x) {
+  constexpr float least = -103.98F;  // below it e to this is nearer to 0 than to any float32 number
+  return exponential_from(x, least);
+}
+/// Near the ends, where xsimd's is 0 or ∞ too soon, the square of e^(x/2).
+[[gnu::always_inline]] inline Lanes<double> whole_exponential(Lanes<double> const& x) {
+  using B = Lanes<double>;
+  auto const ends = xsimd::abs(x) > B(700.0);
+  B const root = xsimd::exp(xsimd::select(ends, x * B(0.5), x));
+  return xsimd::select(ends, root * root, root);
+}
+
+/// eˣ − 1, 2 ulp.
+template <class T>
+[[gnu::always_inline]] inline Lanes<T> exponential_minus_1(Lanes<T> const& x) {
+  Lanes<T> const large(T(60));  // from here on 1 is less than half a unit in the last place of eˣ
+  return xsimd::select(x > large, whole_exponential(x), xsimd::expm1(lesser(large, x)));
+}
+
+/// log x, 1 ulp: of a subnormal number by way of a normal one.
+template <class T>
+[[gnu::always_inline]] inline Lanes<T> logarithm(Lanes<T> const& x) {
+  using B = Lanes<T>;
+  constexpr T least = std::numeric_limits<T>::min();
+  constexpr int digits = std::numeric_limits<T>::digits;
+  constexpr T factor = static_cast<T>(std::uint64_t{1} << digits), log_2 = static_cast<T>(0.693147180559945309417);
+  auto const small = x < B(least);
+  B const y = xsimd::log(xsimd::select(small, x * B(factor), x));
+  return xsimd::select(small, y - B(static_cast<T>(digits) * log_2), y);
+}
+
+/// f of each lane, by the C library.
+template <class T, class F, class... X>
+Lanes<T> each_lane(F const& f, X const&... x) {
+  constexpr std::size_t n = Lanes<T>::size;
+  alignas(64) std::array<T, n> const values[] = {[&] {
+    alignas(64) std::array<T, n> lanes_of_x;
+    x.store_aligned(lanes_of_x.data());
+    return lanes_of_x;
+  }()...};
+  alignas(64) std::array<T, n> result;
+  for (std::size_t i = 0; i < n; ++i) {
+    if constexpr (sizeof...(X) == 1) {
+      result[i] = f(values[0][i]);
+    } else {
+      result[i] = f(values[0][i], values[1][i]);
+    }
+  }
+  return Lanes<T>::load_aligned(result.data());
+}
+
+/// erf x = 2/√π ∫₀ˣ e^(−t²) dt, 3 ulp.
+[[gnu::always_inline]] inline Lanes<float> error_function(Lanes<float> const& x) {
+  Lanes<float> const one(6.0F);  // from here on erf is 1
+  return xsimd::erf(greater(-one, lesser(one, x)));
+}
+/// xsimd's is up to 66 ulp off, and NaN from 1e62 on.
+inline Lanes<double> error_function(Lanes<double> const& x) {
+  return each_lane<double>([](double v) { return std::erf(v); }, x);
+}
+
+/// xʸ by the C library, 1 ulp. (By way of log and exp the error is |y log x| ulp: 700 of them.)
+template <class T>
+Lanes<T> power(Lanes<T> const& x, Lanes<T> const& y) {
+  return each_lane<T>([](T base, T exponent) { return std::pow(base, exponent); }, x, y);
+}
+
+}  // namespace heed::kernels

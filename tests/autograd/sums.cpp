@@ -1,0 +1,157 @@
+// Long sums in float32: rounding errors grow with the logarithm of their length, whichever operation adds up.
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <functional>
+#include <limits>
+#include <utility>
+#include <vector>
+
+#include <doctest/doctest.h>
+
+#include "autograd/graph.hpp"
+#include "autograd/operations/elementwise.hpp"
+#include "autograd/operations/index.hpp"
+#include "autograd/operations/product.hpp"
+#include "autograd/operations/reduce.hpp"
+#include "autograd/operations/shape.hpp"
+#include "autograd/operations/softmax.hpp"
+#include "autograd/random.hpp"
+#include "autograd/tensor.hpp"
+#include "tests/threads.hpp"
+
+namespace heed {
+namespace {
+
+constexpr double tolerance = 1e-6;  // eight roundings of float32
+
+/// The largest relative error of x's elements against one number.
+double error_of(Tensor const& x, double expected) {
+  double worst = 0;
+  for (double const value : x.to_vector()) worst = std::isfinite(value) ? std::max(worst, std::abs(value / expected - 1)) : 1;
+  return worst;
+}
+
+double const tenth = static_cast<double>(0.1F);
+Tensor tenths(Shape const& shape) { return Tensor::full(shape, 0.1, DType::float32); }
+
+}  // namespace
+
+TEST_SUITE("sums") {
+  TEST_CASE("a count beyond 2²⁴ is right in float32") {
+    for (Shape const& shape : {Shape{20'000'000, 2}, Shape{2, 20'000'000}, Shape{40'000'000}}) {
+      std::int64_t const axis = shape.rank() == 2 && shape[0] == 2 ? 1 : 0;
+      CHECK(error_of(sum(Tensor::ones(shape, DType::float32), {axis}), static_cast<double>(shape[axis])) == 0);
+    }
+  }
+
+  TEST_CASE("reductions over rows, over columns and over what lies between") {
+    std::int64_t const n = 1'000'000;
+    for (auto const& [shape, axis] : std::vector<std::pair<Shape, std::int64_t>>{
+             {{n}, 0}, {{3, n}, 1}, {{n, 1}, 0}, {{n, 3}, 0}, {{n, 67}, 0}, {{2, n, 2}, 1}, {{100'003, 2}, 0}, {{2, 4099}, 1}}) {
+      CAPTURE(to_string(shape));
+      Tensor const x = tenths(shape);
+      auto const count = static_cast<double>(shape[axis]);
+      CHECK(error_of(sum(x, {axis}), count * tenth) < tolerance);
+      CHECK(error_of(mean(x, {axis}), tenth) < tolerance);
+      CHECK(error_of(sum_of_squares(x, {axis}), count * tenth * tenth) < tolerance);
+      CHECK(error_of(logsumexp(x, {axis}), std::log(count) + tenth) < tolerance);
+    }
+    Tensor const first = cumsum(tenths({n, 3}), 0);
+    CHECK(error_of(first.rows(n - 1, 1), n * tenth) < tolerance);
+    CHECK(error_of(first.rows(123'455, 1), 123'456 * tenth) < tolerance);
+    CHECK(std::abs(cumsum(tenths({n}), 0, true).at(0) / (n * tenth) - 1) < tolerance);
+  }
+
+  TEST_CASE("a variance of values that are far from 0") {
+    std::int64_t const n = 1 << 20;  // half of them 3, half 5
+    Tensor const x = where(less(Tensor::arange(n, DType::float32), Tensor::scalar(n / 2, DType::float32)),
+                           Tensor::full({n}, 3, DType::float32), Tensor::full({n}, 5, DType::float32));
+    CHECK(error_of(variance(x, {}, false, 0), 1) < tolerance);
+    CHECK(error_of(variance(x.viewed({n, 1}), {0}, false, 0), 1) < tolerance);
+  }
+
+  TEST_CASE("gradients of what was broadcast") {
+    std::int64_t const n = 1 << 17;
+    Tensor const seed = tenths({n, 5});
+    auto const gradient = [&](Shape const& shape, std::function<Tensor(Tensor const&)> const& f) {
+      Tensor x = Tensor::ones(shape, DType::float32);
+      x.set_requires_grad();
+      return grad({f(x)}, {x}, {seed})[0];
+    };
+    Tensor const rows = Tensor::ones({n, 5}, DType::float32);
+    CHECK(error_of(gradient({5}, [&](Tensor const& b) { return rows + b; }), n * tenth) < tolerance);
+    CHECK(error_of(gradient({1, 1}, [&](Tensor const& b) { return rows * b; }), 5 * n * tenth) < tolerance);
+    CHECK(error_of(gradient({5},
+                            [&](Tensor const& b) {
+                              return linear(rows, Tensor::zeros({5, 5}, DType::float32), b);
+                            }),
+                   n * tenth) < tolerance);
+    CHECK(error_of(gradient({5}, [&](Tensor const& b) { return layer_norm(rows, Tensor::ones({5}, DType::float32), b); }), n * tenth) <
+          tolerance);
+    Tensor const normal = Tensor::of({-std::sqrt(1.5), 0, std::sqrt(1.5)}, {3}, DType::float32);
+    Tensor const same_rows = expand(normal, {n, 3});
+    Tensor weight = Tensor::ones({3}, DType::float32);
+    weight.set_requires_grad();
+    Tensor const dweight = grad({rms_norm(same_rows, weight, 0)}, {weight}, {tenths({n, 3})})[0];
+    CHECK(std::abs(dweight.at(2) / (n * tenth * std::sqrt(1.5)) - 1) < tolerance);
+  }
+
+  TEST_CASE("rows of one token, and elements of one place") {
+    std::int64_t const n = 1'000'000;
+    Tensor const tokens = Tensor::full({n}, 1, DType::int64);
+    CHECK(error_of(embedding_transposed(tenths({n, 3}), tokens, 3).rows(1, 1), n * tenth) < tolerance);
+    CHECK(error_of(scatter_add({n, 2}, 0, Tensor::full({n, 2}, 7, DType::int64), tenths({n, 2})).rows(7, 1), n * tenth) < tolerance);
+    CHECK(scatter_add({2}, 0, Tensor::zeros({300}, DType::int64),
+                      Tensor::full({300}, std::numeric_limits<double>::infinity(), DType::float32))
+              .at(0) == std::numeric_limits<double>::infinity());
+  }
+
+  TEST_CASE("zeros change no bit, wherever they are put") {
+    std::int64_t const n = 5000;
+    Stream const stream(9, "zeros");
+    Tensor x = Tensor::normal({n, 3}, stream, DType::float32);
+    Tensor tokens = Tensor::zeros({n}, DType::int64), others = Tensor::zeros({n}, DType::int64);
+    for (std::int64_t i = 0; i < n; ++i) {
+      bool const empty = stream.uniform(static_cast<std::uint64_t>(n + i)) < 0.5;
+      if (empty) std::fill_n(x.mutable_data<float>().begin() + 3 * i, 3, 0.0F);
+      tokens.mutable_data<std::int64_t>()[static_cast<std::size_t>(i)] = i % 2;
+      others.mutable_data<std::int64_t>()[static_cast<std::size_t>(i)] = empty ? 2 : i % 2;
+    }
+    auto const first_two = [](Tensor const& table) { return table.rows(0, 2).to_vector(); };
+    CHECK(first_two(embedding_transposed(x, tokens, 3)) == first_two(embedding_transposed(x, others, 3)));
+    auto const columns = [&](Tensor const& index) { return expand(reshape(index, {-1, 1}), {n, 3}); };
+    CHECK(first_two(scatter_add({3, 3}, 0, columns(tokens), x)) == first_two(scatter_add({3, 3}, 0, columns(others), x)));
+    Tensor const more = concatenate({x, Tensor::zeros({777, 3}, DType::float32)}, 0);
+    CHECK(sum(x, {0}).to_vector() == sum(more, {0}).to_vector());
+  }
+
+  TEST_CASE("the same bits on any number of threads") {
+    std::int64_t const n = 70'001;
+    Tensor const x = Tensor::normal({n, 7}, Stream(3, "x"), DType::float32);
+    Tensor const tokens = Tensor::full({n}, 2, DType::int64);
+    auto const all = [&] {
+      std::vector<std::vector<double>> results;
+      for (std::int64_t const axis : {0, 1}) {
+        results.push_back(sum(x, {axis}).to_vector());
+        results.push_back(cumsum(x, axis).to_vector());
+        results.push_back(logsumexp(x, {axis}).to_vector());
+      }
+      results.push_back(sum(x).to_vector());
+      results.push_back(embedding_transposed(x, tokens, 4).to_vector());
+      return results;
+    };
+    std::vector<std::vector<double>> expected;
+    {
+      Threads const one(1);
+      expected = all();
+    }
+    for (int const count : {2, 3}) {
+      Threads const some(count);
+      CHECK(all() == expected);
+    }
+  }
+}
+
+}  // namespace heed
