@@ -54,8 +54,12 @@ Axis axis_of(ReportedTuning const& tuning) {
     axis.low = -0.4;
     axis.high = static_cast<double>(tuning.points.size()) - 0.6;
   }
-  for (std::size_t i = 0; i < tuning.points.size(); ++i)
-    axis.tics.push_back(fmt::format("{} {:.8g}", gnuplot_tick(cut(tuning.points[i].name, 18)), axis.places[i]));
+  for (std::size_t i = 0; i < tuning.points.size(); ++i) {
+    std::vector<std::string> values;
+    for (auto const& [key, value] : tuning.points[i].keys) values.push_back(value);
+    auto const words = fmt::format("{}", fmt::join(values, ", "));
+    axis.tics.push_back(fmt::format("{} {:.8g}", gnuplot_tick(cut(words, 18)), axis.places[i]));
+  }
   return axis;
 }
 
