@@ -1,6 +1,7 @@
 #include <set>
 
 #include <doctest/doctest.h>
+#include <fmt/format.h>
 
 #include "experiments/ablation/board.hpp"
 #include "experiments/ablation/jobs.hpp"
