@@ -29,7 +29,7 @@ std::optional<Figure> learning_curves(Material const& material, std::string cons
   double const height = std::max(2.6, 0.7 + label_height * static_cast<double>(traces.size()));
   auto const outlier = outliers_among(traces);
   Range whole, half = range_from(traces, last / 2, outlier);
-  double const reach = reach_of(traces);
+  double const reach = reach_of(ends_of(traces));
   auto const include = [&](double value) {
     if (std::abs(value) <= reach) whole.include(value);
   };
@@ -93,6 +93,9 @@ std::optional<double> as_number(std::string const& text) {
 /// The metric over a varied key with three numbers or more, a line for each choice of the other keys.
 std::vector<Figure> over_keys(Material const& material) {
   std::vector<Figure> result;
+  std::vector<double> means;
+  for (auto const& arm : material.arms) means.push_back(arm.mean.value_or(std::nan("")));
+  double const reach = reach_of(means);
   for (auto const& key : material.varied) {
     std::vector<Trace> traces;
     std::set<double> places;
@@ -107,7 +110,7 @@ std::vector<Figure> over_keys(Material const& material) {
           rest += (rest.empty() ? "" : ", ") + value;
       }
       if (!place || !arm.mean) continue;
-      if (!std::isfinite(*arm.mean)) {
+      if (!std::isfinite(*arm.mean) || std::abs(*arm.mean) > reach) {
         left_out += (left_out.empty() ? "" : ", ") + short_name(arm);
         continue;
       }
@@ -146,8 +149,7 @@ std::vector<Figure> over_keys(Material const& material) {
                       fmt::format("set xlabel {}\nset ylabel {} offset 0.5\nset yrange [{:.8g}:{:.8g}]\n", gnuplot_text(key),
                                   gnuplot_text(axis_name(material, material.metric)), range.low, range.high) +
                       direct_labels(traces, range, top - bottom) + fmt::format("plot {}\n", fmt::join(plots, ", \\\n  "));
-    figure.caption =
-        fmt::format("{}.{}", seeds_said(material), left_out.empty() ? "" : " Left out, for a seed diverged: " + left_out + ".");
+    figure.caption = fmt::format("{}.{}", seeds_said(material), left_out.empty() ? "" : " Left out, for they diverged: " + left_out + ".");
     result.push_back(std::move(figure));
   }
   return result;

@@ -18,6 +18,12 @@ using Steps = std::vector<std::pair<std::int64_t, double>>;
 constexpr double blown_up = 1e6;  ///< times what is usual
 constexpr char const* not_finite = " (not finite)";
 
+/// Whether a value has more than the few characters that labels leave room for.
+bool is_long(double value) { return std::abs(value) >= 1e5; }
+
+/// A value beside the name of a curve that ends beyond the frame.
+std::string end_said(double value) { return is_long(value) ? short_number(value, 0) : fmt::format("{:.3g}", value); }
+
 double median(std::vector<double> values) {
   if (values.empty()) return 0;
   auto const middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
@@ -129,9 +135,7 @@ double Trace::end() const {
 Outliers::Outliers(std::vector<double> values) {
   std::erase_if(values, [](double value) { return !std::isfinite(value); });
   if (values.size() < 5) {  // too few to say what is usual, but for what blew up
-    for (double& value : values) value = std::abs(value);
-    std::ranges::sort(values);
-    if (values.size() > 1) spread_ = blown_up / times * values[(values.size() - 1) / 2];
+    spread_ = reach_of(values) / times;
     return;
   }
   middle_ = median(values);
@@ -139,19 +143,20 @@ Outliers::Outliers(std::vector<double> values) {
   spread_ = median(values);
 }
 
-Outliers outliers_among(std::vector<Trace> const& traces) {
-  std::vector<double> ends;
-  for (auto const& trace : traces) ends.push_back(trace.end());
-  return Outliers(ends);
+Outliers outliers_among(std::vector<Trace> const& traces) { return Outliers(ends_of(traces)); }
+
+double reach_of(std::vector<double> values) {
+  std::erase_if(values, [](double value) { return !std::isfinite(value); });
+  for (double& value : values) value = std::abs(value);
+  std::ranges::sort(values);
+  double const usual = values.empty() ? 0 : values[(values.size() - 1) / 2];
+  return usual > 0 ? blown_up * usual : std::numeric_limits<double>::infinity();
 }
 
-double reach_of(std::vector<Trace> const& traces) {
+std::vector<double> ends_of(std::vector<Trace> const& traces) {
   std::vector<double> ends;
-  for (auto const& trace : traces)
-    if (double const end = std::abs(trace.end()); std::isfinite(end)) ends.push_back(end);
-  std::ranges::sort(ends);
-  double const usual = ends.empty() ? 0 : ends[(ends.size() - 1) / 2];
-  return usual > 0 ? blown_up * usual : std::numeric_limits<double>::infinity();
+  for (auto const& trace : traces) ends.push_back(trace.end());
+  return ends;
 }
 
 std::string blocks(std::vector<Trace> const& traces) {
@@ -204,7 +209,7 @@ std::string direct_labels(std::vector<Trace> const& traces, Range const& range, 
     if (!std::isfinite(traces[i].curve.back().mean))
       name += not_finite;
     else if (!range.holds(end))
-      name = fmt::format("{} {} {:.3g}", end > range.high ? "↑" : "↓", name, end);
+      name = fmt::format("{} {} {}", end > range.high ? "↑" : "↓", name, end_said(end));
     text += fmt::format("set label {} {} at graph 1.03, graph {:.4f} left tc rgb '{}'\n", i + 1, gnuplot_text(name), heights[i],
                         traces[i].style.colour);
   }
@@ -213,8 +218,11 @@ std::string direct_labels(std::vector<Trace> const& traces, Range const& range, 
 
 double label_width(std::vector<Trace> const& traces) {
   std::size_t longest = 0;
-  for (auto const& trace : traces)
-    longest = std::max(longest, columns(trace.name) + (std::isfinite(trace.curve.back().mean) ? 7 : columns(not_finite)));
+  for (auto const& trace : traces) {
+    bool const is_finite = std::isfinite(trace.curve.back().mean);
+    std::size_t const beside = !is_finite ? columns(not_finite) : is_long(trace.end()) ? 3 + columns(end_said(trace.end())) : 7;
+    longest = std::max(longest, columns(trace.name) + beside);
+  }
   return std::min(1.7, 0.1 + 0.066 * static_cast<double>(longest));
 }
 

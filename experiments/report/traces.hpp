@@ -74,8 +74,9 @@ std::vector<Trace> traces_of(Material const& material, std::string const& metric
 std::vector<Trace> published_traces(Material const& material, std::vector<Trace> const& traces);
 Outliers outliers_among(std::vector<Trace> const& traces);
 double end_of_training(std::vector<Trace> const& traces);
-/// How large a value may be on a scale that shows most of the traces: a million times the (lower) median of where they end.
-double reach_of(std::vector<Trace> const& traces);
+/// How large a value may be on a scale that shows most of these: a million times the (lower) median size of those that are finite.
+double reach_of(std::vector<double> values);
+std::vector<double> ends_of(std::vector<Trace> const& traces);
 /// The range of what is seen from the step `from` on, without outliers.
 Range range_from(std::vector<Trace> const& traces, double from, Outliers const& outlier);
 

@@ -62,6 +62,9 @@ TEST_SUITE("ablation_results") {
     CHECK(outcome.output.find("6 (3 diverged)") != std::string::npos);
     auto const page = test::get(bench.small / "report.html");
     for (char const* part : {"∞ (no interval)", "6/6 (3 diverged)"}) CHECK_MESSAGE(page.find(part) != std::string::npos, part);
+    if (!fs::exists(bench.small / "figures")) return;  // without gnuplot
+    CHECK(test::get(bench.small / "figures/differences.svg").find("+∞") != std::string::npos);
+    CHECK(test::get(bench.small / "figures/validation_loss.svg").find("dot (not finite)") != std::string::npos);
   }
 
   TEST_CASE("effects of a grid whose arms diverge on both sides are not computed, and that is said") {
