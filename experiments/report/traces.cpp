@@ -200,7 +200,7 @@ Range range_from(std::vector<Trace> const& traces, double from, Outliers const& 
 
 std::string direct_labels(std::vector<Trace> const& traces, Range const& range, double height) {
   std::vector<double> heights;
-  for (auto const& trace : traces) heights.push_back(std::clamp(range.place(trace.end()), 0.0, 1.0));
+  for (auto const& trace : traces) heights.push_back(std::isfinite(trace.end()) ? std::clamp(range.place(trace.end()), 0.0, 1.0) : 1);
   heights = spread(heights, label_height / height);
   std::string text;
   for (std::size_t i = 0; i < traces.size(); ++i) {
