@@ -215,8 +215,8 @@ Verdict judge(Comparison const& c, Question const& question) {
 /// Two values that are the same infinity do not differ.
 double difference(double value, double other) { return value == other ? 0 : value - other; }
 
-/// A thousand million times what values are usually: the (lower) median over seeds of the smallest size among arms and baseline; infinity if that
-/// is 0. Beyond it a difference says that something blew up, and no more.
+/// A thousand million times what values are usually: the (lower) median over seeds of the smallest size among arms and baseline; infinity
+/// if that is 0. Beyond it a difference says that something blew up, and no more.
 double largest_counted(std::span<BySeed const> arms, BySeed const& baseline) {
   std::vector<double> sizes;
   for (auto const& [seed, value] : baseline) {

@@ -95,8 +95,8 @@ struct Comparison {
 /// The verdict is `identical` if all differences, two at least, are 0; `equivalent` if the equivalence test rejects a difference as large
 /// as the margin (even one that is sure but smaller); otherwise `better` or `worse` if p ≤ 1 − confidence, unless ranks and mean point to
 /// different sides; otherwise `unclear`. Only p is corrected for the number of arms: intervals, t tests and equivalence tests hold for each
-/// arm by itself. Values may be infinite: in the flips a difference counts as at most a thousand million times the values that are compared, of
-/// each seed the smallest.
+/// arm by itself. Values may be infinite: in the flips a difference counts as at most a thousand million times the values that are
+/// compared, of each seed the smallest.
 std::vector<Comparison> compare(std::span<BySeed const> arms, BySeed const& baseline, Question const& question);
 
 struct SignFlips {
