@@ -36,17 +36,6 @@ std::vector<std::string> names_of(std::vector<Arm> const& arms) {
 constexpr char const* tables_lock = ".lock-tables";  // held by who writes what all processes share
 constexpr std::chrono::seconds patience{5};
 
-/// The file and its base with this call's overrides, as ablation.yaml keeps them.
-std::string written(Ablation const& ablation) {
-  auto const base = emit(ablation.base.root);
-  auto text = ablation.resolved + "\n# base: " + ablation.base.file.lexically_normal().string() + "\n";
-  for (std::size_t i = 0, end = 0; i < base.size(); i = end + 1) {
-    end = std::min(base.find('\n', i), base.size());
-    text += "#   " + base.substr(i, end - i) + "\n";
-  }
-  return text;
-}
-
 /// Waits until nobody else writes what all processes share, however long that takes: says so after a while, for the other process may
 /// have been stopped.
 FolderLock begin_writing(fs::path const& folder) {
@@ -62,17 +51,16 @@ FolderLock begin_writing(fs::path const& folder) {
 /// comes while others are at work joins them. Throws FolderError if they are at work on something else.
 FolderLock join(Ablation const& ablation) {
   fs::path const folder = ablation.folder(), file = folder / "ablation.yaml";
-  auto const text = written(ablation);
   FolderLock const writing = begin_writing(folder);
   if (auto alone = FolderLock::attempt(folder)) {
-    write_atomically(file, text);
+    write_atomically(file, ablation.resolved);
     forget_failures(folder);
     alone->share();
     return std::move(*alone);
   }
   auto shared = FolderLock::attempt(folder, ".lock", FolderLock::Mode::shared);
   if (!shared) throw FolderError(fmt::format("{}: another process is training in this folder", folder.string()));
-  if (read_if_there(file) != text)
+  if (read_if_there(file) != ablation.resolved)
     throw FolderError(
         fmt::format("{}: another process is at work here, on another version of this ablation (see {}); wait for its end, or "
                     "give another name or --output",
@@ -116,49 +104,17 @@ class Runner {
 
   /// Every arm that can be trained with every seed. False if not all have ended.
   bool compare() {
-    for (auto const seed : ablation_.seeds) {
-      for (std::size_t i = 0; i < ablation_.arms.size(); ++i) {
-        auto const& arm = ablation_.arms[i];
-        if (ablation_.tuning && !tuned_.chosen[i]) continue;
-        auto const changes = ablation_.tuning ? joined(arm.changes, *tuned_.chosen[i]) : arm.changes;
-        jobs_.push_back({.arm = i, .seed = seed, .experiment = trial_of(ablation_, arm.name, changes, seed)});
-      }
-    }
+    jobs_ = comparison_trials(ablation_, tuned_);
     return work(jobs_, ablation_.settings.ablation, names_of(ablation_.arms));
   }
 
   /// For each arm the grid point with the best mean over the tuning seeds; a point with a failed trial is out. Every process that takes
   /// part waits for all of these trials, and so comes to the same choice. False if not all have ended.
   bool tune() {
-    auto const& tuning = *ablation_.tuning;
-    for (auto const seed : tuning.seeds) {
-      std::size_t row = 0;
-      for (auto const& arm : ablation_.arms) {
-        for (auto const& point : tuning.points) {
-          if (seed == tuning.seeds.front()) tuned_.names.push_back(fmt::format("{} {}", arm.name, point.name));
-          tuned_.jobs.push_back({.arm = row++, .seed = seed, .experiment = tuning_trial(ablation_, arm, point, seed)});
-        }
-      }
-    }
+    tuned_ = tuning_trials(ablation_);
     if (!work(tuned_.jobs, ablation_.settings.ablation + ", tuning", tuned_.names)) return false;
-    for (std::size_t i = 0; i < ablation_.arms.size(); ++i) tuned_.chosen.push_back(best_point(i));
+    for (std::size_t i = 0; i < ablation_.arms.size(); ++i) tuned_.chosen.push_back(best_point(ablation_, tuned_, i));
     return true;
-  }
-
-  /// Nothing if no point trains the arm to its end.
-  std::optional<std::vector<Assignment>> best_point(std::size_t arm) const {
-    auto const& points = ablation_.tuning->points;
-    std::optional<std::pair<double, std::size_t>> best;
-    for (std::size_t point = 0; point < points.size(); ++point) {
-      double sum = 0;
-      for (Job const& job : tuned_.jobs) {
-        if (job.arm == arm * points.size() + point) sum += job.state == Job::State::done ? *job.value : std::nan("");
-      }
-      double const cost = ablation_.settings.higher_is_better() ? -sum : sum;
-      if (!std::isnan(cost) && (!best || cost < best->first)) best = {cost, point};
-    }
-    if (!best) return std::nullopt;
-    return points[best->second].changes;
   }
 
   /// What lies in the folder beside what was asked for.

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <iterator>
+#include <limits>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -34,12 +35,16 @@ std::optional<double> finite(Json const& summary, char const* key) {
 
 std::vector<ArmResult> gather(Ablation const& ablation, std::vector<Job> const& jobs) {
   std::vector<ArmResult> arms;
-  for (auto const& arm : ablation.arms) arms.push_back({arm.name, arm.changes, {}, {}, {}, 0});
+  for (auto const& arm : ablation.arms) arms.push_back({arm.name, arm.changes, {}, {}, {}, {}, 0});
+  double const infinity = std::numeric_limits<double>::infinity(), worst = ablation.settings.higher_is_better() ? -infinity : infinity;
   for (Job const& job : jobs) {
-    if (job.state != State::done) continue;
     auto& arm = arms.at(job.arm);
+    if (job.state == State::failed && job.failure.diverged) arm.values[job.seed] = worst;
+    if (job.state == State::done) arm.values[job.seed] = std::isnan(*job.value) ? worst : *job.value;
+    if (auto const value = arm.values.find(job.seed); value != arm.values.end() && std::isinf(value->second))
+      arm.diverged.push_back(job.seed);
+    if (job.state != State::done) continue;
     arm.jobs.push_back(&job);
-    if (std::isfinite(*job.value)) arm.values[job.seed] = *job.value;
     auto const summary = read_json(job.folder() / "summary.json");
     if (auto const count = summary.find("parameters"); count != summary.end() && count->is_number_integer()) arm.parameters = *count;
     for (char const* name : {"time.seconds", "time.tokens_per_second", "memory.peak"}) {
@@ -49,23 +54,29 @@ std::vector<ArmResult> gather(Ablation const& ablation, std::vector<Job> const& 
   return arms;
 }
 
-void write_csv(Ablation const& ablation, std::vector<ArmResult> const& arms) {
+void write_csv(Ablation const& ablation, TuningResult const& tuned, std::vector<ArmResult> const& arms) {
   AtomicFile file(ablation.folder() / "results.csv");
+  auto keys = ablation.varied;
+  if (ablation.tuning)
+    for (auto const& change : ablation.tuning->points.front().changes)
+      if (std::ranges::find(keys, change.key) == keys.end()) keys.push_back(change.key);
   std::string head = "arm";
-  for (auto const& key : ablation.varied) head += "," + csv_field(key);
+  for (auto const& key : keys) head += "," + csv_field(key);
   file.write(head + ",seed,step,metric,value\n");
-  for (auto const& arm : arms) {
+  for (std::size_t i = 0; i < arms.size(); ++i) {
+    auto const& arm = arms[i];
+    auto const changes = joined(choice_of(ablation, tuned, i), arm.changes);  // what was chosen stands in an arm's own value's place
     std::string start = csv_field(arm.name);
-    for (auto const& key : ablation.varied) {
-      auto const change = std::ranges::find(arm.changes, key, &Assignment::key);
-      start += "," + (change == arm.changes.end() ? "" : csv_field(emit_line(change->value)));
+    for (auto const& key : keys) {
+      auto const change = std::ranges::find(changes, key, &Assignment::key);
+      start += "," + (change == changes.end() ? "" : csv_field(emit_line(change->value)));
     }
     for (Job const* job : arm.jobs) {
       std::string text;
       for (auto const& [metric, series] : read_history(job->folder())) {
         std::size_t const first = is_cost(metric) ? series.size() - 1 : 0;
-        for (std::size_t i = first; i < series.size(); ++i)
-          text += fmt::format("{},{},{},{},{}\n", start, job->seed, series[i].first, csv_field(metric), series[i].second);
+        for (std::size_t at = first; at < series.size(); ++at)
+          text += fmt::format("{},{},{},{},{}\n", start, job->seed, series[at].first, csv_field(metric), series[at].second);
       }
       file.write(text);
     }

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "experiments/ablation/jobs.hpp"
+#include "experiments/ablation/tuning.hpp"
 #include "experiments/metric/statistics.hpp"
 
 namespace heed {
@@ -17,7 +18,8 @@ struct ArmResult {
   std::string name;
   std::vector<Assignment> changes;
   std::vector<Job const*> jobs;
-  BySeed values;
+  BySeed values;                                     ///< infinite, and worse than any number, of a seed that diverged
+  std::vector<std::int64_t> diverged;                ///< seeds whose value is not finite, or that ended before they had one because of that
   std::map<std::string, std::vector<double>> costs;  ///< time.* and memory.* of the trials that say so
   std::int64_t parameters = 0;
 
@@ -30,11 +32,11 @@ struct ArmResult {
   }
 };
 
-/// What the finished jobs of each arm have left on disk. Throws FileError for a damaged trial.
+/// What the jobs of each arm have left on disk that are finished or diverged. Throws FileError for a damaged trial.
 std::vector<ArmResult> gather(Ablation const& ablation, std::vector<Job> const& jobs);
 
-/// results.csv: one row a number: arm, varied keys, seed, step, metric, value.
-void write_csv(Ablation const& ablation, std::vector<ArmResult> const& arms);
+/// results.csv: one row a number: arm, varied keys, keys that were tuned, with what was chosen, seed, step, metric, value.
+void write_csv(Ablation const& ablation, TuningResult const& tuned, std::vector<ArmResult> const& arms);
 
 /// probes.npz: for each arm and probe `ARM/PROBE` [seeds, rows], and `ARM/PROBE.steps` [rows]; nothing if nothing was probed.
 void write_probes(Ablation const& ablation, std::vector<ArmResult> const& arms);

@@ -1,7 +1,9 @@
 #include "experiments/ablation/arms.hpp"
 
 #include <algorithm>
+#include <map>
 #include <set>
+#include <span>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -10,6 +12,7 @@
 #include "experiments/config/scalar.hpp"
 #include "experiments/report/grid.hpp"
 #include "experiments/run/folder_name.hpp"
+#include "nn/files/sha256.hpp"
 
 namespace heed {
 
@@ -138,6 +141,7 @@ std::vector<Assignment> assignments_of(Yaml const& node, std::string const& sect
 
 namespace {
 
+/// Whether an arm's values are written like these.
 bool agrees(Arm const& arm, std::vector<Assignment> const& wanted) {
   return std::ranges::all_of(wanted, [&](Assignment const& want) {
     return std::ranges::any_of(arm.changes,
@@ -145,7 +149,84 @@ bool agrees(Arm const& arm, std::vector<Assignment> const& wanted) {
   });
 }
 
+/// Whether one key is the other, or a section around it.
+bool is_within(std::string const& key, std::string const& section) { return key == section || key.starts_with(section + "."); }
+
+/// Whether an arm sets these keys, or others in their sections, and has these values already: setting them changes nothing.
+bool means(Document const& base, Arm const& arm, std::vector<Assignment> const& wanted) try {
+  bool const sets = std::ranges::all_of(wanted, [&](Assignment const& want) {
+    return std::ranges::any_of(arm.changes,
+                               [&](Assignment const& has) { return is_within(has.key, want.key) || is_within(want.key, has.key); });
+  });
+  return sets && configuration_of(base, joined(arm.changes, wanted)) == configuration_of(base, arm.changes);
+} catch (ConfigError const&) {  // a value that its key cannot have
+  return false;
+}
+
+/// Whether the word for a baseline is the value of an arm that changes one key.
+bool means(Document const& base, Arm const& arm, Yaml const& word) {
+  return arm.changes.size() == 1 && means(base, arm, std::vector<Assignment>{{arm.changes.front().key, word}});
+}
+
+/// Where an arm was written: at its own name, else at the first value that the other does not share.
+Place place_beside(Arm const& arm, Arm const& other) {
+  if (arm.place.source || arm.changes.empty()) return arm.place;
+  for (auto const& [key, value] : arm.changes) {
+    auto const same = std::ranges::find(other.changes, key, &Assignment::key);
+    if (same == other.changes.end() || to_string(same->value.place) != to_string(value.place)) return value.place;
+  }
+  return arm.changes.front().value.place;
+}
+
+[[noreturn]] void refuse_twins(Arm const& first, Arm const& second, std::string const& words) {
+  throw ConfigError(place_beside(second, first), fmt::format("{} (the other: {})", words, to_string(place_beside(first, second))));
+}
+
+void check_names(std::vector<Arm> const& arms) {
+  std::map<std::string, Arm const*> names;
+  for (auto const& arm : arms) {
+    auto const [same, fresh] = names.emplace(arm.name, &arm);
+    if (!fresh) refuse_twins(*same->second, arm, fmt::format("two arms would both be called '{}'", arm.name));
+  }
+}
+
 }  // namespace
+
+std::string configuration_of(Document base, std::vector<Assignment> const& changes) {
+  for (auto const& change : changes) assign(base, change.key, change.value);
+  Experiment settings;
+  fill(base, settings);
+  settings.name.clear();
+  return emit(settings);
+}
+
+void check_distinct(Document const& base, std::vector<Arm> const& arms, std::optional<Tuning> const& tuning) {
+  auto const hash_of = [&](std::vector<Assignment> const& changes) {
+    auto const text = configuration_of(base, changes);
+    return sha256(std::as_bytes(std::span(text)));
+  };
+  std::map<std::string, Arm const*> found;
+  for (auto const& arm : arms) {
+    auto const [same, fresh] = found.emplace(hash_of(arm.changes), &arm);
+    if (!fresh) refuse_twins(*same->second, arm, fmt::format("the arms '{}' and '{}' are one configuration", same->second->name, arm.name));
+  }
+  if (!tuning) return;
+  std::map<std::string, std::pair<Arm const*, Arm const*>> tuned;
+  for (auto const& arm : arms) {
+    for (auto const& point : tuning->points) {
+      auto const [same, fresh] = tuned.emplace(hash_of(joined(arm.changes, point.changes)), std::pair(&arm, &point));
+      if (fresh) continue;
+      auto const [other, other_point] = same->second;
+      if (other == &arm)
+        refuse_twins(*other_point, point,
+                     fmt::format("tune: the points '{}' and '{}' are one configuration", other_point->name, point.name));
+      refuse_twins(*other, arm,
+                   fmt::format("the arms '{}' and '{}' are one configuration at the point '{}' of tune's grid, which sets what "
+                               "they differ in",
+                               other->name, arm.name, point.name));
+    }
+  }
+}
 
 std::vector<std::int64_t> seeds_of(Yaml const& node, std::string const& key, std::int64_t first) {
   std::vector<std::int64_t> seeds;
@@ -165,7 +246,7 @@ std::vector<std::int64_t> seeds_of(Yaml const& node, std::string const& key, std
   return seeds;
 }
 
-std::vector<Arm> arms_of(Document const& file) {
+std::vector<Arm> arms_of(Document const& file, Document const& base) {
   std::vector<Arm> arms;
   Yaml const* const vary = value_at(file, "vary");
   Yaml const* const together = value_at(file, "together");
@@ -184,7 +265,8 @@ std::vector<Arm> arms_of(Document const& file) {
     if (skip->kind != Yaml::Kind::list) refuse(*skip, "skip", "a list of {key: value, …}");
     for (auto const& item : skip->items) {
       auto const unwanted = assignments_of(item, "skip");
-      if (std::erase_if(arms, [&](Arm const& arm) { return agrees(arm, unwanted); }) == 0)
+      if (std::erase_if(arms, [&](Arm const& arm) { return agrees(arm, unwanted); }) == 0 &&
+          std::erase_if(arms, [&](Arm const& arm) { return means(base, arm, unwanted); }) == 0)
         throw ConfigError(item.place, fmt::format("skip: no arm has {}", emit_line(item)));
     }
   }
@@ -192,31 +274,36 @@ std::vector<Arm> arms_of(Document const& file) {
     if (add->kind != Yaml::Kind::map) refuse(*add, "add", "names of arms with what they change: {name: {key: value}}");
     for (auto const& entry : add->entries) {
       check_arm_name(entry.place, entry.key);
-      arms.push_back({entry.key, assignments_of(entry.value, "add: " + entry.key)});
+      arms.push_back({entry.key, assignments_of(entry.value, "add: " + entry.key), entry.place});
     }
   }
   if (arms.empty()) throw ConfigError(file.root.place, "there is nothing to compare: give vary, together or add");
   limit(file.root.place, "arms", static_cast<double>(arms.size()), most_arms);
-  std::set<std::string> names;
-  for (auto const& arm : arms) {
-    if (!names.insert(arm.name).second) throw ConfigError(file.root.place, fmt::format("two arms would both be called '{}'", arm.name));
-  }
+  check_names(arms);
   return arms;
 }
 
-std::size_t baseline_of(Document const& file, std::vector<Arm> const& arms) {
+std::size_t baseline_of(Document const& file, Document const& base, std::vector<Arm> const& arms) {
   Yaml const* const node = value_at(file, "baseline");
   if (node == nullptr) return 0;
-  std::vector<std::size_t> fitting;
-  std::vector<std::string> names;
-  for (std::size_t i = 0; i < arms.size(); ++i) {
-    names.push_back(arms[i].name);
-    bool const fits = node->kind == Yaml::Kind::scalar
-                          ? arms[i].name == node->text || folder_label(arms[i].name) == node->text || arms[i].name == label_of(*node)
-                          : agrees(arms[i], assignments_of(*node, "baseline"));
-    if (fits) fitting.push_back(i);
-  }
+  bool const word = node->kind == Yaml::Kind::scalar;
+  auto const wanted = word ? std::vector<Assignment>{} : assignments_of(*node, "baseline");
+  auto const is_written_so = [&](Arm const& arm) {
+    if (!word) return agrees(arm, wanted);
+    return arm.name == node->text || folder_label(arm.name) == node->text || arm.name == label_of(*node);
+  };
+  auto const means_so = [&](Arm const& arm) { return word ? means(base, arm, *node) : means(base, arm, wanted); };
+  auto const those = [&](auto const& fits) {
+    std::vector<std::size_t> found;
+    for (std::size_t i = 0; i < arms.size(); ++i)
+      if (fits(arms[i])) found.push_back(i);
+    return found;
+  };
+  auto fitting = those(is_written_so);
+  if (fitting.empty()) fitting = those(means_so);
   if (fitting.size() == 1) return fitting.front();
+  std::vector<std::string> names;
+  for (auto const& arm : arms) names.push_back(arm.name);
   throw ConfigError(node->place, fmt::format("baseline: {} fits {} arms, not one{} (there are {})", emit_line(*node), fitting.size(),
                                              did_you_mean(node->text, names), fmt::join(names, ", ")));
 }
@@ -239,7 +326,7 @@ std::optional<Tuning> tuning_of(Document const& file, std::vector<std::int64_t> 
     auto name = name_of(changes);
     tuning.points.push_back({std::move(name), std::move(changes)});
   }
-  std::int64_t const free = 1 + *std::ranges::max_element(seeds);
+  std::int64_t const free = std::max(first_tuning_seed, 1 + *std::ranges::max_element(seeds));
   auto const* const own = node->entry("seeds");
   tuning.seeds = own != nullptr ? seeds_of(own->value, "tune: seeds", free) : std::vector{free, free + 1};
   std::set<std::int64_t> const compared(seeds.begin(), seeds.end());

@@ -22,7 +22,7 @@ std::string cell(Job const& job) {
     case State::running:
       return fmt::format("{:.0f} %", 100 * job.share);
     case State::done:
-      return fmt::format("{:.4f}", *job.value);
+      return short_number(*job.value, 4);
     case State::failed:
       return "failed";
     case State::elsewhere:
@@ -107,10 +107,13 @@ void Board::say(std::vector<Job> const& jobs, Job const& changed) {
   if (changed.state == State::failed) {
     std::fputs(fmt::format("{}: {} failed: {}\n", title_, who, changed.failure.message).c_str(), stderr);
     for (auto const& line : changed.failure.log) std::fputs(fmt::format("    {}\n", line).c_str(), stderr);
-    std::fputs(fmt::format("    (all of it: {}; the next call tries again)\n", (changed.folder() / "log.txt").string()).c_str(), stderr);
+    std::fputs(fmt::format("    (all of it: {}; {})\n", (changed.folder() / "log.txt").string(),
+                           changed.failure.diverged ? "this program would come to the same numbers again" : "the next call tries again")
+                   .c_str(),
+               stderr);
   } else if (changed.state == State::done && !terminal_ && changed.seconds > 0) {
-    std::fputs(fmt::format("{}  ({}: {:.4f} in {:.1f} s)\n", counts(title_, jobs, seconds_left(jobs, at_a_time_)), who, *changed.value,
-                           changed.seconds)
+    std::fputs(fmt::format("{}  ({}: {} in {:.1f} s)\n", counts(title_, jobs, seconds_left(jobs, at_a_time_)), who,
+                           short_number(*changed.value, 4), changed.seconds)
                    .c_str(),
                stderr);
   }

@@ -1,5 +1,6 @@
 #include "experiments/ablation/effects.hpp"
 
+#include <algorithm>
 #include <cmath>
 #include <optional>
 
@@ -30,20 +31,24 @@ class Effects {
   }
 
   /// By seed, the difference that a step makes, or the difference of differences of two; the mean over the combinations of the other
-  /// factors of which all arms are there.
-  BySeed of(std::vector<Step> const& steps) const {
+  /// factors of which all arms are there. NaN where infinite values leave it open.
+  struct Sizes {
+    BySeed by_seed;
+    std::size_t averaged = 0, combinations = 0;
+  };
+  Sizes of(std::vector<Step> const& steps) const {
     Levels changed;
     for (auto const& step : steps) changed.push_back(step.factor);
-    BySeed sums;
-    std::size_t count = 0;
+    Sizes sizes;
     for (auto const& rest : grid_.combinations_without(changed)) {
+      ++sizes.combinations;
       auto const here = contrast(steps, rest);
       if (!here) continue;
-      sums = count == 0 ? *here : added(sums, *here);
-      ++count;
+      sizes.by_seed = sizes.averaged == 0 ? *here : added(sizes.by_seed, *here);
+      ++sizes.averaged;
     }
-    for (auto& [seed, sum] : sums) sum /= static_cast<double>(count);
-    return sums;
+    for (auto& [seed, sum] : sizes.by_seed) sum /= static_cast<double>(sizes.averaged);
+    return sizes;
   }
 
  private:
@@ -91,22 +96,42 @@ std::string name_of(Grid const& grid, std::vector<Step> const& steps) {
                      difference(grid, steps[1]));
 }
 
-std::string in_words(Grid const& grid, std::vector<Step> const& steps, Comparison const& c, std::string const& unit,
+std::string in_words(Grid const& grid, std::vector<Step> const& steps, Effect const& effect, std::string const& unit,
                      Question const& question) {
-  if (c.p > question.significance()) return "";
+  auto const& c = effect.comparison;
+  if (c.p > question.significance() || (effect.interaction && !std::isfinite(c.mean))) return "";
   auto const said = [&](Step const& step, std::size_t level) {
     return fmt::format("{} {}", grid.name(step.factor), grid.factors[step.factor].labels[level]);
   };
+  auto const over = effect.averaged == effect.combinations
+                        ? "over all else, "
+                        : fmt::format("over {} of {} combinations of all else, ", effect.averaged, effect.combinations);
   auto const& first = steps[0];
-  if (steps.size() == 1)
-    return "over all else, " + sentence(said(first, first.level), grid.factors[first.factor].labels[first.from], unit, c, question);
+  if (steps.size() == 1) return over + sentence(said(first, first.level), grid.factors[first.factor].labels[first.from], unit, c, question);
   auto const& second = steps[1];
   return fmt::format("{} instead of {} changes it by {:+.3g}{} more with {} than with {} (p = {:.2g}, {} seeds)", said(first, first.level),
                      grid.factors[first.factor].labels[first.from], c.mean, unit.empty() ? "" : " " + unit, said(second, second.level),
                      grid.factors[second.factor].labels[second.from], c.p, c.seeds);
 }
 
+Comparison undetermined(std::size_t seeds) {
+  Comparison none;
+  none.seeds = seeds;
+  none.mean = std::nan("");
+  return none;
+}
+
+/// A difference of bounded values is at most as large as their range, a difference of differences twice that.
+void keep_within(Bounds const& bounds, double times, std::optional<Interval>& interval) {
+  double const most = times * (bounds.greatest - bounds.least);
+  if (interval) interval = Interval{std::clamp(interval->low, -most, most), std::clamp(interval->high, -most, most)};
+}
+
 }  // namespace
+
+bool over_all_combinations(std::vector<Effect> const& effects) {
+  return std::ranges::all_of(effects, [](Effect const& effect) { return effect.averaged == effect.combinations; });
+}
 
 std::vector<Effect> effects_of(Grid const& grid, std::vector<BySeed> const& values, std::size_t baseline, std::string const& unit,
                                Question const& question) {
@@ -119,18 +144,32 @@ std::vector<Effect> effects_of(Grid const& grid, std::vector<BySeed> const& valu
       for (auto const& first : effects.steps(f))
         for (auto const& second : effects.steps(g)) asked.push_back({first, second});
 
+  std::vector<Effect> result;
+  std::vector<std::vector<Step>> determined;
   std::vector<BySeed> sizes;
   BySeed nothing;
   for (auto const& steps : asked) {
-    sizes.push_back(effects.of(steps));
-    for (auto const& [seed, size] : sizes.back()) nothing[seed] = 0;
+    auto const [by_seed, averaged, combinations] = effects.of(steps);
+    if (by_seed.empty()) continue;
+    Effect effect{name_of(grid, steps), steps.size() > 1, {}, "", averaged, combinations};
+    if (std::ranges::any_of(by_seed, [](auto const& each) { return std::isnan(each.second); })) {
+      effect.comparison = undetermined(by_seed.size());
+    } else {
+      determined.push_back(steps);
+      sizes.push_back(by_seed);
+      for (auto const& [seed, size] : by_seed) nothing[seed] = 0;
+    }
+    result.push_back(std::move(effect));
   }
   Question const plain{.better = question.better, .margin = 0, .confidence = question.confidence};
   auto const comparisons = compare(sizes, nothing, plain);
-  std::vector<Effect> result;
-  for (std::size_t i = 0; i < asked.size(); ++i) {
-    if (comparisons[i].seeds == 0) continue;
-    result.push_back({name_of(grid, asked[i]), asked[i].size() > 1, comparisons[i], in_words(grid, asked[i], comparisons[i], unit, plain)});
+  std::size_t next = 0;
+  for (auto& effect : result) {
+    if (std::isnan(effect.comparison.mean)) continue;
+    effect.comparison = comparisons[next];
+    auto const& steps = determined[next++];
+    keep_within(question.bounds, static_cast<double>(steps.size()), effect.comparison.interval);
+    effect.sentence = in_words(grid, steps, effect, unit, plain);
   }
   return result;
 }

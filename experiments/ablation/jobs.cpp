@@ -29,13 +29,17 @@ class Crew {
   Crew(std::vector<Job>& jobs, AblationSettings const& settings, Workers const& workers, Watcher const& watch)
       : jobs_(jobs), settings_(settings), workers_(workers), watch_(watch) {}
 
+  void note_ended() {
+    for (Job& job : jobs_) settle(job);
+  }
+
   void look_once() {
     for (Job& job : jobs_)
       if (!settle(job) && std::filesystem::exists(job.folder()) && !FolderLock::attempt(job.folder())) job.state = Job::State::elsewhere;
   }
 
   bool run() {
-    for (Job& job : jobs_) settle(job);
+    note_ended();
     while (true) {
       if (!interrupted()) start();
       if (interrupted() ? running_.empty() : settled()) break;
@@ -163,10 +167,15 @@ Workers workers_for(RunOptions const& options) {
   return workers;
 }
 
-void look_at(std::vector<Job>& jobs, AblationSettings const& settings) {
-  Watcher const nobody = [](std::vector<Job> const&, Job const*) {};
-  Crew(jobs, settings, {}, nobody).look_once();
-}
+namespace {
+
+Watcher const nobody = [](std::vector<Job> const&, Job const*) {};
+
+}  // namespace
+
+void note_ended(std::vector<Job>& jobs, AblationSettings const& settings) { Crew(jobs, settings, {}, nobody).note_ended(); }
+
+void look_at(std::vector<Job>& jobs, AblationSettings const& settings) { Crew(jobs, settings, {}, nobody).look_once(); }
 
 bool run_jobs(std::vector<Job>& jobs, AblationSettings const& settings, Workers const& workers, Watcher const& watch) {
   return Crew(jobs, settings, workers, watch).run();

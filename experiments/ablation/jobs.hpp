@@ -42,6 +42,9 @@ Workers workers_for(RunOptions const& options);
 /// Is told how jobs stand: what happened to one, or (null) that time has passed.
 using Watcher = std::function<void(std::vector<Job> const& jobs, Job const* changed)>;
 
+/// Which jobs are done or failed, as their folders say. Touches nothing.
+void note_ended(std::vector<Job>& jobs, AblationSettings const& settings);
+
 /// How jobs stand, as their folders say: done, failed, elsewhere or waiting. Trains nothing.
 void look_at(std::vector<Job>& jobs, AblationSettings const& settings);
 

@@ -22,6 +22,7 @@ std::vector<Field> AblationSettings::fields() {
   return {
       {.name = "ablation", .target = &ablation, .help = ablation_help("ablation"), .required = true},
       {.name = "base", .target = &base, .help = ablation_help("base"), .required = true},
+      {.name = "paths", .target = &paths, .help = ablation_help("paths")},
       {.name = "metric", .target = &metric, .help = ablation_help("metric")},
       {.name = "better", .target = &better, .help = ablation_help("better"), .words = {"lower", "higher"}},
       {.name = "at", .target = &at, .help = ablation_help("at"), .words = {"last", "best"}},
@@ -72,6 +73,8 @@ Document plain_part(Document const& file) {
                                                  did_you_mean(entry.key, known)));
   }
   std::erase_if(plain.root.entries, [](auto const& entry) { return std::ranges::find(free_keys, entry.key) != free_keys.end(); });
+  for (auto& entry : plain.root.entries)
+    if (entry.key == "base" && entry.value.kind == Yaml::Kind::map) entry.value = Yaml::scalar("this file");
   return plain;
 }
 
@@ -127,21 +130,36 @@ std::vector<Assignment> set_in_base(Document const& file, std::vector<std::strin
   return all;
 }
 
+/// The base that stands in the ablation's file, or in a file that it names.
+Document base_of(Document const& file, fs::path const& folder, std::string const& name) {
+  auto const& value = file.root.entry("base")->value;
+  if (value.kind == Yaml::Kind::map && !value.text.empty())
+    throw ConfigError(value.place, fmt::format("base: '{}' is a file, whose keys are changed without 'base.' before them", value.text));
+  if (value.kind == Yaml::Kind::map) return {file.file, value};
+  fs::path const path = (folder / name).lexically_normal();
+  std::error_code unreadable;
+  if (!fs::is_regular_file(path, unreadable)) throw ConfigError(value.place, fmt::format("base: there is no file {}", path.string()));
+  return load(path);
+}
+
 /// The file with all that makes it complete.
-std::string resolved(Document file, std::vector<Assignment> const& set, fs::path const& base) {
+std::string resolved(Document file, std::vector<Assignment> const& set, Document const& base, fs::path const& paths) {
   auto& entries = file.root.entries;
   auto const at = [&](std::string const& key, std::size_t place) -> Yaml& {
     auto found = std::ranges::find(entries, key, &Yaml::Entry::key);
     if (found == entries.end()) found = entries.insert(entries.begin() + static_cast<std::ptrdiff_t>(place), {key, {}, {}});
     return found->value;
   };
-  at("base", 0) = Yaml::scalar(base.string());
+  at("base", 0) = base.root;
+  auto const behind_base = [&] {
+    return static_cast<std::size_t>(std::ranges::find(entries, "base", &Yaml::Entry::key) - entries.begin() + 1);
+  };
+  at("paths", behind_base()) = Yaml::scalar(paths.string());
   if (set.empty()) return emit(file.root);
   Yaml section;
   section.kind = Yaml::Kind::map;
   for (auto const& [key, value] : set) section.entries.push_back({key, {}, value});
-  auto const after = std::ranges::find(entries, "base", &Yaml::Entry::key) - entries.begin() + 1;
-  at("set", static_cast<std::size_t>(after)) = section;
+  at("set", behind_base()) = section;
   return emit(file.root);
 }
 
@@ -156,34 +174,28 @@ Ablation load_ablation(fs::path const& path, std::vector<std::string> const& ove
   fill(plain_part(file), result.settings);
   check_metric(file, result.settings);
   check_folder_name(place_of(file, "ablation"), "ablation", result.settings.ablation);
-  result.arms = arms_of(file);
+  fs::path const folder = fs::absolute(path).parent_path();
+  result.base = base_of(file, folder, result.settings.base);
+  result.places = places;
+  result.places.config_folder = result.settings.paths ? (folder / *result.settings.paths).lexically_normal()
+                                                      : fs::absolute(result.base.file).lexically_normal().parent_path();
+  auto const set = set_in_base(file, overrides);
+  result.resolved = resolved(file, set, result.base, result.places.config_folder);
+  for (auto const& [key, value] : set) assign(result.base, key, value);
+  result.arms = arms_of(file, result.base);
   for (auto const& arm : result.arms)
     for (auto const& change : arm.changes) check_named(change.value.place, change.key);
   result.varied = varied_keys(result.arms);
   Yaml const* const seeds = value_at(file, "seeds");
   result.seeds = seeds != nullptr ? seeds_of(*seeds, "seeds", 1) : std::vector<std::int64_t>{1, 2, 3, 4, 5, 6};
-  result.baseline = baseline_of(file, result.arms);
   result.tuning = tuning_of(file, result.seeds);
   result.published = published_of(file);
   double const arms = static_cast<double>(result.arms.size());
   limit(file.root.place, "runs", arms * static_cast<double>(result.seeds.size()), most_runs);
   if (auto const& tuning = result.tuning)
     limit(place_of(file, "tune"), "runs to tune", arms * static_cast<double>(tuning->points.size() * tuning->seeds.size()), most_runs);
-  fs::path const base = (fs::absolute(path).parent_path() / result.settings.base).lexically_normal();
-  std::error_code unreadable;
-  if (!fs::is_regular_file(base, unreadable))
-    throw ConfigError(place_of(file, "base"), fmt::format("base: there is no file {}", base.string()));
-  result.base = load(base);
-  auto const set = set_in_base(file, overrides);
-  for (auto const& [key, value] : set) assign(result.base, key, value);
-  result.resolved = resolved(file, set, base);
-  result.places = places;
-  result.places.config_folder = base.parent_path();
-  for (auto const& arm : result.arms) {
-    trial_of(result, arm.name, arm.changes, result.seeds.front());
-    for (std::size_t i = 0; result.tuning && i < result.tuning->points.size(); ++i)
-      tuning_trial(result, arm, result.tuning->points[i], result.tuning->seeds.front());
-  }
+  check_distinct(result.base, result.arms, result.tuning);
+  result.baseline = baseline_of(file, result.base, result.arms);
   return result;
 }
 

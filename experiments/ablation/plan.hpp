@@ -16,7 +16,8 @@ namespace heed {
 /// (published) are read beside it.
 struct AblationSettings : Settings {
   std::string ablation;                    ///< its name, and its folder's
-  std::string base;                        ///< a file of one run
+  std::string base;                        ///< a file of one run; the ablation's own name where it holds the run itself
+  std::optional<std::string> paths;        ///< where relative paths of the base begin
   std::string metric = "validation.loss";  ///< of metrics.jsonl: a name that is declared (metric/info.hpp)
   std::optional<std::string> better;       ///< lower or higher; default: as the metric says
   std::string at = "last";                 ///< which value of a trial counts: the last, or the best
@@ -36,6 +37,7 @@ struct Assignment {
 struct Arm {
   std::string name;
   std::vector<Assignment> changes;
+  Place place{};  ///< of an arm with a name of its own
 };
 
 /// `tune: {grid: {train.optimizer.lr: [0.001, 0.003]}, seeds: 2}`: every arm is trained at each point of a small grid on seeds of its own,
@@ -49,14 +51,14 @@ struct Tuning {
 struct Ablation {
   AblationSettings settings;
   Document base;
-  Places places;                    ///< config_folder is the base's
+  Places places;                    ///< config_folder is where relative paths of the base begin
   std::vector<std::string> varied;  ///< the keys in which arms differ, in the file's order
   std::vector<Arm> arms;
   std::vector<std::int64_t> seeds;
   std::size_t baseline = 0;  ///< the arm that others are compared with
   std::optional<Tuning> tuning;
   std::vector<Published> published;
-  std::string resolved;  ///< the file as YAML, complete: overrides are in it, the base by its absolute path; read again, it is the same
+  std::string resolved;  ///< the file as YAML, complete: overrides are in it, and the base itself; read again, it is the same
 
   std::filesystem::path folder() const { return places.output / settings.ablation; }
 };
@@ -65,7 +67,8 @@ struct Ablation {
 bool is_ablation(Document const& document);
 
 /// Reads an ablation file and its base. Overrides of the ablation's own keys (`seeds=3`, `metric=…`) change it, all others the base. Every
-/// arm is filled once, so that a wrong key or value is told here. Throws ConfigError.
+/// arm is filled once, at every point of the tuning grid too, so that a wrong key or value is told here, and two that are the same
+/// configuration. Throws ConfigError.
 Ablation load_ablation(std::filesystem::path const& file, std::vector<std::string> const& overrides, Places const& places);
 
 /// A run of an arm with a seed, named ARM-seedK-HASH after its resolved configuration, inside the ablation's folder.

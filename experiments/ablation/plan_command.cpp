@@ -10,6 +10,7 @@
 #include "autograd/parallel.hpp"
 #include "experiments/ablation/ablation.hpp"
 #include "experiments/ablation/jobs.hpp"
+#include "experiments/ablation/tuning.hpp"
 #include "experiments/metric/statistics.hpp"
 #include "experiments/run/failure.hpp"
 #include "experiments/run/train.hpp"
@@ -80,6 +81,27 @@ std::optional<Cost> probe(LoadedExperiment const& experiment, int threads, Exit&
   return std::nullopt;
 }
 
+/// How many trials of each arm are done: of tuning, and of the comparison where tuning has come to a choice.
+std::vector<std::size_t> finished_trials(Ablation const& ablation) {
+  std::vector<std::size_t> finished(ablation.arms.size());
+  auto tuned = tuning_trials(ablation);
+  note_ended(tuned.jobs, ablation.settings);
+  for (std::size_t arm = 0; ablation.tuning && arm < finished.size(); ++arm) {
+    bool ended = true;
+    for (std::size_t point = 0; point < ablation.tuning->points.size(); ++point) {
+      for (Job const* const job : trials_at(ablation, tuned, arm, point)) {
+        finished[arm] += job->state == Job::State::done ? 1 : 0;
+        ended = ended && (job->state == Job::State::done || job->state == Job::State::failed);
+      }
+    }
+    tuned.chosen.push_back(ended ? best_point(ablation, tuned, arm) : std::nullopt);
+  }
+  auto jobs = comparison_trials(ablation, tuned);
+  note_ended(jobs, ablation.settings);
+  for (Job const& job : jobs) finished[job.arm] += job.state == Job::State::done ? 1 : 0;
+  return finished;
+}
+
 /// What so many paired seeds can show.
 std::string power_of(std::size_t seeds) {
   std::string text = fmt::format("{} paired seeds: the smallest p of the sign-flip test is {:.3g}", seeds, smallest_p(seeds));
@@ -102,16 +124,13 @@ Exit plan_ablation(RunOptions const& options) {
   double seconds = 0;
   std::size_t runs = 0, done = 0;
   Exit exit = Exit::done;
-  for (auto const& arm : ablation.arms) {
+  auto const finished_by_arm = finished_trials(ablation);
+  std::size_t const tuning = ablation.tuning ? ablation.tuning->points.size() * ablation.tuning->seeds.size() : 0;
+  for (std::size_t i = 0; i < ablation.arms.size(); ++i) {
+    auto const& arm = ablation.arms[i];
     auto const trial = trial_of(ablation, arm.name, arm.changes, ablation.seeds.front());
     auto const cost = probe(trial, static_cast<int>(workers.threads), exit);
-    std::size_t finished = 0;
-    for (auto const seed : ablation.seeds) {
-      auto const each = trial_of(ablation, arm.name, arm.changes, seed);
-      finished += is_finished(each.places.output / each.settings.name, each.settings) ? 1 : 0;
-    }
-    std::size_t const tuning = ablation.tuning ? ablation.tuning->points.size() * ablation.tuning->seeds.size() : 0;
-    std::size_t const count = ablation.seeds.size() + tuning;
+    std::size_t const finished = finished_by_arm[i], count = ablation.seeds.size() + tuning;
     runs += count;
     done += finished;
     double const each = cost ? cost->of(trial.settings.train) : 0;

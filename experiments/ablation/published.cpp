@@ -4,6 +4,7 @@
 
 #include "experiments/ablation/arms.hpp"
 #include "experiments/config/scalar.hpp"
+#include "experiments/text/table.hpp"
 
 namespace heed {
 
@@ -50,10 +51,11 @@ std::vector<Published> published_of(Document const& file) {
 std::optional<std::string> beside_published(Published const& published, std::string const& arm, Estimate const& measured,
                                             std::int64_t steps) {
   if (!published.curve.empty() && published.curve.back().first != steps) return std::nullopt;
-  if (!measured.interval) return fmt::format("{}: {:.4f}; {} reports {:.4f}", arm, measured.mean, published.name, published.value);
+  auto const shown = [](double value) { return short_number(value, 4); };
+  if (!measured.interval) return fmt::format("{}: {}; {} reports {}", arm, shown(measured.mean), published.name, shown(published.value));
   auto const [low, high] = *measured.interval;
-  return fmt::format("{}: {:.4f} [{:.4f}, {:.4f}]; {} reports {:.4f}, which lies {}", arm, measured.mean, low, high, published.name,
-                     published.value,
+  return fmt::format("{}: {} [{}, {}]; {} reports {}, which lies {}", arm, shown(measured.mean), shown(low), shown(high), published.name,
+                     shown(published.value),
                      published.value < low    ? "below"
                      : published.value > high ? "above"
                                               : "inside");

@@ -92,11 +92,17 @@ void Trial::signal(int number) const {
   if (process_ > 0) ::kill(process_, number);
 }
 
+namespace {
+
+bool is_divergence(int code) { return code == static_cast<int>(Exit::failed); }
+
+}  // namespace
+
 std::optional<Failure> failure_of(fs::path const& folder) {
   auto const record = find_json(folder / "failure.json");
   if (!record) return std::nullopt;
   try {
-    return Failure{record->value("message", ""), record->value("log", std::vector<std::string>{})};
+    return Failure{record->value("message", ""), record->value("log", std::vector<std::string>{}), is_divergence(record->value("code", 0))};
   } catch (nlohmann::json::exception const&) {  // of other types
     return std::nullopt;
   }
@@ -104,7 +110,7 @@ std::optional<Failure> failure_of(fs::path const& folder) {
 
 Failure record_failure(fs::path const& folder, int code) {
   constexpr std::size_t enough = 8;
-  Failure failure{{}, last_lines(folder / "log.txt", enough)};
+  Failure failure{{}, last_lines(folder / "log.txt", enough), is_divergence(code)};
   std::string const prefix = "heed: ";
   if (code > 128) {
     failure.message = fmt::format("killed by signal {} ({})", code - 128, ::strsignal(code - 128));
@@ -125,8 +131,8 @@ bool would_come_again(fs::path const& record) try {
   std::error_code unknown;
   auto const made = fs::last_write_time(program_file(), unknown);
   if (unknown || fs::last_write_time(record, unknown) < made || unknown) return false;
-  auto const content = find_json(record);
-  return content && content->is_object() && content->contains("code") && (*content)["code"] == static_cast<int>(Exit::failed);
+  auto const failure = failure_of(record.parent_path());
+  return failure && failure->diverged;
 } catch (FileError const&) {  // it cannot be read
   return false;
 }

@@ -18,6 +18,7 @@ namespace heed {
 struct Failure {
   std::string message;
   std::vector<std::string> log;
+  bool diverged = false;  ///< its numbers were not finite any more: the same program would come to the same end
 };
 
 /// A trial that is being trained by a process of its own, so that its end is nobody else's. Its output goes to log.txt in its folder. The

@@ -134,9 +134,8 @@ std::string curves(std::vector<Compared> const& runs, std::string const& metric)
     for (auto const& [step, value] : series) {
       if (std::isnan(best) || (higher ? value > best : value < best)) best = value;
     }
-    rows.push_back({run.name, fmt::format("{:.4f}", series.front().second), fmt::format("{:.4f}", best),
-                    fmt::format("{:.4f}", series.back().second), fmt::format("{}", series.back().first),
-                    curve(series, least, greatest, 40)});
+    rows.push_back({run.name, short_number(series.front().second, 4), short_number(best, 4), short_number(series.back().second, 4),
+                    fmt::format("{}", series.back().first), curve(series, least, greatest, 40)});
   }
   return table(rows);
 }

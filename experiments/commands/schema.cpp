@@ -101,6 +101,7 @@ Json ablation_section() {
   Json const seeds{
       {"anyOf", {{{"type", "integer"}, {"minimum", 1}}, {{"type", "array"}, {"items", {{"type", "integer"}, {"minimum", 0}}}}}}};
   auto& properties = schema["properties"];
+  properties["base"]["type"] = {"string", "object"};
   properties["set"] = {{"type", "object"}};
   properties["vary"] = values;
   properties["together"] = values;

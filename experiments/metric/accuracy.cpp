@@ -19,9 +19,10 @@ class Accuracy : public Metric {
   double right_ = 0, targets_ = 0;
 };
 
-DeclaredMetricKind const declared{{.info = {"accuracy", "", Better::higher, "share of the targets that are the most probable token"},
-                                   .always = 2,
-                                   .make = [](Dataset const&) { return std::make_unique<Accuracy>(); }}};
+DeclaredMetricKind const declared{
+    {.info = {"accuracy", "", Better::higher, "share of the targets that are the most probable token", {.least = 0, .greatest = 1}},
+     .always = 2,
+     .make = [](Dataset const&) { return std::make_unique<Accuracy>(); }}};
 
 }  // namespace
 

@@ -102,19 +102,26 @@ std::optional<std::string> lacks_alignment(Dataset const& data, Model const& mod
 }
 
 DeclaredMetricKind const of_all{
-    {.info = {"alignment_error", "", Better::lower,
-              "alignment error rate of attention to the source, the mean of all heads and layers: each word looks at its largest weight"},
+    {.info = {"alignment_error",
+              "",
+              Better::lower,
+              "alignment error rate of attention to the source, the mean of all heads and layers: each word looks at its largest weight",
+              {.least = 0, .greatest = 1}},
      .lacks = lacks_alignment,
      .make = [](Dataset const&) { return std::make_unique<AlignmentError>(); }}};
 DeclaredMetricKind const pointing{
-    {.info = {"pointing", "", Better::higher,
+    {.info = {"pointing",
+              "",
+              Better::higher,
               "share of the words of targets whose largest weight, of the mean of all heads and layers, is on a place that they come from: "
-              "a word of the source, or the part of a picture that holds the thing"},
+              "a word of the source, or the part of a picture that holds the thing",
+              {.least = 0, .greatest = 1}},
      .lacks = lacks_alignment,
      .make = [](Dataset const&) { return std::make_unique<Pointing>(); }}};
-DeclaredMetricKind const of_layers{{.info = {"alignment_error.layer*", "", Better::lower, "the same of one layer's heads"},
-                                    .lacks = lacks_alignment,
-                                    .make = [](Dataset const&) { return std::make_unique<LayerAlignmentErrors>(); }}};
+DeclaredMetricKind const of_layers{
+    {.info = {"alignment_error.layer*", "", Better::lower, "the same of one layer's heads", {.least = 0, .greatest = 1}},
+     .lacks = lacks_alignment,
+     .make = [](Dataset const&) { return std::make_unique<LayerAlignmentErrors>(); }}};
 
 }  // namespace
 

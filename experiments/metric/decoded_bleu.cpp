@@ -42,7 +42,7 @@ std::optional<std::string> lacks_text(Dataset const& data, Model const& model) {
 }
 
 MetricKind kind(std::string const& name, BleuSettings const& settings, std::string const& help) {
-  return {.info = {name, "", Better::higher, help}, .lacks = lacks_text, .make = [=](Dataset const&) {
+  return {.info = {name, "", Better::higher, help, {.least = 0, .greatest = 100}}, .lacks = lacks_text, .make = [=](Dataset const&) {
             return std::make_unique<DecodedBleu>(name, settings);
           }};
 }

@@ -29,13 +29,14 @@ class Exact : public Metric {
   double right_ = 0, rows_ = 0;
 };
 
-DeclaredMetricKind const declared{{.info = {"exact", "", Better::higher, "of tasks: share of the rows whose targets all are"},
-                                   .always = 3,
-                                   .lacks = [](Dataset const& data, Model const&) -> std::optional<std::string> {
-                                     if (data.gives()["targets"].made_by.empty()) return std::nullopt;
-                                     return "the data pose no task whose rows have an answer";
-                                   },
-                                   .make = [](Dataset const&) { return std::make_unique<Exact>(); }}};
+DeclaredMetricKind const declared{
+    {.info = {"exact", "", Better::higher, "of tasks: share of the rows whose targets all are", {.least = 0, .greatest = 1}},
+     .always = 3,
+     .lacks = [](Dataset const& data, Model const&) -> std::optional<std::string> {
+       if (data.gives()["targets"].made_by.empty()) return std::nullopt;
+       return "the data pose no task whose rows have an answer";
+     },
+     .make = [](Dataset const&) { return std::make_unique<Exact>(); }}};
 
 }  // namespace
 

@@ -42,6 +42,11 @@ MetricInfo const* find_metric(std::string_view name) {
   return best;
 }
 
+Bounds bounds_of(std::string_view metric) {
+  auto const* const info = find_metric(metric);
+  return info == nullptr ? Bounds{} : info->bounds;
+}
+
 std::string with_unit(std::string const& metric) {
   auto const* const info = find_metric(metric);
   return info == nullptr || info->unit.empty() ? metric : metric + " (" + info->unit + ")";

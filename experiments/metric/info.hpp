@@ -1,5 +1,6 @@
 #pragma once
 
+#include <limits>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -11,6 +12,11 @@ namespace heed {
 enum class Better { lower, higher };
 std::string_view name(Better better);
 
+/// The least and the greatest value that there can be.
+struct Bounds {
+  double least = -std::numeric_limits<double>::infinity(), greatest = std::numeric_limits<double>::infinity();
+};
+
 /// What a metric of metrics.jsonl says of itself. Who writes it declares it, beside the code that does: plans, verdicts, tuning, tables and
 /// figures ask here.
 struct MetricInfo {
@@ -18,6 +24,7 @@ struct MetricInfo {
   std::string unit;              ///< nat, s, B, …; empty: a plain number, or a share
   std::optional<Better> better;  ///< nothing: neither is
   std::string help;
+  Bounds bounds = {};  ///< of its values: 0 and 1 of a share
 };
 
 /// All declared metrics, by name; DeclaredMetric const x{{…}} adds one.
@@ -28,6 +35,9 @@ struct DeclaredMetric {
 
 /// The declaration that a metric's name fits, with the fewest letters left to a *; null if there is none.
 MetricInfo const* find_metric(std::string_view name);
+
+/// The bounds of a metric's values; none of one that is not declared.
+Bounds bounds_of(std::string_view metric);
 
 /// "validation.loss (nat)"; the name alone without a unit.
 std::string with_unit(std::string const& metric);

@@ -17,9 +17,9 @@ std::vector<MetricKind>& kinds() {
 }  // namespace
 
 DeclaredMetricKind::DeclaredMetricKind(MetricKind kind) {
-  auto const& [name, unit, better, help] = kind.info;
-  DeclaredMetric({"validation." + name, unit, better, help});
-  DeclaredMetric({"validation.ema." + name, unit, better, help + "; of averaged weights"});
+  auto const& [name, unit, better, help, bounds] = kind.info;
+  DeclaredMetric({"validation." + name, unit, better, help, bounds});
+  DeclaredMetric({"validation.ema." + name, unit, better, help + "; of averaged weights", bounds});
   auto& all = kinds();
   auto const place = [](MetricKind const& each) {
     return std::tuple(each.always.value_or(std::numeric_limits<int>::max()), each.info.name);

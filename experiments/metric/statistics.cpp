@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <numeric>
 
 #include <boost/math/distributions/non_central_t.hpp>
@@ -21,11 +22,36 @@ using boost::math::complement;
 using boost::math::students_t;
 
 constexpr std::size_t bootstrap_from = 20, resamples = 10'000;
-constexpr std::size_t exact_until = 16, random_flips = 100'000;
 
 double real(std::size_t n) { return static_cast<double>(n); }
 
-double mean_of(std::span<double const> values) { return std::accumulate(values.begin(), values.end(), 0.0) / real(values.size()); }
+/// The exponent of the power of two by which values are divided before they are summed or squared, which rounds nothing: 0 for all but huge
+/// and tiny ones.
+int exponent_of(std::span<double const> values) {
+  constexpr int ordinary = 300;
+  double largest = 0;
+  for (double const value : values) largest = std::max(largest, std::abs(value));
+  if (largest == 0 || !std::isfinite(largest)) return 0;
+  int const exponent = std::ilogb(largest);
+  return std::abs(exponent) < ordinary ? 0 : exponent;
+}
+
+std::vector<double> scaled(std::span<double const> values, int exponent) {
+  std::vector<double> result;
+  for (double const value : values) result.push_back(std::scalbn(value, exponent));
+  return result;
+}
+
+double mean_of(std::span<double const> values) {
+  int const exponent = exponent_of(values);
+  if (exponent != 0) return std::scalbn(mean_of(scaled(values, -exponent)), exponent);
+  return std::accumulate(values.begin(), values.end(), 0.0) / real(values.size());
+}
+
+void require_numbers(std::span<double const> values, std::string_view where) {
+  if (std::ranges::any_of(values, [](double value) { return std::isnan(value); }))
+    throw Error(fmt::format("{}: NaN is not a number", where));
+}
 
 void require_finite(std::span<double const> values, std::string_view where) {
   for (double const value : values) {
@@ -35,6 +61,8 @@ void require_finite(std::span<double const> values, std::string_view where) {
 
 /// √(Σ (x − mean)² / (n − 1)); 0 where there is nothing but rounding to measure.
 double deviation_of(std::span<double const> values) {
+  if (std::ranges::any_of(values, [](double value) { return std::isinf(value); })) return std::numeric_limits<double>::infinity();
+  if (int const exponent = exponent_of(values); exponent != 0) return std::scalbn(deviation_of(scaled(values, -exponent)), exponent);
   double const mean = mean_of(values);
   double squares = 0, largest = 0, furthest = 0;
   for (double const value : values) {
@@ -48,6 +76,12 @@ double deviation_of(std::span<double const> values) {
 Interval t_interval(double centre, double standard_error, double freedom, double confidence) {
   double const half = quantile(complement(students_t(freedom), (1 - confidence) / 2)) * standard_error;
   return {centre - half, centre + half};
+}
+
+/// As much of an interval as lies within bounds; nothing if it has no finite ends.
+std::optional<Interval> within(Bounds const& bounds, Interval const& interval) {
+  if (!std::isfinite(interval.low) || !std::isfinite(interval.high)) return std::nullopt;
+  return Interval{std::clamp(interval.low, bounds.least, bounds.greatest), std::clamp(interval.high, bounds.least, bounds.greatest)};
 }
 
 /// Between the order statistics around (n − 1)·share.
@@ -106,19 +140,27 @@ Interval bca_interval(std::span<double const> values, Statistic const& statistic
   return {bound((1 - confidence) / 2), bound((1 + confidence) / 2)};
 }
 
-Estimate estimate(std::span<double const> values, double confidence) {
+namespace {
+
+Interval bootstrapped_mean(std::span<double const> values, double confidence) {
+  int const exponent = exponent_of(values);
+  if (exponent == 0) return bca_interval(values, mean_of, confidence);
+  auto const [low, high] = bca_interval(scaled(values, -exponent), mean_of, confidence);
+  return {std::scalbn(low, exponent), std::scalbn(high, exponent)};
+}
+
+}  // namespace
+
+Estimate estimate(std::span<double const> values, double confidence, Bounds const& bounds) {
   if (values.empty()) throw Error("estimate: no values");
-  require_finite(values, "estimate");
+  require_numbers(values, "estimate");
   Estimate result{.count = values.size(), .mean = mean_of(values), .deviation = deviation_of(values), .interval = {}};
-  if (result.deviation == 0) return result;
-  if (result.count >= bootstrap_from) {
-    result.interval = bca_interval(values, mean_of, confidence);
-    result.method = "BCa";
-  } else {
-    double const n = real(result.count);
-    result.interval = t_interval(result.mean, result.deviation / std::sqrt(n), n - 1, confidence);
-    result.method = "t";
-  }
+  if (result.deviation == 0 || std::isinf(result.deviation)) return result;
+  bool const bootstrap = result.count >= bootstrap_from;
+  double const n = real(result.count);
+  result.interval = within(bounds, bootstrap ? bootstrapped_mean(values, confidence)
+                                             : t_interval(result.mean, result.deviation / std::sqrt(n), n - 1, confidence));
+  if (result.interval) result.method = bootstrap ? "BCa" : "t";
   return result;
 }
 
@@ -130,61 +172,12 @@ std::string_view name(Verdict verdict) {
       return "worse";
     case Verdict::equivalent:
       return "equivalent";
+    case Verdict::identical:
+      return "identical";
     case Verdict::unclear:
       break;
   }
   return "unclear";
-}
-
-SignFlips sign_flip_test(std::vector<std::vector<double>> const& differences) {
-  std::size_t const arms = differences.size(), seeds = arms == 0 ? 0 : differences[0].size();
-  SignFlips p{std::vector(arms, 1.0), std::vector(arms, 1.0)};
-  if (seeds == 0) return p;
-
-  // Rows of unit length: the statistic of a flip is then |Σ_s sign_s row_s|.
-  auto rows = differences;
-  for (auto& row : rows) {
-    if (row.size() != seeds) throw Error("sign_flip_test: rows of different length");
-    require_finite(row, "sign_flip_test");
-    double const length = std::sqrt(std::inner_product(row.begin(), row.end(), row.begin(), 0.0));
-    for (double& value : row) value = length == 0 ? 0 : value / length;
-  }
-  auto const statistic = [&](std::size_t arm, std::span<double const> signs) {
-    return std::abs(std::inner_product(signs.begin(), signs.end(), rows[arm].begin(), 0.0));
-  };
-  std::vector<double> signs(seeds, 1.0), observed(arms);
-  for (std::size_t arm = 0; arm < arms; ++arm) observed[arm] = statistic(arm, signs);
-  std::vector<std::size_t> rising(arms);
-  std::iota(rising.begin(), rising.end(), 0);
-  std::sort(rising.begin(), rising.end(), [&](std::size_t a, std::size_t b) { return observed[a] < observed[b]; });
-
-  // A flip and its mirror image give the same |Σ|, so the exact test keeps the first seed's sign.
-  bool const exact = seeds <= exact_until;
-  std::size_t const flips = exact ? std::size_t{1} << (seeds - 1) : random_flips, words = (seeds + 63) / 64;
-  Stream const stream(0, "sign flips");
-  std::vector<std::size_t> alone(arms), joint(arms);
-  for (std::size_t flip = 0; flip < flips; ++flip) {
-    for (std::size_t s = 0; s < seeds; ++s) {
-      std::uint64_t const bits = exact ? flip << 1 : stream.bits(flip * words + s / 64);
-      signs[s] = (bits >> s % 64 & 1) != 0 ? -1 : 1;
-    }
-    double largest = 0;
-    for (std::size_t const arm : rising) {
-      double const value = statistic(arm, signs), reach = observed[arm] - 1e-12;  // equal but for the order of the sum
-      largest = std::max(largest, value);
-      alone[arm] += value >= reach ? 1 : 0;
-      joint[arm] += largest >= reach ? 1 : 0;
-    }
-  }
-
-  // Random flips count the observed signs among them (Phipson and Smyth 2010), so that p is never 0.
-  std::size_t const own = exact ? 0 : 1;
-  double before = 0;
-  for (auto arm = rising.rbegin(); arm != rising.rend(); ++arm) {
-    p.alone[*arm] = real(alone[*arm] + own) / real(flips + own);
-    p.joint[*arm] = before = std::max(before, real(joint[*arm] + own) / real(flips + own));
-  }
-  return p;
 }
 
 namespace {
@@ -193,14 +186,16 @@ namespace {
 double hedges_correction(double freedom) { return 1 / (std::sqrt(freedom / 2) * boost::math::tgamma_delta_ratio((freedom - 1) / 2, 0.5)); }
 
 Comparison difference_of(std::vector<double> const& differences, Question const& question) {
-  Comparison result{.seeds = differences.size(), .interval = {}, .effect = {}, .p_equivalence = {}};
+  Comparison result{.seeds = differences.size(), .interval = {}, .p_t = {}, .effect = {}, .p_equivalence = {}};
   if (differences.empty()) return result;
   result.mean = mean_of(differences);
   result.deviation = deviation_of(differences);
-  if (result.deviation == 0) return result;
+  if (result.deviation == 0 || std::isinf(result.deviation)) return result;
 
   double const n = real(result.seeds), freedom = n - 1, error = result.deviation / std::sqrt(n);
-  result.interval = t_interval(result.mean, error, freedom, question.confidence);
+  double const most = question.bounds.greatest - question.bounds.least;
+  result.interval = within({-most, most}, t_interval(result.mean, error, freedom, question.confidence));
+  result.p_t = 2 * cdf(complement(students_t(freedom), std::abs(result.mean) / error));
   if (freedom > 1) result.effect = result.mean / result.deviation * hedges_correction(freedom);
   if (question.margin > 0 && freedom > 1) {
     students_t const t(freedom);
@@ -210,12 +205,29 @@ Comparison difference_of(std::vector<double> const& differences, Question const&
   return result;
 }
 
-bool all_equal(Comparison const& c) { return c.seeds >= 2 && c.mean == 0 && c.deviation == 0; }
-
 Verdict judge(Comparison const& c, Question const& question) {
-  if (all_equal(c) || (c.p_equivalence && *c.p_equivalence <= question.significance())) return Verdict::equivalent;
-  if (c.p > question.significance()) return Verdict::unclear;
-  return (c.mean < 0) == (question.better == Better::lower) ? Verdict::better : Verdict::worse;
+  if (c.seeds >= 2 && c.mean == 0 && c.deviation == 0) return Verdict::identical;
+  if (c.p_equivalence && *c.p_equivalence <= question.significance()) return Verdict::equivalent;
+  if (c.p > question.significance() || c.points_both_ways()) return Verdict::unclear;
+  return (c.direction < 0) == (question.better == Better::lower) ? Verdict::better : Verdict::worse;
+}
+
+/// Two values that are the same infinity do not differ.
+double difference(double value, double other) { return value == other ? 0 : value - other; }
+
+/// A thousand million times what values are usually: the (lower) median over seeds of the smallest size among arms and baseline; infinity
+/// if that is 0. Beyond it a difference says that something blew up, and no more.
+double largest_counted(std::span<BySeed const> arms, BySeed const& baseline) {
+  std::vector<double> sizes;
+  for (auto const& [seed, value] : baseline) {
+    double least = std::abs(value);
+    for (auto const& arm : arms)
+      if (auto const own = arm.find(seed); own != arm.end()) least = std::min(least, std::abs(own->second));
+    sizes.push_back(least);
+  }
+  std::ranges::sort(sizes);
+  double const usual = sizes.empty() ? 0 : sizes[(sizes.size() - 1) / 2];
+  return usual > 0 ? 1e9 * usual : std::numeric_limits<double>::infinity();
 }
 
 }  // namespace
@@ -227,24 +239,24 @@ std::vector<Comparison> compare(std::span<BySeed const> arms, BySeed const& base
     std::vector<double> differences, row;
     for (auto const& [seed, value] : baseline) {
       auto const own = arm.find(seed);
-      row.push_back(own == arm.end() ? 0 : own->second - value);
+      row.push_back(own == arm.end() ? 0 : difference(own->second, value));
       if (own != arm.end()) differences.push_back(row.back());
     }
-    require_finite(differences, "compare");
+    require_numbers(differences, "compare");
     result.push_back(difference_of(differences, question));
     rows.push_back(std::move(row));
   }
-  auto const p = sign_flip_test(rows);
+  auto const p = sign_flip_test(rows, largest_counted(arms, baseline));
   for (std::size_t i = 0; i < result.size(); ++i) {
     result[i].p_alone = p.alone[i];
     result[i].p = p.joint[i];
     result[i].arms = arms.size();
+    result[i].ranked = p.ranked[i];
+    result[i].direction = p.direction[i];
     result[i].verdict = judge(result[i], question);
   }
   return result;
 }
-
-double smallest_p(std::size_t seeds) { return seeds == 0 ? 1 : std::exp2(1 - real(seeds)); }
 
 std::optional<double> detectable_effect(std::size_t seeds, double significance, double power) {
   double const step = smallest_p(seeds);
@@ -258,70 +270,6 @@ std::optional<double> detectable_effect(std::size_t seeds, double significance, 
   std::uintmax_t iterations = 100;
   auto const shift = boost::math::tools::toms748_solve(missing, 0.0, high, boost::math::tools::eps_tolerance<double>(40), iterations);
   return shift.first / std::sqrt(real(seeds));
-}
-
-namespace {
-
-/// Decimals that show one digit of a number, two if the first is 1.
-int decimals(double value) {
-  if (value == 0) return 0;
-  double const exponent = std::floor(std::log10(std::abs(value)));
-  bool const one = std::abs(value) < 2 * std::pow(10, exponent);
-  return std::clamp(static_cast<int>(-exponent) + (one ? 1 : 0), 0, 15);
-}
-
-/// With a minus sign as long as a plus sign, and none before a zero.
-std::string typeset(double value, std::string const& magnitude) {
-  bool const zero = magnitude.find_first_not_of("0.") == magnitude.npos;
-  return value < 0 && !zero ? "−" + magnitude : magnitude;
-}
-
-std::string fixed(double value, int digits) { return typeset(value, fmt::format("{:.{}f}", std::abs(value), digits)); }
-
-/// "0.012 ± 0.004 nat": as many decimals as the uncertainty has, one more if the value would read as zero.
-std::string measured(double value, std::optional<Interval> const& interval, std::string_view unit) {
-  std::string const after = unit.empty() ? "" : fmt::format(" {}", unit);
-  if (!interval) return typeset(value, fmt::format("{:.3g}", std::abs(value))) + after;
-  double const half = interval->half_width();
-  int digits = decimals(half);
-  if (std::abs(value) < 0.5 * std::pow(10, -digits)) digits = std::min(std::max(digits, decimals(value)), digits + 1);
-  return fmt::format("{} ± {}{}", fixed(value, digits), fixed(half, digits), after);
-}
-
-std::string shown_p(double p) { return p < 0.001 ? "p < 0.001" : fmt::format("p = {:.2g}", p); }
-
-/// Why a difference whose interval excludes 0 is no conclusion; nothing if the interval holds 0.
-std::string objection(Comparison const& c, Question const& question) {
-  if (!c.interval || (c.interval->low <= 0 && c.interval->high >= 0)) return "";
-  if (smallest_p(c.seeds) > question.significance())
-    return fmt::format("; its interval excludes 0, but {} seeds cannot reach p ≤ {:.2g}", c.seeds, question.significance());
-  if (c.p_alone <= question.significance())
-    return fmt::format("; its interval excludes 0, and {} alone, but not corrected for {} arms", shown_p(c.p_alone), c.arms);
-  return "; its interval excludes 0 by supposing a normal distribution, which sign flips do not";
-}
-
-}  // namespace
-
-std::string sentence(std::string_view arm, std::string_view baseline, std::string_view unit, Comparison const& c,
-                     Question const& question) {
-  if (c.seeds == 0) return fmt::format("{} and {}: nothing to compare: no seed in common", arm, baseline);
-  if (all_equal(c)) return fmt::format("{} and {} are equal on all {} seeds", arm, baseline, c.seeds);
-  std::string const seeds = c.seeds == 1 ? "1 seed" : fmt::format("{} seeds", c.seeds);
-  std::string const how_sure = fmt::format("({}, {})", shown_p(c.p), seeds);
-  if (c.p <= question.significance()) {
-    bool const better = (c.mean < 0) == (question.better == Better::lower);
-    std::string const result = fmt::format("{} is {} {} than {} {}", arm, measured(std::abs(c.mean), c.interval, unit),
-                                           better ? "better" : "worse", baseline, how_sure);
-    if (c.verdict != Verdict::equivalent) return result;
-    return fmt::format("{}, by less than {} (equivalence test, {})", result, measured(question.margin, {}, unit),
-                       shown_p(*c.p_equivalence));
-  }
-  if (c.verdict == Verdict::equivalent) {
-    return fmt::format("no difference between {} and {} larger than {} (equivalence test, {}, {})", arm, baseline,
-                       measured(question.margin, {}, unit), shown_p(*c.p_equivalence), seeds);
-  }
-  return fmt::format("{} and {}: no conclusion: difference {} {}{}", arm, baseline, measured(c.mean, c.interval, unit), how_sure,
-                     objection(c, question));
 }
 
 Line fit_line(std::span<double const> x, std::span<double const> y, double confidence) {

@@ -8,12 +8,13 @@ namespace heed {
 
 namespace {
 
-Probe of_number(std::string const& name, std::string const& unit, std::string formula, std::string help, RowStatistic which) {
+Probe of_number(std::string const& name, std::string const& unit, std::string formula, std::string help, RowStatistic which,
+                Bounds bounds = {}) {
   return {"attention",
           name,
           std::move(formula),
           std::move(help),
-          {"attention." + name + ".layer*.head*", unit, {}, ""},
+          {"attention." + name + ".layer*.head*", unit, {}, "", bounds},
           Probe::Sees::attention,
           [name, which](Probed const& probed, Row& row) {
             auto const of_row = [which](AttentionRow const& r) { return std::isnan(r[which]) ? std::nullopt : std::optional(r[which]); };
@@ -21,11 +22,13 @@ Probe of_number(std::string const& name, std::string const& unit, std::string fo
           }};
 }
 
-DeclaredProbe const entropy{
-    of_number("entropy", "nat", "−Σ_j p_j log p_j", "of p_j = a_j / Σ_j a_j: log n where weights are even", RowStatistic::entropy)};
-DeclaredProbe const max_weight{of_number("max_weight", "", "max_j a_j", "the largest weight", RowStatistic::largest_weight)};
+DeclaredProbe const entropy{of_number("entropy", "nat", "−Σ_j p_j log p_j", "of p_j = a_j / Σ_j a_j: log n where weights are even",
+                                      RowStatistic::entropy, {.least = 0})};
+DeclaredProbe const max_weight{
+    of_number("max_weight", "", "max_j a_j", "the largest weight", RowStatistic::largest_weight, {.least = 0, .greatest = 1})};
 DeclaredProbe const distance{of_number("distance", "tokens", "Σ_j p_j |i − j|", "how far away it looks", RowStatistic::distance)};
-DeclaredProbe const first_token{of_number("first_token", "", "p_0", "share of the weight on the first token", RowStatistic::first)};
+DeclaredProbe const first_token{
+    of_number("first_token", "", "p_0", "share of the weight on the first token", RowStatistic::first, {.least = 0, .greatest = 1})};
 DeclaredProbe const score_mean{
     of_number("score_mean", "", "ē = Σ_j e_j / n", "of the scores of the n visible keys", RowStatistic::score_mean)};
 DeclaredProbe const score_variance{of_number("score_variance", "", "Σ_j (e_j − ē)² / (n − 1)",

@@ -26,7 +26,7 @@ std::vector<Probe> const& probes() { return registry(); }
 
 DeclaredProbe::DeclaredProbe(Probe probe) {
   DeclaredMetric const recorded(
-      {"probe." + probe.records.name, probe.records.unit, probe.records.better, probe.formula + ", " + probe.help});
+      {"probe." + probe.records.name, probe.records.unit, probe.records.better, probe.formula + ", " + probe.help, probe.records.bounds});
   auto const before = [](Probe const& a, Probe const& b) { return std::tie(a.group, a.name) < std::tie(b.group, b.name); };
   auto& all = registry();
   all.insert(std::ranges::upper_bound(all, probe, before), std::move(probe));

@@ -11,6 +11,7 @@
 #include "experiments/report/heat_maps.hpp"
 #include "experiments/report/panels.hpp"
 #include "experiments/report/traces.hpp"
+#include "experiments/report/tuning.hpp"
 #include "experiments/text/table.hpp"
 #include "nn/files/number.hpp"
 
@@ -28,10 +29,14 @@ std::optional<Figure> learning_curves(Material const& material, std::string cons
   double const height = std::max(2.6, 0.7 + label_height * static_cast<double>(traces.size()));
   auto const outlier = outliers_among(traces);
   Range whole, half = range_from(traces, last / 2, outlier);
+  double const reach = reach_of(ends_of(traces));
+  auto const include = [&](double value) {
+    if (std::abs(value) <= reach) whole.include(value);
+  };
   for (auto const& trace : traces) {
-    whole.include(trace.curve.front().mean);
+    include(trace.curve.front().mean);
     for (auto const& point : trace.curve)
-      if (point.step >= last / 10) whole.include(point.low), whole.include(point.high);
+      if (point.step >= last / 10) include(point.low), include(point.high);
   }
   whole.widen(0.04);
   if (!(half.low < half.high) || !(whole.low < whole.high)) return std::nullopt;
@@ -88,9 +93,13 @@ std::optional<double> as_number(std::string const& text) {
 /// The metric over a varied key with three numbers or more, a line for each choice of the other keys.
 std::vector<Figure> over_keys(Material const& material) {
   std::vector<Figure> result;
+  std::vector<double> means;
+  for (auto const& arm : material.arms) means.push_back(arm.mean.value_or(std::nan("")));
+  double const reach = reach_of(means);
   for (auto const& key : material.varied) {
     std::vector<Trace> traces;
     std::set<double> places;
+    std::string left_out;
     for (auto const& arm : material.arms) {
       std::optional<double> place;
       std::string rest;
@@ -101,6 +110,10 @@ std::vector<Figure> over_keys(Material const& material) {
           rest += (rest.empty() ? "" : ", ") + value;
       }
       if (!place || !arm.mean) continue;
+      if (!std::isfinite(*arm.mean) || std::abs(*arm.mean) > reach) {
+        left_out += (left_out.empty() ? "" : ", ") + short_name(arm);
+        continue;
+      }
       places.insert(*place);
       auto line = std::ranges::find(traces, rest, &Trace::name);
       if (line == traces.end())
@@ -116,6 +129,7 @@ std::vector<Figure> over_keys(Material const& material) {
       for (auto const& point : trace.curve) range.include(point.low), range.include(point.high);
     }
     range.widen(0.05);
+    if (range.is_empty()) continue;
     bool const powers = *places.begin() > 0 && *places.rbegin() >= 8 * *places.begin();
     double const height = std::max(2.6, 0.7 + label_height * static_cast<double>(traces.size())), top = height - 0.12, bottom = 0.46;
     std::vector<std::string> tics, plots;
@@ -135,7 +149,7 @@ std::vector<Figure> over_keys(Material const& material) {
                       fmt::format("set xlabel {}\nset ylabel {} offset 0.5\nset yrange [{:.8g}:{:.8g}]\n", gnuplot_text(key),
                                   gnuplot_text(axis_name(material, material.metric)), range.low, range.high) +
                       direct_labels(traces, range, top - bottom) + fmt::format("plot {}\n", fmt::join(plots, ", \\\n  "));
-    figure.caption = fmt::format("{}.", seeds_said(material));
+    figure.caption = fmt::format("{}.{}", seeds_said(material), left_out.empty() ? "" : " Left out, for they diverged: " + left_out + ".");
     result.push_back(std::move(figure));
   }
   return result;
@@ -195,6 +209,7 @@ std::vector<Figure> figures(Material const& material) {
   if (grid) add(interaction(material, *grid));
   add(forest(material));
   for (auto& figure : over_keys(material)) result.push_back(std::move(figure));
+  add(tuning_figure(material));
   constexpr std::size_t crowded = 6;  // lines in one frame
   bool const panels = grid && material.arms.size() > crowded;
   auto const metrics = metrics_of(material);

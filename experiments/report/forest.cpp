@@ -15,12 +15,19 @@ namespace {
 
 /// A difference with as many digits as its interval makes worth saying.
 std::string in_words(ReportedDifference const& difference) {
-  if (!difference.interval) return fmt::format("{:+.3g}", difference.mean);
-  double const half = difference.interval->half_width();
-  int const digits = half > 0 ? std::clamp(1 - static_cast<int>(std::floor(std::log10(half))), 0, 6) : 3;
-  auto const words = fmt::format("{:+.{}f} ± {:.{}f}", difference.mean, digits, half, digits);
+  if (!std::isfinite(difference.mean)) return short_number(difference.mean, 0, true);
+  double const half = difference.interval ? difference.interval->half_width() : 0;
+  if (half == 0) return std::abs(difference.mean) < 1e5 ? fmt::format("{:+.3g}", difference.mean) : short_number(difference.mean, 0, true);
+  int const digits = std::clamp(1 - static_cast<int>(std::floor(std::log10(half))), 0, 6);
+  auto const mean = short_number(difference.mean, digits, true);
+  double const middle = difference.interval->low / 2 + difference.interval->high / 2;
+  if (std::abs(middle - difference.mean) > 1e-3 * half) return mean;  // it ends at a bound: the bar shows where
+  auto const words = fmt::format("{} ± {}", mean, short_number(half, digits));
   constexpr std::size_t widest = 16;
-  return columns(words) <= widest ? words : fmt::format("{:+.4g} ± {:.1g}", difference.mean, half);
+  bool const huge = std::abs(difference.mean) >= 1e5 || half >= 1e5;
+  if (columns(words) <= widest || huge) return words;
+  bool const tiny = std::abs(difference.mean) < 1e-4;
+  return fmt::format("{} ± {:.1g}", tiny ? short_number(difference.mean, 12, true) : fmt::format("{:+.4g}", difference.mean), half);
 }
 
 }  // namespace
@@ -39,7 +46,7 @@ std::optional<Figure> forest(Material const& material) {
     if (!arm.difference) continue;
     Row row{i, {}};
     for (auto const& [seed, value] : arm.values)
-      if (baseline->values.contains(seed)) row.seeds.push_back(value - baseline->values.at(seed));
+      if (baseline->values.contains(seed)) row.seeds.push_back(value - baseline->values.at(seed));  // Range leaves out what is not finite
     means.push_back(arm.difference->mean);
     rows.push_back(std::move(row));
   }
@@ -51,11 +58,16 @@ std::optional<Figure> forest(Material const& material) {
   for (double const sign : {-1.0, 1.0}) range.include(sign * material.margin);
   for (auto const& row : rows) {
     auto const& difference = *material.arms[row.arm].difference;
-    if (outlier(difference.mean)) continue;
+    if (!std::isfinite(difference.mean)) {  // the seeds that did not diverge
+      for (double const value : row.seeds)
+        if (!outlier(value)) range.include(value);
+    }
+    if (!std::isfinite(difference.mean) || outlier(difference.mean)) continue;
     range.include(difference.mean);
     if (difference.interval) range.include(difference.interval->low), range.include(difference.interval->high);
     for (double const value : row.seeds) range.include(value);
   }
+  if (range.is_empty()) range = {-1, 1};
   range.widen(0.05);
 
   constexpr double columns_at[] = {3.3, 4.46, 4.86};  // inches from the left
@@ -69,6 +81,7 @@ std::optional<Figure> forest(Material const& material) {
     auto const& difference = *arm.difference;
     auto const colour = style_of(material, rows[k].arm).colour;
     double const y = -static_cast<double>(k);
+    std::size_t dots = 0;
     names += fmt::format("{}{} {}", k > 0 ? ", " : "", gnuplot_tick(short_name(arm)), y);
     auto const column = [&](double at, std::string const& text) {
       commands += fmt::format("set label {} at screen {:.4f}, first {} left\n", gnuplot_text(text), at / Figure::width, y);
@@ -76,17 +89,20 @@ std::optional<Figure> forest(Material const& material) {
     column(columns_at[0], in_words(difference));
     column(columns_at[1], fmt::format("{:.2g}", difference.p));
     column(columns_at[2], difference.verdict);
+    if (std::isnan(difference.mean)) continue;
+    data += fmt::format("$s{} << EOD\n", k);
+    for (double const value : rows[k].seeds)
+      if (range.holds(value)) data += fmt::format("{:.8g} {}\n", value, y), ++dots;
+    data += "EOD\n";
+    if (dots > 0) plots.push_back(fmt::format("$s{} using 1:($2-0.22) with points pt 6 ps 0.35 lw 0.8 lc rgb '{}'", k, colour));
     if (outlier(difference.mean) && !range.holds(difference.mean)) {
       bool const above = difference.mean > range.high;
       commands += fmt::format("set arrow from graph {}, first {} to graph {}, first {} filled size screen 0.012,20 lc rgb '{}' lw 1.6\n",
                               above ? 0.94 : 0.06, y, above ? 1 : 0, y, colour);
       continue;
     }
-    data += fmt::format("$s{} << EOD\n", k);
-    for (double const value : rows[k].seeds) data += fmt::format("{:.8g} {}\n", value, y);
     auto const interval = difference.interval.value_or(Interval{difference.mean, difference.mean});
-    data += fmt::format("EOD\n$m{} << EOD\n{:.8g} {} {:.8g} {:.8g}\nEOD\n", k, difference.mean, y, interval.low, interval.high);
-    plots.push_back(fmt::format("$s{} using 1:($2-0.22) with points pt 6 ps 0.35 lw 0.8 lc rgb '{}'", k, colour));
+    data += fmt::format("$m{} << EOD\n{:.8g} {} {:.8g} {:.8g}\nEOD\n", k, difference.mean, y, interval.low, interval.high);
     plots.push_back(fmt::format("$m{0} using 1:2:3:4 with xerrorbars pt 7 ps 0.55 lw 1.6 lc rgb '{1}'", k, colour));
   }
   if (plots.empty()) plots.emplace_back("NaN");
@@ -117,7 +133,7 @@ std::optional<Figure> forest(Material const& material) {
       material.margin > 0 ? fmt::format(" The grey band is the margin of ±{:g}{}, within which differences count as none.", material.margin,
                                         material.unit.empty() ? "" : " " + material.unit)
                           : "",
-      std::ranges::any_of(means, outlier) ? " An arrow stands for an arm beyond the scale." : "");
+      std::ranges::any_of(means, outlier) ? " An arrow stands for a mean beyond the scale; seeds that are finite have their dots." : "");
   return figure;
 }
 

@@ -8,6 +8,7 @@
 
 #include "autograd/error.hpp"
 #include "experiments/metric/info.hpp"
+#include "experiments/metric/row.hpp"
 #include "experiments/run/csv.hpp"
 #include "experiments/run/result_file.hpp"
 #include "nn/files/input_file.hpp"
@@ -26,11 +27,11 @@ bool is_missing(fs::path const& path) {
   return fs::status(path, unreadable).type() == fs::file_type::not_found;
 }
 
-/// A number that may be absent, null, or a text like "NaN".
+/// A number that may be infinite; nothing if it is absent, null or NaN.
 std::optional<double> real(Json const& json, char const* key) {
   auto const found = json.find(key);
-  if (found == json.end() || !found->is_number()) return std::nullopt;
-  return found->get<double>();
+  double const value = found == json.end() ? std::nan("") : number_of(*found);
+  return std::isnan(value) ? std::nullopt : std::optional(value);
 }
 
 std::optional<Interval> interval(Json const& json) {
@@ -55,21 +56,47 @@ ReportedArm arm_of(Json const& json) {
   arm.folders = json.value("folders", arm.folders);
   auto const values = json.value("values", Json::object());
   for (auto const& [seed, value] : values.items()) {
-    auto const number = parsed_number<std::int64_t>(seed);
-    if (!number) throw Error(fmt::format("its values are of '{}', which is no seed", seed));
-    if (value.is_number()) arm.values[*number] = value.get<double>();
+    auto const key = parsed_number<std::int64_t>(seed);
+    if (!key) throw Error(fmt::format("its values are of '{}', which is no seed", seed));
+    if (double const each = number_of(value); !std::isnan(each)) arm.values[*key] = each;
   }
+  arm.diverged = json.value("diverged", arm.diverged);
   arm.mean = real(json, "mean");
   arm.interval = interval(json);
   take_costs(json, arm);
   if (auto const found = json.find("difference"); found != json.end() && found->is_object()) {
-    arm.difference = ReportedDifference{.mean = found->value("mean", 0.0),
+    arm.difference = ReportedDifference{.mean = real(*found, "mean").value_or(std::nan("")),
                                         .interval = interval(*found),
                                         .p = found->value("p", 1.0),
                                         .effect = real(*found, "effect"),
-                                        .verdict = found->value("verdict", "")};
+                                        .verdict = found->value("verdict", ""),
+                                        .p_t = real(*found, "p_paired_t"),
+                                        .ranked = found->value("signed_ranks", false)};
   }
   return arm;
+}
+
+ReportedTuning tuning_of(Json const& json) {
+  ReportedTuning tuning;
+  tuning.seeds = json.at("seeds").size();
+  for (auto const& point : json.at("points")) tuning.points.push_back({point.at("name").get<std::string>(), texts_of(point, "keys")});
+  for (auto const& each : json.at("arms")) {
+    auto& arm = tuning.arms.emplace_back();
+    arm.name = each.at("name").get<std::string>();
+    for (auto const& score : each.at("scores")) {
+      double const value = number_of(score);
+      arm.scores.push_back(std::isnan(value) ? std::nullopt : std::optional(value));
+    }
+    for (auto const& values : each.at("values")) {
+      arm.values.emplace_back();
+      for (auto const& value : values) arm.values.back().push_back(number_of(value));
+    }
+    if (auto const& chosen = each.at("chosen"); chosen.is_number_unsigned()) arm.chosen = chosen.get<std::size_t>();
+    if (arm.scores.size() != tuning.points.size() || arm.values.size() != tuning.points.size() ||
+        arm.chosen.value_or(0) >= tuning.points.size())
+      throw Error(fmt::format("the tuning of '{}' does not fit the points of its grid", arm.name));
+  }
+  return tuning;
 }
 
 void read_ablation(Json const& json, Material& material) {
@@ -89,8 +116,10 @@ void read_ablation(Json const& json, Material& material) {
     material.published.push_back(
         {published.value("name", ""), published.value("curve", ReportedElsewhere().curve), published.value("value", 0.0)});
   for (auto const& effect : json.value("effects", Json::array()))
-    material.effects.push_back({effect.value("name", ""), effect.value("interaction", false), effect.value("mean", 0.0), interval(effect),
-                                effect.value("p", 1.0)});
+    material.effects.push_back({effect.value("name", ""), effect.value("interaction", false), real(effect, "mean").value_or(std::nan("")),
+                                interval(effect), effect.value("p", 1.0), effect.value("averaged", std::size_t{0}),
+                                effect.value("combinations", std::size_t{0})});
+  if (auto const tuning = json.find("tuning"); tuning != json.end() && tuning->is_object()) material.tuning = tuning_of(*tuning);
   for (auto const& failure : json.value("failures", Json::array()))
     material.failures.push_back({failure.value("arm", ""), failure.value("seed", std::int64_t{0}), failure.value("message", ""),
                                  failure.value("log", std::vector<std::string>{})});
@@ -157,6 +186,13 @@ std::string what_is_missing(fs::path const& folder) {
 ReportedArm const* Material::baseline_arm() const {
   auto const found = std::ranges::find(arms, baseline, &ReportedArm::name);
   return found == arms.end() ? nullptr : &*found;
+}
+
+NumberFormat Material::format() const {
+  std::vector<double> means;
+  for (auto const& arm : arms)
+    if (arm.mean) means.push_back(*arm.mean);
+  return NumberFormat::of(means);
 }
 
 std::optional<Grid> Material::grid() const {

@@ -13,6 +13,7 @@
 #include "experiments/metric/statistics.hpp"
 #include "experiments/report/grid.hpp"
 #include "experiments/run/history.hpp"
+#include "experiments/text/table.hpp"
 
 namespace heed {
 
@@ -23,6 +24,8 @@ struct ReportedDifference {
   double p = 1;
   std::optional<double> effect;
   std::string verdict;
+  std::optional<double> p_t = {};  ///< of a paired t test; absent in summaries that were written without
+  bool ranked = false;             ///< p is of signed ranks
 };
 
 /// One arm of an ablation, or a single run.
@@ -31,7 +34,8 @@ struct ReportedArm {
   std::vector<std::pair<std::string, std::string>> keys, tuned;  ///< what the arm sets, and what tuning chose
   std::vector<std::string> folders;                              ///< of the trials that are done
   std::int64_t parameters = 0;
-  BySeed values;  ///< of the metric
+  BySeed values;  ///< of the metric; infinite of seeds that diverged
+  std::vector<std::int64_t> diverged;
   std::optional<double> mean;
   std::optional<Interval> interval;
   std::optional<ReportedDifference> difference;
@@ -46,6 +50,24 @@ struct ReportedEffect {
   double mean = 0;
   std::optional<Interval> interval;
   double p = 1;
+  std::size_t averaged = 0, combinations = 0;  ///< over how many combinations of the other keys, of how many; 0: not said
+};
+
+/// The grid of `tune:`.
+struct ReportedTuning {
+  struct Point {
+    std::string name;
+    std::vector<std::pair<std::string, std::string>> keys;
+  };
+  struct Tuned {
+    std::string name;
+    std::vector<std::optional<double>> scores;  ///< by point; nothing where a trial failed or is missing
+    std::vector<std::vector<double>> values;    ///< by point, of its trials
+    std::optional<std::size_t> chosen;
+  };
+  std::size_t seeds = 0;
+  std::vector<Point> points;
+  std::vector<Tuned> arms;
 };
 
 struct ReportedFailure {
@@ -76,6 +98,7 @@ struct Material {
   std::int64_t steps = 0;
   std::vector<ReportedArm> arms;
   std::vector<ReportedEffect> effects;
+  std::optional<ReportedTuning> tuning;
   std::vector<ReportedElsewhere> published;
   std::vector<ReportedFailure> failures;
   std::vector<std::pair<std::string, std::int64_t>> missing;  ///< arm, seed
@@ -85,6 +108,8 @@ struct Material {
   std::string configuration, base;  ///< YAML
 
   ReportedArm const* baseline_arm() const;
+  /// How the metric is written.
+  NumberFormat format() const;
   /// Of the keys that arms combine; nothing if they vary one.
   std::optional<Grid> grid() const;
 };

@@ -5,6 +5,7 @@
 #include <span>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "experiments/metric/info.hpp"
 #include "experiments/report/html.hpp"
@@ -38,7 +39,7 @@ class Section {
                                                      : "Ablation",
                                   escape(material_.name), lead());
     if (is_study()) return head + problems() + parts() + study_tables() + what_was_run() + "</article>\n";
-    return head + problems() + results() + parts() + curves() + viewer() + costs() + what_was_run() + "</article>\n";
+    return head + problems() + results() + tuning() + parts() + curves() + viewer() + costs() + what_was_run() + "</article>\n";
   }
 
  private:
@@ -127,9 +128,10 @@ class Section {
   static bool is_result(Figure const& figure) { return figure.name == "differences" || figure.name.starts_with("over_"); }
   static bool is_interaction(Figure const& figure) { return figure.name == "interaction"; }
   static bool is_probe(Figure const& figure) { return figure.name.starts_with("probe_"); }
+  static bool is_tuning(Figure const& figure) { return figure.name == "tuning"; }
   static bool is_added(Figure const& figure) { return figure.name.starts_with("added_"); }
   static bool is_curve(Figure const& figure) {
-    return !is_result(figure) && !is_interaction(figure) && !is_probe(figure) && !is_added(figure);
+    return !is_result(figure) && !is_interaction(figure) && !is_probe(figure) && !is_added(figure) && !is_tuning(figure);
   }
 
   /// What a study shows, or what is added to a run or an ablation; a figure that gnuplot refused is not among the chapter's.
@@ -170,54 +172,97 @@ class Section {
   /// What the keys of a grid do by themselves, and together.
   std::string effects() const {
     if (material_.effects.empty()) return "";
-    NumberFormat const format = format_of_means();
+    NumberFormat const format = material_.format();
+    bool const everywhere =
+        std::ranges::all_of(material_.effects, [](ReportedEffect const& effect) { return effect.averaged == effect.combinations; });
+    std::vector<std::string> head{"effect", with_unit(material_.metric), "p"};
+    if (!everywhere) head.emplace_back("combinations");
     std::string body;
     for (auto const& effect : material_.effects) {
-      auto html = html_row({effect.name, format.difference(effect.mean, half_width_of(effect.interval)), fmt::format("{:.2g}", effect.p)});
-      body += html;
+      std::vector<std::string> cells{effect.name, shown_difference(format, effect.mean, effect.interval), fmt::format("{:.2g}", effect.p)};
+      if (!everywhere) cells.push_back(fmt::format("{} of {}", effect.averaged, effect.combinations));
+      body += html_row(cells);
     }
-    return "<h3>What each key does, and which depend on each other</h3>\n" +
-           html_table("Effects", {"effect", with_unit(material_.metric), "p"}, body) +
-           "<p class=\"note\">Differences by seed, averaged over all combinations of the other keys; a × b is how much the difference that "
-           "a "
-           "makes changes with b. p is corrected for the number of effects.</p>\n";
+    return "<h3>What each key does, and which depend on each other</h3>\n" + html_table("Effects", head, body) +
+           fmt::format(
+               "<p class=\"note\">Differences by seed, averaged over {}; a × b is how much the difference that a "
+               "makes changes with b. p is corrected for the number of effects.{}</p>\n",
+               everywhere ? "all combinations of the other keys" : "those combinations of the other keys of which all arms are there",
+               std::ranges::any_of(material_.effects, [](ReportedEffect const& effect) { return std::isnan(effect.mean); })
+                   ? " NaN: values that are infinite on both sides have no difference."
+                   : "");
   }
 
-  /// How the metric is written.
-  NumberFormat format_of_means() const {
-    double largest = 0;
-    for (auto const& arm : material_.arms) largest = std::max(largest, std::abs(arm.mean.value_or(0)));
-    return NumberFormat(largest);
+  /// The grid of tune: every arm's score at every point, with what it chose.
+  std::string tuning() const {
+    if (!material_.tuning || material_.tuning->points.empty()) return "";
+    auto const& [seeds, points, arms] = *material_.tuning;
+    NumberFormat const format = material_.format();
+    std::vector<std::string> head{"arm"};
+    for (auto const& point : points) head.push_back(point.name);
+    std::string body;
+    for (auto const& arm : arms) {
+      std::vector<std::string> cells{arm.name};
+      for (std::size_t point = 0; point < points.size(); ++point)
+        cells.push_back((arm.scores[point] ? format(*arm.scores[point]) : "–") + (arm.chosen == point ? " ✓" : ""));
+      body += html_row(cells);
+    }
+    std::vector<std::string> keys;
+    for (auto const& [key, value] : points.front().keys) keys.push_back(key);
+    return "<section>\n<h2>Tuning</h2>\n" + figures(is_tuning) + html_table("Scores of the tuning grid", head, body) +
+           fmt::format(
+               "<p class=\"note\">{} at each value of {}, mean over {} that the comparison does not use. ✓: what the arm takes "
+               "into the comparison; –: a trial failed, or has not ended.</p>\n</section>\n",
+               escape(with_unit(material_.metric)), escape(fmt::format("{}", fmt::join(keys, ", "))), plural(seeds, "seed"));
   }
 
   std::string comparison() const {
-    NumberFormat const format = format_of_means();
+    NumberFormat const format = material_.format();
     std::string body;
     for (auto const& arm : material_.arms) {
-      std::vector<std::string> cells{arm.name, arm.mean ? format(*arm.mean) : number(arm.mean, 4),
-                                     arm.interval ? format.interval(arm.interval->low, arm.interval->high) : ""};
+      bool const infinite = arm.mean && std::isinf(*arm.mean);
+      std::string mean = arm.mean ? format(*arm.mean) : "–";
+      if (arm.interval) mean += " " + format.interval(arm.interval->low, arm.interval->high);
+      if (infinite) mean += " (no interval)";
+      std::vector<std::string> cells{arm.name, mean};
       std::string verdict = arm.name == material_.baseline ? "baseline" : "–";
       if (auto const& d = arm.difference) {
-        cells.push_back(format.difference(d->mean, half_width_of(d->interval)));
+        cells.push_back(shown_difference(format, d->mean, d->interval));
         cells.push_back(fmt::format("{:.2g}", d->p));
-        cells.push_back(d->effect ? fmt::format("{:+.1f}", *d->effect) : "");
+        cells.push_back(d->p_t ? fmt::format("{:.2g}", *d->p_t) : "");
+        cells.push_back(d->effect ? short_number(*d->effect, 1, true) : "");
         verdict = d->verdict;
       } else {
-        cells.insert(cells.end(), {"", "", ""});
+        cells.insert(cells.end(), {"", "", "", ""});
       }
-      for (auto const& [key, value] : arm.tuned) verdict += fmt::format(" ({} {})", key, value);
+      for (auto const& [key, value] : arm.tuned) verdict += fmt::format(" ({} {})", last_word(key), value);
       auto html = html_row(cells);
       auto const kind = arm.difference ? arm.difference->verdict : "";
-      html.insert(html.rfind("</tr>"), fmt::format("<td class=\"text {}\">{}</td><td>{}/{}</td>", escape(kind), escape(verdict),
-                                                   arm.values.size(), material_.seeds));
+      auto const diverged = arm.diverged.empty() ? "" : fmt::format(" ({} diverged)", arm.diverged.size());
+      html.insert(html.rfind("</tr>"), fmt::format("<td class=\"text {}\">{}</td><td>{}/{}{}</td>", escape(kind), escape(verdict),
+                                                   arm.values.size(), material_.seeds, diverged));
       body += html;
     }
     return html_table("Results by arm",
-                      {"arm", with_unit(material_.metric), "95 % interval", "difference", "p", "effect", "verdict", "seeds"}, body) +
+                      {"arm", with_unit(material_.metric) + ", 95\u00a0%\u00a0interval", "difference", "p", "paired\u00a0t", "effect",
+                       "verdict", "seeds"},
+                      body) +
            fmt::format(
-               "<p class=\"note\">Differences are paired by seed with {}; p is corrected for the number of arms, intervals hold for each "
-               "arm by itself; effect is the mean difference in standard deviations of the pairs. {}</p>\n",
-               escape(material_.baseline), margin_said());
+               "<p class=\"note\">Differences are paired by seed with {}. p is by sign flips, corrected for the number of arms; verdicts "
+               "go "
+               "by it. Paired t is the p of a t test, as often reported of few seeds: it supposes normally distributed differences, holds "
+               "for each arm alone, and decides nothing here. Intervals hold for each arm by itself; effect is the mean difference in "
+               "standard deviations of the pairs. {}{}</p>\n",
+               escape(material_.baseline), divergence_said(), margin_said());
+  }
+
+  std::string divergence_said() const {
+    std::string said;
+    if (std::ranges::any_of(material_.arms, [](ReportedArm const& arm) { return !arm.diverged.empty(); }))
+      said += "A seed that diverged counts as worse than any number: a mean over it is infinite and has no interval. ";
+    if (std::ranges::any_of(material_.arms, [](ReportedArm const& arm) { return arm.difference && arm.difference->ranked; }))
+      said += "Where a difference of one seed outweighs all others, p is of signed ranks. ";
+    return said;
   }
 
   std::string margin_said() const {

@@ -15,6 +15,15 @@ namespace {
 
 using Steps = std::vector<std::pair<std::int64_t, double>>;
 
+constexpr double blown_up = 1e6;  ///< times what is usual
+constexpr char const* not_finite = " (not finite)";
+
+/// Whether a value has more than the few characters that labels leave room for.
+bool is_long(double value) { return std::abs(value) >= 1e5; }
+
+/// A value beside the name of a curve that ends beyond the frame.
+std::string end_said(double value) { return is_long(value) ? short_number(value, 0) : fmt::format("{:.3g}", value); }
+
 double median(std::vector<double> values) {
   if (values.empty()) return 0;
   auto const middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
@@ -22,21 +31,13 @@ double median(std::vector<double> values) {
   return *middle;
 }
 
-/// Whether a metric is a share of 1: a plain number of validation that never leaves 0 … 1.
-bool is_share(std::string const& metric, std::vector<Trace> const& traces) {
-  auto const* const info = find_metric(metric);
-  if (info == nullptr || !info->unit.empty() || !metric.starts_with("validation.")) return false;
-  return std::ranges::all_of(traces, [](Trace const& trace) {
-    return std::ranges::all_of(trace.curve, [](CurvePoint const& point) { return !(point.mean < 0) && !(point.mean > 1); });
-  });
-}
-
-/// An interval by Student's t may reach where no share can be.
-void keep_within_one(std::vector<Trace>& traces) {
+/// An interval by Student's t may reach where no value of the metric can be; a difference of two reaches at most across all of them.
+void keep_within(Bounds bounds, bool of_differences, std::vector<Trace>& traces) {
+  if (of_differences) bounds = {bounds.least - bounds.greatest, bounds.greatest - bounds.least};
   for (auto& trace : traces) {
     for (auto& point : trace.curve) {
-      point.low = std::max(point.low, 0.0);
-      point.high = std::min(point.high, 1.0);
+      point.low = std::max(point.low, bounds.least);
+      point.high = std::min(point.high, bounds.greatest);
     }
   }
 }
@@ -98,7 +99,7 @@ std::vector<Trace> traces_of(Material const& material, std::string const& metric
     auto curve = curve_of(seeds);
     if (curve.size() > 1) traces.push_back({short_name(arm), style_of(material, i), std::move(curve), i});
   }
-  if (!against_baseline && is_share(metric, traces)) keep_within_one(traces);
+  keep_within(bounds_of(metric), against_baseline, traces);
   return traces;
 }
 
@@ -133,16 +134,29 @@ double Trace::end() const {
 
 Outliers::Outliers(std::vector<double> values) {
   std::erase_if(values, [](double value) { return !std::isfinite(value); });
-  if (values.size() < 5) return;  // too few to say what is usual
+  if (values.size() < 5) {  // too few to say what is usual, but for what blew up
+    spread_ = reach_of(values) / times;
+    return;
+  }
   middle_ = median(values);
   for (double& value : values) value = std::abs(value - middle_);
   spread_ = median(values);
 }
 
-Outliers outliers_among(std::vector<Trace> const& traces) {
+Outliers outliers_among(std::vector<Trace> const& traces) { return Outliers(ends_of(traces)); }
+
+double reach_of(std::vector<double> values) {
+  std::erase_if(values, [](double value) { return !std::isfinite(value); });
+  for (double& value : values) value = std::abs(value);
+  std::ranges::sort(values);
+  double const usual = values.empty() ? 0 : values[(values.size() - 1) / 2];
+  return usual > 0 ? blown_up * usual : std::numeric_limits<double>::infinity();
+}
+
+std::vector<double> ends_of(std::vector<Trace> const& traces) {
   std::vector<double> ends;
   for (auto const& trace : traces) ends.push_back(trace.end());
-  return Outliers(ends);
+  return ends;
 }
 
 std::string blocks(std::vector<Trace> const& traces) {
@@ -186,16 +200,16 @@ Range range_from(std::vector<Trace> const& traces, double from, Outliers const& 
 
 std::string direct_labels(std::vector<Trace> const& traces, Range const& range, double height) {
   std::vector<double> heights;
-  for (auto const& trace : traces) heights.push_back(std::clamp(range.place(trace.end()), 0.0, 1.0));
+  for (auto const& trace : traces) heights.push_back(std::isfinite(trace.end()) ? std::clamp(range.place(trace.end()), 0.0, 1.0) : 1);
   heights = spread(heights, label_height / height);
   std::string text;
   for (std::size_t i = 0; i < traces.size(); ++i) {
     double const end = traces[i].end();
     std::string name = traces[i].name;
-    if (!std::isfinite(end))
-      name += " (not finite)";
+    if (!std::isfinite(traces[i].curve.back().mean))
+      name += not_finite;
     else if (!range.holds(end))
-      name = fmt::format("{} {} {:.3g}", end > range.high ? "↑" : "↓", name, end);
+      name = fmt::format("{} {} {}", end > range.high ? "↑" : "↓", name, end_said(end));
     text += fmt::format("set label {} {} at graph 1.03, graph {:.4f} left tc rgb '{}'\n", i + 1, gnuplot_text(name), heights[i],
                         traces[i].style.colour);
   }
@@ -204,7 +218,11 @@ std::string direct_labels(std::vector<Trace> const& traces, Range const& range, 
 
 double label_width(std::vector<Trace> const& traces) {
   std::size_t longest = 0;
-  for (auto const& trace : traces) longest = std::max(longest, columns(trace.name) + 7);
+  for (auto const& trace : traces) {
+    bool const is_finite = std::isfinite(trace.curve.back().mean);
+    std::size_t const beside = !is_finite ? columns(not_finite) : is_long(trace.end()) ? 3 + columns(end_said(trace.end())) : 7;
+    longest = std::max(longest, columns(trace.name) + beside);
+  }
   return std::min(1.7, 0.1 + 0.066 * static_cast<double>(longest));
 }
 
@@ -225,7 +243,12 @@ double end_of_training(std::vector<Trace> const& traces) {
 }
 
 std::string seeds_said(Material const& material) {
-  return material.single ? "One run" : fmt::format("Mean and 95 % interval over {} seeds", material.seeds);
+  if (material.single) return "One run";
+  std::string fewer;
+  for (auto const& arm : material.arms)
+    if (std::size_t const curves = arm.histories.size(); curves > 0 && curves < material.seeds)
+      fewer += fmt::format("{}{}: the {} that ended", fewer.empty() ? "" : ", ", short_name(arm), curves);
+  return fmt::format("Mean and 95 % interval over {} seeds{}", material.seeds, fewer.empty() ? "" : " (" + fewer + ")");
 }
 
 }  // namespace heed

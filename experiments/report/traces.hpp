@@ -31,7 +31,7 @@ Style style_of(Material const& material, std::size_t arm);
 std::string short_name(ReportedArm const& arm);
 /// "validation.loss" as an axis says it: "validation loss (nat)".
 std::string axis_name(Material const& material, std::string metric);
-/// "Mean and 95 % interval over 6 seeds".
+/// "Mean and 95 % interval over 6 seeds", with the arms whose curves are of fewer.
 std::string seeds_said(Material const& material);
 
 /// A range of values on an axis; empty at first, and then nothing is in it.
@@ -46,13 +46,14 @@ struct Range {
 };
 
 /// Whether a value lies so far from the others that a scale which shows it hides how they differ: 8 times their median distance to the
-/// median. Of fewer than five values none does.
+/// median. Of fewer than five values only one that is a million times as large as their (lower) median. Infinity always does.
 class Outliers {
  public:
   explicit Outliers(std::vector<double> values);
-  bool operator()(double value) const { return spread_ > 0 && std::abs(value - middle_) > 8 * spread_; }
+  bool operator()(double value) const { return std::isinf(value) || (spread_ > 0 && std::abs(value - middle_) > times * spread_); }
 
  private:
+  static constexpr double times = 8;
   double middle_ = 0, spread_ = 0;
 };
 
@@ -73,6 +74,9 @@ std::vector<Trace> traces_of(Material const& material, std::string const& metric
 std::vector<Trace> published_traces(Material const& material, std::vector<Trace> const& traces);
 Outliers outliers_among(std::vector<Trace> const& traces);
 double end_of_training(std::vector<Trace> const& traces);
+/// How large a value may be on a scale that shows most of these: a million times the (lower) median size of those that are finite.
+double reach_of(std::vector<double> values);
+std::vector<double> ends_of(std::vector<Trace> const& traces);
 /// The range of what is seen from the step `from` on, without outliers.
 Range range_from(std::vector<Trace> const& traces, double from, Outliers const& outlier);
 

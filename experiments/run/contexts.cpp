@@ -19,9 +19,9 @@ namespace heed {
 namespace {
 
 DeclaredMetric const loss_declared{
-    {"validation.loss.length*", "nat", Better::lower, "validation.loss in rows of so many tokens (train.evaluate.lengths)"}};
+    {"validation.loss.length*", "nat", Better::lower, "validation.loss in rows of so many tokens (train.evaluate.lengths)", {.least = 0}}};
 DeclaredMetric const averaged_declared{
-    {"validation.ema.loss.length*", "nat", Better::lower, "validation.loss in rows of so many tokens; of averaged weights"}};
+    {"validation.ema.loss.length*", "nat", Better::lower, "validation.loss in rows of so many tokens; of averaged weights", {.least = 0}}};
 
 /// "alibi, none or rotary": the positions that go on beyond the trained context, in a model that has another.
 std::string going_on(StackSettings const& model) {

@@ -21,6 +21,7 @@
 #include "experiments/run/signals.hpp"
 #include "experiments/run/train.hpp"
 #include "experiments/text/progress.hpp"
+#include "experiments/text/table.hpp"
 #include "nn/files/atomic_file.hpp"
 #include "nn/files/json.hpp"
 
@@ -30,9 +31,11 @@ namespace fs = std::filesystem;
 
 namespace {
 
-DeclaredMetric const seconds_declared{{"time.seconds", "s", Better::lower, "of training, all calls that the run took"}};
-DeclaredMetric const rate_declared{{"time.tokens_per_second", "1/s", Better::higher, "of this step, without evaluation and probes"}};
-DeclaredMetric const memory_declared{{"memory.peak", "B", Better::lower, "the most that tensors held at once in a training step so far"}};
+DeclaredMetric const seconds_declared{{"time.seconds", "s", Better::lower, "of training, all calls that the run took", {.least = 0}}};
+DeclaredMetric const rate_declared{
+    {"time.tokens_per_second", "1/s", Better::higher, "of this step, without evaluation and probes", {.least = 0}}};
+DeclaredMetric const memory_declared{
+    {"memory.peak", "B", Better::lower, "the most that tensors held at once in a training step so far", {.least = 0}}};
 
 using Clock = std::chrono::steady_clock;
 double seconds_since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
@@ -165,10 +168,10 @@ class Session {
       if (double const* const value = row.find("validation." + name)) asked += fmt::format(", {} {:.4g}", name, *value);
     for (double const length : settings_.train.evaluate.lengths)
       if (double const* const value = row.find(fmt::format("validation.loss.length{:.0f}", length)))
-        asked += fmt::format(", {:.4f} at length {:.0f}", *value, length);
-    progress_.message(fmt::format("step {:>7}  validation loss {:.4f}, {:.1f} % right{}{}", row.step, value_of(row, "validation.loss"),
-                                  100 * value_of(row, "validation.accuracy"),
-                                  std::isnan(excess) ? "" : fmt::format(", {:.4f} above the least possible", excess), asked));
+        asked += fmt::format(", {} at length {:.0f}", short_number(*value, 4), length);
+    progress_.message(fmt::format("step {:>7}  validation loss {}, {:.1f} % right{}{}", row.step,
+                                  short_number(value_of(row, "validation.loss"), 4), 100 * value_of(row, "validation.accuracy"),
+                                  std::isnan(excess) ? "" : fmt::format(", {} above the least possible", short_number(excess, 4)), asked));
   }
 
   /// Of training, with the calls before this one.
@@ -191,7 +194,7 @@ class Session {
       record(row);
     }
     double const mean_rate = rate(trainer_.tokens_read(), seconds_since(began_));
-    progress_.update(trainer_.step(), fmt::format("loss {:.4f}  {:.0f} tokens/s", loss, mean_rate));
+    progress_.update(trainer_.step(), fmt::format("loss {}  {:.0f} tokens/s", short_number(loss, 4), mean_rate));
   }
 
   void record(Row const& row) {
@@ -247,11 +250,13 @@ class Session {
     fmt::print("{}: {} steps in {:.1f} s\n", folder_.path().string(), steps, here);
     double const loss = value_of(last, "validation.loss");
     if (!last.values.empty())
-      fmt::print("  validation loss {:.4f} nat per token, {:.2f} % right\n", loss, 100 * value_of(last, "validation.accuracy"));
+      fmt::print("  validation loss {} nat per token, {:.2f} % right\n", short_number(loss, 4),
+                 100 * value_of(last, "validation.accuracy"));
     for (auto const& [name, value] : last.values) {
-      if (name == "validation.ema.loss") fmt::print("  with averaged weights {:.4f}\n", value);
+      if (name == "validation.ema.loss") fmt::print("  with averaged weights {}\n", short_number(value, 4));
     }
-    for (auto const& [name, yardstick] : yardsticks) fmt::print("  {:<10} {:.4f} ({:+.4f})\n", name, yardstick, loss - yardstick);
+    for (auto const& [name, yardstick] : yardsticks)
+      fmt::print("  {:<10} {:.4f} ({})\n", name, yardstick, short_number(loss - yardstick, 4, true));
   }
 
   Trainer& trainer_;

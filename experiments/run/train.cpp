@@ -19,8 +19,9 @@ namespace heed {
 
 namespace {
 
-DeclaredMetric const loss_declared{{"loss", "nat", Better::lower, "mean cross entropy of the step's training targets, before its update"}};
-DeclaredMetric const norm_declared{{"grad_norm", "", std::nullopt, "norm of the step's whole gradient, before clipping"}};
+DeclaredMetric const loss_declared{
+    {"loss", "nat", Better::lower, "mean cross entropy of the step's training targets, before its update", {.least = 0}}};
+DeclaredMetric const norm_declared{{"grad_norm", "", std::nullopt, "norm of the step's whole gradient, before clipping", {.least = 0}}};
 DeclaredMetric const rate_declared{{"lr", "", std::nullopt, "the step's learning rate"}};
 DeclaredMetric const excess_declared{
     {"validation.excess", "nat", Better::lower, "validation.loss above the least that any model can expect, where that is known"}};

@@ -151,12 +151,13 @@ std::string with_interval(Estimate const& found) {
   return found.interval ? fmt::format("{:.3f} ± {:.3f}", found.mean, found.interval->half_width()) : fmt::format("{:.3f}", found.mean);
 }
 
-/// By how much an arm is worse than another in each seed that both have.
+/// By how much an arm is worse than another in each seed in which both have a finite value.
 std::vector<double> worse_by(Material const& material, ReportedArm const& arm, ReportedArm const& other) {
   double const sign = material.better == "higher" ? -1 : 1;
   std::vector<double> found;
   for (auto const& [seed, value] : arm.values)
-    if (auto const pair = other.values.find(seed); pair != other.values.end()) found.push_back(sign * (value - pair->second));
+    if (auto const pair = other.values.find(seed); pair != other.values.end() && std::isfinite(value) && std::isfinite(pair->second))
+      found.push_back(sign * (value - pair->second));
   return found;
 }
 
@@ -296,7 +297,7 @@ std::optional<StudyPart> mechanism(Material const& material, std::vector<ScaledA
     Series values{name, look, {}}, variances{name, look, {}};
     for (auto const& x : all) {
       auto const& arm = *(x.*which)->arm;
-      if (!arm.mean) continue;
+      if (!arm.mean || !std::isfinite(*arm.mean)) continue;
       auto const interval = arm.interval.value_or(Interval{*arm.mean, *arm.mean});
       values.points.push_back({x.width, *arm.mean, interval.low, interval.high, *arm.mean});
       double sum = 0;

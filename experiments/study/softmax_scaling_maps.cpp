@@ -11,6 +11,7 @@
 #include "experiments/report/html.hpp"
 #include "experiments/report/series.hpp"
 #include "experiments/report/traces.hpp"
+#include "experiments/study/agreement.hpp"
 
 namespace heed {
 
@@ -117,26 +118,14 @@ std::optional<Figure> saturation_maps(std::vector<Cell> const& cells, std::strin
 }
 
 std::optional<Figure> agreement_with_theory(std::vector<Cell> const& cells) {
-  struct Score {
-    double z;
-    std::string what;
-  };
-  std::vector<Score> scores;
-  double squares = 0;
-  for (auto const& cell : cells) {
-    for (std::size_t q = 0; q < quantities; ++q) {
-      auto const& value = cell.values[q];
-      if (!value || !value->theory || value->standard_error <= 1e-7 * std::abs(value->mean)) continue;
-      double const z = (value->mean - *value->theory) / value->standard_error;
-      squares += z * z;
-      scores.push_back({z, fmt::format("{}, {}, {}, d_k {}, {} keys", name(static_cast<Quantity>(q)), cell.distribution,
-                                       said_scale(cell.scale), cell.d_k, cell.keys)});
-    }
-  }
+  auto scores = scores_of(cells);
   if (scores.size() < 3) return std::nullopt;
   std::ranges::sort(scores, {}, &Score::z);
   auto const count = static_cast<double>(scores.size());
-  auto const& far = std::abs(scores.front().z) > std::abs(scores.back().z) ? scores.front() : scores.back();
+  auto const agreement = agreement_of(scores);
+  auto const& far = agreement.farthest;
+  auto const what = fmt::format("{}, {}, {}, d_k {}, {} keys", name(far.quantity), far.cell->distribution, said_scale(far.cell->scale),
+                                far.cell->d_k, far.cell->keys);
   boost::math::normal const normal;
   std::string data = "$z << EOD\n";
   std::size_t const every = 1 + scores.size() / 400;
@@ -156,7 +145,7 @@ std::optional<Figure> agreement_with_theory(std::vector<Cell> const& cells) {
       "set xlabel 'normal quantile'\nset ylabel '(measured − exact) / standard error' offset 0.5\n" +
       // In the corner that points never come to, for they rise.
       fmt::format("set label 1 {} at graph 0.03, graph 0.95 left\n", gnuplot_text(fmt::format("farthest, {:+.2f}:", far.z))) +
-      fmt::format("set label 2 {} at graph 0.03, graph 0.89 left\n", gnuplot_text(far.what)) +
+      fmt::format("set label 2 {} at graph 0.03, graph 0.89 left\n", gnuplot_text(what)) +
       fmt::format("$far << EOD\n{:.4f} {:.4f}\nEOD\n", quantile(normal, above ? 1 - 0.5 / count : 0.5 / count), far.z) +
       fmt::format(
           "plot x with lines notitle lw 0.8 lc rgb 'black', $z using 1:2 with points notitle pt 7 ps 0.35 lc rgb '{}', $far using 1:2 with "
@@ -164,11 +153,12 @@ std::optional<Figure> agreement_with_theory(std::vector<Cell> const& cells) {
           line_colour(1), line_colour(2));
   figure.caption = fmt::format(
       "All {} numbers for which theory is known, in order, beside the quantiles of a standard normal; the line is perfect agreement. The "
-      "mean "
-      "of the squares is {:.3f}, 1 if the standard errors are right and the theory is; the farthest, {:+.2f}, is {}. Numbers of one cell "
-      "share "
-      "samples and move together; those in the middle are thinned.",
-      scores.size(), squares / count, far.z, far.what);
+      "farthest, {:+.2f}, is {}. Numbers of one distribution, d_k and number of keys share samples and move together; each of these {} "
+      "draws "
+      "counts once in the mean of the squares, {:.3f}: 1 is expected if the theory and the standard errors are right, and of 100 such "
+      "studies "
+      "95 lie within {:.2f} … {:.2f}. Points in the middle are thinned.",
+      scores.size(), far.z, what, agreement.draws, agreement.mean_square, agreement.expected.low, agreement.expected.high);
   return figure;
 }
 

@@ -9,6 +9,7 @@
 #include <fmt/format.h>
 
 #include "experiments/metric/statistics.hpp"
+#include "experiments/study/agreement.hpp"
 #include "experiments/study/quadrature.hpp"
 #include "experiments/study/softmax_scaling.hpp"
 
@@ -40,29 +41,22 @@ void write_rows(std::vector<Cell> const& cells, StudyResult& result) {
 
 /// How far measurements lie from theory, in standard errors.
 void compare_with_theory(SoftmaxScalingSettings const& settings, std::vector<Cell> const& cells, StudyResult& result) {
-  StudyTable table{"Agreement with theory, in standard errors", {{"distribution", "numbers", "farthest", "where", "mean of squares"}}};
+  StudyTable table{
+      "Agreement with theory, in standard errors",
+      {{"distribution", "numbers", "farthest", "where", "draws", "mean of squares, a draw counting once", "95 % range expected"}}};
   for (auto const& distribution : settings.distribution) {
-    double worst = 0, squares = 0;
-    std::size_t count = 0;
-    std::string where;
-    for (auto const& cell : cells) {
-      for (std::size_t q = 0; q < quantities && cell.distribution == distribution; ++q) {
-        auto const& value = cell.values[q];
-        // What does not vary is measured exactly, but for rounding.
-        if (!value || !value->theory || value->standard_error <= 1e-7 * std::abs(value->mean)) continue;
-        double const z = (value->mean - *value->theory) / value->standard_error;
-        squares += z * z;
-        ++count;
-        if (std::abs(z) <= worst) continue;
-        worst = std::abs(z);
-        where = fmt::format("{}, {}, d_k {}, {} keys", name(static_cast<Quantity>(q)), cell.scale, cell.d_k, cell.keys);
-      }
-    }
-    if (count == 0) continue;
-    double const mean = squares / static_cast<double>(count);
-    table.rows.push_back({distribution, std::to_string(count), fmt::format("{:.2f}", worst), where, fmt::format("{:.3f}", mean)});
-    result.figures.emplace_back(distribution + ".farthest", worst);
-    result.figures.emplace_back(distribution + ".mean_square", mean);
+    auto scores = scores_of(cells);
+    std::erase_if(scores, [&](Score const& score) { return score.cell->distribution != distribution; });
+    if (scores.empty()) continue;
+    auto const agreement = agreement_of(scores);
+    auto const& [cell, quantity, z] = agreement.farthest;
+    auto const where = fmt::format("{}, {}, d_k {}, {} keys", name(quantity), cell->scale, cell->d_k, cell->keys);
+    auto const [low, high] = agreement.expected;
+    table.rows.push_back({distribution, std::to_string(scores.size()), fmt::format("{:.2f}", std::abs(z)), where,
+                          std::to_string(agreement.draws), fmt::format("{:.3f}", agreement.mean_square),
+                          fmt::format("{:.2f} … {:.2f}", low, high)});
+    result.figures.emplace_back(distribution + ".farthest", std::abs(z));
+    result.figures.emplace_back(distribution + ".mean_square", agreement.mean_square);
   }
   if (table.rows.size() > 1) result.tables.push_back(std::move(table));
 }

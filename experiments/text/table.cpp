@@ -69,21 +69,65 @@ std::string table(std::vector<std::vector<std::string>> const& rows) {
   return page;
 }
 
+namespace {
+
+constexpr std::size_t most_characters = 8;
+
+/// "1.23e238" with so many digits behind the point.
+std::string by_powers_of_ten(double size, int digits) {
+  auto const text = fmt::format("{:.{}e}", size, digits);
+  auto const e = text.find('e');
+  auto exponent = text.substr(e + 1);
+  bool const negative = exponent.front() == '-';
+  exponent.erase(0, exponent.find_first_not_of("+-0"));
+  if (exponent.empty()) exponent = "0";
+  return fmt::format("{}e{}{}", text.substr(0, e), negative ? "-" : "", exponent);
+}
+
+}  // namespace
+
+std::string short_number(double x, int decimals, bool plus) {
+  if (std::isnan(x)) return "NaN";
+  std::string const sign = std::signbit(x) ? "-" : plus ? "+" : "";
+  double const size = std::abs(x);
+  if (std::isinf(size)) return sign + "∞";
+  std::size_t const room = most_characters - sign.size();
+  if (size == 0) return sign + fmt::format("{:.{}f}", size, std::min<int>(decimals, static_cast<int>(room) - 2));
+  for (int digits = decimals; digits >= 0; --digits) {
+    auto text = fmt::format("{:.{}f}", size, digits);
+    if (text.size() <= room) return sign + text;
+    if (size < 1) break;  // fewer decimals would show less of it
+  }
+  for (int digits = 2; digits > 0; --digits) {
+    auto text = by_powers_of_ten(size, digits);
+    if (text.size() <= room) return sign + text;
+  }
+  return sign + by_powers_of_ten(size, 0);
+}
+
 NumberFormat::NumberFormat(double largest) {
   double const size = std::abs(largest);
   int const power = size > 0 && std::isfinite(size) ? static_cast<int>(std::floor(std::log10(size))) : 0;
   decimals_ = std::max(std::clamp(4 - power, 0, 4), std::min(2 - power, 12));
 }
 
-std::string NumberFormat::operator()(double x) const { return fmt::format("{:.{}f}", x, decimals_); }
-
-std::string NumberFormat::interval(double low, double high) const {
-  return fmt::format("[{:.{}f}, {:.{}f}]", low, decimals_, high, decimals_);
+NumberFormat NumberFormat::of(std::vector<double> values) {
+  std::erase_if(values, [](double value) { return !std::isfinite(value); });
+  for (double& value : values) value = std::abs(value);
+  if (values.empty()) return NumberFormat(0);
+  std::ranges::sort(values);
+  double const median = values[(values.size() - 1) / 2];
+  if (median > 0) std::erase_if(values, [&](double value) { return value / median > 1000; });
+  return NumberFormat(values.back());
 }
 
+std::string NumberFormat::operator()(double x) const { return short_number(x, decimals_); }
+
+std::string NumberFormat::interval(double low, double high) const { return fmt::format("[{}, {}]", (*this)(low), (*this)(high)); }
+
 std::string NumberFormat::difference(double x, std::optional<double> const& half_width) const {
-  std::string const mean = fmt::format("{:+.{}f}", x, decimals_);
-  return half_width ? fmt::format("{} ± {:.{}f}", mean, *half_width, decimals_) : mean;
+  std::string const mean = short_number(x, decimals_, true);
+  return half_width ? fmt::format("{} ± {}", mean, (*this)(*half_width)) : mean;
 }
 
 std::string indented(std::string const& lines) {

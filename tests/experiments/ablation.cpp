@@ -9,6 +9,7 @@
 #include <sys/stat.h>
 
 #include "experiments/run/folder_lock.hpp"
+#include "tests/experiments/small_ablation.hpp"
 #include "tests/program.hpp"
 
 // An ablation, through the real program: its trials are processes, its tables are those of an undisturbed one however often it was killed,
@@ -19,74 +20,10 @@ namespace fs = std::filesystem;
 
 namespace {
 
-constexpr char const* base = R"(
-data: {kind: recall, pairs: 2, keys: 4, values: 4, validation: 20}
-model: {kind: gpt, layers: 1, heads: 2, width: 16, context: 8}
-train:
-  steps: 40
-  batch: 4
-  evaluate: {every: 20}
-  checkpoint: {every: 10}
-)";
-
-constexpr char const* ablation = R"(
-ablation: small
-base: base.yaml
-vary: {model.attention: [scaled, additive, hard]}
-seeds: 2
-baseline: scaled
-)";
-
-using Arguments = std::vector<std::string>;
+using Bench = test::SmallAblation;
+using test::Arguments;
 
 Arguments const tuned{"--quiet", "tune={grid: {train.optimizer.lr: [1.0e-2, 1.0e-7]}, seeds: 1}"};  // 6 trials beside the 6
-
-struct Bench {
-  test::Folder folder;
-  fs::path runs = folder / "runs";
-  fs::path small = runs / "small";
-
-  Bench() {
-    test::put(folder / "base.yaml", base);
-    test::put(folder / "small.yaml", ablation);
-  }
-  Arguments command(Arguments const& more = {}) const {
-    Arguments all{"run", (folder / "small.yaml").string(), "--output", runs.string()};
-    all.insert(all.end(), more.begin(), more.end());
-    return all;
-  }
-  test::Outcome run(Arguments const& more = {}) const { return test::run_heed(command(more)); }
-  nlohmann::json summary() const { return nlohmann::json::parse(test::get(small / "summary.json")); }
-  /// results.csv without what may differ between equal runs.
-  std::vector<std::string> rows() const {
-    std::vector<std::string> result;
-    std::ifstream file(small / "results.csv");
-    for (std::string line; std::getline(file, line);) {
-      if (line.find(",time.") == std::string::npos && line.find(",memory.") == std::string::npos) result.push_back(line);
-    }
-    return result;
-  }
-  /// How many trials were begun once, how many more often, by the records that they append to.
-  std::map<std::string, std::size_t> starts() const {
-    std::map<std::string, std::size_t> result;
-    for (auto const& [name, time] : finished()) {
-      auto const log = test::get(small / name / "log.txt");
-      auto const begun = log.find("tokens a step");
-      bool const once = begun != log.npos && log.find("tokens a step", begun + 1) == log.npos && log.find("finished already") == log.npos;
-      ++result[once ? "once" : "more often"];
-    }
-    return result;
-  }
-  /// When each finished trial was finished.
-  std::map<std::string, fs::file_time_type> finished() const {
-    std::map<std::string, fs::file_time_type> result;
-    std::error_code missing;
-    for (auto const& entry : fs::directory_iterator(small, missing)) {
-      if (fs::exists(entry.path() / "summary.json")) result[entry.path().filename()] = fs::last_write_time(entry.path() / "summary.json");
-    }
-    return result;
-  }
-};
 
 }  // namespace
 
@@ -246,12 +183,17 @@ TEST_SUITE("ablation") {
     CHECK(test::get(bench.small / "report.html").find("http-equiv=\"refresh\"") == std::string::npos);
   }
 
-  TEST_CASE("the saved ablation.yaml runs again from anywhere: nothing is left to do") {
+  TEST_CASE("the saved ablation.yaml runs again from anywhere: nothing is left to do, whatever has become of the base") {
     Bench const bench;
     CHECK(bench.run({"--quiet", "train.steps=20"}).code == 0);
     auto const before = bench.finished();
     test::Folder const elsewhere;
     fs::copy_file(bench.small / "ablation.yaml", elsewhere / "saved.yaml");
+    for (char const* changed : {"model: {kind: bert}\n", ""}) {
+      test::put(bench.folder / "base.yaml", changed);
+      CHECK(test::run_heed({"run", (elsewhere / "saved.yaml").string(), "--output", bench.runs.string(), "--quiet"}).code == 0);
+    }
+    fs::remove(bench.folder / "base.yaml");
     auto const outcome = test::run_heed({"run", (elsewhere / "saved.yaml").string(), "--output", bench.runs.string(), "--quiet"});
     INFO(outcome.errors);
     CHECK(outcome.code == 0);
@@ -423,7 +365,7 @@ TEST_SUITE("ablation") {
         {"vary={model.attention: [scaled, dot]}", "train.log.every=1", "tune={grid: {train.optimizer.lr: [1.0e+9, 1.0e-2]}, seeds: 1}"});
     INFO(outcome.errors);
     CHECK(outcome.code == 4);
-    CHECK(outcome.output.find("failed: dot 1.0e+9 (tuning), seed 3: step ") != std::string::npos);
+    CHECK(outcome.output.find("failed: dot 1.0e+9 (tuning), seed 10001: step ") != std::string::npos);
     auto const summary = bench.summary();
     for (auto const& arm : summary["arms"]) CHECK(arm["tuned"]["train.optimizer.lr"] == "1.0e-2");
     REQUIRE(summary["failures"].size() == 2);

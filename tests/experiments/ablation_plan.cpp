@@ -1,6 +1,7 @@
 #include <set>
 
 #include <doctest/doctest.h>
+#include <fmt/format.h>
 
 #include "experiments/ablation/board.hpp"
 #include "experiments/ablation/jobs.hpp"
@@ -8,49 +9,15 @@
 #include "experiments/ablation/plan.hpp"
 #include "experiments/commands/list.hpp"
 #include "experiments/text/utf8.hpp"
-#include "tests/folder.hpp"
+#include "tests/experiments/ablation_file.hpp"
 
 TEST_SUITE("ablation_plan") {
   using namespace heed;
 
   namespace {
 
-  constexpr char const* base = R"(
-data: {kind: recall, pairs: 2, keys: 4, values: 4}
-model: {kind: gpt, layers: 1, heads: 1, width: 8, context: 8}
-train: {steps: 4, batch: 2}
-)";
-
-  struct Bench {
-    test::Folder folder;
-
-    Bench() { test::put(folder / "base.yaml", base); }
-    Ablation load(std::string const& text, std::vector<std::string> const& overrides = {}) const {
-      test::put(folder / "a.yaml", "ablation: a\nbase: base.yaml\n" + text);
-      return load_ablation(folder / "a.yaml", overrides, {.output = folder / "runs", .data = {}, .config_folder = {}});
-    }
-    std::string refused(std::string const& text, std::vector<std::string> const& overrides = {}) const {
-      try {
-        load(text, overrides);
-      } catch (ConfigError const& error) {
-        return error.what();
-      }
-      return "not refused";
-    }
-  };
-
-  std::vector<std::string> names(std::vector<Arm> const& arms) {
-    std::vector<std::string> result;
-    for (auto const& arm : arms) result.push_back(arm.name);
-    return result;
-  }
-
-  using Words = std::vector<std::string>;
-
-  void contains(std::string const& text, std::string const& part) {
-    INFO(text);
-    CHECK(text.find(part) != std::string::npos);
-  }
+  using Bench = test::AblationFile;
+  using test::contains, test::names, test::Words;
 
   }  // namespace
 
@@ -167,7 +134,12 @@ train: {steps: 4, batch: 2}
     auto const tuned = bench.load(vary + "seeds: 3\ntune: {grid: {train.optimizer.lr: [0.1, 0.2], train.batch: [2, 4]}, seeds: 2}",
                                   {"train.optimizer.kind=sgd"});
     CHECK(tuned.tuning->points.size() == 4);
-    CHECK(tuned.tuning->seeds == std::vector<std::int64_t>{4, 5});
+    CHECK(tuned.tuning->seeds == std::vector<std::int64_t>{10001, 10002});
+    // More seeds for the comparison are none of tuning's, and change none of those.
+    std::string const tune = "\ntune: {grid: {train.batch: [2, 4]}}";
+    for (char const* seeds : {"seeds: 6", "seeds: 1000", "seeds: [7, 5000]"})
+      CHECK(bench.load(vary + seeds + tune).tuning->seeds == tuned.tuning->seeds);
+    CHECK(bench.load(vary + "seeds: [10001, 5]" + tune).tuning->seeds == std::vector<std::int64_t>{10002, 10003});
     contains(bench.refused(vary + "seeds: 3\ntune: {grid: {train.batch: [2]}, seeds: [3]}"), "a.yaml:5:7: tune: seed 3 is also one");
   }
 

@@ -1,5 +1,7 @@
 #include "experiments/report/grid.hpp"
 
+#include <cmath>
+#include <limits>
 #include <string_view>
 #include <vector>
 
@@ -87,5 +89,47 @@ TEST_SUITE("grid") {
     auto const fewer = effects_of(grid, values, 0, "", {});
     CHECK(fewer.size() == 2);
     CHECK(named(fewer, "position: rotary − t5").comparison.mean == Approx(0.2));
+  }
+
+  TEST_CASE("an effect says over how many combinations it is averaged: not over those that an added or a skipped arm leaves incomplete") {
+    std::vector<BySeed> values(5);
+    for (std::size_t arm = 0; arm < values.size(); ++arm)
+      for (int seed = 1; seed <= 6; ++seed) values[arm][seed] = static_cast<double>(arm) + 0.01 * seed;
+    auto arms = two_by_two;
+    CHECK(over_all_combinations(effects_of(*grid_of(arms), std::vector<BySeed>(values.begin(), values.begin() + 4), 0, "", {})));
+    arms.push_back(arm("scaled", "none"));  // one of two: the grid has a fifth cell of six
+    auto const effects = effects_of(*grid_of(arms), values, 0, "nat", {});
+    CHECK(!over_all_combinations(effects));
+    auto const& part = named(effects, "position: none − t5");
+    CHECK((part.averaged == 1 && part.combinations == 2));
+    CHECK(part.sentence.starts_with("over 1 of 2 combinations of all else, position none is 4"));
+    auto const& whole = named(effects, "position: rotary − t5");
+    CHECK((whole.averaged == 2 && whole.combinations == 2));
+    CHECK(whole.sentence.starts_with("over all else, position rotary is 1"));
+    auto const& attention = named(effects, "attention: sparsemax − scaled");
+    CHECK((attention.averaged == 2 && attention.combinations == 3));
+  }
+
+  TEST_CASE("effects of infinite values: infinite, or open where both sides have them; bounded ones stay within bounds") {
+    auto const grid = *grid_of(two_by_two);
+    double const infinity = std::numeric_limits<double>::infinity();
+    std::vector<BySeed> values(4);
+    for (std::size_t arm = 0; arm < values.size(); ++arm)
+      for (int seed = 1; seed <= 6; ++seed) values[arm][seed] = 1 + 0.01 * seed + 0.1 * static_cast<double>(arm);
+    values[2][3] = infinity;
+    auto effects = effects_of(grid, values, 0, "nat", {});
+    REQUIRE(effects.size() == 3);
+    CHECK(named(effects, "attention: sparsemax − scaled").comparison.mean == infinity);
+    values[3][3] = infinity;
+    effects = effects_of(grid, values, 0, "nat", {});
+    REQUIRE(effects.size() == 3);
+    CHECK(named(effects, "attention: sparsemax − scaled").comparison.mean == infinity);
+    CHECK(std::isnan(named(effects, "position: rotary − t5").comparison.mean));
+    CHECK(named(effects, "position: rotary − t5").comparison.seeds == 6);
+
+    for (auto& arm : values)
+      for (auto& [seed, value] : arm) value = &arm >= &values[2] ? (seed < 3 ? 0.6 : 1) : 0;
+    effects = effects_of(grid, values, 0, "", {.better = Better::higher, .bounds = {.least = 0, .greatest = 1}});
+    CHECK(named(effects, "attention: sparsemax − scaled").comparison.interval->high == 1);
   }
 }

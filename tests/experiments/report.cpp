@@ -266,8 +266,16 @@ TEST_SUITE("report") {
     Combined const ablation;
     write_report(ablation.folder.path(), true);
     auto const html = test::get(ablation.folder / "report.html");
-    for (char const* part : {"x × heads: (b − a) × (2 − 1)", "+0.1000 ± 0.0500", "<summary>11 more</summary>", "lowest mean: a"})
+    for (char const* part : {"x × heads: (b − a) × (2 − 1)", "+0.1000 ± 0.0500", "<summary>11 more</summary>", "lowest mean: a",
+                             "averaged over all combinations of the other keys"})
       CHECK_MESSAGE(has(html, part), part);
+    auto summary = Json::parse(test::get(ablation.folder / "summary.json"));
+    summary["effects"][0]["averaged"] = 4, summary["effects"][0]["combinations"] = 6;
+    test::put(ablation.folder / "summary.json", summary.dump());
+    write_report(ablation.folder.path(), true);
+    auto const partly = test::get(ablation.folder / "report.html");
+    for (char const* part : {"averaged over those combinations of the other keys of which all arms are there", "4 of 6"})
+      CHECK_MESSAGE(has(partly, part), part);
     if (!gnuplot_is_there()) return;
     auto const count = [](std::string const& text, std::string const& part) {
       std::size_t found = 0;

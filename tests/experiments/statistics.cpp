@@ -93,6 +93,8 @@ TEST_SUITE("statistics") {
     CHECK(*c.effect == Approx(-1.2845576 * 0.9138743).epsilon(1e-6));
     // nine differences below 0, one of 0: 4 of the 1024 flips reach the sum
     CHECK(c.p == 4.0 / 1024);
+    CHECK(*c.p_t == Approx(0.002833).epsilon(2e-4));
+    CHECK_FALSE(c.ranked);
     CHECK(c.verdict == Verdict::worse);
     CHECK(compare_one(drug1, drug2, {.better = Better::lower}).verdict == Verdict::better);
   }
@@ -208,7 +210,8 @@ TEST_SUITE("statistics") {
     CHECK((one.count == 1 && one.mean == 3 && one.deviation == 0 && !one.interval && one.method == "none"));
     CHECK_FALSE(estimate(std::vector(30, 0.1)).interval);
     CHECK_THROWS_AS(estimate({}), Error);
-    CHECK_THROWS_AS(estimate(std::vector{1.0, infinity}), Error);
+    CHECK_THROWS_AS(estimate(std::vector{1.0, std::nan("")}), Error);
+    CHECK_THROWS_AS(bca_interval(std::vector{1.0, infinity}, mean), Error);
     CHECK_THROWS_AS(of({1, NAN, 2}), Error);
 
     auto const single = of({0.5}, {.margin = 1});
@@ -218,7 +221,7 @@ TEST_SUITE("statistics") {
     auto const two = of({1, 2});
     CHECK((two.p == 0.5 && two.interval && !two.effect));
     auto const equal = of({0, 0, 0});
-    CHECK((equal.p == 1 && !equal.interval && equal.verdict == Verdict::equivalent));
+    CHECK((equal.p == 1 && !equal.interval && equal.verdict == Verdict::identical));
 
     // 0.3 − 0.2 and 0.4 − 0.3 differ in the last digit: that is no spread.
     auto const constant = compare_one({0.3, 0.4, 1.1, 0.2, 0.7, 0.9}, {0.2, 0.3, 1.0, 0.1, 0.6, 0.8});
@@ -293,7 +296,7 @@ TEST_SUITE("statistics") {
     CHECK(say(of({-0.023, 0.02, -0.02, 0.015, -0.015, 0.005}, question)) ==
           "additive and scaled: no conclusion: difference −0.003 ± 0.020 nat (p = 0.78, 6 seeds)");
     CHECK(say(of({-0.003}, question)) == "additive and scaled: no conclusion: difference −0.003 nat (p = 1, 1 seed)");
-    CHECK(say(of({0, 0}, question)) == "additive and scaled are equal on all 2 seeds");
+    CHECK(say(of({0, 0}, question)) == "additive and scaled are identical on all 2 seeds");
     CHECK(say(of({}, question)) == "additive and scaled: nothing to compare: no seed in common");
     CHECK(sentence("rope", "learned", "", of({0.5, 0.5, 0.5, 0.5, 0.5, 0.5}), {.better = Better::higher}) ==
           "rope is 0.5 better than learned (p = 0.031, 6 seeds)");

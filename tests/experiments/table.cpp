@@ -1,5 +1,6 @@
 #include "experiments/text/table.hpp"
 
+#include <cmath>
 #include <limits>
 
 #include <doctest/doctest.h>
@@ -20,6 +21,35 @@ TEST_SUITE("table") {
     CHECK(NumberFormat(0.05)(0.0312) == "0.0312");
     CHECK(NumberFormat(0)(0.0) == "0.0000");
     CHECK(NumberFormat(std::numeric_limits<double>::infinity())(1.5) == "1.5000");
+  }
+
+  TEST_CASE("numbers have at most eight characters, however large or small they are") {
+    double const infinity = std::numeric_limits<double>::infinity();
+    for (auto const& [x, shown] : std::vector<std::pair<double, std::string>>{{1.5, "1.5000"},
+                                                                              {1e163, "1.00e163"},
+                                                                              {-1.234e238, "-1.2e238"},
+                                                                              {123456.78, "123456.8"},
+                                                                              {12345678, "12345678"},
+                                                                              {123456789, "1.23e8"},
+                                                                              {-99999999.4, "-1.00e8"},
+                                                                              {infinity, "∞"},
+                                                                              {-infinity, "-∞"},
+                                                                              {std::nan(""), "NaN"},
+                                                                              {0.00001, "0.0000"}})
+      CHECK(short_number(x, 4) == shown);
+    CHECK(short_number(1e-9, 12) == "1.00e-9");
+    CHECK(short_number(-1e-300, 12) == "-1e-300");
+    CHECK(short_number(2, 1, true) == "+2.0");
+    CHECK(short_number(infinity, 1, true) == "+∞");
+    auto const loss = NumberFormat::of({2.03, 1e238, 2.1, infinity});
+    CHECK(loss(2.03) == "2.0300");
+    CHECK(loss.interval(-1e238, 2e238) == "[-1.0e238, 2.00e238]");
+    CHECK(NumberFormat::of({390.2526, 16.2})(16.207) == "16.21");
+    CHECK(NumberFormat::of({})(0.5) == "0.5000");
+    for (double size = 1e-12; size < 1e300; size *= 7.3)
+      for (double const x : {size, -size})
+        for (auto const& text : {NumberFormat(size)(x), NumberFormat(2)(x), NumberFormat(size).difference(x, {})})
+          CHECK_MESSAGE(columns(text) <= 8, text);
   }
 
   TEST_CASE("a cell's bar is no border of a Markdown table") { CHECK(markdown_row({"|j − i|", "2"}) == "| \\|j − i\\| | 2 |\n"); }

@@ -1,0 +1,119 @@
+#include "experiments/ablation/tuning.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "experiments/config/scalar.hpp"
+#include "experiments/report/grid.hpp"
+
+namespace heed {
+
+TuningResult tuning_trials(Ablation const& ablation) {
+  TuningResult tuned;
+  if (!ablation.tuning) return tuned;
+  auto const& [points, seeds] = *ablation.tuning;
+  for (auto const& arm : ablation.arms)
+    for (auto const& point : points) tuned.names.push_back(fmt::format("{} {}", arm.name, point.name));
+  for (auto const seed : seeds) {
+    std::size_t row = 0;
+    for (auto const& arm : ablation.arms)
+      for (auto const& point : points)
+        tuned.jobs.push_back({.arm = row++, .seed = seed, .experiment = tuning_trial(ablation, arm, point, seed)});
+  }
+  return tuned;
+}
+
+std::vector<Job const*> trials_at(Ablation const& ablation, TuningResult const& tuned, std::size_t arm, std::size_t point) {
+  std::vector<Job const*> trials;
+  for (std::size_t i = arm * ablation.tuning->points.size() + point; i < tuned.jobs.size(); i += tuned.names.size())
+    trials.push_back(&tuned.jobs[i]);
+  return trials;
+}
+
+std::optional<double> score_of(Ablation const& ablation, TuningResult const& tuned, std::size_t arm, std::size_t point) {
+  double mean = 0;
+  auto const trials = trials_at(ablation, tuned, arm, point);
+  for (Job const* const job : trials) {
+    if (job->state != Job::State::done) return std::nullopt;
+    mean += *job->value / static_cast<double>(trials.size());
+  }
+  return trials.empty() || std::isnan(mean) ? std::nullopt : std::optional(mean);
+}
+
+std::optional<std::size_t> best_point(Ablation const& ablation, TuningResult const& tuned, std::size_t arm) {
+  double const sign = ablation.settings.higher_is_better() ? -1 : 1;
+  std::optional<std::size_t> best;
+  double least = 0;
+  for (std::size_t point = 0; point < ablation.tuning->points.size(); ++point) {
+    auto const score = score_of(ablation, tuned, arm, point);
+    if (!score || (best && sign * *score >= least)) continue;
+    best = point;
+    least = sign * *score;
+  }
+  return best;
+}
+
+std::vector<Assignment> choice_of(Ablation const& ablation, TuningResult const& tuned, std::size_t arm) {
+  if (arm >= tuned.chosen.size() || !tuned.chosen[arm]) return {};
+  return ablation.tuning->points[*tuned.chosen[arm]].changes;
+}
+
+std::vector<Job> comparison_trials(Ablation const& ablation, TuningResult const& tuned) {
+  std::vector<Job> jobs;
+  for (auto const seed : ablation.seeds) {
+    for (std::size_t i = 0; i < ablation.arms.size(); ++i) {
+      auto const& arm = ablation.arms[i];
+      if (ablation.tuning && (i >= tuned.chosen.size() || !tuned.chosen[i])) continue;
+      jobs.push_back(
+          {.arm = i, .seed = seed, .experiment = trial_of(ablation, arm.name, joined(arm.changes, choice_of(ablation, tuned, i)), seed)});
+    }
+  }
+  return jobs;
+}
+
+namespace {
+
+/// The smallest and the largest value of a key of the grid; nothing if they are no numbers, or all the same.
+std::optional<std::pair<double, double>> ends_of(std::vector<Arm> const& points, std::string const& key) {
+  std::vector<double> values;
+  for (auto const& point : points) {
+    auto const change = std::ranges::find(point.changes, key, &Assignment::key);
+    auto const value = change->value.kind == Yaml::Kind::scalar ? parse_real(change->value.text) : std::nullopt;
+    if (!value) return std::nullopt;
+    values.push_back(*value);
+  }
+  auto const [least, greatest] = std::ranges::minmax(values);
+  return least < greatest ? std::optional(std::pair(least, greatest)) : std::nullopt;
+}
+
+}  // namespace
+
+std::vector<std::string> choices_on_edge(Ablation const& ablation, TuningResult const& tuned) {
+  std::vector<std::string> said;
+  if (!ablation.tuning) return said;
+  auto const& points = ablation.tuning->points;
+  for (auto const& [key, unused] : points.front().changes) {
+    auto const ends = ends_of(points, key);
+    if (!ends) continue;
+    std::map<std::pair<bool, std::string>, std::vector<std::string>> arms;  // by end and value
+    for (std::size_t i = 0; i < tuned.chosen.size(); ++i) {
+      for (auto const& change : choice_of(ablation, tuned, i)) {
+        if (change.key != key) continue;
+        double const value = *parse_real(change.value.text);
+        if (value == ends->first || value == ends->second)
+          arms[{value == ends->second, change.value.text}].push_back(ablation.arms[i].name);
+      }
+    }
+    for (auto const& [end, names] : arms)
+      said.push_back(fmt::format(
+          "the choice of {} {} for {} lies on the edge of the grid: it is the {} that was tried, and a {} one may be better",
+          last_word(key), end.second, fmt::join(names, ", "), end.first ? "largest" : "smallest", end.first ? "larger" : "smaller"));
+  }
+  return said;
+}
+
+}  // namespace heed

@@ -1,0 +1,41 @@
+#pragma once
+
+#include <cstddef>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "experiments/ablation/jobs.hpp"
+
+namespace heed {
+
+/// The trials of `tune:` and what came of them; empty without it.
+struct TuningResult {
+  std::vector<std::string> names;  ///< of an arm at a point of the grid, arm after arm: the jobs' `arm`
+  std::vector<Job> jobs;
+  std::vector<std::optional<std::size_t>> chosen{};  ///< for each arm a point of the grid; nothing if no point trained it to its end
+};
+
+/// All trials of `tune:`, none begun, seed after seed; nothing is chosen yet.
+TuningResult tuning_trials(Ablation const& ablation);
+
+/// The trials of an arm at a point of the grid, by seed.
+std::vector<Job const*> trials_at(Ablation const& ablation, TuningResult const& tuned, std::size_t arm, std::size_t point);
+
+/// The mean of the metric over an arm's tuning seeds at a point; nothing unless all of these trials were trained to their end.
+std::optional<double> score_of(Ablation const& ablation, TuningResult const& tuned, std::size_t arm, std::size_t point);
+
+/// The point at which an arm has the best score, the first of equal ones; nothing if none has a score.
+std::optional<std::size_t> best_point(Ablation const& ablation, TuningResult const& tuned, std::size_t arm);
+
+/// What tuning chose for an arm; nothing without `tune:`, or if no point trains it.
+std::vector<Assignment> choice_of(Ablation const& ablation, TuningResult const& tuned, std::size_t arm);
+
+/// The trials of the comparison, none begun: every arm with what tuning chose and every seed, but for arms without a choice.
+std::vector<Job> comparison_trials(Ablation const& ablation, TuningResult const& tuned);
+
+/// A sentence for each number that was chosen and is the smallest or the largest of its grid, with the arms that chose it: what suits them
+/// best may lie beyond.
+std::vector<std::string> choices_on_edge(Ablation const& ablation, TuningResult const& tuned);
+
+}  // namespace heed

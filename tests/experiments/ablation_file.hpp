@@ -1,0 +1,52 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include <doctest/doctest.h>
+
+#include "experiments/ablation/plan.hpp"
+#include "tests/folder.hpp"
+
+// Files of ablations, over a small base, that are read and not run.
+
+namespace heed::test {
+
+inline constexpr char const* plain_base = R"(
+data: {kind: recall, pairs: 2, keys: 4, values: 4}
+model: {kind: gpt, layers: 1, heads: 1, width: 8, context: 8}
+train: {steps: 4, batch: 2}
+)";
+
+struct AblationFile {
+  Folder folder;
+
+  AblationFile() { put(folder / "base.yaml", plain_base); }
+  Ablation load(std::string const& text, std::vector<std::string> const& overrides = {}) const {
+    put(folder / "a.yaml", "ablation: a\nbase: base.yaml\n" + text);
+    return load_ablation(folder / "a.yaml", overrides, {.output = folder / "runs", .data = {}, .config_folder = {}});
+  }
+  std::string refused(std::string const& text, std::vector<std::string> const& overrides = {}) const {
+    try {
+      load(text, overrides);
+    } catch (ConfigError const& error) {
+      return error.what();
+    }
+    return "not refused";
+  }
+};
+
+inline std::vector<std::string> names(std::vector<Arm> const& arms) {
+  std::vector<std::string> result;
+  for (auto const& arm : arms) result.push_back(arm.name);
+  return result;
+}
+
+using Words = std::vector<std::string>;
+
+inline void contains(std::string const& text, std::string const& part) {
+  INFO(text);
+  CHECK(text.find(part) != std::string::npos);
+}
+
+}  // namespace heed::test

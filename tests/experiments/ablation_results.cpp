@@ -1,0 +1,160 @@
+#include <doctest/doctest.h>
+#include <nlohmann/json.hpp>
+
+#include "tests/experiments/small_ablation.hpp"
+#include "tests/program.hpp"
+
+// What an ablation makes of trials that diverge, of results of any size, and of its tuning.
+
+using namespace heed;
+namespace fs = std::filesystem;
+
+namespace {
+
+using Bench = test::SmallAblation;
+using test::Arguments;
+
+}  // namespace
+
+TEST_SUITE("ablation_results") {
+  TEST_CASE("seeds that diverge count as worse than any number, and are named; results of any size have verdicts") {
+    Bench const bench;
+    Arguments const six{"vary={model.attention: [scaled, dot]}", "seeds=6", "train.steps=4"};
+    CHECK(bench.run(six).code == 0);
+    auto const folders = bench.summary()["arms"][1]["folders"];
+    auto const put = [&](std::size_t seed, std::string const& value) {
+      auto const file = bench.small / folders[seed].get<std::string>() / "metrics.jsonl";
+      auto text = test::get(file);
+      for (auto at = text.find("\"validation.loss\":"); at != text.npos; at = text.find("\"validation.loss\":", at + 1)) {
+        auto const begin = at + 18, end = text.find_first_of(",}", begin);
+        text.replace(begin, end - begin, value);
+      }
+      test::put(file, text);
+    };
+    for (std::size_t seed = 0; seed < 6; ++seed) put(seed, "1e" + std::to_string(163 + 15 * seed));
+    auto outcome = bench.run(six);
+    auto arm = bench.summary()["arms"][1];
+    CHECK(arm["difference"]["verdict"] == "worse");
+    CHECK(arm["difference"]["p"] == 0.03125);
+    CHECK(arm["mean"].get<double>() == doctest::Approx(1e238 / 6));
+    CHECK(arm["diverged"].empty());
+    for (auto const& line : {outcome.output, test::get(bench.small / "summary.md")}) {
+      CHECK(line.find("1.67e237") != std::string::npos);
+      CHECK(line.find(std::string(20, '0')) == std::string::npos);
+    }
+
+    put(1, "\"Infinity\""), put(3, "\"NaN\""), put(4, "\"Infinity\"");
+    outcome = bench.run(six);
+    INFO(outcome.output);
+    auto const summary = bench.summary();
+    arm = summary["arms"][1];
+    CHECK(arm["values"].size() == 6);
+    CHECK(arm["values"]["4"] == "Infinity");
+    CHECK(arm["diverged"] == nlohmann::json::array({2, 4, 5}));
+    CHECK(arm["mean"] == "Infinity");
+    CHECK(arm["interval"].is_null());
+    CHECK(arm["difference"]["verdict"] == "worse");
+    CHECK(summary["arms"][0]["values"].size() == 6);
+    std::string const named = "dot: seeds 2, 4 and 5 diverged, validation.loss is not finite there: that counts as worse than any number";
+    for (auto const& text : {summary["warnings"].dump(), outcome.output, test::get(bench.small / "report.html")})
+      CHECK(text.find(named) != std::string::npos);
+    CHECK(outcome.output.find("none: infinite") != std::string::npos);
+    CHECK(outcome.output.find("6 (3 diverged)") != std::string::npos);
+    auto const page = test::get(bench.small / "report.html");
+    for (char const* part : {"∞ (no interval)", "6/6 (3 diverged)"}) CHECK_MESSAGE(page.find(part) != std::string::npos, part);
+    if (!fs::exists(bench.small / "figures")) return;  // without gnuplot
+    CHECK(test::get(bench.small / "figures/differences.svg").find("+∞") != std::string::npos);
+    CHECK(test::get(bench.small / "figures/validation_loss.svg").find("dot (not finite)") != std::string::npos);
+  }
+
+  TEST_CASE("effects of a grid whose arms diverge on both sides are not computed, and that is said") {
+    Bench const bench;
+    CHECK(bench
+              .run({"--quiet", "vary={model.attention: [scaled, dot], train.optimizer.lr: [0.001, 1.0e+9]}", "train.log.every=1",
+                    "baseline={model.attention: scaled, train.optimizer.lr: 1e-3}"})
+              .code == 4);
+    auto const summary = bench.summary();
+    CHECK(summary["effects"][0]["mean"] == "NaN");
+    CHECK(summary["effects"][1]["mean"] == "Infinity");
+    CHECK(summary["warnings"].dump().find("2 of 3 effects of keys cannot be computed: arms diverged on both sides of them") !=
+          std::string::npos);
+    CHECK(summary["sentences"].dump().find("no interaction is clear") == std::string::npos);
+    CHECK(test::get(bench.small / "report.html").find("NaN: values that are infinite on both sides have no difference.") !=
+          std::string::npos);
+  }
+
+  TEST_CASE("a training that ends in NaN counts like an infinite metric; one that was killed is missing") {
+    Bench const bench;
+    Arguments const wild{"vary={train.optimizer.lr: [0.001, 1.0e+9]}", "baseline=1e-3", "train.log.every=1"};
+    CHECK(bench.run(wild).code == 4);
+    auto summary = bench.summary();
+    CHECK(summary["arms"][1]["values"]["1"] == "Infinity");
+    CHECK(summary["arms"][1]["diverged"] == nlohmann::json::array({1, 2}));
+    CHECK(summary["arms"][1]["difference"]["mean"] == "Infinity");
+    auto const record = bench.small / summary["failures"][0]["folder"].get<std::string>() / "failure.json";
+    auto failure = nlohmann::json::parse(test::get(record));
+    failure["code"] = 137;
+    test::put(record, failure.dump());
+    CHECK(test::run_heed({"report", "small", "--output", bench.runs.string()}).code == 0);
+    CHECK(bench.run({"--quiet", "metric=validation.exact", "better=higher", wild[0], wild[1], wild[2]}).code == 4);
+    CHECK(bench.summary()["arms"][1]["values"]["2"] == "-Infinity");
+  }
+
+  TEST_CASE("arms that come to the same are identical, without a margin too, and equal means are named together") {
+    Bench const bench;  // no gradient is as long as 1e9, so that clipping to it changes nothing
+    CHECK(bench
+              .run({"vary={model.attention: [scaled, dot], train.clip: [none, 1.0e+9]}",
+                    "baseline={model.attention: scaled, train.clip: none}", "--quiet", "train.steps=4"})
+              .code == 0);
+    auto const summary = bench.summary();
+    CHECK(summary["arms"][1]["difference"]["verdict"] == "identical");
+    auto const sentences = summary["sentences"].dump();
+    CHECK(sentences.find("clip=1.0e+9 and scaled · clip=none are identical on all 2 seeds") != std::string::npos);
+    auto const first = summary["sentences"][0].get<std::string>();
+    CHECK(first.starts_with("lowest mean, the same of 2 arms: "));
+    CHECK(first.find("clip=none and ") != std::string::npos);
+    CHECK(summary["arms"][3]["difference"]["verdict"] == "unclear");
+  }
+
+  TEST_CASE("more seeds for the comparison choose nothing anew; tuning is counted by plan, and shown in results and report") {
+    Bench const bench;
+    Arguments const two{"vary={model.attention: [scaled, dot]}", "tune={grid: {train.optimizer.lr: [1.0e-2, 1.0e-3, 1.0e-7]}, seeds: 1}"};
+    auto const plan = [&](Arguments const& more) {
+      auto arguments = bench.command(two);
+      arguments.insert(arguments.end(), more.begin(), more.end());
+      arguments.front() = "plan";
+      return test::run_heed(arguments).output;
+    };
+    CHECK(plan({}).find("2 arms, 10 runs, ") != std::string::npos);
+    CHECK(!fs::exists(bench.runs));
+    CHECK(bench.run(two).code == 0);
+    CHECK(plan({}).find("2 arms, 10 runs (10 done already)") != std::string::npos);
+    CHECK(plan({"seeds=4"}).find("2 arms, 14 runs (10 done already)") != std::string::npos);
+    auto const before = bench.finished();
+    CHECK(before.size() == 10);
+    auto const outcome = bench.run({two[0], two[1], "seeds=3"});
+    INFO(outcome.output);
+    CHECK(outcome.code == 0);
+    auto const after = bench.finished();
+    CHECK(after.size() == 12);
+    for (auto const& [name, time] : before) CHECK(after.at(name) == time);
+
+    CHECK(bench.rows().front() == "arm,model.attention,train.optimizer.lr,seed,step,metric,value");
+    CHECK(bench.rows()[1].starts_with("scaled,scaled,1.0e-2,1,"));
+    auto const summary = bench.summary();
+    auto const& tuning = summary["tuning"];
+    CHECK(tuning["seeds"] == nlohmann::json::array({10001}));
+    CHECK(tuning["points"].size() == 3);
+    CHECK(tuning["arms"][1]["chosen"] == 0);
+    CHECK(tuning["arms"][1]["scores"][0].get<double>() < tuning["arms"][1]["scores"][2].get<double>());
+    std::string const edge =
+        "the choice of lr 1.0e-2 for scaled, dot lies on the edge of the grid: it is the largest that was tried, and a larger one may be "
+        "better";
+    auto const page = test::get(bench.small / "report.html"), table = test::get(bench.small / "summary.md");
+    for (auto const& text : {outcome.output, summary["warnings"].dump(), page, table}) CHECK(text.find(edge) != std::string::npos);
+    CHECK(page.find("<h2>Tuning</h2>") != std::string::npos);
+    CHECK(page.find("Scores of the tuning grid") != std::string::npos);
+    CHECK(table.find("| arm | 1.0e-2 | 1.0e-3 | 1.0e-7 |") != std::string::npos);
+    if (fs::exists(bench.small / "figures")) CHECK(fs::exists(bench.small / "figures" / "tuning.svg"));
+  }
+}

@@ -1,0 +1,86 @@
+#pragma once
+
+#include <filesystem>
+#include <fstream>
+#include <map>
+#include <string>
+#include <vector>
+
+#include <nlohmann/json.hpp>
+
+#include "tests/program.hpp"
+
+// A small ablation on associative recall, run through the real program.
+
+namespace heed::test {
+
+namespace fs = std::filesystem;
+
+inline constexpr char const* small_base = R"(
+data: {kind: recall, pairs: 2, keys: 4, values: 4, validation: 20}
+model: {kind: gpt, layers: 1, heads: 2, width: 16, context: 8}
+train:
+  steps: 40
+  batch: 4
+  evaluate: {every: 20}
+  checkpoint: {every: 10}
+)";
+
+inline constexpr char const* small_ablation = R"(
+ablation: small
+base: base.yaml
+vary: {model.attention: [scaled, additive, hard]}
+seeds: 2
+baseline: scaled
+)";
+
+using Arguments = std::vector<std::string>;
+
+struct SmallAblation {
+  Folder folder;
+  fs::path runs = folder / "runs";
+  fs::path small = runs / "small";
+
+  SmallAblation() {
+    put(folder / "base.yaml", small_base);
+    put(folder / "small.yaml", small_ablation);
+  }
+  Arguments command(Arguments const& more = {}) const {
+    Arguments all{"run", (folder / "small.yaml").string(), "--output", runs.string()};
+    all.insert(all.end(), more.begin(), more.end());
+    return all;
+  }
+  Outcome run(Arguments const& more = {}) const { return run_heed(command(more)); }
+  nlohmann::json summary() const { return nlohmann::json::parse(get(small / "summary.json")); }
+  /// results.csv without what may differ between equal runs.
+  std::vector<std::string> rows() const {
+    std::vector<std::string> result;
+    std::ifstream file(small / "results.csv");
+    for (std::string line; std::getline(file, line);) {
+      if (line.find(",time.") == std::string::npos && line.find(",memory.") == std::string::npos) result.push_back(line);
+    }
+    return result;
+  }
+  /// How many trials were begun once, how many more often, by the records that they append to.
+  std::map<std::string, std::size_t> starts() const {
+    std::map<std::string, std::size_t> result;
+    for (auto const& [name, time] : finished()) {
+      auto const log = get(small / name / "log.txt");
+      auto const begun = log.find("tokens a step");
+      bool const once = begun != log.npos && log.find("tokens a step", begun + 1) == log.npos && log.find("finished already") == log.npos;
+      ++result[once ? "once" : "more often"];
+    }
+    return result;
+  }
+  /// When each finished trial was finished.
+  std::map<std::string, fs::file_time_type> finished() const {
+    std::map<std::string, fs::file_time_type> result;
+    std::error_code missing;
+    for (auto const& entry : fs::directory_iterator(small, missing)) {
+      if (fs::exists(entry.path() / "summary.json")) result[entry.path().filename()] = fs::last_write_time(entry.path() / "summary.json");
+    }
+    return result;
+  }
+};
+
+}  // namespace heed::test
