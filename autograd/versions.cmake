@@ -5,7 +5,7 @@
 # And a header that says the version, by which macro: it is what will be compiled, whatever package CMake has found.
 set(HEED_KNOWN
   # name          oldest newest Debian's package       header macro
-  "GNU            12     16.1   g++"
+  "GNU            12     16.2   g++"
   "Clang          14     19     clang"
   "AppleClang     15     -      -"
   "CMake          3.25   4.3    cmake"

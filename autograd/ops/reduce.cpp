@@ -100,7 +100,7 @@ Tensor reduce(Plan const& p, Row const& row, OfColumns const& columns) {
     parallel_for(p.outer * blocks, cost * columns_at_once, [&](std::int64_t begin, std::int64_t end) {
       for (std::int64_t b = begin; b < end; ++b) {
         std::int64_t const first = b % blocks * columns_at_once, count = std::min(columns_at_once, p.inner - first);
-        Columns<T> total;
+        Columns<T> total{};
         columns(x + b / blocks * p.extent * p.inner + first, p.extent, p.inner, count, total);
         std::copy_n(total.values, count, out + b / blocks * p.inner + first);
       }
@@ -365,7 +365,7 @@ Tensor cumsum(Tensor const& x, std::int64_t axis, bool reverse) {
       for (std::int64_t b = begin; b < end; ++b) {
         std::int64_t const first = b % blocks * columns_at_once;
         std::int64_t const at = (b / blocks * p.extent + (reverse ? p.extent - 1 : 0)) * p.inner + first;
-        Columns<T> total;
+        Columns<T> total{};
         RunningSums<T>{from + at, out + at, reverse ? -p.inner : p.inner, std::min(columns_at_once, p.inner - first)}.over(
             0, p.extent, Columns<T>{}, total);
       }
