@@ -165,7 +165,9 @@ bool means(Document const& base, Arm const& arm, std::vector<Assignment> const& 
 
 /// Whether the word for a baseline is the value of an arm that changes one key.
 bool means(Document const& base, Arm const& arm, Yaml const& word) {
-  return arm.changes.size() == 1 && means(base, arm, std::vector<Assignment>{{arm.changes.front().key, word}});
+  if (arm.changes.size() != 1) return false;
+  std::vector<Assignment> const wanted{{arm.changes.front().key, word}};
+  return means(base, arm, wanted);
 }
 
 /// Where an arm was written: at its own name, else at the first value that the other does not share.
