@@ -92,7 +92,7 @@ std::int64_t unpack(std::string const& name, NamedTensors const& state, NamedTen
 Optimizer::Optimizer(Parameters const& parameters, std::string name, std::vector<std::string> slots)
     : name_(std::move(name)), slot_names_(std::move(slots)) {
   for (auto const& [key, parameter] : parameters.all()) {
-    Entry entry{key, parameter, {}, parameter.rank() >= 2};
+    Entry entry{key, parameter, {}, parameters.decays(key)};
     for (std::size_t i = 0; i < slot_names_.size(); ++i) entry.slots.push_back(Tensor::zeros(parameter.shape(), parameter.dtype()));
     entries_.push_back(std::move(entry));
   }
@@ -142,7 +142,7 @@ Field lr_field(double* lr) {
 }
 
 Field weight_decay_field(double* decay, std::string help) {
-  return {.name = "weight_decay", .target = decay, .help = std::move(help) + ", on parameters of two or more dimensions", .least = 0};
+  return {.name = "weight_decay", .target = decay, .help = std::move(help) + ", on weights and embeddings; not on biases, norms and single numbers such as a head's scale", .least = 0};
 }
 
 }  // namespace

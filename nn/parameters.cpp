@@ -55,8 +55,9 @@ Tensor drawn(Shape const& shape, Initial const& initial, InitSettings const& ini
 
 }  // namespace
 
-Tensor Parameters::add(std::string const& name, Shape const& shape, Initial const& initial) {
+Tensor Parameters::add(std::string const& name, Shape const& shape, Initial const& initial, WeightDecay decay) {
   if (find(name) != nullptr) throw Error(fmt::format("parameters: the name '{}' is taken", name));
+  if (decay == WeightDecay::on) decaying_.insert(name);
   if (counting_) return all_.emplace_back(name, Tensor::of_shape(shape, dtype_)).second;
   if (given_) {
     auto const found = std::ranges::find(*given_, name, &std::pair<std::string, Tensor>::first);

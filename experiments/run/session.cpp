@@ -296,6 +296,7 @@ Exit train_in(RunFolder const& folder, Trainer& trainer, LoadedExperiment& exper
   }
   folder.claim(experiment.settings);
   if (!quiet) {
+    if (auto const remark = trainer.remark()) fmt::print(stderr, "{}\n", *remark);
     fmt::print("{}: {} parameters, {}{}\n", path.string(), trainer.parameters().elements(), trainer.tokens_in_words(),
                trainer.step() > 0 ? fmt::format(", going on from step {}", trainer.step()) : "");
     std::fflush(stdout);

@@ -140,7 +140,8 @@ void check_probes(LoadedExperiment const& experiment, Model const& model) {
 }  // namespace
 
 Trainer::Trainer(LoadedExperiment const& experiment, bool quiet)
-    : settings_(experiment.settings),
+    : experiment_(experiment),
+      settings_(experiment.settings),
       data_(judging(experiment.document, "data", [&] { return open_for(settings_, data_context(experiment, quiet)); })),
       parameters_(static_cast<std::uint64_t>(settings_.seed), settings_.precision(), settings_.init),
       noise_(static_cast<std::uint64_t>(settings_.seed), "dropout") {
@@ -228,8 +229,19 @@ std::int64_t Trainer::critical_path() {
   return heed::critical_path(model_->loss(batch, pass_for(number, nullptr), settings_.train.label_smoothing, model_->counts(batch)));
 }
 
+Training Trainer::training(std::int64_t steps) const {
+  return {steps, optimizer_settings(settings_.train.optimizer).lr, model_->width()};
+}
+
 double Trainer::learning_rate_at(std::int64_t step, std::int64_t steps) const {
-  return learning_rate(settings_.train.schedule, step, {steps, optimizer_settings(settings_.train.optimizer).lr, model_->width()});
+  return learning_rate(settings_.train.schedule, step, training(steps));
+}
+
+std::optional<std::string> Trainer::remark() const {
+  auto const warmup = unfinished_warmup(settings_.train.schedule, training(settings_.train.steps));
+  if (!warmup) return std::nullopt;
+  std::string const key = "train.schedule.warmup";
+  return fmt::format("{}: {}: {}", to_string(place_of(experiment_.document, key)), key, *warmup);
 }
 
 void Trainer::diagnose(std::vector<Batch> const& batches, std::string const& what) {

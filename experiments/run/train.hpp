@@ -25,6 +25,8 @@ class Trainer {
   Dataset const& data() const { return *data_; }
   Model const& model() const { return *model_; }
   Parameters const& parameters() const { return parameters_; }
+  /// What its user may not have meant, though nothing is wrong with it, with its place; nothing: there is nothing such.
+  std::optional<std::string> remark() const;
   /// Tokens of "inputs" that the updates of this object have read, padding left out.
   std::int64_t tokens_read() const { return tokens_read_; }
   /// "768 tokens a step", "at most …" where rows differ in length.
@@ -55,6 +57,9 @@ class Trainer {
   [[noreturn]] void diagnose(std::vector<Batch> const& batches, std::string const& what);
   void validate(Row& row, std::string const& prefix, std::int64_t count, std::int64_t rows) const;
 
+  Training training(std::int64_t steps) const;
+
+  LoadedExperiment const& experiment_;
   Experiment const& settings_;
   std::unique_ptr<Dataset> data_;
   Parameters parameters_;
