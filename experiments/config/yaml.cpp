@@ -303,7 +303,7 @@ Yaml const* Yaml::find(std::string_view path) const {
 }
 
 Yaml parse_yaml(std::string_view text, std::string const& source_name, bool lines) {
-  if (text.starts_with("\xEF\xBB\xBF")) text.remove_prefix(3);
+  text = without_byte_order_mark(text);
   Source source(text, source_name, lines);
   source.check();
   Builder builder(source);

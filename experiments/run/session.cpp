@@ -240,6 +240,7 @@ class Session {
     summary["time.tokens_per_second"] = number(rate(trainer_.tokens_read(), here));
     summary["memory.peak"] = static_cast<std::int64_t>(memory_);
     summary["data"] = trainer_.data().describe();
+    if (auto const& init = trainer_.init()) summary["init"] = {{"file", init->file}, {"sha256", init->sha256}};
     summary["environment"] = environment();
     summary["configuration"] = emit(settings_);
     writing([&] { write_atomically(folder_ / "summary.json", json_text(summary, 2) + "\n"); });

@@ -14,6 +14,7 @@
 #include "experiments/run/memory_estimate.hpp"
 #include "experiments/run/session.hpp"
 #include "nn/files/safetensors.hpp"
+#include "nn/files/sha256.hpp"
 
 namespace heed {
 
@@ -52,11 +53,13 @@ void assign_from(std::string const& path, NamedTensors const& values, Parameters
   }
 }
 
-void start_from(Parameters& parameters, std::filesystem::path const& path) {
+/// Gives the parameters the values of a file, which it returns.
+HashedFile start_from(Parameters& parameters, std::filesystem::path const& path) {
   SafetensorsFile const file(path);
   NamedTensors values;
   for (std::string const& name : file.names()) values.emplace_back(name, file.tensor(name));
   assign_from(path.string(), values, parameters);
+  return {path.string(), sha256_of_file(path)};
 }
 
 DataContext data_context(LoadedExperiment const& experiment, bool quiet) {
@@ -90,6 +93,26 @@ auto judging(Document const& document, std::string const& section, F f) {
     std::string const key = message.substr(0, message.find(": "));
     throw ConfigError(place_of(document, document.root.find(key) != nullptr ? key : section), message);
   }
+}
+
+/// The key of the estimator of a model that chooses at random.
+std::string estimator_key(Document const& document) {
+  std::string const of_cross = "model.cross_attention.estimator";
+  return document.root.find(of_cross) != nullptr ? of_cross : "model.attention.estimator";
+}
+
+/// A pass over one row: what the engine refuses is better told now than at the first step, or when the arms before have been trained.
+void try_pass(LoadedExperiment const& experiment, Dataset const& data, Model const& model) {
+  if (experiment.settings.train.steps == 0) return;
+  judging(experiment.document, "model", [&] {
+    NoGrad const quiet;
+    Batch const row = data.training(0, experiment.settings.train.batch, model.context()).first(1);
+    try {
+      model.run(row, {});
+    } catch (Error const& error) {
+      throw Error(fmt::format("model: a pass over a row is refused: {}", error.what()));
+    }
+  });
 }
 
 /// What the data lack is better told now than at the step that asks for it.
@@ -151,10 +174,11 @@ Trainer::Trainer(LoadedExperiment const& experiment, bool quiet)
     model_ = make_model(settings_.model, parameters_, data_->gives());
   });
   check_data(experiment, *data_, *model_);
+  try_pass(experiment, *data_, *model_);
   metrics_ = metrics_of(experiment, *data_, *model_);
   contexts_.emplace(experiment, *data_, *model_);
   check_probes(experiment, *model_);
-  if (!settings_.init.from.empty()) start_from(parameters_, locate(settings_.init.from, data_context(experiment, quiet)));
+  if (!settings_.init.from.empty()) init_ = start_from(parameters_, locate(settings_.init.from, data_context(experiment, quiet)));
   optimizer_ = make_optimizer(settings_.train.optimizer, parameters_);
   if (settings_.train.ema) average_.emplace(parameters_, *settings_.train.ema);
   if (EstimatorSettings const* const chooses = model_->estimator()) {
@@ -163,7 +187,8 @@ Trainer::Trainer(LoadedExperiment const& experiment, bool quiet)
       throw ConfigError(place_of(experiment.document, "train.recompute"),
                         fmt::format("train.recompute: the estimator {} needs the whole pass", chooses->estimator));
     if (settings_.train.steps > 0)
-      judging(experiment.document, "model", [&] { estimator_->check(*model_, data_->training(0, 1, model_->context()).first(1)); });
+      judging(experiment.document, estimator_key(experiment.document),
+              [&] { estimator_->check(*model_, data_->training(0, 1, model_->context()).first(1)); });
   }
 }
 

@@ -2,7 +2,9 @@
 
 #include <memory>
 #include <optional>
+#include <string>
 
+#include "experiments/data/files.hpp"
 #include "experiments/metric/metric.hpp"
 #include "experiments/run/contexts.hpp"
 #include "experiments/run/experiment.hpp"
@@ -42,6 +44,8 @@ class Trainer {
   /// The metrics of the validation data with the weights as they are after step() updates, as `validation.…` and, with averaged weights,
   /// `validation.ema.…`; where the least possible loss is known, `validation.excess` over it. Sets nothing if there is no validation data.
   void evaluate(Row& row);
+  /// The file that the weights started from; nothing: they were drawn.
+  std::optional<HashedFile> const& init() const { return init_; }
   /// The same in rows of other lengths, with the weights as they are.
   Contexts const& contexts() const { return *contexts_; }
 
@@ -66,6 +70,7 @@ class Trainer {
   std::unique_ptr<Model> model_;
   std::unique_ptr<Optimizer> optimizer_;
   std::optional<AverageWeights> average_;
+  std::optional<HashedFile> init_;          ///< that the weights started from
   std::optional<Estimator> estimator_;      ///< if the model makes random choices
   std::vector<MetricKind const*> metrics_;  ///< of evaluations
   std::optional<Contexts> contexts_;
