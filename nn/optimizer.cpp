@@ -5,7 +5,6 @@
 #include <map>
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include "autograd/error.hpp"
 #include "autograd/kernels/update.hpp"
@@ -80,7 +79,7 @@ std::int64_t unpack(std::string const& name, NamedTensors const& state, NamedTen
   for (auto const& [key, value] : given)
     complaints.push_back(fmt::format("'{}' {} belongs to no parameter", key, to_string(value.shape())));
   if (complaints.empty() && steps.data<std::int64_t>()[0] < 0) complaints.push_back(fmt::format("'{}.step' is negative", name));
-  if (!complaints.empty()) throw Error(fmt::format("state of {}: {}", name, fmt::join(complaints, "; ")));
+  if (!complaints.empty()) throw Error(fmt::format("state of {}: {}", name, in_short(complaints)));
   for (std::size_t i = 0; i < tensors.size(); ++i) copy_bytes(values[i], tensors[i].second);
   return steps.data<std::int64_t>()[0];
 }

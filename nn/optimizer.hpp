@@ -33,8 +33,8 @@ class Optimizer {
   /// Everything that the next update depends on besides parameters and gradients: "adamw.step" and, a parameter, "adamw.first.NAME", ….
   /// The tensors are copies.
   NamedTensors state() const;
-  /// Takes over what state() gave, bit by bit; names of others ("ema.…") are passed over. Throws Error naming every tensor that is
-  /// missing, left over, or of another shape or dtype; then nothing has changed.
+  /// Takes over what state() gave, bit by bit; names of others ("ema.…") are passed over. Throws Error naming tensors that are
+  /// missing, left over, or of another shape or dtype (in_short); then nothing has changed.
   void load_state(NamedTensors const& state);
 
  protected:

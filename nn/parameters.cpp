@@ -86,6 +86,14 @@ void Parameters::clear_gradients() {
   for (auto& [name, value] : all_) value.clear_grad();
 }
 
+std::string in_short(std::vector<std::string> const& complaints) {
+  constexpr std::size_t most = 3;
+  auto const shown = std::min(complaints.size(), most);
+  auto text = fmt::format("{}", fmt::join(complaints.begin(), complaints.begin() + static_cast<std::ptrdiff_t>(shown), "; "));
+  if (shown < complaints.size()) text += fmt::format("; and {} more", complaints.size() - shown);
+  return text;
+}
+
 void Parameters::assign(std::vector<std::pair<std::string, Tensor>> const& values) {
   std::map<std::string, Tensor> given(values.begin(), values.end());
   std::vector<std::string> complaints;
@@ -101,7 +109,7 @@ void Parameters::assign(std::vector<std::pair<std::string, Tensor>> const& value
   for (auto const& [name, value] : given) {
     if (find(name) == nullptr) complaints.push_back(fmt::format("'{}' {} is not the model's", name, to_string(value.shape())));
   }
-  if (!complaints.empty()) throw Error(fmt::format("{}", fmt::join(complaints, "; ")));
+  if (!complaints.empty()) throw Error(in_short(complaints));
   for (auto& [name, parameter] : all_) {
     Tensor const source = given.at(name).detach().to(dtype_);
     if (dtype_ == DType::float32) {

@@ -67,7 +67,7 @@ class Parameters {
   std::int64_t elements() const;
   void clear_gradients();
 
-  /// Copies values into the parameters, converting the dtype. Throws Error naming every missing, left-over and misshapen tensor.
+  /// Copies values into the parameters, converting the dtype. Throws Error naming missing, left-over and misshapen tensors (in_short).
   void assign(std::vector<std::pair<std::string, Tensor>> const& values);
 
  private:
@@ -79,6 +79,9 @@ class Parameters {
   std::vector<std::pair<std::string, Tensor>> all_;
   std::set<std::string> decaying_;  // names
 };
+
+/// Complaints in one line: the first three, and how many more there are.
+std::string in_short(std::vector<std::string> const& complaints);
 
 /// A place in a model's tree of names: Scope(p).at("blocks.0").at("mlp") makes parameters "blocks.0.mlp.…".
 class Scope {

@@ -38,7 +38,7 @@ constexpr std::chrono::seconds patience{5};
 
 /// The file and its base with this call's overrides, as ablation.yaml keeps them.
 std::string written(Ablation const& ablation) {
-  auto const base = emit(ablation.base.root);
+  auto const base = base_text(ablation);
   auto text = ablation.resolved + "\n# base: " + ablation.base.file.lexically_normal().string() + "\n";
   for (std::size_t i = 0, end = 0; i < base.size(); i = end + 1) {
     end = std::min(base.find('\n', i), base.size());

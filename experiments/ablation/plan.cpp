@@ -127,6 +127,20 @@ std::vector<Assignment> set_in_base(Document const& file, std::vector<std::strin
   return all;
 }
 
+/// Its texts in quotes where other readers would take them for something else: of its own keys, and of the run's keys in them.
+void quote_texts(Document& file) {
+  AblationSettings own;
+  Experiment run;
+  for (auto& [key, place, value] : file.root.entries) {
+    bool const free = std::ranges::find(free_keys, key) != free_keys.end();
+    bool const named = key == "add" || key == "tune";  // what stands in it has a name first
+    if (named)
+      for (auto& entry : value.entries) heed::quote_texts(entry.value, "", run);
+    else
+      heed::quote_texts(value, free ? "" : key, free ? static_cast<Settings&>(run) : own);
+  }
+}
+
 /// The file with all that makes it complete.
 std::string resolved(Document file, std::vector<Assignment> const& set, fs::path const& base) {
   auto& entries = file.root.entries;
@@ -136,12 +150,14 @@ std::string resolved(Document file, std::vector<Assignment> const& set, fs::path
     return found->value;
   };
   at("base", 0) = Yaml::scalar(base.string());
-  if (set.empty()) return emit(file.root);
-  Yaml section;
-  section.kind = Yaml::Kind::map;
-  for (auto const& [key, value] : set) section.entries.push_back({key, {}, value});
-  auto const after = std::ranges::find(entries, "base", &Yaml::Entry::key) - entries.begin() + 1;
-  at("set", static_cast<std::size_t>(after)) = section;
+  if (!set.empty()) {
+    Yaml section;
+    section.kind = Yaml::Kind::map;
+    for (auto const& [key, value] : set) section.entries.push_back({key, {}, value});
+    auto const after = std::ranges::find(entries, "base", &Yaml::Entry::key) - entries.begin() + 1;
+    at("set", static_cast<std::size_t>(after)) = section;
+  }
+  quote_texts(file);
   return emit(file.root);
 }
 
@@ -185,6 +201,13 @@ Ablation load_ablation(fs::path const& path, std::vector<std::string> const& ove
       tuning_trial(result, arm, result.tuning->points[i], result.tuning->seeds.front());
   }
   return result;
+}
+
+std::string base_text(Ablation const& ablation) {
+  Yaml root = ablation.base.root;
+  Experiment run;
+  heed::quote_texts(root, "", run);
+  return emit(root);
 }
 
 LoadedExperiment trial_of(Ablation const& ablation, std::string const& arm, std::vector<Assignment> const& changes, std::int64_t seed) {

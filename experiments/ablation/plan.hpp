@@ -68,6 +68,9 @@ bool is_ablation(Document const& document);
 /// arm is filled once, so that a wrong key or value is told here. Throws ConfigError.
 Ablation load_ablation(std::filesystem::path const& file, std::vector<std::string> const& overrides, Places const& places);
 
+/// The base with what the file and the command line set in it, as YAML.
+std::string base_text(Ablation const& ablation);
+
 /// A run of an arm with a seed, named ARM-seedK-HASH after its resolved configuration, inside the ablation's folder.
 LoadedExperiment trial_of(Ablation const& ablation, std::string const& arm, std::vector<Assignment> const& changes, std::int64_t seed);
 

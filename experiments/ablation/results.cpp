@@ -320,7 +320,7 @@ class Summary {
               {"warnings", warnings_},
               {"environment", environment_of(jobs_)},
               {"configuration", ablation_.resolved},
-              {"base", emit(ablation_.base.root)}};
+              {"base", base_text(ablation_)}};
     for (std::size_t i = 0; i < arms_.size(); ++i) json["arms"].push_back(arm_json(i));
     for (auto const& [name, curve, value] : ablation_.published)
       json["published"].push_back({{"name", name}, {"curve", curve}, {"value", value}});

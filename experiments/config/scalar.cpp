@@ -41,8 +41,10 @@ std::string integer_hint(Yaml const& node) {
 /// A single value; the hint if it does not fit.
 std::optional<std::string> read_one(Yaml const& node, Field const& field, std::string& target) {
   if (node.kind != Yaml::Kind::scalar) return "";
-  if (!field.words.empty() && std::find(field.words.begin(), field.words.end(), node.text) == field.words.end())
-    return did_you_mean(node.text, field.words);
+  if (!field.words.empty() && std::find(field.words.begin(), field.words.end(), node.text) == field.words.end()) {
+    auto const instead = field.others.find(node.text);
+    return instead != field.others.end() ? "; " + instead->second : did_you_mean(node.text, field.words);
+  }
   target = node.text;
   return std::nullopt;
 }
@@ -111,7 +113,8 @@ std::optional<std::int64_t> parse_integer(std::string_view text) {
 std::optional<double> parse_real(std::string_view text) {
   auto const number = without_sign(text);
   bool const begins = !number.empty() && (digit(number[0]) || (number[0] == '.' && number.size() > 1 && digit(number[1])));
-  return begins ? parsed_number<double>(without_plus(text)) : std::nullopt;
+  bool const octal = number.size() > 1 && number[0] == '0' && digit(number[1]);  // to readers of YAML 1.1
+  return begins && !octal ? parsed_number<double>(without_plus(text)) : std::nullopt;
 }
 
 std::optional<bool> parse_truth(std::string_view text) {
