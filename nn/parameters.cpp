@@ -88,7 +88,7 @@ void Parameters::clear_gradients() {
 
 std::string in_short(std::vector<std::string> const& complaints) {
   constexpr std::size_t most = 3;
-  auto const shown = std::min(complaints.size(), most);
+  auto const shown = complaints.size() > most + 1 ? most : complaints.size();
   auto text = fmt::format("{}", fmt::join(complaints.begin(), complaints.begin() + static_cast<std::ptrdiff_t>(shown), "; "));
   if (shown < complaints.size()) text += fmt::format("; and {} more", complaints.size() - shown);
   return text;

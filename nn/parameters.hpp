@@ -80,7 +80,7 @@ class Parameters {
   std::set<std::string> decaying_;  // names
 };
 
-/// Complaints in one line: the first three, and how many more there are.
+/// Complaints in one line: all up to four, else the first three and how many more there are.
 std::string in_short(std::vector<std::string> const& complaints);
 
 /// A place in a model's tree of names: Scope(p).at("blocks.0").at("mlp") makes parameters "blocks.0.mlp.…".

@@ -95,10 +95,19 @@ auto judging(Document const& document, std::string const& section, F f) {
   }
 }
 
-/// The key of the estimator of a model that chooses at random.
-std::string estimator_key(Document const& document) {
-  std::string const of_cross = "model.cross_attention.estimator";
-  return document.root.find(of_cross) != nullptr ? of_cross : "model.attention.estimator";
+/// Refuses an estimator that cannot estimate the gradients of a model that chooses at random.
+void check_estimator(LoadedExperiment const& experiment, Estimator const& estimator, Dataset const& data, Model const& model) {
+  if (experiment.settings.train.steps == 0) return;
+  std::string const of_cross = "model.cross_attention";
+  auto const owner = experiment.document.root.find(of_cross + ".estimator") != nullptr ? of_cross : "model.attention";
+  Batch const row = data.training(0, 1, model.context()).first(1);
+  judging(experiment.document, owner, [&] {
+    try {
+      estimator.check(model, row);
+    } catch (Error const& error) {
+      throw Error(fmt::format("{}.{}", owner, error.what()));  // it begins with "estimator: "
+    }
+  });
 }
 
 /// A pass over one row: what the engine refuses is better told now than at the first step, or when the arms before have been trained.
@@ -186,9 +195,7 @@ Trainer::Trainer(LoadedExperiment const& experiment, bool quiet)
     if (chooses->sums_over_choices() && settings_.train.recompute)
       throw ConfigError(place_of(experiment.document, "train.recompute"),
                         fmt::format("train.recompute: the estimator {} needs the whole pass", chooses->estimator));
-    if (settings_.train.steps > 0)
-      judging(experiment.document, estimator_key(experiment.document),
-              [&] { estimator_->check(*model_, data_->training(0, 1, model_->context()).first(1)); });
+    check_estimator(experiment, *estimator_, *data_, *model_);
   }
 }
 

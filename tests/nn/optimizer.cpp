@@ -1,5 +1,6 @@
 #include "nn/optimizer.hpp"
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 
@@ -11,6 +12,7 @@
 #include "autograd/operations/product.hpp"
 #include "autograd/operations/reduce.hpp"
 #include "autograd/random.hpp"
+#include "nn/models/gpt.hpp"
 #include "tests/nn/choice.hpp"
 #include "tests/threads.hpp"
 
@@ -233,6 +235,54 @@ TEST_SUITE("optimizer") {
         }
       }
     }
+  }
+
+  TEST_CASE("weight decay: weights and tables of every position, score and align, and no bias, norm or number of a head") {
+    auto const is_weight = [](std::string const& name) {
+      for (char const* const norm : {"norm.weight", "norm1.weight", "norm2.weight"})
+        if (name.ends_with(norm)) return false;
+      for (char const* const weight : {".weight", "score.matrix", "score.vector", "align.position_matrix", "align.position_vector",
+                                       "relative.key"})
+        if (name.ends_with(weight)) return true;
+      return name == "relative.bias";  // t5's table is an embedding of distances
+    };
+    auto const check = [&](GptSettings const& settings) {
+      Parameters parameters(1, DType::float64);
+      Gpt const model(parameters, settings, 7);
+      auto const tested = optimizer(parameters, "adamw", {{"weight_decay", 0.5}});
+      for (auto [name, parameter] : parameters.all()) {  // zeros and ones do not show what becomes of them
+        auto const values = parameter.mutable_data<double>();
+        for (double& value : values) value += 2;
+        parameter.set_grad(Tensor::zeros(parameter.shape(), parameter.dtype()));
+      }
+      auto const before = values_of(parameters);
+      tested->step(0.1);
+      for (std::size_t i = 0; i < before.size(); ++i) {
+        auto const& [name, parameter] = parameters.all()[i];
+        CAPTURE(name);
+        CHECK((parameter.to_vector() != before[i]) == is_weight(name));
+      }
+    };
+    GptSettings settings;
+    settings.layers = 1, settings.heads = 2, settings.width = 8, settings.context = 6, settings.tie = false;
+    for (auto const& position : position_names()) {
+      CAPTURE(position);
+      settings.position = position;
+      check(settings);
+    }
+    for (auto const& score : step_kinds<Score>()) {
+      CAPTURE(score.name);
+      settings.attention.score = score.name;
+      for (auto const& align : step_kinds<Align>()) {
+        CAPTURE(align.name);
+        settings.attention.align = align.name;
+        check(settings);
+      }
+    }
+    settings.attention = {};
+    settings.attention.scale = "learned", settings.attention.query_key_norm = "rms";
+    settings.attention.gate = settings.attention.forget = settings.attention.differential = true;
+    check(settings);
   }
 
   TEST_CASE("the names of a state") {
