@@ -132,12 +132,12 @@ void quote_texts(Document& file) {
   AblationSettings own;
   Experiment run;
   for (auto& [key, place, value] : file.root.entries) {
-    bool const free = std::ranges::find(free_keys, key) != free_keys.end();
+    bool const of_run = std::ranges::find(free_keys, key) != free_keys.end();
     bool const named = key == "add" || key == "tune";  // what stands in it has a name first
     if (named)
       for (auto& entry : value.entries) heed::quote_texts(entry.value, "", run);
     else
-      heed::quote_texts(value, free ? "" : key, free ? static_cast<Settings&>(run) : own);
+      heed::quote_texts(value, of_run ? "" : key, of_run ? static_cast<Settings&>(run) : own);
   }
 }
 

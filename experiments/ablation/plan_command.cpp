@@ -33,15 +33,15 @@ struct Cost {
   }
 };
 
-enum class Task { check, measure };
+enum class Stage { check, measure };
 
 /// To check: makes the trainer. To measure: a few steps too, the fastest of which counts, and one evaluation.
-Cost tried(LoadedExperiment const& experiment, Task task) {
+Cost tried(LoadedExperiment const& experiment, Stage stage) {
   Cost cost;
   auto const start = Clock::now();
   Trainer trainer(experiment, true);
   cost.start = seconds_since(start);
-  if (task == Task::check) return cost;
+  if (stage == Stage::check) return cost;
   cost.step = 1e9;
   for (auto const began = Clock::now(); !trainer.finished() && (trainer.step() < 3 || seconds_since(began) < 0.3);) {
     Row row;
@@ -57,7 +57,7 @@ Cost tried(LoadedExperiment const& experiment, Task task) {
 }
 
 /// The same in a process of its own, as trials are run. Nothing if that fails: the child has said why, and `exit` is its code.
-std::optional<Cost> probe(LoadedExperiment const& experiment, Task task, int threads, Exit& exit) {
+std::optional<Cost> probe(LoadedExperiment const& experiment, Stage stage, int threads, Exit& exit) {
   int ends[2];
   if (::pipe(ends) != 0) throw Error(fmt::format("no pipe can be made: {}", std::strerror(errno)));
   std::fflush(nullptr);
@@ -66,7 +66,7 @@ std::optional<Cost> probe(LoadedExperiment const& experiment, Task task, int thr
   if (child == 0) {
     set_threads(threads);
     auto const code = guarded([&] {
-      Cost const cost = tried(experiment, task);
+      Cost const cost = tried(experiment, stage);
       return ::write(ends[1], &cost, sizeof cost) == sizeof cost ? Exit::done : Exit::other;
     });
     ::_exit(static_cast<int>(code));
@@ -91,12 +91,12 @@ struct Costs {
 /// Every arm with the first seed. No arm makes a step unless all can be trained: of the others, heed run would train nothing either.
 Costs costs_of(Ablation const& ablation, int threads) {
   Costs costs;
-  for (Task const task : {Task::check, Task::measure}) {
+  for (Stage const stage : {Stage::check, Stage::measure}) {
     if (costs.exit != Exit::done) break;
     costs.of_arms.clear();
-    costs.measured = task == Task::measure;
+    costs.measured = stage == Stage::measure;
     for (auto const& arm : ablation.arms)
-      costs.of_arms.push_back(probe(trial_of(ablation, arm.name, arm.changes, ablation.seeds.front()), task, threads, costs.exit));
+      costs.of_arms.push_back(probe(trial_of(ablation, arm.name, arm.changes, ablation.seeds.front()), stage, threads, costs.exit));
   }
   return costs;
 }

@@ -84,7 +84,8 @@ fs::path unchanged(HashedFile const& known, std::string const& missing, bool qui
 fs::path locate(std::string const& path, DataContext const& context) try {
   return fs::absolute(resolve_path(path, context.config_folder, data_folder(context)));
 } catch (ConfigError const& error) {
-  if (auto const known = known_to_run(context.config_folder, path)) return unchanged(*known, error.what(), context.quiet);
+  auto const known = fs::path(path).is_relative() ? known_to_run(context.config_folder, path) : std::nullopt;
+  if (known) return unchanged(*known, error.what(), context.quiet);
   for (auto const& entry : catalogue())
     for (auto const& file : entry.files)
       if (file.path == path) throw FileError(fmt::format("{}; the catalogue has it: data.name: {} fetches it", error.what(), entry.name));

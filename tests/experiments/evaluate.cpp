@@ -390,7 +390,7 @@ train:
                              Case{"{kind: text, path: ../words.txt}", "{kind: gpt, layers: 1, heads: 1, width: 4, context: 8}",
                                   "project/words.txt"},
                              Case{"{kind: parallel, train: texts/train, validation: texts/held, from: de, to: en, least_count: 1}",
-                                  "{kind: transformer, layers: 1, heads: 1, width: 4, context: 8}", "project/texts/held.en"}}) {
+                                  "{kind: transformer, layers: 1, heads: 1, width: 4, context: 8}", "project/texts/train.de"}}) {
       CAPTURE(each.data);
       bool const up = each.data.find("../") != std::string::npos;
       fs::create_directories(folder / "project/configs");
