@@ -141,7 +141,10 @@ Field lr_field(double* lr) {
 }
 
 Field weight_decay_field(double* decay, std::string help) {
-  return {.name = "weight_decay", .target = decay, .help = std::move(help) + ", on weights and embeddings; not on biases, norms and single numbers such as a head's scale", .least = 0};
+  return {.name = "weight_decay",
+          .target = decay,
+          .help = std::move(help) + ", on weights and embeddings; not on biases, norms and single numbers such as a head's scale",
+          .least = 0};
 }
 
 }  // namespace

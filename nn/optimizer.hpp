@@ -16,8 +16,8 @@ using NamedTensors = std::vector<std::pair<std::string, Tensor>>;
 
 // ---------------------------------------------------------------- optimizers
 
-/// Changes parameters by their gradients. What it remembers of each (momentum, moments) starts at zero; weight decay falls on the parameters
-/// that declare it (WeightDecay), whatever the optimizer.
+/// Changes parameters by their gradients. What it remembers of each (momentum, moments) starts at zero; weight decay falls on the
+/// parameters that declare it (WeightDecay), whatever the optimizer.
 class Optimizer {
  public:
   virtual ~Optimizer() = default;

@@ -76,7 +76,11 @@ struct Decay : Constant {
 
   std::vector<Field> fields() override {
     auto all = Constant::fields();
-    all.push_back({.name = "min_lr", .target = &min_lr, .help = "the rate at step train.steps and after: one step after the last update (of step train.steps - 1), whose rate is still above it", .least = 0});
+    all.push_back({.name = "min_lr",
+                   .target = &min_lr,
+                   .help = "the rate at step train.steps and after: one step after the last update (of step train.steps - 1), whose rate "
+                           "is still above it",
+                   .least = 0});
     return all;
   }
   double rate(std::int64_t step, Training const& training) const override {
@@ -120,8 +124,10 @@ struct Noam : ScheduleSettings {
 };
 
 RegisteredSchedule const constant{{"constant", "lr throughout, after the warm-up", [] { return std::make_shared<Constant>(); }}};
-RegisteredSchedule const linear{{"linear", "after the warm-up straight down to min_lr, one step after the last", [] { return std::make_shared<Linear>(); }}};
-RegisteredSchedule const cosine{{"cosine", "after the warm-up half a cosine down to min_lr, one step after the last", [] { return std::make_shared<Cosine>(); }}};
+RegisteredSchedule const linear{
+    {"linear", "after the warm-up straight down to min_lr, one step after the last", [] { return std::make_shared<Linear>(); }}};
+RegisteredSchedule const cosine{
+    {"cosine", "after the warm-up half a cosine down to min_lr, one step after the last", [] { return std::make_shared<Cosine>(); }}};
 RegisteredSchedule const noam{
     {"noam", "up in proportion to the step, then down with its square root", [] { return std::make_shared<Noam>(); }}};
 

@@ -146,7 +146,8 @@ Exit plan_ablation(RunOptions const& options) {
              done > 0 ? fmt::format(" ({} done already)", done) : "", workers.jobs, workers.threads, workers.threads == 1 ? "" : "s",
              table(rows));
   if (exit == Exit::done)
-    fmt::print("about {} (from a few steps of each arm on this machine just now)\n", clock_time(seconds / static_cast<double>(workers.jobs)));
+    fmt::print("about {} (from a few steps of each arm on this machine just now)\n",
+               clock_time(seconds / static_cast<double>(workers.jobs)));
   else if (measured)
     fmt::print("no time is told: an arm fails within its first steps\n");
   else

@@ -243,7 +243,8 @@ class Builder : public YAML::EventHandler {
     std::vector<Yaml> maps = several ? std::move(value.items) : std::vector{std::move(value)};
     for (auto& each : maps) {
       if (each.kind != Yaml::Kind::map)
-        throw ConfigError(each.kind == Yaml::Kind::null ? map.key_place : each.place, "'<<' merges a map, or a list of maps, into this one");
+        throw ConfigError(each.kind == Yaml::Kind::null ? map.key_place : each.place,
+                          "'<<' merges a map, or a list of maps, into this one");
       map.merged.push_back(std::move(each));
     }
   }

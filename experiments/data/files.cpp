@@ -73,8 +73,8 @@ fs::path unchanged(HashedFile const& known, std::string const& missing, bool qui
   std::error_code unreadable;
   if (!fs::exists(known.file, unreadable)) throw FileError(fmt::format("{}, nor as {}, which the run has read", missing, known.file));
   if (auto const now = sha256_of_file(known.file); now != known.sha256)
-    throw FileError(fmt::format("{}; {} is no longer what the run has read: its SHA-256 was {}, and is {}", missing, known.file,
-                                known.sha256, now));
+    throw FileError(
+        fmt::format("{}; {} is no longer what the run has read: its SHA-256 was {}, and is {}", missing, known.file, known.sha256, now));
   if (!quiet) fmt::print(stderr, "{}; taken from {}, which the run has read and which is unchanged\n", missing, known.file);
   return known.file;
 }

@@ -105,7 +105,11 @@ std::vector<Field> Experiment::fields() {
   return {
       {.name = "name", .target = &name, .help = "of the run's folder; ${seed} and other keys may stand in it"},
       {.name = "seed", .target = &seed, .help = "of everything random", .least = 0, .greatest = 9e15},
-      {.name = "dtype", .target = &dtype, .help = "of all real numbers", .words = {"float32", "float64"}, .others = of_fewer_bits("train.precision: bfloat16 rounds the factors of products, and dtype stays float32")},
+      {.name = "dtype",
+       .target = &dtype,
+       .help = "of all real numbers",
+       .words = {"float32", "float64"},
+       .others = of_fewer_bits("train.precision: bfloat16 rounds the factors of products, and dtype stays float32")},
       {.name = "data", .target = &data, .help = "what to learn from", .required = true},
       {.name = "model", .target = &model, .help = "what learns", .required = true},
       {.name = "init", .target = &init, .help = "how the weights start"},
@@ -164,8 +168,9 @@ void refuse_folder_of_runs(fs::path const& folder) {
   bool const ablation = fs::exists(folder / "ablation.yaml", unreadable);
   constexpr std::size_t most = 3;
   std::size_t const shown = std::min(runs.size(), most);
-  throw ConfigError(folder.string(), fmt::format("is the folder of {}: name one of its {}, such as {}{}", ablation ? "an ablation" : "several runs",
-                                                 ablation ? "trials" : "runs", fmt::join(runs.begin(), runs.begin() + static_cast<std::ptrdiff_t>(shown), ", "),
+  throw ConfigError(folder.string(), fmt::format("is the folder of {}: name one of its {}, such as {}{}",
+                                                 ablation ? "an ablation" : "several runs", ablation ? "trials" : "runs",
+                                                 fmt::join(runs.begin(), runs.begin() + static_cast<std::ptrdiff_t>(shown), ", "),
                                                  shown < runs.size() ? fmt::format(" (and {} more)", runs.size() - shown) : ""));
 }
 

@@ -261,9 +261,7 @@ std::int64_t Trainer::critical_path() {
   return heed::critical_path(model_->loss(batch, pass_for(number, nullptr), settings_.train.label_smoothing, model_->counts(batch)));
 }
 
-Training Trainer::training(std::int64_t steps) const {
-  return {steps, optimizer_settings(settings_.train.optimizer).lr, model_->width()};
-}
+Training Trainer::training(std::int64_t steps) const { return {steps, optimizer_settings(settings_.train.optimizer).lr, model_->width()}; }
 
 double Trainer::learning_rate_at(std::int64_t step, std::int64_t steps) const {
   return learning_rate(settings_.train.schedule, step, training(steps));

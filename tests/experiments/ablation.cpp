@@ -470,7 +470,11 @@ TEST_SUITE("ablation") {
     test::put(bench.folder / "base.yaml",
               "data: {kind: parallel, train: text, from: no, to: de, least_count: 1}\n"
               "model: {kind: transformer, layers: 1, heads: 1, width: 4, context: 8, bias: no}\ntrain: {steps: 1, batch: 2}\n");
-    Arguments const changes{"vary={data.from: [no, on]}", "baseline={data.from: no}", "seeds=1", "metric=loss", "--quiet",
+    Arguments const changes{"vary={data.from: [no, on]}",
+                            "baseline={data.from: no}",
+                            "seeds=1",
+                            "metric=loss",
+                            "--quiet",
                             "set={model.tie: off, data.vocabularies: joint}"};
     CHECK(bench.run(changes).code == 0);
     auto const written = test::get(bench.small / "ablation.yaml");
@@ -488,8 +492,9 @@ TEST_SUITE("ablation") {
 
   TEST_CASE("probes.npz: an array [seed, step, layer, head] for each arm and probe") {
     Bench const bench;
-    CHECK(bench.run({"--quiet", "model.layers=2", "train.steps=4", "vary={model.attention: [scaled, dot]}", "seeds=3",
-                     "probes={every: 2, attention: [entropy, sink_rate], activations: [rms], gradients: [norm]}"})
+    CHECK(bench
+              .run({"--quiet", "model.layers=2", "train.steps=4", "vary={model.attention: [scaled, dot]}", "seeds=3",
+                    "probes={every: 2, attention: [entropy, sink_rate], activations: [rms], gradients: [norm]}"})
               .code == 0);
     auto const arrays = read_npz(bench.small / "probes.npz");
     auto const shape = [&](std::string const& name) {
@@ -528,8 +533,8 @@ TEST_SUITE("ablation") {
 
   TEST_CASE("a plan of an arm that cannot be trained ends with that arm's exit code, and makes no step of the others") {
     Bench const bench;
-    auto arguments = bench.command({"vary={data: [{kind: recall, pairs: 2, keys: 4, values: 4}, {kind: text, path: nowhere.txt}]}",
-                                    "baseline=text-nowhere.txt"});
+    auto arguments = bench.command(
+        {"vary={data: [{kind: recall, pairs: 2, keys: 4, values: 4}, {kind: text, path: nowhere.txt}]}", "baseline=text-nowhere.txt"});
     arguments.front() = "plan";
     auto const outcome = test::run_heed(arguments);
     CHECK(outcome.output.find("no step was made here") != std::string::npos);

@@ -202,7 +202,8 @@ TEST_SUITE("command_line") {
       CHECK(refused({command, "train.steps=5", "seed=2"}) ==
             fmt::format("train.steps=5: the file comes first, then what changes it: heed {} FILE train.steps=5", command));
       CHECK(refused({good, command}) == fmt::format("{0}: the command comes first: heed {1} {0}", good, command));
-      CHECK(refused({"--output", "o", "--quiet", good, command, "seed=2"}).ends_with(fmt::format("the command comes first: heed {} {}", command, good)));
+      CHECK(refused({"--output", "o", "--quiet", good, command, "seed=2"})
+                .ends_with(fmt::format("the command comes first: heed {} {}", command, good)));
       CHECK(refused({"seed=2", command, good}) == fmt::format("seed=2: the command comes first: heed {} seed=2", command));
     }
     CHECK(refused({"grammar", "sample"}) == "grammar: the command comes first: heed sample grammar");

@@ -227,8 +227,8 @@ TEST_SUITE("config") {
     for (auto const* const text : {"1", "+1", "1.0", "1.", "1e0", "1.0e-0", "10e-1"}) CHECK(parse_real(text) == 1.0);
     CHECK(parse_real(".5") == 0.5);
     CHECK(parse_real("-.5e1") == -5);
-    for (auto const* const text :
-         {"", "+", ".", "e3", "1e", "1 ", " 1", "0x10", "1_000", "inf", ".inf", "nan", ".nan", "1e999", "--1", "+-1", "1,5", "010", "00.5", "-01"}) {
+    for (auto const* const text : {"",     "+",   ".",    "e3",    "1e",  "1 ",  " 1",  "0x10", "1_000", "inf",
+                                   ".inf", "nan", ".nan", "1e999", "--1", "+-1", "1,5", "010",  "00.5",  "-01"}) {
       CHECK_MESSAGE(!parse_real(text), text);
     }
     CHECK(parse_integer("-9223372036854775808") == std::numeric_limits<std::int64_t>::min());
@@ -297,8 +297,9 @@ TEST_SUITE("config") {
     CHECK(merged(ab + "c: {z: {<<: *b, u: 7}}\n") == "{z: {q: 3, r: {u: 4}, u: 7}}");
     CHECK(merged("a: &a {p: 1}\nb: &b {<<: *a, q: 2}\nc: {<<: *b, z: 3}\n") == "{p: 1, q: 2, z: 3}");
     CHECK(merged("c: {\"<<\": 1}\n") == "{\"<<\": 1}");  // quoted, it is a key as any other
-    auto const experiment = with({}, "data: {path: a.txt}\nmodel: {kind: gpt}\n"
-                                     "train: {steps: 5, schedule: {kind: cosine, <<: {warmup: 3}}}\n");
+    auto const experiment = with({},
+                                 "data: {path: a.txt}\nmodel: {kind: gpt}\n"
+                                 "train: {steps: 5, schedule: {kind: cosine, <<: {warmup: 3}}}\n");
     CHECK(std::dynamic_pointer_cast<sample::Cosine>(experiment.train.schedule.settings)->warmup == 3);
     for (std::string const wrong : {"1", "[1]", "", "[*a, 2]", "[[*a]]"})
       CHECK_THROWS_WITH_AS(parse_yaml(ab + "c: {<<: " + wrong + "}\n", "input"),
@@ -308,18 +309,21 @@ TEST_SUITE("config") {
   }
 
   TEST_CASE("what is written reads the same elsewhere: texts that YAML 1.1 takes for something else stand in quotes") {
-    for (std::string const text : {"no", "No", "on", "off", "yes", "y", "N", "true", "null", "~", "0o7", "0x1F", "1:30", "1_000", "010", "7",
-                                   "1e3", "2024-01-01", "1-2", ".inf", "nan", "=", "<<", "1.2.3", "0b1", "+1", "12e03"})
+    for (std::string const text :
+         {"no",  "No", "on",  "off",        "yes", "y",    "N",   "true", "null", "~",     "0o7", "0x1F", "1:30", "1_000",
+          "010", "7",  "1e3", "2024-01-01", "1-2", ".inf", "nan", "=",    "<<",   "1.2.3", "0b1", "+1",   "12e03"})
       CHECK_MESSAGE(emit_line(Yaml::scalar(text, true)) == '"' + text + '"', text);
     for (std::string const text : {"2024-01-01", "0o7", "1:30", "010", "1-2", "1.2.3", "007"})  // typed without quotes
       CHECK_MESSAGE(emit_line(Yaml::scalar(text)) == '"' + text + '"', text);
     for (std::string const text : {"7", "-3", "0.5", "1.0e-05"}) CHECK_MESSAGE(emit_line(Yaml::scalar(text)) == text, text);
     Experiment experiment;
-    auto document = parse("name: no\nnote: 1:30\nmodel: {kind: gpt, bias: no, attention: {score: on}}\ndata: {path: off}\nseed: 7\n"
-                          "probes: [yes, entropy]\n");
+    auto document = parse(
+        "name: no\nnote: 1:30\nmodel: {kind: gpt, bias: no, attention: {score: on}}\ndata: {path: off}\nseed: 7\n"
+        "probes: [yes, entropy]\n");
     quote_texts(document.root, "", experiment);
-    CHECK(emit(document.root) == "name: \"no\"\nnote: \"1:30\"\nmodel: {kind: gpt, bias: no, attention: {score: \"on\"}}\n"
-                                 "data: {path: \"off\"}\nseed: 7\nprobes: [\"yes\", entropy]\n");
+    CHECK(emit(document.root) ==
+          "name: \"no\"\nnote: \"1:30\"\nmodel: {kind: gpt, bias: no, attention: {score: \"on\"}}\n"
+          "data: {path: \"off\"}\nseed: 7\nprobes: [\"yes\", entropy]\n");
   }
 
   TEST_CASE("what a file may look like") {

@@ -361,7 +361,8 @@ train:
       test::Folder const folder;
       test::put(folder / "text.txt", text);
       test::put(folder / "text.yaml",
-                "name: text\ndata: {kind: text, path: text.txt, validation: 0.5}\nmodel: {kind: gpt, layers: 1, heads: 1, width: 4, context: 16}\n"
+                "name: text\ndata: {kind: text, path: text.txt, validation: 0.5}\nmodel: {kind: gpt, layers: 1, heads: 1, width: 4, "
+                "context: 16}\n"
                 "train: {steps: 0, batch: 3}\n");
       LoadedExperiment const loaded = load_experiment(folder / "text.yaml", {}, {});
       auto plain = open_dataset(loaded.settings.data, {.config_folder = folder.path(), .data_folder = {}, .seed = 1, .quiet = true});
@@ -379,22 +380,23 @@ train:
     fs::create_directories(folder / "project/texts");
     std::string lines, text;
     for (int i = 0; i < 60; ++i) lines += fmt::format("w{} w{}\n", i % 5, i % 3), text += fmt::format("{} and ", i);
-    for (char const* name : {"texts/train.de", "texts/train.en", "texts/held.de", "texts/held.en"}) test::put(folder / "project" / name, lines);
+    for (char const* name : {"texts/train.de", "texts/train.en", "texts/held.de", "texts/held.en"})
+      test::put(folder / "project" / name, lines);
     test::put(folder / "project/texts/words.txt", text);
     test::put(folder / "project/words.txt", text + "up");
     struct Case {
       std::string data, model, file;
     };
-    for (Case const& each : {Case{"{kind: text, path: texts/words.txt}", "{kind: gpt, layers: 1, heads: 1, width: 4, context: 8}",
-                                  "project/texts/words.txt"},
-                             Case{"{kind: text, path: ../words.txt}", "{kind: gpt, layers: 1, heads: 1, width: 4, context: 8}",
-                                  "project/words.txt"},
-                             Case{"{kind: parallel, train: texts/train, validation: texts/held, from: de, to: en, least_count: 1}",
-                                  "{kind: transformer, layers: 1, heads: 1, width: 4, context: 8}", "project/texts/train.de"}}) {
+    for (Case const& each :
+         {Case{"{kind: text, path: texts/words.txt}", "{kind: gpt, layers: 1, heads: 1, width: 4, context: 8}", "project/texts/words.txt"},
+          Case{"{kind: text, path: ../words.txt}", "{kind: gpt, layers: 1, heads: 1, width: 4, context: 8}", "project/words.txt"},
+          Case{"{kind: parallel, train: texts/train, validation: texts/held, from: de, to: en, least_count: 1}",
+               "{kind: transformer, layers: 1, heads: 1, width: 4, context: 8}", "project/texts/train.de"}}) {
       CAPTURE(each.data);
       bool const up = each.data.find("../") != std::string::npos;
       fs::create_directories(folder / "project/configs");
-      auto const config = (folder / (up ? "project/configs/run.yaml" : "project/run.yaml")).string(), runs = (folder / "elsewhere").string();
+      auto const config = (folder / (up ? "project/configs/run.yaml" : "project/run.yaml")).string(),
+                 runs = (folder / "elsewhere").string();
       test::put(config, "name: found\ndata: " + each.data + "\nmodel: " + each.model + "\ntrain: {steps: 1, batch: 2}\n");
       test::Program train({"run", config, "--output", runs, "--quiet", "--fresh"});
       REQUIRE(train.wait().code == 0);

@@ -198,7 +198,8 @@ TEST_SUITE("run") {
     for (char const* type : {"float16", "bfloat16", "half", "fp16", "bf16"})
       CHECK_THROWS_WITH_AS(runs({std::string("dtype=") + type}), doctest::Contains("train.precision: bfloat16"), ConfigError);
     for (char const* type : {"float16", "half", "bf16"})
-      CHECK_THROWS_WITH_AS(runs({std::string("train.precision=") + type}), doctest::Contains("of fewer bits there is bfloat16"), ConfigError);
+      CHECK_THROWS_WITH_AS(runs({std::string("train.precision=") + type}), doctest::Contains("of fewer bits there is bfloat16"),
+                           ConfigError);
     for (char const* key : {"device=cuda", "gpu=true", "train.device=cuda"})
       CHECK_THROWS_WITH_AS(runs({key}), doctest::Contains("; heed computes on processors only"), ConfigError);
     CHECK_THROWS_WITH_AS(runs({"dtype=flaot32"}), doctest::Contains("did you mean 'float32'?"), ConfigError);

@@ -77,7 +77,8 @@ double difference(std::string const& kind, std::vector<std::pair<std::string, te
     for (std::size_t i = 0; i < expected.size(); ++i) {
       Tensor const& parameter = parameters.all()[i].second;
       for (std::size_t j = 0; j < expected[i].size(); ++j) {
-        rule(expected[i][j], factor * parameter.grad().at(static_cast<std::int64_t>(j)), parameters.decays(parameters.all()[i].first) ? decay : 0, t);
+        rule(expected[i][j], factor * parameter.grad().at(static_cast<std::int64_t>(j)),
+             parameters.decays(parameters.all()[i].first) ? decay : 0, t);
       }
     }
     tested->step(lr, factor);
@@ -241,8 +242,8 @@ TEST_SUITE("optimizer") {
     auto const is_weight = [](std::string const& name) {
       for (char const* const norm : {"norm.weight", "norm1.weight", "norm2.weight"})
         if (name.ends_with(norm)) return false;
-      for (char const* const weight : {".weight", "score.matrix", "score.vector", "align.position_matrix", "align.position_vector",
-                                       "relative.key"})
+      for (char const* const weight :
+           {".weight", "score.matrix", "score.vector", "align.position_matrix", "align.position_vector", "relative.key"})
         if (name.ends_with(weight)) return true;
       return name == "relative.bias";  // t5's table is an embedding of distances
     };

@@ -46,7 +46,8 @@ TEST_SUITE("parameters") {
     REQUIRE(parameters.find("scale") != nullptr);
     CHECK(parameters.find("scale")->shares_array_with(top));
     CHECK(parameters.find("shift") == nullptr);
-    CHECK_THROWS_WITH_AS(root.parameter("scale", {}, Initial::constant(1), WeightDecay::on), "parameters: the name 'scale' is taken", Error);
+    CHECK_THROWS_WITH_AS(root.parameter("scale", {}, Initial::constant(1), WeightDecay::on), "parameters: the name 'scale' is taken",
+                         Error);
   }
 
   TEST_CASE("parameters that are given are those tensors, not copies") {
@@ -55,8 +56,10 @@ TEST_SUITE("parameters") {
     Scope const norm = Scope(parameters).at("norm");
     CHECK(norm.parameter("scale", {2}, Initial::constant(5), WeightDecay::on).shares_array_with(scale));
     CHECK(parameters.all().size() == 1);
-    CHECK_THROWS_WITH_AS(norm.parameter("shift", {2}, Initial::constant(0), WeightDecay::on), "parameters: 'norm.shift' [2] was not given", Error);
-    CHECK_THROWS_WITH_AS(Scope(parameters).parameter("other", {3}, Initial::constant(0), WeightDecay::on), "parameters: 'other' [3] was not given", Error);
+    CHECK_THROWS_WITH_AS(norm.parameter("shift", {2}, Initial::constant(0), WeightDecay::on), "parameters: 'norm.shift' [2] was not given",
+                         Error);
+    CHECK_THROWS_WITH_AS(Scope(parameters).parameter("other", {3}, Initial::constant(0), WeightDecay::on),
+                         "parameters: 'other' [3] was not given", Error);
   }
 
   TEST_CASE("gradients arrive in the parameters, and are cleared together") {
