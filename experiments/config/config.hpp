@@ -62,7 +62,8 @@ Yaml tree(Settings& settings);
 std::string emit(Settings& settings);
 
 /// Puts words of a document that is to be written into quotes where heed reads a text, so that other readers do not take `no` or `on` for
-/// a truth value; what is a number, or a switch of the settings, stays as it is. `key`: the value's, dotted; "" for a map of keys.
+/// a truth value; what is a number, or a switch of the settings, stays as it is, but for the point that YAML 1.1 wants in `1.e-3`. `key`:
+/// the value's, dotted; "" for a map of keys.
 void quote_texts(Yaml& value, std::string const& key, Settings& settings);
 
 /// Dotted keys and their values on one line each.

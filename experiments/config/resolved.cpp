@@ -37,6 +37,8 @@ void quote_texts(Yaml& value, std::string const& key, Settings& settings) {
   if (value.kind == Yaml::Kind::scalar && !value.quoted) {
     bool const number = parse_integer(value.text) || parse_real(value.text);
     value.quoted = !number && !(parse_truth(value.text) && is_switch(settings, key));
+    auto const exponent = value.text.find("e-");
+    if (number && exponent < value.text.find('.')) value.text.insert(exponent, ".");
   }
   for (auto& item : value.items) quote_texts(item, key, settings);
   for (auto& entry : value.entries) quote_texts(entry.value, dotted(key, entry.key), settings);

@@ -32,8 +32,16 @@ std::string range(Field const& field) {
   return low + (low.empty() || high.empty() ? "" : " and") + high;
 }
 
+/// A number without the zeros before its first digit.
+std::string without_zeros(std::string_view text) {
+  auto const number = without_sign(text);
+  std::size_t zeros = 0;
+  while (zeros + 1 < number.size() && number[zeros] == '0' && digit(number[zeros + 1])) ++zeros;
+  return std::string(text.substr(0, text.size() - number.size())).append(number.substr(zeros));
+}
+
 std::string integer_hint(Yaml const& node) {
-  auto const real = node.quoted ? std::nullopt : parse_real(node.text);
+  auto const real = node.quoted ? std::nullopt : parse_real(without_zeros(node.text));
   if (!real || std::abs(*real) >= 9e15 || *real != std::floor(*real)) return "";
   return fmt::format(" (write {:.0f})", *real);
 }
@@ -60,6 +68,8 @@ std::optional<std::string> read_one(Yaml const& node, Field const& field, T& tar
     value = parse_real(node.text);
   else
     value = parse_integer(node.text);
+  if (!value && std::is_same_v<T, double> && parse_real(without_zeros(node.text)))
+    return fmt::format(" (write {})", without_zeros(node.text));
   if (!value) return std::is_same_v<T, std::int64_t> ? integer_hint(node) : "";
   if constexpr (!std::is_same_v<T, bool>) {
     if (!admits(field, static_cast<double>(*value))) return "";

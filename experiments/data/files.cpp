@@ -1,7 +1,6 @@
 #include "experiments/data/files.hpp"
 
 #include <algorithm>
-#include <cstdio>
 #include <cstdlib>
 #include <optional>
 #include <vector>
@@ -69,13 +68,12 @@ std::optional<HashedFile> known_to_run(fs::path const& folder, std::string const
 }
 
 /// The file, if it is still what the run has read. `missing`: why it is needed.
-fs::path unchanged(HashedFile const& known, std::string const& missing, bool quiet) {
+fs::path unchanged(HashedFile const& known, std::string const& missing) {
   std::error_code unreadable;
   if (!fs::exists(known.file, unreadable)) throw FileError(fmt::format("{}, nor as {}, which the run has read", missing, known.file));
   if (auto const now = sha256_of_file(known.file); now != known.sha256)
     throw FileError(
         fmt::format("{}; {} is no longer what the run has read: its SHA-256 was {}, and is {}", missing, known.file, known.sha256, now));
-  if (!quiet) fmt::print(stderr, "{}; taken from {}, which the run has read and which is unchanged\n", missing, known.file);
   return known.file;
 }
 
@@ -85,7 +83,11 @@ fs::path locate(std::string const& path, DataContext const& context) try {
   return fs::absolute(resolve_path(path, context.config_folder, data_folder(context)));
 } catch (ConfigError const& error) {
   auto const known = fs::path(path).is_relative() ? known_to_run(context.config_folder, path) : std::nullopt;
-  if (known) return unchanged(*known, error.what(), context.quiet);
+  if (known) {
+    auto found = unchanged(*known, error.what());
+    if (context.elsewhere != nullptr) context.elsewhere->push_back(found.string());
+    return found;
+  }
   for (auto const& entry : catalogue())
     for (auto const& file : entry.files)
       if (file.path == path) throw FileError(fmt::format("{}; the catalogue has it: data.name: {} fetches it", error.what(), entry.name));

@@ -157,7 +157,7 @@ fs::path find_run(fs::path const& run, Places const& places) {
 
 namespace {
 
-/// Throws ConfigError for a folder in which there are folders of runs: an ablation's, or that of all.
+/// Throws FileError for a folder in which there are folders of runs: an ablation's, or that of all.
 void refuse_folder_of_runs(fs::path const& folder) {
   std::vector<std::string> runs;
   std::error_code unreadable;
@@ -167,11 +167,11 @@ void refuse_folder_of_runs(fs::path const& folder) {
   std::ranges::sort(runs);
   bool const ablation = fs::exists(folder / "ablation.yaml", unreadable);
   constexpr std::size_t most = 3;
-  std::size_t const shown = std::min(runs.size(), most);
-  throw ConfigError(folder.string(), fmt::format("is the folder of {}: name one of its {}, such as {}{}",
-                                                 ablation ? "an ablation" : "several runs", ablation ? "trials" : "runs",
-                                                 fmt::join(runs.begin(), runs.begin() + static_cast<std::ptrdiff_t>(shown), ", "),
-                                                 shown < runs.size() ? fmt::format(" (and {} more)", runs.size() - shown) : ""));
+  auto const rest = runs.size() > most ? fmt::format(" (and {} more)", runs.size() - most) : "";
+  runs.resize(std::min(runs.size(), most));
+  throw FileError(fmt::format("{}: is the folder of {}, such as {}{}", folder.string(),
+                              ablation ? "an ablation: name one of its trials" : "several runs: name one of them", fmt::join(runs, ", "),
+                              rest));
 }
 
 /// Gives the parameters their running average. Throws FileError that begins with the folder if the state does not hold it.

@@ -470,16 +470,13 @@ TEST_SUITE("ablation") {
     test::put(bench.folder / "base.yaml",
               "data: {kind: parallel, train: text, from: no, to: de, least_count: 1}\n"
               "model: {kind: transformer, layers: 1, heads: 1, width: 4, context: 8, bias: no}\ntrain: {steps: 1, batch: 2}\n");
-    Arguments const changes{"vary={data.from: [no, on]}",
-                            "baseline={data.from: no}",
-                            "seeds=1",
-                            "metric=loss",
-                            "--quiet",
-                            "set={model.tie: off, data.vocabularies: joint}"};
+    Arguments const changes{
+        "vary={data.from: [no, on], train.optimizer.lr: [1e-3]}", "baseline={data.from: no}", "seeds=1", "metric=loss", "--quiet",
+        "set={model.tie: off, data.vocabularies: joint}"};
     CHECK(bench.run(changes).code == 0);
     auto const written = test::get(bench.small / "ablation.yaml");
     INFO(written);
-    CHECK(written.find("vary: {data.from: [\"no\", \"on\"]}") != std::string::npos);
+    CHECK(written.find("vary: {data.from: [\"no\", \"on\"], train.optimizer.lr: [1.e-3]}") != std::string::npos);
     CHECK(written.find("baseline: {data.from: \"no\"}") != std::string::npos);
     CHECK(written.find("model.tie: off") != std::string::npos);  // a switch, for every reader
     CHECK(written.find("#   data: {kind: parallel, train: text, from: \"no\",") != std::string::npos);
@@ -494,7 +491,7 @@ TEST_SUITE("ablation") {
     Bench const bench;
     CHECK(bench
               .run({"--quiet", "model.layers=2", "train.steps=4", "vary={model.attention: [scaled, dot]}", "seeds=3",
-                    "probes={every: 2, attention: [entropy, sink_rate], activations: [rms], gradients: [norm]}"})
+                    "probes={every: 2, attention: [entropy, sink_rate], activations: [rms], gradients: [norm_by_layer]}"})
               .code == 0);
     auto const arrays = read_npz(bench.small / "probes.npz");
     auto const shape = [&](std::string const& name) {
@@ -572,12 +569,12 @@ TEST_SUITE("ablation") {
     Bench const bench;
     CHECK(bench.run({"--quiet", "train.steps=1"}).code == 0);
     for (char const* command : {"sample", "evaluate", "translate"})
-      test::refuses({command, bench.small.string()}, 2,
+      test::refuses({command, bench.small.string()}, 3,
                     {"small: is the folder of an ablation: name one of its trials, such as ", "additive-seed1-", "additive-seed2-",
                      "hard-seed1-", " (and 3 more)"});
     test::refuses({"sample", bench.runs.string()}, 3, {"holds no checkpoint"});
     fs::rename(bench.small / "ablation.yaml", bench.small / "kept.yaml");
-    test::refuses({"sample", bench.small.string()}, 2, {"is the folder of several runs: name one of its runs, such as "});
+    test::refuses({"sample", bench.small.string()}, 3, {"is the folder of several runs: name one of them, such as "});
   }
 
   TEST_CASE("an arm that cannot be trained here is told before anything trains, with its name") {

@@ -317,6 +317,9 @@ TEST_SUITE("config") {
       CHECK_MESSAGE(emit_line(Yaml::scalar(text)) == '"' + text + '"', text);
     for (std::string const text : {"7", "-3", "0.5", "1.0e-05"}) CHECK_MESSAGE(emit_line(Yaml::scalar(text)) == text, text);
     Experiment experiment;
+    auto rates = parse_yaml("[1e-3, 25e-2, 1.5e-3, 1e3, 7, e-3]", "rates");
+    quote_texts(rates, "seed", experiment);
+    CHECK(emit_line(rates) == "[1.e-3, 25.e-2, 1.5e-3, 1e3, 7, e-3]");
     auto document = parse(
         "name: no\nnote: 1:30\nmodel: {kind: gpt, bias: no, attention: {score: on}}\ndata: {path: off}\nseed: 7\n"
         "probes: [yes, entropy]\n");

@@ -403,8 +403,8 @@ train:
       auto const evaluated = test::run_heed({"evaluate", runs + "/found"});
       INFO(evaluated.errors);
       CHECK(evaluated.code == 0);
-      CHECK(evaluated.errors.find("taken from " + (folder / each.file).string() + ", which the run has read and which is unchanged") !=
-            std::string::npos);
+      CHECK(evaluated.errors.starts_with("data are taken from where the run has read them, unchanged: " + (folder / each.file).string()));
+      CHECK(std::ranges::count(evaluated.errors, '\n') == 1);
       CHECK(test::run_heed({"evaluate", runs + "/found", "--quiet"}).errors.empty());
       CHECK(test::run_heed({"check", runs + "/found/config.yaml"}).code == 0);
       CHECK(test::run_heed({"run", runs + "/found/config.yaml", "name=again", "--output", runs, "--fresh"}).code == 0);

@@ -78,7 +78,7 @@ TEST_SUITE("parameters") {
     auto const drawn = [](std::uint64_t seed, std::string const& name, DType dtype, bool others = false) {
       Parameters parameters(seed, dtype);
       if (others) parameters.add("another", {100}, Initial::normal(1), WeightDecay::on);
-      return parameters.add(name, {50, 3}, Initial::weight()).to_vector();
+      return parameters.add(name, {50, 3}, Initial::weight(), WeightDecay::on).to_vector();
     };
     auto const values = drawn(1, "a", DType::float64);
     CHECK(drawn(1, "a", DType::float64, true) == values);
