@@ -83,6 +83,8 @@ fs::path locate(std::string const& path, DataContext const& context) try {
   return fs::absolute(resolve_path(path, context.config_folder, data_folder(context)));
 } catch (ConfigError const& error) {
   auto const known = fs::path(path).is_relative() ? known_to_run(context.config_folder, path) : std::nullopt;
+  if (known && !context.data_folder.empty())
+    throw FileError(fmt::format("{}; the run has read {}, which is looked for without --data", error.what(), known->file));
   if (known) {
     auto found = unchanged(*known, error.what());
     if (context.elsewhere != nullptr) context.elsewhere->push_back(found.string());

@@ -14,8 +14,8 @@ std::filesystem::path cache_folder();
 std::filesystem::path data_folder(DataContext const& context);
 
 /// A path as written in a configuration, made absolute: relative to that file, then to the data folder. In the configuration that a
-/// finished run has left in its folder it is, where there is no such file, the one that the run has read, as summary.json names it, which
-/// is noted in the context. Throws FileError saying where it looked, and for a file that has changed since the run.
+/// finished run has left in its folder it is, where there is no such file and no `--data` was given, the one that the run has read, as
+/// summary.json names it, which is noted in the context. Throws FileError saying where it looked, and for a file that has changed since.
 std::filesystem::path locate(std::string const& path, DataContext const& context);
 
 /// A file and its content's SHA-256, as summary.json keeps them.

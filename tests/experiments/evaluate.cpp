@@ -380,7 +380,7 @@ train:
     fs::create_directories(folder / "project/texts");
     std::string lines, text;
     for (int i = 0; i < 60; ++i) lines += fmt::format("w{} w{}\n", i % 5, i % 3), text += fmt::format("{} and ", i);
-    for (char const* name : {"texts/train.de", "texts/train.en", "texts/held.de", "texts/held.en"})
+    for (char const* name : {"texts/train.de", "texts/train.en", "texts/held.de", "texts/held.en", "texts/test.de", "texts/test.en"})
       test::put(folder / "project" / name, lines);
     test::put(folder / "project/texts/words.txt", text);
     test::put(folder / "project/words.txt", text + "up");
@@ -390,7 +390,7 @@ train:
     for (Case const& each :
          {Case{"{kind: text, path: texts/words.txt}", "{kind: gpt, layers: 1, heads: 1, width: 4, context: 8}", "project/texts/words.txt"},
           Case{"{kind: text, path: ../words.txt}", "{kind: gpt, layers: 1, heads: 1, width: 4, context: 8}", "project/words.txt"},
-          Case{"{kind: parallel, train: texts/train, validation: texts/held, from: de, to: en, least_count: 1}",
+          Case{"{kind: parallel, train: texts/train, validation: texts/held, test: texts/test, from: de, to: en, least_count: 1}",
                "{kind: transformer, layers: 1, heads: 1, width: 4, context: 8}", "project/texts/train.de"}}) {
       CAPTURE(each.data);
       bool const up = each.data.find("../") != std::string::npos;
@@ -408,6 +408,7 @@ train:
       CHECK(test::run_heed({"evaluate", runs + "/found", "--quiet"}).errors.empty());
       CHECK(test::run_heed({"check", runs + "/found/config.yaml"}).code == 0);
       CHECK(test::run_heed({"run", runs + "/found/config.yaml", "name=again", "--output", runs, "--fresh"}).code == 0);
+      test::refuses({"evaluate", runs + "/found", "--data", runs}, 3, {"no such file", "which is looked for without --data"});
       // It is said if the file has changed, and if it is gone.
       auto const before = test::get(folder / each.file);
       test::put(folder / each.file, before + "w1\n");
