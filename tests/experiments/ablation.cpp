@@ -514,7 +514,7 @@ TEST_SUITE("ablation") {
         for (char const* place : {"layer0.head0", "layer0.head1", "layer1.head0", "layer1.head1"})
           CHECK(entropy.at(at++) == history.at(std::string("probe.attention.entropy.") + place)[step].second);
     }
-    for (auto const& [name, array] : arrays) CHECK_MESSAGE(name.find(".head") == std::string::npos, name);
+    for (auto const& each : arrays) CHECK_MESSAGE(each.first.find(".head") == std::string::npos, each.first);
   }
 
   TEST_CASE("a plan counts, measures and warns, and writes nothing") {

@@ -259,9 +259,9 @@ TEST_SUITE("optimizer") {
       auto const before = values_of(parameters);
       tested->step(0.1);
       for (std::size_t i = 0; i < before.size(); ++i) {
-        auto const& [name, parameter] = parameters.all()[i];
-        CAPTURE(name);
-        CHECK((parameter.to_vector() != before[i]) == is_weight(name));
+        auto const& each = parameters.all()[i];
+        CAPTURE(each.first);
+        CHECK((each.second.to_vector() != before[i]) == is_weight(each.first));
       }
     };
     GptSettings settings;
