@@ -21,7 +21,14 @@
 ///   g(s, at)                  the score from the sum, where `at` has distance (i − j), query (α_i), key (β_j), parameter and
 ///                             second_parameter, and root_width, the number √d
 ///
-/// written once and read three times: forwards over batches of keys, backwards over batches (reverse.hpp), and on Tensors, to any order.
+/// A formula may be written with
+///
+///   + − * / of two of its numbers, or of one and a constant (`2 * q`, `s / 3.0`), and − of one
+///   abs, exp, log, log1p, sqrt, tanh, sigmoid, sin, cos; pow(x, c) with a constant c; maximum(a, b), minimum(a, b)
+///   like(c, x): the constant c as a number beside x, such as like(1 / at.root_width, s)
+///
+/// and its lambda may not branch on a number's value (maximum, minimum and abs do). It is written once and read three times: forwards over
+/// batches of keys, backwards over batches (reverse.hpp), and on Tensors, to any order.
 /// Including this costs xsimd; the loops have the vectors that the including file is compiled for.
 namespace heed {
 

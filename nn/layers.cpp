@@ -9,8 +9,8 @@
 namespace heed {
 
 Linear::Linear(Scope const& scope, std::int64_t in, std::int64_t out, bool with_bias, Initial const& initial)
-    : weight(scope.parameter("weight", {out, in}, initial)),
-      bias(with_bias ? scope.parameter("bias", {out}, Initial::constant(0)) : Tensor()) {}
+    : weight(scope.parameter("weight", {out, in}, initial, WeightDecay::on)),
+      bias(with_bias ? scope.parameter("bias", {out}, Initial::constant(0), WeightDecay::off) : Tensor()) {}
 
 std::vector<Field> NormSettings::fields() {
   return {
@@ -21,8 +21,8 @@ std::vector<Field> NormSettings::fields() {
 
 Norm::Norm(Scope const& scope, std::int64_t width, std::string const& kind)
     : rms(kind == "rms"),
-      weight(scope.parameter("weight", {width}, Initial::constant(1))),
-      bias(rms ? Tensor() : scope.parameter("bias", {width}, Initial::constant(0))) {}
+      weight(scope.parameter("weight", {width}, Initial::constant(1), WeightDecay::off)),
+      bias(rms ? Tensor() : scope.parameter("bias", {width}, Initial::constant(0), WeightDecay::off)) {}
 
 namespace {
 

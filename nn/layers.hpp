@@ -23,7 +23,7 @@ struct Linear {
 /// Rows of weight [count, width] by index.
 struct Embedding {
   Embedding(Scope const& scope, std::int64_t count, std::int64_t width)
-      : weight(scope.parameter("weight", {count, width}, Initial::weight())) {}
+      : weight(scope.parameter("weight", {count, width}, Initial::weight(), WeightDecay::on)) {}
   Tensor operator()(Tensor const& tokens) const { return embedding(weight, tokens); }
 
   Tensor weight;

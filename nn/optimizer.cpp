@@ -5,7 +5,6 @@
 #include <map>
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include "autograd/error.hpp"
 #include "autograd/kernels/update.hpp"
@@ -80,7 +79,7 @@ std::int64_t unpack(std::string const& name, NamedTensors const& state, NamedTen
   for (auto const& [key, value] : given)
     complaints.push_back(fmt::format("'{}' {} belongs to no parameter", key, to_string(value.shape())));
   if (complaints.empty() && steps.data<std::int64_t>()[0] < 0) complaints.push_back(fmt::format("'{}.step' is negative", name));
-  if (!complaints.empty()) throw Error(fmt::format("state of {}: {}", name, fmt::join(complaints, "; ")));
+  if (!complaints.empty()) throw Error(fmt::format("state of {}: {}", name, in_short(complaints)));
   for (std::size_t i = 0; i < tensors.size(); ++i) copy_bytes(values[i], tensors[i].second);
   return steps.data<std::int64_t>()[0];
 }
@@ -92,7 +91,7 @@ std::int64_t unpack(std::string const& name, NamedTensors const& state, NamedTen
 Optimizer::Optimizer(Parameters const& parameters, std::string name, std::vector<std::string> slots)
     : name_(std::move(name)), slot_names_(std::move(slots)) {
   for (auto const& [key, parameter] : parameters.all()) {
-    Entry entry{key, parameter, {}, parameter.rank() >= 2};
+    Entry entry{key, parameter, {}, parameters.decays(key)};
     for (std::size_t i = 0; i < slot_names_.size(); ++i) entry.slots.push_back(Tensor::zeros(parameter.shape(), parameter.dtype()));
     entries_.push_back(std::move(entry));
   }
@@ -142,7 +141,10 @@ Field lr_field(double* lr) {
 }
 
 Field weight_decay_field(double* decay, std::string help) {
-  return {.name = "weight_decay", .target = decay, .help = std::move(help) + ", on parameters of two or more dimensions", .least = 0};
+  return {.name = "weight_decay",
+          .target = decay,
+          .help = std::move(help) + ", on weights and embeddings; not on biases, norms and single numbers such as a head's scale",
+          .least = 0};
 }
 
 }  // namespace

@@ -16,8 +16,8 @@ using NamedTensors = std::vector<std::pair<std::string, Tensor>>;
 
 // ---------------------------------------------------------------- optimizers
 
-/// Changes parameters by their gradients. What it remembers of each (momentum, moments) starts at zero; weight decay falls on parameters
-/// of two or more dimensions alone, whatever the optimizer: biases and norms are not decayed.
+/// Changes parameters by their gradients. What it remembers of each (momentum, moments) starts at zero; weight decay falls on the
+/// parameters that declare it (WeightDecay), whatever the optimizer.
 class Optimizer {
  public:
   virtual ~Optimizer() = default;
@@ -33,8 +33,8 @@ class Optimizer {
   /// Everything that the next update depends on besides parameters and gradients: "adamw.step" and, a parameter, "adamw.first.NAME", ….
   /// The tensors are copies.
   NamedTensors state() const;
-  /// Takes over what state() gave, bit by bit; names of others ("ema.…") are passed over. Throws Error naming every tensor that is
-  /// missing, left over, or of another shape or dtype; then nothing has changed.
+  /// Takes over what state() gave, bit by bit; names of others ("ema.…") are passed over. Throws Error naming tensors that are
+  /// missing, left over, or of another shape or dtype (in_short); then nothing has changed.
   void load_state(NamedTensors const& state);
 
  protected:

@@ -55,8 +55,9 @@ Tensor drawn(Shape const& shape, Initial const& initial, InitSettings const& ini
 
 }  // namespace
 
-Tensor Parameters::add(std::string const& name, Shape const& shape, Initial const& initial) {
+Tensor Parameters::add(std::string const& name, Shape const& shape, Initial const& initial, WeightDecay decay) {
   if (find(name) != nullptr) throw Error(fmt::format("parameters: the name '{}' is taken", name));
+  if (decay == WeightDecay::on) decaying_.insert(name);
   if (counting_) return all_.emplace_back(name, Tensor::of_shape(shape, dtype_)).second;
   if (given_) {
     auto const found = std::ranges::find(*given_, name, &std::pair<std::string, Tensor>::first);
@@ -85,6 +86,14 @@ void Parameters::clear_gradients() {
   for (auto& [name, value] : all_) value.clear_grad();
 }
 
+std::string in_short(std::vector<std::string> const& complaints) {
+  constexpr std::size_t most = 3;
+  auto const shown = complaints.size() > most + 1 ? most : complaints.size();
+  auto text = fmt::format("{}", fmt::join(complaints.begin(), complaints.begin() + static_cast<std::ptrdiff_t>(shown), "; "));
+  if (shown < complaints.size()) text += fmt::format("; and {} more", complaints.size() - shown);
+  return text;
+}
+
 void Parameters::assign(std::vector<std::pair<std::string, Tensor>> const& values) {
   std::map<std::string, Tensor> given(values.begin(), values.end());
   std::vector<std::string> complaints;
@@ -100,7 +109,7 @@ void Parameters::assign(std::vector<std::pair<std::string, Tensor>> const& value
   for (auto const& [name, value] : given) {
     if (find(name) == nullptr) complaints.push_back(fmt::format("'{}' {} is not the model's", name, to_string(value.shape())));
   }
-  if (!complaints.empty()) throw Error(fmt::format("{}", fmt::join(complaints, "; ")));
+  if (!complaints.empty()) throw Error(in_short(complaints));
   for (auto& [name, parameter] : all_) {
     Tensor const source = given.at(name).detach().to(dtype_);
     if (dtype_ == DType::float32) {

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -31,6 +32,10 @@ struct Initial {
   static Initial constant(double value) { return {Kind::constant, value}; }
 };
 
+/// Whether an optimizer's weight decay falls on a parameter. On: the weights of maps (linear, convolutional, of a score) and what is looked
+/// up in tables (embeddings of tokens, places and distances). Off: biases, norms, and numbers of a head or a layer such as a scale.
+enum class WeightDecay { on, off };
+
 /// The parameters of a model: leaves of the graph with names, in the order of creation. The names are the checkpoint's keys. A parameter
 /// draws its initial values from a stream keyed by its name, so that what two models share starts equal.
 class Parameters {
@@ -52,15 +57,17 @@ class Parameters {
   }
 
   /// Throws Error for a name that is taken, or is not among those given in this shape.
-  Tensor add(std::string const& name, Shape const& shape, Initial const& initial);
+  Tensor add(std::string const& name, Shape const& shape, Initial const& initial, WeightDecay decay);
   std::vector<std::pair<std::string, Tensor>> const& all() const { return all_; }
   Tensor const* find(std::string const& name) const;
+  /// Whether weight decay falls on this one; false for a name that there is not.
+  bool decays(std::string const& name) const { return decaying_.contains(name); }
   DType dtype() const { return dtype_; }
   /// Number of numbers in all of them.
   std::int64_t elements() const;
   void clear_gradients();
 
-  /// Copies values into the parameters, converting the dtype. Throws Error naming every missing, left-over and misshapen tensor.
+  /// Copies values into the parameters, converting the dtype. Throws Error naming missing, left-over and misshapen tensors (in_short).
   void assign(std::vector<std::pair<std::string, Tensor>> const& values);
 
  private:
@@ -70,15 +77,19 @@ class Parameters {
   bool counting_ = false;
   std::optional<std::vector<std::pair<std::string, Tensor>>> given_;
   std::vector<std::pair<std::string, Tensor>> all_;
+  std::set<std::string> decaying_;  // names
 };
+
+/// Complaints in one line: all up to four, else the first three and how many more there are.
+std::string in_short(std::vector<std::string> const& complaints);
 
 /// A place in a model's tree of names: Scope(p).at("blocks.0").at("mlp") makes parameters "blocks.0.mlp.…".
 class Scope {
  public:
   explicit Scope(Parameters& parameters) : parameters_(&parameters) {}
   Scope at(std::string const& name) const { return {*parameters_, path_.empty() ? name : path_ + "." + name}; }
-  Tensor parameter(std::string const& name, Shape const& shape, Initial const& initial) const {
-    return parameters_->add(path_.empty() ? name : path_ + "." + name, shape, initial);
+  Tensor parameter(std::string const& name, Shape const& shape, Initial const& initial, WeightDecay decay) const {
+    return parameters_->add(path_.empty() ? name : path_ + "." + name, shape, initial, decay);
   }
   std::string const& path() const { return path_; }
   DType dtype() const { return parameters_->dtype(); }

@@ -69,6 +69,7 @@ struct PositionKind {
   std::unique_ptr<Position> (*make)(Scope const& scope, PositionShape const& shape, Settings const& settings);
   std::shared_ptr<Settings> (*settings)() = nullptr;  ///< its keys; null: it has none
   bool of_the_past = false;                           ///< whether it places only what looks back
+  bool of_pairs = false;                              ///< whether it takes the entries of a query and a key in pairs: of even widths
 };
 struct DeclaredPosition {
   explicit DeclaredPosition(PositionKind kind);

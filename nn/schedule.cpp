@@ -4,6 +4,8 @@
 #include <cmath>
 #include <numbers>
 
+#include <fmt/format.h>
+
 #include "autograd/error.hpp"
 
 namespace heed {
@@ -28,10 +30,26 @@ Choice schedule_choice() {
   return choice;
 }
 
-double learning_rate(Choice const& choice, std::int64_t step, Training const& training) {
+namespace {
+
+ScheduleSettings const& chosen(Choice const& choice) {
   auto const* const settings = dynamic_cast<ScheduleSettings const*>(choice.settings.get());
   if (settings == nullptr) throw Error("schedule: no kind is chosen");
-  return settings->rate(step, training);
+  return *settings;
+}
+
+}  // namespace
+
+double learning_rate(Choice const& choice, std::int64_t step, Training const& training) { return chosen(choice).rate(step, training); }
+
+std::optional<std::string> unfinished_warmup(Choice const& choice, Training const& training) {
+  ScheduleSettings const& schedule = chosen(choice);
+  std::int64_t const height = schedule.height();
+  if (training.steps < 1 || height < training.steps) return std::nullopt;
+  Training longer = training;
+  longer.steps = height + 1;
+  return fmt::format("the training ends before its warm-up: after {} steps, at a rate of {:.3g}; step {} would have {:.3g}", training.steps,
+                     schedule.rate(training.steps - 1, training), height, schedule.rate(height, longer));
 }
 
 namespace {
@@ -43,19 +61,26 @@ struct Constant : ScheduleSettings {
   std::vector<Field> fields() override {
     return {{.name = "warmup", .target = &warmup, .help = "steps in which the rate climbs to lr, in equal parts", .least = 0}};
   }
+  std::int64_t height() const override { return warmup; }
   double rate(std::int64_t step, Training const& training) const override {
     if (step >= warmup) return training.lr;
     return training.lr * static_cast<double>(step + 1) / static_cast<double>(warmup + 1);
   }
 };
 
-/// After the warm-up from lr at step `warmup` to min_lr at step `steps`, and min_lr from there on.
+/// After the warm-up from lr at step `warmup` to min_lr at step `steps`, and min_lr from there on: as many equal stretches as there are
+/// updates, each with the rate of its beginning, so that the rate of the last update, of step steps − 1, is still above min_lr (as with
+/// PyTorch's schedulers).
 struct Decay : Constant {
   double min_lr = 0;
 
   std::vector<Field> fields() override {
     auto all = Constant::fields();
-    all.push_back({.name = "min_lr", .target = &min_lr, .help = "the rate at the last step and after", .least = 0});
+    all.push_back({.name = "min_lr",
+                   .target = &min_lr,
+                   .help = "the rate at step train.steps and after: one step after the last update (of step train.steps - 1), whose rate "
+                           "is still above it",
+                   .least = 0});
     return all;
   }
   double rate(std::int64_t step, Training const& training) const override {
@@ -89,6 +114,7 @@ struct Noam : ScheduleSettings {
              .least = 0,
              .open = true}};
   }
+  std::int64_t height() const override { return warmup - 1; }
   double rate(std::int64_t step, Training const& training) const override {
     if (training.width < 1) throw Error("schedule: noam wants a model that has a width");
     auto const s = static_cast<double>(step + 1);
@@ -98,8 +124,10 @@ struct Noam : ScheduleSettings {
 };
 
 RegisteredSchedule const constant{{"constant", "lr throughout, after the warm-up", [] { return std::make_shared<Constant>(); }}};
-RegisteredSchedule const linear{{"linear", "after the warm-up straight down to min_lr", [] { return std::make_shared<Linear>(); }}};
-RegisteredSchedule const cosine{{"cosine", "after the warm-up half a cosine down to min_lr", [] { return std::make_shared<Cosine>(); }}};
+RegisteredSchedule const linear{
+    {"linear", "after the warm-up straight down to min_lr, one step after the last", [] { return std::make_shared<Linear>(); }}};
+RegisteredSchedule const cosine{
+    {"cosine", "after the warm-up half a cosine down to min_lr, one step after the last", [] { return std::make_shared<Cosine>(); }}};
 RegisteredSchedule const noam{
     {"noam", "up in proportion to the step, then down with its square root", [] { return std::make_shared<Noam>(); }}};
 

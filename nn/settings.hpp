@@ -41,6 +41,7 @@ struct Field {
   bool open = false;                 ///< the ends of the range are not allowed
   std::vector<std::string> words{};  ///< if not empty: the strings that are allowed
   bool required = false;
+  std::map<std::string, std::string> others{};  ///< of words that are not allowed, what to write instead
 };
 
 /// Settings are plain structs that describe their own fields, once: parsing, defaults, range checks, did-you-mean, `heed check`,

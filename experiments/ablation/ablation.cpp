@@ -195,8 +195,9 @@ void renew_results(fs::path const& folder, Places const& places) {
 
 Exit check_ablation(RunOptions const& options) {
   Ablation const ablation = load_ablation(options.config, options.overrides, options.places);
-  check_arms(ablation, true);
+  auto const remarks = check_arms(ablation, true);
   if (options.quiet) return Exit::done;
+  for (auto const& remark : remarks) fmt::print(stderr, "{}\n", remark);
   auto base = trial_of(ablation, "base", {}, ablation.seeds.front());
   fmt::print("{}\n# base: {}\n", ablation.resolved, ablation.base.file.lexically_normal().string());
   base.settings.name = "base";

@@ -22,7 +22,7 @@ void renew_results(std::filesystem::path const& folder, Places const& places);
 Exit check_ablation(RunOptions const& options);
 
 /// `heed plan`: prints the arms, the number of runs, the time that they will take (from a few steps of each arm, measured here) and what
-/// the seeds can show. Trains nothing to the end and writes nothing. Returns done; of an arm that cannot be trained, its exit code.
+/// the seeds can show. Writes nothing. Returns done; of an arm that cannot be trained, its exit code, and then no arm makes a step.
 Exit plan_ablation(RunOptions const& options);
 
 }  // namespace heed

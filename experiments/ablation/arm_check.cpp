@@ -1,5 +1,6 @@
 #include "experiments/ablation/arm_check.hpp"
 
+#include <algorithm>
 #include <cerrno>
 #include <csignal>
 #include <cstring>
@@ -33,12 +34,17 @@ void with_words(std::string const& words, F f) {
 
 }  // namespace
 
-void check_arms(Ablation const& ablation, bool quiet) {
+std::vector<std::string> check_arms(Ablation const& ablation, bool quiet) {
+  std::vector<std::string> remarks;
   for (auto const& arm : ablation.arms) {
     auto const trial = first_trial(ablation, arm);
     if (has_checkpoint(trial.places.output / trial.settings.name)) continue;
-    with_words(fmt::format(" (arm '{}')", arm.name), [&] { Trainer const trainer(trial, quiet); });
+    with_words(fmt::format(" (arm '{}')", arm.name), [&] {
+      auto const remark = Trainer(trial, quiet).remark();
+      if (remark && std::ranges::find(remarks, *remark) == remarks.end()) remarks.push_back(*remark);
+    });
   }
+  return remarks;
 }
 
 Exit arms_checked(Ablation const& ablation, bool quiet) {
@@ -48,7 +54,8 @@ Exit arms_checked(Ablation const& ablation, bool quiet) {
   if (child == 0) {
     get_signal_when_parent_ends(SIGKILL);
     auto const code = guarded([&] {
-      check_arms(ablation, quiet);
+      for (auto const& remark : check_arms(ablation, quiet))
+        if (!quiet) fmt::print(stderr, "{}\n", remark);
       return Exit::done;
     });
     std::fflush(nullptr);

@@ -1,9 +1,13 @@
 #include "experiments/ablation/arm_result.hpp"
 
 #include <algorithm>
+#include <charconv>
 #include <cmath>
 #include <iterator>
 #include <limits>
+#include <map>
+#include <optional>
+#include <utility>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -84,24 +88,79 @@ void write_csv(Ablation const& ablation, TuningResult const& tuned, std::vector<
   file.commit();
 }
 
+namespace {
+
+/// A number that a name ends in behind ".layer" or ".head", which is cut off; −1 without one.
+std::int64_t cut_index(std::string& name, std::string const& of) {
+  auto const at = name.rfind(of);
+  if (at == name.npos || at + of.size() == name.size()) return -1;
+  std::int64_t index = 0;
+  char const *const first = name.data() + at + of.size(), *const last = name.data() + name.size();
+  auto const [end, error] = std::from_chars(first, last, index);
+  if (error != std::errc() || end != last) return -1;
+  name.resize(at);
+  return index;
+}
+
+/// What a probe recorded of one head, of one layer (head −1), or of the model (layer −1 too).
+struct Recorded {
+  std::vector<std::int64_t> steps;  ///< of the first seed
+  std::vector<double> values;       ///< seed after seed
+};
+using OfPlaces = std::map<std::pair<std::int64_t, std::int64_t>, Recorded>;
+
+/// By probe, as its metrics' names are without layer and head; those of layers as NAME.layers where there is one of the model too.
+std::map<std::string, OfPlaces> probes_of(ArmResult const& arm) {
+  std::map<std::string, OfPlaces> all;
+  for (Job const* job : arm.jobs) {
+    auto const history = read_history(job->folder());
+    for (auto const& [metric, series] : history) {
+      if (!metric.starts_with("probe.")) continue;
+      std::string name = metric;
+      auto const head = cut_index(name, ".head"), layer = cut_index(name, ".layer");
+      if (layer >= 0 && head < 0 && history.contains(name)) name += ".layers";
+      auto& [steps, values] = all[name][{layer, head}];
+      if (steps.empty()) std::ranges::transform(series, std::back_inserter(steps), [](auto const& row) { return row.first; });
+      for (auto const& [step, value] : series) values.push_back(value);
+    }
+  }
+  return all;
+}
+
+/// [seeds, steps], [seeds, steps, layers] or [seeds, steps, layers, heads], NaN where there is no such head. Nothing if seeds or heads were
+/// probed at different steps.
+std::optional<Tensor> array_of(OfPlaces const& places, std::int64_t seeds) {
+  auto const steps = std::ssize(places.begin()->second.steps);
+  std::int64_t layers = 0, heads = 0;
+  for (auto const& [place, recorded] : places) {
+    if (std::ssize(recorded.values) != seeds * steps) return std::nullopt;
+    layers = std::max(layers, place.first + 1);
+    heads = std::max(heads, place.second + 1);
+  }
+  auto const each = std::max<std::int64_t>(layers, 1) * std::max<std::int64_t>(heads, 1);
+  std::vector<double> values(static_cast<std::size_t>(seeds * steps * each), std::nan(""));
+  for (auto const& [place, recorded] : places) {
+    auto const at = std::max<std::int64_t>(place.first, 0) * std::max<std::int64_t>(heads, 1) + std::max<std::int64_t>(place.second, 0);
+    for (std::size_t i = 0; i < recorded.values.size(); ++i)
+      values[i * static_cast<std::size_t>(each) + static_cast<std::size_t>(at)] = recorded.values[i];
+  }
+  Shape shape{seeds, steps};
+  for (auto const extent : {layers, heads})
+    if (extent > 0) shape.append(extent);
+  return Tensor::of(values, shape, DType::float64);
+}
+
+}  // namespace
+
 void write_probes(Ablation const& ablation, std::vector<ArmResult> const& arms) {
   std::vector<NpyArray> arrays;
   for (auto const& arm : arms) {
-    std::map<std::string, std::pair<std::vector<std::int64_t>, std::vector<double>>> found;  // steps, and values seed after seed
-    for (Job const* job : arm.jobs) {
-      for (auto const& [metric, series] : read_history(job->folder())) {
-        if (!metric.starts_with("probe.")) continue;
-        auto& [steps, values] = found[metric];
-        if (steps.empty()) std::ranges::transform(series, std::back_inserter(steps), [](auto const& row) { return row.first; });
-        for (auto const& [step, value] : series) values.push_back(value);
-      }
-    }
-    auto const seeds = static_cast<std::int64_t>(arm.jobs.size());
-    for (auto const& [metric, rows] : found) {
-      auto const count = static_cast<std::int64_t>(rows.first.size());
-      if (static_cast<std::int64_t>(rows.second.size()) != seeds * count) continue;  // seeds that were probed at other steps
-      arrays.push_back(NpyArray::of(arm.name + "/" + metric, Tensor::of(rows.second, {seeds, count}, DType::float64)));
-      arrays.push_back(NpyArray::of(arm.name + "/" + metric + ".steps", Tensor::of(rows.first, {count})));
+    for (auto const& [name, places] : probes_of(arm)) {
+      auto const values = array_of(places, std::ssize(arm.jobs));
+      if (!values) continue;
+      auto const& steps = places.begin()->second.steps;
+      arrays.push_back(NpyArray::of(arm.name + "/" + name, *values));
+      arrays.push_back(NpyArray::of(arm.name + "/" + name + ".steps", Tensor::of(steps, {std::ssize(steps)})));
     }
   }
   if (!arrays.empty()) write_npz(ablation.folder() / "probes.npz", arrays);

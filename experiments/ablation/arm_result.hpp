@@ -38,7 +38,8 @@ std::vector<ArmResult> gather(Ablation const& ablation, std::vector<Job> const& 
 /// results.csv: one row a number: arm, varied keys, keys that were tuned, with what was chosen, seed, step, metric, value.
 void write_csv(Ablation const& ablation, TuningResult const& tuned, std::vector<ArmResult> const& arms);
 
-/// probes.npz: for each arm and probe `ARM/PROBE` [seeds, rows], and `ARM/PROBE.steps` [rows]; nothing if nothing was probed.
+/// probes.npz: for each arm and probe `ARM/PROBE` [seeds, steps, layers, heads], or as many of these axes as the probe tells apart (NaN
+/// where a layer has no such head), and `ARM/PROBE.steps` [steps]; nothing if nothing was probed, or not at the same steps by all seeds.
 void write_probes(Ablation const& ablation, std::vector<ArmResult> const& arms);
 
 }  // namespace heed

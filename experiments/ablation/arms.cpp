@@ -34,6 +34,7 @@ namespace {
 /// A few words for a value, as they may stand in a folder's name: the word itself, or the values of a section one after the other.
 std::string label_of(Yaml const& value) {
   std::string label = value.text;
+  if (auto const at = label.find(".e-"); at != label.npos) label.erase(at, 1);  // 1.e-3 of a saved ablation.yaml was 1e-3
   for (auto const& entry : value.entries) label += (label.empty() ? "" : "-") + label_of(entry.value);
   for (auto const& item : value.items) label += (label.empty() ? "" : "-") + label_of(item);
   return file_label(label);

@@ -142,6 +142,20 @@ Document base_of(Document const& file, fs::path const& folder, std::string const
   return load(path);
 }
 
+/// Its texts in quotes where other readers would take them for something else: of its own keys, and of the run's keys in them.
+void quote_texts(Document& file) {
+  AblationSettings own;
+  Experiment run;
+  for (auto& [key, place, value] : file.root.entries) {
+    bool const of_run = key == "base" || std::ranges::find(free_keys, key) != free_keys.end();
+    bool const named = key == "add" || key == "tune";  // what stands in it has a name first
+    if (named)
+      for (auto& entry : value.entries) heed::quote_texts(entry.value, "", run);
+    else
+      heed::quote_texts(value, of_run ? "" : key, of_run ? static_cast<Settings&>(run) : own);
+  }
+}
+
 /// The file with all that makes it complete.
 std::string resolved(Document file, std::vector<Assignment> const& set, Document const& base, fs::path const& paths) {
   auto& entries = file.root.entries;
@@ -155,11 +169,13 @@ std::string resolved(Document file, std::vector<Assignment> const& set, Document
     return static_cast<std::size_t>(std::ranges::find(entries, "base", &Yaml::Entry::key) - entries.begin() + 1);
   };
   at("paths", behind_base()) = Yaml::scalar(paths.string());
-  if (set.empty()) return emit(file.root);
-  Yaml section;
-  section.kind = Yaml::Kind::map;
-  for (auto const& [key, value] : set) section.entries.push_back({key, {}, value});
-  at("set", behind_base()) = section;
+  if (!set.empty()) {
+    Yaml section;
+    section.kind = Yaml::Kind::map;
+    for (auto const& [key, value] : set) section.entries.push_back({key, {}, value});
+    at("set", behind_base()) = section;
+  }
+  quote_texts(file);
   return emit(file.root);
 }
 

@@ -34,12 +34,15 @@ struct Cost {
   }
 };
 
-/// A few steps, the fastest of which counts, and one evaluation.
-Cost measured(LoadedExperiment const& experiment) {
+enum class Stage { check, measure };
+
+/// To check: makes the trainer. To measure: a few steps too, the fastest of which counts, and one evaluation.
+Cost tried(LoadedExperiment const& experiment, Stage stage) {
   Cost cost;
   auto const start = Clock::now();
   Trainer trainer(experiment, true);
   cost.start = seconds_since(start);
+  if (stage == Stage::check) return cost;
   cost.step = 1e9;
   for (auto const began = Clock::now(); !trainer.finished() && (trainer.step() < 3 || seconds_since(began) < 0.3);) {
     Row row;
@@ -54,9 +57,8 @@ Cost measured(LoadedExperiment const& experiment) {
   return cost;
 }
 
-/// The same in a process of its own, as trials are run. Nothing if the arm cannot be trained: the child has said why, and `exit` is its
-/// code.
-std::optional<Cost> probe(LoadedExperiment const& experiment, int threads, Exit& exit) {
+/// The same in a process of its own, as trials are run. Nothing if that fails: the child has said why, and `exit` is its code.
+std::optional<Cost> probe(LoadedExperiment const& experiment, Stage stage, int threads, Exit& exit) {
   int ends[2];
   if (::pipe(ends) != 0) throw Error(fmt::format("no pipe can be made: {}", std::strerror(errno)));
   std::fflush(nullptr);
@@ -65,7 +67,7 @@ std::optional<Cost> probe(LoadedExperiment const& experiment, int threads, Exit&
   if (child == 0) {
     set_threads(threads);
     auto const code = guarded([&] {
-      Cost const cost = measured(experiment);
+      Cost const cost = tried(experiment, stage);
       return ::write(ends[1], &cost, sizeof cost) == sizeof cost ? Exit::done : Exit::other;
     });
     ::_exit(static_cast<int>(code));
@@ -102,6 +104,25 @@ std::vector<std::size_t> finished_trials(Ablation const& ablation) {
   return finished;
 }
 
+struct Costs {
+  std::vector<std::optional<Cost>> of_arms;  ///< nothing for an arm that failed
+  Exit exit = Exit::done;                    ///< the code of one that failed
+  bool measured = false;                     ///< else they were only checked, and hold no steps
+};
+
+/// Every arm with the first seed. No arm makes a step unless all can be trained: of the others, heed run would train nothing either.
+Costs costs_of(Ablation const& ablation, int threads) {
+  Costs costs;
+  for (Stage const stage : {Stage::check, Stage::measure}) {
+    if (costs.exit != Exit::done) break;
+    costs.of_arms.clear();
+    costs.measured = stage == Stage::measure;
+    for (auto const& arm : ablation.arms)
+      costs.of_arms.push_back(probe(trial_of(ablation, arm.name, arm.changes, ablation.seeds.front()), stage, threads, costs.exit));
+  }
+  return costs;
+}
+
 /// What so many paired seeds can show.
 std::string power_of(std::size_t seeds) {
   std::string text = fmt::format("{} paired seeds: the smallest p of the sign-flip test is {:.3g}", seeds, smallest_p(seeds));
@@ -120,31 +141,35 @@ Exit plan_ablation(RunOptions const& options) {
     throw ConfigError(options.config.string(), "describes one run, no ablation: heed check prints it, heed run trains it");
   Ablation const ablation = load_ablation(options.config, options.overrides, options.places);
   Workers const workers = workers_for(options);
+  auto const [costs, exit, measured] = costs_of(ablation, static_cast<int>(workers.threads));
   std::vector<std::vector<std::string>> rows{{"arm", "runs", "done", "s/step", "s/run"}};
   double seconds = 0;
   std::size_t runs = 0, done = 0;
-  Exit exit = Exit::done;
   auto const finished_by_arm = finished_trials(ablation);
   std::size_t const tuning = ablation.tuning ? ablation.tuning->points.size() * ablation.tuning->seeds.size() : 0;
   for (std::size_t i = 0; i < ablation.arms.size(); ++i) {
     auto const& arm = ablation.arms[i];
-    auto const trial = trial_of(ablation, arm.name, arm.changes, ablation.seeds.front());
-    auto const cost = probe(trial, static_cast<int>(workers.threads), exit);
     std::size_t const finished = finished_by_arm[i], count = ablation.seeds.size() + tuning;
     runs += count;
     done += finished;
-    double const each = cost ? cost->of(trial.settings.train) : 0;
+    rows.push_back({arm.name, fmt::format("{}", count), finished > 0 ? fmt::format("{}", finished) : "", "", ""});
+    if (!costs[i]) rows.back()[3] = measured ? "fails" : "cannot be trained";
+    if (!costs[i] || !measured) continue;
+    double const each = costs[i]->of(trial_of(ablation, arm.name, arm.changes, ablation.seeds.front()).settings.train);
     seconds += each * static_cast<double>(count - finished);
-    rows.push_back({arm.name, fmt::format("{}", count), finished > 0 ? fmt::format("{}", finished) : "",
-                    cost ? fmt::format("{:.4f}", cost->step) : "cannot be trained", cost ? fmt::format("{:.1f}", each) : ""});
+    rows.back()[3] = fmt::format("{:.4f}", costs[i]->step);
+    rows.back()[4] = fmt::format("{:.1f}", each);
   }
   fmt::print("{}: {} arms, {} runs{}, {} at a time with {} thread{} each\n\n{}\n", ablation.folder().string(), ablation.arms.size(), runs,
              done > 0 ? fmt::format(" ({} done already)", done) : "", workers.jobs, workers.threads, workers.threads == 1 ? "" : "s",
              table(rows));
   if (exit == Exit::done)
-    fmt::print("about {} (measured on this machine just now)\n", clock_time(seconds / static_cast<double>(workers.jobs)));
+    fmt::print("about {} (from a few steps of each arm on this machine just now)\n",
+               clock_time(seconds / static_cast<double>(workers.jobs)));
+  else if (measured)
+    fmt::print("no time is told: an arm fails within its first steps\n");
   else
-    fmt::print("no time is told: heed run trains nothing of an ablation with an arm that cannot be trained\n");
+    fmt::print("no time is told: heed run trains nothing of an ablation with an arm that cannot be trained, and no step was made here\n");
   fmt::print("{}", power_of(ablation.seeds.size()));
   return exit;
 }

@@ -84,10 +84,65 @@ std::string version_page() {
 
 namespace {
 
+bool has_option(CLI::App const& app, std::string const& flag) {
+  return std::ranges::any_of(app.get_options(), [&](CLI::Option const* option) { return option->check_lname(flag.substr(2)); });
+}
+
+std::vector<CLI::App const*> commands_of(CLI::App const& app) {
+  return app.get_subcommands([](CLI::App const*) { return true; });
+}
+
+bool is_command(CLI::App const& app, std::string const& argument) {
+  return std::ranges::any_of(commands_of(app), [&](CLI::App const* command) { return command->get_name() == argument; });
+}
+
+/// Refuses a file before its command: `heed good.yaml run`.
+void check_order(CLI::App const& app, std::vector<std::string> const& arguments) {
+  std::size_t first = 0;
+  while (first < arguments.size() && arguments[first].starts_with('-')) {
+    auto const& flag = arguments[first];
+    if (!flag.starts_with("--") || !has_option(app, flag.substr(0, flag.find('=')))) return;
+    bool const alone = flag.find('=') != flag.npos || flag == "--help" || flag == "--quiet" || flag == "--version";
+    first += alone ? 1 : 2;
+  }
+  if (first >= arguments.size() || is_command(app, arguments[first])) return;
+  auto const command = std::find_if(arguments.begin() + static_cast<std::ptrdiff_t>(first), arguments.end(),
+                                    [&](std::string const& argument) { return is_command(app, argument); });
+  if (command != arguments.end())
+    throw ConfigError(arguments[first], fmt::format("the command comes first: heed {} {}", *command, arguments[first]));
+  std::error_code unreadable;
+  if (std::filesystem::is_regular_file(arguments[first], unreadable))
+    throw ConfigError(arguments[first], fmt::format("is a file, and a command is missing before it: heed run {}", arguments[first]));
+}
+
+/// Refuses a change before the file that it changes: `heed run train.steps=5 good.yaml`.
+void check_config_first(std::string const& command, RunOptions const& options) {
+  std::string const config = options.config.string();
+  std::error_code unreadable;
+  if (config.find('=') == config.npos || std::filesystem::exists(options.config, unreadable)) return;
+  auto const file = std::ranges::find_if(options.overrides, [](std::string const& each) { return each.find('=') == each.npos; });
+  throw ConfigError(config, fmt::format("the file comes first, then what changes it: heed {} {} {}", command,
+                                        file != options.overrides.end() ? *file : "FILE", config));
+}
+
+/// What there is to say of an option that a command does not have; "": nothing.
+std::string about_option(CLI::App const& app, CLI::App const* command, std::string const& name) {
+  for (std::string_view const of_gpus : {"--gpu", "--gpus", "--cuda", "--device", "--mps", "--tpu"})
+    if (name == of_gpus) return ": heed computes on processors only (--threads says on how many of their threads)";
+  std::vector<std::string> owners;
+  for (auto const* other : commands_of(app))
+    if (has_option(*other, name)) owners.push_back(other->get_name());
+  if (owners.empty()) return "";
+  return fmt::format("{}; {} {} it", command != nullptr ? " of " + command->get_name() : "", fmt::join(owners, " and "),
+                     owners.size() == 1 ? "has" : "have");
+}
+
 /// What nothing took: a misspelt command or option, or one argument too many.
 [[noreturn]] void refuse_extra(CLI::App const& app, CLI::App const* command, std::string const& argument) {
   if (argument.starts_with('-') && argument.size() > 1) {
     auto const name = argument.substr(0, argument.find('='));
+    auto const about = name.starts_with("--") && name.size() > 2 ? about_option(app, command, name) : "";
+    if (!about.empty()) throw ConfigError(name, "there is no such option" + about);
     std::vector<std::string> known;
     for (auto const* from : {&app, command}) {
       if (from == nullptr) continue;
@@ -101,7 +156,7 @@ namespace {
   }
   if (command != nullptr) throw ConfigError(argument, fmt::format("is one argument too many (see heed {} --help)", command->get_name()));
   std::vector<std::string> names;
-  for (auto const* sub : app.get_subcommands([](CLI::App const*) { return true; })) names.push_back(sub->get_name());
+  for (auto const* sub : commands_of(app)) names.push_back(sub->get_name());
   throw ConfigError(argument,
                     fmt::format("there is no such command{} (there are {})", did_you_mean(argument, names), fmt::join(names, ", ")));
 }
@@ -159,6 +214,7 @@ CommandLine parse_command_line(std::vector<std::string> arguments) {
     arguments.emplace_back("--help");
   }
   if (arguments.empty()) arguments.emplace_back("--help");
+  check_order(app, arguments);
   if (arguments.front() == "sample") mark_brackets(arguments);
   std::ranges::reverse(arguments);  // the order that CLI11 wants
   try {
@@ -184,6 +240,7 @@ CommandLine parse_command_line(std::vector<std::string> arguments) {
   line.command = command->get_name();
   unmark_brackets(line.sample.prompts);
   if (line.command == "sample") find_run(line.sample);
+  if (!line.run.config.empty()) check_config_first(line.command, line.run);
   line.run.threads = line.threads;
   line.evaluate.places = line.sample.places = line.translate.places = line.inspect.places = line.bench.places = line.report.places =
       line.run.places;

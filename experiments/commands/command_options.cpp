@@ -186,7 +186,9 @@ void add_run(CLI::App& app, CommandLine& line) {
 }
 
 void add_plan(CLI::App& app, CommandLine& line) {
-  auto& plan = add_command(app, line, "plan", "an ablation's arms, runs, expected time, and what its seeds can show; trains nothing");
+  auto& plan =
+      add_command(app, line, "plan",
+                  "an ablation's arms, runs, expected time (from a few steps of each arm), and what its seeds can show; writes nothing");
   add_config(plan, line);
   add_workers(plan, line);
   plan.footer("example:\n  heed plan configs/ablations/attention.yaml seeds=8");

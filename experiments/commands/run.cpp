@@ -29,6 +29,7 @@ Exit check(RunOptions const& options) {
   LoadedExperiment experiment = load_experiment(options.config, options.overrides, options.places);
   Trainer const trainer(experiment, true);
   if (options.quiet) return Exit::done;
+  if (auto const remark = trainer.remark()) fmt::print(stderr, "{}\n", *remark);
   fmt::print("{}", emit(experiment.settings));
   fmt::print("# {} parameters, vocabulary {}, {}\n", trainer.parameters().elements(), trainer.model().vocabulary(),
              trainer.tokens_in_words());

@@ -65,6 +65,7 @@ class Filter {
     std::size_t count = 0;
     for (std::string line; count < (options_.at_once ? 1 : lines_at_once) && std::getline(in_, line);) {
       auto const number = read_ + ++count;
+      if (number == 1) line.erase(0, line.size() - without_byte_order_mark(line).size());
       for (std::size_t i = 0; i < line.size();)
         if (auto const at = i; !decode_utf8(line, i))
           throw FileError(fmt::format("{}: not UTF-8 at byte {} of the line", place(number), at));

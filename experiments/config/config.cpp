@@ -163,6 +163,8 @@ class Reader {
     if (advice.empty()) advice = did_you_mean(entry.key, names);
     if (advice.empty()) advice = did_you_mean_elsewhere(entry);
     if (advice.empty() && entry.key.find(':') != std::string::npos) advice = space_missing;
+    for (std::string_view const of_gpus : {"gpu", "gpus", "cuda", "device", "devices"})
+      if (entry.key == of_gpus) advice = "; heed computes on processors only";
     throw ConfigError(entry.place,
                       fmt::format("unknown key {}{} (allowed: {})", shown(dotted(path, entry.key)), advice, fmt::join(names, ", ")));
   }

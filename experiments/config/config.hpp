@@ -61,6 +61,11 @@ Yaml tree(Settings& settings);
 /// The resolved configuration as YAML text: emit(tree(settings)). Reading it back gives equal settings and the same text.
 std::string emit(Settings& settings);
 
+/// Puts words of a document that is to be written into quotes where heed reads a text, so that other readers do not take `no` or `on` for
+/// a truth value; what is a number, or a switch of the settings, stays as it is, but for the point that YAML 1.1 wants in `1.e-3`. `key`:
+/// the value's, dotted; "" for a map of keys.
+void quote_texts(Yaml& value, std::string const& key, Settings& settings);
+
 /// Dotted keys and their values on one line each.
 std::vector<std::pair<std::string, std::string>> flatten(Yaml const& root);
 

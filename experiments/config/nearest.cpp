@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <utility>
 
 namespace heed {
 namespace {
@@ -68,6 +69,22 @@ std::string named_otherwise(std::string_view wanted, std::vector<std::string> co
   return "";
 }
 
+/// A dotted name without the parts that it has in common with another at its beginning and its end: what a mistake is in.
+std::pair<std::string_view, std::string_view> apart(std::string_view a, std::string_view b) {
+  for (auto at = a.find('.'); at != a.npos && b.substr(0, at + 1) == a.substr(0, at + 1); at = a.find('.')) {
+    a.remove_prefix(at + 1);
+    b.remove_prefix(at + 1);
+  }
+  for (auto at = a.rfind('.'); at != a.npos && b.size() > a.size() - at && b.ends_with(a.substr(at)); at = a.rfind('.')) {
+    b.remove_suffix(a.size() - at);
+    a.remove_suffix(a.size() - at);
+  }
+  return {a, b};
+}
+
+/// The most edits that a word may be away from what it means.
+std::size_t most_edits(std::string_view word) { return std::max<std::size_t>(1, word.size() / 3); }
+
 /// The one candidate for which something holds; nothing if none or several do.
 template <class F>
 std::string only_one(std::vector<std::string> const& candidates, F holds) {
@@ -82,17 +99,25 @@ std::string only_one(std::vector<std::string> const& candidates, F holds) {
 std::string nearest(std::string_view word, std::vector<std::string> const& candidates) {
   std::string const wanted = folded(word);
   if (auto const name = named_otherwise(wanted, candidates); !name.empty()) return name;
-  std::size_t best = std::max<std::size_t>(1, wanted.size() / 3) + 1;
+  std::size_t best = most_edits(wanted) + 1;
   std::string result;
   for (auto const& candidate : candidates) {
-    std::size_t const shorter = std::min(candidate.size(), wanted.size()), longer = std::max(candidate.size(), wanted.size());
+    std::string const name = folded(candidate);
+    auto const [word_part, name_part] = apart(wanted, name);
+    std::size_t const shorter = std::min(name_part.size(), word_part.size()), longer = std::max(name_part.size(), word_part.size());
     if (shorter == 0 || longer - shorter >= best) continue;
-    if (std::size_t const d = distance(wanted, folded(candidate)); d < best && d < longer) {
+    if (std::size_t const d = distance(word_part, name_part); d < best && d <= most_edits(word_part) && d < longer) {
       best = d;
       result = candidate;
     }
   }
   if (!result.empty() || wanted.size() < 3) return result;
+  for (auto const& candidate : candidates) {  // validation.bleu for bleu, and the other way round
+    std::string const name = folded(candidate);
+    bool const same_end = name.ends_with("." + wanted) || (wanted.ends_with("." + name) && name.size() > 2);
+    if (same_end && (result.empty() || candidate.size() < result.size())) result = candidate;
+  }
+  if (!result.empty()) return result;
   result = only_one(candidates, [&](std::string const& candidate) { return folded(candidate).starts_with(wanted); });
   if (!result.empty() || wanted.size() < 5) return result;
   return only_one(candidates, [&](std::string const& candidate) { return folded(candidate).find(wanted) != std::string::npos; });

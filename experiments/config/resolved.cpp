@@ -17,7 +17,32 @@ void flatten_into(Yaml const& map, std::string const& section, std::vector<std::
   }
 }
 
+/// Whether a dotted key is a switch in settings of any kind that the choices on its way have.
+bool is_switch(Settings& settings, std::string_view key) {
+  auto const dot = key.find('.');
+  auto const rest = dot == key.npos ? "" : key.substr(dot + 1);
+  for (auto const& field : settings.fields()) {
+    if (field.name != key.substr(0, dot)) continue;
+    if (rest.empty()) return std::holds_alternative<bool*>(field.target);
+    if (auto* const section = std::get_if<Settings*>(&field.target)) return is_switch(**section, rest);
+    if (auto* const choice = std::get_if<Choice*>(&field.target))
+      return std::ranges::any_of((*choice)->options, [&](Choice::Option const& option) { return is_switch(*option.make(), rest); });
+  }
+  return false;
+}
+
 }  // namespace
+
+void quote_texts(Yaml& value, std::string const& key, Settings& settings) {
+  if (value.kind == Yaml::Kind::scalar && !value.quoted) {
+    bool const number = parse_integer(value.text) || parse_real(value.text);
+    value.quoted = !number && !(parse_truth(value.text) && is_switch(settings, key));
+    auto const exponent = value.text.find("e-");
+    if (number && exponent < value.text.find('.')) value.text.insert(exponent, ".");
+  }
+  for (auto& item : value.items) quote_texts(item, key, settings);
+  for (auto& entry : value.entries) quote_texts(entry.value, dotted(key, entry.key), settings);
+}
 
 Yaml tree(Settings& settings) {
   Yaml map;

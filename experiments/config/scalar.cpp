@@ -32,8 +32,16 @@ std::string range(Field const& field) {
   return low + (low.empty() || high.empty() ? "" : " and") + high;
 }
 
+/// A number without the zeros before its first digit.
+std::string without_zeros(std::string_view text) {
+  auto const number = without_sign(text);
+  std::size_t zeros = 0;
+  while (zeros + 1 < number.size() && number[zeros] == '0' && digit(number[zeros + 1])) ++zeros;
+  return std::string(text.substr(0, text.size() - number.size())).append(number.substr(zeros));
+}
+
 std::string integer_hint(Yaml const& node) {
-  auto const real = node.quoted ? std::nullopt : parse_real(node.text);
+  auto const real = node.quoted ? std::nullopt : parse_real(without_zeros(node.text));
   if (!real || std::abs(*real) >= 9e15 || *real != std::floor(*real)) return "";
   return fmt::format(" (write {:.0f})", *real);
 }
@@ -41,8 +49,10 @@ std::string integer_hint(Yaml const& node) {
 /// A single value; the hint if it does not fit.
 std::optional<std::string> read_one(Yaml const& node, Field const& field, std::string& target) {
   if (node.kind != Yaml::Kind::scalar) return "";
-  if (!field.words.empty() && std::find(field.words.begin(), field.words.end(), node.text) == field.words.end())
-    return did_you_mean(node.text, field.words);
+  if (!field.words.empty() && std::find(field.words.begin(), field.words.end(), node.text) == field.words.end()) {
+    auto const instead = field.others.find(node.text);
+    return instead != field.others.end() ? "; " + instead->second : did_you_mean(node.text, field.words);
+  }
   target = node.text;
   return std::nullopt;
 }
@@ -58,6 +68,8 @@ std::optional<std::string> read_one(Yaml const& node, Field const& field, T& tar
     value = parse_real(node.text);
   else
     value = parse_integer(node.text);
+  if (!value && std::is_same_v<T, double> && parse_real(without_zeros(node.text)))
+    return fmt::format(" (write {})", without_zeros(node.text));
   if (!value) return std::is_same_v<T, std::int64_t> ? integer_hint(node) : "";
   if constexpr (!std::is_same_v<T, bool>) {
     if (!admits(field, static_cast<double>(*value))) return "";
@@ -111,7 +123,8 @@ std::optional<std::int64_t> parse_integer(std::string_view text) {
 std::optional<double> parse_real(std::string_view text) {
   auto const number = without_sign(text);
   bool const begins = !number.empty() && (digit(number[0]) || (number[0] == '.' && number.size() > 1 && digit(number[1])));
-  return begins ? parsed_number<double>(without_plus(text)) : std::nullopt;
+  bool const octal = number.size() > 1 && number[0] == '0' && digit(number[1]);  // to readers of YAML 1.1
+  return begins && !octal ? parsed_number<double>(without_plus(text)) : std::nullopt;
 }
 
 std::optional<bool> parse_truth(std::string_view text) {

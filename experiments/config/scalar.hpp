@@ -9,7 +9,8 @@
 
 namespace heed {
 
-/// Numbers as a configuration may write them, whole texts only: digits with a sign; reals with a point and an exponent, finite.
+/// Numbers as a configuration may write them, whole texts only: digits with a sign; reals with a point and an exponent, finite. Neither
+/// begins with a 0 and another digit.
 std::optional<std::int64_t> parse_integer(std::string_view text);
 std::optional<double> parse_real(std::string_view text);
 /// true/false, yes/no, on/off.

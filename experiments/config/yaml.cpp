@@ -7,6 +7,7 @@
 #include <cstring>
 #include <filesystem>
 #include <fstream>
+#include <iterator>
 #include <map>
 #include <optional>
 #include <sstream>
@@ -134,11 +135,11 @@ class Builder : public YAML::EventHandler {
     add(std::move(value), anchor);
   }
   void OnSequenceStart(YAML::Mark const& mark, std::string const& tag, YAML::anchor_t anchor, YAML::EmitterStyle::value) override {
-    stack_.push_back({open(Yaml::Kind::list, mark, tag), anchor, {}, {}, {}});
+    stack_.push_back({open(Yaml::Kind::list, mark, tag), anchor});
     check_levels(mark, 0);
   }
   void OnMapStart(YAML::Mark const& mark, std::string const& tag, YAML::anchor_t anchor, YAML::EmitterStyle::value) override {
-    stack_.push_back({open(Yaml::Kind::map, mark, tag), anchor, {}, {}, {}});
+    stack_.push_back({open(Yaml::Kind::map, mark, tag), anchor});
     check_levels(mark, 0);
   }
   void OnSequenceEnd() override { close(); }
@@ -157,9 +158,11 @@ class Builder : public YAML::EventHandler {
   struct Frame {
     Yaml value;
     YAML::anchor_t anchor;
-    std::optional<std::string> key;  // of the entry whose value comes next
-    Place key_place;
-    std::unordered_map<std::string, int> lines;  // of the keys so far
+    std::optional<std::string> key = {};  // of the entry whose value comes next
+    Place key_place = {};
+    std::unordered_map<std::string, int> lines = {};  // of the keys so far
+    bool merges = false;                              // the key is that of a merge
+    std::vector<Yaml> merged = {};                    // maps
   };
   struct Anchored {
     Yaml value;
@@ -187,6 +190,12 @@ class Builder : public YAML::EventHandler {
   void close() {
     Frame frame = std::move(stack_.back());
     stack_.pop_back();
+    auto& own = frame.value.entries;
+    std::vector<Yaml::Entry> inherited;
+    for (auto& map : frame.merged)
+      for (auto& entry : map.entries)
+        if (frame.lines.emplace(entry.key, 0).second) inherited.push_back(std::move(entry));
+    own.insert(own.begin(), std::make_move_iterator(inherited.begin()), std::make_move_iterator(inherited.end()));
     add(std::move(frame.value), frame.anchor);
   }
 
@@ -202,6 +211,9 @@ class Builder : public YAML::EventHandler {
       top.value.items.push_back(std::move(value));
     } else if (!top.key) {
       begin_entry(top, value);
+    } else if (top.merges) {
+      merge(top, std::move(value));
+      top.key.reset();
     } else {
       if (value.kind == Yaml::Kind::null) value.place = top.key_place;  // the parser is already at what follows
       top.value.entries.push_back({std::move(*top.key), top.key_place, std::move(value)});
@@ -222,6 +234,19 @@ class Builder : public YAML::EventHandler {
     }
     map.key = key.text;
     map.key_place = key.place;
+    map.merges = key.text == "<<" && !key.quoted;
+  }
+
+  /// Notes the maps that a merge key names, the first of which counts where they have a key in common.
+  static void merge(Frame& map, Yaml value) {
+    bool const several = value.kind == Yaml::Kind::list;
+    std::vector<Yaml> maps = several ? std::move(value.items) : std::vector{std::move(value)};
+    for (auto& each : maps) {
+      if (each.kind != Yaml::Kind::map)
+        throw ConfigError(each.kind == Yaml::Kind::null ? map.key_place : each.place,
+                          "'<<' merges a map, or a list of maps, into this one");
+      map.merged.push_back(std::move(each));
+    }
   }
 
   Source& source_;
@@ -304,7 +329,7 @@ Yaml const* Yaml::find(std::string_view path) const {
 }
 
 Yaml parse_yaml(std::string_view text, std::string const& source_name, bool lines) {
-  if (text.starts_with("\xEF\xBB\xBF")) text.remove_prefix(3);
+  text = without_byte_order_mark(text);
   Source source(text, source_name, lines);
   source.check();
   Builder builder(source);

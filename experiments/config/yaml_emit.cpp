@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include "experiments/config/scalar.hpp"
 #include "experiments/config/yaml.hpp"
 #include "experiments/text/utf8.hpp"
 
@@ -31,11 +32,6 @@ bool plain_string(std::string_view text) {
   return begins && std::all_of(text.begin(), text.end(), inside);
 }
 
-/// A number as it stands: digits, sign, point, exponent.
-bool plain_number(std::string_view text) {
-  return text.find_first_of("0123456789") != text.npos && text.find_first_not_of("+-.0123456789eE") == text.npos;
-}
-
 std::string quote(std::string_view bytes) {
   std::string const text = valid_utf8(bytes);
   std::string result = "\"";
@@ -58,7 +54,8 @@ std::string quote(std::string_view bytes) {
 }
 
 std::string scalar(Yaml const& value) {
-  bool const bare = plain_string(value.text) || (!value.quoted && (plain_number(value.text) || reserved(value.text)));
+  bool const number = parse_integer(value.text) || parse_real(value.text);  // and no date, no 0o7, no 1:30
+  bool const bare = plain_string(value.text) || (!value.quoted && (number || reserved(value.text)));
   return bare ? value.text : quote(value.text);
 }
 

@@ -1,14 +1,20 @@
 #include "experiments/data/files.hpp"
 
+#include <algorithm>
 #include <cstdlib>
+#include <optional>
+#include <vector>
 
 #include <fmt/format.h>
+#include <nlohmann/json.hpp>
 
 #include "autograd/error.hpp"
 #include "experiments/config/build_info.hpp"
 #include "experiments/config/config.hpp"
 #include "experiments/data/catalogue.hpp"
 #include "nn/files/input_file.hpp"
+#include "nn/files/json.hpp"
+#include "nn/files/sha256.hpp"
 
 namespace heed {
 namespace fs = std::filesystem;
@@ -25,9 +31,65 @@ fs::path data_folder(DataContext const& context) {
   return cache_folder();
 }
 
+namespace {
+
+/// Adds the objects {file, sha256, …} that a value is or holds.
+void collect(nlohmann::json const& value, std::vector<HashedFile>& known) {
+  if (!value.is_structured()) return;
+  auto const text = [&](char const* key) {
+    auto const found = value.find(key);
+    return value.is_object() && found != value.end() && found->is_string() ? found->get<std::string>() : std::string();
+  };
+  if (auto const file = text("file"), hash = text("sha256"); !file.empty() && !hash.empty()) known.push_back({file, hash});
+  for (auto const& inner : value) collect(inner, known);
+}
+
+/// Whether a file may be what was written as a relative path: it ends in it, steps up left out.
+bool may_be(fs::path const& file, fs::path const& written) {
+  std::vector<fs::path> whole(file.begin(), file.end()), end;
+  for (auto const& part : written.lexically_normal())
+    if (part != "..") end.push_back(part);
+  return end.size() <= whole.size() && std::equal(end.rbegin(), end.rend(), whole.rbegin());
+}
+
+/// What a run has read under this path, where `folder` is that of a finished run; nothing if it is none, or that is not clear.
+std::optional<HashedFile> known_to_run(fs::path const& folder, std::string const& path) {
+  auto const text = read_if_there(folder / "summary.json");
+  if (!text) return std::nullopt;
+  std::vector<HashedFile> known;
+  try {
+    collect(parse_json<nlohmann::json>(*text, "summary.json"), known);
+  } catch (FileError const&) {
+    return std::nullopt;
+  }
+  std::erase_if(known, [&](HashedFile const& each) { return !may_be(each.file, path); });
+  bool const clear = !known.empty() && std::ranges::all_of(known, [&](auto const& each) { return each.file == known.front().file; });
+  return clear ? std::optional(known.front()) : std::nullopt;
+}
+
+/// The file, if it is still what the run has read. `missing`: why it is needed.
+fs::path unchanged(HashedFile const& known, std::string const& missing) {
+  std::error_code unreadable;
+  if (!fs::exists(known.file, unreadable)) throw FileError(fmt::format("{}, nor as {}, which the run has read", missing, known.file));
+  if (auto const now = sha256_of_file(known.file); now != known.sha256)
+    throw FileError(
+        fmt::format("{}; {} is no longer what the run has read: its SHA-256 was {}, and is {}", missing, known.file, known.sha256, now));
+  return known.file;
+}
+
+}  // namespace
+
 fs::path locate(std::string const& path, DataContext const& context) try {
-  return resolve_path(path, context.config_folder, data_folder(context));
+  return fs::absolute(resolve_path(path, context.config_folder, data_folder(context)));
 } catch (ConfigError const& error) {
+  auto const known = fs::path(path).is_relative() ? known_to_run(context.config_folder, path) : std::nullopt;
+  if (known && !context.data_folder.empty())
+    throw FileError(fmt::format("{}; the run has read {}, which is looked for without --data", error.what(), known->file));
+  if (known) {
+    auto found = unchanged(*known, error.what());
+    if (context.elsewhere != nullptr) context.elsewhere->push_back(found.string());
+    return found;
+  }
   for (auto const& entry : catalogue())
     for (auto const& file : entry.files)
       if (file.path == path) throw FileError(fmt::format("{}; the catalogue has it: data.name: {} fetches it", error.what(), entry.name));

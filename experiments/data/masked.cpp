@@ -67,20 +67,22 @@ Batch MaskedDataset::masked(Batch const& plain, Stream const& stream, std::int64
   auto const length = static_cast<std::size_t>(inputs.size(1));
   auto const vocabulary = static_cast<std::uint64_t>(mask());
 
-  std::vector<std::size_t> eligible;
-  bool any = false;
-  for (std::size_t i = 0; i < predicted.size(); ++i) {
-    if (predicted[i] < 0 || rows.inputs[i] == end_) continue;
-    eligible.push_back(i);
-    Stream const row = stream.child(static_cast<std::uint64_t>(first_row) + i / length);
-    std::uint64_t const draw = 3 * (i % length);
-    if (row.uniform(draw) >= chosen) continue;
-    rows.choose(i, row.uniform(draw + 1), row.below(draw + 2, vocabulary));
-    any = true;
-  }
-  if (!any && !eligible.empty()) {
-    Stream const batch = stream.child("batch").child(static_cast<std::uint64_t>(first_row));
-    rows.choose(eligible[batch.below(0, eligible.size())], batch.uniform(1), batch.below(2, vocabulary));
+  for (std::size_t row = 0; row * length < predicted.size(); ++row) {
+    Stream const draws = stream.child(static_cast<std::uint64_t>(first_row) + row);
+    std::vector<std::size_t> eligible;
+    bool any = false;
+    for (std::size_t place = 0; place < length; ++place) {
+      std::size_t const i = row * length + place;
+      if (predicted[i] < 0 || rows.inputs[i] == end_) continue;
+      eligible.push_back(i);
+      std::uint64_t const draw = 3 * place;
+      if (draws.uniform(draw) >= chosen) continue;
+      rows.choose(i, draws.uniform(draw + 1), draws.below(draw + 2, vocabulary));
+      any = true;
+    }
+    if (any || eligible.empty()) continue;
+    Stream const forced = draws.child("forced");
+    rows.choose(eligible[forced.below(0, eligible.size())], forced.uniform(1), forced.below(2, vocabulary));
   }
   Batch result = plain;
   for (char const* const gone : {"next", "groups"}) result.set(gone, {});

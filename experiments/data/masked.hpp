@@ -10,10 +10,11 @@ namespace heed {
 
 /// Masked language modelling (Devlin et al. 2019, section 3.1) over the rows of other data: each token is chosen with probability 0.15; a
 /// chosen one is replaced by [MASK] with probability 0.8, by a token drawn uniformly with 0.1, and kept with 0.1. The targets are the
-/// chosen tokens as they were, −1 elsewhere. Padding and ends of sentences are never chosen. A batch without any chosen token gets one.
+/// chosen tokens as they were, −1 elsewhere. Padding and ends of sentences are never chosen. A row of which no token was chosen gets one,
+/// as in the authors' program: in short rows, so, more than 15 % are chosen.
 ///
-/// What is chosen in a row depends on the seed and the row's number in training, on the number alone in validation. [MASK] is the token
-/// after the last of the other data.
+/// What is chosen in a row depends on the seed and the row's number in training, on the number alone in validation; never on the rows that
+/// are read with it. [MASK] is the token after the last of the other data.
 class MaskedDataset : public View {
  public:
   MaskedDataset(std::unique_ptr<Dataset> plain, std::uint64_t seed);

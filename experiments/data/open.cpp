@@ -1,6 +1,10 @@
 #include "experiments/data/open.hpp"
 
+#include <cstdio>
 #include <map>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "autograd/error.hpp"
 
@@ -41,7 +45,13 @@ std::unique_ptr<Dataset> open_dataset(Choice const& data, DataContext const& con
     throw Error("data: there is no part '" + context.held_out + "' to hold out; there are validation and test");
   if (context.held_out == "test" && found->second.parts == DataParts::validation)
     throw Error("data.kind: data of kind " + data.kind + " have no test part, validation alone is held out");
-  return found->second.open(*data.settings, context);
+  std::vector<std::string> elsewhere;
+  DataContext noting = context;
+  noting.elsewhere = &elsewhere;
+  auto dataset = found->second.open(*data.settings, noting);
+  if (!elsewhere.empty() && !context.quiet)
+    fmt::print(stderr, "data are taken from where the run has read them, unchanged: {}\n", fmt::join(elsewhere, ", "));
+  return dataset;
 }
 
 }  // namespace heed

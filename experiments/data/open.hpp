@@ -4,6 +4,7 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "experiments/data/dataset.hpp"
 #include "nn/settings.hpp"
@@ -16,7 +17,8 @@ struct DataContext {
   std::filesystem::path data_folder;          ///< `--data DIR`; empty: $HEED_DATA, and without that the cache folder
   std::uint64_t seed = 1;
   bool quiet = false;
-  std::string held_out = "validation";  ///< the part that validation batches are of: validation, or test where the data have one
+  std::string held_out = "validation";            ///< the part that validation batches are of: validation, or test where the data have one
+  std::vector<std::string>* elsewhere = nullptr;  ///< noted here: files that are where a run has read them, and nowhere else (locate)
 };
 
 /// All kinds of data, for the section `data: {kind: …}`.
@@ -24,8 +26,9 @@ Choice data_choice();
 /// Those of them that are synthetic tasks.
 Choice task_choice();
 
-/// Opens what a filled-in data_choice() describes. Throws FileError for data that are wrong, Error that begins with the key for settings
-/// that are, and for data without the part that is to be held out.
+/// Opens what a filled-in data_choice() describes; tells on standard error, unless it is to be quiet, which files were found where a run
+/// has read them alone. Throws FileError for data that are wrong, Error that begins with the key for settings that are, and for data
+/// without the part that is to be held out.
 std::unique_ptr<Dataset> open_dataset(Choice const& data, DataContext const& context);
 
 /// What can be held out of a kind's data, if not of each.

@@ -149,6 +149,8 @@ ParallelDataset::ParallelDataset(ParallelTexts const& texts, ParallelSettings se
                               longest_of({&train_, &validation, &test}, &SequencePair::source),
                               longest_of({&train_, &validation, &test}, &SequencePair::target));
   held_out_ = std::move(held_out_name_ == "test" ? test : validation);
+  if (auto const& other = held_out_name_ == "test" ? texts.validation : texts.test)
+    for (auto const* const side : {&other->source, &other->target}) beside_.push_back({side->path, side->sha256});
   cut_batches(seed);
 }
 
@@ -238,6 +240,7 @@ nlohmann::json ParallelDataset::describe() const {
   };
   add("training", train_);
   add(held_out_name_, held_out_);
+  for (auto const& [file, hash] : beside_) result["beside"].push_back({{"file", file}, {"sha256", hash}});
   if (settings_.longest) result["training"]["left_out"] = left_out_;
   if (settings_.tokens) result["training"]["batch"] = {{"tokens", *settings_.tokens}, {"per_epoch", batches_->per_epoch(0)}};
   for (auto const& [name, loss] : yardsticks()) result["ngram"][name.substr(0, name.find('-'))] = loss;

@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "experiments/data/files.hpp"
 #include "experiments/data/open.hpp"
 #include "experiments/data/pair_batches.hpp"
 #include "experiments/data/parallel_text.hpp"
@@ -77,7 +78,8 @@ class ParallelDataset : public Dataset {
   std::string held_out_name_;
   Tokenizer source_words_, target_words_;
   Split train_, held_out_;
-  std::size_t left_out_ = 0;  // of the training text's pairs
+  std::vector<HashedFile> beside_;  // the files of the part that is not held out
+  std::size_t left_out_ = 0;        // of the training text's pairs
   Signature signature_;
   std::optional<PairBatches> batches_;
   mutable std::once_flag counted_;  // the n-grams take a moment and not every command asks for them

@@ -34,11 +34,12 @@ void check_line(std::string const& path, std::size_t number, std::string_view li
 }
 
 ParallelText::Side read_side(std::filesystem::path const& path) {
-  auto const text = read_text(path);
-  ParallelText::Side side{path.string(), sha256(std::as_bytes(std::span(text))), {}};
+  auto const content = read_text(path);
+  ParallelText::Side side{path.string(), sha256(std::as_bytes(std::span(content))), {}};
+  auto const text = without_byte_order_mark(content);
   for (std::size_t begin = 0; begin < text.size();) {
     auto const end = std::min(text.find('\n', begin), text.size());
-    side.lines.push_back(text.substr(begin, end - begin));
+    side.lines.emplace_back(text.substr(begin, end - begin));
     if (side.lines.back().ends_with('\r')) side.lines.back().pop_back();
     check_line(side.path, side.lines.size() - 1, side.lines.back());
     begin = end + 1;

@@ -10,6 +10,7 @@
 #include "experiments/data/catalogue.hpp"
 #include "experiments/data/files.hpp"
 #include "experiments/data/ngram.hpp"
+#include "experiments/text/utf8.hpp"
 #include "nn/files/sha256.hpp"
 
 namespace heed {
@@ -81,6 +82,12 @@ std::optional<std::string> TextSettings::contradiction() {
 TextDataset::TextDataset(std::string_view text, std::string origin, std::string const& tokenizer, double fraction,
                          std::optional<std::string_view> held_out, std::uint64_t seed)
     : origin_(std::move(origin)), seed_(seed) {
+  Sha256 content;
+  content.update(std::as_bytes(std::span(text)));
+  if (held_out) content.update(std::as_bytes(std::span(*held_out)));
+  sha256_ = content.hex();
+  text = without_byte_order_mark(text);
+  if (held_out) held_out = without_byte_order_mark(*held_out);
   auto const joined = held_out ? std::string(text).append(*held_out) : std::string();
   auto const everything = held_out ? std::string_view(joined) : text;
   tokenizer_ = about_file(origin_, [&] { return make_tokenizer(tokenizer, everything); });
@@ -95,11 +102,10 @@ TextDataset::TextDataset(std::string_view text, std::string origin, std::string 
   if (train_.size() < 2 || held_out_.size() == 1 || (fraction > 0 && held_out_.empty()))
     throw FileError(fmt::format("{}: too short: {} tokens for training and {} for validation (each needs 2)", origin_, train_.size(),
                                 held_out_.size()));
-  sha256_ = sha256(std::as_bytes(std::span(everything)));
 }
 
 void TextDataset::test_on(std::string_view text, std::string origin) {
-  held_out_ = about_file(origin, [&] { return tokenizer_.encode(text); });
+  held_out_ = about_file(origin, [&] { return tokenizer_.encode(without_byte_order_mark(text)); });
   if (held_out_.size() < 2) throw FileError(fmt::format("{}: too short to test on: {} tokens (it needs 2)", origin, held_out_.size()));
   test_ = std::move(origin);
   test_sha256_ = sha256(std::as_bytes(std::span(text)));

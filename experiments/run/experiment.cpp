@@ -3,8 +3,10 @@
 #include <algorithm>
 #include <charconv>
 #include <cmath>
+#include <map>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "experiments/config/nearest.hpp"
 #include "experiments/metric/metric.hpp"
@@ -18,6 +20,13 @@ namespace fs = std::filesystem;
 namespace {
 
 constexpr double many = 1e12;  // more steps, rows or tokens than anyone has
+
+/// Names of types of fewer than 32 bits, with what to say of each.
+std::map<std::string, std::string> of_fewer_bits(std::string const& advice) {
+  std::map<std::string, std::string> all;
+  for (char const* const name : {"float16", "fp16", "f16", "half", "bfloat16", "bf16", "float8", "fp8", "int8"}) all[name] = advice;
+  return all;
+}
 
 std::optional<std::int64_t> positive_number(std::string const& text) {
   std::int64_t number = 0;
@@ -87,7 +96,8 @@ std::vector<Field> TrainSettings::fields() {
       {.name = "precision",
        .target = &precision,
        .help = "of the factors of matrix products: bfloat16 (summed in float32), or dtype, as none",
-       .words = {"float32", "float64", "bfloat16"}},
+       .words = {"float32", "float64", "bfloat16"},
+       .others = of_fewer_bits("of fewer bits there is bfloat16")},
   };
 }
 
@@ -95,7 +105,11 @@ std::vector<Field> Experiment::fields() {
   return {
       {.name = "name", .target = &name, .help = "of the run's folder; ${seed} and other keys may stand in it"},
       {.name = "seed", .target = &seed, .help = "of everything random", .least = 0, .greatest = 9e15},
-      {.name = "dtype", .target = &dtype, .help = "of all real numbers", .words = {"float32", "float64"}},
+      {.name = "dtype",
+       .target = &dtype,
+       .help = "of all real numbers",
+       .words = {"float32", "float64"},
+       .others = of_fewer_bits("train.precision: bfloat16 rounds the factors of products, and dtype stays float32")},
       {.name = "data", .target = &data, .help = "what to learn from", .required = true},
       {.name = "model", .target = &model, .help = "what learns", .required = true},
       {.name = "init", .target = &init, .help = "how the weights start"},
@@ -143,6 +157,23 @@ fs::path find_run(fs::path const& run, Places const& places) {
 
 namespace {
 
+/// Throws FileError for a folder in which there are folders of runs: an ablation's, or that of all.
+void refuse_folder_of_runs(fs::path const& folder) {
+  std::vector<std::string> runs;
+  std::error_code unreadable;
+  for (auto const& entry : fs::directory_iterator(folder, unreadable))
+    if (fs::is_directory(entry.path(), unreadable) && has_checkpoint(entry.path())) runs.push_back(entry.path().string());
+  if (runs.empty()) return;
+  std::ranges::sort(runs);
+  bool const ablation = fs::exists(folder / "ablation.yaml", unreadable);
+  constexpr std::size_t most = 3;
+  auto const rest = runs.size() > most ? fmt::format(" (and {} more)", runs.size() - most) : "";
+  runs.resize(std::min(runs.size(), most));
+  throw FileError(fmt::format("{}: is the folder of {}, such as {}{}", folder.string(),
+                              ablation ? "an ablation: name one of its trials" : "several runs: name one of them", fmt::join(runs, ", "),
+                              rest));
+}
+
 /// Gives the parameters their running average. Throws FileError that begins with the folder if the state does not hold it.
 void take_average(TrainedModel& run, Checkpoint const& checkpoint, fs::path const& folder) try {
   AverageWeights average(*run.parameters, *run.settings.train.ema);
@@ -158,6 +189,7 @@ void take_average(TrainedModel& run, Checkpoint const& checkpoint, fs::path cons
 TrainedModel open_run(fs::path const& folder, Weights weights) {
   fs::path const directory = fs::is_directory(folder) ? folder : folder.parent_path();
   if (!fs::exists(folder)) throw FileError(fmt::format("{}: there is no such run", folder.string()));
+  if (!has_checkpoint(directory)) refuse_folder_of_runs(directory);
   if (!has_checkpoint(directory))
     throw FileError(fmt::format("{}: holds no checkpoint.safetensors; has the run been started?", directory.string()));
   TrainedModel run;

@@ -109,7 +109,8 @@ std::filesystem::path find_run(std::filesystem::path const& run, Places const& p
 Document load_kept(std::filesystem::path const& folder);
 /// The weights as the last update left them, or their running average where the run keeps one (train.ema).
 enum class Weights { last, average };
-/// Opens the checkpoint in a run's folder. Throws FileError if there is none or it does not fit its configuration.
+/// Opens the checkpoint in a run's folder. Throws FileError if there is none, naming trials if it is an ablation's folder, or
+/// if it does not fit its configuration.
 TrainedModel open_run(std::filesystem::path const& folder, Weights weights = Weights::average);
 /// What made tokens of the run's data, of the part "inputs" or "source". Throws FileError that begins with `path` if it does not belong to
 /// the model.

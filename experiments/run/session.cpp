@@ -243,6 +243,7 @@ class Session {
     summary["time.tokens_per_second"] = number(rate(trainer_.tokens_read(), here));
     summary["memory.peak"] = static_cast<std::int64_t>(memory_);
     summary["data"] = trainer_.data().describe();
+    if (auto const& init = trainer_.init()) summary["init"] = {{"file", init->file}, {"sha256", init->sha256}};
     summary["environment"] = environment();
     summary["configuration"] = emit(settings_);
     writing([&] { write_atomically(folder_ / "summary.json", json_text(summary, 2) + "\n"); });
@@ -301,6 +302,7 @@ Exit train_in(RunFolder const& folder, Trainer& trainer, LoadedExperiment& exper
   }
   folder.claim(experiment.settings);
   if (!quiet) {
+    if (auto const remark = trainer.remark()) fmt::print(stderr, "{}\n", *remark);
     fmt::print("{}: {} parameters, {}{}\n", path.string(), trainer.parameters().elements(), trainer.tokens_in_words(),
                trainer.step() > 0 ? fmt::format(", going on from step {}", trainer.step()) : "");
     std::fflush(stdout);

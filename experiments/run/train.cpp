@@ -14,6 +14,7 @@
 #include "experiments/run/memory_estimate.hpp"
 #include "experiments/run/session.hpp"
 #include "nn/files/safetensors.hpp"
+#include "nn/files/sha256.hpp"
 
 namespace heed {
 
@@ -53,11 +54,13 @@ void assign_from(std::string const& path, NamedTensors const& values, Parameters
   }
 }
 
-void start_from(Parameters& parameters, std::filesystem::path const& path) {
+/// Gives the parameters the values of a file, which it returns.
+HashedFile start_from(Parameters& parameters, std::filesystem::path const& path) {
   SafetensorsFile const file(path);
   NamedTensors values;
   for (std::string const& name : file.names()) values.emplace_back(name, file.tensor(name));
   assign_from(path.string(), values, parameters);
+  return {path.string(), sha256_of_file(path)};
 }
 
 DataContext data_context(LoadedExperiment const& experiment, bool quiet) {
@@ -91,6 +94,35 @@ auto judging(Document const& document, std::string const& section, F f) {
     std::string const key = message.substr(0, message.find(": "));
     throw ConfigError(place_of(document, document.root.find(key) != nullptr ? key : section), message);
   }
+}
+
+/// Refuses an estimator that cannot estimate the gradients of a model that chooses at random.
+void check_estimator(LoadedExperiment const& experiment, Estimator const& estimator, Dataset const& data, Model const& model) {
+  if (experiment.settings.train.steps == 0) return;
+  std::string const of_cross = "model.cross_attention";
+  auto const owner = experiment.document.root.find(of_cross + ".estimator") != nullptr ? of_cross : "model.attention";
+  Batch const row = data.training(0, 1, model.context()).first(1);
+  judging(experiment.document, owner, [&] {
+    try {
+      estimator.check(model, row);
+    } catch (Error const& error) {
+      throw Error(fmt::format("{}.{}", owner, error.what()));  // it begins with "estimator: "
+    }
+  });
+}
+
+/// A pass over one row: what the engine refuses is better told now than at the first step, or when the arms before have been trained.
+void try_pass(LoadedExperiment const& experiment, Dataset const& data, Model const& model) {
+  if (experiment.settings.train.steps == 0) return;
+  judging(experiment.document, "model", [&] {
+    NoGrad const quiet;
+    Batch const row = data.training(0, experiment.settings.train.batch, model.context()).first(1);
+    try {
+      model.run(row, {});
+    } catch (Error const& error) {
+      throw Error(fmt::format("model: a pass over a row is refused: {}", error.what()));
+    }
+  });
 }
 
 /// What the data lack is better told now than at the step that asks for it.
@@ -141,7 +173,8 @@ void check_probes(LoadedExperiment const& experiment, Model const& model) {
 }  // namespace
 
 Trainer::Trainer(LoadedExperiment const& experiment, bool quiet)
-    : settings_(experiment.settings),
+    : experiment_(experiment),
+      settings_(experiment.settings),
       data_(judging(experiment.document, "data", [&] { return open_for(settings_, data_context(experiment, quiet)); })),
       parameters_(static_cast<std::uint64_t>(settings_.seed), settings_.precision(), settings_.init),
       noise_(static_cast<std::uint64_t>(settings_.seed), "dropout") {
@@ -151,10 +184,11 @@ Trainer::Trainer(LoadedExperiment const& experiment, bool quiet)
     model_ = make_model(settings_.model, parameters_, data_->gives());
   });
   check_data(experiment, *data_, *model_);
+  try_pass(experiment, *data_, *model_);
   metrics_ = metrics_of(experiment, *data_, *model_);
   contexts_.emplace(experiment, *data_, *model_);
   check_probes(experiment, *model_);
-  if (!settings_.init.from.empty()) start_from(parameters_, locate(settings_.init.from, data_context(experiment, quiet)));
+  if (!settings_.init.from.empty()) init_ = start_from(parameters_, locate(settings_.init.from, data_context(experiment, quiet)));
   optimizer_ = make_optimizer(settings_.train.optimizer, parameters_);
   if (settings_.train.ema) average_.emplace(parameters_, *settings_.train.ema);
   if (EstimatorSettings const* const chooses = model_->estimator()) {
@@ -162,8 +196,7 @@ Trainer::Trainer(LoadedExperiment const& experiment, bool quiet)
     if (chooses->sums_over_choices() && settings_.train.recompute)
       throw ConfigError(place_of(experiment.document, "train.recompute"),
                         fmt::format("train.recompute: the estimator {} needs the whole pass", chooses->estimator));
-    if (settings_.train.steps > 0)
-      judging(experiment.document, "model", [&] { estimator_->check(*model_, data_->training(0, 1, model_->context()).first(1)); });
+    check_estimator(experiment, *estimator_, *data_, *model_);
   }
 }
 
@@ -229,8 +262,17 @@ std::int64_t Trainer::critical_path() {
   return heed::critical_path(model_->loss(batch, pass_for(number, nullptr), settings_.train.label_smoothing, model_->counts(batch)));
 }
 
+Training Trainer::training(std::int64_t steps) const { return {steps, optimizer_settings(settings_.train.optimizer).lr, model_->width()}; }
+
 double Trainer::learning_rate_at(std::int64_t step, std::int64_t steps) const {
-  return learning_rate(settings_.train.schedule, step, {steps, optimizer_settings(settings_.train.optimizer).lr, model_->width()});
+  return learning_rate(settings_.train.schedule, step, training(steps));
+}
+
+std::optional<std::string> Trainer::remark() const {
+  auto const warmup = unfinished_warmup(settings_.train.schedule, training(settings_.train.steps));
+  if (!warmup) return std::nullopt;
+  std::string const key = "train.schedule.warmup";
+  return fmt::format("{}: {}: {}", to_string(place_of(experiment_.document, key)), key, *warmup);
 }
 
 void Trainer::diagnose(std::vector<Batch> const& batches, std::string const& what) {

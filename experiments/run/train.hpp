@@ -2,7 +2,9 @@
 
 #include <memory>
 #include <optional>
+#include <string>
 
+#include "experiments/data/files.hpp"
 #include "experiments/metric/metric.hpp"
 #include "experiments/run/contexts.hpp"
 #include "experiments/run/experiment.hpp"
@@ -25,6 +27,8 @@ class Trainer {
   Dataset const& data() const { return *data_; }
   Model const& model() const { return *model_; }
   Parameters const& parameters() const { return parameters_; }
+  /// What its user may not have meant, though nothing is wrong with it, with its place; nothing: there is nothing such.
+  std::optional<std::string> remark() const;
   /// Tokens of "inputs" that the updates of this object have read, padding left out.
   std::int64_t tokens_read() const { return tokens_read_; }
   /// "768 tokens a step", "at most …" where rows differ in length.
@@ -40,6 +44,8 @@ class Trainer {
   /// The metrics of the validation data with the weights as they are after step() updates, as `validation.…` and, with averaged weights,
   /// `validation.ema.…`; where the least possible loss is known, `validation.excess` over it. Sets nothing if there is no validation data.
   void evaluate(Row& row);
+  /// The file that the weights started from; nothing: they were drawn.
+  std::optional<HashedFile> const& init() const { return init_; }
   /// The same in rows of other lengths, with the weights as they are.
   Contexts const& contexts() const { return *contexts_; }
 
@@ -55,12 +61,16 @@ class Trainer {
   [[noreturn]] void diagnose(std::vector<Batch> const& batches, std::string const& what);
   void validate(Row& row, std::string const& prefix, std::int64_t count, std::int64_t rows) const;
 
+  Training training(std::int64_t steps) const;
+
+  LoadedExperiment const& experiment_;
   Experiment const& settings_;
   std::unique_ptr<Dataset> data_;
   Parameters parameters_;
   std::unique_ptr<Model> model_;
   std::unique_ptr<Optimizer> optimizer_;
   std::optional<AverageWeights> average_;
+  std::optional<HashedFile> init_;          ///< that the weights started from
   std::optional<Estimator> estimator_;      ///< if the model makes random choices
   std::vector<MetricKind const*> metrics_;  ///< of evaluations
   std::optional<Contexts> contexts_;

@@ -17,6 +17,9 @@ std::string to_utf8(char32_t character);
 /// The text with U+FFFD for every byte that is not UTF-8.
 std::string valid_utf8(std::string_view text);
 
+/// The text behind a byte-order mark (EF BB BF), with which some editors begin a file; the whole text if it begins with none.
+std::string_view without_byte_order_mark(std::string_view text);
+
 /// Whether a character shows as itself: no control character or line end, and no mark that turns the text around it (Unicode's
 /// bidirectional ones), which would make a reader see another name.
 bool is_visible(char32_t c);

@@ -19,7 +19,7 @@ std::optional<Linear> linear_if(bool wanted, Scope const& scope, std::int64_t in
 }
 
 Tensor norm_weight(bool wanted, Scope const& scope, std::int64_t width) {
-  return wanted ? scope.parameter("weight", {width}, Initial::constant(1)) : Tensor();
+  return wanted ? scope.parameter("weight", {width}, Initial::constant(1), WeightDecay::off) : Tensor();
 }
 
 /// RMS norm of each stretch of weight's width: x [B, T, ·].
@@ -58,7 +58,9 @@ MultiHead::MultiHead(Scope const& scope, AttentionSettings const& settings, Shap
 
 MultiHead::Differential::Differential(Scope const& scope, Shape const& shape)
     : start(0.8 - 0.6 * std::exp(-0.3 * static_cast<double>(shape.layer))) {
-  auto const vector = [&](char const* name) { return scope.at("lambda").parameter(name, {shape.key_width}, Initial::normal(0.1)); };
+  auto const vector = [&](char const* name) {
+    return scope.at("lambda").parameter(name, {shape.key_width}, Initial::normal(0.1), WeightDecay::off);
+  };
   query1 = vector("query1"), key1 = vector("key1"), query2 = vector("query2"), key2 = vector("key2");
   norm = norm_weight(true, scope.at("differential_norm"), shape.value_width);
 }

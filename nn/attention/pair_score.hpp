@@ -47,10 +47,12 @@ auto pair_score(F f, G g, PairScoreParts const& parts = {}, Tensor (*corners)(Te
   return
       [sum = pair_sum(f), finish = pair_finish(g), parts, corners](Scope const& scope, AttentionSettings const&, HeadShape const& shape) {
         double const spread = 1 / std::sqrt(static_cast<double>(shape.width));
-        Tensor const weight =
-            parts.weight.empty() ? Tensor() : scope.parameter(parts.weight, {shape.heads, shape.width}, Initial::normal(spread));
-        Tensor const parameter =
-            parts.parameter.empty() ? Tensor() : scope.parameter(parts.parameter, {shape.heads}, Initial::constant(parts.start));
+        Tensor const weight = parts.weight.empty()
+                                  ? Tensor()
+                                  : scope.parameter(parts.weight, {shape.heads, shape.width}, Initial::normal(spread), WeightDecay::on);
+        Tensor const parameter = parts.parameter.empty()
+                                     ? Tensor()
+                                     : scope.parameter(parts.parameter, {shape.heads}, Initial::constant(parts.start), WeightDecay::off);
         return std::make_unique<PairScore>(sum, finish, weight, parameter, corners);
       };
 }

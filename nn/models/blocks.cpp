@@ -54,14 +54,22 @@ std::vector<Field> StackSettings::fields() {
   };
 }
 
-std::optional<std::string> StackSettings::contradiction() {
+std::optional<std::string> StackSettings::indivisible(AttentionSettings const& of) const {
   if ((!key_width || !value_width) && width % heads != 0)
     return fmt::format("heads: {} heads do not divide the width {} (or give key_width and value_width)", heads, width);
-  if (!key_width && attention.differential && width % (2 * heads) != 0)
+  if (!key_width && of.differential && width % (2 * heads) != 0)
     return fmt::format("heads: two maps of {} heads do not divide the width {} (or give key_width)", heads, width);
+  return std::nullopt;
+}
+
+std::optional<std::string> StackSettings::contradiction() {
+  if (auto const why = indivisible(attention)) return why;
   if (key_heads && heads % *key_heads != 0) return fmt::format("key_heads: {} groups do not divide {} heads", *key_heads, heads);
   if (!causal && position_kind(position.kind).of_the_past)
     return fmt::format("position: '{}' is of attention to the past alone, and here some places look ahead", position.kind);
+  if (std::int64_t const d = head_width(attention); position_kind(position.kind).of_pairs && d % 2 != 0)
+    return fmt::format("position: '{}' turns pairs of entries, and a head's queries and keys have an odd number of them, {} ({})",
+                       position.kind, d, key_width ? "give an even key_width" : "give an even key_width, or other heads or width");
   if (!causal && attention.forget) return "attention.forget: is of attention to the past alone, and here some places look ahead";
   return std::nullopt;
 }
@@ -69,11 +77,10 @@ std::optional<std::string> StackSettings::contradiction() {
 namespace {
 
 MultiHead::Shape head_shape(StackSettings const& s, AttentionSettings const& attention, std::int64_t layer = 0) {
-  std::int64_t const usual = s.width / s.heads;
   return {s.width,
           s.heads,
-          s.key_width.value_or(attention.differential ? usual / 2 : usual),
-          s.value_width.value_or(usual),
+          s.head_width(attention),
+          s.value_width.value_or(s.width / s.heads),
           s.context,
           s.key_heads.value_or(s.heads),
           layer,

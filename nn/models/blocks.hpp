@@ -34,8 +34,16 @@ struct StackSettings : Settings {
 
   /// Of the perceptron.
   std::int64_t hidden() const { return mlp_width.value_or(4 * width); }
+  /// d_k of a head of this attention: half of the usual where it has two maps.
+  std::int64_t head_width(AttentionSettings const& of) const {
+    return key_width.value_or(of.differential ? width / heads / 2 : width / heads);
+  }
   std::vector<Field> fields() override;
   std::optional<std::string> contradiction() override;
+
+ protected:
+  /// Why heads of this attention have no whole width; nothing: they have.
+  std::optional<std::string> indivisible(AttentionSettings const& of) const;
 };
 
 /// The parts of a batch of which a stream's places are, and those of the memory that its blocks look at, if they do.

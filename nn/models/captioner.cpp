@@ -82,8 +82,8 @@ Eye::Eye(Scope const& scope, CaptionerSettings const& s, std::vector<std::int64_
   for (std::int64_t layer = 0; layer < s.convolutions; ++layer) {
     Scope const here = scope.at(fmt::format("{}", layer));
     std::int64_t const out = s.channels_after(layer);
-    convolutions_.push_back(
-        {here.parameter("weight", {out, channels, 3, 3}, Initial::weight()), here.parameter("bias", {out}, Initial::constant(0))});
+    convolutions_.push_back({here.parameter("weight", {out, channels, 3, 3}, Initial::weight(), WeightDecay::on),
+                             here.parameter("bias", {out}, Initial::constant(0), WeightDecay::off)});
     rows_ = (rows_ + 1) / 2;
     across_ = (across_ + 1) / 2;
     double const patches = number(9 * channels * fields()), pixels = number(out * fields());
@@ -93,7 +93,7 @@ Eye::Eye(Scope const& scope, CaptionerSettings const& s, std::vector<std::int64_
     channels = out;
   }
   kept_ += number(channels * fields());
-  places_ = scope.parameter("places.weight", {fields(), channels}, Initial::weight());
+  places_ = scope.parameter("places.weight", {fields(), channels}, Initial::weight(), WeightDecay::on);
 }
 
 Tensor Eye::operator()(Tensor const& image) const {

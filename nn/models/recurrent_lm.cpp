@@ -54,7 +54,7 @@ RecurrentLm::RecurrentLm(Parameters& parameters, RecurrentLmSettings const& s, s
       cells_(Scope(parameters).at("cells"),
              {.cell = s.cell, .in = s.embedded(), .width = s.width, .layers = s.layers, .dropout = s.dropout, .normed = s.norm == "layer"}),
       head_(s.tie ? tokens_.weight : Embedding(Scope(parameters).at("head"), vocabulary, s.width).weight),
-      bias_(parameters.add("head.bias", {vocabulary}, Initial::constant(0))) {}
+      bias_(parameters.add("head.bias", {vocabulary}, Initial::constant(0), WeightDecay::off)) {}
 
 Outcome RecurrentLm::run(Batch const& batch, Pass const& pass) const {
   Tensor const x = pass.dropout(tokens_(transpose(batch["inputs"])), settings_.dropout, "token_embedding");

@@ -89,7 +89,8 @@ std::optional<std::string> TransformerSettings::contradiction() {
   bool const two_estimators = attention.read == "hard" && cross().read == "hard" && attention.estimator != cross().estimator;
   if (cross().forget) return "cross_attention.forget: is of attention to the past alone";
   if (two_estimators) return "cross_attention: its hard read is estimated otherwise than attention's; one gradient has one estimator";
-  return StackSettings::contradiction();
+  if (auto const why = StackSettings::contradiction()) return why;
+  return indivisible(cross());
 }
 
 Transformer::Transformer(Parameters& parameters, TransformerSettings const& s, std::int64_t vocabulary, std::optional<std::int64_t> source)

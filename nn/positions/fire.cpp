@@ -19,12 +19,12 @@ constexpr std::int64_t hidden = 32;
 struct Interpolation : AttentionPosition {
   Interpolation(Scope const& scope, double trained, std::int64_t heads)
       : context(trained),
-        steepness(scope.parameter("c", {}, Initial::constant(0.1))),
-        multiplier(scope.parameter("multiplier", {}, Initial::constant(1))),
-        up(scope.at("up").parameter("weight", {hidden, 1}, Initial::normal(1))),
-        up_bias(scope.at("up").parameter("bias", {hidden}, Initial::normal(1))),
-        down(scope.at("down").parameter("weight", {heads, hidden}, Initial::normal(0.02))),
-        down_bias(scope.at("down").parameter("bias", {heads}, Initial::constant(0))) {}
+        steepness(scope.parameter("c", {}, Initial::constant(0.1), WeightDecay::off)),
+        multiplier(scope.parameter("multiplier", {}, Initial::constant(1), WeightDecay::off)),
+        up(scope.at("up").parameter("weight", {hidden, 1}, Initial::normal(1), WeightDecay::on)),
+        up_bias(scope.at("up").parameter("bias", {hidden}, Initial::normal(1), WeightDecay::off)),
+        down(scope.at("down").parameter("weight", {heads, hidden}, Initial::normal(0.02), WeightDecay::on)),
+        down_bias(scope.at("down").parameter("bias", {heads}, Initial::constant(0), WeightDecay::off)) {}
 
   /// As long as no query stands at |L c| or further on, the bias is one of distances. L starts at 1 and may sink in training: then scores
   /// are composed.

@@ -12,7 +12,9 @@ namespace {
 
 struct Logarithm : AttentionPosition {
   Logarithm(Scope const& scope, std::int64_t heads)
-      : raw(scope.at("relative").parameter("kerple", {2, heads}, Initial::constant(std::log(std::expm1(1.0))))) {}  // r1 = r2 = 1
+      : raw(scope.at("relative")
+                .parameter("kerple", {2, heads}, Initial::constant(std::log(std::expm1(1.0))),  // r1 = r2 = 1
+                           WeightDecay::off)) {}
   Tensor relative(std::int64_t queries, std::int64_t keys, Visibility const& visibility) const override {
     std::vector<double> distances;
     for (std::int64_t distance = 1 - queries; distance < keys; ++distance)

@@ -60,7 +60,7 @@ DeclaredPosition const declared{{"rotary", "pairs of q_p and k_p turned by p/bas
                                  [](Scope const&, PositionShape const&, Settings const& settings) -> std::unique_ptr<Position> {
                                    return std::make_unique<Rotary>(dynamic_cast<RotarySettings const&>(settings));
                                  },
-                                 []() -> std::shared_ptr<Settings> { return std::make_shared<RotarySettings>(); }}};
+                                 []() -> std::shared_ptr<Settings> { return std::make_shared<RotarySettings>(); }, false, true}};
 
 }  // namespace
 

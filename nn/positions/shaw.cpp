@@ -15,7 +15,7 @@ constexpr std::int64_t clip = 16;
 
 struct RelativeKeys : AttentionPosition {
   RelativeKeys(Scope const& scope, std::int64_t width)
-      : keys_table(scope.at("relative").parameter("key", {2 * clip + 1, width}, Initial::normal(0.02))) {}
+      : keys_table(scope.at("relative").parameter("key", {2 * clip + 1, width}, Initial::normal(0.02), WeightDecay::on)) {}
   Tensor near(Tensor const& query, std::int64_t heads) const override {
     std::int64_t const width = query.size(2) / heads;
     Tensor const table = unsqueeze(transpose(scale(keys_table, 1 / std::sqrt(static_cast<double>(width)))), 0);  // [1, d, 33]

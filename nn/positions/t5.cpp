@@ -1,4 +1,4 @@
-// e_ij + table[bucket(j − i), h]; the table is shared by the layers
+// e_ij + table[bucket(j − i), h]; the table is shared by the layers. It is an embedding of distances, and decays as one.
 
 #include <algorithm>
 #include <cmath>
@@ -43,7 +43,7 @@ struct Buckets : AttentionPosition {
 
 struct T5 : Position {
   T5(Scope const& scope, PositionShape const& shape)
-      : table(scope.at("relative").parameter("bias", {all_buckets, shape.heads}, Initial::normal(0.02))) {}
+      : table(scope.at("relative").parameter("bias", {all_buckets, shape.heads}, Initial::normal(0.02), WeightDecay::on)) {}
   std::unique_ptr<AttentionPosition> in_attention(Scope const&, std::int64_t, std::int64_t) const override {
     return std::make_unique<Buckets>(table);
   }

@@ -26,12 +26,12 @@ namespace {
 class SmallNetwork {
  public:
   SmallNetwork() : parameters_(1, DType::float32) {
-    embedding_ = parameters_.add("embedding", {20, 32}, Initial::normal(1));
-    up_ = parameters_.add("up", {64, 32}, Initial::normal(0.2));
-    up_bias_ = parameters_.add("up_bias", {64}, Initial::constant(0));
-    norm_ = parameters_.add("norm", {64}, Initial::constant(1));
-    norm_bias_ = parameters_.add("norm_bias", {64}, Initial::constant(0));
-    down_ = parameters_.add("down", {20, 64}, Initial::normal(0.2));
+    embedding_ = parameters_.add("embedding", {20, 32}, Initial::normal(1), WeightDecay::on);
+    up_ = parameters_.add("up", {64, 32}, Initial::normal(0.2), WeightDecay::on);
+    up_bias_ = parameters_.add("up_bias", {64}, Initial::constant(0), WeightDecay::off);
+    norm_ = parameters_.add("norm", {64}, Initial::constant(1), WeightDecay::off);
+    norm_bias_ = parameters_.add("norm_bias", {64}, Initial::constant(0), WeightDecay::off);
+    down_ = parameters_.add("down", {20, 64}, Initial::normal(0.2), WeightDecay::on);
     optimizer_ = make_optimizer(optimizer_choice(), parameters_);
   }
 

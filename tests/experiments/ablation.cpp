@@ -9,6 +9,8 @@
 #include <sys/stat.h>
 
 #include "experiments/run/folder_lock.hpp"
+#include "experiments/run/history.hpp"
+#include "experiments/text/npz.hpp"
 #include "tests/experiments/small_ablation.hpp"
 #include "tests/program.hpp"
 
@@ -404,7 +406,60 @@ TEST_SUITE("ablation") {
     CHECK(arms[1]["time.tokens_per_second"].get<double>() > 0);
   }
 
-  TEST_CASE("a plan counts, measures and warns, and trains nothing") {
+  TEST_CASE("ablation.yaml quotes what other readers would take for truth values, and is the same ablation") {
+    Bench const bench;
+    for (char const* language : {"no", "on", "de"}) test::put(bench.folder / (std::string("text.") + language), "a b c\nb c a\n");
+    test::put(bench.folder / "base.yaml",
+              "data: {kind: parallel, train: text, from: no, to: de, least_count: 1}\n"
+              "model: {kind: transformer, layers: 1, heads: 1, width: 4, context: 8, bias: no}\ntrain: {steps: 1, batch: 2}\n");
+    Arguments const changes{
+        "vary={data.from: [no, on], train.optimizer.lr: [1e-3]}", "baseline={data.from: no}", "seeds=1", "metric=loss", "--quiet",
+        "set={model.tie: off, data.vocabularies: joint}"};
+    CHECK(bench.run(changes).code == 0);
+    auto const written = test::get(bench.small / "ablation.yaml");
+    INFO(written);
+    CHECK(written.find("vary: {data.from: [\"no\", \"on\"], train.optimizer.lr: [1.e-3]}") != std::string::npos);
+    CHECK(written.find("baseline: {data.from: \"no\"}") != std::string::npos);
+    CHECK(written.find("model.tie: off") != std::string::npos);  // a switch, for every reader
+    CHECK(written.find("data: {kind: parallel, train: text, from: \"no\",") != std::string::npos);
+    CHECK(written.find("bias: no") != std::string::npos);
+    auto const before = bench.finished();
+    CHECK(before.size() == 2);
+    CHECK(test::run_heed({"run", (bench.small / "ablation.yaml").string(), "--output", bench.runs.string(), "--quiet"}).code == 0);
+    CHECK(bench.finished() == before);
+  }
+
+  TEST_CASE("probes.npz: an array [seed, step, layer, head] for each arm and probe") {
+    Bench const bench;
+    CHECK(bench
+              .run({"--quiet", "model.layers=2", "train.steps=4", "vary={model.attention: [scaled, dot]}", "seeds=3",
+                    "probes={every: 2, attention: [entropy, sink_rate], activations: [rms], gradients: [norm_by_layer]}"})
+              .code == 0);
+    auto const arrays = read_npz(bench.small / "probes.npz");
+    auto const shape = [&](std::string const& name) {
+      REQUIRE_MESSAGE(arrays.contains(name), name);
+      return to_string(arrays.at(name).tensor().shape());
+    };
+    auto const steps = arrays.at("dot/probe.attention.entropy.steps").tensor().to_vector();
+    auto const count = std::to_string(steps.size());
+    CHECK(steps.size() >= 2);
+    CHECK(shape("dot/probe.attention.entropy") == "[3, " + count + ", 2, 2]");
+    CHECK(shape("dot/probe.activations.rms") == "[3, " + count + ", 2]");
+    CHECK(shape("dot/probe.attention.sink_rate") == "[3, " + count + "]");
+    CHECK(shape("dot/probe.attention.sink_rate.layers") == "[3, " + count + ", 2]");
+    auto const entropy = arrays.at("dot/probe.attention.entropy").tensor();
+    auto const folders = bench.summary()["arms"][1]["folders"];
+    std::int64_t at = 0;
+    for (auto const& folder : folders) {
+      auto const history = read_history(bench.small / folder.get<std::string>());
+      for (std::size_t step = 0; step < steps.size(); ++step)
+        for (char const* place : {"layer0.head0", "layer0.head1", "layer1.head0", "layer1.head1"})
+          CHECK(entropy.at(at++) == history.at(std::string("probe.attention.entropy.") + place)[step].second);
+    }
+    for (auto const& each : arrays) CHECK_MESSAGE(each.first.find(".head") == std::string::npos, each.first);
+  }
+
+  TEST_CASE("a plan counts, measures and warns, and writes nothing") {
     Bench const bench;
     auto arguments = bench.command();
     arguments.front() = "plan";
@@ -415,15 +470,53 @@ TEST_SUITE("ablation") {
     CHECK(!fs::exists(bench.runs));
   }
 
-  TEST_CASE("a plan of an arm that cannot be trained ends with that arm's exit code") {
+  TEST_CASE("a plan of an arm that cannot be trained ends with that arm's exit code, and makes no step of the others") {
     Bench const bench;
-    auto arguments = bench.command({"vary={data: [{kind: text, path: nowhere.txt}]}", "baseline=text-nowhere.txt"});
+    auto arguments = bench.command(
+        {"vary={data: [{kind: recall, pairs: 2, keys: 4, values: 4}, {kind: text, path: nowhere.txt}]}", "baseline=text-nowhere.txt"});
     arguments.front() = "plan";
     auto const outcome = test::run_heed(arguments);
+    CHECK(outcome.output.find("no step was made here") != std::string::npos);
+    CHECK(outcome.output.find("  0.0") == std::string::npos);  // seconds of a step
     CHECK(outcome.code == 3);
     CHECK(outcome.errors.find("nowhere.txt: no such file") != std::string::npos);
     CHECK(outcome.output.find("cannot be trained") != std::string::npos);
     CHECK(outcome.output.find("\nabout ") == std::string::npos);
+  }
+
+  TEST_CASE("a warm-up that is longer than the run is told, once for all arms, by run, check and of one run alone") {
+    Bench const bench;
+    auto const count = [](std::string const& text) {
+      std::size_t found = 0;
+      for (auto at = text.find("ends before its warm-up"); at != text.npos; at = text.find("ends before its warm-up", at + 1)) ++found;
+      return found;
+    };
+    Arguments const long_warmup{"train.schedule={kind: cosine, warmup: 50}", "seeds=1"};
+    auto arguments = bench.command(long_warmup);
+    arguments.front() = "check";
+    auto const checked = test::run_heed(arguments);
+    CHECK(checked.code == 0);
+    CHECK(count(checked.errors) == 1);
+    CHECK(checked.errors.find("argument 'train.schedule={kind: cosine, warmup: 50}': train.schedule.warmup: the training ends before its "
+                              "warm-up: after 40 steps") != std::string::npos);
+    CHECK(count(bench.run(long_warmup).errors) == 1);
+    CHECK(count(bench.run({"--quiet", "train.schedule={kind: cosine, warmup: 51}", "seeds=1"}).errors) == 0);
+    auto const base = (bench.folder / "base.yaml").string();
+    for (char const* command : {"check", "run"})
+      CHECK(count(test::run_heed({command, base, "name=one", "train.schedule.warmup=50", "--output", bench.runs.string()}).errors) == 1);
+    CHECK(count(test::run_heed({"check", base, "train.schedule.warmup=39"}).errors) == 0);
+  }
+
+  TEST_CASE("an ablation's folder is none of a run: three of its trials are named") {
+    Bench const bench;
+    CHECK(bench.run({"--quiet", "train.steps=1"}).code == 0);
+    for (char const* command : {"sample", "evaluate", "translate"})
+      test::refuses({command, bench.small.string()}, 3,
+                    {"small: is the folder of an ablation: name one of its trials, such as ", "additive-seed1-", "additive-seed2-",
+                     "hard-seed1-", " (and 3 more)"});
+    test::refuses({"sample", bench.runs.string()}, 3, {"holds no checkpoint"});
+    fs::rename(bench.small / "ablation.yaml", bench.small / "kept.yaml");
+    test::refuses({"sample", bench.small.string()}, 3, {"is the folder of several runs: name one of them, such as "});
   }
 
   TEST_CASE("an arm that cannot be trained here is told before anything trains, with its name") {

@@ -199,6 +199,12 @@ TEST_SUITE("ablation_plan") {
     contains(bench.refused("vary: {model.heads: [1, 2]}\nbetter: more"), "better");
     contains(bench.refused("vary: {model.heads: [1, 2]}\nmetric: validation.exct"),
              "a.yaml:4:9: metric: there is no metric 'validation.exct'; did you mean 'validation.exact'? (heed list metrics shows all)");
+    for (char const* unknown : {"validation.f1", "validation.rouge", "validation.chrf"}) {  // of another kind than any that there is
+      auto const message = bench.refused(std::string("vary: {model.heads: [1, 2]}\nmetric: ") + unknown);
+      contains(message, "there is no metric");
+      CHECK(message.find("did you mean") == std::string::npos);
+    }
+    contains(bench.refused("vary: {model.heads: [1, 2]}\nmetric: validation.acuracy"), "did you mean 'validation.accuracy'?");
     contains(bench.refused("vary: {model.heads: [1, 2]}\nmetric: grad_norm"), "say `better: lower` or `better: higher`");
     CHECK(!bench.load("vary: {model.heads: [1, 2]}").settings.margin);
     CHECK(!bench.load("vary: {model.heads: [1, 2]}\nmetric: grad_norm\nbetter: lower").settings.higher_is_better());

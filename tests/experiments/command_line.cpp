@@ -1,6 +1,7 @@
 #include "experiments/commands/command_line.hpp"
 
 #include <doctest/doctest.h>
+#include <fmt/format.h>
 #include <sys/resource.h>
 
 #include "experiments/config/yaml.hpp"
@@ -190,6 +191,27 @@ TEST_SUITE("command_line") {
     CHECK(outcome.errors.find("heed: 1000 threads cannot be started, only ") != std::string::npos);
   }
 
+  TEST_CASE("the command comes first, then the file, then what changes it") {
+    test::Folder const folder;
+    test::put(folder / "good.yaml", "");
+    auto const good = (folder / "good.yaml").string();
+    for (char const* command : {"run", "check", "plan"}) {
+      CAPTURE(command);
+      CHECK(refused({command, "train.steps=5", good}) ==
+            fmt::format("train.steps=5: the file comes first, then what changes it: heed {} {} train.steps=5", command, good));
+      CHECK(refused({command, "train.steps=5", "seed=2"}) ==
+            fmt::format("train.steps=5: the file comes first, then what changes it: heed {} FILE train.steps=5", command));
+      CHECK(refused({good, command}) == fmt::format("{0}: the command comes first: heed {1} {0}", good, command));
+      CHECK(refused({"--output", "o", "--quiet", good, command, "seed=2"})
+                .ends_with(fmt::format("the command comes first: heed {} {}", command, good)));
+      CHECK(refused({"seed=2", command, good}) == fmt::format("seed=2: the command comes first: heed {} seed=2", command));
+    }
+    CHECK(refused({"grammar", "sample"}) == "grammar: the command comes first: heed sample grammar");
+    CHECK(refused({good}) == fmt::format("{0}: is a file, and a command is missing before it: heed run {0}", good));
+    test::put(folder / "a=b.yaml", "");
+    CHECK(parsed({"run", (folder / "a=b.yaml").string()}).run.config == folder / "a=b.yaml");
+  }
+
   TEST_CASE("what cannot be meant is refused, with the nearest that can") {
     CHECK(refused({"sampel", "x"}) ==
           "sampel: there is no such command; did you mean 'sample'? (there are run, plan, check, report, evaluate, sample, translate, "
@@ -216,6 +238,12 @@ TEST_SUITE("command_line") {
     CHECK(refused({"sample", "r", "--top-p", "1.1"}).starts_with("--top-p: wants a number"));
     CHECK(refused({"sample", "r", "--top-k", "0"}).starts_with("--top-k: wants an integer ≥ 1"));
     CHECK(refused({"list", "--threads", "0"}).starts_with("--threads: wants an integer ≥ 1"));
+    CHECK(refused({"clean", "a", "--jobs", "3"}) == "--jobs: there is no such option of clean; run and plan have it");
+    CHECK(refused({"check", "a.yaml", "--fresh"}) == "--fresh: there is no such option of check; run has it");
+    for (char const* command : {"run", "evaluate", "sample"})
+      for (char const* option : {"--gpu", "--cuda", "--device=0"})
+        CHECK(refused({command, "a", option}).find("heed computes on processors only") != std::string::npos);
+    CHECK(refused({"--gpu", "run", "a"}).find("heed computes on processors only") != std::string::npos);
     CHECK(refused({"list", "--data", "/no/such/folder"}) == "--data: there is no folder '/no/such/folder'");
   }
 }

@@ -227,8 +227,8 @@ TEST_SUITE("config") {
     for (auto const* const text : {"1", "+1", "1.0", "1.", "1e0", "1.0e-0", "10e-1"}) CHECK(parse_real(text) == 1.0);
     CHECK(parse_real(".5") == 0.5);
     CHECK(parse_real("-.5e1") == -5);
-    for (auto const* const text :
-         {"", "+", ".", "e3", "1e", "1 ", " 1", "0x10", "1_000", "inf", ".inf", "nan", ".nan", "1e999", "--1", "+-1", "1,5"}) {
+    for (auto const* const text : {"",     "+",   ".",    "e3",    "1e",  "1 ",  " 1",  "0x10", "1_000", "inf",
+                                   ".inf", "nan", ".nan", "1e999", "--1", "+-1", "1,5", "010",  "00.5",  "-01"}) {
       CHECK_MESSAGE(!parse_real(text), text);
     }
     CHECK(parse_integer("-9223372036854775808") == std::numeric_limits<std::int64_t>::min());
@@ -286,6 +286,49 @@ TEST_SUITE("config") {
     CHECK(shared.probes.size() == 2);
   }
 
+  TEST_CASE("merge keys, as in YAML 1.1: a map's own keys count first, then those of the first map") {
+    auto const merged = [](std::string const& text) { return emit_line(*parse_yaml(text, "input").find("c")); };
+    std::string const ab = "a: &a {p: 1, q: 2}\nb: &b {q: 3, r: {u: 4}}\n";
+    CHECK(merged(ab + "c: {<<: *a, w: 5}\n") == "{p: 1, q: 2, w: 5}");
+    CHECK(merged(ab + "c:\n  w: 5\n  <<: *a\n  q: 6\n") == "{p: 1, w: 5, q: 6}");
+    CHECK(merged(ab + "c: {<<: [*a, *b], w: 5}\n") == "{p: 1, q: 2, r: {u: 4}, w: 5}");
+    CHECK(merged(ab + "c: {<<: [*b, *a]}\n") == "{q: 3, r: {u: 4}, p: 1}");
+    CHECK(merged(ab + "c: {<<: {s: 1}, w: 5}\n") == "{s: 1, w: 5}");
+    CHECK(merged(ab + "c: {z: {<<: *b, u: 7}}\n") == "{z: {q: 3, r: {u: 4}, u: 7}}");
+    CHECK(merged("a: &a {p: 1}\nb: &b {<<: *a, q: 2}\nc: {<<: *b, z: 3}\n") == "{p: 1, q: 2, z: 3}");
+    CHECK(merged("c: {\"<<\": 1}\n") == "{\"<<\": 1}");  // quoted, it is a key as any other
+    auto const experiment = with({},
+                                 "data: {path: a.txt}\nmodel: {kind: gpt}\n"
+                                 "train: {steps: 5, schedule: {kind: cosine, <<: {warmup: 3}}}\n");
+    CHECK(std::dynamic_pointer_cast<sample::Cosine>(experiment.train.schedule.settings)->warmup == 3);
+    for (std::string const wrong : {"1", "[1]", "", "[*a, 2]", "[[*a]]"})
+      CHECK_THROWS_WITH_AS(parse_yaml(ab + "c: {<<: " + wrong + "}\n", "input"),
+                           doctest::Contains("'<<' merges a map, or a list of maps, into this one"), ConfigError);
+    CHECK_THROWS_WITH_AS(parse_yaml(ab + "c: {<<: *a, <<: *b}\n", "input"), doctest::Contains("duplicate key 'c.<<'"), ConfigError);
+    CHECK_THROWS_WITH_AS(parse_yaml("c: &c {<<: *c}\n", "input"), doctest::Contains("an alias to the value that contains it"), ConfigError);
+  }
+
+  TEST_CASE("what is written reads the same elsewhere: texts that YAML 1.1 takes for something else stand in quotes") {
+    for (std::string const text :
+         {"no",  "No", "on",  "off",        "yes", "y",    "N",   "true", "null", "~",     "0o7", "0x1F", "1:30", "1_000",
+          "010", "7",  "1e3", "2024-01-01", "1-2", ".inf", "nan", "=",    "<<",   "1.2.3", "0b1", "+1",   "12e03"})
+      CHECK_MESSAGE(emit_line(Yaml::scalar(text, true)) == '"' + text + '"', text);
+    for (std::string const text : {"2024-01-01", "0o7", "1:30", "010", "1-2", "1.2.3", "007"})  // typed without quotes
+      CHECK_MESSAGE(emit_line(Yaml::scalar(text)) == '"' + text + '"', text);
+    for (std::string const text : {"7", "-3", "0.5", "1.0e-05"}) CHECK_MESSAGE(emit_line(Yaml::scalar(text)) == text, text);
+    Experiment experiment;
+    auto rates = parse_yaml("[1e-3, 25e-2, 1.5e-3, 1e3, 7, e-3]", "rates");
+    quote_texts(rates, "seed", experiment);
+    CHECK(emit_line(rates) == "[1.e-3, 25.e-2, 1.5e-3, 1e3, 7, e-3]");
+    auto document = parse(
+        "name: no\nnote: 1:30\nmodel: {kind: gpt, bias: no, attention: {score: on}}\ndata: {path: off}\nseed: 7\n"
+        "probes: [yes, entropy]\n");
+    quote_texts(document.root, "", experiment);
+    CHECK(emit(document.root) ==
+          "name: \"no\"\nnote: \"1:30\"\nmodel: {kind: gpt, bias: no, attention: {score: \"on\"}}\n"
+          "data: {path: \"off\"}\nseed: 7\nprobes: [\"yes\", entropy]\n");
+  }
+
   TEST_CASE("what a file may look like") {
     CHECK(with({}, "\xEF\xBB\xBF" + small).data.path == "a.txt");
     CHECK(with({}, "%YAML 1.2\n---\n" + small + "...\n").data.path == "a.txt");
@@ -330,6 +373,13 @@ TEST_SUITE("config") {
     CHECK(nearest("shakespear", {"names", "tinyshakespeare"}) == "tinyshakespeare");
     CHECK(nearest("attention", {"cross_attention", "self_attention"}).empty());
     CHECK(nearest("banana", {"heads", "layers", "width"}).empty());
+    // What dotted names have in common says nothing of what is meant.
+    CHECK(nearest("validation.f1", {"validation.bleu", "validation.loss"}).empty());
+    CHECK(nearest("validation.rouge", {"validation.bleu", "validation.loss", "validation.exact"}).empty());
+    CHECK(nearest("validation.exat", {"validation.loss", "validation.exact"}) == "validation.exact");
+    CHECK(nearest("valdation.loss", {"validation.loss", "validation.exact"}) == "validation.loss");
+    CHECK(nearest("validation.bleu", {"loss", "bleu"}) == "bleu");
+    CHECK(nearest("bleu", {"validation.ema.bleu", "validation.bleu", "validation.loss"}) == "validation.bleu");
     CHECK(nearest("", {"heads"}).empty());
     CHECK(nearest("heads", {}).empty());
     CHECK(nearest(std::string(1 << 20, 'a'), {"heads", ""}).empty());

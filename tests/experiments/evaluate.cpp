@@ -10,6 +10,7 @@
 
 #include "autograd/graph.hpp"
 #include "experiments/data/tokenizer.hpp"
+#include "experiments/data/view.hpp"
 #include "experiments/evaluation/lengths.hpp"
 #include "experiments/metric/bleu.hpp"
 #include "experiments/report/material.hpp"
@@ -351,6 +352,71 @@ train:
     CHECK(test::run_heed({"check", file}).code == 0);
     put("[]");
     test::refuses({"check", file, "train.evaluate.metrics=[alignment_error]"}, 2, {"train.evaluate.metrics", "the data give no source"});
+  }
+
+  TEST_CASE("shortest and longest are those of the rows, in whatever order they come") {
+    for (std::int64_t const characters : {100, 128, 201}) {  // windows of 16, the last of which may be shorter
+      std::string text;
+      for (std::int64_t i = 0; i < 2 * characters; ++i) text += static_cast<char>('a' + i % 7);
+      test::Folder const folder;
+      test::put(folder / "text.txt", text);
+      test::put(folder / "text.yaml",
+                "name: text\ndata: {kind: text, path: text.txt, validation: 0.5}\nmodel: {kind: gpt, layers: 1, heads: 1, width: 4, "
+                "context: 16}\n"
+                "train: {steps: 0, batch: 3}\n");
+      LoadedExperiment const loaded = load_experiment(folder / "text.yaml", {}, {});
+      auto plain = open_dataset(loaded.settings.data, {.config_folder = folder.path(), .data_folder = {}, .seed = 1, .quiet = true});
+      auto const data = viewed(std::move(plain), model_kind("gpt"), 1);
+      auto const all = by_length(*data, 16, 3, 3);
+      REQUIRE(all.groups.size() == 1);
+      std::int64_t const last = (characters - 1) % 16;
+      CHECK(all.groups.front().shortest == (last == 0 ? 16 : last));
+      CHECK(all.groups.front().longest == 16);
+    }
+  }
+
+  TEST_CASE("a relative path of the data is found where the run read it, from the run's folder and for a run of its config.yaml") {
+    test::Folder const folder;
+    fs::create_directories(folder / "project/texts");
+    std::string lines, text;
+    for (int i = 0; i < 60; ++i) lines += fmt::format("w{} w{}\n", i % 5, i % 3), text += fmt::format("{} and ", i);
+    for (char const* name : {"texts/train.de", "texts/train.en", "texts/held.de", "texts/held.en", "texts/test.de", "texts/test.en"})
+      test::put(folder / "project" / name, lines);
+    test::put(folder / "project/texts/words.txt", text);
+    test::put(folder / "project/words.txt", text + "up");
+    struct Case {
+      std::string data, model, file;
+    };
+    for (Case const& each :
+         {Case{"{kind: text, path: texts/words.txt}", "{kind: gpt, layers: 1, heads: 1, width: 4, context: 8}", "project/texts/words.txt"},
+          Case{"{kind: text, path: ../words.txt}", "{kind: gpt, layers: 1, heads: 1, width: 4, context: 8}", "project/words.txt"},
+          Case{"{kind: parallel, train: texts/train, validation: texts/held, test: texts/test, from: de, to: en, least_count: 1}",
+               "{kind: transformer, layers: 1, heads: 1, width: 4, context: 8}", "project/texts/train.de"}}) {
+      CAPTURE(each.data);
+      bool const up = each.data.find("../") != std::string::npos;
+      fs::create_directories(folder / "project/configs");
+      auto const config = (folder / (up ? "project/configs/run.yaml" : "project/run.yaml")).string(),
+                 runs = (folder / "elsewhere").string();
+      test::put(config, "name: found\ndata: " + each.data + "\nmodel: " + each.model + "\ntrain: {steps: 1, batch: 2}\n");
+      test::Program train({"run", config, "--output", runs, "--quiet", "--fresh"});
+      REQUIRE(train.wait().code == 0);
+      auto const evaluated = test::run_heed({"evaluate", runs + "/found"});
+      INFO(evaluated.errors);
+      CHECK(evaluated.code == 0);
+      CHECK(evaluated.errors.starts_with("data are taken from where the run has read them, unchanged: " + (folder / each.file).string()));
+      CHECK(std::ranges::count(evaluated.errors, '\n') == 1);
+      CHECK(test::run_heed({"evaluate", runs + "/found", "--quiet"}).errors.empty());
+      CHECK(test::run_heed({"check", runs + "/found/config.yaml"}).code == 0);
+      CHECK(test::run_heed({"run", runs + "/found/config.yaml", "name=again", "--output", runs, "--fresh"}).code == 0);
+      test::refuses({"evaluate", runs + "/found", "--data", runs}, 3, {"no such file", "which is looked for without --data"});
+      // It is said if the file has changed, and if it is gone.
+      auto const before = test::get(folder / each.file);
+      test::put(folder / each.file, before + "w1\n");
+      test::refuses({"evaluate", runs + "/found"}, 3, {"is no longer what the run has read: its SHA-256 was "});
+      fs::remove(folder / each.file);
+      test::refuses({"evaluate", runs + "/found"}, 3, {"no such file, neither as ", ", nor as ", "which the run has read"});
+      test::put(folder / each.file, before);
+    }
   }
 
   TEST_CASE("rows by length: as they were, padded no more than their batch needs") {

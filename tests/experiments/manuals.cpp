@@ -115,6 +115,33 @@ TEST_SUITE("manuals") {
     CHECK(run > 20);
   }
 
+  TEST_CASE("the functions that a score's formula may use are listed where nn/README sends its reader") {
+    std::string const formulas = get("autograd/reverse.hpp"), page = get("autograd/pair_formula.hpp");
+    CHECK(get("nn/README.md").find("the functions that a formula may use stand at the top of\n`autograd/pair_formula.hpp`") !=
+          std::string::npos);
+    auto const top = page.substr(0, page.find("namespace heed"));
+    int found = 0;
+    for (std::string const begin : {"\nHEED_FUNCTION(", "\nauto "}) {
+      for (auto at = formulas.find(begin); at != std::string::npos; at = formulas.find(begin, at + 1)) {
+        auto const first = at + begin.size(), last = formulas.find_first_of(",(", first);
+        auto const name = formulas.substr(first, last - first);
+        if (name.starts_with("operator")) continue;
+        CAPTURE(name);
+        CHECK(top.find(name) != std::string::npos);
+        ++found;
+      }
+    }
+    CHECK(found >= 12);
+  }
+
+  TEST_CASE("a task that is no sequence, as experiments/README shows it, is lag.cpp's") {
+    std::string const manual = get("experiments/README.md"), source = get("experiments/data/tasks/lag.cpp");
+    auto const first = manual.find("struct Lag : Task {");
+    REQUIRE(first != std::string::npos);
+    auto const code = manual.substr(first, manual.find("\n```", first) - first);
+    CHECK(source.find(code) != std::string::npos);
+  }
+
   TEST_CASE("README fits on a screen for each question") { CHECK(std::filesystem::file_size("README.md") <= 10'000); }
 
   TEST_CASE("the pages that the README files name are there") {

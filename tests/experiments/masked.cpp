@@ -101,7 +101,63 @@ TEST_SUITE("masked") {
     CHECK(whole["targets"].rows(4, 4).to_vector() == half["targets"].to_vector());
   }
 
-  TEST_CASE("sentences: neither their ends nor padding are chosen; a batch always has a target") {
+  TEST_CASE("what a row is asked for depends on the row alone: of texts and sentences, however they are put into batches") {
+    GrammarSettings settings;
+    settings.longest = 5;
+    settings.validation = 50;
+    settings.ngram_sentences = 10;
+    auto const sentences = [&](bool pack) {
+      settings.pack = pack;
+      auto const grammar = Grammar::read("start: S\nrules:\n  S:\n    a b: 1\n    a c b: 1\n", "test.yaml");
+      return std::make_unique<GrammarDataset>(grammar, "test.yaml", "", settings, 1);
+    };
+    std::vector<std::unique_ptr<MaskedDataset>> all;
+    all.push_back(std::make_unique<MaskedDataset>(plain_text(1), 1));
+    all.push_back(std::make_unique<MaskedDataset>(sentences(false), 1));
+    all.push_back(std::make_unique<MaskedDataset>(sentences(true), 1));
+    for (auto const& data : all) {
+      for (bool const training : {true, false}) {
+        CAPTURE(training);
+        auto const batch = [&](std::int64_t index, std::int64_t rows) {
+          return training ? data->training(index, rows, 6) : data->validation(index, rows, 6);
+        };
+        for (std::int64_t const rows : {2, 3, 7, 24}) {
+          Batch const whole = batch(0, rows);
+          for (std::int64_t row = 0; row < rows; ++row) {
+            Batch const alone = batch(row, 1);
+            for (char const* const part : {"inputs", "targets"}) CHECK(whole[part].rows(row, 1).to_vector() == alone[part].to_vector());
+            CHECK(counted(alone["targets"]) >= 1);
+          }
+        }
+        Batch const large = batch(0, 24), second = batch(1, 12);  // two micro-batches are one batch
+        CHECK(large["targets"].rows(12, 12).to_vector() == second["targets"].to_vector());
+      }
+    }
+  }
+
+  TEST_CASE("the validation loss does not depend on how many rows are read at once") {
+    test::Folder const folder;
+    test::put(folder / "bert.yaml", R"(
+name: bert
+data: {kind: grammar, validation: 40, ngram_sentences: 10}
+model: {kind: bert, layers: 1, heads: 2, width: 16, context: 32}
+train: {steps: 0, batch: 3}
+)");
+    RunOptions options;
+    options.config = folder / "bert.yaml";
+    options.places.output = folder / "runs";
+    options.quiet = true;
+    std::vector<double> losses;
+    for (char const* rows : {"1", "2", "7", "40"}) {
+      options.overrides = {std::string("train.evaluate.batch=") + rows, std::string("name=") + rows};
+      REQUIRE(run(options) == Exit::done);
+      std::ifstream file(folder / ("runs/" + std::string(rows) + "/summary.json"));
+      losses.push_back(nlohmann::json::parse(file)["validation.loss"].get<double>());
+    }
+    for (double const loss : losses) CHECK(loss == doctest::Approx(losses.front()).epsilon(1e-5));
+  }
+
+  TEST_CASE("sentences: neither their ends nor padding are chosen; a row always has a target") {
     GrammarSettings settings;
     settings.longest = 5;
     settings.validation = 50;

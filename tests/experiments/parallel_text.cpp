@@ -120,6 +120,16 @@ TEST_SUITE("parallel_text") {
     CHECK(*data->decode({1, 4, 5, 3, 2, 9, 2, 0}) == "a dog <unk>\ntwo\n");
   }
 
+  TEST_CASE("a byte-order mark is no part of a first word, on either side") {
+    std::string const mark = "\xEF\xBB\xBF";
+    Files const plain("w2 w1\nw1\n", "v1\nv2\n"), marked(mark + "w2 w1\nw1\n", mark + "v1\nv2\n");
+    auto const expected = plain.open(), found = marked.open();
+    CHECK(found->tokenizer() == expected->tokenizer());
+    CHECK(found->source_tokenizer() == expected->source_tokenizer());
+    CHECK(rows_of(found->training(0, 2, 6)) == rows_of(expected->training(0, 2, 6)));
+    CHECK(found->describe()["training"]["source"]["sha256"] != expected->describe()["training"]["source"]["sha256"]);
+  }
+
   TEST_CASE("the other direction, vocabularies of their own, and words that are too rare") {
     Files const files("ein hund\nein tier\n", "a dog\na animal\n");
     auto const back = files.open([](auto& settings) { std::swap(settings.from, settings.to), settings.validation = settings.train; });

@@ -107,7 +107,8 @@ struct Digits : Dataset {
 /// logits = Σ_h softmax(e_h) · x W_h, with e [2, 2, 3, 3] a parameter of two rows' scores; counts its passes.
 struct Bare : Model {
   explicit Bare(Parameters& parameters)
-      : e(parameters.add("scores", {2, 2, 3, 3}, Initial::normal(1))), w(parameters.add("w", {2, 3, 3}, Initial::normal(1))) {}
+      : e(parameters.add("scores", {2, 2, 3, 3}, Initial::normal(1), WeightDecay::on)),
+        w(parameters.add("w", {2, 3, 3}, Initial::normal(1), WeightDecay::on)) {}
   Outcome run(Batch const& batch, Pass const& pass) const override {
     ++passes;
     recorded += recording() ? 1 : 0;

@@ -1,5 +1,6 @@
 #include "experiments/commands/run.hpp"
 
+#include <algorithm>
 #include <cmath>
 #include <fstream>
 
@@ -13,6 +14,7 @@
 #include "experiments/run/train.hpp"
 #include "nn/files/checkpoint.hpp"
 #include "nn/files/safetensors.hpp"
+#include "nn/files/sha256.hpp"
 #include "tests/folder.hpp"
 #include "tests/threads.hpp"
 
@@ -191,6 +193,33 @@ TEST_SUITE("run") {
     CHECK(steps_with(rows_of(runs.folder / "runs" / "tiny"), "step") == Steps{0, 3, 4, 6, 8, 9, 10});
   }
 
+  TEST_CASE("a type of fewer bits is no dtype: the message names the key that has it") {
+    Runs const runs;
+    for (char const* type : {"float16", "bfloat16", "half", "fp16", "bf16"})
+      CHECK_THROWS_WITH_AS(runs({std::string("dtype=") + type}), doctest::Contains("train.precision: bfloat16"), ConfigError);
+    for (char const* type : {"float16", "half", "bf16"})
+      CHECK_THROWS_WITH_AS(runs({std::string("train.precision=") + type}), doctest::Contains("of fewer bits there is bfloat16"),
+                           ConfigError);
+    for (char const* key : {"device=cuda", "gpu=true", "train.device=cuda"})
+      CHECK_THROWS_WITH_AS(runs({key}), doctest::Contains("; heed computes on processors only"), ConfigError);
+    CHECK_THROWS_WITH_AS(runs({"dtype=flaot32"}), doctest::Contains("did you mean 'float32'?"), ConfigError);
+  }
+
+  TEST_CASE("weights that do not fit: three of the complaints, and how many more there are") {
+    Runs const runs;
+    REQUIRE(runs({"name=first"}) == Exit::done);
+    try {
+      runs({"name=second", "init.from=runs/first/checkpoint.safetensors", "model.width=32", "model.layers=2"});
+      FAIL("not refused");
+    } catch (FileError const& error) {
+      std::string const message = error.what();
+      INFO(message);
+      CHECK(std::ranges::count(message, ';') == 3);
+      CHECK(message.find("; and ") != std::string::npos);
+      CHECK(message.ends_with(" more"));
+    }
+  }
+
   TEST_CASE("averaged weights are evaluated beside the others, which they do not touch") {
     Runs const runs;
     REQUIRE(runs({"name=with", "train.ema=0.5"}) == Exit::done);
@@ -225,6 +254,13 @@ TEST_SUITE("run") {
     REQUIRE(runs({"name=second", "init.from=runs/first/checkpoint.safetensors"}) == Exit::done);
     auto const last = rows_of(first).back()["validation.loss"].get<double>();
     CHECK(rows_of(runs.folder / "runs" / "second")[0]["validation.loss"].get<double>() == doctest::Approx(last).epsilon(1e-5));
+    auto const summary = json::parse(test::get(runs.folder / "runs" / "second" / "summary.json"));
+    CHECK(summary["init"]["file"] == (first / "checkpoint.safetensors").string());
+    CHECK(summary["init"]["sha256"] == sha256_of_file(first / "checkpoint.safetensors"));
+    // The path is relative to tiny.yaml; the run's own config.yaml stands elsewhere.
+    auto options = runs.options({"name=third"});
+    options.config = runs.folder / "runs" / "second" / "config.yaml";
+    CHECK(run(options) == Exit::done);
   }
 
   TEST_CASE("a training that fails says at which step and where, and leaves the last good checkpoint") {

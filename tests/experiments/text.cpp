@@ -182,6 +182,29 @@ TEST_SUITE("text") {
     CHECK(opened({}, "wikitext-2")->describe()["tokens"]["test"] == 1'256'449);
   }
 
+  TEST_CASE("a byte-order mark is no text, in either part, by characters or bytes; the hash is the file's") {
+    std::string const mark = "\xEF\xBB\xBF", text = "one and two and three and four", held_out = "five and two and one";
+    for (std::string const kind : {"char", "byte"}) {
+      CAPTURE(kind);
+      TextDataset const plain(text, "t", kind, 0.3, std::nullopt, 1), marked(mark + text, "t", kind, 0.3, std::nullopt, 1);
+      CHECK(marked.vocabulary() == plain.vocabulary());
+      for (std::int64_t i = 0; i < 3; ++i) CHECK(values(marked.training(i, 2, 5)["inputs"]) == values(plain.training(i, 2, 5)["inputs"]));
+      CHECK(values(marked.validation(0, 2, 3)["inputs"]) == values(plain.validation(0, 2, 3)["inputs"]));
+      CHECK(marked.describe()["sha256"] != plain.describe()["sha256"]);
+      TextDataset const two(text, "t", kind, 0, held_out, 1);
+      TextDataset const both(mark + text, "t", kind, 0, mark + held_out, 1);
+      CHECK(both.vocabulary() == two.vocabulary());
+      CHECK(values(both.validation(0, 4, 5)["inputs"]) == values(two.validation(0, 4, 5)["inputs"]));
+      TextDataset tested(text, "t", kind, 0.3, std::nullopt, 1);
+      tested.test_on(mark + "and one", "test");
+      CHECK(values(tested.validation(0, 1, 4)["inputs"]) == *tested.encode("and "));
+    }
+    test::Folder const folder;
+    test::put(folder / "plain.txt", text);
+    test::put(folder / "marked.txt", mark + text);
+    CHECK(open(folder, "marked.txt")->vocabulary() == open(folder, "plain.txt")->vocabulary());
+  }
+
   TEST_CASE("a path is relative to the configuration, then to the data folder") {
     test::Folder const folder;
     std::filesystem::create_directories(folder / "data");

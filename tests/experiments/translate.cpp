@@ -80,7 +80,10 @@ TEST_SUITE("translate") {
     CHECK(lines[4].empty());
     CHECK(lines[2] == lines[6]);
     CHECK(run("") == "");
-    CHECK(run("ein") == lines[2] + "\n");                               // no end of the last line
+    CHECK(run("ein") == lines[2] + "\n");  // no end of the last line
+    CHECK(run("\xEF\xBB\xBF"
+              "ein\nein\n") == lines[2] + "\n" + lines[2] + "\n");  // a byte-order mark
+    CHECK(run("\xEF\xBB\xBF\nein\n") == "\n" + lines[2] + "\n");
     CHECK(run("ein\r\nein\r\n") == lines[2] + "\n" + lines[2] + "\n");  // of Windows
     auto options = run.options();
     options.at_once = true;

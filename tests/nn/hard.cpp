@@ -87,7 +87,7 @@ TEST_SUITE("hard") {
     Bidirectional(Parameters& parameters, AttentionSettings const& settings, std::int64_t places)
         : attention(settings),
           tokens(Scope(parameters).at("tokens"), words, 4),
-          where(Scope(parameters).parameter("where", {places, 4}, Initial::weight())),
+          where(Scope(parameters).parameter("where", {places, 4}, Initial::weight(), WeightDecay::on)),
           first(Scope(parameters).at("first"), settings, {4, 1, 4, 4, places}, false, 0, 1),
           second(Scope(parameters).at("second"), settings, {4, 1, 4, 4, places}, false, 0, 1) {}
     Outcome run(Batch const& batch, Pass const& pass) const override {

@@ -19,9 +19,9 @@ TEST_SUITE("model") {
   /// Two logits a place and two a row of the same inputs, and a penalty: as a model with several terms has them.
   struct TwoTerms : Model {
     explicit TwoTerms(Parameters& parameters)
-        : token(parameters.add("token", {3, 2}, Initial::normal(1))),
-          label(parameters.add("label", {3, 2}, Initial::normal(1))),
-          weight(parameters.add("weight", {2, 2}, Initial::normal(1))) {}
+        : token(parameters.add("token", {3, 2}, Initial::normal(1), WeightDecay::on)),
+          label(parameters.add("label", {3, 2}, Initial::normal(1), WeightDecay::on)),
+          weight(parameters.add("weight", {2, 2}, Initial::normal(1), WeightDecay::on)) {}
     std::vector<Term> terms() const override { return {{"token", "targets", 1}, {"label", "labels", 0.5}}; }
     Outcome run(Batch const& batch, Pass const&) const override {
       Tensor const of_row = mean(embedding(label, batch["inputs"]), {1});

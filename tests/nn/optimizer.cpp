@@ -1,5 +1,6 @@
 #include "nn/optimizer.hpp"
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 
@@ -11,6 +12,7 @@
 #include "autograd/operations/product.hpp"
 #include "autograd/operations/reduce.hpp"
 #include "autograd/random.hpp"
+#include "nn/models/gpt.hpp"
 #include "tests/nn/choice.hpp"
 #include "tests/threads.hpp"
 
@@ -26,13 +28,15 @@ std::unique_ptr<Optimizer> optimizer(Parameters const& parameters, std::string c
   return make_optimizer(test::chosen(optimizer_choice(), kind, values), parameters);
 }
 
-/// Parameters of every length that batches may leave a rest of; some are vectors, some matrices.
+/// Parameters of every length that batches may leave a rest of; of vectors and matrices, some decay.
 Parameters model(DType dtype = DType::float64) {
   Parameters parameters(3, dtype);
-  parameters.add("scalar", {}, Initial::normal(1));
-  parameters.add("bias", {7}, Initial::normal(1));
-  parameters.add("weight", {5, 13}, Initial::normal(1));
-  parameters.add("embedding", {2, 3, 16}, Initial::normal(1));
+  parameters.add("scalar", {}, Initial::normal(1), WeightDecay::off);
+  parameters.add("bias", {7}, Initial::normal(1), WeightDecay::off);
+  parameters.add("weight", {5, 13}, Initial::normal(1), WeightDecay::on);
+  parameters.add("embedding", {2, 3, 16}, Initial::normal(1), WeightDecay::on);
+  parameters.add("scales", {2, 5}, Initial::normal(1), WeightDecay::off);
+  parameters.add("filter", {9}, Initial::normal(1), WeightDecay::on);
   return parameters;
 }
 
@@ -51,7 +55,7 @@ std::vector<Values> values_of(Parameters const& parameters) {
   return values;
 }
 
-/// What an element remembers, and its update as the papers write it; `decay` is 0 for parameters of one dimension.
+/// What an element remembers, and its update as the papers write it; `decay` is 0 for parameters that do not.
 struct Element {
   double p, a = 0, b = 0;
 };
@@ -73,7 +77,8 @@ double difference(std::string const& kind, std::vector<std::pair<std::string, te
     for (std::size_t i = 0; i < expected.size(); ++i) {
       Tensor const& parameter = parameters.all()[i].second;
       for (std::size_t j = 0; j < expected[i].size(); ++j) {
-        rule(expected[i][j], factor * parameter.grad().at(static_cast<std::int64_t>(j)), parameter.rank() >= 2 ? decay : 0, t);
+        rule(expected[i][j], factor * parameter.grad().at(static_cast<std::int64_t>(j)),
+             parameters.decays(parameters.all()[i].first) ? decay : 0, t);
       }
     }
     tested->step(lr, factor);
@@ -121,7 +126,7 @@ std::string refusal(std::function<void()> const& action) {
 }  // namespace
 
 TEST_SUITE("optimizer") {
-  TEST_CASE("adamw, adam and sgd follow their formulas; weight decay spares parameters of one dimension") {
+  TEST_CASE("adamw, adam and sgd follow their formulas; weight decay falls where it is declared, whatever the shape") {
     for (DType const dtype : {DType::float64, DType::float32}) {
       CAPTURE(to_string(dtype));
       double const tolerance = dtype == DType::float64 ? 1e-14 : 1e-5;
@@ -181,9 +186,9 @@ TEST_SUITE("optimizer") {
     auto const trained = [](int count) {
       Threads const some(count);
       Parameters parameters(1, DType::float32);
-      parameters.add("large", {300, 1001}, Initial::weight());
-      parameters.add("small", {17}, Initial::weight());
-      parameters.add("medium", {31, 997}, Initial::weight());
+      parameters.add("large", {300, 1001}, Initial::weight(), WeightDecay::on);
+      parameters.add("small", {17}, Initial::weight(), WeightDecay::off);
+      parameters.add("medium", {31, 997}, Initial::weight(), WeightDecay::on);
       auto const tested = optimizer(parameters, "adamw");
       AverageWeights average(parameters, 0.9);
       for (std::uint64_t t = 0; t < 3; ++t) {
@@ -233,9 +238,57 @@ TEST_SUITE("optimizer") {
     }
   }
 
+  TEST_CASE("weight decay: weights and tables of every position, score and align, and no bias, norm or number of a head") {
+    auto const is_weight = [](std::string const& name) {
+      for (char const* const norm : {"norm.weight", "norm1.weight", "norm2.weight"})
+        if (name.ends_with(norm)) return false;
+      for (char const* const weight :
+           {".weight", "score.matrix", "score.vector", "align.position_matrix", "align.position_vector", "relative.key"})
+        if (name.ends_with(weight)) return true;
+      return name == "relative.bias";  // t5's table is an embedding of distances
+    };
+    auto const check = [&](GptSettings const& settings) {
+      Parameters parameters(1, DType::float64);
+      Gpt const model(parameters, settings, 7);
+      auto const tested = optimizer(parameters, "adamw", {{"weight_decay", 0.5}});
+      for (auto [name, parameter] : parameters.all()) {  // zeros and ones do not show what becomes of them
+        auto const values = parameter.mutable_data<double>();
+        for (double& value : values) value += 2;
+        parameter.set_grad(Tensor::zeros(parameter.shape(), parameter.dtype()));
+      }
+      auto const before = values_of(parameters);
+      tested->step(0.1);
+      for (std::size_t i = 0; i < before.size(); ++i) {
+        auto const& each = parameters.all()[i];
+        CAPTURE(each.first);
+        CHECK((each.second.to_vector() != before[i]) == is_weight(each.first));
+      }
+    };
+    GptSettings settings;
+    settings.layers = 1, settings.heads = 2, settings.width = 8, settings.context = 6, settings.tie = false;
+    for (auto const& position : position_names()) {
+      CAPTURE(position);
+      settings.position = position;
+      check(settings);
+    }
+    for (auto const& score : step_kinds<Score>()) {
+      CAPTURE(score.name);
+      settings.attention.score = score.name;
+      for (auto const& align : step_kinds<Align>()) {
+        CAPTURE(align.name);
+        settings.attention.align = align.name;
+        check(settings);
+      }
+    }
+    settings.attention = {};
+    settings.attention.scale = "learned", settings.attention.query_key_norm = "rms";
+    settings.attention.gate = settings.attention.forget = settings.attention.differential = true;
+    check(settings);
+  }
+
   TEST_CASE("the names of a state") {
     Parameters parameters(1, DType::float32);
-    parameters.add("norm.weight", {4}, Initial::constant(1));
+    parameters.add("norm.weight", {4}, Initial::constant(1), WeightDecay::off);
     auto const names = [&](std::string const& kind, std::vector<std::pair<std::string, test::Value>> const& settings) {
       std::string all;
       for (auto const& [name, value] : optimizer(parameters, kind, settings)->state()) all += name + " ";
@@ -249,7 +302,7 @@ TEST_SUITE("optimizer") {
 
   TEST_CASE("a state that does not fit is refused whole, with every complaint") {
     Parameters parameters(1, DType::float32);
-    Tensor w = parameters.add("w", {2, 2}, Initial::weight());
+    Tensor w = parameters.add("w", {2, 2}, Initial::weight(), WeightDecay::on);
     auto const tested = optimizer(parameters, "adamw");
     Tensor const steps = Tensor::scalar(3, DType::int64);
     Tensor const good = Tensor::ones({2, 2}, DType::float32);
@@ -269,7 +322,7 @@ TEST_SUITE("optimizer") {
 
   TEST_CASE("a gradient of another shape or dtype is refused, naming the parameter") {
     Parameters parameters(1, DType::float32);
-    Tensor w = parameters.add("w", {2, 2}, Initial::weight());
+    Tensor w = parameters.add("w", {2, 2}, Initial::weight(), WeightDecay::on);
     auto const tested = optimizer(parameters, "sgd");
     w.set_grad(Tensor::ones({4}, DType::float32));
     CHECK_THROWS_WITH_AS(tested->step(0.1), "sgd: the gradient of 'w' is float32 [4], the parameter float32 [2, 2]", Error);
@@ -285,7 +338,7 @@ TEST_SUITE("optimizer") {
     for (std::string const kind : {"adamw", "adam", "sgd"}) {
       CAPTURE(kind);
       Parameters parameters(1, DType::float64);
-      Tensor const x = parameters.add("x", {6, 1}, Initial::constant(0));
+      Tensor const x = parameters.add("x", {6, 1}, Initial::constant(0), WeightDecay::on);
       auto const tested = optimizer(parameters, kind, {{"weight_decay", 0.0}});
       for (int t = 0; t < 400; ++t) {
         parameters.clear_gradients();
@@ -316,9 +369,9 @@ TEST_SUITE("optimizer") {
   TEST_CASE("the norm of all gradients, in double precision, for any number of threads") {
     for (DType const dtype : {DType::float32, DType::float64}) {
       Parameters parameters(1, dtype);
-      parameters.add("a", {123, 457}, Initial::constant(0));
-      parameters.add("b", {13}, Initial::constant(0));
-      parameters.add("unused", {13}, Initial::constant(0));
+      parameters.add("a", {123, 457}, Initial::constant(0), WeightDecay::on);
+      parameters.add("b", {13}, Initial::constant(0), WeightDecay::off);
+      parameters.add("unused", {13}, Initial::constant(0), WeightDecay::off);
       CHECK(gradient_norm(parameters) == 0);
       draw_gradients(parameters, 1);
       Tensor unused = *parameters.find("unused");
@@ -339,7 +392,7 @@ TEST_SUITE("optimizer") {
 
   TEST_CASE("the norm of huge and of broken gradients") {
     Parameters parameters(1, DType::float32);
-    Tensor w = parameters.add("w", {100}, Initial::constant(0));
+    Tensor w = parameters.add("w", {100}, Initial::constant(0), WeightDecay::off);
     w.set_grad(Tensor::full({100}, 1e30, DType::float32));  // its square is not a float
     CHECK(gradient_norm(parameters) == Approx(1e31));
     w.set_grad(Tensor::full({100}, std::numeric_limits<double>::quiet_NaN(), DType::float32));

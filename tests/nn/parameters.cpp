@@ -34,8 +34,8 @@ TEST_SUITE("parameters") {
     CHECK(root.path() == "");
     CHECK(mlp.path() == "blocks.0.mlp");
     CHECK(mlp.dtype() == DType::float32);
-    Tensor const weight = mlp.parameter("up.weight", {6, 4}, Initial::weight());
-    Tensor const top = root.parameter("scale", {}, Initial::constant(2));
+    Tensor const weight = mlp.parameter("up.weight", {6, 4}, Initial::weight(), WeightDecay::on);
+    Tensor const top = root.parameter("scale", {}, Initial::constant(2), WeightDecay::on);
     REQUIRE(parameters.all().size() == 2);
     CHECK(parameters.all()[0].first == "blocks.0.mlp.up.weight");
     CHECK(parameters.all()[1].first == "scale");
@@ -46,23 +46,26 @@ TEST_SUITE("parameters") {
     REQUIRE(parameters.find("scale") != nullptr);
     CHECK(parameters.find("scale")->shares_array_with(top));
     CHECK(parameters.find("shift") == nullptr);
-    CHECK_THROWS_WITH_AS(root.parameter("scale", {}, Initial::constant(1)), "parameters: the name 'scale' is taken", Error);
+    CHECK_THROWS_WITH_AS(root.parameter("scale", {}, Initial::constant(1), WeightDecay::on), "parameters: the name 'scale' is taken",
+                         Error);
   }
 
   TEST_CASE("parameters that are given are those tensors, not copies") {
     Tensor const scale = Tensor::ones({2}, DType::float64);
     Parameters parameters = Parameters::given({{"norm.scale", scale}, {"other", scale}}, DType::float64);
     Scope const norm = Scope(parameters).at("norm");
-    CHECK(norm.parameter("scale", {2}, Initial::constant(5)).shares_array_with(scale));
+    CHECK(norm.parameter("scale", {2}, Initial::constant(5), WeightDecay::on).shares_array_with(scale));
     CHECK(parameters.all().size() == 1);
-    CHECK_THROWS_WITH_AS(norm.parameter("shift", {2}, Initial::constant(0)), "parameters: 'norm.shift' [2] was not given", Error);
-    CHECK_THROWS_WITH_AS(Scope(parameters).parameter("other", {3}, Initial::constant(0)), "parameters: 'other' [3] was not given", Error);
+    CHECK_THROWS_WITH_AS(norm.parameter("shift", {2}, Initial::constant(0), WeightDecay::on), "parameters: 'norm.shift' [2] was not given",
+                         Error);
+    CHECK_THROWS_WITH_AS(Scope(parameters).parameter("other", {3}, Initial::constant(0), WeightDecay::on),
+                         "parameters: 'other' [3] was not given", Error);
   }
 
   TEST_CASE("gradients arrive in the parameters, and are cleared together") {
     Parameters parameters(1, DType::float64);
-    Tensor const a = parameters.add("a", {3}, Initial::constant(1));
-    Tensor const b = parameters.add("b", {3}, Initial::constant(2));
+    Tensor const a = parameters.add("a", {3}, Initial::constant(1), WeightDecay::on);
+    Tensor const b = parameters.add("b", {3}, Initial::constant(2), WeightDecay::on);
     backward(sum(a * b));
     CHECK(parameters.find("a")->grad().to_vector() == std::vector<double>(3, 2));
     CHECK(parameters.find("b")->grad().to_vector() == std::vector<double>(3, 1));
@@ -74,8 +77,8 @@ TEST_SUITE("parameters") {
   TEST_CASE("initial values depend on seed and name alone, in either precision") {
     auto const drawn = [](std::uint64_t seed, std::string const& name, DType dtype, bool others = false) {
       Parameters parameters(seed, dtype);
-      if (others) parameters.add("another", {100}, Initial::normal(1));
-      return parameters.add(name, {50, 3}, Initial::weight()).to_vector();
+      if (others) parameters.add("another", {100}, Initial::normal(1), WeightDecay::on);
+      return parameters.add(name, {50, 3}, Initial::weight(), WeightDecay::on).to_vector();
     };
     auto const values = drawn(1, "a", DType::float64);
     CHECK(drawn(1, "a", DType::float64, true) == values);
@@ -88,7 +91,7 @@ TEST_SUITE("parameters") {
   TEST_CASE("the schemes: their spread, their bounds, and what is not theirs to say") {
     Shape const shape{200, 300};
     auto const drawn = [&](InitSettings const& settings, Initial const& initial) {
-      return Parameters(1, DType::float64, settings).add("w", shape, initial);
+      return Parameters(1, DType::float64, settings).add("w", shape, initial, WeightDecay::on);
     };
     CHECK(spread(drawn(init("normal"), Initial::weight())) == Approx(0.02).epsilon(0.02));
     CHECK(spread(drawn(init("normal", 0.5), Initial::weight(0.1))) == Approx(0.05).epsilon(0.02));
@@ -113,8 +116,8 @@ TEST_SUITE("parameters") {
 
   TEST_CASE("assign: values of either precision, in any order; the leaves stay the same leaves") {
     Parameters parameters(1, DType::float32);
-    Tensor const a = parameters.add("a", {2}, Initial::constant(0));
-    Tensor const b = parameters.add("b", {1, 2}, Initial::constant(0));
+    Tensor const a = parameters.add("a", {2}, Initial::constant(0), WeightDecay::on);
+    Tensor const b = parameters.add("b", {1, 2}, Initial::constant(0), WeightDecay::on);
     parameters.assign({{"b", Tensor::of(std::vector{3.0, 4.0}, {1, 2})}, {"a", Tensor::of(std::vector{1.0, 2.0}, {2}, DType::float32)}});
     CHECK(a.to_vector() == std::vector<double>{1, 2});
     CHECK(b.to_vector() == std::vector<double>{3, 4});
@@ -124,9 +127,9 @@ TEST_SUITE("parameters") {
 
   TEST_CASE("assign names every missing, left-over and misshapen tensor, and then changes nothing") {
     Parameters parameters(1, DType::float32);
-    Tensor const a = parameters.add("a", {2}, Initial::constant(7));
-    parameters.add("b", {3}, Initial::constant(0));
-    parameters.add("c", {}, Initial::constant(0));
+    Tensor const a = parameters.add("a", {2}, Initial::constant(7), WeightDecay::on);
+    parameters.add("b", {3}, Initial::constant(0), WeightDecay::on);
+    parameters.add("c", {}, Initial::constant(0), WeightDecay::on);
     Tensor const ones = Tensor::ones({2}, DType::float32);
     CHECK_THROWS_WITH_AS(parameters.assign({{"a", ones}, {"b", ones}, {"d", ones}}),
                          "'b' is [2], the model's is [3]; 'c' [] is missing; 'd' [2] is not the model's", Error);

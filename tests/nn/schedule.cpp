@@ -1,5 +1,6 @@
 #include "nn/schedule.hpp"
 
+#include <algorithm>
 #include <cmath>
 #include <numbers>
 
@@ -59,6 +60,34 @@ TEST_SUITE("schedule") {
     for (std::int64_t t = 10; t <= 110; ++t)
       CHECK(learning_rate(choice, t, training) == Approx(1.1 - 0.01 * static_cast<double>(t - 10)).epsilon(1e-14));
     CHECK(learning_rate(choice, 111, training) == 0.1);
+  }
+
+  TEST_CASE("min_lr is the rate of step `steps`, one after the last update: first, last and after, and its help says so") {
+    Training const training{5, 1};
+    double const by_kind[2][5] = {{1, 0.82, 0.64, 0.46, 0.28}, {1, 0.91406, 0.68906, 0.41094, 0.18594}};
+    for (int kind = 0; kind < 2; ++kind) {
+      Choice const choice = schedule(kind == 0 ? "linear" : "cosine", {{"min_lr", 0.1}});
+      for (std::int64_t t = 0; t < 5; ++t) CHECK(learning_rate(choice, t, training) == Approx(by_kind[kind][t]).epsilon(1e-4));
+      for (std::int64_t const t : {5, 6, 1000}) CHECK(learning_rate(choice, t, training) == 0.1);
+      auto const fields = choice.settings->fields();
+      auto const& help = std::ranges::find(fields, "min_lr", &Field::name)->help;
+      CHECK(help.find("step train.steps") != std::string::npos);
+      CHECK(help.find("one step after the last update") != std::string::npos);
+    }
+  }
+
+  TEST_CASE("a warm-up that is longer than the training is said, of every kind, and one that ends is not") {
+    for (std::string const kind : {"constant", "linear", "cosine"}) {
+      CAPTURE(kind);
+      for (std::int64_t const warmup : {0, 1, 19}) CHECK(!unfinished_warmup(schedule(kind, {{"warmup", warmup}}), {20, 1}));
+      for (std::int64_t const warmup : {20, 21, 999}) CHECK(unfinished_warmup(schedule(kind, {{"warmup", warmup}}), {20, 1}));
+    }
+    CHECK(*unfinished_warmup(schedule("cosine", {{"warmup", 99}, {"min_lr", 0.01}}), {20, 0.5}) ==
+          "the training ends before its warm-up: after 20 steps, at a rate of 0.1; step 99 would have 0.5");
+    CHECK(!unfinished_warmup(schedule("noam", {{"warmup", 20}}), {20, 1, 64}));
+    CHECK(unfinished_warmup(schedule("noam", {{"warmup", 21}}), {20, 1, 64}));
+    CHECK(!unfinished_warmup(schedule("cosine", {{"warmup", 100}}), {0, 1}));
+    CHECK(!unfinished_warmup(schedule_choice(), {1, 1}));
   }
 
   TEST_CASE("noam: the values of Vaswani et al. 2017, d 512 and 4000 steps of warm-up") {

@@ -71,7 +71,8 @@ TEST_CASE("the package says what is missing") {
       "message(FATAL_ERROR found)\nendif()\n");
   auto const at = folder.path().string();
   shell(folder, fmt::format("cmake --install {} --component library --prefix {}/prefix", build_folder(), at));
-  CHECK(shell(folder, fmt::format("cmake -S {0} -B {0}/build -DCMAKE_PREFIX_PATH={0}/prefix -DCMAKE_DISABLE_FIND_PACKAGE_xsimd=ON", at))
+  CHECK(shell(folder,
+              fmt::format("cmake -G Ninja -S {0} -B {0}/build -DCMAKE_PREFIX_PATH={0}/prefix -DCMAKE_DISABLE_FIND_PACKAGE_xsimd=ON", at))
             .find("xsimd (Debian: libxsimd-dev)") != std::string::npos);
 }
 

@@ -104,7 +104,7 @@ struct Digits : PictureTask {
   void read(PicturePart part, std::string const& file, DataContext const& context) {
     auto const path = locate(file, context);
     digits_[static_cast<std::size_t>(part)] = read_digits(path);
-    hashes_.emplace_back(file, sha256_of_file(path));
+    hashes_.emplace_back(path.string(), sha256_of_file(path));
   }
 
   std::array<std::vector<Digit>, 3> digits_;  // by part

@@ -55,7 +55,7 @@ struct PictureTask : Settings {
                                         PicturePart part) const = 0;
   /// What is seen between things too, of a whole picture; nothing unless a task says so.
   virtual void finish(std::span<std::int64_t>, Stream const&) const {}
-  /// Of files: {name: hash}.
+  /// The files that were read, with the SHA-256 of each.
   virtual std::vector<std::pair<std::string, std::string>> hashes() const { return {}; }
 
   std::vector<Field> fields() final;

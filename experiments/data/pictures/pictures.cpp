@@ -73,7 +73,7 @@ class PicturesDataset : public TokenizedDataset {
   nlohmann::json describe() const override {
     auto result = values_of(*task_);
     result["vocabulary"] = vocabulary();
-    for (auto const& [file, hash] : task_->hashes()) result["sha256"][file] = hash;
+    for (auto const& [file, hash] : task_->hashes()) result["files"].push_back({{"file", file}, {"sha256", hash}});
     return result;
   }
   /// {"chance", …}: what comes of guessing among all words and <eos>.

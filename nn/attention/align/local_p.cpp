@@ -16,9 +16,9 @@ struct LocalP : Align {
       : window(settings.window),
         windowed(settings.windowed),
         matrix(scope.parameter("position_matrix", {shape.heads, shape.width, shape.width},
-                               Initial::normal(1 / std::sqrt(static_cast<double>(shape.width))))),
+                               Initial::normal(1 / std::sqrt(static_cast<double>(shape.width))), WeightDecay::on)),
         vector(scope.parameter("position_vector", {shape.heads, shape.width},
-                               Initial::normal(1 / std::sqrt(static_cast<double>(shape.width))))) {}
+                               Initial::normal(1 / std::sqrt(static_cast<double>(shape.width))), WeightDecay::on)) {}
 
   FusedAlign fused(Tensor const& query, std::int64_t heads, std::int64_t keys, Visibility const& visibility) const override {
     Tensor const where_to = unsqueeze(head_readout(query, transpose(matrix), vector, heads), 3);  // [B, H, n, 1]

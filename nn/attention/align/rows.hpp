@@ -35,7 +35,8 @@ auto by_rows() {
 template <class Rows>
 auto by_rows(std::string const& name, double (*start)(HeadShape const&)) {
   return [=](Scope const& scope, AttentionSettings const&, HeadShape const& shape) {
-    return std::make_unique<AlignByRows>(row_align<Rows>(), scope.parameter(name, {shape.heads}, Initial::constant(start(shape))));
+    return std::make_unique<AlignByRows>(row_align<Rows>(),
+                                         scope.parameter(name, {shape.heads}, Initial::constant(start(shape)), WeightDecay::off));
   };
 }
 

@@ -21,7 +21,8 @@ Tensor lengths(Tensor const& x, std::int64_t heads, std::int64_t groups) {
 }
 
 struct Cosine : Score {
-  Cosine(Scope const& scope, HeadShape const& shape) : sharpness(scope.parameter("sharpness", {shape.heads}, Initial::constant(10))) {}
+  Cosine(Scope const& scope, HeadShape const& shape)
+      : sharpness(scope.parameter("sharpness", {shape.heads}, Initial::constant(10), WeightDecay::off)) {}
   std::optional<FusedScore> fused(Tensor const& query, Tensor const& key, HeadGroups const& heads) const override {
     static auto const finish = pair_finish([](auto s, auto const& at) { return at.parameter * s / (at.query * at.key + like(1e-8, s)); });
     FusedScore score{query};

@@ -12,7 +12,7 @@ namespace {
 struct General : Score {
   General(Scope const& scope, HeadShape const& shape)
       : matrix(scope.parameter("matrix", {shape.heads, shape.width, shape.key_width()},
-                               Initial::normal(1 / std::sqrt(static_cast<double>(shape.width * shape.key_width()))))) {}
+                               Initial::normal(1 / std::sqrt(static_cast<double>(shape.width * shape.key_width()))), WeightDecay::on)) {}
   std::optional<FusedScore> fused(Tensor const& query, Tensor const&, HeadGroups const& heads) const override {
     return FusedScore{head_product(query, matrix, heads.heads)};
   }

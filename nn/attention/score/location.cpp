@@ -16,7 +16,7 @@ namespace {
 struct Location : Score {
   Location(Scope const& scope, HeadShape const& shape)
       : matrix(scope.parameter("matrix", {shape.heads, shape.context, shape.width},
-                               Initial::normal(1 / std::sqrt(static_cast<double>(shape.width))))) {}
+                               Initial::normal(1 / std::sqrt(static_cast<double>(shape.width))), WeightDecay::on)) {}
   std::optional<FusedScore> fused(Tensor const& query, Tensor const& key, HeadGroups const& heads) const override {
     std::int64_t const keys = key.size(1);
     if (keys > matrix.size(1))

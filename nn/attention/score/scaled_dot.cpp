@@ -22,7 +22,8 @@ struct ScaledDot : Score {
 /// s is a parameter, one a head.
 struct LearnedScale : Score {
   LearnedScale(Scope const& scope, HeadShape const& shape)
-      : scale(scope.parameter("scale", {shape.heads}, Initial::constant(1 / std::sqrt(static_cast<double>(shape.width))))) {}
+      : scale(scope.parameter("scale", {shape.heads}, Initial::constant(1 / std::sqrt(static_cast<double>(shape.width))),
+                              WeightDecay::off)) {}
   std::optional<FusedScore> fused(Tensor const& query, Tensor const&, HeadGroups const& heads) const override {
     Tensor const apart = reshape(query, {query.size(0), query.size(1), heads.heads, query.size(2) / heads.heads});
     return FusedScore{reshape(apart * unsqueeze(scale, 1), {query.size(0), query.size(1), query.size(2)})};

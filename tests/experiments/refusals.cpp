@@ -1,0 +1,199 @@
+// Whatever the engine refuses of a model is refused before anything trains, at the place of a key: every kind of model, with positions,
+// scores, aligns, reads, keys of attention and shapes, is checked and then makes a step.
+
+#include <set>
+#include <string>
+#include <vector>
+
+#include <doctest/doctest.h>
+#include <fmt/format.h>
+
+#include "experiments/run/train.hpp"
+#include "nn/attention/steps.hpp"
+#include "nn/position.hpp"
+#include "tests/program.hpp"
+
+TEST_SUITE("refusals") {
+  using namespace heed;
+
+  namespace {
+
+  using Words = std::vector<std::string>;
+
+  /// A kind of model, data that it reads, and what its attention is called.
+  struct Subject {
+    std::string kind, data, keys;
+  };
+  std::vector<Subject> const subjects{
+      {"gpt", "{kind: copy, length: 2, vocabulary: 4, validation: 2}", "layers: 1, context: 6"},
+      {"bert", "{kind: copy, length: 2, vocabulary: 4, validation: 2, forced: false}", "layers: 1, context: 6"},
+      {"transformer", "{kind: pairs, task: {kind: reverse, length: 2}, validation: 2}", "layers: 1, context: 6"},
+  };
+  std::vector<Subject> const without_positions{
+      {"single_attention", "{kind: recall, pairs: 2, keys: 3, values: 3, queries: 1, validation: 2}", "pairs: 2, keys: 3, width: 4"},
+      {"recurrent_seq2seq", "{kind: pairs, task: {kind: reverse, length: 2}, validation: 2}", "width: 5, embedding: 3, context: 6"},
+      {"captioner", "{kind: glyphs, rows: 2, columns: 2, most: 2, validation: 2}", "convolutions: 2, channels: 8, width: 5, embedding: 3"},
+  };
+
+  Words const shapes{
+      "width: 8, heads: 2",
+      "width: 6, heads: 2",
+      "width: 4, heads: 4",
+      "width: 12, heads: 2",
+      "width: 6, heads: 2, key_width: 4",
+      "width: 8, heads: 2, key_width: 3",
+      "width: 7, heads: 2, key_width: 3, value_width: 5",
+      "width: 2, heads: 4, key_width: 2, value_width: 1",
+      "width: 6, heads: 4",
+      "width: 8, heads: 4, key_heads: 2",
+      "width: 12, heads: 4, key_heads: 1",
+      "width: 8, heads: 4, key_heads: 3",
+  };
+  Words const attention_keys{"", "softcap: 2", "query_key_norm: rms", "gate: true", "forget: true", "differential: true"};
+
+  /// Counts of what was refused and what has made a step.
+  struct Tally {
+    int refused = 0, trained = 0;
+    std::set<std::string> keys;  ///< that refusals begin with
+  };
+
+  /// Checks a configuration and, if it is not refused, makes a step and an evaluation, which nothing may refuse.
+  void examine(std::string const& model, std::string const& data, Tally& tally, std::string const& train = "") {
+    std::string const text =
+        fmt::format("data: {}\nmodel: {{{}}}\ntrain: {{steps: 1, batch: 2{}}}\n", data, model, train.empty() ? "" : ", " + train);
+    CAPTURE(text);
+    std::string refusal;
+    try {
+      LoadedExperiment loaded{parse(text, "test"), {}, {}};
+      fill(loaded.document, loaded.settings);
+      Trainer trainer(loaded, true);
+      try {
+        Row row;
+        trainer.train_step(row);
+        trainer.evaluate(row);
+        ++tally.trained;
+      } catch (Error const& error) {
+        FAIL_CHECK("it was not refused, and then: " << error.what());
+      }
+      return;
+    } catch (ConfigError const& error) {
+      refusal = error.what();
+    } catch (Error const& error) {
+      FAIL_CHECK("refused without a place: " << error.what());
+    }
+    CAPTURE(refusal);
+    ++tally.refused;
+    CHECK(refusal.starts_with("test:"));
+    CHECK(refusal.find("a pass over a row is refused") == std::string::npos);  // that message names no key
+    auto const key = refusal.substr(refusal.find(": ") + 2);
+    CHECK((key.starts_with("model.") || key.starts_with("train.")));
+    tally.keys.insert(key.substr(0, key.find(':')));
+  }
+
+  std::string with(Subject const& subject, std::string const& more) {
+    return fmt::format("kind: {}, {}{}{}", subject.kind, subject.keys, more.empty() ? "" : ", ", more);
+  }
+
+  /// "attention: {score: …}", with a key more.
+  std::string attention(std::string const& score, std::string const& align = "softmax", std::string const& read = "soft",
+                        std::string const& key = "") {
+    return fmt::format("attention: {{score: {}, align: {}, read: {}{}{}}}", score, align, read, key.empty() ? "" : ", ", key);
+  }
+
+  template <class Step>
+  Words names() {
+    Words all;
+    for (auto const& kind : step_kinds<Step>()) all.push_back(kind.name);
+    return all;
+  }
+
+  }  // namespace
+
+  TEST_CASE("every position with every shape and key of attention") {
+    for (auto const& subject : subjects) {
+      Tally tally;
+      for (auto const& position : position_names())
+        for (auto const& shape : shapes)
+          for (auto const& key : attention_keys)
+            examine(with(subject, shape + ", position: " + position + ", " + attention("scaled_dot", "softmax", "soft", key)), subject.data,
+                    tally);
+      CHECK(tally.refused > 0);
+      CHECK(tally.trained > tally.refused);
+      for (char const* key : {"model.position", "model.heads", "model.key_heads"}) CHECK(tally.keys.contains(key));
+    }
+  }
+
+  TEST_CASE("every score with every shape, position and key of attention") {
+    for (auto const& subject : subjects) {
+      Tally tally;
+      for (auto const& score : names<Score>()) {
+        for (auto const& shape : shapes) examine(with(subject, shape + ", " + attention(score)), subject.data, tally);
+        for (auto const& position : position_names())
+          for (char const* shape : {"width: 6, heads: 2", "width: 8, heads: 4, key_heads: 2"})
+            examine(with(subject, fmt::format("{}, position: {}, {}", shape, position, attention(score))), subject.data, tally);
+        for (auto const& key : attention_keys)
+          examine(with(subject, "width: 8, heads: 2, " + attention(score, "softmax", "soft", key)), subject.data, tally);
+      }
+      CHECK(tally.trained > tally.refused);
+    }
+  }
+
+  TEST_CASE("every score with every align and read, in every kind of model") {
+    for (auto const* const kinds : {&subjects, &without_positions}) {
+      for (auto const& subject : *kinds) {
+        Tally tally;
+        for (auto const& score : names<Score>())
+          for (auto const& align : names<Align>())
+            for (auto const& read : names<Read>()) {
+              std::string const shape = kinds == &subjects ? "width: 8, heads: 2, " : "";
+              examine(with(subject, shape + attention(score, align, read)), subject.data, tally);
+            }
+        CHECK(tally.trained > tally.refused);
+        if (kinds == &without_positions)
+          for (auto const& key : attention_keys) examine(with(subject, attention("dot", "softmax", "soft", key)), subject.data, tally);
+      }
+    }
+  }
+
+  TEST_CASE("attention of a decoder to its source: every key and shape") {
+    Subject const& subject = subjects.back();
+    REQUIRE(subject.kind == "transformer");
+    Tally tally;
+    for (auto const& shape : shapes)
+      for (auto const& key : attention_keys)
+        for (auto const& score : names<Score>())
+          examine(with(subject, shape + ", cross_" + attention(score, "softmax", "soft", key)), subject.data, tally);
+    CHECK(tally.refused > 0);
+    CHECK(tally.trained > tally.refused);
+  }
+
+  TEST_CASE("every estimator in every kind of model, with blocks that are run again") {
+    for (auto const* const kinds : {&subjects, &without_positions}) {
+      for (auto const& subject : *kinds) {
+        for (char const* estimator : {"reinforce", "straight_through", "gumbel", "enumerate", "marginal"}) {
+          for (char const* train : {"", "recompute: true", "precision: bfloat16"}) {
+            Tally tally;
+            std::string const shape = kinds == &subjects ? "width: 4, heads: 1, " : "";
+            examine(with(subject, shape + attention("dot", "softmax", "hard", fmt::format("estimator: {}", estimator))), subject.data,
+                    tally, train);
+          }
+        }
+      }
+    }
+  }
+
+  TEST_CASE("an odd width of heads that are to turn: the place of the position, in check, plan and run") {
+    test::Folder const folder;
+    test::put(folder / "base.yaml",
+              "name: odd\ndata: {kind: copy, length: 2, vocabulary: 4}\nmodel:\n  kind: gpt\n  layers: 1\n  heads: 2\n  width: 6\n"
+              "  context: 4\ntrain: {steps: 2, batch: 2}\n");
+    test::put(folder / "odd.yaml", "ablation: odd\nbase: base.yaml\nvary: {model.position: [learned, rotary]}\nseeds: 2\n");
+    auto const base = (folder / "base.yaml").string(), ablation = (folder / "odd.yaml").string(), runs = (folder / "runs").string();
+    for (char const* command : {"check", "run"})
+      test::refuses({command, base, "model.position=rotary", "--output", runs}, 2,
+                    {"argument 'model.position=rotary': model.position: 'rotary' turns pairs of entries", "3", "key_width"});
+    for (char const* command : {"check", "run", "plan"})
+      test::refuses({command, ablation, "--output", runs}, 2, {"odd.yaml:3:", "model.position: 'rotary' turns pairs"});
+    CHECK(!std::filesystem::exists(folder / "runs"));
+  }
+}
