@@ -131,16 +131,23 @@ Tensor recomputable(Tensor value, Recompute recompute) {
   return value;
 }
 
+namespace {
+
+[[gnu::cold, noreturn]] void refuse_written(Node const& node, std::string const& what, Tensor const& x) {
+  throw Error(
+      fmt::format("backward: {} of {}, {} {}, was written to after {} had used it, and its derivative needs what was there; write to a "
+                  "clone() instead",
+                  what, describe(node), to_string(x.dtype()), to_string(x.shape()), node.operation));
+}
+
+}  // namespace
+
 void require_unwritten(Node const& node) {
-  auto const refuse = [&](std::string const& what, Tensor const& x) {
-    throw Error(
-        fmt::format("backward: {} of {}, {} {}, was written to after {} had used it, and its derivative needs what was there; write to a "
-                    "clone() instead",
-                    what, describe(node), to_string(x.dtype()), to_string(x.shape()), node.operation));
-  };
-  for (std::size_t i = 0; i < node.inputs.size(); ++i)
-    if (node.inputs[i].written_since()) refuse(fmt::format("input {} (of {})", i + 1, node.inputs.size()), node.inputs[i]);
-  if (node.output.written_since()) refuse("the result", node.output);
+  for (std::size_t i = 0; i < node.inputs.size(); ++i) {
+    if (node.inputs[i].written_since()) [[unlikely]]
+      refuse_written(node, fmt::format("input {} (of {})", i + 1, node.inputs.size()), node.inputs[i]);
+  }
+  if (node.output.written_since()) refuse_written(node, "the result", node.output);
 }
 
 Tensor recomputed(Tensor const& hollow) {

@@ -21,16 +21,6 @@
 
 namespace heed {
 
-/// A block: this header, then `capacity` bytes that start on a cache line of their own.
-struct alignas(64) Buffer::Block {
-  std::atomic<std::int64_t> references;
-  std::size_t capacity;
-  bool resident;             ///< false: the system has its pages back, or has never given them
-  bool holds_owner = false;  ///< what it holds is a shared_ptr to memory that is not the pool's
-  std::atomic<std::uint32_t> writes = 0;
-  std::byte* data() { return reinterpret_cast<std::byte*>(this + 1); }
-};
-
 namespace {
 
 #ifdef HEED_SANITIZED
@@ -207,12 +197,6 @@ std::byte* Buffer::data() const { return block_ != nullptr ? block_->data() : nu
 
 bool Buffer::sole_owner() const {
   return block_ != nullptr && !block_->holds_owner && block_->references.load(std::memory_order_acquire) == 1;
-}
-
-std::uint32_t Buffer::writes() const { return block_ != nullptr ? block_->writes.load(std::memory_order_relaxed) : 0; }
-
-void Buffer::count_write() {  // no locked instruction: who write to one array at once from several threads write different parts of it
-  if (block_ != nullptr) block_->writes.store(block_->writes.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
 }
 
 void Buffer::retain() const {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -42,13 +43,23 @@ class Buffer {
   /// Whether nobody else can see the memory; never of what is not the pool's.
   bool sole_owner() const;
   /// How often its memory has been given out to be written to, since it was taken; 0 of none.
-  std::uint32_t writes() const;
-  /// Says that the memory is about to be written to.
-  void count_write();
+  std::uint32_t writes() const { return block_ != nullptr ? block_->writes.load(std::memory_order_relaxed) : 0; }
+  /// Says that the memory is about to be written to. No locked instruction: who write to one array at once write different parts of it.
+  void count_write() {
+    if (block_ != nullptr) block_->writes.store(block_->writes.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
+  }
 
  private:
   friend struct Pool;
-  struct Block;
+  /// This header, then `capacity` bytes that start on a cache line of their own.
+  struct alignas(64) Block {
+    std::atomic<std::int64_t> references;
+    std::size_t capacity;
+    bool resident;             ///< false: the system has its pages back, or has never given them
+    bool holds_owner = false;  ///< what it holds is a shared_ptr to memory that is not the pool's
+    std::atomic<std::uint32_t> writes = 0;
+    std::byte* data() { return reinterpret_cast<std::byte*>(this + 1); }
+  };
   void retain() const;
   void release();
   Block* block_ = nullptr;

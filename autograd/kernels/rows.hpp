@@ -41,24 +41,9 @@ void each_batch(std::int64_t n, F const& f) {
   if (i < n) f(i, PartBatch<T>{n - i});
 }
 
-/// Of a longer row these many numbers are a partial sum.
-inline constexpr std::int64_t row_of_partial_sum = 4096;
-
-/// Σ of the sums part(first, count) of a row's parts, in pairs.
-template <class T, class Part>
-[[gnu::noinline]] T sum_in_parts(std::int64_t n, Part const& part) {
-  PairwiseSum<T> sum;
-  for (std::int64_t i = 0; i < n; i += row_of_partial_sum)
-    sum.add(static_cast<std::uint64_t>(i / row_of_partial_sum), part(i, std::min(row_of_partial_sum, n - i)));
-  return sum.total(T(0));
-}
-
-/// Σ f(x[i]…). f of the fill value must not be NaN; elements beyond the row are masked out.
+/// Σ f(x[i]…) of a row that is one partial sum. f of the fill value must not be NaN; elements beyond the row are masked out.
 template <class T, class F, class... X>
-T sum_row(std::int64_t n, F const& f, X const*... x) {
-  if (n > row_of_partial_sum) {
-    return sum_in_parts<T>(n, [&](std::int64_t first, std::int64_t count) { return sum_row<T>(count, f, (x + first)...); });
-  }
+T sum_short_row(std::int64_t n, F const& f, X const*... x) {
   constexpr std::int64_t step = lanes<T>;
   Lanes<T> a(T(0)), b(T(0)), c(T(0)), d(T(0));
   std::int64_t i = 0;
@@ -71,6 +56,25 @@ T sum_row(std::int64_t n, F const& f, X const*... x) {
   for (; i + step <= n; i += step) a += f(Lanes<T>::load_unaligned(x + i)...);
   if (i < n) b += keep_some<T>(f(load_some<T>(x + i, n - i, T(0))...), n - i);
   return lane_sum((a + b) + (c + d));
+}
+
+/// Of a longer row these many numbers are a partial sum.
+inline constexpr std::int64_t row_of_partial_sum = 4096;
+
+/// Σ of the sums part(first, count) of a row's parts, in pairs.
+template <class T, class Part>
+[[gnu::noinline]] T sum_in_parts(std::int64_t n, Part const& part) {
+  PairwiseSum<T> sum;
+  for (std::int64_t i = 0; i < n; i += row_of_partial_sum)
+    sum.add(static_cast<std::uint64_t>(i / row_of_partial_sum), part(i, std::min(row_of_partial_sum, n - i)));
+  return sum.total(T(0));
+}
+
+/// Σ f(x[i]…) of any row.
+template <class T, class F, class... X>
+T sum_row(std::int64_t n, F const& f, X const*... x) {
+  if (n <= row_of_partial_sum) return sum_short_row<T>(n, f, x...);
+  return sum_in_parts<T>(n, [&](std::int64_t first, std::int64_t count) { return sum_short_row<T>(count, f, (x + first)...); });
 }
 
 /// max x[i], NaN if one is; −∞ for an empty row. (A batch's max forgets a NaN that meets a number, so they are looked for beside it.)

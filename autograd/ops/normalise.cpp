@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <tuple>
 #include <utility>
 #include <vector>
@@ -34,30 +35,35 @@ struct Statistics {
   Tensor scale;  ///< [rows]: 1/√(variance + eps)
 };
 
-/// The mean (0 if not `centred`) and the mean of the squares of the distances from it.
+/// Of a row: its mean (0 if not `centred`), and the mean square of the distances from it.
 template <class T>
-std::pair<T, T> moments(T const* row, std::int64_t n, bool centred) {
+struct Moments {
+  T mean, square;
+};
+
+/// `sum`: Σ f(x) over the row.
+template <class T, class Sum>
+[[gnu::always_inline]] inline Moments<T> moments(std::int64_t n, bool centred, Sum const& sum) {
   auto const count = static_cast<T>(n);
-  T const mean = centred ? kernels::sum_row<T>(
-                               n, [](auto v) { return v; }, row) /
-                               count
-                         : T(0);
+  T const mean = centred ? sum([](auto v) { return v; }) / count : T(0);
   Lanes<T> const center(mean);
-  // Elements beyond the row are taken out of sum_row's tail one by one, so (0 − mean)² does not enter.
-  return {mean, kernels::sum_row<T>(
-                    n, [&](auto v) { return (v - center) * (v - center); }, row) /
-                    count};
+  // Elements beyond the row are taken out of the sum's tail one by one, so (0 − mean)² does not enter.
+  return {mean, sum([&](auto v) { return (v - center) * (v - center); }) / count};
 }
 
-/// The mean and 1/√(mean square) where squares leave the range of numbers: of the row over its largest element.
+/// The mean and 1/√(mean square + eps) of any row: a long one, and one whose squares leave the range of numbers, by way of the row over its
+/// largest element.
 template <class T>
-std::pair<T, T> large_moments(T const* row, std::int64_t n, bool centred) {
+[[gnu::noinline]] std::pair<T, T> mean_and_scale(T const* row, std::int64_t n, bool centred, double eps) {
+  auto const of = [&](T const* x) { return moments<T>(n, centred, [&](auto const& f) { return kernels::sum_row<T>(n, f, x); }); };
+  auto const [mean, square] = of(row);
+  if (std::isfinite(square)) return {mean, T(1) / std::sqrt(square + static_cast<T>(eps))};
   T largest = 0;
   for (std::int64_t i = 0; i < n; ++i) largest = std::max(largest, std::abs(row[i]));
   std::vector<T> part(row, row + n);
   for (T& v : part) v /= largest;
-  auto const [mean, square] = moments(part.data(), n, centred);
-  return {largest * mean, T(1) / std::sqrt(square) / largest};
+  auto const of_part = of(part.data());
+  return {largest * of_part.mean, T(1) / std::sqrt(of_part.square) / largest};
 }
 
 /// y = x̂·weight + bias.
@@ -75,9 +81,10 @@ void forward(Tensor const& x, Tensor const& weight, Tensor const& bias, double e
       [&](std::int64_t begin, std::int64_t end) {
         for (std::int64_t r = begin; r < end; ++r) {
           T const* const row = in + r * n;
-          auto [mean, square] = moments(row, n, means != nullptr);
+          auto [mean, square] = moments<T>(n, means != nullptr, [&](auto const& f) { return kernels::sum_short_row<T>(n, f, row); });
           T factor = T(1) / std::sqrt(square + static_cast<T>(eps));
-          if (!std::isfinite(square)) std::tie(mean, factor) = large_moments(row, n, means != nullptr);
+          if (!(square <= std::numeric_limits<T>::max()) || n > kernels::row_of_partial_sum) [[unlikely]]
+            std::tie(mean, factor) = mean_and_scale(row, n, means != nullptr, eps);
           Lanes<T> const center(mean);
           if (means != nullptr) means[r] = mean;
           scales[r] = factor;
