@@ -41,6 +41,17 @@ class PairwiseSum {
   std::size_t depth_ = 0;
 };
 
+/// A partial sum of so many columns, which are a few registers.
+inline constexpr std::int64_t columns_at_once = 64;
+template <class T>
+struct Columns {
+  alignas(64) T values[columns_at_once];
+  Columns& operator+=(Columns const& other) {
+    for (std::int64_t c = 0; c < columns_at_once; ++c) values[c] += other.values[c];
+    return *this;
+  }
+};
+
 /// So many rows are added one after another before sums are added in pairs.
 inline constexpr std::int64_t rows_of_partial_sum = 32;
 

@@ -5,7 +5,7 @@
 
 #include "autograd/tensor.hpp"
 
-/// Reductions (ops/reduce.cpp): over `axes` (none given: all); `keep` leaves extents of 1. What all operations have in common:
+/// Reductions (ops/reduce.cpp, ops/cumsum.cpp): over `axes` (none given: all); `keep` leaves extents of 1. What all operations have in common:
 /// autograd/operations.hpp.
 namespace heed {
 

@@ -85,14 +85,8 @@ struct Places {
 /// all, whosever rows are there: rows of zeros change no bit, to whichever token they belong.
 template <class T>
 void sum_of_rows(T const* values, std::int64_t width, std::int64_t all, std::span<std::int64_t const> places, T* out, std::int64_t n) {
-  constexpr std::int64_t at_once = 64, few = 1024, stretch = 64;
-  struct Row {
-    T values[at_once];
-    Row& operator+=(Row const& other) {
-      for (std::int64_t c = 0; c < at_once; ++c) values[c] += other.values[c];
-      return *this;
-    }
-  };
+  using Row = kernels::Columns<T>;
+  constexpr std::int64_t at_once = kernels::columns_at_once, few = 1024, stretch = 64;
   for (std::int64_t begin = 0; begin < n; begin += at_once) {
     std::int64_t const columns = std::min(at_once, n - begin);
     auto const add_row = [&](std::int64_t place, T* into) {

@@ -18,6 +18,8 @@ namespace heed {
 
 namespace {
 
+using kernels::Columns, kernels::columns_at_once;
+
 /// A reduction brought to the form [outer, extent, inner]: the middle axis goes.
 struct Plan {
   Tensor x;
@@ -68,17 +70,6 @@ Plan plan(char const* operation, Tensor const& x, Axes const& axes, bool keep) {
   }
   return p;
 }
-
-constexpr std::int64_t columns_at_once = 64;  // a few registers
-
-template <class T>
-struct Columns {
-  alignas(64) T values[columns_at_once];
-  Columns& operator+=(Columns const& other) {
-    for (std::int64_t c = 0; c < columns_at_once; ++c) values[c] += other.values[c];
-    return *this;
-  }
-};
 
 /// y[o, i] = the reduction of x[o, :, i]. `row` reduces a contiguous row; columns(from, rows, apart, count, total) reduces `count` ≤ 64
 /// columns at `from`, whose rows are `apart`.
@@ -314,71 +305,6 @@ Tensor logsumexp(Tensor const& x, Axes const& axes, bool keep) {
   });
 }
 static Registered const logsumexp_check{{"logsumexp", "log Σ eˣ", reduction_samples(logsumexp), reduction_errors(logsumexp)}};
-
-namespace {
-
-/// Running sums of `count` columns. Every sum is that of at most `rows_of_partial_sum` numbers and of few sums of blocks before them, which
-/// are added in pairs: rows are cut in halves until they are short.
-template <class T>
-struct RunningSums {
-  T const* from;
-  T* out;
-  std::int64_t step;  ///< from a row to the next, negative from the last one on
-  std::int64_t count;
-
-  /// out = before + running sums of rows [first, first + rows); total = their sum.
-  void over(std::int64_t first, std::int64_t rows, Columns<T> const& before, Columns<T>& total) const {
-    if (rows <= kernels::rows_of_partial_sum) return over_few(first, rows, before, total);
-    std::int64_t const half = (rows / 2 + kernels::rows_of_partial_sum - 1) / kernels::rows_of_partial_sum * kernels::rows_of_partial_sum;
-    over(first, half, before, total);
-    Columns<T> between = before, second;
-    between += total;
-    over(first + half, rows - half, between, second);
-    total += second;
-  }
-
- private:
-  void over_few(std::int64_t first, std::int64_t rows, Columns<T> const& before, Columns<T>& total) const {
-    Columns<T> sums{};
-    for (std::int64_t r = first; r < first + rows; ++r) {
-      for (std::int64_t c = 0; c < count; ++c) {
-        sums.values[c] += from[r * step + c];
-        out[r * step + c] = before.values[c] + sums.values[c];
-      }
-    }
-    total = sums;
-  }
-};
-
-}  // namespace
-
-Tensor cumsum(Tensor const& x, std::int64_t axis, bool reverse) {
-  Plan const p = plan("cumsum", x, {axis}, true);
-  Tensor y(x.shape(), x.dtype());
-  kernels::with_real(y.dtype(), [&](auto type) {
-    using T = decltype(type);
-    T const* const from = p.x.data<T>().data();
-    T* const out = y.mutable_data<T>().data();
-    std::int64_t const blocks = (p.inner + columns_at_once - 1) / columns_at_once;
-    double const cost = arithmetic_cost * static_cast<double>(p.extent * std::min(p.inner, columns_at_once));
-    parallel_for(p.outer * blocks, cost, [&](std::int64_t begin, std::int64_t end) {
-      for (std::int64_t b = begin; b < end; ++b) {
-        std::int64_t const first = b % blocks * columns_at_once;
-        std::int64_t const at = (b / blocks * p.extent + (reverse ? p.extent - 1 : 0)) * p.inner + first;
-        Columns<T> total{};
-        RunningSums<T>{from + at, out + at, reverse ? -p.inner : p.inner, std::min(columns_at_once, p.inner - first)}.over(
-            0, p.extent, Columns<T>{}, total);
-      }
-    });
-  });
-  return record("cumsum", {x}, std::move(y), keep_nothing,
-                [axis, reverse](Step const& s) { return std::vector{cumsum(s.dy, axis, !reverse)}; });
-}
-static Registered const cumsum_check{{"cumsum",
-                                      "Σ_{j ≤ i} x_j",
-                                      {{{{{3, 4, 5}}}, [](std::vector<Tensor> const& x) { return cumsum(x[0], 1); }},
-                                       {{{{3, 4}}}, [](std::vector<Tensor> const& x) { return cumsum(x[0], -1, true); }}},
-                                      {{[] { cumsum(Tensor::zeros({2}, DType::float64), 1); }, "axis 1 is out of range"}}}};
 
 Tensor argmax(Tensor const& x, std::int64_t axis) {
   Plan const p = plan("argmax", x, {axis}, false);

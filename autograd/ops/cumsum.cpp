@@ -1,0 +1,83 @@
+// Running sums.
+
+#include <algorithm>
+
+#include "autograd/kernels/dispatch.hpp"
+#include "autograd/kernels/pairwise.hpp"
+#include "autograd/operations/reduce.hpp"
+#include "autograd/ops/axis.hpp"
+#include "autograd/ops/formula.hpp"
+#include "autograd/parallel.hpp"
+
+namespace heed {
+
+namespace {
+
+using kernels::Columns, kernels::columns_at_once;
+
+/// Running sums of `count` columns. Every sum is that of at most `rows_of_partial_sum` numbers and of few sums of blocks before them, which
+/// are added in pairs: rows are cut in halves until they are short.
+template <class T>
+struct RunningSums {
+  T const* from;
+  T* out;
+  std::int64_t step;  ///< from a row to the next, negative from the last one on
+  std::int64_t count;
+
+  /// out = before + running sums of rows [first, first + rows); total = their sum.
+  void over(std::int64_t first, std::int64_t rows, Columns<T> const& before, Columns<T>& total) const {
+    if (rows <= kernels::rows_of_partial_sum) return over_few(first, rows, before, total);
+    std::int64_t const half = (rows / 2 + kernels::rows_of_partial_sum - 1) / kernels::rows_of_partial_sum * kernels::rows_of_partial_sum;
+    over(first, half, before, total);
+    Columns<T> between = before, second;
+    between += total;
+    over(first + half, rows - half, between, second);
+    total += second;
+  }
+
+ private:
+  void over_few(std::int64_t first, std::int64_t rows, Columns<T> const& before, Columns<T>& total) const {
+    Columns<T> sums{};
+    for (std::int64_t r = first; r < first + rows; ++r) {
+      for (std::int64_t c = 0; c < count; ++c) {
+        sums.values[c] += from[r * step + c];
+        out[r * step + c] = before.values[c] + sums.values[c];
+      }
+    }
+    total = sums;
+  }
+};
+
+}  // namespace
+
+Tensor cumsum(Tensor const& x, std::int64_t axis, bool reverse) {
+  require_real("cumsum", x);
+  axis = axis_of("cumsum", x.shape(), axis);
+  Around const p(x.shape(), axis);
+  Tensor y(x.shape(), x.dtype());
+  kernels::with_real(y.dtype(), [&](auto type) {
+    using T = decltype(type);
+    T const* const from = x.data<T>().data();
+    T* const out = y.mutable_data<T>().data();
+    std::int64_t const blocks = (p.inner + columns_at_once - 1) / columns_at_once;
+    double const cost = arithmetic_cost * static_cast<double>(p.extent * std::min(p.inner, columns_at_once));
+    parallel_for(p.outer * blocks, cost, [&](std::int64_t begin, std::int64_t end) {
+      for (std::int64_t b = begin; b < end; ++b) {
+        std::int64_t const first = b % blocks * columns_at_once;
+        std::int64_t const at = (b / blocks * p.extent + (reverse ? p.extent - 1 : 0)) * p.inner + first;
+        Columns<T> total{};
+        RunningSums<T>{from + at, out + at, reverse ? -p.inner : p.inner, std::min(columns_at_once, p.inner - first)}.over(
+            0, p.extent, Columns<T>{}, total);
+      }
+    });
+  });
+  return record("cumsum", {x}, std::move(y), keep_nothing,
+                [axis, reverse](Step const& s) { return std::vector{cumsum(s.dy, axis, !reverse)}; });
+}
+static Registered const cumsum_check{{"cumsum",
+                                      "Σ_{j ≤ i} x_j",
+                                      {{{{{3, 4, 5}}}, [](std::vector<Tensor> const& x) { return cumsum(x[0], 1); }},
+                                       {{{{3, 4}}}, [](std::vector<Tensor> const& x) { return cumsum(x[0], -1, true); }}},
+                                      {{[] { cumsum(Tensor::zeros({2}, DType::float64), 1); }, "axis 1 is out of range"}}}};
+
+}  // namespace heed
