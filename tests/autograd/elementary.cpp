@@ -15,6 +15,7 @@
 #include "autograd/graph.hpp"
 #include "autograd/operations/elementwise.hpp"
 #include "autograd/operations/reduce.hpp"
+#include "autograd/operations/softmax.hpp"
 #include "autograd/random.hpp"
 #include "autograd/tensor.hpp"
 
@@ -189,6 +190,27 @@ TEST_SUITE("elementary") {
         REQUIRE(std::abs(found[0].at(k) / (dy[i] / y[i]) - 1) < 4 * unit);
         REQUIRE(std::abs(found[1].at(k) / -(dy[i] / y[i] * (x[i] / y[i])) - 1) < 4 * unit);
       }
+    }
+  }
+
+  TEST_CASE("means, norms and quotients by numbers whose middle leaves the range") {
+    for (DType const dtype : {DType::float32, DType::float64}) {
+      double const large = dtype == DType::float32 ? 3e38 : 1.7e308, root = std::sqrt(large);
+      auto const near = [&](Tensor const& found, double expected) {
+        CAPTURE(expected);
+        CHECK(found.item() / expected == doctest::Approx(1));
+      };
+      near(mean(Tensor::full({8}, large, dtype)), large);
+      near(variance(Tensor::of(std::vector<double>{0, 1.2 * root, 0, 0, 0, 0, 0, 0}, {8}, dtype)), 1.44 * 7 / 64 * large);
+      Tensor const weight = Tensor::ones({3}, dtype), row = Tensor::of(std::vector<double>{-large / 2, 0, large / 2}, {3}, dtype);
+      for (Tensor const& y : {layer_norm(row, weight, {}), rms_norm(row, weight)})
+        for (std::int64_t i = 0; auto const expected : {-std::sqrt(1.5), 0.0, std::sqrt(1.5)})
+          CHECK(y.at(i++) == doctest::Approx(expected));
+      near(Tensor::scalar(large / 2, dtype) / large, 0.5);
+      near(1 / large / Tensor::scalar(1 / large, dtype), 1);
+      Tensor x = Tensor::scalar(large / 4, dtype);
+      x.set_requires_grad();
+      near(grad(x / large, x) * (large / 4), 0.25);
     }
   }
 

@@ -687,4 +687,19 @@ TEST_SUITE("graph") {
     static_cast<void>(grad({h, linear(h, w, {})}, {x}, {seed, seed}));
     CHECK(seed.to_vector() == before);  // the caller's array is no place to sum in
   }
+
+  TEST_CASE("functions of the graph speak of their own arguments") {
+    Tensor const x = Tensor::of(Values{1, 2}, {2}), other = Tensor::of(Values{1, 2, 3}, {3});
+    auto const square = [](Tensor const& p) { return sum(p * p); };
+    auto const each = [](Tensor const& p) { return p * p; };
+    CHECK(refusal([&] { hessian_vector_product(square, x, other); }) ==
+          "hessian_vector_product: v is float64 [3], x float64 [2]: they must be alike");
+    CHECK(refusal([&] {
+            hessian_vector_product(square, x, Tensor::of(Values{1, 2}, {2}, DType::float32));
+          }) == "hessian_vector_product: v is float32 [2], x float64 [2]: they must be alike");
+    CHECK(refusal([&] { hessian_vector_product(each, x, x); }) == "hessian_vector_product: f must give a single number, not [2]");
+    CHECK(refusal([&] { jvp(each, x, other); }) == "jvp: v is float64 [3], x float64 [2]: they must be alike");
+    CHECK(refusal([&] { jacobian(each, Tensor::zeros({2}, DType::int64)); }) == "jacobian: x must be real numbers, not int64");
+    CHECK(refusal([&] { jvp(each, {}, x); }) == "jvp: x must be real numbers, not undefined");
+  }
 }
