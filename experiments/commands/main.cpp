@@ -19,6 +19,7 @@
 #include "experiments/commands/run.hpp"
 #include "experiments/commands/schema.hpp"
 #include "experiments/run/failure.hpp"
+#include "experiments/text/lines.hpp"
 
 namespace heed {
 
@@ -42,7 +43,9 @@ Exit dispatch(CommandLine const& line) {
   if (line.command == "translate") {
     auto options = line.translate;
     options.at_once = options.input.empty() && ::isatty(STDIN_FILENO) != 0;
-    return translate(options, std::cin, std::cout);
+    DescriptorBuffer standard_input(STDIN_FILENO);
+    std::istream in(&standard_input);
+    return translate(options, in, std::cout);
   }
   if (line.command == "inspect") {
     auto options = line.inspect;

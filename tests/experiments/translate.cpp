@@ -1,9 +1,16 @@
 #include "experiments/commands/translate.hpp"
 
 #include <algorithm>
+#include <chrono>
+#include <cstdint>
+#include <cstdlib>
+#include <functional>
 #include <sstream>
 
 #include <doctest/doctest.h>
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 #include "autograd/error.hpp"
 #include "experiments/commands/translator.hpp"
@@ -62,7 +69,61 @@ TEST_SUITE("translate") {
     return lines;
   }
 
+  /// A text after which a read fails: memory of this process, behind which none is mapped.
+  class CutOff {
+   public:
+    explicit CutOff(std::string const& text) : size_(text.size()), file_(::open("/proc/self/mem", O_RDONLY)) {
+      auto const page = static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
+      REQUIRE(size_ % page == 0);
+      memory_ = ::mmap(nullptr, size_ + page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+      REQUIRE(memory_ != MAP_FAILED);
+      std::ranges::copy(text, static_cast<char*>(memory_));
+      REQUIRE(::munmap(static_cast<char*>(memory_) + size_, page) == 0);
+      REQUIRE(::lseek(file_, static_cast<off_t>(reinterpret_cast<std::uintptr_t>(memory_)), SEEK_SET) >= 0);
+    }
+    CutOff(CutOff const&) = delete;
+    CutOff& operator=(CutOff const&) = delete;
+    ~CutOff() {
+      ::munmap(memory_, size_);
+      ::close(file_);
+    }
+    /// For a child.
+    std::function<void()> as_standard_input() const {
+      return [file = file_] { ::dup2(file, STDIN_FILENO); };
+    }
+
+   private:
+    std::size_t size_;
+    int file_;
+    void* memory_ = nullptr;
+  };
+
   }  // namespace
+
+  TEST_CASE("a read that fails is not the end of the text") {
+    Run const run;
+    std::vector<std::string> const command{"translate", (run.folder / "tiny").string(), "--threads", "1"};
+    std::string lines;
+    while (lines.size() < 262144) lines += "ein hund\nder \n";
+    lines.resize(262144);
+    std::string const open_line = lines.substr(0, 65536 - 1) + "e";  // the failure is within a line
+    CHECK(test::run_heed(command, [] { ::dup2(::open("/dev/null", O_RDONLY), STDIN_FILENO); }).code == 0);
+    for (auto const& text : {lines, open_line}) {
+      CutOff const input(text);
+      auto const outcome = test::run_heed(command, input.as_standard_input());
+      CHECK(outcome.code == 3);
+      auto const line = std::ranges::count(text, '\n') + 1;
+      CHECK(outcome.errors == fmt::format("heed: standard input:{}: cannot be read: Input/output error\n", line));
+    }
+    auto const folder = run.folder.path().string();
+    test::refuses(command, 3, {"standard input:1: cannot be read: "}, [folder] { ::dup2(::open(folder.c_str(), O_RDONLY), STDIN_FILENO); });
+    test::refuses(command, 3, {"standard input:1: cannot be read: "}, [] { ::dup2(::open("/dev/null", O_WRONLY), STDIN_FILENO); });
+    auto options = run.options();
+    options.input = "/proc/self/mem";
+    options.save = run.folder / "out";
+    CHECK_THROWS_WITH_AS(run("", options), "/proc/self/mem:1: cannot be read: Input/output error", FileError);
+    CHECK(!std::filesystem::exists(options.save));
+  }
 
   TEST_CASE("a line becomes a line, in order, whatever stands beside it; empty ones stay empty") {
     Run const run;
