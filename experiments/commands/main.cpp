@@ -67,6 +67,7 @@ Exit dispatch(CommandLine const& line) {
 
 Exit answered(int count, char** arguments) {
   auto const code = dispatch(parse_command_line({arguments + 1, arguments + count}));
+  if (code == Exit::interrupted) return code;  // by a terminal that is gone, perhaps
   errno = 0;
   if (std::cout.flush() && std::fflush(stdout) == 0) return code;
   return fail(Exit::other, fmt::format("standard output: {}", errno != 0 ? std::strerror(errno) : "cannot be written"));
@@ -87,6 +88,7 @@ Exit answered(int count, char** arguments) {
 
 int main(int count, char** arguments) {
   std::signal(SIGPIPE, SIG_DFL);  // a reader that has seen enough ends the program quietly, even if the parent ignored the signal
+  std::signal(SIGXFSZ, SIG_IGN);  // a file that may not grow (ulimit -f) is a write that fails, which says so
   std::set_terminate(heed::end_of_all);
   return static_cast<int>(heed::guarded([&] { return heed::answered(count, arguments); }));
 }

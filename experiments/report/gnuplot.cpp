@@ -4,6 +4,7 @@
 #include <array>
 #include <cerrno>
 #include <cmath>
+#include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
@@ -36,10 +37,17 @@ constexpr int faint = 0xD9;  // grey of grids and of what is behind
 /// A folder that goes with what is in it.
 class Scratch {
  public:
+  /// In TMPDIR; in /tmp where that is no folder that can be written to. Throws Error.
   Scratch() {
-    auto name = (fs::temp_directory_path() / "heed-figures-XXXXXX").string();
-    if (::mkdtemp(name.data()) == nullptr) throw Error(fmt::format("report: {} cannot be made", name));
-    path_ = name;
+    std::error_code missing;
+    for (auto const& parent : {fs::temp_directory_path(missing), fs::path("/tmp")}) {
+      auto name = (parent / "heed-figures-XXXXXX").string();
+      if (parent.empty() || ::mkdtemp(name.data()) == nullptr) continue;
+      path_ = name;
+      return;
+    }
+    throw Error(fmt::format("figures need a folder for temporary files, and neither in TMPDIR nor in /tmp can one be made: {}",
+                            std::strerror(errno)));
   }
   Scratch(Scratch const&) = delete;
   Scratch& operator=(Scratch const&) = delete;
@@ -69,7 +77,8 @@ char** own_environment() {
 
 /// Lets gnuplot do what a file in the folder says. False if it cannot be started.
 bool gnuplot(Scratch const& folder, std::string const& commands) {
-  std::ofstream(folder / "commands") << commands;
+  if (!(std::ofstream(folder / "commands", std::ios::binary) << commands << std::flush))
+    throw Error(fmt::format("gnuplot: its commands cannot be written to {}", folder / "commands"));
   auto const input = folder / "commands", output = folder / "output", errors = folder / "errors";
   posix_spawn_file_actions_t actions;
   ::posix_spawn_file_actions_init(&actions);
@@ -145,6 +154,10 @@ std::optional<std::vector<Drawing>> draw(std::vector<Figure> const& figures, boo
     drawings.push_back({made("svg"), made("pdf"), png ? made("png") : ""});
     replace(drawings.back().svg, "<image ", "<image style='image-rendering:pixelated' ");  // cells, not a blur
     forget_time(drawings.back().pdf);
+    auto const& [svg_text, pdf_text, png_bytes] = drawings.back();
+    if (svg_text.find("</svg>") == svg_text.npos || pdf_text.find("%%EOF") == pdf_text.npos || (png && png_bytes.empty()))
+      throw Error(
+          fmt::format("gnuplot: '{}' was not drawn to its end (is the disk full, or the size of files limited?)", figures[i].title));
   }
   return drawings;
 }

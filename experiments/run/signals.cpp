@@ -33,6 +33,11 @@ void note_signals() {
   action.sa_flags = SA_RESTART;  // no read or write fails because of them
   sigemptyset(&action.sa_mask);
   for (int const signal : {SIGINT, SIGTERM}) ::sigaction(signal, &action, nullptr);
+  for (int const signal : {SIGHUP, SIGUSR1, SIGUSR2, SIGXCPU}) {
+    struct sigaction before {};
+    ::sigaction(signal, nullptr, &before);
+    if (before.sa_handler != SIG_IGN) ::sigaction(signal, &action, nullptr);  // nohup has asked to go on
+  }
 }
 
 bool interrupted() { return noted; }

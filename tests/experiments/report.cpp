@@ -384,6 +384,20 @@ TEST_SUITE("report") {
     CHECK(has(html, "2.1200"));
   }
 
+  TEST_CASE("TMPDIR that is no folder: figures are drawn even so") {
+    if (!gnuplot_is_there()) return;
+    Finished const ablation;
+    char const* const before = ::getenv("TMPDIR");
+    std::optional<std::string> const kept = before == nullptr ? std::nullopt : std::optional<std::string>(before);
+    for (std::string const& wrong : {(ablation.path / "gone").string(), (ablation.path / "summary.json").string()}) {
+      ::setenv("TMPDIR", wrong.c_str(), 1);
+      auto const html = ablation.report();
+      kept ? ::setenv("TMPDIR", kept->c_str(), 1) : ::unsetenv("TMPDIR");
+      CHECK(has(html, "<figure"));
+      CHECK(!has(html, "is missing"));
+    }
+  }
+
   TEST_CASE("a figure that gnuplot refuses is an error in its words") {
     if (gnuplot_is_there())
       CHECK_THROWS_WITH_AS(draw({Figure{.name = "a", .title = "", .caption = "", .commands = "plot nonsense(\n"}}),
