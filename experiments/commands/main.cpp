@@ -6,6 +6,7 @@
 #include <exception>
 #include <iostream>
 
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
@@ -82,11 +83,19 @@ Exit answered(int count, char** arguments) {
   std::_Exit(static_cast<int>(code));
 }
 
+/// Standard input, output and error that the parent has closed, as some daemons do, lead to /dev/null: the first files that are opened
+/// would get their numbers, and what is printed.
+void open_standard_streams() {
+  for (int const stream : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO})
+    if (::fcntl(stream, F_GETFD) < 0 && errno == EBADF) ::open("/dev/null", O_RDWR);  // the lowest number that is free: this one
+}
+
 }  // namespace
 
 }  // namespace heed
 
 int main(int count, char** arguments) {
+  heed::open_standard_streams();
   std::signal(SIGPIPE, SIG_DFL);  // a reader that has seen enough ends the program quietly, even if the parent ignored the signal
   std::signal(SIGXFSZ, SIG_IGN);  // a file that may not grow (ulimit -f) is a write that fails, which says so
   std::set_terminate(heed::end_of_all);

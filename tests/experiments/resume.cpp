@@ -299,6 +299,22 @@ TEST_SUITE("resume") {
     }
   }
 
+  TEST_CASE("closed standard streams: nothing is printed into the run's files") {
+    for (unsigned closed = 1; closed < 8U; ++closed) {  // a bit each
+      CAPTURE(closed);
+      Runs const runs;
+      auto arguments = runs.command();
+      std::erase(arguments, "--quiet");
+      auto const outcome = test::run_heed(arguments, [closed] {
+        for (int const stream : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO})
+          if ((closed >> stream & 1U) != 0) ::close(stream);
+      });
+      CHECK(outcome.code == 0);
+      CHECK(test::get(runs.run / ".lock").empty());
+      check_equal(trace_of(runs.run), undisturbed().trace);
+    }
+  }
+
   TEST_CASE("what a kill leaves half done is taken back") {
     Runs runs;
     begin_by_copy(runs);
