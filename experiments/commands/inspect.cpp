@@ -12,6 +12,7 @@
 #include "experiments/probe/looks.hpp"
 #include "experiments/report/picture_figure.hpp"
 #include "experiments/text/table.hpp"
+#include "experiments/text/utf8.hpp"
 
 namespace heed {
 
@@ -237,8 +238,9 @@ Exit inspect(InspectOptions const& options, std::ostream& out) {
   }
   if (options.quiet) return Exit::done;
 
-  if (subject.asked) out << fmt::format("the data say:     {}\n", *subject.asked);
-  if (subject.written) out << fmt::format("the model writes: {}\n", *subject.written);
+  auto const shown = [&](std::string const& text) { return options.printable ? printable(text) : text; };
+  if (subject.asked) out << fmt::format("the data say:     {}\n", shown(*subject.asked));
+  if (subject.written) out << fmt::format("the model writes: {}\n", shown(*subject.written));
   if (!looked.words.empty()) out << "weights in hundredths, as the fields lie in the picture; · is exactly 0\n\n" << picture_table(looked);
   if (looked.words.empty()) write_tables(looks, options.width, out);
   out << fmt::format("{}saved in {}\n", looked.words.empty() ? "\n" : "", file.string());

@@ -43,6 +43,7 @@ Exit dispatch(CommandLine const& line) {
   }
   if (line.command == "translate") {
     auto options = line.translate;
+    options.printable = options.save.empty() && ::isatty(STDOUT_FILENO) != 0;
     options.at_once = options.input.empty() && ::isatty(STDIN_FILENO) != 0;
     DescriptorBuffer standard_input(STDIN_FILENO);
     std::istream in(&standard_input);
@@ -50,6 +51,7 @@ Exit dispatch(CommandLine const& line) {
   }
   if (line.command == "inspect") {
     auto options = line.inspect;
+    options.printable = ::isatty(STDOUT_FILENO) != 0;
     winsize size{};
     if (::isatty(STDOUT_FILENO) != 0 && ::ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0) options.width = size.ws_col;
     return inspect(options, std::cout);

@@ -102,16 +102,24 @@ class Filter {
         continue;
       }
       auto const& hypotheses = targets[static_cast<std::size_t>(next - sources_.begin())];
-      for (std::size_t i = 0; i < hypotheses.size() && i < static_cast<std::size_t>(options_.best); ++i) {
-        if (options_.best > 1) out_ << line << '\t';
-        if (options_.scores) out_ << fmt::format("{:.4f}\t", hypotheses[i].score);
-        out_ << translator_.text(hypotheses[i].tokens) << '\n';
-      }
+      write(line, hypotheses);
       if (!options_.attention.empty()) note_alignment(*next, hypotheses.front());
       ++next;
     }
     out_.flush();
     read_ += count;
+  }
+
+  void write(std::size_t line, std::vector<Decoded> const& hypotheses) {
+    std::set<std::string> written;
+    for (auto const& hypothesis : hypotheses) {
+      if (std::ssize(written) == options_.best) break;
+      auto const text = translator_.text(hypothesis.tokens);
+      if (!written.insert(text).second) continue;  // it differs by marks, which are not written
+      if (options_.best > 1) out_ << line << '\t';
+      if (options_.scores) out_ << fmt::format("{:.4f}\t", hypothesis.score);
+      out_ << (options_.printable ? printable(text) : text) << '\n';
+    }
   }
 
   std::vector<std::vector<Decoded>> translated(std::vector<std::vector<std::int32_t>> const& tokens) const try {

@@ -153,6 +153,7 @@ std::optional<std::vector<Drawing>> draw(std::vector<Figure> const& figures, boo
     auto const made = [&](char const* kind) { return content(folder / fmt::format("{}.{}", i, kind)); };
     drawings.push_back({made("svg"), made("pdf"), png ? made("png") : ""});
     replace(drawings.back().svg, "<image ", "<image style='image-rendering:pixelated' ");  // cells, not a blur
+    replace(drawings.back().svg, "]]>", "]]&gt;");  // the one place where XML wants > escaped, which gnuplot leaves as it is
     forget_time(drawings.back().pdf);
     auto const& [svg_text, pdf_text, png_bytes] = drawings.back();
     if (svg_text.find("</svg>") == svg_text.npos || pdf_text.find("%%EOF") == pdf_text.npos || (png && png_bytes.empty()))
@@ -165,6 +166,7 @@ std::optional<std::vector<Drawing>> draw(std::vector<Figure> const& figures, boo
 std::string gnuplot_text(std::string_view text) {
   auto visible = valid_utf8(text);
   for (char& c : visible) c = static_cast<unsigned char>(c) < ' ' ? ' ' : c;
+  for (char const* none_of_xml : {"\xEF\xBF\xBE", "\xEF\xBF\xBF"}) replace(visible, none_of_xml, "\uFFFD");  // U+FFFE, U+FFFF
   return in_quotes(visible);
 }
 

@@ -398,6 +398,22 @@ TEST_SUITE("report") {
     }
   }
 
+  TEST_CASE("every text in a figure is XML: what ends a section, and what XML has no place for") {
+    if (!gnuplot_is_there()) return;
+    for (std::string const text : {"a]]>b", "]]>", "]]]]>>", "x\xEF\xBF\xBEy", "x\xEF\xBF\xBFy", "<![CDATA[a]]>", "&amp;]]>\x01\x1B"}) {
+      CAPTURE(text);
+      auto const commands = fmt::format("set label 1 {} at graph 0.5, graph 0.5\nset xtics ({} 0)\nset title {}\nplot x title {}\n",
+                                        gnuplot_text(text), gnuplot_tick(text), gnuplot_text(text), gnuplot_text(text));
+      auto const svg = draw({Figure{.name = "a", .title = "", .caption = "", .commands = commands}})->front().svg;
+      CHECK(!has(svg, "]]>"));
+      CHECK(!has(svg, "<![CDATA["));
+      CHECK(!has(svg, "\xEF\xBF\xBE"));
+      CHECK(!has(svg, "\xEF\xBF\xBF"));
+      CHECK(std::ranges::none_of(svg, [](char c) { return static_cast<unsigned char>(c) < ' ' && c != '\n' && c != '\t' && c != '\r'; }));
+      if (text == "a]]>b") CHECK(has(svg, "a]]&gt;b"));
+    }
+  }
+
   TEST_CASE("a figure that gnuplot refuses is an error in its words") {
     if (gnuplot_is_there())
       CHECK_THROWS_WITH_AS(draw({Figure{.name = "a", .title = "", .caption = "", .commands = "plot nonsense(\n"}}),

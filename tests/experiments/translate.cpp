@@ -28,15 +28,15 @@ TEST_SUITE("translate") {
 
   /// A run's folder with an untrained model that reads German words and writes English ones, as training would leave it.
   struct Run {
-    explicit Run(std::string const& more = "", std::string const& kind = "transformer") {
+    explicit Run(std::string const& more = "", std::string const& kind = "transformer",
+                 std::vector<std::string> const& english = {"a", "dog", "runs", "the", "walks"}) {
       std::filesystem::create_directory(folder / "tiny");
       test::put(folder / "tiny/config.yaml",
                 "name: tiny\ndtype: float64\ndata: {kind: text, path: gone.txt}\ninit: {std: 0.7}\nmodel: {kind: " + kind +
                     ", layers: 2, heads: 2, width: 12, context: 9, tie: false" + more + "}\n");
       Experiment settings;
       fill(load(folder / "tiny/config.yaml"), settings);
-      auto const source = Tokenizer::words({"der", "ein", "hund", "läuft"}),
-                 target = Tokenizer::words({"a", "dog", "runs", "the", "walks"});
+      auto const source = Tokenizer::words({"der", "ein", "hund", "läuft"}), target = Tokenizer::words(english);
       Parameters parameters(1, DType::float64, settings.init);
       Signature data = Signature::tokens(target.vocabulary());
       data.set({.name = "source", .classes = source.vocabulary(), .vocabulary = "source"});
@@ -172,6 +172,58 @@ TEST_SUITE("translate") {
     }
     options.best = 1;
     CHECK(run("\nder hund läuft\n", options) == "\n" + expected.substr(2, expected.find('\n') - 1));
+  }
+
+  TEST_CASE("of hypotheses that are the same words one is written") {
+    Run const run;
+    auto options = run.options();
+    options.beam.width = options.best = 9;
+    options.tokens = 1;  // each of the vocabulary: three of its four marks are not written
+    auto lines = lines_of(run("der hund\n", options));
+    CHECK(lines.size() == 7);
+    CHECK(std::ranges::count(lines, "1\t") == 1);
+    options.tokens = 2;
+    for (std::int64_t const best : {2, 5, 9}) {
+      options.best = best;
+      lines = lines_of(run("der hund\nein\n", options));
+      auto const all = lines.size();
+      std::ranges::sort(lines);
+      lines.erase(std::unique(lines.begin(), lines.end()), lines.end());
+      CHECK(lines.size() == all);
+      CHECK(std::ssize(lines) <= 2 * best);
+    }
+  }
+
+  TEST_CASE("words that a terminal would obey are shown to it as what cannot be printed, and left to files as they are") {
+    std::vector<std::string> words;
+    for (char const* const end : {"\x01", "\x1B[31m", "\x1B]0;x\x07", "\x7F", "\xC2\x9B\x32J"}) words.push_back(std::string("w") + end);
+    Run const run("", "transformer", words);
+    auto options = run.options();
+    options.beam.width = options.best = 9;
+    options.tokens = 1;
+    auto const raw = run("der hund\n", options);
+    for (auto const& word : words) CHECK(raw.find(word) != std::string::npos);
+    options.printable = true;
+    auto const shown = run("der hund\n", options);
+    CHECK(lines_of(shown).size() == lines_of(raw).size());
+    for (char const c : {'\x01', '\x07', '\x1B', '\x7F', '\x9B'}) CHECK(shown.find(c) == std::string::npos);
+    CHECK(shown.find("w\uFFFD[31m") != std::string::npos);
+
+    int const terminal = ::posix_openpt(O_RDWR | O_NOCTTY);
+    REQUIRE(terminal >= 0);
+    REQUIRE(::grantpt(terminal) == 0);
+    REQUIRE(::unlockpt(terminal) == 0);
+    std::string const name = ::ptsname(terminal);
+    test::put(run.folder / "in", "der hund\n");
+    auto const outcome = test::run_heed({"translate", (run.folder / "tiny").string(), "--input", (run.folder / "in").string(), "--beam",
+                                         "9", "--nbest", "9", "--tokens", "1"},
+                                        [name] { ::dup2(::open(name.c_str(), O_RDWR | O_NOCTTY), STDOUT_FILENO); });
+    CHECK(outcome.code == 0);
+    std::string printed(4096, '\0');
+    printed.resize(static_cast<std::size_t>(std::max<ssize_t>(0, ::read(terminal, printed.data(), printed.size()))));
+    ::close(terminal);
+    CHECK(printed.find("w\uFFFD[31m") != std::string::npos);
+    CHECK(printed.find('\x1B') == std::string::npos);
   }
 
   TEST_CASE("no more words than are asked for") {
