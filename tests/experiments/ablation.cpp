@@ -74,9 +74,15 @@ TEST_SUITE("ablation") {
     auto const outcome = bench.run({"vary={model.attention: [scaled, dot]}"});
     CHECK(outcome.output.find("4 trials of earlier versions of this file beside them: heed clean ") != std::string::npos);
     Arguments const clean{"clean", "small", "--output", bench.runs.string()};
+    fs::path const elsewhere = bench.runs / "elsewhere", link = bench.small / "dot-seed1-0123abcd";  // a link is no trial
+    fs::create_directory(elsewhere);
+    fs::create_directory_symlink(elsewhere, link);
     auto cleaned = test::run_heed(clean);
     CHECK(cleaned.code == 0);
     CHECK(cleaned.output.find("4 old trials put into ") != std::string::npos);
+    CHECK(fs::is_symlink(link));
+    CHECK(fs::is_empty(elsewhere));
+    fs::remove(link);
     CHECK(bench.finished().size() == 4);
     for (auto const& [name, time] : before)
       CHECK(fs::exists(bench.small / name / "summary.json") != fs::exists(bench.runs / "small.old-1" / name / "summary.json"));
