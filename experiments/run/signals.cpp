@@ -11,9 +11,9 @@ namespace heed {
 
 namespace {
 
-std::atomic<bool> noted = false;
+std::atomic<int> noted = 0;
 std::atomic<bool> asked = false;  // by SIGINT
-static_assert(std::atomic<bool>::is_always_lock_free, "a signal handler must not wait");
+static_assert(std::atomic<int>::is_always_lock_free && std::atomic<bool>::is_always_lock_free, "a signal handler must not wait");
 
 extern "C" void note(int signal) {
   int const before = errno;
@@ -21,7 +21,7 @@ extern "C" void note(int signal) {
     [[maybe_unused]] auto const written = ::write(STDERR_FILENO, "\n", 1);  // off the line of the progress bar
     ::_exit(130);
   }
-  noted = true;
+  ++noted;
   errno = before;
 }
 
@@ -40,6 +40,8 @@ void note_signals() {
   }
 }
 
-bool interrupted() { return noted; }
+bool interrupted() { return noted > 0; }
+
+int signals_noted() { return noted; }
 
 }  // namespace heed
