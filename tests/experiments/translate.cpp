@@ -33,7 +33,8 @@ TEST_SUITE("translate") {
       std::filesystem::create_directory(folder / "tiny");
       test::put(folder / "tiny/config.yaml",
                 "name: tiny\ndtype: float64\ndata: {kind: text, path: gone.txt}\ninit: {std: 0.7}\nmodel: {kind: " + kind +
-                    ", layers: 2, heads: 2, width: 12, context: 9, tie: false" + more + "}\n");
+                    ", layers: 2, heads: 2, width: 12, tie: false" + (more.find("context:") == more.npos ? ", context: 9" : "") + more +
+                    "}\n");
       Experiment settings;
       fill(load(folder / "tiny/config.yaml"), settings);
       auto const source = Tokenizer::words({"der", "ein", "hund", "läuft"}), target = Tokenizer::words(english);
@@ -294,6 +295,31 @@ TEST_SUITE("translate") {
     options = run.options();
     options.save = run.folder / "no/such/folder.en";
     CHECK_THROWS_AS(run("ein\n", options), Error);
+  }
+
+  TEST_CASE("a line that is longer than any sentence is refused by its line, at once") {
+    Run const run(", position: none");
+    std::string const word = "hund ";
+    auto const words = [&](std::size_t count) {
+      std::string text;
+      for (std::size_t i = 0; i < count; ++i) text += word;
+      return text;
+    };
+    auto const began = std::chrono::steady_clock::now();
+    for (std::size_t const count : {4097, 32000, 1000000})
+      CHECK_THROWS_WITH_AS(
+          run("ein\n" + words(count) + "\nein\n"),
+          fmt::format("standard input:2: {} words, but a line may have 4096 at most; cut it into sentences", count).c_str(), FileError);
+    CHECK_THROWS_WITH_AS(run("ein\n\n" + std::string((1 << 24) + 1, 'x')), "standard input:3: the line has more than 16777216 bytes",
+                         FileError);
+    CHECK(lines_of(run(std::string(1 << 24, 'x') + "\nein\n")).size() == 2);
+    CHECK(std::chrono::steady_clock::now() - began < std::chrono::seconds(20));
+    auto options = run.options();
+    options.tokens = 1;
+    CHECK(lines_of(run(words(4096) + "\n", options)).size() == 1);
+    Run const trained_so(", position: none, context: 5000");
+    options.run = trained_so.options().run;
+    CHECK(lines_of(trained_so(words(4097) + "\n", options)).size() == 1);
   }
 
   TEST_CASE("runs and options that do not go together are refused before a line is read") {
