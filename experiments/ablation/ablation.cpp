@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdio>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -147,7 +148,8 @@ class Runner {
   }
 
   Exit stopped() const {
-    if (!options_.quiet) fmt::print(stderr, "{}: every trial is saved; the same command goes on from there\n", ablation_.folder().string());
+    auto const text = fmt::format("{}: every trial is saved; the same command goes on from there\n", ablation_.folder().string());
+    if (!options_.quiet) std::fputs(text.c_str(), stderr);  // which does not throw where the terminal is gone
     return Exit::interrupted;
   }
 

@@ -44,7 +44,7 @@ std::vector<fs::path> old_trials(fs::path const& ablation) {
   if (!names) return old;
   for (auto const& entry : fs::directory_iterator(ablation)) {
     auto const name = entry.path().filename().string();
-    if (entry.is_directory() && is_trial(name) && !names->contains(name)) old.push_back(entry.path());
+    if (entry.is_directory() && !entry.is_symlink() && is_trial(name) && !names->contains(name)) old.push_back(entry.path());
   }
   std::ranges::sort(old);
   return old;

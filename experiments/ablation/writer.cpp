@@ -2,6 +2,7 @@
 
 #include <cerrno>
 #include <csignal>
+#include <thread>
 
 #include <fcntl.h>
 #include <sys/wait.h>
@@ -9,12 +10,14 @@
 
 #include "experiments/ablation/child.hpp"
 #include "experiments/run/failure.hpp"
+#include "experiments/run/signals.hpp"
 
 namespace heed {
 
 namespace {
 
 constexpr std::chrono::seconds pause{10};
+constexpr std::chrono::seconds patience{3};  // with the last tables of a call that is interrupted
 
 /// The child's whole life. Locks are the parent's, and what goes wrong is told by the last tables, which the parent writes.
 [[noreturn]] void live(std::function<void()> const& write) {
@@ -42,7 +45,14 @@ void Writer::something_ended() {
 }
 
 void Writer::wait() {
-  while (process_ > 0 && ::waitpid(process_, nullptr, 0) < 0 && errno == EINTR) continue;
+  auto const end = std::chrono::steady_clock::now() + patience;
+  for (bool told = false; process_ > 0; std::this_thread::sleep_for(std::chrono::milliseconds(10))) {
+    auto const result = ::waitpid(process_, nullptr, WNOHANG);
+    if (result == process_ || (result < 0 && errno != EINTR)) break;
+    if (told || !interrupted() || std::chrono::steady_clock::now() < end) continue;
+    ::kill(process_, SIGTERM);  // it draws, and gnuplot hangs
+    told = true;
+  }
   process_ = -1;
 }
 

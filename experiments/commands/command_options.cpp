@@ -152,8 +152,9 @@ void add_translate(CLI::App& app, CommandLine& line) {
   add_beam(translate, options.beam);
   add_number<std::int64_t>(translate, "--tokens", options.tokens, 1, 1e6,
                            "at most so many in a translation (default: 50 more than the source, as far as the model's context)");
-  add_number<std::int64_t>(translate, "--nbest", options.best, 1, 1000,
-                           "hypotheses of each line, each behind the line's number and a tab (default: the best alone)");
+  add_number<std::int64_t>(
+      translate, "--nbest", options.best, 1, 1000,
+      "hypotheses of each line that differ in their words, each behind the line's number and a tab (default: the best alone)");
   translate.add_flag("--scores", options.scores, "before each translation the logarithm of its probability, and a tab");
   add_text(translate, "--attention", "FILE",
            "where each word looked: a page (.html), or a picture of each line (.svg, .pdf, .png; FILE-3.svg of line 3)",

@@ -12,6 +12,7 @@
 #include "experiments/probe/looks.hpp"
 #include "experiments/report/picture_figure.hpp"
 #include "experiments/text/table.hpp"
+#include "experiments/text/utf8.hpp"
 
 namespace heed {
 
@@ -97,24 +98,29 @@ struct Subject {
     auto const length = std::ssize(tokens);
     if (auto const limit = run.model->limit(); limit && length > *limit)
       throw ConfigError("--text", fmt::format("is {} tokens long, but the model reads {} at most", length, *limit));
+    check_length("--text", tokens.size());
     batch = {{"inputs", row_of(tokens)}};
   }
 
   void read_pair(InspectOptions const& options) {
     if (!tokenizers.inputs) {
       if (!options.target) throw ConfigError("--target", "is needed: the run's data have no text, so that nothing can be translated");
-      batch = {{"source", row_of(numbers(options.text, "--text", "source"))},
-               {"inputs", row_of(numbers(*options.target, "--target", "inputs"))}};
+      auto const source = numbers(options.text, "--text", "source"), inputs = numbers(*options.target, "--target", "inputs");
+      check_length("--text", source.size());
+      check_length("--target", inputs.size());
+      batch = {{"source", row_of(source)}, {"inputs", row_of(inputs)}};
       return;
     }
     Translator const translator(run, path.string());
     tokenizers.source = translator.source_words();
     auto const source = checked("--text", [&] { return translator.read(options.text); });
     if (source.empty()) throw ConfigError("--text", "holds no words");
+    check_length("--text", source.size());
     std::vector<std::int64_t> target;
     if (options.target) {
       auto const given = checked("--target", [&] { return translator.read_target(*options.target); });
       target.assign(given.begin(), given.end());
+      check_length("--target", target.size());
     } else {
       target = translator.translate(std::span(&source, 1), options.beam).front().front().tokens;
       written = translator.text(target);
@@ -156,6 +162,13 @@ struct Subject {
     }
     if (result.empty()) throw ConfigError(argument, "holds no tokens");
     return result;
+  }
+
+  /// Throws ConfigError for more tokens than maps are made of, whose memory grows with the square, unless the model is trained on so many.
+  void check_length(char const* argument, std::size_t tokens) const {
+    constexpr std::int64_t enough = 2048;
+    if (auto const most = std::max(enough, run.model->context()); static_cast<std::int64_t>(tokens) > most)
+      throw ConfigError(argument, fmt::format("is {} tokens long, but {} at most are inspected; give a part of it", tokens, most));
   }
 
   /// Throws ConfigError for what the model has against such rows.
@@ -237,8 +250,9 @@ Exit inspect(InspectOptions const& options, std::ostream& out) {
   }
   if (options.quiet) return Exit::done;
 
-  if (subject.asked) out << fmt::format("the data say:     {}\n", *subject.asked);
-  if (subject.written) out << fmt::format("the model writes: {}\n", *subject.written);
+  auto const shown = [&](std::string const& text) { return options.printable ? printable(text) : text; };
+  if (subject.asked) out << fmt::format("the data say:     {}\n", shown(*subject.asked));
+  if (subject.written) out << fmt::format("the model writes: {}\n", shown(*subject.written));
   if (!looked.words.empty()) out << "weights in hundredths, as the fields lie in the picture; · is exactly 0\n\n" << picture_table(looked);
   if (looked.words.empty()) write_tables(looks, options.width, out);
   out << fmt::format("{}saved in {}\n", looked.words.empty() ? "\n" : "", file.string());

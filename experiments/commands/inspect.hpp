@@ -24,6 +24,7 @@ struct InspectOptions {
   std::filesystem::path picture;                         ///< .svg, .pdf or .png that shows where each word looked; empty: none
   std::filesystem::path save;                            ///< empty: attention.npz in the run's folder
   std::size_t width = 0;                                 ///< columns of the terminal; 0: any number
+  bool printable = false;                                ///< for a terminal: control characters are shown as U+FFFD
   bool quiet = false;                                    ///< no table
 };
 

@@ -6,6 +6,7 @@
 #include <exception>
 #include <iostream>
 
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
@@ -19,6 +20,7 @@
 #include "experiments/commands/run.hpp"
 #include "experiments/commands/schema.hpp"
 #include "experiments/run/failure.hpp"
+#include "experiments/text/lines.hpp"
 
 namespace heed {
 
@@ -41,11 +43,15 @@ Exit dispatch(CommandLine const& line) {
   }
   if (line.command == "translate") {
     auto options = line.translate;
+    options.printable = options.save.empty() && ::isatty(STDOUT_FILENO) != 0;
     options.at_once = options.input.empty() && ::isatty(STDIN_FILENO) != 0;
-    return translate(options, std::cin, std::cout);
+    DescriptorBuffer standard_input(STDIN_FILENO);
+    std::istream in(&standard_input);
+    return translate(options, in, std::cout);
   }
   if (line.command == "inspect") {
     auto options = line.inspect;
+    options.printable = ::isatty(STDOUT_FILENO) != 0;
     winsize size{};
     if (::isatty(STDOUT_FILENO) != 0 && ::ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0) options.width = size.ws_col;
     return inspect(options, std::cout);
@@ -64,6 +70,7 @@ Exit dispatch(CommandLine const& line) {
 
 Exit answered(int count, char** arguments) {
   auto const code = dispatch(parse_command_line({arguments + 1, arguments + count}));
+  if (code == Exit::interrupted) return code;  // by a terminal that is gone, perhaps
   errno = 0;
   if (std::cout.flush() && std::fflush(stdout) == 0) return code;
   return fail(Exit::other, fmt::format("standard output: {}", errno != 0 ? std::strerror(errno) : "cannot be written"));
@@ -78,12 +85,21 @@ Exit answered(int count, char** arguments) {
   std::_Exit(static_cast<int>(code));
 }
 
+/// Standard input, output and error that the parent has closed, as some daemons do, lead to /dev/null: the first files that are opened
+/// would get their numbers, and what is printed.
+void open_standard_streams() {
+  for (int const stream : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO})
+    if (::fcntl(stream, F_GETFD) < 0 && errno == EBADF) ::open("/dev/null", O_RDWR);  // the lowest number that is free: this one
+}
+
 }  // namespace
 
 }  // namespace heed
 
 int main(int count, char** arguments) {
+  heed::open_standard_streams();
   std::signal(SIGPIPE, SIG_DFL);  // a reader that has seen enough ends the program quietly, even if the parent ignored the signal
+  std::signal(SIGXFSZ, SIG_IGN);  // a file that may not grow (ulimit -f) is a write that fails, which says so
   std::set_terminate(heed::end_of_all);
   return static_cast<int>(heed::guarded([&] { return heed::answered(count, arguments); }));
 }

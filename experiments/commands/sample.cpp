@@ -30,9 +30,8 @@ std::string Utf8Writer::take(bool all) {
   while (i < waiting_.size() && (all || !may_continue(waiting_, i))) {
     auto const start = i;
     auto const character = decode_utf8(waiting_, i);
-    bool const control =
-        character && ((*character < 0x20 && *character != '\n' && *character != '\t') || (*character >= 0x7F && *character < 0xA0));
-    text += character && !(printable_ && control) ? std::string_view(waiting_).substr(start, i - start) : replacement;
+    auto const bytes = std::string_view(waiting_).substr(start, i - start);
+    text += !character ? std::string(replacement) : printable_ ? printable(bytes) : std::string(bytes);
   }
   waiting_.erase(0, i);
   return text;
@@ -136,7 +135,8 @@ class Writer {
       if (!ended) tokens.push_back(token);
       return !ended;
     });
-    out_ << tokenizer_.decode(tokens) << (ended ? "\n" : " …\n") << std::flush;
+    auto const sentence = tokenizer_.decode(tokens);
+    out_ << (options_.printable ? printable(sentence) : sentence) << (ended ? "\n" : " …\n") << std::flush;
   }
 
   SampleOptions const& options_;

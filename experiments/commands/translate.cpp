@@ -1,16 +1,20 @@
 #include "experiments/commands/translate.hpp"
 
 #include <algorithm>
-#include <fstream>
+#include <optional>
+#include <set>
 #include <sstream>
 #include <string>
 
+#include <fcntl.h>
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include "autograd/error.hpp"
 #include "experiments/commands/translator.hpp"
 #include "experiments/probe/looks.hpp"
 #include "experiments/report/alignment_figure.hpp"
+#include "experiments/text/lines.hpp"
 #include "experiments/text/utf8.hpp"
 #include "nn/files/atomic_file.hpp"
 
@@ -21,6 +25,7 @@ namespace fs = std::filesystem;
 namespace {
 
 constexpr std::size_t lines_at_once = 1024;
+constexpr std::size_t most_bytes = 1 << 24;  // of a line
 constexpr std::size_t most_pictures = 200;
 
 /// A line that has words.
@@ -63,9 +68,12 @@ class Filter {
   std::size_t read_lines() {
     sources_.clear();
     std::size_t count = 0;
-    for (std::string line; count < (options_.at_once ? 1 : lines_at_once) && std::getline(in_, line);) {
-      auto const number = read_ + ++count;
-      if (number == 1) line.erase(0, line.size() - without_byte_order_mark(line).size());
+    while (count < (options_.at_once ? 1 : lines_at_once)) {
+      auto const number = read_ + count + 1;
+      auto const whole = next(number);
+      if (!whole) break;
+      ++count;
+      auto const line = number == 1 ? without_byte_order_mark(*whole) : std::string_view(*whole);
       for (std::size_t i = 0; i < line.size();)
         if (auto const at = i; !decode_utf8(line, i))
           throw FileError(fmt::format("{}: not UTF-8 at byte {} of the line", place(number), at));
@@ -76,8 +84,11 @@ class Filter {
         throw FileError(fmt::format("{}: {}", place(number), error.what()));
       }
     }
-    if (in_.bad()) throw FileError(fmt::format("{}: cannot be read", place(read_ + count + 1)));
     return count;
+  }
+
+  std::optional<std::string> next(std::size_t number) const try { return next_line(*in_.rdbuf(), most_bytes); } catch (Error const& error) {
+    throw FileError(fmt::format("{}: {}", place(number), error.what()));
   }
 
   void write(std::size_t count) {
@@ -91,16 +102,24 @@ class Filter {
         continue;
       }
       auto const& hypotheses = targets[static_cast<std::size_t>(next - sources_.begin())];
-      for (std::size_t i = 0; i < hypotheses.size() && i < static_cast<std::size_t>(options_.best); ++i) {
-        if (options_.best > 1) out_ << line << '\t';
-        if (options_.scores) out_ << fmt::format("{:.4f}\t", hypotheses[i].score);
-        out_ << translator_.text(hypotheses[i].tokens) << '\n';
-      }
+      write(line, hypotheses);
       if (!options_.attention.empty()) note_alignment(*next, hypotheses.front());
       ++next;
     }
     out_.flush();
     read_ += count;
+  }
+
+  void write(std::size_t line, std::vector<Decoded> const& hypotheses) {
+    std::set<std::string> written;
+    for (auto const& hypothesis : hypotheses) {
+      if (std::ssize(written) == options_.best) break;
+      auto const text = translator_.text(hypothesis.tokens);
+      if (!written.insert(text).second) continue;  // it differs by marks, which are not written
+      if (options_.best > 1) out_ << line << '\t';
+      if (options_.scores) out_ << fmt::format("{:.4f}\t", hypothesis.score);
+      out_ << (options_.printable ? printable(text) : text) << '\n';
+    }
   }
 
   std::vector<std::vector<Decoded>> translated(std::vector<std::vector<std::int32_t>> const& tokens) const try {
@@ -134,28 +153,52 @@ class Filter {
   std::vector<Alignment> alignments_;
 };
 
-}  // namespace
-
-Exit translate(TranslateOptions const& options, std::istream& in, std::ostream& out) {
-  std::ifstream file;
-  if (!options.input.empty()) {
+/// A file that is open for reading.
+class Opened {
+ public:
+  /// Throws FileError if it is none. Of a pipe it waits for the writer.
+  explicit Opened(fs::path const& path) : descriptor_(::open(path.c_str(), O_RDONLY | O_CLOEXEC)) {
     std::error_code unreadable;
-    file.open(options.input, std::ios::binary);
-    if (!file || fs::is_directory(options.input, unreadable))
-      throw FileError(fmt::format("{}: {}", options.input.string(),
-                                  fs::exists(options.input, unreadable) ? "is no file that can be read" : "there is no such file"));
+    bool const folder = fs::is_directory(path, unreadable);
+    if (descriptor_ >= 0 && !folder) return;
+    close();
+    throw FileError(
+        fmt::format("{}: {}", path.string(), fs::exists(path, unreadable) ? "is no file that can be read" : "there is no such file"));
   }
-  std::istream& from = options.input.empty() ? in : file;
+  Opened(Opened const&) = delete;
+  Opened& operator=(Opened const&) = delete;
+  ~Opened() { close(); }
+
+  int descriptor() const { return descriptor_; }
+
+ private:
+  void close() const {
+    if (descriptor_ >= 0) ::close(descriptor_);
+  }
+  int descriptor_;
+};
+
+Exit translate_from(TranslateOptions const& options, std::istream& in, std::ostream& out) {
   if (options.save.empty()) {
-    Filter(options, from, out).translate_all();
+    Filter(options, in, out).translate_all();
     return Exit::done;
   }
   AtomicFile saved(options.save);
   std::ostringstream text;
-  Filter(options, from, text).translate_all();
+  Filter(options, in, text).translate_all();
   saved.write(text.str());
   saved.commit();
   return Exit::done;
+}
+
+}  // namespace
+
+Exit translate(TranslateOptions const& options, std::istream& in, std::ostream& out) {
+  if (options.input.empty()) return translate_from(options, in, out);
+  Opened const file(options.input);
+  DescriptorBuffer buffer(file.descriptor());
+  std::istream from(&buffer);
+  return translate_from(options, from, out);
 }
 
 }  // namespace heed

@@ -22,11 +22,13 @@ struct TranslateOptions {
   std::int64_t best = 1;    ///< hypotheses of a line that are written, at most beam.width
   bool scores = false;      ///< before each translation the logarithm of its probability, and a tab
   bool at_once = false;     ///< each line is translated before the next is read
+  bool printable = false;   ///< for a terminal: control characters are shown as U+FFFD
 };
 
 /// Translates line by line: an empty line into an empty one, every other one into the best that is found, or into its `best` hypotheses,
-/// each behind its line's number and a tab. Throws ConfigError for a run or options that cannot do it, FileError naming the line for a
-/// text that is not UTF-8 or too long for the model, Error for a file that cannot be written.
+/// each behind its line's number and a tab, those of the same words as a better one left out. Throws ConfigError for a run or options that
+/// cannot do it, FileError naming the line for a text that is not UTF-8, too long for the model or cannot be read to its end, Error for a
+/// file that cannot be written.
 Exit translate(TranslateOptions const& options, std::istream& in, std::ostream& out);
 
 }  // namespace heed

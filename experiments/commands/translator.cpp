@@ -27,6 +27,7 @@ Tokenizer words_of_part(TrainedModel const& run, std::string const& path, std::s
 }
 
 constexpr std::size_t places_at_once = 4096;
+constexpr std::int64_t most_words = 4096;  // of a line: attention's time grows with their square
 
 }  // namespace
 
@@ -41,6 +42,8 @@ std::vector<std::int32_t> Translator::checked(std::vector<std::int32_t> tokens) 
   auto const places = std::ssize(tokens) + 1;
   if (auto const limit = run_.model->limit(); limit && places > *limit)
     throw Error(fmt::format("{} words and a mark, but the model reads {} tokens at most", places - 1, *limit));
+  if (auto const most = std::max(most_words, run_.model->context()); places - 1 > most)
+    throw Error(fmt::format("{} words, but a line may have {} at most; cut it into sentences", places - 1, most));
   return tokens;
 }
 

@@ -22,7 +22,8 @@ class Translator {
   /// damaged run.
   Translator(TrainedModel const& run, std::string path);
 
-  /// A source in tokens, words that the vocabulary does not have as <unk>. Throws Error if the model cannot read so many.
+  /// A source in tokens, words that the vocabulary does not have as <unk>. Throws Error if the model cannot read so many, and for more than
+  /// 4096, or the model's context if that is longer.
   std::vector<std::int32_t> read(std::string_view line) const;
   /// A target in tokens. Throws likewise.
   std::vector<std::int32_t> read_target(std::string_view line) const;

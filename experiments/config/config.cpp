@@ -314,8 +314,11 @@ std::filesystem::path resolve_path(std::string const& text, std::filesystem::pat
   fs::path near_config = (config_folder / text).lexically_normal(), in_data = (data_folder / text).lexically_normal();
   std::error_code ignored;
   if (fs::exists(near_config, ignored)) return near_config;
-  if (fs::exists(in_data, ignored)) return in_data;
   if (fs::path(text).is_absolute()) throw ConfigError(text + ": no such file");
+  if (data_folder.empty())
+    throw ConfigError(fmt::format("{}: no such file as {} (beside the configuration), and there is no data folder: --data DIR names one",
+                                  text, near_config.string()));
+  if (fs::exists(in_data, ignored)) return in_data;
   throw ConfigError(fmt::format("{}: no such file, neither as {} (beside the configuration) nor as {} (in the data folder)", text,
                                 near_config.string(), in_data.string()));
 }

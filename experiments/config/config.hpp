@@ -76,7 +76,7 @@ std::vector<std::string> differing_keys(Yaml const& a, Yaml const& b);
 std::string describe(Settings& settings);
 
 /// The file that a path in a configuration names: as it is if absolute, else relative to the configuration's folder, else to the data
-/// folder. Throws ConfigError naming the places tried if there is no such file.
+/// folder (empty: there is none). Throws ConfigError naming the places tried if there is no such file.
 std::filesystem::path resolve_path(std::string const& text, std::filesystem::path const& config_folder,
                                    std::filesystem::path const& data_folder);
 

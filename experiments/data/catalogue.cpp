@@ -81,14 +81,16 @@ CatalogueEntry const& catalogue_entry(std::vector<CatalogueEntry> const& entries
 }
 
 fs::path obtain(CatalogueFile const& file, DataContext const& context) {
-  auto const given = data_folder(context) / file.path, cached = cache_folder() / file.path;
+  auto const data = data_folder(context), cache = cache_folder();
+  auto const given = data / file.path, cached = cache / file.path;
   std::error_code unreadable;
-  if (given != cached && fs::exists(given, unreadable)) {
+  if (data != cache && fs::exists(given, unreadable)) {
     if (auto const hash = sha256_of_file(given); hash != file.sha256)
       throw FileError(fmt::format("{}: has SHA-256 {}, but the catalogue says {} (data.path uses a file of your own)", given.string(), hash,
                                   file.sha256));
     return given;
   }
+  if (cache.empty()) throw Error("neither XDG_CACHE_HOME nor HOME is set: no folder to keep fetched data in (--data DIR names one)");
   if (fs::exists(cached, unreadable) && sha256_of_file(cached) == file.sha256) return cached;
   try {
     download(file.url, cached, file.sha256, file.bytes, context.quiet);

@@ -7,7 +7,7 @@
 
 namespace heed {
 
-/// Where fetched data are kept: $XDG_CACHE_HOME/heed, else ~/.cache/heed.
+/// Where fetched data are kept: $XDG_CACHE_HOME/heed, else ~/.cache/heed; empty where neither XDG_CACHE_HOME nor HOME is set.
 std::filesystem::path cache_folder();
 
 /// The context's data folder, else $HEED_DATA, else cache_folder().

@@ -193,7 +193,7 @@ std::vector<std::int32_t> Tokenizer::encode(std::string_view text) const {
   each_character(text, [&, numbers = std::span(numbers_)](char32_t c) {
     auto const number = c < numbers.size() ? numbers[c] : -1;
     if (number < 0) {
-      auto const shown = c < 0x20 ? std::string() : fmt::format("'{}' ", to_utf8(c));
+      auto const shown = is_control(c) ? std::string() : fmt::format("'{}' ", to_utf8(c));
       throw Error(
           fmt::format("character {}(U+{:04X}) is not in the vocabulary of {} characters", shown, static_cast<unsigned>(c), vocabulary()));
     }

@@ -4,12 +4,15 @@
 #include <array>
 #include <cerrno>
 #include <cmath>
+#include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
+#include <thread>
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <signal.h>
 #include <spawn.h>
 #include <stdlib.h>
 #include <sys/wait.h>
@@ -21,6 +24,7 @@
 #include "autograd/error.hpp"
 #include "experiments/report/html.hpp"
 #include "experiments/run/folder_name.hpp"
+#include "experiments/run/signals.hpp"
 #include "experiments/text/utf8.hpp"
 
 namespace heed {
@@ -36,10 +40,17 @@ constexpr int faint = 0xD9;  // grey of grids and of what is behind
 /// A folder that goes with what is in it.
 class Scratch {
  public:
+  /// In TMPDIR; in /tmp where that is no folder that can be written to. Throws Error.
   Scratch() {
-    auto name = (fs::temp_directory_path() / "heed-figures-XXXXXX").string();
-    if (::mkdtemp(name.data()) == nullptr) throw Error(fmt::format("report: {} cannot be made", name));
-    path_ = name;
+    std::error_code missing;
+    for (auto const& parent : {fs::temp_directory_path(missing), fs::path("/tmp")}) {
+      auto name = (parent / "heed-figures-XXXXXX").string();
+      if (parent.empty() || ::mkdtemp(name.data()) == nullptr) continue;
+      path_ = name;
+      return;
+    }
+    throw Error(fmt::format("figures need a folder for temporary files, and neither in TMPDIR nor in /tmp can one be made: {}",
+                            std::strerror(errno)));
   }
   Scratch(Scratch const&) = delete;
   Scratch& operator=(Scratch const&) = delete;
@@ -67,9 +78,35 @@ char** own_environment() {
 #endif
 }
 
+/// The status with which a process ends, which is killed after a while or when heed is asked to end. Throws Hanging, Interrupted.
+int ended(pid_t process, std::chrono::milliseconds limit) {
+  using Clock = std::chrono::steady_clock;
+  auto const end = Clock::now() + limit;
+  int const before = signals_noted();  // a page of what was done is drawn even so
+  int status = 0;
+  auto const kill = [&] {
+    ::kill(process, SIGKILL);
+    while (::waitpid(process, &status, 0) < 0 && errno == EINTR) continue;
+  };
+  for (std::chrono::milliseconds pause{1};; pause = std::min(2 * pause, std::chrono::milliseconds(50))) {
+    auto const result = ::waitpid(process, &status, WNOHANG);
+    if (result == process || (result < 0 && errno != EINTR)) return status;
+    if (signals_noted() > before) {
+      kill();
+      throw Interrupted("interrupted while gnuplot was drawing; heed report draws again");
+    }
+    if (Clock::now() >= end) {
+      kill();
+      throw Hanging(fmt::format("gnuplot did not end within {:.0f} s", std::ceil(std::chrono::duration<double>(limit).count())));
+    }
+    std::this_thread::sleep_for(pause);
+  }
+}
+
 /// Lets gnuplot do what a file in the folder says. False if it cannot be started.
-bool gnuplot(Scratch const& folder, std::string const& commands) {
-  std::ofstream(folder / "commands") << commands;
+bool gnuplot(Scratch const& folder, std::string const& commands, std::chrono::milliseconds limit) {
+  if (!(std::ofstream(folder / "commands", std::ios::binary) << commands << std::flush))
+    throw Error(fmt::format("gnuplot: its commands cannot be written to {}", folder / "commands"));
   auto const input = folder / "commands", output = folder / "output", errors = folder / "errors";
   posix_spawn_file_actions_t actions;
   ::posix_spawn_file_actions_init(&actions);
@@ -82,8 +119,7 @@ bool gnuplot(Scratch const& folder, std::string const& commands) {
   int const failed = ::posix_spawnp(&process, name, &actions, nullptr, arguments, own_environment());
   ::posix_spawn_file_actions_destroy(&actions);
   if (failed != 0) return false;
-  int status = 0;
-  while (::waitpid(process, &status, 0) < 0 && errno == EINTR) continue;
+  int const status = ended(process, limit);
   if (WIFEXITED(status) && WEXITSTATUS(status) == 0) return true;
   auto said = content(errors);
   for (char& c : said) c = c == '\n' ? ' ' : c;
@@ -116,7 +152,7 @@ void forget_time(std::string& pdf) {
 
 }  // namespace
 
-std::optional<std::vector<Drawing>> draw(std::vector<Figure> const& figures, bool png) {
+std::optional<std::vector<Drawing>> draw(std::vector<Figure> const& figures, bool png, std::optional<std::chrono::milliseconds> limit) {
   constexpr double pixels_per_inch = 120;  // so that 8 points are a page's small print
   constexpr double dots_per_inch = 300;
   Scratch const folder;
@@ -138,13 +174,19 @@ std::optional<std::vector<Drawing>> draw(std::vector<Figure> const& figures, boo
                         Figure::width * dots_per_inch, figure.height * dots_per_inch, 0.75 * dots_per_inch / 72),
             "png");
   }
-  if (!gnuplot(folder, commands)) return std::nullopt;
+  std::chrono::milliseconds const usual = std::chrono::seconds(30) + std::ssize(figures) * std::chrono::seconds(5);
+  if (!gnuplot(folder, commands, limit.value_or(usual))) return std::nullopt;
   std::vector<Drawing> drawings;
   for (std::size_t i = 0; i < figures.size(); ++i) {
     auto const made = [&](char const* kind) { return content(folder / fmt::format("{}.{}", i, kind)); };
     drawings.push_back({made("svg"), made("pdf"), png ? made("png") : ""});
     replace(drawings.back().svg, "<image ", "<image style='image-rendering:pixelated' ");  // cells, not a blur
+    replace(drawings.back().svg, "]]>", "]]&gt;");  // the one place where XML wants > escaped, which gnuplot leaves as it is
     forget_time(drawings.back().pdf);
+    auto const& [svg_text, pdf_text, png_bytes] = drawings.back();
+    if (svg_text.find("</svg>") == svg_text.npos || pdf_text.find("%%EOF") == pdf_text.npos || (png && png_bytes.empty()))
+      throw Error(
+          fmt::format("gnuplot: '{}' was not drawn to its end (is the disk full, or the size of files limited?)", figures[i].title));
   }
   return drawings;
 }
@@ -152,6 +194,7 @@ std::optional<std::vector<Drawing>> draw(std::vector<Figure> const& figures, boo
 std::string gnuplot_text(std::string_view text) {
   auto visible = valid_utf8(text);
   for (char& c : visible) c = static_cast<unsigned char>(c) < ' ' ? ' ' : c;
+  for (char const* none_of_xml : {"\xEF\xBF\xBE", "\xEF\xBF\xBF"}) replace(visible, none_of_xml, "\uFFFD");  // U+FFFE, U+FFFF
   return in_quotes(visible);
 }
 

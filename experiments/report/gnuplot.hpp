@@ -1,9 +1,12 @@
 #pragma once
 
+#include <chrono>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
+
+#include "autograd/error.hpp"
 
 namespace heed {
 
@@ -24,8 +27,16 @@ struct Drawing {
   std::string png = {};  ///< of 300 dots an inch, if it was asked for
 };
 
-/// Draws figures; nothing if gnuplot is not installed. Equal commands make equal bytes. Throws Error with gnuplot's words if it refuses.
-std::optional<std::vector<Drawing>> draw(std::vector<Figure> const& figures, bool png = false);
+/// gnuplot was ended, for it took too long: no other figure is worth a try.
+struct Hanging : Error {
+  using Error::Error;
+};
+
+/// Draws figures; nothing if gnuplot is not installed. Equal commands make equal bytes. Throws Error with gnuplot's words if it refuses;
+/// Hanging if it has not ended after `limit` (default: 30 s and 5 s a figure), Interrupted if one of the signals that are noted comes
+/// before.
+std::optional<std::vector<Drawing>> draw(std::vector<Figure> const& figures, bool png = false,
+                                         std::optional<std::chrono::milliseconds> limit = {});
 
 /// A text for gnuplot, in quotes inside which nothing has a meaning.
 std::string gnuplot_text(std::string_view text);

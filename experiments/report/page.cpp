@@ -33,7 +33,8 @@ class Section {
   Section(Chapter const& chapter, std::string prefix) : chapter_(chapter), material_(chapter.material), prefix_(std::move(prefix)) {}
 
   std::string html() const {
-    auto const head = fmt::format("<article id=\"{}\">\n<header>\n<p class=\"note\">{}</p>\n<h1>{}</h1>\n{}</header>\n", prefix_,
+    auto const head = fmt::format("<article id=\"{}\">\n<header{}>\n<p class=\"note\">{}</p>\n<h1>{}</h1>\n{}</header>\n", prefix_,
+                                  results_mark(chapter_),
                                   is_study()         ? "Study"
                                   : material_.single ? "Run"
                                                      : "Ablation",
@@ -80,8 +81,8 @@ class Section {
   std::string problems() const {
     std::string html;
     auto warnings = material_.warnings;
-    if (chapter_.drawings.empty() && !chapter_.figures.empty())
-      warnings.emplace_back("figures are missing because gnuplot is: apt-get install gnuplot-nox, then heed report on this folder");
+    if (!chapter_.undrawn.empty())
+      warnings.push_back(fmt::format("figures are missing: {}; heed report on this folder draws them afterwards", chapter_.undrawn));
     for (auto const& warning : warnings) html += fmt::format("<p class=\"problem\"><strong>Warning:</strong> {}</p>\n", escape(warning));
     for (auto const& failure : material_.failures) {
       std::string log;
@@ -368,6 +369,10 @@ class Section {
 };
 
 }  // namespace
+
+std::string results_mark(Chapter const& chapter) {
+  return chapter.results.empty() ? "" : fmt::format(" data-results=\"{}\"", chapter.results);
+}
 
 std::string page(std::vector<Chapter> const& chapters) {
   std::string title, articles, contents;

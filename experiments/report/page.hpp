@@ -20,11 +20,16 @@ struct StudyChapter {
 struct Chapter {
   Material material;
   std::vector<Figure> figures;
-  std::vector<std::string> drawings;  ///< SVG of each figure; empty without gnuplot
+  std::vector<std::string> drawings;  ///< SVG of each figure; none of what is `undrawn`
   std::string maps;                   ///< attention_maps(); may be empty
   StudyChapter study = {};
   std::vector<StudyPart> parts = {};  ///< their figures are the chapter's too
+  std::string undrawn = {};           ///< why none of its figures is drawn; empty if they are
+  std::string results = {};           ///< SHA-256 of its summary.json; empty without one
 };
+
+/// How a page marks a chapter as being of its results; empty where it does not say of which.
+std::string results_mark(Chapter const& chapter);
 
 /// A page that needs nothing beside itself: styles, figures, data and programs are in it, and its policy forbids it to fetch anything.
 std::string page(std::vector<Chapter> const& chapters);

@@ -1,5 +1,10 @@
 #include "experiments/report/report.hpp"
 
+#include <algorithm>
+#include <cstdio>
+#include <span>
+#include <string_view>
+
 #include <fmt/format.h>
 
 #include "autograd/error.hpp"
@@ -8,7 +13,10 @@
 #include "experiments/report/figures.hpp"
 #include "experiments/report/page.hpp"
 #include "experiments/report/study.hpp"
+#include "experiments/run/signals.hpp"
 #include "nn/files/atomic_file.hpp"
+#include "nn/files/input_file.hpp"
+#include "nn/files/sha256.hpp"
 
 namespace heed {
 
@@ -24,6 +32,10 @@ void drop_refused(Chapter& chapter) {
     try {
       draw({figure});
       return false;
+    } catch (Hanging const&) {
+      throw;
+    } catch (Interrupted const&) {
+      throw;
     } catch (Error const& error) {
       chapter.material.warnings.push_back(fmt::format("the figure '{}' is missing: {}", figure.title, error.what()));
       return true;
@@ -31,16 +43,28 @@ void drop_refused(Chapter& chapter) {
   });
 }
 
+std::optional<std::vector<Drawing>> drawn(Chapter& chapter) try { return draw(chapter.figures); } catch (Hanging const&) {
+  throw;
+} catch (Interrupted const&) {
+  throw;
+} catch (Error const&) {
+  drop_refused(chapter);
+  return draw(chapter.figures);
+}
+
 /// Draws the figures, and leaves them in the folder.
 void draw_figures(Chapter& chapter) {
   std::optional<std::vector<Drawing>> drawings;
   try {
-    drawings = draw(chapter.figures);
-  } catch (Error const&) {
-    drop_refused(chapter);
-    drawings = draw(chapter.figures);
+    drawings = drawn(chapter);
+  } catch (Hanging const& error) {
+    chapter.undrawn = error.what();
+    return;
   }
-  if (!drawings) return;
+  if (!drawings) {
+    if (!chapter.figures.empty()) chapter.undrawn = "gnuplot is not installed (apt-get install gnuplot-nox)";
+    return;
+  }
   fs::path const folder = chapter.material.folder / "figures";
   fs::create_directories(folder);
   for (std::size_t i = 0; i < drawings->size(); ++i) {
@@ -66,16 +90,40 @@ Chapter chapter_of(fs::path const& folder, std::size_t budget) {
       }
     }
   }
+  if (auto const summary = read_if_there(folder / "summary.json")) chapter.results = sha256(std::as_bytes(std::span(*summary)));
   draw_figures(chapter);
   return chapter;
 }
 
-void write_page(fs::path const& path, std::vector<Chapter> const& chapters) { write_atomically(path, page(chapters)); }
+/// Whether a page was written after a folder's summary.
+bool is_of_results(fs::path const& path, fs::path const& folder) {
+  std::error_code missing;
+  auto const written = fs::last_write_time(path, missing);
+  return !missing && written >= fs::last_write_time(folder / "summary.json", missing) && !missing;
+}
 
-void warn(Chapter const& chapter) {
-  if (chapter.drawings.empty() && !chapter.figures.empty())
-    fmt::print(stderr, "heed: gnuplot is not installed, the report has no figures: apt-get install gnuplot-nox, then heed report {}\n",
-               chapter.material.folder.string());
+void say(std::string const& line) { std::fputs(("heed: " + line + "\n").c_str(), stderr); }
+
+/// Whether an older page of the same results has figures, which the new one has not.
+bool is_richer(fs::path const& path, std::vector<Chapter> const& chapters) {
+  auto const old = read_if_there(path);
+  auto const has = [&](std::string_view part) { return old && old->find(part) != std::string::npos; };
+  if (!has("<svg role=")) return false;  // inlined()
+  bool const marked = has(" data-results=");
+  return std::ranges::all_of(chapters, [&](Chapter const& chapter) {
+    return marked ? has(results_mark(chapter)) : is_of_results(path, chapter.material.folder);  // a page of an earlier revision
+  });
+}
+
+/// Writes the page, unless it would only lose the figures of the one that is there. What keeps figures from it is said.
+void write_page(fs::path const& path, std::vector<Chapter> const& chapters) {
+  auto const undrawn = std::ranges::find_if(chapters, [](Chapter const& chapter) { return !chapter.undrawn.empty(); });
+  bool const stays = undrawn != chapters.end() && is_richer(path, chapters);
+  if (!stays) write_atomically(path, page(chapters));
+  if (undrawn == chapters.end()) return;
+  auto const again = fmt::format("{}; heed report {} draws them afterwards", undrawn->undrawn, path.parent_path().string());
+  say(stays ? fmt::format("{} stays as it was, with figures, for now none can be drawn: {}", path.string(), again)
+            : fmt::format("the report {} has no figures: {}", path.string(), again));
 }
 
 }  // namespace
@@ -84,15 +132,10 @@ void write_report(fs::path const& folder, bool quiet) {
   std::vector<Chapter> chapters;
   chapters.push_back(chapter_of(folder, map_bytes));
   write_page(folder / "report.html", chapters);
-  warn(chapters.front());
   if (!quiet) fmt::print("  {}\n", (folder / "report.html").string());
 }
 
-bool has_report(fs::path const& folder) {
-  std::error_code missing;
-  auto const written = fs::last_write_time(folder / "report.html", missing);
-  return !missing && written >= fs::last_write_time(folder / "summary.json", missing) && !missing;
-}
+bool has_report(fs::path const& folder) { return is_of_results(folder / "report.html", folder); }
 
 void write_report(std::vector<fs::path> const& folders, fs::path const& path, bool quiet) {
   std::vector<Chapter> chapters;

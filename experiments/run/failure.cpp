@@ -5,6 +5,8 @@
 
 #include <fmt/format.h>
 
+#include "experiments/run/signals.hpp"
+
 namespace heed {
 
 Exit fail(Exit code, std::string message) {
@@ -22,6 +24,8 @@ Exit guarded(std::function<Exit()> const& f) try { return f(); } catch (ConfigEr
   return fail(Exit::data, error.what());
 } catch (TrainingError const& error) {
   return fail(Exit::failed, error.what());
+} catch (Interrupted const& error) {
+  return fail(Exit::interrupted, error.what());
 } catch (std::bad_alloc const&) {
   return fail(Exit::other, "out of memory; a smaller train.batch, model.context or model.width needs less");
 } catch (std::exception const& error) {

@@ -11,9 +11,9 @@ namespace heed {
 
 namespace {
 
-std::atomic<bool> noted = false;
+std::atomic<int> noted = 0;
 std::atomic<bool> asked = false;  // by SIGINT
-static_assert(std::atomic<bool>::is_always_lock_free, "a signal handler must not wait");
+static_assert(std::atomic<int>::is_always_lock_free && std::atomic<bool>::is_always_lock_free, "a signal handler must not wait");
 
 extern "C" void note(int signal) {
   int const before = errno;
@@ -21,7 +21,7 @@ extern "C" void note(int signal) {
     [[maybe_unused]] auto const written = ::write(STDERR_FILENO, "\n", 1);  // off the line of the progress bar
     ::_exit(130);
   }
-  noted = true;
+  ++noted;
   errno = before;
 }
 
@@ -33,8 +33,15 @@ void note_signals() {
   action.sa_flags = SA_RESTART;  // no read or write fails because of them
   sigemptyset(&action.sa_mask);
   for (int const signal : {SIGINT, SIGTERM}) ::sigaction(signal, &action, nullptr);
+  for (int const signal : {SIGHUP, SIGUSR1, SIGUSR2, SIGXCPU}) {
+    struct sigaction before {};
+    ::sigaction(signal, nullptr, &before);
+    if (before.sa_handler != SIG_IGN) ::sigaction(signal, &action, nullptr);  // nohup has asked to go on
+  }
 }
 
-bool interrupted() { return noted; }
+bool interrupted() { return noted > 0; }
+
+int signals_noted() { return noted; }
 
 }  // namespace heed

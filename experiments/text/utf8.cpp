@@ -43,8 +43,21 @@ std::string_view without_byte_order_mark(std::string_view text) {
   return text.starts_with(mark) ? text.substr(mark.size()) : text;
 }
 
+bool is_control(char32_t c) { return c < 0x20 || (c >= 0x7F && c < 0xA0); }
+
+std::string printable(std::string_view text) {
+  std::string result;
+  for (std::size_t i = 0; i < text.size();) {
+    auto const start = i;
+    auto const character = decode_utf8(text, i);
+    bool const shown = character && (!is_control(*character) || *character == '\n' || *character == '\t');
+    result += shown ? text.substr(start, i - start) : "\uFFFD";
+  }
+  return result;
+}
+
 bool is_visible(char32_t c) {
-  bool const control = c < 0x20 || (c >= 0x7F && c < 0xA0) || c == 0x2028 || c == 0x2029 || c == 0xFEFF;
+  bool const control = is_control(c) || c == 0x2028 || c == 0x2029 || c == 0xFEFF;
   bool const turns = c == 0x061C || c == 0x200E || c == 0x200F || (c >= 0x202A && c <= 0x202E) || (c >= 0x2066 && c <= 0x2069);
   return !control && !turns;
 }

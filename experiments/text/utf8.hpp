@@ -20,6 +20,12 @@ std::string valid_utf8(std::string_view text);
 /// The text behind a byte-order mark (EF BB BF), with which some editors begin a file; the whole text if it begins with none.
 std::string_view without_byte_order_mark(std::string_view text);
 
+/// Whether it is a control character, C0 or C1: some move a terminal's cursor, or begin a command to it.
+bool is_control(char32_t c);
+
+/// The text for a terminal: U+FFFD for every control character but tab and new line, and for every byte that is not UTF-8.
+std::string printable(std::string_view text);
+
 /// Whether a character shows as itself: no control character or line end, and no mark that turns the text around it (Unicode's
 /// bidirectional ones), which would make a reader see another name.
 bool is_visible(char32_t c);

@@ -1,3 +1,4 @@
+#include <chrono>
 #include <fstream>
 #include <map>
 #include <memory>
@@ -74,9 +75,15 @@ TEST_SUITE("ablation") {
     auto const outcome = bench.run({"vary={model.attention: [scaled, dot]}"});
     CHECK(outcome.output.find("4 trials of earlier versions of this file beside them: heed clean ") != std::string::npos);
     Arguments const clean{"clean", "small", "--output", bench.runs.string()};
+    fs::path const elsewhere = bench.runs / "elsewhere", link = bench.small / "dot-seed1-0123abcd";  // a link is no trial
+    fs::create_directory(elsewhere);
+    fs::create_directory_symlink(elsewhere, link);
     auto cleaned = test::run_heed(clean);
     CHECK(cleaned.code == 0);
     CHECK(cleaned.output.find("4 old trials put into ") != std::string::npos);
+    CHECK(fs::is_symlink(link));
+    CHECK(fs::is_empty(elsewhere));
+    fs::remove(link);
     CHECK(bench.finished().size() == 4);
     for (auto const& [name, time] : before)
       CHECK(fs::exists(bench.small / name / "summary.json") != fs::exists(bench.runs / "small.old-1" / name / "summary.json"));
@@ -183,6 +190,21 @@ TEST_SUITE("ablation") {
     CHECK(bench.run(slow).code == 0);
     CHECK(bench.summary()["trials_done"] == 6);
     CHECK(test::get(bench.small / "report.html").find("http-equiv=\"refresh\"") == std::string::npos);
+  }
+
+  TEST_CASE("a gnuplot that hangs does not keep an ablation from ending") {
+    Bench const bench;
+    auto const begun = bench.folder / "begun";
+    test::put(bench.folder / "gnuplot", "#!/bin/sh\ntrap '' INT TERM HUP\n: > '" + begun.string() +
+                                            "'\ni=0\nwhile [ $i -lt 300 ]; do /bin/sleep 0.1; i=$((i + 1)); done\n");
+    REQUIRE(::chmod((bench.folder / "gnuplot").c_str(), 0755) == 0);
+    auto const path = bench.folder.path().string();
+    test::Program running(bench.command({"train.steps=400", "--jobs", "1"}), [path] { ::setenv("PATH", path.c_str(), 1); });
+    CHECK(running.wait_until([&] { return fs::exists(begun); }));
+    auto const asked = std::chrono::steady_clock::now();
+    running.send(SIGTERM);
+    CHECK(running.wait().code == 130);
+    CHECK(std::chrono::steady_clock::now() - asked < std::chrono::seconds(20));
   }
 
   TEST_CASE("the saved ablation.yaml runs again from anywhere: nothing is left to do, whatever has become of the base") {

@@ -15,11 +15,11 @@ using namespace heed;
 
 namespace {
 
-/// Sets an environment variable for as long as it lives.
+/// Sets an environment variable, or unsets it, for as long as it lives.
 struct Environment {
-  Environment(char const* name_, std::string const& value) : name(name_) {
+  Environment(char const* name_, std::optional<std::string> const& value) : name(name_) {
     if (auto const* now = std::getenv(name)) before = now;
-    ::setenv(name, value.c_str(), 1);
+    value ? ::setenv(name, value->c_str(), 1) : ::unsetenv(name);
   }
   ~Environment() { before ? ::setenv(name, before->c_str(), 1) : ::unsetenv(name); }
   char const* name;
@@ -117,6 +117,25 @@ TEST_SUITE("catalogue") {
     for (auto const& part : {std::string("heed/set/words.txt: cannot be fetched from http://127.0.0.1:1/words.txt: "),
                              std::string("put the file there by hand, or at set/words.txt below a folder that --data or HEED_DATA names")})
       CHECK_THROWS_WITH_AS(obtain(file, {".", folder / "data", 1, true}), doctest::Contains(part.c_str()), FileError);
+  }
+
+  TEST_CASE("without a data folder, files are read where they are") {
+    test::Folder const folder;
+    Environment const cache("XDG_CACHE_HOME", {}), home("HOME", {}), data("HEED_DATA", {});
+    test::put(folder / "here.txt", "words");
+    DataContext const context{folder.path(), {}, 1, true};
+    CHECK(locate((folder / "here.txt").string(), context) == folder / "here.txt");
+    CHECK(locate("here.txt", context) == folder / "here.txt");
+    CHECK_THROWS_WITH_AS(locate((folder / "gone.txt").string(), context), doctest::Contains("gone.txt: no such file"), FileError);
+    CHECK_THROWS_WITH_AS(locate("gone.txt", context), doctest::Contains("there is no data folder: --data DIR names one"), FileError);
+    auto const file = file_of(folder, "words and words");
+    CHECK_THROWS_WITH_AS(obtain(file, context), doctest::Contains("(--data DIR names one)"), Error);
+    std::filesystem::create_directories(folder / "data/set");
+    test::put(folder / "data/set/words.txt", "words and words");
+    CHECK(obtain(file, {folder.path(), folder / "data", 1, true}) == folder / "data/set/words.txt");
+    Environment const named("HEED_DATA", (folder / "data").string());
+    CHECK(obtain(file, context) == folder / "data/set/words.txt");
+    CHECK(locate("set/words.txt", context) == folder / "data/set/words.txt");
   }
 
   TEST_CASE("a missing file that the catalogue has is pointed out") {

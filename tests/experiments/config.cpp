@@ -410,5 +410,9 @@ TEST_SUITE("config") {
                              .c_str(),
                          ConfigError);
     CHECK_THROWS_WITH_AS(resolve_path("/no/such.txt", config.path(), data.path()), "/no/such.txt: no such file", ConfigError);
+    CHECK(resolve_path("both.txt", config.path(), {}) == config / "both.txt");
+    CHECK(resolve_path((data / "only.txt").string(), config.path(), {}) == data / "only.txt");
+    CHECK_THROWS_WITH_AS(resolve_path("only.txt", config.path(), {}), doctest::Contains("there is no data folder: --data DIR names one"),
+                         ConfigError);
   }
 }

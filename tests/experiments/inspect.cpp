@@ -207,6 +207,13 @@ TEST_SUITE("inspect") {
     CHECK_THROWS_WITH_AS(run("axe"), doctest::Contains("--text: character 'x'"), ConfigError);
     CHECK_THROWS_WITH_AS(run("aaaaaaaaaaaaaaaaa"), "--text: is 17 tokens long, but the model reads 16 at most", ConfigError);
     CHECK(Run(letters, "gpt", ", position: alibi")("aaaaaaaaaaaaaaaaa").size() > 100);
+    CHECK_THROWS_WITH_AS(Run(letters, "gpt", ", position: alibi")(std::string(2049, 'a')),
+                         "--text: is 2049 tokens long, but 2048 at most are inspected; give a part of it", ConfigError);
+    std::string numbers;
+    for (int i = 0; i < 2049; ++i) numbers += "1 ";
+    Run const pairs("", "transformer", ", position: none");
+    CHECK_THROWS_WITH_AS(pairs(numbers, 0, "1"), doctest::Contains("--text: is 2049 tokens long"), ConfigError);
+    CHECK_THROWS_WITH_AS(pairs("1", 0, numbers), doctest::Contains("--target: is 2049 tokens long"), ConfigError);
     CHECK_THROWS_WITH_AS(Run(letters, "transformer")("abc"),
                          doctest::Contains("the source of its data has no marks of a beginning and an end"), ConfigError);
     CHECK_THROWS_WITH_AS(run("abc", 0, "b"), doctest::Contains("--target: "), ConfigError);

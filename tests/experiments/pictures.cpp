@@ -55,10 +55,11 @@ TEST_SUITE("pictures") {
   }
 
   /// A line of a file of digits: of the digit d all pixels are d + 1.
-  std::string plain_digits() {
+  /// A digit of every kind, whose mean level is its value + 1. Those of another `kind` are other ones.
+  std::string plain_digits(int kind = 0) {
     std::string text = "# a comment\n";
     for (int digit = 0; digit < 10; ++digit) {
-      for (int i = 0; i < 64; ++i) text += fmt::format("{},", digit + 1);
+      for (int i = 0; i < 64; ++i) text += fmt::format("{},", digit + 1 + (i < kind ? 1 : i < 2 * kind ? -1 : 0));
       text += fmt::format("{}\n", digit);
     }
     return text;
@@ -163,7 +164,7 @@ TEST_SUITE("pictures") {
 
   TEST_CASE("digits: of three files, what is held out is not trained on; a caption names them in reading order") {
     test::Folder const folder;
-    for (auto const* const name : {"t", "h", "e"}) test::put(folder / name, plain_digits());
+    for (int kind = 0; kind < 3; ++kind) test::put(folder / std::string(1, "the"[kind]), plain_digits(kind));
     Keys const keys{{"train", (folder / "t").string()}, {"held_out", (folder / "h").string()}, {"test", (folder / "e").string()}};
     std::vector<std::string> const names{"zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine"};
     for (std::string const part : {"validation", "test"}) {
@@ -190,6 +191,31 @@ TEST_SUITE("pictures") {
     }
     test::put(folder / "t", "# nothing\n");
     CHECK_THROWS_WITH_AS(pictures("digits", keys), doctest::Contains("holds no digits"), FileError);
+  }
+
+  TEST_CASE("digits: a file that holds what is trained on is refused, whatever stands beside") {
+    test::Folder const folder;
+    auto const digits = plain_digits(), others = plain_digits(1);
+    std::string reversed, windows;
+    for (std::size_t end = digits.size() - 1, at = 0; end != digits.npos && end > 0; end = at) {
+      at = digits.rfind('\n', end - 1);
+      auto const line = digits.substr(at == digits.npos ? 0 : at + 1, end - (at == digits.npos ? 0 : at + 1));
+      reversed += line + "\n";
+      windows += line + "\r\n";
+    }
+    auto const part = digits.substr(0, digits.size() / 2), mixed = digits + others.substr(0, others.size() / 2);
+    test::put(folder / "train", digits);
+    Keys const keys{{"train", (folder / "train").string()}, {"held_out", (folder / "held").string()}, {"test", (folder / "test").string()}};
+    for (std::string const name : {"held", "test"}) {
+      auto const opened = [&] { return pictures("digits", keys, 1, name == "held" ? "validation" : "test"); };
+      for (auto const& copy : {digits, "# other\n" + digits, reversed, windows, part.substr(0, part.rfind('\n') + 1),
+                               mixed.substr(0, mixed.rfind('\n') + 1)}) {
+        test::put(folder / name, copy);
+        CHECK_THROWS_WITH_AS(opened(), doctest::Contains(("digits are in " + (folder / "train").string() + " too").c_str()), FileError);
+      }
+      test::put(folder / name, others + digits.substr(0, digits.find('\n', 20) + 1));  // one that looks alike
+      CHECK_NOTHROW(opened());
+    }
   }
 
   TEST_CASE("what cannot be is refused") {

@@ -1,13 +1,19 @@
 #include "experiments/commands/report.hpp"
 
+#include <chrono>
 #include <cmath>
 #include <cstdlib>
 #include <regex>
 #include <set>
+#include <thread>
 
 #include <doctest/doctest.h>
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
+#include <signal.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include "experiments/report/attention_maps.hpp"
 #include "experiments/report/curve.hpp"
@@ -17,6 +23,7 @@
 #include "experiments/report/report.hpp"
 #include "experiments/report/traces.hpp"
 #include "experiments/run/csv.hpp"
+#include "experiments/run/signals.hpp"
 #include "experiments/text/npz.hpp"
 #include "experiments/text/utf8.hpp"
 #include "tests/folder.hpp"
@@ -382,6 +389,89 @@ TEST_SUITE("report") {
     CHECK(has(html, "apt-get install gnuplot-nox"));
     CHECK(!has(html, "<figure"));
     CHECK(has(html, "2.1200"));
+  }
+
+  TEST_CASE("without gnuplot a report of the same results that has figures stays") {
+    if (!gnuplot_is_there()) return;
+    Finished const ablation;
+    auto const rich = ablation.report();
+    auto const together = ablation.path / "all/report.html";
+    write_report(std::vector<fs::path>{ablation.path}, together, true);
+    auto const both = test::get(together);
+    std::string const path = ::getenv("PATH");
+    ::setenv("PATH", ablation.path.c_str(), 1);
+    auto const after = ablation.report();
+    write_report(std::vector<fs::path>{ablation.path}, together, true);
+    auto const both_after = test::get(together);
+    fs::last_write_time(ablation.path / "summary.json", fs::file_time_type::clock::now() + std::chrono::hours(1));  // a copied folder
+    auto const copied = ablation.report();
+    auto const summary = test::get(ablation.path / "summary.json");
+    test::put(ablation.path / "summary.json", summary + "\n");
+    auto const renewed = ablation.report();  // of other results
+    ::setenv("PATH", path.c_str(), 1);
+    CHECK(after == rich);
+    CHECK(both_after == both);
+    CHECK(copied == rich);
+    CHECK(!has(renewed, "<figure"));
+    CHECK(has(ablation.report(), "<figure"));
+  }
+
+  TEST_CASE("a gnuplot that hangs is ended: by a bound, and by the first signal that is noted") {
+    test::Folder const folder;
+    test::put(folder / "gnuplot", "#!/bin/sh\ntrap '' INT TERM HUP\nwhile :; do /bin/sleep 0.1; done\n");
+    REQUIRE(::chmod((folder / "gnuplot").c_str(), 0755) == 0);
+    std::vector<Figure> const figures{Figure{.name = "a", .title = "", .caption = "", .commands = "plot x\n"}};
+    std::string const path = ::getenv("PATH");
+    ::setenv("PATH", folder.path().c_str(), 1);
+    auto const began = std::chrono::steady_clock::now();
+    CHECK_THROWS_WITH_AS(draw(figures, false, std::chrono::milliseconds(200)), "gnuplot did not end within 1 s", Hanging);
+    pid_t const child = ::fork();
+    if (child == 0) {
+      note_signals();
+      try {
+        draw(figures);
+      } catch (Interrupted const&) {
+        ::_exit(17);
+      }
+      ::_exit(1);
+    }
+    std::this_thread::sleep_for(std::chrono::milliseconds(300));
+    ::kill(child, SIGTERM);
+    int status = 0;
+    REQUIRE(::waitpid(child, &status, 0) == child);
+    ::setenv("PATH", path.c_str(), 1);
+    CHECK(WEXITSTATUS(status) == 17);
+    CHECK(std::chrono::steady_clock::now() - began < std::chrono::seconds(20));
+  }
+
+  TEST_CASE("TMPDIR that is no folder: figures are drawn even so") {
+    if (!gnuplot_is_there()) return;
+    Finished const ablation;
+    char const* const before = ::getenv("TMPDIR");
+    std::optional<std::string> const kept = before == nullptr ? std::nullopt : std::optional<std::string>(before);
+    for (std::string const& wrong : {(ablation.path / "gone").string(), (ablation.path / "summary.json").string()}) {
+      ::setenv("TMPDIR", wrong.c_str(), 1);
+      auto const html = ablation.report();
+      kept ? ::setenv("TMPDIR", kept->c_str(), 1) : ::unsetenv("TMPDIR");
+      CHECK(has(html, "<figure"));
+      CHECK(!has(html, "is missing"));
+    }
+  }
+
+  TEST_CASE("every text in a figure is XML: what ends a section, and what XML has no place for") {
+    if (!gnuplot_is_there()) return;
+    for (std::string const text : {"a]]>b", "]]>", "]]]]>>", "x\xEF\xBF\xBEy", "x\xEF\xBF\xBFy", "<![CDATA[a]]>", "&amp;]]>\x01\x1B"}) {
+      CAPTURE(text);
+      auto const commands = fmt::format("set label 1 {} at graph 0.5, graph 0.5\nset xtics ({} 0)\nset title {}\nplot x title {}\n",
+                                        gnuplot_text(text), gnuplot_tick(text), gnuplot_text(text), gnuplot_text(text));
+      auto const svg = draw({Figure{.name = "a", .title = "", .caption = "", .commands = commands}})->front().svg;
+      CHECK(!has(svg, "]]>"));
+      CHECK(!has(svg, "<![CDATA["));
+      CHECK(!has(svg, "\xEF\xBF\xBE"));
+      CHECK(!has(svg, "\xEF\xBF\xBF"));
+      CHECK(std::ranges::none_of(svg, [](char c) { return static_cast<unsigned char>(c) < ' ' && c != '\n' && c != '\t' && c != '\r'; }));
+      if (text == "a]]>b") CHECK(has(svg, "a]]&gt;b"));
+    }
   }
 
   TEST_CASE("a figure that gnuplot refuses is an error in its words") {

@@ -1,4 +1,5 @@
 #include <chrono>
+#include <cstdlib>
 #include <optional>
 #include <random>
 #include <thread>
@@ -232,8 +233,9 @@ TEST_SUITE("resume") {
     }
   }
 
-  TEST_CASE("SIGINT and SIGTERM finish the step, make a checkpoint and exit with 130") {
-    for (int const signal : {SIGINT, SIGTERM}) {
+  TEST_CASE("signals that ask for an end finish the step, make a checkpoint and exit with 130") {
+    for (int const signal : {SIGINT, SIGTERM, SIGHUP, SIGUSR1, SIGUSR2, SIGXCPU}) {
+      CAPTURE(signal);
       Runs const runs;
       auto const outcome = begin(runs, signal);
       CHECK(outcome.code == 130);
@@ -242,6 +244,74 @@ TEST_SUITE("resume") {
       CHECK(checkpoint.step == static_cast<std::int64_t>(rows_in(runs.run)));  // nothing is lost
       CHECK(!fs::exists(runs.run / "summary.json"));
       check_finishes(runs);
+    }
+  }
+
+  TEST_CASE("a terminal that is closed ends a run as SIGHUP does") {
+    for (int attempt = 0;; ++attempt) {
+      REQUIRE(attempt < 20);
+      Runs const runs;
+      auto arguments = runs.command();
+      std::erase(arguments, "--quiet");
+      int const terminal = ::posix_openpt(O_RDWR | O_NOCTTY | O_CLOEXEC);
+      REQUIRE(terminal >= 0);
+      REQUIRE(::grantpt(terminal) == 0);
+      REQUIRE(::unlockpt(terminal) == 0);
+      std::string const name = ::ptsname(terminal);
+      test::Program program(arguments, [name] {
+        ::setsid();
+        int const end = ::open(name.c_str(), O_RDWR);  // it becomes the session's terminal
+        for (int const stream : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) ::dup2(end, stream);
+      });
+      bool const running = program.wait_until([&] { return rows_in(runs.run) >= 25; });
+      ::close(terminal);
+      auto const code = program.wait().code;
+      if (!running || code == 0) continue;  // it was done before
+      CHECK(code == 130);
+      CHECK(load_checkpoint(runs.run).step == static_cast<std::int64_t>(rows_in(runs.run)));
+      check_finishes(runs);
+      break;
+    }
+  }
+
+  TEST_CASE("signals that are ignored, as nohup has SIGHUP, end nothing") {
+    for (int const signal : {SIGHUP, SIGUSR1, SIGUSR2, SIGXCPU}) {
+      CAPTURE(signal);
+      Runs const runs;
+      test::Program program(runs.command(), [signal] { ::signal(signal, SIG_IGN); });
+      REQUIRE(program.wait_until([&] { return rows_in(runs.run) > 2; }));
+      program.send(signal);
+      CHECK(program.wait().code == 0);
+      check_equal(trace_of(runs.run), undisturbed().trace);
+    }
+  }
+
+  TEST_CASE("a file that may not grow is told, and does not end the program by a signal") {
+    for (rlim_t const bytes : {1000, 20000}) {
+      CAPTURE(bytes);
+      Runs const runs;
+      auto const limited = [bytes] {
+        ::signal(SIGXFSZ, SIG_DFL);
+        rlimit const limit{bytes, bytes};
+        ::setrlimit(RLIMIT_FSIZE, &limit);
+      };
+      check_refused(test::run_heed(runs.command(), limited), 1, {"File too large"});
+    }
+  }
+
+  TEST_CASE("closed standard streams: nothing is printed into the run's files") {
+    for (unsigned closed = 1; closed < 8U; ++closed) {  // a bit each
+      CAPTURE(closed);
+      Runs const runs;
+      auto arguments = runs.command();
+      std::erase(arguments, "--quiet");
+      auto const outcome = test::run_heed(arguments, [closed] {
+        for (int const stream : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO})
+          if ((closed >> stream & 1U) != 0) ::close(stream);
+      });
+      CHECK(outcome.code == 0);
+      CHECK(test::get(runs.run / ".lock").empty());
+      check_equal(trace_of(runs.run), undisturbed().trace);
     }
   }
 

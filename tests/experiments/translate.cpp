@@ -1,9 +1,16 @@
 #include "experiments/commands/translate.hpp"
 
 #include <algorithm>
+#include <chrono>
+#include <cstdint>
+#include <cstdlib>
+#include <functional>
 #include <sstream>
 
 #include <doctest/doctest.h>
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 #include "autograd/error.hpp"
 #include "experiments/commands/translator.hpp"
@@ -21,15 +28,16 @@ TEST_SUITE("translate") {
 
   /// A run's folder with an untrained model that reads German words and writes English ones, as training would leave it.
   struct Run {
-    explicit Run(std::string const& more = "", std::string const& kind = "transformer") {
+    explicit Run(std::string const& more = "", std::string const& kind = "transformer",
+                 std::vector<std::string> const& english = {"a", "dog", "runs", "the", "walks"}) {
       std::filesystem::create_directory(folder / "tiny");
       test::put(folder / "tiny/config.yaml",
                 "name: tiny\ndtype: float64\ndata: {kind: text, path: gone.txt}\ninit: {std: 0.7}\nmodel: {kind: " + kind +
-                    ", layers: 2, heads: 2, width: 12, context: 9, tie: false" + more + "}\n");
+                    ", layers: 2, heads: 2, width: 12, tie: false" + (more.find("context:") == more.npos ? ", context: 9" : "") + more +
+                    "}\n");
       Experiment settings;
       fill(load(folder / "tiny/config.yaml"), settings);
-      auto const source = Tokenizer::words({"der", "ein", "hund", "läuft"}),
-                 target = Tokenizer::words({"a", "dog", "runs", "the", "walks"});
+      auto const source = Tokenizer::words({"der", "ein", "hund", "läuft"}), target = Tokenizer::words(english);
       Parameters parameters(1, DType::float64, settings.init);
       Signature data = Signature::tokens(target.vocabulary());
       data.set({.name = "source", .classes = source.vocabulary(), .vocabulary = "source"});
@@ -62,7 +70,61 @@ TEST_SUITE("translate") {
     return lines;
   }
 
+  /// A text after which a read fails: memory of this process, behind which none is mapped.
+  class CutOff {
+   public:
+    explicit CutOff(std::string const& text) : size_(text.size()), file_(::open("/proc/self/mem", O_RDONLY)) {
+      auto const page = static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
+      REQUIRE(size_ % page == 0);
+      memory_ = ::mmap(nullptr, size_ + page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+      REQUIRE(memory_ != MAP_FAILED);
+      std::ranges::copy(text, static_cast<char*>(memory_));
+      REQUIRE(::munmap(static_cast<char*>(memory_) + size_, page) == 0);
+      REQUIRE(::lseek(file_, static_cast<off_t>(reinterpret_cast<std::uintptr_t>(memory_)), SEEK_SET) >= 0);
+    }
+    CutOff(CutOff const&) = delete;
+    CutOff& operator=(CutOff const&) = delete;
+    ~CutOff() {
+      ::munmap(memory_, size_);
+      ::close(file_);
+    }
+    /// For a child.
+    std::function<void()> as_standard_input() const {
+      return [file = file_] { ::dup2(file, STDIN_FILENO); };
+    }
+
+   private:
+    std::size_t size_;
+    int file_;
+    void* memory_ = nullptr;
+  };
+
   }  // namespace
+
+  TEST_CASE("a read that fails is not the end of the text") {
+    Run const run;
+    std::vector<std::string> const command{"translate", (run.folder / "tiny").string(), "--threads", "1"};
+    std::string lines;
+    while (lines.size() < 262144) lines += "ein hund\nder \n";
+    lines.resize(262144);
+    std::string const open_line = lines.substr(0, 65536 - 1) + "e";  // the failure is within a line
+    CHECK(test::run_heed(command, [] { ::dup2(::open("/dev/null", O_RDONLY), STDIN_FILENO); }).code == 0);
+    for (auto const& text : {lines, open_line}) {
+      CutOff const input(text);
+      auto const outcome = test::run_heed(command, input.as_standard_input());
+      CHECK(outcome.code == 3);
+      auto const line = std::ranges::count(text, '\n') + 1;
+      CHECK(outcome.errors == fmt::format("heed: standard input:{}: cannot be read: Input/output error\n", line));
+    }
+    auto const folder = run.folder.path().string();
+    test::refuses(command, 3, {"standard input:1: cannot be read: "}, [folder] { ::dup2(::open(folder.c_str(), O_RDONLY), STDIN_FILENO); });
+    test::refuses(command, 3, {"standard input:1: cannot be read: "}, [] { ::dup2(::open("/dev/null", O_WRONLY), STDIN_FILENO); });
+    auto options = run.options();
+    options.input = "/proc/self/mem";
+    options.save = run.folder / "out";
+    CHECK_THROWS_WITH_AS(run("", options), "/proc/self/mem:1: cannot be read: Input/output error", FileError);
+    CHECK(!std::filesystem::exists(options.save));
+  }
 
   TEST_CASE("a line becomes a line, in order, whatever stands beside it; empty ones stay empty") {
     Run const run;
@@ -111,6 +173,58 @@ TEST_SUITE("translate") {
     }
     options.best = 1;
     CHECK(run("\nder hund läuft\n", options) == "\n" + expected.substr(2, expected.find('\n') - 1));
+  }
+
+  TEST_CASE("of hypotheses that are the same words one is written") {
+    Run const run;
+    auto options = run.options();
+    options.beam.width = options.best = 9;
+    options.tokens = 1;  // each of the vocabulary: three of its four marks are not written
+    auto lines = lines_of(run("der hund\n", options));
+    CHECK(lines.size() == 7);
+    CHECK(std::ranges::count(lines, "1\t") == 1);
+    options.tokens = 2;
+    for (std::int64_t const best : {2, 5, 9}) {
+      options.best = best;
+      lines = lines_of(run("der hund\nein\n", options));
+      auto const all = lines.size();
+      std::ranges::sort(lines);
+      lines.erase(std::unique(lines.begin(), lines.end()), lines.end());
+      CHECK(lines.size() == all);
+      CHECK(std::ssize(lines) <= 2 * best);
+    }
+  }
+
+  TEST_CASE("words that a terminal would obey are shown to it as what cannot be printed, and left to files as they are") {
+    std::vector<std::string> words;
+    for (char const* const end : {"\x01", "\x1B[31m", "\x1B]0;x\x07", "\x7F", "\xC2\x9B\x32J"}) words.push_back(std::string("w") + end);
+    Run const run("", "transformer", words);
+    auto options = run.options();
+    options.beam.width = options.best = 9;
+    options.tokens = 1;
+    auto const raw = run("der hund\n", options);
+    for (auto const& word : words) CHECK(raw.find(word) != std::string::npos);
+    options.printable = true;
+    auto const shown = run("der hund\n", options);
+    CHECK(lines_of(shown).size() == lines_of(raw).size());
+    for (char const c : {'\x01', '\x07', '\x1B', '\x7F', '\x9B'}) CHECK(shown.find(c) == std::string::npos);
+    CHECK(shown.find("w\uFFFD[31m") != std::string::npos);
+
+    int const terminal = ::posix_openpt(O_RDWR | O_NOCTTY);
+    REQUIRE(terminal >= 0);
+    REQUIRE(::grantpt(terminal) == 0);
+    REQUIRE(::unlockpt(terminal) == 0);
+    std::string const name = ::ptsname(terminal);
+    test::put(run.folder / "in", "der hund\n");
+    auto const outcome = test::run_heed({"translate", (run.folder / "tiny").string(), "--input", (run.folder / "in").string(), "--beam",
+                                         "9", "--nbest", "9", "--tokens", "1"},
+                                        [name] { ::dup2(::open(name.c_str(), O_RDWR | O_NOCTTY), STDOUT_FILENO); });
+    CHECK(outcome.code == 0);
+    std::string printed(4096, '\0');
+    printed.resize(static_cast<std::size_t>(std::max<ssize_t>(0, ::read(terminal, printed.data(), printed.size()))));
+    ::close(terminal);
+    CHECK(printed.find("w\uFFFD[31m") != std::string::npos);
+    CHECK(printed.find('\x1B') == std::string::npos);
   }
 
   TEST_CASE("no more words than are asked for") {
@@ -181,6 +295,31 @@ TEST_SUITE("translate") {
     options = run.options();
     options.save = run.folder / "no/such/folder.en";
     CHECK_THROWS_AS(run("ein\n", options), Error);
+  }
+
+  TEST_CASE("a line that is longer than any sentence is refused by its line, at once") {
+    Run const run(", position: none");
+    std::string const word = "hund ";
+    auto const words = [&](std::size_t count) {
+      std::string text;
+      for (std::size_t i = 0; i < count; ++i) text += word;
+      return text;
+    };
+    auto const began = std::chrono::steady_clock::now();
+    for (std::size_t const count : {4097, 32000, 1000000})
+      CHECK_THROWS_WITH_AS(
+          run("ein\n" + words(count) + "\nein\n"),
+          fmt::format("standard input:2: {} words, but a line may have 4096 at most; cut it into sentences", count).c_str(), FileError);
+    CHECK_THROWS_WITH_AS(run("ein\n\n" + std::string((1 << 24) + 1, 'x')), "standard input:3: the line has more than 16777216 bytes",
+                         FileError);
+    CHECK(lines_of(run(std::string(1 << 24, 'x') + "\nein\n")).size() == 2);
+    CHECK(std::chrono::steady_clock::now() - began < std::chrono::seconds(20));
+    auto options = run.options();
+    options.tokens = 1;
+    CHECK(lines_of(run(words(4096) + "\n", options)).size() == 1);
+    Run const trained_so(", position: none, context: 5000");
+    options.run = trained_so.options().run;
+    CHECK(lines_of(trained_so(words(4097) + "\n", options)).size() == 1);
   }
 
   TEST_CASE("runs and options that do not go together are refused before a line is read") {

@@ -7,6 +7,8 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
+#include <compare>
+#include <set>
 #include <string_view>
 
 #include <fmt/format.h>
@@ -28,6 +30,8 @@ constexpr std::array<char const*, 10> names{"zero", "one", "two", "three", "four
 struct Digit {
   std::array<std::int64_t, pixels_across * pixels_across> pixels;
   std::size_t value;
+
+  std::strong_ordering operator<=>(Digit const&) const = default;
 };
 
 /// Throws FileError with the line of what is no digit.
@@ -78,6 +82,7 @@ struct Digits : PictureTask {
     read(PicturePart::training, train, context);
     bool const tests = context.held_out == "test";
     read(tests ? PicturePart::test : PicturePart::validation, tests ? test : held_out, context);
+    refuse_trained(tests ? PicturePart::test : PicturePart::validation);
   }
 
   std::vector<std::string> words() const override {
@@ -105,6 +110,17 @@ struct Digits : PictureTask {
     auto const path = locate(file, context);
     digits_[static_cast<std::size_t>(part)] = read_digits(path);
     hashes_.emplace_back(path.string(), sha256_of_file(path));
+  }
+
+  /// Throws FileError if more than half of a part's digits are trained on. (A few of many may look alike.)
+  void refuse_trained(PicturePart part) const {
+    auto const& digits = digits_[static_cast<std::size_t>(part)];
+    auto const& training = digits_[static_cast<std::size_t>(PicturePart::training)];
+    std::set<Digit> const trained(training.begin(), training.end());
+    auto const count = std::ranges::count_if(digits, [&](Digit const& digit) { return trained.contains(digit); });
+    if (2 * count > std::ssize(digits))
+      throw FileError(fmt::format("{}: {} of its {} digits are in {} too, the file that is trained on; held-out digits must be others",
+                                  hashes_.back().first, count, digits.size(), hashes_.front().first));
   }
 
   std::array<std::vector<Digit>, 3> digits_;  // by part
