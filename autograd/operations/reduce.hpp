@@ -5,8 +5,8 @@
 
 #include "autograd/tensor.hpp"
 
-/// Reductions (ops/reduce.cpp, ops/cumsum.cpp): over `axes` (none given: all); `keep` leaves extents of 1. What all operations have in common:
-/// autograd/operations.hpp.
+/// Reductions (ops/reduce.cpp, ops/cumsum.cpp): over `axes` (none given: all); `keep` leaves extents of 1. What all operations have in
+/// common: autograd/operations.hpp.
 namespace heed {
 
 using Axes = std::vector<std::int64_t>;

@@ -8,8 +8,8 @@
 
 namespace heed {
 
-std::vector<Score> scores_of(std::vector<Cell> const& cells) {
-  std::vector<Score> scores;
+std::vector<ZScore> scores_of(std::vector<Cell> const& cells) {
+  std::vector<ZScore> scores;
   for (auto const& cell : cells) {
     for (std::size_t q = 0; q < quantities; ++q) {
       auto const& value = cell.values[q];
@@ -20,7 +20,7 @@ std::vector<Score> scores_of(std::vector<Cell> const& cells) {
   return scores;
 }
 
-Agreement agreement_of(std::vector<Score> const& scores) {
+Agreement agreement_of(std::vector<ZScore> const& scores) {
   std::map<std::tuple<std::string, std::int64_t, std::int64_t>, std::pair<double, double>> draws;  // Σ z² and how many
   Agreement agreement{.farthest = scores.front()};
   for (auto const& score : scores) {

@@ -120,7 +120,7 @@ std::optional<Figure> saturation_maps(std::vector<Cell> const& cells, std::strin
 std::optional<Figure> agreement_with_theory(std::vector<Cell> const& cells) {
   auto scores = scores_of(cells);
   if (scores.size() < 3) return std::nullopt;
-  std::ranges::sort(scores, {}, &Score::z);
+  std::ranges::sort(scores, {}, &ZScore::z);
   auto const count = static_cast<double>(scores.size());
   auto const agreement = agreement_of(scores);
   auto const& far = agreement.farthest;

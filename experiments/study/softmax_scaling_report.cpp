@@ -46,7 +46,7 @@ void compare_with_theory(SoftmaxScalingSettings const& settings, std::vector<Cel
       {{"distribution", "numbers", "farthest", "where", "draws", "mean of squares, a draw counting once", "95 % range expected"}}};
   for (auto const& distribution : settings.distribution) {
     auto scores = scores_of(cells);
-    std::erase_if(scores, [&](Score const& score) { return score.cell->distribution != distribution; });
+    std::erase_if(scores, [&](ZScore const& score) { return score.cell->distribution != distribution; });
     if (scores.empty()) continue;
     auto const agreement = agreement_of(scores);
     auto const& [cell, quantity, z] = agreement.farthest;
