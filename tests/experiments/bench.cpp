@@ -128,7 +128,7 @@ TEST_SUITE("bench") {
       CHECK(row.at("tokens_per_second").get<double>() == doctest::Approx(1e3 * tokens / row.at("median_ms").get<double>()));
       CHECK(row.at("gflop") > 0);
       CHECK(row.at("share_of_peak") > 0);
-      CHECK(std::isfinite(row.at("share_of_peak").get<double>()));
+      CHECK(row.at("share_of_peak") < 1.5);
       CHECK(row.at("peak_mb") > row.at("pool_mb"));
     }
     // A training step multiplies three times what a forward pass does, and attention's scores once more.

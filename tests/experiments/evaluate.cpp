@@ -137,7 +137,7 @@ train:
     for (std::size_t i = 0; i < said.size(); ++i) right += said[i] == wanted[i] ? 1 : 0;
     auto const& metrics = found.at("metrics");
     CHECK(metrics.at("decoded.exact").get<double>() == doctest::Approx(right / 60));
-    CHECK(right > 0);  // how many goes by rounding, and so by the machine; none would make what follows say nothing
+    CHECK(right / 60 > 0.5);
     CHECK(metrics.at("exact") == metrics.at("decoded.exact"));  // each word right after right ones, or all of them in a row
     CHECK(metrics.at("bleu").get<double>() == doctest::Approx(corpus_bleu(said, wanted, {.tokens = BleuSettings::Tokens::words})));
     CHECK(metrics.at("bleu.13a").get<double>() == doctest::Approx(corpus_bleu(said, wanted)));
