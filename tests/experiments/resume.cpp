@@ -287,7 +287,7 @@ TEST_SUITE("resume") {
   }
 
   TEST_CASE("a file that may not grow is told, and does not end the program by a signal") {
-    for (rlim_t const bytes : {1000, 20000}) {
+    for (rlim_t const bytes : {rlim_t{1000}, rlim_t{20000}}) {
       CAPTURE(bytes);
       Runs const runs;
       auto const limited = [bytes] {
