@@ -30,8 +30,11 @@ TEST_SUITE("damaged") {
     fs::path run = folder / "runs/a", sister = folder / "runs/b";
 
     TwoRuns() {
+      std::string text;
+      for (int i = 0; i < 100; ++i) text += i % 3 == 0 ? "the cat " : "a dog, ";
+      test::put(folder / "words.txt", text);
       test::put(folder / "run.yaml",
-                "name: a\ndata: {kind: grammar, validation: 8}\nmodel: {kind: gpt, layers: 1, heads: 2, width: 8, context: 32}\n"
+                "name: a\ndata: {kind: text, path: words.txt}\nmodel: {kind: gpt, layers: 1, heads: 2, width: 8, context: 8}\n"
                 "train: {steps: 4, batch: 2, schedule: constant, evaluate: {every: 2}}\n");
       for (auto const& more : {Arguments{}, Arguments{"name=b", "seed=2"}}) REQUIRE(test::run_heed(command(more)).code == 0);
     }
