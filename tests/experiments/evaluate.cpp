@@ -106,7 +106,8 @@ train:
 
   nlohmann::ordered_json results(EvaluateOptions const& options) {
     evaluated(options);
-    return read_json(options.run / fmt::format("evaluation-{}", options.split) / "results.json");
+    auto const* const weights = options.weights == "last" ? "-last" : "";
+    return read_json(options.run / fmt::format("evaluation-{}{}", options.split, weights) / "results.json");
   }
 
   /// The same numbers, but for rounding.
@@ -218,7 +219,7 @@ train:
     options.search = {.width = 3, .length_penalty = 1};
     options.metrics = {{"bleu", "loss"}};
     evaluated(options);
-    auto const found = read_json(options.run / "evaluation-test-beam3/results.json");
+    auto const found = read_json(options.run / "evaluation-test-beam3-penalty1-only-loss+bleu/results.json");
     CHECK(found.at("decoding").dump() == R"({"beam":3,"length_penalty":1.0})");
     CHECK(found.at("metrics").size() == 2);
     options.metrics = {{"loss"}};
@@ -231,7 +232,7 @@ train:
     options.save.clear();
     options.run = options.run / "checkpoint.safetensors";
     evaluated(options);
-    CHECK(read_json(copies().folder / "copies/evaluation-test/results.json").at("metrics").size() == 1);
+    CHECK(read_json(copies().folder / "copies/evaluation-test-only-loss/results.json").at("metrics").size() == 1);
   }
 
   TEST_CASE("known alignments of pairs are asked for by length, or as a whole") {
