@@ -128,7 +128,7 @@ TEST_SUITE("evaluation_folder") {
     Files const old{{"decoded.txt", "as it was\n"}, {"results.csv", "as it was\n"}, {"mine.txt", ""}};
     auto const part = trained.run / ".evaluation-validation.part";
     std::size_t kept = 0, replaced = 0;
-    for (std::size_t const files : {0, 1, 2, 3, 4, 5}) {  // there are three; 4: the part is gone, 5: when it has ended
+    for (std::size_t files = 0; files < 6; ++files) {  // there are three; 4: the part is gone, 5: when it has ended
       CAPTURE(files);
       fs::remove_all(trained.usual);
       write_folder(trained.usual, old);

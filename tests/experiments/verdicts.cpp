@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <initializer_list>
 #include <vector>
 
 #include <doctest/doctest.h>
@@ -62,10 +63,11 @@ TEST_SUITE("verdicts") {
       "the baseline's values on two seeds or more are identical, with a margin and without; of one or two seeds nothing else is said") {
     for (Question const& question : {Question{}, Question{.margin = 0.1}, Question{.better = Better::higher, .margin = 0.1}}) {
       CAPTURE(question.margin);
-      for (std::size_t const seeds : {2, 3, 6, 30}) CHECK(of(equal(seeds, 0), question).verdict == Verdict::identical);
+      for (auto const seeds : std::initializer_list<std::size_t>{2, 3, 6, 30})
+        CHECK(of(equal(seeds, 0), question).verdict == Verdict::identical);
       CHECK(of(equal(1, 0), question).verdict == Verdict::unclear);
       for (double const difference : {0.05, 0.1, 5.0}) {
-        for (std::size_t const seeds : {1, 2}) {
+        for (auto const seeds : std::initializer_list<std::size_t>{1, 2}) {
           CHECK(of(equal(seeds, difference), question).verdict == Verdict::unclear);
           CHECK_FALSE(of(equal(seeds, difference), question).p_equivalence);
         }
