@@ -60,6 +60,7 @@ class GridWalk {
   GridWalk(SoftmaxScalingSettings const& settings, StudyContext const& context)
       : settings_(settings),
         context_(context),
+        heads_(settings.run ? trained_heads(*settings.run, settings.sequences, context) : std::vector<TrainedHead>()),
         theory_(settings),
         kept_(cells_of(context.kept, "results.csv")),
         total_(static_cast<std::int64_t>(settings.distribution.size() * settings.d_k.size() * settings.keys.size())),
@@ -72,7 +73,7 @@ class GridWalk {
       for (auto const d : integers(settings_.d_k))
         for (auto const keys : integers(settings_.keys))
           if (!measure_law(distribution, d, keys)) return stopped();
-    if (settings_.run && !measure_heads()) return stopped();
+    if (!measure_heads()) return stopped();
     progress_.update(done_, "layers");
     if (!measure_layers()) return stopped();
     progress_.finish();
@@ -118,7 +119,7 @@ class GridWalk {
   }
 
   bool measure_heads() {
-    for (auto const& head : trained_heads(*settings_.run, settings_.sequences, context_)) {
+    for (auto const& head : heads_) {
       for (auto const keys : integers(settings_.keys)) {
         if (take([&](Cell const& c) { return c.distribution == head.name && c.d_k == head.width && c.keys == keys; })) continue;
         if (!add(measure_head(head, keys, settings_))) return false;
@@ -175,6 +176,7 @@ class GridWalk {
 
   SoftmaxScalingSettings const& settings_;
   StudyContext const& context_;
+  std::vector<TrainedHead> heads_;  ///< first: that there is no such run is told before anything is measured
   GridTheory theory_;
   std::vector<Cell> kept_, cells_;
   std::vector<std::filesystem::path> whole_;  ///< files of parts whose cells are whole, and not kept yet

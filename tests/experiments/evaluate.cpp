@@ -235,6 +235,22 @@ train:
     CHECK(read_json(copies().folder / "copies/evaluation-test-only-loss/results.json").at("metrics").size() == 1);
   }
 
+  TEST_CASE("an evaluation whose figure cannot be drawn is kept without it, and that is said") {
+    test::Folder const folder;
+    test::put(folder / "gnuplot", "#!/bin/sh\necho it is broken >&2\nexit 1\n");
+    fs::permissions(folder / "gnuplot", fs::perms::owner_all);
+    auto const path = folder.path().string();
+    fs::remove_all(copies().folder / "copies/evaluation-test");
+    auto const outcome =
+        test::run_heed({"evaluate", (copies().folder / "copies").string(), "--split", "test", "--data", copies().folder.path().string()},
+                       [&] { ::setenv("PATH", path.c_str(), 1); });
+    INFO(outcome.errors);
+    CHECK(outcome.code == 0);
+    CHECK(outcome.errors.find("heed: the evaluation has no figure: ") != std::string::npos);
+    CHECK(fs::exists(copies().folder / "copies/evaluation-test/results.csv"));
+    CHECK_FALSE(fs::exists(copies().folder / "copies/evaluation-test/metrics_by_length.svg"));
+  }
+
   TEST_CASE("known alignments of pairs are asked for by length, or as a whole") {
     test::Folder const folder;
     test::put(folder / "short.yaml",
