@@ -12,6 +12,9 @@ namespace {
 
 using Levels = std::vector<std::size_t>;
 
+/// Values are summed as this power of two of themselves, so that no sum of finite ones is infinite, which rounds nothing.
+constexpr int room = -64;
+
 /// A value of a factor beside the one that it is compared with.
 struct Step {
   std::size_t factor, level, from;
@@ -47,12 +50,12 @@ class Effects {
       sizes.by_seed = sizes.averaged == 0 ? *here : added(sizes.by_seed, *here);
       ++sizes.averaged;
     }
-    for (auto& [seed, sum] : sizes.by_seed) sum /= static_cast<double>(sizes.averaged);
+    for (auto& [seed, sum] : sizes.by_seed) sum = std::scalbn(sum / static_cast<double>(sizes.averaged), -room);
     return sizes;
   }
 
  private:
-  /// Σ ± y over the corners of the steps; nothing if an arm is missing.
+  /// Σ ± y·2^room over the corners of the steps; nothing if an arm is missing.
   std::optional<BySeed> contrast(std::vector<Step> const& steps, Levels const& rest) const {
     std::optional<BySeed> sum;
     for (std::size_t corner = 0; corner < std::size_t{1} << steps.size(); ++corner) {
@@ -66,7 +69,7 @@ class Effects {
       auto const arm = grid_.arm_at(place);
       if (!arm || values_[*arm].empty()) return std::nullopt;
       BySeed signed_values = values_[*arm];
-      for (auto& [seed, value] : signed_values) value *= sign;
+      for (auto& [seed, value] : signed_values) value = std::scalbn(sign * value, room);
       sum = sum ? added(*sum, signed_values) : signed_values;
     }
     return sum;

@@ -108,7 +108,9 @@ void warn_of_open_effects(Summary& summary) {
 void warn_of_tuning(Summary& summary) {
   auto const& chosen = summary.tuned.chosen;
   for (std::size_t i = 0; i < chosen.size(); ++i)
-    if (!chosen[i]) summary.warnings.push_back(fmt::format("{}: no point of the tuning grid trains it to its end", summary.arms[i].name));
+    if (!chosen[i])
+      summary.warnings.push_back(fmt::format("{}: no point of the tuning grid trains it to its end with a finite {}: it is not compared",
+                                             summary.arms[i].name, summary.ablation.settings.metric));
   std::ranges::copy(choices_on_edge(summary.ablation, summary.tuned), std::back_inserter(summary.warnings));
 }
 

@@ -54,7 +54,7 @@ Json arm_json(Summary const& summary, std::size_t i) {
     json["interval_method"] = mean->method;
   }
   if (auto const& comparison = summary.comparisons[i]) json["difference"] = difference_json(*comparison);
-  for (auto const& [name, values] : arm.costs) json[name] = *arm.cost(name);
+  for (auto const& [name, values] : arm.costs) json[name] = number(*arm.cost(name));
   for (auto const& change : choice_of(summary.ablation, summary.tuned, i)) json["tuned"][change.key] = emit_line(change.value);
   return json;
 }

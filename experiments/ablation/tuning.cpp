@@ -50,7 +50,7 @@ std::optional<std::size_t> best_point(Ablation const& ablation, TuningResult con
   double least = 0;
   for (std::size_t point = 0; point < ablation.tuning->points.size(); ++point) {
     auto const score = score_of(ablation, tuned, arm, point);
-    if (!score || (best && sign * *score >= least)) continue;
+    if (!score || !std::isfinite(*score) || (best && sign * *score >= least)) continue;
     best = point;
     least = sign * *score;
   }

@@ -13,7 +13,7 @@ namespace heed {
 struct TuningResult {
   std::vector<std::string> names;  ///< of an arm at a point of the grid, arm after arm: the jobs' `arm`
   std::vector<Job> jobs;
-  std::vector<std::optional<std::size_t>> chosen{};  ///< for each arm a point of the grid; nothing if no point trained it to its end
+  std::vector<std::optional<std::size_t>> chosen{};  ///< for each arm a point of the grid; nothing if none has a finite score
 };
 
 /// All trials of `tune:`, none begun, seed after seed; nothing is chosen yet.
@@ -25,10 +25,10 @@ std::vector<Job const*> trials_at(Ablation const& ablation, TuningResult const& 
 /// The mean of the metric over an arm's tuning seeds at a point; nothing unless all of these trials were trained to their end.
 std::optional<double> score_of(Ablation const& ablation, TuningResult const& tuned, std::size_t arm, std::size_t point);
 
-/// The point at which an arm has the best score, the first of equal ones; nothing if none has a score.
+/// The point at which an arm has the best score, the first of equal ones; nothing if none has a finite one.
 std::optional<std::size_t> best_point(Ablation const& ablation, TuningResult const& tuned, std::size_t arm);
 
-/// What tuning chose for an arm; nothing without `tune:`, or if no point trains it.
+/// What tuning chose for an arm; nothing without `tune:`, or if no point has a finite score.
 std::vector<Assignment> choice_of(Ablation const& ablation, TuningResult const& tuned, std::size_t arm);
 
 /// The trials of the comparison, none begun: every arm with what tuning chose and every seed, but for arms without a choice.

@@ -131,7 +131,7 @@ void add_evaluate(CLI::App& app, CommandLine& line) {
            [&](std::string const& file) { options.save = file; });
   evaluate.footer(
       "The run's folder gets evaluation-SPLIT/results.csv and results.json, metrics_by_length.svg and .pdf and, of decoded targets, "
-      "decoded.txt.\n\n"
+      "decoded.txt. Other options have folders of their own (evaluation-test-beam5); each is replaced as a whole.\n\n"
       "examples:\n"
       "  heed evaluate runs/grammar\n"
       "  heed evaluate runs/multi30k --split test --beam 5");

@@ -129,7 +129,7 @@ std::string curve(std::vector<std::pair<std::int64_t, double>> const& series, do
   auto const count = std::min(width, series.size());
   for (std::size_t i = 0; i < count; ++i) {
     double const value = series[i * series.size() / count].second;
-    double const share = greatest > least ? (value - least) / (greatest - least) : 0;
+    double const share = greatest > least ? (value / 2 - least / 2) / (greatest / 2 - least / 2) : 0;  // no difference overflows
     line += std::isfinite(value) ? blocks[static_cast<std::size_t>(std::clamp(share, 0.0, 1.0) * 7.999)] : "×";
   }
   return line;

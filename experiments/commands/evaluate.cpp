@@ -3,16 +3,17 @@
 #include <algorithm>
 #include <limits>
 #include <map>
-#include <system_error>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
 #include "autograd/graph.hpp"
 #include "experiments/config/nearest.hpp"
+#include "experiments/evaluation/folder.hpp"
 #include "experiments/evaluation/lengths.hpp"
 #include "experiments/evaluation/results.hpp"
 #include "experiments/metric/statistics.hpp"
+#include "experiments/run/folder_name.hpp"
 #include "experiments/run/run_data.hpp"
 #include "experiments/text/progress.hpp"
 #include "nn/files/atomic_file.hpp"
@@ -151,17 +152,16 @@ class Evaluator {
       write_atomically(options_.save, options_.save.extension() == ".csv" ? csv_of(evaluation) : json_of(evaluation));
       return options_.save.string();
     }
-    bool const beam = evaluation.search && evaluation.search->width > 1;
-    fs::path const folder = (fs::is_directory(path_) ? path_ : path_.parent_path()) /
-                            fmt::format("evaluation-{}{}", evaluation.split, beam ? fmt::format("-beam{}", evaluation.search->width) : "");
-    std::error_code error;
-    fs::create_directories(folder, error);
-    if (error) throw Error(fmt::format("{}: cannot be made: {}", folder.string(), error.message()));
-    write_atomically(folder / "results.csv", csv_of(evaluation));
-    write_atomically(folder / "results.json", json_of(evaluation));
-    if (!texts_.empty()) write_atomically(folder / "decoded.txt", texts_.text());
-    if (!draw_by_length(evaluation, folder))
-      fmt::print(stderr, "heed: gnuplot is not installed, the evaluation has no figure: apt-get install gnuplot-nox\n");
+    auto const folder = (fs::is_directory(path_) ? path_ : path_.parent_path()) / folder_name(evaluation);
+    auto files = figures(evaluation);
+    files["results.csv"] = csv_of(evaluation);
+    files["results.json"] = json_of(evaluation);
+    if (!texts_.empty()) files["decoded.txt"] = texts_.text();
+    try {
+      write_folder(folder, files);
+    } catch (Error const& error) {
+      throw Error(fmt::format("{} (--save FILE.csv writes the results elsewhere)", error.what()));
+    }
     return folder.string();
   }
 
@@ -173,16 +173,44 @@ class Evaluator {
     return run;
   }
 
+  std::optional<std::string> lacks(MetricKind const& kind) const { return kind.lacks ? kind.lacks(*data_, *run_.model) : std::nullopt; }
+
   std::vector<MetricKind const*> kinds() const {
     std::vector<MetricKind const*> all;
     for (MetricKind const& kind : metric_kinds()) {
       bool const asked = options_.metrics && std::ranges::find(*options_.metrics, kind.info.name) != options_.metrics->end();
       if (options_.metrics && !asked) continue;
-      auto const lacks = kind.lacks ? kind.lacks(*data_, *run_.model) : std::nullopt;
-      if (lacks && asked) throw ConfigError("--metrics", fmt::format("there is no {} of this run: {}", kind.info.name, *lacks));
-      if (!lacks) all.push_back(&kind);
+      auto const why = lacks(kind);
+      if (why && asked) throw ConfigError("--metrics", fmt::format("there is no {} of this run: {}", kind.info.name, *why));
+      if (!why) all.push_back(&kind);
     }
     return all;
+  }
+
+  /// Of what the options say that changes the results; what is usual goes without saying.
+  std::string folder_name(Evaluation const& evaluation) const {
+    std::string name = "evaluation-" + evaluation.split;
+    if (run_.settings.train.ema && !run_.averaged) name += "-last";
+    if (auto const& search = evaluation.search; search && search->width > 1) {
+      name += fmt::format("-beam{}", search->width);
+      if (search->length_penalty != BeamSettings().length_penalty) name += fmt::format("-penalty{}", search->length_penalty);
+    }
+    auto const usual = std::ranges::count_if(metric_kinds(), [&](MetricKind const& kind) { return !lacks(kind); });
+    if (std::ssize(kinds_) == usual) return name;
+    std::string only;
+    for (auto const* const kind : kinds_) only += (only.empty() ? "" : "+") + file_label(kind->info.name);
+    return name + "-only-" + cut_label(only);
+  }
+
+  /// The files of the figure. Results are worth keeping without one: that it cannot be drawn is said.
+  static std::map<std::string, std::string> figures(Evaluation const& evaluation) {
+    try {
+      if (auto drawn = draw_by_length(evaluation)) return *drawn;
+      fmt::print(stderr, "heed: gnuplot is not installed, the evaluation has no figure: apt-get install gnuplot-nox\n");
+    } catch (Error const& error) {
+      fmt::print(stderr, "heed: the evaluation has no figure: {}\n", error.what());
+    }
+    return {};
   }
 
   void see(HeldOut const& rows, Seen::Metrics const& metrics) const try {
@@ -204,6 +232,8 @@ class Evaluator {
 
 void check(EvaluateOptions const& options) {
   auto const names = metric_kind_names();
+  if (options.metrics && options.metrics->empty())
+    throw ConfigError("--metrics", fmt::format("names no metric (there are {}; without --metrics all that apply)", fmt::join(names, ", ")));
   for (auto const& name : options.metrics.value_or(std::vector<std::string>()))
     if (find_metric_kind(name) == nullptr)
       throw ConfigError("--metrics",
@@ -220,8 +250,9 @@ Exit evaluate(EvaluateOptions const& options, std::ostream& out) {
   NoGrad const no_grad;
   Evaluator const evaluator(options);
   auto const found = evaluator.evaluate();
+  if (!options.quiet) out << table_of(found) << std::flush;  // first: it is there even if nothing can be saved
   auto const saved = evaluator.save(found);
-  if (!options.quiet) out << table_of(found) << fmt::format("saved in {}\n", saved);
+  if (!options.quiet) out << fmt::format("saved in {}\n", saved);
   return Exit::done;
 }
 

@@ -26,10 +26,12 @@ struct EvaluateOptions {
   bool quiet = false;
 };
 
-/// Computes the metrics of a run's held-out data, of all rows and by their length: a table to `out`, and in the run's folder
-/// evaluation-SPLIT (of beams evaluation-SPLIT-beamN) results.csv, results.json, metrics_by_length.svg and .pdf and, of decoded targets,
-/// decoded.txt. They depend on rows at once and threads by no more than rounding. Throws ConfigError if there is no such run, split or
-/// metric; FileError for a damaged run, and for data that are not those of its training; Error for files that cannot be written.
+/// Computes the metrics of a run's held-out data, of all rows and by their length: a table to `out`, then in the run's folder
+/// evaluation-SPLIT results.csv, results.json, metrics_by_length.svg and .pdf and, of decoded targets, decoded.txt. Options that change the
+/// results have a folder of their own: evaluation-SPLIT[-last][-beamN[-penaltyX]][-only-METRIC+METRIC]. Each is replaced as a whole
+/// (write_folder). Results depend on rows at once and threads by no more than rounding. Throws ConfigError if there is no such run, split
+/// or metric, or no metric is named; FileError for a damaged run, and for data that are not those of its training; Error for files that
+/// cannot be written, when the table has been printed.
 Exit evaluate(EvaluateOptions const& options, std::ostream& out);
 
 }  // namespace heed

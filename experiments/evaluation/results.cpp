@@ -11,7 +11,6 @@
 #include "experiments/report/traces.hpp"
 #include "experiments/run/csv.hpp"
 #include "experiments/text/table.hpp"
-#include "nn/files/atomic_file.hpp"
 #include "nn/files/json.hpp"
 
 namespace heed {
@@ -202,14 +201,15 @@ std::string json_of(Evaluation const& evaluation) {
   return json_text(result, 2) + "\n";
 }
 
-bool draw_by_length(Evaluation const& evaluation, std::filesystem::path const& folder) {
+std::optional<std::map<std::string, std::string>> draw_by_length(Evaluation const& evaluation) {
+  std::map<std::string, std::string> files;
   auto const drawn = figure(evaluation);
-  if (!drawn) return true;
+  if (!drawn) return files;
   auto const drawings = draw({*drawn});
-  if (!drawings) return false;
-  write_atomically(folder / (drawn->name + ".svg"), drawings->front().svg);
-  write_atomically(folder / (drawn->name + ".pdf"), drawings->front().pdf);
-  return true;
+  if (!drawings) return std::nullopt;
+  files[drawn->name + ".svg"] = drawings->front().svg;
+  files[drawn->name + ".pdf"] = drawings->front().pdf;
+  return files;
 }
 
 }  // namespace heed

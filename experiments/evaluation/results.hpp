@@ -1,7 +1,7 @@
 #pragma once
 
 #include <cstdint>
-#include <filesystem>
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -33,8 +33,8 @@ std::string table_of(Evaluation const& evaluation);
 /// metric,unit,length,shortest,longest,rows,value,standard_error: a line for each metric and group of rows, of all of them first ("all").
 std::string csv_of(Evaluation const& evaluation);
 std::string json_of(Evaluation const& evaluation);
-/// Writes metrics_by_length.svg and .pdf, a panel a metric with its standard errors; nothing if rows do not differ in length. False if
-/// gnuplot is not installed. Throws Error if they cannot be written.
-bool draw_by_length(Evaluation const& evaluation, std::filesystem::path const& folder);
+/// metrics_by_length.svg and .pdf, contents by name: a panel a metric with its standard errors. Empty if rows do not differ in length;
+/// nothing if gnuplot is not installed. Throws what draw() throws.
+std::optional<std::map<std::string, std::string>> draw_by_length(Evaluation const& evaluation);
 
 }  // namespace heed

@@ -63,6 +63,11 @@ std::string how_sure(Comparison const& c) {
   return fmt::format("({}{}, {} seed{})", shown_p(c.p), c.ranked ? " by signed ranks" : "", c.seeds, c.seeds == 1 ? "" : "s");
 }
 
+/// What an arm is equivalent by.
+std::string by_what(Comparison const& c) {
+  return c.equal() ? "all differences are equal" : fmt::format("equivalence test, {}", shown_p(*c.p_equivalence));
+}
+
 /// Why there is no interval of infinite values; nothing if they are finite.
 std::string without_interval(Comparison const& c) { return std::isfinite(c.mean) ? "" : "; no interval, for values are infinite"; }
 
@@ -92,11 +97,10 @@ std::string sentence(std::string_view arm, std::string_view baseline, std::strin
     std::string const result =
         fmt::format("{} is {}{} than {} {}{}", arm, size, better ? "better" : "worse", baseline, how_sure(c), without_interval(c));
     if (c.verdict != Verdict::equivalent) return result;
-    return fmt::format("{}, by less than {} (equivalence test, {})", result, margin, shown_p(*c.p_equivalence));
+    return fmt::format("{}, by less than {} ({})", result, margin, by_what(c));
   }
   if (c.verdict == Verdict::equivalent)
-    return fmt::format("no difference between {} and {} larger than {} (equivalence test, {}, {} seeds)", arm, baseline, margin,
-                       shown_p(*c.p_equivalence), c.seeds);
+    return fmt::format("no difference between {} and {} larger than {} ({}, {} seeds)", arm, baseline, margin, by_what(c), c.seeds);
   if (std::isnan(c.mean))
     return fmt::format("{} and {}: no conclusion: each is infinite on seeds where the other is not {}", arm, baseline, how_sure(c));
   return fmt::format("{} and {}: no conclusion: difference {} {}{}{}", arm, baseline, measured(c.mean, c.interval, unit), how_sure(c),

@@ -22,6 +22,7 @@ using boost::math::complement;
 using boost::math::students_t;
 
 constexpr std::size_t bootstrap_from = 20, resamples = 10'000;
+constexpr double rounding = 1e-12;  ///< what values may differ by, as a share of their size, and be equal
 
 double real(std::size_t n) { return static_cast<double>(n); }
 
@@ -70,7 +71,7 @@ double deviation_of(std::span<double const> values) {
     largest = std::max(largest, std::abs(value));
     furthest = std::max(furthest, std::abs(value - mean));
   }
-  return furthest <= 1e-12 * largest ? 0 : std::sqrt(squares / (real(values.size()) - 1));
+  return furthest <= rounding * largest ? 0 : std::sqrt(squares / (real(values.size()) - 1));
 }
 
 Interval t_interval(double centre, double standard_error, double freedom, double confidence) {
@@ -185,19 +186,25 @@ namespace {
 /// Γ(ν/2) / (√(ν/2) Γ((ν−1)/2)): with few values mean/s is too large by its inverse on average; ν > 1 (Hedges 1981).
 double hedges_correction(double freedom) { return 1 / (std::sqrt(freedom / 2) * boost::math::tgamma_delta_ratio((freedom - 1) / 2, 0.5)); }
 
+/// Of differences that are all equal there is no t test. What the two one-sided ones come to as the spread goes to 0: sure below the
+/// margin, and at it or beyond it nothing. The verdict of differences without a spread is decided here alone.
+double p_equivalence_of_equal(double difference, double margin) { return std::abs(difference) < margin * (1 - rounding) ? 0 : 1; }
+
 Comparison difference_of(std::vector<double> const& differences, Question const& question) {
   Comparison result{.seeds = differences.size(), .interval = {}, .p_t = {}, .effect = {}, .p_equivalence = {}};
   if (differences.empty()) return result;
   result.mean = mean_of(differences);
   result.deviation = deviation_of(differences);
-  if (result.deviation == 0 || std::isinf(result.deviation)) return result;
-
   double const n = real(result.seeds), freedom = n - 1, error = result.deviation / std::sqrt(n);
+  bool const tests_equivalence = question.margin > 0 && freedom > 1;
+  if (result.equal() && tests_equivalence) result.p_equivalence = p_equivalence_of_equal(result.mean, question.margin);
+  if (result.equal() || std::isinf(result.deviation)) return result;
+
   double const most = question.bounds.greatest - question.bounds.least;
   result.interval = within({-most, most}, t_interval(result.mean, error, freedom, question.confidence));
   result.p_t = 2 * cdf(complement(students_t(freedom), std::abs(result.mean) / error));
   if (freedom > 1) result.effect = result.mean / result.deviation * hedges_correction(freedom);
-  if (question.margin > 0 && freedom > 1) {
+  if (tests_equivalence) {
     students_t const t(freedom);
     result.p_equivalence =
         std::max(cdf(complement(t, (result.mean + question.margin) / error)), cdf(t, (result.mean - question.margin) / error));
@@ -206,7 +213,7 @@ Comparison difference_of(std::vector<double> const& differences, Question const&
 }
 
 Verdict judge(Comparison const& c, Question const& question) {
-  if (c.seeds >= 2 && c.mean == 0 && c.deviation == 0) return Verdict::identical;
+  if (c.seeds >= 2 && c.equal() && c.mean == 0) return Verdict::identical;
   if (c.p_equivalence && *c.p_equivalence <= question.significance()) return Verdict::equivalent;
   if (c.p > question.significance() || c.points_both_ways()) return Verdict::unclear;
   return (c.direction < 0) == (question.better == Better::lower) ? Verdict::better : Verdict::worse;

@@ -83,9 +83,13 @@ struct Comparison {
   std::size_t arms = 1;  ///< that number
   bool ranked = false;   ///< p is of signed ranks
   int direction = 0;     ///< the sign of what the flips sum up
-  std::optional<double> p_equivalence;  ///< of |expected difference| ≥ margin: the larger p of two one-sided t tests (Schuirmann 1987);
-                                        ///< absent below three seeds, whose spread is one number
+  /// Of |expected difference| ≥ margin: the larger p of two one-sided t tests (Schuirmann 1987). Where all differences are equal, what it
+  /// tends to as their spread goes to 0: 0 below the margin, 1 from the margin on. Absent without a margin, below three seeds, whose spread
+  /// is one number, and where a difference is infinite.
+  std::optional<double> p_equivalence;
   Verdict verdict = Verdict::unclear;
+  /// All differences are equal, but for rounding: they have no spread by which a t test could go.
+  bool equal() const { return deviation == 0; }
   /// Most seeds go one way and the mean, by a few large differences, the other.
   bool points_both_ways() const { return (direction < 0 && mean > 0) || (direction > 0 && mean < 0); }
 };
@@ -94,9 +98,10 @@ struct Comparison {
 ///
 /// The verdict is `identical` if all differences, two at least, are 0; `equivalent` if the equivalence test rejects a difference as large
 /// as the margin (even one that is sure but smaller); otherwise `better` or `worse` if p ≤ 1 − confidence, unless ranks and mean point to
-/// different sides; otherwise `unclear`. Only p is corrected for the number of arms: intervals, t tests and equivalence tests hold for each
-/// arm by itself. Values may be infinite: in the flips a difference counts as at most a thousand million times the values that are
-/// compared, of each seed the smallest.
+/// different sides; otherwise `unclear`. Differences that are all equal have no spread: they are `equivalent` if they are below the margin
+/// and of three seeds at least. Only p is corrected for the number of arms: intervals, t tests and equivalence tests hold for each arm by
+/// itself. Values may be infinite: in the flips a difference counts as at most a thousand million times the values that are compared, of
+/// each seed the smallest.
 std::vector<Comparison> compare(std::span<BySeed const> arms, BySeed const& baseline, Question const& question);
 
 struct SignFlips {

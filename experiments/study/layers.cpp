@@ -7,6 +7,7 @@
 #include "autograd/graph.hpp"
 #include "autograd/parallel.hpp"
 #include "experiments/run/signals.hpp"
+#include "experiments/study/unfinished.hpp"
 #include "nn/models/transformer_stack.hpp"
 
 namespace heed {
@@ -34,33 +35,44 @@ Tensor tokens(Stream const& stream) {
   return Tensor::of(drawn, {LayerDraws::rows, LayerDraws::context});
 }
 
+/// Of one draw, by layer.
+std::vector<double> norms_of(LayerDraws const& draws, StackSettings const& settings, Stream const& stream) {
+  WithGrad const recorded;
+  InitSettings init;
+  init.std = 1 / std::sqrt(static_cast<double>(LayerDraws::width));
+  Parameters parameters(stream.child("weights").bits(0) >> 1, DType::float32, init);
+  TransformerStack const model(parameters, settings, LayerDraws::vocabulary, TransformerStack::Sees::past);
+  Tensor embeddings = *parameters.find("token_embedding.weight");
+  for (float& x : embeddings.mutable_data<float>()) x *= std::sqrt(static_cast<float>(LayerDraws::width));
+  std::vector<Tensor> weights;
+  for (std::int64_t layer = 0; layer < draws.layers; ++layer)
+    weights.push_back(*parameters.find(fmt::format("blocks.{}.attention.query.weight", layer)));
+  Batch const batch{{"inputs", tokens(stream.child("inputs"))}, {"targets", tokens(stream.child("targets"))}};
+  std::vector<double> norms;
+  for (Tensor const& gradient : grad({model.loss(batch, {})}, weights)) {
+    double squares = 0;
+    for (double const x : gradient.to_vector()) squares += x * x;
+    norms.push_back(std::sqrt(squares));
+  }
+  return norms;
+}
+
 }  // namespace
 
 std::optional<LayerGradients> gradients_of_layers(LayerDraws const& draws, std::string const& place, std::string const& scale,
-                                                  std::int64_t d_k, std::uint64_t seed) {
+                                                  std::int64_t d_k, std::uint64_t seed, std::filesystem::path const& part) {
   LayerGradients result{place, scale, d_k, std::vector<std::vector<double>>(static_cast<std::size_t>(draws.layers))};
   auto const settings = stack(draws, place, scale, d_k);
-  for (std::int64_t draw = 0; draw < draws.draws; ++draw) {
-    if (interrupted()) return std::nullopt;
-    WithGrad const recorded;
-    Stream const stream = Stream(seed, "layers").child(static_cast<std::uint64_t>(draw));
-    InitSettings init;
-    init.std = 1 / std::sqrt(static_cast<double>(LayerDraws::width));
-    Parameters parameters(stream.child("weights").bits(0) >> 1, DType::float32, init);
-    TransformerStack const model(parameters, settings, LayerDraws::vocabulary, TransformerStack::Sees::past);
-    Tensor embeddings = *parameters.find("token_embedding.weight");
-    for (float& x : embeddings.mutable_data<float>()) x *= std::sqrt(static_cast<float>(LayerDraws::width));
-    std::vector<Tensor> weights;
-    for (std::int64_t layer = 0; layer < draws.layers; ++layer)
-      weights.push_back(*parameters.find(fmt::format("blocks.{}.attention.query.weight", layer)));
-    Batch const batch{{"inputs", tokens(stream.child("inputs"))}, {"targets", tokens(stream.child("targets"))}};
-    auto const gradients = grad({model.loss(batch, {})}, weights);
-    for (std::size_t layer = 0; layer < gradients.size(); ++layer) {
-      double squares = 0;
-      for (double const x : gradients[layer].to_vector()) squares += x * x;
-      result.norms[layer].push_back(std::sqrt(squares));
-    }
+  std::vector<double> all;  // draw after draw
+  if (auto const kept = kept_part(part); !kept.empty()) all = kept.at("norms").to_vector();
+  for (std::int64_t draw = std::ssize(all) / draws.layers; draw < draws.draws; ++draw) {
+    auto const norms = norms_of(draws, settings, Stream(seed, "layers").child(static_cast<std::uint64_t>(draw)));
+    all.insert(all.end(), norms.begin(), norms.end());
+    if (!interrupted()) continue;
+    keep_part(part, {{"norms", Tensor::of(all, {draw + 1, draws.layers})}});
+    return std::nullopt;
   }
+  for (std::size_t i = 0; i < all.size(); ++i) result.norms[i % result.norms.size()].push_back(all[i]);
   return result;
 }
 

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <filesystem>
 #include <optional>
 #include <string>
 #include <vector>
@@ -22,9 +23,10 @@ struct LayerDraws {
 };
 
 /// Of one place, scale and d_k. Each draw has weights of variance 1/width and embeddings of variance 1, so that queries and keys of what is
-/// normalised have components of variance 1; targets are random. The draws are the same for every place and scale. Nothing if it was
-/// interrupted.
+/// normalised have components of variance 1; targets are random. The draws are the same for every place and scale. Goes on with what
+/// an earlier call has left in `part`; an interruption is looked for after a draw: then nothing, and all draws are in that file (an empty
+/// path: nowhere). Throws Error if they cannot be.
 std::optional<LayerGradients> gradients_of_layers(LayerDraws const& draws, std::string const& place, std::string const& scale,
-                                                  std::int64_t d_k, std::uint64_t seed);
+                                                  std::int64_t d_k, std::uint64_t seed, std::filesystem::path const& part = {});
 
 }  // namespace heed

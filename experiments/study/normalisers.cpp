@@ -4,8 +4,11 @@
 // of places, and are no functions of scores alone.
 
 #include <algorithm>
+#include <chrono>
 #include <cmath>
+#include <iterator>
 #include <memory>
+#include <numeric>
 
 #include <fmt/format.h>
 
@@ -18,6 +21,7 @@
 #include "experiments/study/study.hpp"
 #include "experiments/text/progress.hpp"
 #include "nn/attention/steps.hpp"
+#include "nn/files/number.hpp"
 
 namespace heed {
 
@@ -41,7 +45,8 @@ struct NormalisersSettings : Settings {
   }
 };
 
-constexpr char const* quantity_names[] = {"trace", "frobenius", "frobenius_squared", "max_weight", "zeros"};
+constexpr char const* quantity_names[] = {"trace", "frobenius", "frobenius_squared", "max_weight", "zeros", "without_gradient"};
+constexpr std::size_t quantity_count = std::size(quantity_names);
 
 /// A normaliser as a function of scores [rows, n].
 class Normaliser {
@@ -87,7 +92,7 @@ std::vector<std::vector<double>> values_of(Normaliser const& normaliser, Tensor 
   z.set_requires_grad();
   Tensor const p = normaliser(z);
   std::int64_t const rows = p.size(0), n = p.size(1);
-  std::vector<std::vector<double>> values(5, std::vector<double>(static_cast<std::size_t>(rows)));
+  std::vector<std::vector<double>> values(quantity_count, std::vector<double>(static_cast<std::size_t>(rows)));
   for (std::int64_t j = 0; j < n; ++j) {
     auto const row = grad(sum(slice(p, 1, j, j + 1)), z).to_vector();  // ∂p_j/∂z of each sample
     for (std::int64_t i = 0; i < rows; ++i) {
@@ -103,10 +108,62 @@ std::vector<std::vector<double>> values_of(Normaliser const& normaliser, Tensor 
     values[1][i] = std::sqrt(values[2][i]);
     values[3][i] = *std::max_element(first, first + n);
     values[4][i] = static_cast<double>(std::count(first, first + n, 0.0)) / static_cast<double>(n);
+    values[5][i] = values[2][i] == 0 ? 1 : 0;
   }
   return values;
 }
 
+using Lines = std::vector<std::vector<std::string>>;
+
+/// What results.csv has of one normaliser, scale and d_k, a line a quantity: mean, its standard error, median.
+Lines measured_lines(NormalisersSettings const& settings, Normaliser const& normaliser, std::string const& scale, double d,
+                     std::uint64_t seed) {
+  double const deviation = scale == "none" ? std::sqrt(d) : 1;
+  // The same numbers for all: what differs is the normaliser and the scale.
+  Tensor const scores =
+      heed::scale(Tensor::normal({settings.samples, settings.keys}, Stream(seed, "normalisers"), DType::float64), deviation);
+  auto values = values_of(normaliser, scores);
+  Lines lines;
+  for (std::size_t q = 0; q < values.size(); ++q) {
+    auto const count = static_cast<double>(values[q].size());
+    double const mean = std::accumulate(values[q].begin(), values[q].end(), 0.0) / count;
+    double squares = 0;
+    for (double const x : values[q]) squares += (x - mean) * (x - mean);
+    auto const middle = values[q].begin() + static_cast<std::ptrdiff_t>(values[q].size() / 2);
+    std::ranges::nth_element(values[q], middle);
+    lines.push_back({normaliser.name, scale, fmt::format("{:g}", d), std::to_string(settings.keys), quantity_names[q],
+                     fmt::format("{}", mean), fmt::format("{}", std::sqrt(squares / (count - 1) / count)), fmt::format("{}", *middle)});
+  }
+  return lines;
+}
+
+/// The lines of a cell among those that were kept; empty if they are not all there. Throws FileError for a line that is none.
+Lines kept_lines(Lines const& kept, std::string const& name, std::string const& scale, double d) {
+  Lines lines;
+  for (std::size_t i = 1; i < kept.size(); ++i) {
+    auto const& line = kept[i];
+    if (line.size() != 8 || !parsed_number<double>(line[5]) || !parsed_number<double>(line[7]))
+      throw FileError(fmt::format("results.csv: line {} is no number of this study (--fresh begins anew)", i + 1));
+    if (line[0] == name && line[1] == scale && line[2] == fmt::format("{:g}", d)) lines.push_back(line);
+  }
+  return lines.size() == quantity_count ? lines : Lines();
+}
+
+/// What a cell's lines say, in the table, the figures and, without a scale at the largest d_k, in words.
+void report(Lines const& lines, Normaliser const& normaliser, std::string const& scale, double d, double largest, StudyResult& result) {
+  auto const number = [&](std::size_t quantity, std::size_t column) { return *parsed_number<double>(lines[quantity][column]); };
+  double const none = number(5, 5);
+  result.csv.insert(result.csv.end(), lines.begin(), lines.end());
+  result.tables.front().rows.push_back({normaliser.name, scale, fmt::format("{:g}", d), fmt::format("{:.4g}", number(0, 5)),
+                                        fmt::format("{:.3g}", number(1, 7)), fmt::format("{:.4g}", number(2, 5)),
+                                        fmt::format("{:.1f} %", 100 * none)});
+  result.figures.emplace_back(fmt::format("{}.{}.{:g}.without_gradient", normaliser.name, scale, d), none);
+  if (scale == "none" && d == largest)
+    result.sentences.push_back(fmt::format("{}, {}: without a scale at d_k {:g}, {:.1f} % of the rows let no gradient through at all.",
+                                           normaliser.name, normaliser.formula, d, 100 * none));
+}
+
+/// Cells are short: one that was begun is finished, and those that are there are kept now and then, and when it is interrupted.
 std::optional<StudyResult> study_normalisers(NormalisersSettings const& settings, StudyContext const& context) {
   std::vector<std::unique_ptr<Normaliser>> all;
   for (auto const& kind : step_kinds<Align>()) {
@@ -116,49 +173,30 @@ std::optional<StudyResult> study_normalisers(NormalisersSettings const& settings
   std::ranges::sort(all, {}, [](auto const& each) { return each->name; });
   StudyResult result;
   result.csv.push_back({"align", "scale", "d_k", "keys", "quantity", "mean", "standard_error", "median"});
-  StudyTable table{fmt::format("{} keys", settings.keys),
-                   {{"align", "scale", "d_k", "tr J", "median ‖J‖", "mean ‖J‖²", "rows with J = 0"}}};
+  result.tables.push_back(
+      {fmt::format("{} keys", settings.keys), {{"align", "scale", "d_k", "tr J", "median ‖J‖", "mean ‖J‖²", "rows with J = 0"}}});
   Progress progress(context.name, static_cast<std::int64_t>(all.size() * settings.scale.size() * settings.d_k.size()), 0, context.quiet,
                     "cells");
+  double const largest = *std::ranges::max_element(settings.d_k);
+  using Clock = std::chrono::steady_clock;
+  constexpr std::chrono::seconds between(5);
+  auto due = Clock::now() + between;
   std::int64_t done = 0;
   for (auto const& normaliser : all) {
     for (auto const& scale : settings.scale) {
       for (double const d : settings.d_k) {
-        if (interrupted()) return std::nullopt;
-        double const deviation = scale == "none" ? std::sqrt(d) : 1;
-        // The same numbers for all: what differs is the normaliser and the scale.
-        Tensor const scores =
-            heed::scale(Tensor::normal({settings.samples, settings.keys}, Stream(context.seed, "normalisers"), DType::float64), deviation);
-        auto const values = values_of(*normaliser, scores);
-        std::vector<std::string> row{normaliser->name, scale, fmt::format("{:g}", d)};
-        for (std::size_t q = 0; q < values.size(); ++q) {
-          double mean = 0, squares = 0;
-          auto const count = static_cast<double>(values[q].size());
-          for (double const x : values[q]) mean += x / count;
-          for (double const x : values[q]) squares += (x - mean) * (x - mean);
-          auto sorted = values[q];
-          std::ranges::nth_element(sorted, sorted.begin() + static_cast<std::ptrdiff_t>(sorted.size() / 2));
-          double const middle = sorted[sorted.size() / 2];
-          result.csv.push_back({normaliser->name, scale, fmt::format("{:g}", d), std::to_string(settings.keys), quantity_names[q],
-                                fmt::format("{}", mean), fmt::format("{}", std::sqrt(squares / (count - 1) / count)),
-                                fmt::format("{}", middle)});
-          if (q == 0 || q == 2) row.push_back(fmt::format("{:.4g}", mean));
-          if (q == 1) row.push_back(fmt::format("{:.3g}", middle));
-        }
-        auto const none = static_cast<double>(std::ranges::count(values[2], 0.0)) / static_cast<double>(values[2].size());
-        row.push_back(fmt::format("{:.1f} %", 100 * none));
-        result.figures.emplace_back(fmt::format("{}.{}.{:g}.without_gradient", normaliser->name, scale, d), none);
-        table.rows.push_back(std::move(row));
-        if (scale == "none" && d == *std::ranges::max_element(settings.d_k))
-          result.sentences.push_back(
-              fmt::format("{}, {}: without a scale at d_k {:g}, {:.1f} % of the rows let no gradient through at all.", normaliser->name,
-                          normaliser->formula, d, 100 * none));
+        auto lines = kept_lines(context.kept, normaliser->name, scale, d);
+        bool const measures = lines.empty();
+        if (measures) lines = measured_lines(settings, *normaliser, scale, d, context.seed);
+        report(lines, *normaliser, scale, d, largest, result);
         progress.update(++done, fmt::format("{}, {}, d_k {:g}", normaliser->name, scale, d));
+        bool const stops = measures && interrupted();
+        if (context.keep && (stops || Clock::now() >= due)) context.keep(result), due = Clock::now() + between;
+        if (stops) return std::nullopt;
       }
     }
   }
   progress.finish();
-  result.tables.push_back(std::move(table));
   return result;
 }
 

@@ -10,14 +10,16 @@
 
 #include <algorithm>
 #include <chrono>
-#include <cmath>
-#include <numeric>
+#include <iterator>
 
 #include <fmt/format.h>
 
 #include "autograd/parallel.hpp"
+#include "experiments/run/folder_name.hpp"
 #include "experiments/run/signals.hpp"
 #include "experiments/study/layers.hpp"
+#include "experiments/study/sampler.hpp"
+#include "experiments/study/samples.hpp"
 #include "experiments/study/trained.hpp"
 #include "experiments/text/progress.hpp"
 #include "nn/attention/steps.hpp"
@@ -25,254 +27,6 @@
 namespace heed {
 
 namespace {
-
-// ---------------------------------------------------------------- sampling
-
-/// The mean of n numbers with the standard error of independent ones.
-Measured mean_of(std::vector<double> const& x) {
-  auto const n = static_cast<double>(x.size());
-  double const mean = std::accumulate(x.begin(), x.end(), 0.0) / n;
-  double squares = 0;
-  for (double const value : x) squares += (value - mean) * (value - mean);
-  return {mean, std::sqrt(squares / (n - 1) / n), {}};
-}
-
-double median(std::span<float> x) {
-  auto const middle = x.begin() + static_cast<std::ptrdiff_t>(x.size() / 2);
-  std::nth_element(x.begin(), middle, x.end());
-  if (x.size() % 2 == 1) return *middle;
-  return (static_cast<double>(*middle) + *std::max_element(x.begin(), middle)) / 2;
-}
-
-/// The 1, 10, 90 and 99 % quantiles of x, which is reordered, and the share of Σ x² that its largest hundredth carries.
-std::array<double, 5> spread_of(std::span<float> x) {
-  std::array<double, 5> spread{};
-  auto const square = [](double sum, float value) { return sum + static_cast<double>(value) * static_cast<double>(value); };
-  auto end = x.end();
-  for (auto const& [i, level] : {std::pair<std::size_t, double>{3, 0.99}, {2, 0.9}, {1, 0.1}, {0, 0.01}}) {
-    auto const at = x.begin() + static_cast<std::ptrdiff_t>(level * static_cast<double>(x.size()));
-    std::nth_element(x.begin(), at, end);
-    spread[i] = static_cast<double>(*at);
-    if (i == 3) spread[4] = std::accumulate(at, end, 0.0, square);
-    end = at;
-  }
-  double const all = std::accumulate(x.begin(), x.end(), 0.0, square);
-  spread[4] = all > 0 ? spread[4] / all : 0;
-  return spread;
-}
-
-/// What the blocks of one cell have given so far.
-struct Samples {
-  std::array<std::vector<double>, quantities> blocks;
-  std::vector<float> frobenius, query_gradient;  ///< of all rows, block after block
-
-  void add(BlockMeans const& block, bool gradients) {
-    for (std::size_t i = 0; i < quantities; ++i) {
-      auto const q = static_cast<Quantity>(i);
-      bool const of_rows = q == Quantity::frobenius_median || describes_spread(q) || q == Quantity::query_weights_gradient;
-      if (!of_rows && (gradients || !is_gradient(q))) blocks[i].push_back(block.means[i]);
-    }
-    frobenius.insert(frobenius.end(), block.frobenius.begin(), block.frobenius.end());
-    query_gradient.insert(query_gradient.end(), block.query_gradient.begin(), block.query_gradient.end());
-  }
-
-  std::vector<double> const& of(Quantity q) const { return blocks[static_cast<std::size_t>(q)]; }
-
-  /// E z⁴ / (E z²)², its error to first order.
-  Measured kurtosis() const {
-    auto const &second = of(Quantity::logit_variance), &fourth = of(Quantity::logit_kurtosis);
-    double const m2 = mean_of(second).mean, m4 = mean_of(fourth).mean;
-    std::vector<double> linear(second.size());
-    for (std::size_t b = 0; b < second.size(); ++b) linear[b] = fourth[b] / (m2 * m2) - 2 * m4 * second[b] / (m2 * m2 * m2);
-    return {m4 / (m2 * m2), mean_of(linear).standard_error, {}};
-  }
-
-  /// A copy of the values of the first so many blocks' rows in 32 lots of blocks, one after the other, for each of which `look` is called.
-  template <class Look>
-  static std::vector<float> in_lots(std::vector<float> const& values, std::size_t count, std::size_t rows, Look const& look) {
-    std::size_t const lots = std::min<std::size_t>(32, count);
-    std::vector<float> copy(values.begin(), values.begin() + static_cast<std::ptrdiff_t>(count * rows));
-    for (std::size_t lot = 0; lot < lots; ++lot) {
-      std::size_t const first = count * lot / lots * rows, last = count * (lot + 1) / lots * rows;
-      look(std::span(copy).subspan(first, last - first));
-    }
-    return copy;
-  }
-
-  /// The median over all rows; its error from the lots' medians.
-  static Measured median_of(std::vector<float> const& values, std::size_t count) {
-    std::vector<double> medians;
-    auto sorted = in_lots(values, count, values.size() / count, [&](std::span<float> lot) { medians.push_back(median(lot)); });
-    return {median(sorted), mean_of(medians).standard_error, {}};
-  }
-
-  /// How the norms are spread, into a cell; errors likewise.
-  void add_spread(Cell& cell) const {
-    add_spread(frobenius, of(Quantity::trace).size(),
-               {Quantity::frobenius_1, Quantity::frobenius_10, Quantity::frobenius_90, Quantity::frobenius_99, Quantity::frobenius_top},
-               cell);
-    if (query_gradient.empty()) return;
-    auto const count = of(Quantity::query_gradient_squared).size();
-    add_spread(query_gradient, count,
-               {Quantity::query_gradient_1, Quantity::query_gradient_10, Quantity::query_gradient_90, Quantity::query_gradient_99,
-                Quantity::query_gradient_top},
-               cell);
-    cell.values[static_cast<std::size_t>(Quantity::query_gradient_median)] = median_of(query_gradient, count);
-  }
-
-  /// Far quantiles need no more than a million rows.
-  static void add_spread(std::vector<float> const& values, std::size_t count, std::array<Quantity, 5> const& names, Cell& cell) {
-    constexpr std::size_t enough = 1 << 20;
-    std::array<std::vector<double>, 5> of_lots;
-    std::size_t const rows_of_block = values.size() / count, most = std::max<std::size_t>(32, enough / rows_of_block);
-    auto rows = in_lots(values, std::min(count, most), rows_of_block, [&](std::span<float> lot) {
-      auto const spread = spread_of(lot);
-      for (std::size_t i = 0; i < spread.size(); ++i) of_lots[i].push_back(spread[i]);
-    });
-    auto const spread = spread_of(rows);
-    for (std::size_t i = 0; i < spread.size(); ++i)
-      cell.values[static_cast<std::size_t>(names[i])] = {spread[i], mean_of(of_lots[i]).standard_error, {}};
-  }
-
-  void summarise(Cell& cell) const {
-    for (std::size_t q = 0; q < quantities; ++q) {
-      if (!blocks[q].empty()) cell.values[q] = mean_of(blocks[q]);
-    }
-    cell.values[static_cast<std::size_t>(Quantity::logit_kurtosis)] = kurtosis();
-    cell.values[static_cast<std::size_t>(Quantity::frobenius_median)] = median_of(frobenius, of(Quantity::trace).size());
-  }
-};
-
-/// How many times as many blocks are needed for a relative standard error.
-double shortage(Measured const& measured, double precision) {
-  double const error = measured.standard_error / (precision * std::abs(measured.mean));
-  return measured.standard_error > 0 ? error * error : 0;
-}
-
-/// All scales of one (distribution, d_k, keys).
-class Sampler {
- public:
-  Sampler(SoftmaxScalingSettings const& settings, std::string const& distribution, std::int64_t d_k, std::int64_t keys, std::uint64_t seed)
-      : settings_(settings),
-        scales_(settings.scales()),
-        distribution_(distribution),
-        law_(law_of(distribution)),
-        stream_(Stream(seed, "softmax_scaling")
-                    .child(distribution)
-                    .child(static_cast<std::uint64_t>(d_k))
-                    .child(static_cast<std::uint64_t>(keys))),
-        small_(draws(BlockShape::of(d_k, keys, 64), stream_, false)),
-        large_(draws(BlockShape::of(d_k, keys, 256), stream_.child("large"), true)) {}
-
-  /// Nothing if it was interrupted.
-  std::optional<std::vector<Cell>> run() {
-    std::vector<Cell> cells(scales_.size());
-    std::vector<std::size_t> open(scales_.size());
-    std::iota(open.begin(), open.end(), std::size_t{0});
-    bool gradients = law_ != Law::logits;
-    for (Draws const& draws : {small_, large_}) {
-      if (open.empty()) break;
-      auto const left = sample(draws, std::move(open), gradients, cells);
-      if (!left) return std::nullopt;
-      open = *left;
-    }
-    for (std::size_t k = 0; k < cells.size(); ++k) {
-      cells[k].distribution = distribution_;
-      cells[k].scale = scales_[k];
-      cells[k].d_k = small_.shape.width;
-      cells[k].keys = small_.shape.n;
-      auto& median = cells[k].values[static_cast<std::size_t>(Quantity::frobenius_median)];
-      if (law_ == Law::rademacher && heed::shortage(*median, settings_.precision) > 1) median.reset();
-    }
-    return cells;
-  }
-
- private:
-  static constexpr std::int64_t pilot = 64, at_once = 64;
-  static constexpr double too_many = 8;  ///< times as many small blocks as a pilot's: large ones take less time
-
-  /// Blocks of one shape, and at most how many.
-  struct Draws {
-    BlockShape shape;
-    Stream stream;
-    std::int64_t most;
-    bool last;
-  };
-  Draws draws(BlockShape const& shape, Stream const& stream, bool last) const {
-    return {shape, stream, std::max<std::int64_t>(pilot, static_cast<std::int64_t>(settings_.limit) / shape.logits()), last};
-  }
-
-  /// Draws blocks for these scales until they are precise, and fills in their cells. Gives the scales for which it would take too many;
-  /// what their cells hold so far stays where larger blocks do not replace it.
-  std::optional<std::vector<std::size_t>> sample(Draws const& draws, std::vector<std::size_t> open, bool& gradients,
-                                                 std::vector<Cell>& cells) {
-    std::vector<Samples> samples(cells.size());
-    auto const close = [&](std::size_t k) {
-      samples[k].add_spread(cells[k]);
-      samples[k] = {};
-    };
-    std::int64_t done = 0, wanted = std::min(pilot, draws.most);
-    while (!open.empty()) {
-      for (; done < wanted; done += std::min(at_once, wanted - done)) {
-        if (interrupted()) return std::nullopt;
-        add_blocks(draws, done, std::min(done + at_once, wanted), open, gradients, samples);
-      }
-      double factor = 0, gradient_factor = 0;
-      std::vector<std::size_t> still_open;
-      for (std::size_t const k : open) {
-        samples[k].summarise(cells[k]);
-        double const needed = shortage(cells[k], false), of_gradients = shortage(cells[k], true);
-        if (std::max(needed, of_gradients) <= 1) {
-          close(k);
-          continue;
-        }
-        still_open.push_back(k);
-        factor = std::max({factor, needed, of_gradients});
-        gradient_factor = std::max(gradient_factor, of_gradients);
-      }
-      open = std::move(still_open);
-      gradients = gradient_factor > 1;
-      if (done >= draws.most || (!draws.last && factor > too_many)) break;
-      wanted = std::min(draws.most, static_cast<std::int64_t>(std::ceil(1.1 * factor * static_cast<double>(done))));
-    }
-    for (std::size_t const k : open) close(k);
-    return open;
-  }
-
-  void add_blocks(Draws const& draws, std::int64_t first, std::int64_t last, std::vector<std::size_t> const& open, bool gradients,
-                  std::vector<Samples>& samples) {
-    Wanted wanted{{}, gradients, true};
-    for (std::size_t const k : open) wanted.scales.push_back(fixed_scale(scales_[k], static_cast<double>(draws.shape.width)).value());
-    std::vector<std::vector<BlockMeans>> blocks(static_cast<std::size_t>(last - first));
-    parallel_for(last - first, 1e6, [&](std::int64_t begin, std::int64_t end) {
-      for (std::int64_t b = begin; b < end; ++b)
-        blocks[static_cast<std::size_t>(b)] =
-            measure_block(draw_block(law_, draws.shape, draws.stream.child(static_cast<std::uint64_t>(first + b))), draws.shape, wanted);
-    });
-    for (auto const& block : blocks) {
-      for (std::size_t i = 0; i < open.size(); ++i) samples[open[i]].add(block[i], gradients);
-    }
-  }
-
-  /// The largest of a cell's shortages, of the gradients or of everything else. The median of a lattice is a point of it, or between two:
-  /// more rows would not help.
-  double shortage(Cell const& cell, bool gradients) const {
-    double most = 0;
-    for (std::size_t i = 0; i < quantities; ++i) {
-      auto const q = static_cast<Quantity>(i);
-      if (describes_spread(q) || is_gradient(q) != gradients || (q == Quantity::frobenius_median && law_ == Law::rademacher)) continue;
-      if (auto const* const value = cell.get(q)) most = std::max(most, heed::shortage(*value, settings_.precision));
-    }
-    return most;
-  }
-
-  SoftmaxScalingSettings const& settings_;
-  std::vector<std::string> scales_;
-  std::string distribution_;
-  Law law_;
-  Stream stream_;
-  Draws small_, large_;
-};
 
 /// One head of a trained model: all its sequences, nothing more to draw.
 std::vector<Cell> measure_head(TrainedHead const& head, std::int64_t n, SoftmaxScalingSettings const& settings) {
@@ -300,30 +54,140 @@ std::vector<Cell> measure_head(TrainedHead const& head, std::int64_t n, SoftmaxS
   return cells;
 }
 
-/// Layers of Transformers that are not trained, at every second d_k; fewer draws for a quick look. Nothing if it was interrupted.
-std::optional<std::vector<Cell>> measure_layers(SoftmaxScalingSettings const& settings, std::uint64_t seed) {
-  LayerDraws const draws{settings.layers, settings.quick ? 4 : 16};
-  auto const widths = integers(settings.d_k);
-  std::vector<Cell> cells;
-  for (std::size_t i = 0; i < widths.size() && settings.layers > 0; i += widths.size() > 6 ? 2 : 1) {
-    for (auto const& scale : settings.scales()) {
-      if (scale != "none" && scale != "rsqrt") continue;
-      for (std::string const place : {"pre", "post"}) {
-        auto const found = gradients_of_layers(draws, place, scale, widths[i], seed);
-        if (!found) return std::nullopt;
-        for (std::size_t layer = 0; layer < found->norms.size(); ++layer) {
-          Cell& cell = cells.emplace_back(Cell{fmt::format("{}-norm layer{}", place, layer), scale, widths[i], LayerDraws::context});
-          cell.values[static_cast<std::size_t>(Quantity::query_weights_gradient)] = mean_of(found->norms[layer]);
-        }
+/// The way through all cells: those that were kept are taken, the others measured, and what is there is kept now and then.
+class GridWalk {
+ public:
+  GridWalk(SoftmaxScalingSettings const& settings, StudyContext const& context)
+      : settings_(settings),
+        context_(context),
+        heads_(settings.run ? trained_heads(*settings.run, settings.sequences, context) : std::vector<TrainedHead>()),
+        theory_(settings),
+        kept_(cells_of(context.kept, "results.csv")),
+        total_(static_cast<std::int64_t>(settings.distribution.size() * settings.d_k.size() * settings.keys.size())),
+        progress_(context.name, total_, 0, context.quiet, "cells") {}
+
+  /// Nothing if it was interrupted. Then what was done is kept, be it a part of a cell: an interruption is looked for after something has
+  /// been measured, so that any number of them, as soon as they like, come to the end.
+  std::optional<std::vector<Cell>> run() {
+    for (auto const& distribution : settings_.distribution)
+      for (auto const d : integers(settings_.d_k))
+        for (auto const keys : integers(settings_.keys))
+          if (!measure_law(distribution, d, keys)) return stopped();
+    if (!measure_heads()) return stopped();
+    progress_.update(done_, "layers");
+    if (!measure_layers()) return stopped();
+    progress_.finish();
+    return std::move(cells_);
+  }
+
+ private:
+  using Clock = std::chrono::steady_clock;
+
+  /// Takes what was kept of the cells that are so; false if there are none.
+  template <class Is>
+  bool take(Is const& is) {
+    auto const before = cells_.size();
+    std::ranges::copy_if(kept_, std::back_inserter(cells_), is);
+    return cells_.size() > before;
+  }
+
+  /// The file for a part of a cell; empty if none is kept.
+  std::filesystem::path part_of(std::string const& cell) const {
+    return context_.unfinished.empty() ? "" : context_.unfinished / (file_label(cell) + ".safetensors");
+  }
+
+  /// Cells are whole now; the part of them goes when they are kept. True if there is time for more.
+  bool add(std::vector<Cell> const& measured, std::filesystem::path part = {}) {
+    cells_.insert(cells_.end(), measured.begin(), measured.end());
+    if (!part.empty()) whole_.push_back(std::move(part));
+    if (Clock::now() >= due_) keep();
+    return !interrupted();
+  }
+
+  bool measure_law(std::string const& distribution, std::int64_t d, std::int64_t keys) {
+    auto const is = [&](Cell const& c) { return c.distribution == distribution && c.d_k == d && c.keys == keys; };
+    bool more = true;
+    if (!take(is)) {
+      auto const part = part_of(fmt::format("{} {} {}", distribution, d, keys));
+      auto measured = sample_cells(settings_, distribution, d, keys, context_.seed, part);
+      if (!measured) return false;
+      theory_.add_to(*measured);
+      more = add(*measured, part);
+    }
+    progress_.update(++done_, fmt::format("{}, d_k {}, {} keys", distribution, d, keys));
+    return more;
+  }
+
+  bool measure_heads() {
+    for (auto const& head : heads_) {
+      for (auto const keys : integers(settings_.keys)) {
+        if (take([&](Cell const& c) { return c.distribution == head.name && c.d_k == head.width && c.keys == keys; })) continue;
+        if (!add(measure_head(head, keys, settings_))) return false;
       }
     }
+    return true;
   }
-  return cells;
-}
+
+  /// Layers of Transformers that are not trained, at every second d_k; fewer draws for a quick look.
+  bool measure_layers() {
+    auto const widths = integers(settings_.d_k);
+    for (std::size_t i = 0; i < widths.size() && settings_.layers > 0; i += widths.size() > 6 ? 2 : 1) {
+      for (auto const& scale : settings_.scales()) {
+        if (scale != "none" && scale != "rsqrt") continue;
+        for (std::string const place : {"pre", "post"})
+          if (!measure_layers_of(place, scale, widths[i])) return false;
+      }
+    }
+    return true;
+  }
+
+  bool measure_layers_of(std::string const& place, std::string const& scale, std::int64_t d) {
+    auto const prefix = place + "-norm layer";
+    if (take([&](Cell const& c) { return c.distribution.starts_with(prefix) && c.scale == scale && c.d_k == d; })) return true;
+    auto const part = part_of(fmt::format("{}s {} {}", prefix, scale, d));
+    auto const found = gradients_of_layers({settings_.layers, settings_.quick ? 4 : 16}, place, scale, d, context_.seed, part);
+    if (!found) return false;
+    std::vector<Cell> measured;
+    for (std::size_t layer = 0; layer < found->norms.size(); ++layer) {
+      Cell& cell = measured.emplace_back(Cell{fmt::format("{}{}", prefix, layer), scale, d, LayerDraws::context});
+      cell.values[static_cast<std::size_t>(Quantity::query_weights_gradient)] = measured_mean(found->norms[layer]);
+    }
+    return add(measured, part);
+  }
+
+  void keep() {
+    due_ = Clock::now() + between;
+    if (!context_.keep || cells_.empty()) return;
+    auto result = report(settings_, cells_);
+    result.sentences.insert(result.sentences.begin(),
+                            fmt::format("Measured so far: {} of {} cells of the grid; the same command goes on.", done_, total_));
+    context_.keep(result);
+    std::error_code ignored;
+    for (auto const& part : whole_) std::filesystem::remove(part, ignored);
+    whole_.clear();
+  }
+
+  std::optional<std::vector<Cell>> stopped() {
+    keep();
+    return std::nullopt;
+  }
+
+  static constexpr std::chrono::seconds between{5};
+
+  SoftmaxScalingSettings const& settings_;
+  StudyContext const& context_;
+  std::vector<TrainedHead> heads_;  ///< first: that there is no such run is told before anything is measured
+  GridTheory theory_;
+  std::vector<Cell> kept_, cells_;
+  std::vector<std::filesystem::path> whole_;  ///< files of parts whose cells are whole, and not kept yet
+  std::int64_t done_ = 0, total_;             ///< cells of laws, with all scales
+  Progress progress_;
+  Clock::time_point due_ = Clock::now() + between;
+};
 
 std::optional<StudyResult> study_softmax_scaling(SoftmaxScalingSettings const& settings, StudyContext const& context) {
   auto const looked_at = settings.looked_at();
-  auto const cells = measure_grid(looked_at, context);
+  auto const cells = GridWalk(looked_at, context).run();
   return cells ? std::optional(report(looked_at, *cells)) : std::nullopt;
 }
 
@@ -333,59 +197,7 @@ bool const registered = register_study("softmax_scaling", "how softmax saturates
 }  // namespace
 
 std::optional<std::vector<Cell>> measure_grid(SoftmaxScalingSettings const& settings, StudyContext const& context) {
-  auto const heads = settings.run ? trained_heads(*settings.run, settings.sequences, context) : std::vector<TrainedHead>();
-  auto const total = static_cast<std::int64_t>(settings.distribution.size() * settings.d_k.size() * settings.keys.size());
-  Progress progress(context.name, total, 0, context.quiet, "cells");
-  progress.update(0, "quadrature");
-  GridTheory const theory(settings);
-  std::vector<Cell> const kept = cells_of(context.kept, "results.csv");
-  std::vector<Cell> cells;
-  std::int64_t done = 0;
-  using Clock = std::chrono::steady_clock;
-  constexpr std::chrono::seconds between(5);
-  auto next = Clock::now() + between;
-  auto const keep = [&] {
-    if (!context.keep || done == 0) return;
-    auto result = report(settings, cells);
-    result.sentences.insert(result.sentences.begin(),
-                            fmt::format("Measured so far: {} of {} cells of the grid; the same command goes on.", done, total));
-    context.keep(result);
-    next = Clock::now() + between;
-  };
-  for (auto const& distribution : settings.distribution) {
-    for (auto const d : integers(settings.d_k)) {
-      for (auto const keys : integers(settings.keys)) {
-        std::vector<Cell> measured;
-        std::ranges::copy_if(kept, std::back_inserter(measured),
-                             [&](Cell const& c) { return c.distribution == distribution && c.d_k == d && c.keys == keys; });
-        if (measured.empty()) {
-          auto found = Sampler(settings, distribution, d, keys, context.seed).run();
-          if (!found) {
-            keep();
-            return std::nullopt;
-          }
-          measured = std::move(*found);
-        }
-        theory.add_to(measured);
-        cells.insert(cells.end(), measured.begin(), measured.end());
-        progress.update(++done, fmt::format("{}, d_k {}, {} keys", distribution, d, keys));
-        if (Clock::now() >= next) keep();
-      }
-    }
-  }
-  for (auto const& head : heads) {
-    for (auto const keys : integers(settings.keys)) {
-      if (interrupted()) return std::nullopt;
-      auto const measured = measure_head(head, keys, settings);
-      cells.insert(cells.end(), measured.begin(), measured.end());
-    }
-  }
-  progress.update(done, "layers");
-  auto const layers = measure_layers(settings, context.seed);
-  if (!layers) return std::nullopt;
-  cells.insert(cells.end(), layers->begin(), layers->end());
-  progress.finish();
-  return cells;
+  return GridWalk(settings, context).run();
 }
 
 }  // namespace heed

@@ -73,24 +73,28 @@ struct Cell {
 Law law_of(std::string const& name);
 std::vector<std::int64_t> integers(std::vector<double> const& values);
 
-/// What theory says of the cells of laws, computed for a whole grid at once.
+/// What theory says of the cells of laws, computed when it is first asked for: for all scales and numbers of keys at once.
 class GridTheory {
  public:
-  explicit GridTheory(SoftmaxScalingSettings const& settings);
-  void add_to(std::vector<Cell>& cells) const;
+  explicit GridTheory(SoftmaxScalingSettings const& settings) : scales_(settings.scales()), keys_(integers(settings.keys)) {}
+  /// Cells of the grid with one distribution and one d_k.
+  void add_to(std::vector<Cell>& cells);
 
  private:
-  struct Line {
-    std::string distribution, scale;
-    std::int64_t d_k;
-    std::vector<std::array<std::optional<double>, quantities>> by_keys;
-  };
+  using OfCell = std::array<std::optional<double>, quantities>;
+
+  void compute(std::string const& distribution, std::int64_t d_k);
+
+  std::vector<std::string> scales_;
   std::vector<std::int64_t> keys_;
-  std::vector<Line> lines_;
+  std::string distribution_;  ///< that of which theory was asked for last; empty: of none
+  std::int64_t d_k_ = 0;
+  std::vector<std::vector<OfCell>> by_scale_;  ///< and by number of keys
 };
 
-/// All cells of the grid, of the run's heads and of layers; nothing if it was interrupted. Cells of laws that `context` has kept are not
-/// measured again.
+/// All cells of the grid, of the run's heads and of layers; nothing if it was interrupted. Cells that `context` has kept are not measured
+/// again, nor what it has of a cell that is not finished. Throws FileError for a results.csv that is none of this study's, Error if what
+/// was done cannot be kept.
 std::optional<std::vector<Cell>> measure_grid(SoftmaxScalingSettings const& settings, StudyContext const& context);
 
 /// The cells that a results.csv holds. Throws FileError for a line that is none.

@@ -48,28 +48,21 @@ std::vector<std::array<std::optional<double>, quantities>> theory_of(std::string
 
 }  // namespace
 
-GridTheory::GridTheory(SoftmaxScalingSettings const& settings) : keys_(integers(settings.keys)) {
-  for (auto const d : integers(settings.d_k)) {  // neighbours cost alike: both threads get their share
-    for (auto const& distribution : settings.distribution) {
-      for (auto const& scale : settings.scales()) lines_.push_back({distribution, scale, d, {}});
-    }
-  }
-  int const stripes = threads();
-  parallel_for(stripes, 1e9, [&](std::int64_t begin, std::int64_t end) {
-    for (auto stripe = begin; stripe < end; ++stripe) {
-      for (auto at = static_cast<std::size_t>(stripe); at < lines_.size(); at += static_cast<std::size_t>(stripes)) {
-        auto& [distribution, scale, d, by_keys] = lines_[at];
-        by_keys = theory_of(distribution, fixed_scale(scale, static_cast<double>(d)).value(), d, keys_);
-      }
-    }
+void GridTheory::compute(std::string const& distribution, std::int64_t d_k) {
+  by_scale_.assign(scales_.size(), {});
+  parallel_for(static_cast<std::int64_t>(scales_.size()), 1e9, [&](std::int64_t begin, std::int64_t end) {
+    for (auto k = static_cast<std::size_t>(begin); k < static_cast<std::size_t>(end); ++k)
+      by_scale_[k] = theory_of(distribution, fixed_scale(scales_[k], static_cast<double>(d_k)).value(), d_k, keys_);
   });
+  distribution_ = distribution;
+  d_k_ = d_k;
 }
 
-void GridTheory::add_to(std::vector<Cell>& cells) const {
+void GridTheory::add_to(std::vector<Cell>& cells) {
   for (auto& cell : cells) {
-    auto const line = std::ranges::find_if(
-        lines_, [&](Line const& l) { return l.distribution == cell.distribution && l.scale == cell.scale && l.d_k == cell.d_k; });
-    auto const& theory = line->by_keys[static_cast<std::size_t>(std::ranges::find(keys_, cell.keys) - keys_.begin())];
+    if (cell.distribution != distribution_ || cell.d_k != d_k_) compute(cell.distribution, cell.d_k);
+    auto const scale = static_cast<std::size_t>(std::ranges::find(scales_, cell.scale) - scales_.begin());
+    auto const& theory = by_scale_[scale][static_cast<std::size_t>(std::ranges::find(keys_, cell.keys) - keys_.begin())];
     for (std::size_t q = 0; q < quantities; ++q) {
       if (cell.values[q]) cell.values[q]->theory = theory[q];
     }

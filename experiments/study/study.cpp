@@ -1,6 +1,7 @@
 #include "experiments/study/study.hpp"
 
 #include <chrono>
+#include <cstdio>
 #include <map>
 
 #include <fmt/format.h>
@@ -167,12 +168,17 @@ Exit run_study(RunOptions const& options) {
   context.places.config_folder = fs::absolute(options.config).parent_path();
   context.kept = std::move(left.csv);
   context.keep = [&](StudyResult const& so_far) { write(path, file, so_far, seconds(), false); };
+  context.unfinished = path / "unfinished";
   auto const result = measure(file.study, context);
   if (!result) {
     if (fs::exists(path / "results.csv")) write_report(path, true);
+    auto const told = fmt::format("{}: what was measured is kept; the same command goes on from there\n", path.string());
+    if (!options.quiet) std::fputs(told.c_str(), stderr);  // which does not throw where the terminal is gone
     return Exit::interrupted;
   }
   write(path, file, *result, seconds(), true);
+  std::error_code ignored;
+  fs::remove_all(context.unfinished, ignored);
   write_report(path, true);
   if (options.quiet) return Exit::done;
   for (auto const& table : result->tables) {

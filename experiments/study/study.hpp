@@ -1,5 +1,6 @@
 #pragma once
 
+#include <filesystem>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -50,6 +51,7 @@ struct StudyContext {
   bool quiet = true;
   std::vector<std::vector<std::string>> kept = {};         ///< the csv of what was kept before an interruption; empty: nothing was
   std::function<void(StudyResult const&)> keep = nullptr;  ///< leaves in the folder what was measured so far; may be absent
+  std::filesystem::path unfinished = {};                   ///< a folder for parts of cells (keep_part); empty: none are kept
 };
 
 /// A kind of study: its name and help, fresh settings, and how to make it. A file that adds one says

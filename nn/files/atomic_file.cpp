@@ -39,15 +39,6 @@ std::filesystem::path led_to(std::filesystem::path path) {
   return path;
 }
 
-// A rename is on the disk when its folder is. Returns an errno, 0 if all is well; some file systems cannot flush folders (EINVAL).
-int flush_folder(std::filesystem::path const& folder) {
-  int const descriptor = retried([&] { return ::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC); });
-  if (descriptor < 0) return errno == EACCES ? 0 : errno;  // a folder that may be written but not listed
-  int const error = retried([&] { return flush(descriptor); }) == 0 || errno == EINVAL ? 0 : errno;
-  ::close(descriptor);
-  return error;
-}
-
 }  // namespace
 
 AtomicFile::AtomicFile(std::filesystem::path target) : target_(std::move(target)) {
@@ -111,8 +102,7 @@ void AtomicFile::commit() {
   if (retried([&] { return flush(descriptor_); }) != 0) fail(errno);
   if (::rename(part_.c_str(), target_.c_str()) != 0) fail(errno);
   ::close(std::exchange(descriptor_, -1));
-  auto const folder = target_.parent_path();
-  if (int const error = flush_folder(folder.empty() ? "." : folder)) fail(error);
+  if (int const error = flush_folder(target_.parent_path())) fail(error);
 }
 
 // The lock is held until the part is gone, so that it is surely ours.

@@ -1,5 +1,7 @@
 #include "nn/files/flush.hpp"
 
+#include <cerrno>
+
 #include <fcntl.h>
 #include <unistd.h>
 
@@ -17,5 +19,18 @@ int flush(int descriptor) { return ::fsync(descriptor); }
 int flush_content(int descriptor) { return ::fdatasync(descriptor); }
 
 #endif
+
+int flush_folder(std::filesystem::path const& folder) {
+  char const* const name = folder.empty() ? "." : folder.c_str();
+  int descriptor = -1, result = 0;
+  do descriptor = ::open(name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  while (descriptor < 0 && errno == EINTR);
+  if (descriptor < 0) return errno == EACCES ? 0 : errno;  // a folder that may be written but not listed
+  do result = flush(descriptor);
+  while (result < 0 && errno == EINTR);
+  int const error = result == 0 || errno == EINVAL ? 0 : errno;
+  ::close(descriptor);
+  return error;
+}
 
 }  // namespace heed

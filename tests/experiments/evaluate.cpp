@@ -106,7 +106,8 @@ train:
 
   nlohmann::ordered_json results(EvaluateOptions const& options) {
     evaluated(options);
-    return read_json(options.run / fmt::format("evaluation-{}", options.split) / "results.json");
+    auto const* const weights = options.weights == "last" ? "-last" : "";
+    return read_json(options.run / fmt::format("evaluation-{}{}", options.split, weights) / "results.json");
   }
 
   /// The same numbers, but for rounding.
@@ -218,7 +219,7 @@ train:
     options.search = {.width = 3, .length_penalty = 1};
     options.metrics = {{"bleu", "loss"}};
     evaluated(options);
-    auto const found = read_json(options.run / "evaluation-test-beam3/results.json");
+    auto const found = read_json(options.run / "evaluation-test-beam3-penalty1-only-loss+bleu/results.json");
     CHECK(found.at("decoding").dump() == R"({"beam":3,"length_penalty":1.0})");
     CHECK(found.at("metrics").size() == 2);
     options.metrics = {{"loss"}};
@@ -231,7 +232,23 @@ train:
     options.save.clear();
     options.run = options.run / "checkpoint.safetensors";
     evaluated(options);
-    CHECK(read_json(copies().folder / "copies/evaluation-test/results.json").at("metrics").size() == 1);
+    CHECK(read_json(copies().folder / "copies/evaluation-test-only-loss/results.json").at("metrics").size() == 1);
+  }
+
+  TEST_CASE("an evaluation whose figure cannot be drawn is kept without it, and that is said") {
+    test::Folder const folder;
+    test::put(folder / "gnuplot", "#!/bin/sh\necho it is broken >&2\nexit 1\n");
+    fs::permissions(folder / "gnuplot", fs::perms::owner_all);
+    auto const path = folder.path().string();
+    fs::remove_all(copies().folder / "copies/evaluation-test");
+    auto const outcome =
+        test::run_heed({"evaluate", (copies().folder / "copies").string(), "--split", "test", "--data", copies().folder.path().string()},
+                       [&] { ::setenv("PATH", path.c_str(), 1); });
+    INFO(outcome.errors);
+    CHECK(outcome.code == 0);
+    CHECK(outcome.errors.find("heed: the evaluation has no figure: ") != std::string::npos);
+    CHECK(fs::exists(copies().folder / "copies/evaluation-test/results.csv"));
+    CHECK_FALSE(fs::exists(copies().folder / "copies/evaluation-test/metrics_by_length.svg"));
   }
 
   TEST_CASE("known alignments of pairs are asked for by length, or as a whole") {

@@ -1,11 +1,11 @@
 #include <cmath>
-#include <limits>
 
 #include <doctest/doctest.h>
 
 #include "autograd/error.hpp"
 #include "autograd/random.hpp"
 #include "experiments/metric/statistics.hpp"
+#include "tests/experiments/comparison.hpp"
 
 // Statistics of values that are huge, infinite or bounded, and the t test beside the sign flips.
 
@@ -13,24 +13,7 @@ TEST_SUITE("extreme_values") {
   using namespace heed;
   using doctest::Approx;
 
-  namespace {
-
-  constexpr double infinity = std::numeric_limits<double>::infinity();
-
-  BySeed by_seed(std::vector<double> const& values) {
-    BySeed result;
-    for (double const value : values) result.emplace(static_cast<std::int64_t>(result.size()) + 1, value);
-    return result;
-  }
-
-  Comparison compare_one(std::vector<double> const& arm, std::vector<double> const& baseline, Question const& question = {}) {
-    return compare(std::vector{by_seed(arm)}, by_seed(baseline), question).at(0);
-  }
-
-  /// A comparison of these differences.
-  Comparison of(std::vector<double> const& differences) { return compare_one(differences, std::vector(differences.size(), 0.0)); }
-
-  }  // namespace
+  using test::compare_one, test::infinity, test::of;
 
   TEST_CASE("values of any size: what is worse at all seeds is worse, alone and beside other arms") {
     std::vector<double> const huge{1e163, 3e180, 1e200, 2e210, 5e225, 1e238}, ordinary{12.1, 12.4, 11.9, 12.2, 12.0, 12.3};
@@ -48,12 +31,12 @@ TEST_SUITE("extreme_values") {
       if (worse.ranked) continue;  // huge at some seeds only
       // Huge at each seed beside arms that do not differ: no flip of theirs comes to as much.
       Stream const stream(5, "beside");
-      std::vector<BySeed> arms{by_seed(values)};
+      std::vector<BySeed> arms{test::by_seed(values)};
       for (std::size_t arm = 0; arm < 5; ++arm) {
-        auto& other = arms.emplace_back(by_seed(ordinary));
+        auto& other = arms.emplace_back(test::by_seed(ordinary));
         for (auto& [seed, value] : other) value += stream.normal(arm * 6 + static_cast<std::size_t>(seed)) * 0.1;
       }
-      CHECK(compare(arms, by_seed(ordinary), {}).front().p == 0.03125);
+      CHECK(compare(arms, test::by_seed(ordinary), {}).front().p == 0.03125);
     }
     auto const wide = compare_one(huge, ordinary);
     CHECK_FALSE(wide.ranked);

@@ -1,37 +1,20 @@
 #include "experiments/metric/statistics.hpp"
 
 #include <cmath>
-#include <limits>
 #include <numeric>
 
 #include <doctest/doctest.h>
 
 #include "autograd/error.hpp"
 #include "autograd/random.hpp"
+#include "tests/experiments/comparison.hpp"
 
 TEST_SUITE("statistics") {
   using namespace heed;
   using doctest::Approx;
+  using test::by_seed, test::compare_one, test::infinity, test::of;
 
   namespace {
-
-  constexpr double infinity = std::numeric_limits<double>::infinity();
-
-  BySeed by_seed(std::vector<double> const& values) {
-    BySeed result;
-    for (double const value : values) result.emplace(static_cast<std::int64_t>(result.size()) + 1, value);
-    return result;
-  }
-
-  Comparison compare_one(std::vector<double> const& arm, std::vector<double> const& baseline, Question const& question = {}) {
-    std::vector const arms{by_seed(arm)};
-    return compare(arms, by_seed(baseline), question).at(0);
-  }
-
-  /// A comparison of these differences.
-  Comparison of(std::vector<double> const& differences, Question const& question = {}) {
-    return compare_one(differences, std::vector(differences.size(), 0.0), question);
-  }
 
   double mean(std::span<double const> values) {
     return std::accumulate(values.begin(), values.end(), 0.0) / static_cast<double>(values.size());

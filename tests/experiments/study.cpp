@@ -354,6 +354,20 @@ TEST_SUITE("study") {
     CHECK(cells->back().get(Quantity::trace)->mean == doctest::Approx(trace / rows).epsilon(1e-6));
     CHECK(cells->back().get(Quantity::query_gradient_squared)->mean == doctest::Approx(gradient / rows).epsilon(1e-4));
     CHECK_THROWS_AS(trained_heads("nowhere", 5, context), ConfigError);
+
+    // What was kept of a head before an interruption is not measured again.
+    auto kept = *cells;
+    kept.back().values[static_cast<std::size_t>(Quantity::trace)]->mean = 17;
+    context.kept = report(settings, kept).csv;
+    auto const again = measure_grid(settings, context);
+    REQUIRE(again->size() == 4);
+    CHECK(again->back().get(Quantity::trace)->mean == 17);
+    // That there is no such run is told before anything is measured.
+    settings.run = "nowhere";
+    settings.distribution = {"gaussian"};
+    settings.d_k = {1024};
+    settings.precision = 1e-4;
+    CHECK_THROWS_AS(measure_grid(settings, context), ConfigError);
   }
 
   // ---------------------------------------------------------------- the program

@@ -1,0 +1,221 @@
+#include <map>
+#include <memory>
+#include <set>
+
+#include <doctest/doctest.h>
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <nlohmann/json.hpp>
+#include <sys/resource.h>
+
+#include "autograd/error.hpp"
+#include "experiments/evaluation/folder.hpp"
+#include "experiments/metric/metric.hpp"
+#include "experiments/run/result_file.hpp"
+#include "tests/program.hpp"
+
+// What an evaluation leaves: one folder is one set of options, whole or not at all.
+
+TEST_SUITE("evaluation_folder") {
+  using namespace heed;
+  namespace fs = std::filesystem;
+
+  namespace {
+
+  using Arguments = std::vector<std::string>;
+  using Files = std::map<std::string, std::string>;
+
+  /// A trained run with averaged weights whose targets can be decoded.
+  struct Trained {
+    Trained() { train(4); }
+    void train(int steps) const {
+      test::put(folder / "pairs.yaml", fmt::format("name: pairs\n"
+                                                   "data: {{kind: pairs, task: {{kind: copy, length: 4}}, validation: 12}}\n"
+                                                   "model: {{kind: transformer, layers: 1, heads: 1, width: 8, context: 8}}\n"
+                                                   "train: {{steps: {}, batch: 4, ema: 0.9, optimizer: {{lr: 1.0e-2}}}}\n",
+                                                   steps));
+      auto const outcome = test::run_heed({"run", folder / "pairs.yaml", "--output", folder.path().string(), "--quiet"});
+      INFO(outcome.errors);
+      REQUIRE(outcome.code == 0);
+    }
+    Arguments command(Arguments const& more = {}) const {
+      Arguments all{"evaluate", run.string()};
+      all.insert(all.end(), more.begin(), more.end());
+      return all;
+    }
+    void evaluate(Arguments const& more = {}) const {
+      auto const outcome = test::run_heed(command(more));
+      INFO(outcome.errors);
+      REQUIRE(outcome.code == 0);
+    }
+    nlohmann::ordered_json results(std::string const& name) const { return read_json(run / name / "results.json"); }
+    /// The names of all evaluations, and of what was left of one.
+    std::set<std::string> evaluations() const {
+      std::set<std::string> names;
+      for (auto const& entry : fs::directory_iterator(run))
+        if (auto const name = entry.path().filename().string(); name.find("evaluation-") != name.npos) names.insert(name);
+      return names;
+    }
+
+    test::Folder folder;
+    fs::path run = folder / "pairs", usual = run / "evaluation-validation";
+  };
+
+  Files content_of(fs::path const& folder) {
+    Files files;
+    for (auto const& entry : fs::directory_iterator(folder)) files[entry.path().filename().string()] = test::get(entry.path());
+    return files;
+  }
+
+  }  // namespace
+
+  TEST_CASE("what changes the results has a folder of its own, and changes no other's") {
+    Trained const trained;
+    trained.evaluate();
+    auto const usual = content_of(trained.usual);
+    CHECK(usual.contains("decoded.txt"));
+    trained.evaluate({"--weights", "last"});
+    for (char const* penalty : {"0", "0.6", "1"}) trained.evaluate({"--beam", "2", "--length-penalty", penalty});
+    trained.evaluate({"--metrics", "decoded.exact,loss"});
+    trained.evaluate({"--metrics", "loss"});
+    trained.evaluate({"--metrics", "loss", "--weights", "last", "--beam", "2"});  // nothing is decoded
+    CHECK(trained.evaluations() == std::set<std::string>{"evaluation-validation", "evaluation-validation-last",
+                                                         "evaluation-validation-beam2", "evaluation-validation-beam2-penalty0",
+                                                         "evaluation-validation-beam2-penalty1", "evaluation-validation-only-loss",
+                                                         "evaluation-validation-only-loss+decoded.exact",
+                                                         "evaluation-validation-last-only-loss"});
+    CHECK(content_of(trained.usual) == usual);
+    CHECK(trained.results("evaluation-validation-last")["weights"] == "last");
+    CHECK(trained.results("evaluation-validation-beam2-penalty1")["decoding"]["length_penalty"] == 1);
+    CHECK(trained.results("evaluation-validation-beam2")["decoding"]["length_penalty"] == 0.6);
+    CHECK(trained.results("evaluation-validation-only-loss")["metrics"].size() == 1);
+
+    // What is usual goes without saying, and rows at once change nothing.
+    auto names = metric_kind_names();
+    std::erase(names, "accuracy.*");  // of groups, which pairs do not tell apart; all others apply
+    auto const all = fmt::format("{}", fmt::join(names, ","));
+    trained.evaluate({"--metrics", all, "--weights", "average", "--batch", "3", "--length-penalty", "1"});
+    CHECK(trained.evaluations().size() == 8);
+  }
+
+  TEST_CASE("an older evaluation is replaced with all that is in it") {
+    Trained const trained;
+    trained.evaluate();
+    test::put(trained.usual / "of_step_4.txt", "");
+    auto const before = content_of(trained.usual);
+    trained.train(8);
+    trained.evaluate();
+    CHECK(trained.results("evaluation-validation")["step"] == 8);
+    auto const after = content_of(trained.usual);
+    CHECK(!after.contains("of_step_4.txt"));
+    CHECK(after.size() == before.size() - 1);
+    CHECK(trained.evaluations().size() == 1);
+  }
+
+  TEST_CASE("no metric is refused with those that there are, and nothing is touched") {
+    Trained const trained;
+    trained.evaluate();
+    auto const before = content_of(trained.usual);
+    test::refuses(trained.command({"--metrics", ""}), 2, {"--metrics", "names no metric", "there are ", "loss", "decoded.exact"});
+    test::refuses(trained.command({"--metrics", ","}), 2, {"--metrics", "there is no metric ''"});
+    CHECK(content_of(trained.usual) == before);
+  }
+
+  TEST_CASE("killed at any moment there is the older evaluation or the new one, and the next call leaves nothing of the part") {
+    Trained const trained;
+    trained.evaluate();
+    auto const fresh = content_of(trained.usual);
+    Files const old{{"decoded.txt", "as it was\n"}, {"results.csv", "as it was\n"}, {"mine.txt", ""}};
+    auto const part = trained.run / ".evaluation-validation.part";
+    std::size_t kept = 0, replaced = 0;
+    for (std::size_t files = 0; files < 6; ++files) {  // there are three; 4: the part is gone, 5: when it has ended
+      CAPTURE(files);
+      fs::remove_all(trained.usual);
+      write_folder(trained.usual, old);
+      std::unique_ptr<test::Program> program = std::make_unique<test::Program>(trained.command());
+      bool begun = false;
+      program->wait_until([&] {
+        std::error_code missing;
+        begun = begun || fs::exists(part, missing);
+        if (files == 5) return false;
+        if (files == 4) return begun && !fs::exists(part, missing);
+        std::size_t written = 0;
+        for (fs::directory_iterator each(part, missing), end; !missing && each != end; each.increment(missing)) ++written;
+        return begun && written >= files;
+      });
+      program.reset();  // kills it
+      auto const found = content_of(trained.usual);
+      CHECK((found == old || found == fresh));
+      ++(found == old ? kept : replaced);
+    }
+    CHECK(kept > 0);
+    CHECK(replaced > 0);
+    trained.evaluate();
+    CHECK(content_of(trained.usual) == fresh);
+    CHECK(trained.evaluations() == std::set<std::string>{"evaluation-validation"});
+  }
+
+  TEST_CASE("several evaluations at once leave a whole one") {
+    Trained const trained;
+    trained.evaluate();
+    auto const fresh = content_of(trained.usual);
+    std::vector<std::unique_ptr<test::Program>> programs;
+    for (int i = 0; i < 4; ++i) programs.push_back(std::make_unique<test::Program>(trained.command()));
+    for (auto const& program : programs) CHECK(program->wait().code == 0);
+    CHECK(content_of(trained.usual) == fresh);
+    CHECK(trained.evaluations().size() == 1);
+  }
+
+  TEST_CASE("where it cannot be written the table is printed all the same, one line says why, and the older one stays") {
+    Trained const trained;
+    trained.evaluate();
+    auto const fresh = content_of(trained.usual);
+    auto const table = test::run_heed(trained.command()).output;
+    auto const printed = table.substr(0, table.find("saved in"));
+    auto const fails = [&](std::string const& reason, std::function<void()> const& prepare) {
+      auto const outcome = test::run_heed(trained.command(), prepare);
+      INFO(outcome.errors);
+      CHECK(outcome.code == 1);
+      CHECK(outcome.output == printed);
+      CHECK((outcome.errors.starts_with("heed: ") && std::ranges::count(outcome.errors, '\n') == 1));
+      for (auto const& word : {reason, std::string("cannot be written"), std::string("--save FILE.csv")})
+        CHECK_MESSAGE(outcome.errors.find(word) != std::string::npos, word);
+    };
+    auto const largest = fresh.at("results.json").size();
+    REQUIRE(printed.size() < largest);
+    test::put(trained.usual / "mine.txt", "");
+    auto const before = content_of(trained.usual);
+    fails("results.json", [&] {
+      rlimit const limit{largest - 1, largest - 1};
+      ::setrlimit(RLIMIT_FSIZE, &limit);
+    });
+    CHECK(content_of(trained.usual) == before);
+    CHECK(trained.evaluations().size() == 1);
+
+    fs::remove_all(trained.usual);
+    test::put(trained.usual, "mine");
+    fails("evaluation-validation: ", {});
+    CHECK(test::get(trained.usual) == "mine");
+    trained.evaluate({"--save", (trained.folder / "elsewhere.json").string()});
+    CHECK(read_json(trained.folder / "elsewhere.json")["step"] == 4);
+  }
+
+  TEST_CASE("a folder is made, replaced, and replaced where a part was left or a link leads to it") {
+    test::Folder const folder;
+    auto const place = folder / "evaluation-x";
+    write_folder(place, {{"a", "1"}, {"b", "2"}});
+    CHECK(content_of(place) == Files{{"a", "1"}, {"b", "2"}});
+    fs::create_directories(folder / ".evaluation-x.part/deep");
+    test::put(folder / ".evaluation-x.part/deep/left", "");
+    fs::create_directories(place / "deep");
+    write_folder(place, {{"b", "3"}});
+    CHECK(content_of(place) == Files{{"b", "3"}});
+    write_folder(folder / "evaluation-y", {});
+    fs::create_directory_symlink(place, folder / "evaluation-z");
+    write_folder(folder / "evaluation-z", {{"c", "4"}});
+    CHECK(content_of(folder / "evaluation-z") == Files{{"c", "4"}});
+    CHECK(content_of(place) == Files{{"b", "3"}});
+    CHECK(folder.names() == Arguments{".evaluation.lock", "evaluation-x", "evaluation-y", "evaluation-z"});
+    CHECK_THROWS_AS(write_folder(folder / "missing/\n/evaluation-x/" / std::string(300, 'x'), {}), Error);
+  }
+}

@@ -1,0 +1,182 @@
+#include <cmath>
+#include <regex>
+
+#include <doctest/doctest.h>
+#include <nlohmann/json.hpp>
+
+#include "experiments/ablation/effects.hpp"
+#include "tests/experiments/comparison.hpp"
+#include "tests/experiments/small_ablation.hpp"
+#include "tests/program.hpp"
+
+// Trials whose metric is infinite, or so large that sums and squares of it are: what they leave is read again by every command.
+
+using namespace heed;
+namespace fs = std::filesystem;
+
+namespace {
+
+using Bench = test::SmallAblation;
+using test::Arguments;
+
+Arguments const two_arms{"vary={model.attention: [scaled, dot]}", "seeds=6", "train.steps=4"};
+
+/// Changes a run's summary, without what would tell that it was changed.
+void change_summary(fs::path const& run, char const* key, nlohmann::ordered_json const& value) {
+  auto json = nlohmann::ordered_json::parse(test::get(run / "summary.json"));
+  json[key] = value;
+  for (char const* hashes : {"files", "file_sha256"}) json.erase(hashes);
+  test::put(run / "summary.json", json.dump(2));
+}
+
+/// Gives a run's metric a value, as JSON has it, in its rows and in its summary.
+void put(fs::path const& run, std::string const& value) {
+  static std::regex const metric(R"(("validation\.loss": ?)[^,}\n]+)");
+  test::put(run / "metrics.jsonl", std::regex_replace(test::get(run / "metrics.jsonl"), metric, "$01" + value));
+  change_summary(run, "validation.loss", nlohmann::ordered_json::parse(value));
+}
+
+/// The same to an arm's trials, seed by seed; what is empty stays.
+void put(Bench const& bench, std::size_t arm, Arguments const& values) {
+  auto const folders = bench.summary()["arms"][arm]["folders"];
+  for (std::size_t seed = 0; seed < values.size(); ++seed)
+    if (!values[seed].empty()) put(bench.small / folders[seed].get<std::string>(), values[seed]);
+}
+
+/// Every command reads what there is: the same call again trains nothing and says what it said; report and compare work.
+nlohmann::json read_by_all(Bench const& bench, Arguments const& keys) {
+  auto const trained = bench.finished();
+  auto const first = bench.run(keys);
+  INFO(first.errors);
+  CHECK(first.code == 0);
+  auto const summary = bench.summary();
+  auto const again = bench.run(keys);
+  CHECK(again.code == 0);
+  CHECK(again.output == first.output);
+  CHECK(bench.summary() == summary);
+  CHECK(bench.finished().size() == trained.size());
+  fs::remove(bench.small / "report.html");
+  auto const reported = test::run_heed({"report", bench.small.string()});
+  INFO(reported.errors);
+  CHECK((reported.code == 0 && reported.errors.empty()));
+  CHECK(test::get(bench.small / "report.html").find("scaled") != std::string::npos);
+  auto const compared = test::run_heed({"compare", bench.small.string()});
+  CHECK((compared.code == 0 && compared.errors.empty()));
+  return summary;
+}
+
+void says(nlohmann::json const& summary, char const* list, std::string const& sentence) {
+  auto const all = summary[list].dump(-1, ' ', false);
+  INFO(all);
+  CHECK(all.find(sentence) != std::string::npos);
+}
+
+}  // namespace
+
+TEST_SUITE("infinite_results") {
+  TEST_CASE("a baseline that is infinite, on every seed or on one, is compared, named and counted") {
+    Bench const bench;
+    REQUIRE(bench.run(two_arms).code == 0);
+    put(bench, 0, Arguments(6, "\"Infinity\""));
+    auto summary = read_by_all(bench, two_arms);
+    auto const& baseline = summary["arms"][0];
+    auto const& arm = summary["arms"][1];
+    CHECK((baseline["values"].size() == 6 && baseline["mean"] == "Infinity" && baseline["diverged"].size() == 6));
+    CHECK((arm["difference"]["verdict"] == "better" && arm["difference"]["mean"] == "-Infinity" && arm["difference"]["p"] == 0.03125));
+    says(summary, "sentences", "dot is infinitely better than scaled (p = 0.031, 6 seeds); no interval, for values are infinite");
+    says(summary, "warnings", "scaled: seeds 1, 2, 3, 4, 5 and 6 diverged");
+    CHECK(test::run_heed(bench.command(two_arms)).output.find("6 (6 diverged)") != std::string::npos);
+
+    // Both on every seed: neither is better.
+    put(bench, 1, Arguments(6, "\"NaN\""));
+    summary = read_by_all(bench, two_arms);
+    CHECK(summary["arms"][1]["difference"]["verdict"] == "identical");
+    CHECK(summary["arms"][1]["diverged"].size() == 6);
+  }
+
+  TEST_CASE("one infinite seed of the baseline's leaves an arm's difference infinite and its verdict unclear") {
+    Bench const bench;
+    REQUIRE(bench.run(two_arms).code == 0);
+    put(bench, 0, {"\"Infinity\""});
+    auto const summary = read_by_all(bench, two_arms);
+    CHECK(summary["arms"][0]["diverged"] == nlohmann::json::array({1}));
+    CHECK((summary["arms"][0]["values"].size() == 6 && summary["arms"][1]["values"].size() == 6));
+    auto const& difference = summary["arms"][1]["difference"];
+    CHECK((difference["mean"] == "-Infinity" && difference["seeds"] == 6 && difference["verdict"] == "unclear"));
+  }
+
+  TEST_CASE("values whose sums and squares are beyond the largest number leave a summary that every command reads again") {
+    Bench const bench;
+    REQUIRE(bench.run(two_arms).code == 0);
+    put(bench, 1, {"1e308", "1.7e308", "1.79e308", "1.7e308", "1.6e308", "1.5e308"});
+    auto summary = read_by_all(bench, two_arms);
+    auto arm = summary["arms"][1];
+    CHECK(arm["mean"].get<double>() == doctest::Approx(1.5483e308).epsilon(1e-3));
+    CHECK(arm["deviation"].get<double>() == doctest::Approx(2.8638e307).epsilon(1e-3));
+    CHECK(arm["values"]["3"].get<double>() == 1.79e308);
+    CHECK((arm["diverged"].empty() && arm["difference"]["verdict"] == "worse"));
+
+    put(bench, 0, {"-1.7e308", "-1.6e308", "-1.7e308", "-1.7e308", "-1.5e308", "-1.7e308"});  // no difference is within range
+    summary = read_by_all(bench, two_arms);
+    arm = summary["arms"][1];
+    CHECK((summary["arms"][0]["mean"].get<double>() < -1.5e308 && arm["difference"]["mean"] == "Infinity"));
+    CHECK((summary["arms"][0]["diverged"].empty() && arm["difference"]["verdict"] == "worse"));
+    auto const curves = test::run_heed({"compare", bench.small.string()}).output;
+    CHECK_MESSAGE(curves.find("▁▁") != std::string::npos, curves);
+    CHECK_MESSAGE(curves.find("██") != std::string::npos, curves);
+
+    // Of single runs too.
+    auto const run = bench.small / arm["folders"][0].get<std::string>(), other = bench.small / arm["folders"][1].get<std::string>();
+    for (char const* value : {"1.79e308", "\"Infinity\"", "\"NaN\""}) {
+      CAPTURE(value);
+      put(run, value);
+      CHECK(test::run_heed({"report", run.string()}).code == 0);
+      CHECK(test::run_heed({"compare", run.string(), other.string()}).code == 0);
+      auto const again = test::run_heed({"run", (run / "config.yaml").string(), "--output", bench.small.string()});
+      CHECK((again.code == 0 && again.output.find("finished already") != std::string::npos));
+    }
+  }
+
+  TEST_CASE("costs that overflow are written as what they are") {
+    Bench const bench;
+    REQUIRE(bench.run(two_arms).code == 0);
+    auto const summary = bench.summary();
+    for (auto const& folder : summary["arms"][1]["folders"]) change_summary(bench.small / folder.get<std::string>(), "time.seconds", 1e308);
+    CHECK(bench.run(two_arms).code == 0);
+    CHECK(bench.summary()["arms"][1]["time.seconds"] == "Infinity");
+    CHECK(test::run_heed({"report", bench.small.string()}).code == 0);
+  }
+
+  TEST_CASE("effects of keys are means of what is finite, however large the sums") {
+    Keys const scaled{{"a", "x"}, {"b", "1"}}, dot{{"a", "y"}, {"b", "1"}}, third{{"a", "x"}, {"b", "2"}}, fourth{{"a", "y"}, {"b", "2"}};
+    auto const grid = grid_of({scaled, dot, third, fourth});
+    REQUIRE(grid);
+    auto const values = [](double value) { return test::by_seed(std::vector(6, value)); };
+    // y − x is 2·1.7e308 at b = 1 and as much below 0 at b = 2.
+    auto const effects = effects_of(*grid, {values(-1.7e308), values(1.7e308), values(1.7e308), values(-1.7e308)}, 0, "", {});
+    REQUIRE(effects.size() == 3);
+    CHECK(effects[0].comparison.mean == 0);
+    CHECK(effects[0].comparison.verdict == Verdict::identical);
+    CHECK(effects[1].comparison.mean == 0);
+    CHECK(effects[2].comparison.mean == -test::infinity);  // four times as much, which no number is
+    auto const ordinary = effects_of(*grid, {values(1.1), values(1.4), values(1.3), values(1.2)}, 0, "", {});
+    CHECK(ordinary[0].comparison.mean == ((1.4 - 1.1) + (1.2 - 1.3)) / 2);
+  }
+
+  TEST_CASE("a tuning grid on which an arm's metric is nowhere finite chooses nothing for it, and says so") {
+    Bench const bench;
+    Arguments const tuned{"vary={model.attention: [scaled, dot, additive]}", "train.steps=4",
+                          "tune={grid: {train.optimizer.lr: [1.0e-2, 1.0e-3]}, seeds: 1}"};
+    REQUIRE(bench.run(tuned).code == 0);
+    for (auto const& [name, time] : bench.finished()) {
+      if (name.starts_with("tune-dot")) put(bench.small / name, "\"Infinity\"");
+      if (name.starts_with("tune-scaled-1.0e-3")) put(bench.small / name, "1.7e308");
+    }
+    auto const summary = read_by_all(bench, tuned);
+    CHECK(summary["tuning"]["arms"][0]["chosen"] == 0);
+    CHECK(summary["tuning"]["arms"][1]["chosen"].is_null());
+    CHECK(summary["tuning"]["arms"][1]["scores"] == nlohmann::json::array({"Infinity", "Infinity"}));
+    says(summary, "warnings", "dot: no point of the tuning grid trains it to its end with a finite validation.loss: it is not compared");
+    CHECK(summary["warnings"].dump().find("for scaled, dot") == std::string::npos);
+  }
+}
