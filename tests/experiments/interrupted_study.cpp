@@ -197,6 +197,7 @@ TEST_SUITE("interrupted_study") {
 
     auto json = nlohmann::ordered_json::parse(test::get(summary));
     json["finished"] = false;
+    for (char const* hashes : {"files", "file_sha256"}) json.erase(hashes);  // which would tell that it was changed
     test::put(summary, json.dump());
     auto lines = parse_csv(test::get(study.small / "results.csv"));
     lines[1][5] = "17";
