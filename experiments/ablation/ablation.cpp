@@ -56,6 +56,7 @@ FolderLock join(Ablation const& ablation) {
   if (auto alone = FolderLock::attempt(folder)) {
     write_atomically(file, ablation.resolved);
     forget_failures(folder);
+    put_damaged_aside(folder);
     alone->share();
     return std::move(*alone);
   }
@@ -167,12 +168,24 @@ class Runner {
 
 Exit run_ablation(RunOptions const& options) {
   Ablation const ablation = load_ablation(options.config, options.overrides, options.places);
-  if (auto const exit = arms_checked(ablation, options.quiet); exit != Exit::done) return exit;
+  if (auto const exit = arms_checked(ablation, options.quiet, options.fresh); exit != Exit::done) return exit;
   if (options.fresh) put_aside(ablation.folder());
   FolderLock const joined = join(ablation);
   note_signals();
   return Runner(ablation, options, Runner::Task::train).run();
 }
+
+namespace {
+
+/// Whether the tables are those that the summary was written with.
+bool tables_are_whole(fs::path const& folder) try {
+  check_written(folder, "results.csv");
+  return true;
+} catch (FileError const&) {
+  return false;
+}
+
+}  // namespace
 
 void renew_results(fs::path const& folder, Places const& places) {
   fs::path const file = folder / "ablation.yaml";
@@ -180,7 +193,7 @@ void renew_results(fs::path const& folder, Places const& places) {
   auto const summary = find_json(folder / "summary.json");
   bool const tables = summary && summary->is_object();
   auto const count = [&](char const* key) { return tables && summary->contains(key) ? (*summary)[key] : Json(nullptr); };
-  if (tables && count("trials_done") == count("trials_of")) return;
+  if (tables && count("trials_done") == count("trials_of") && tables_are_whole(folder)) return;
   Ablation ablation;
   try {
     ablation = load_ablation(file, {}, places);

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "experiments/ablation/child.hpp"
+#include "experiments/ablation/trials_read.hpp"
 #include "experiments/run/failure.hpp"
 #include "experiments/run/train.hpp"
 #include "nn/files/checkpoint.hpp"
@@ -34,27 +35,63 @@ void with_words(std::string const& words, F f) {
 
 }  // namespace
 
-std::vector<std::string> check_arms(Ablation const& ablation, bool quiet) {
+namespace {
+
+/// Every trial that the ablation may come to, whatever tuning will choose.
+std::vector<LoadedExperiment> all_trials(Ablation const& ablation) {
+  std::vector<LoadedExperiment> all;
+  for (auto const& arm : ablation.arms) {
+    auto const points = ablation.tuning ? ablation.tuning->points : std::vector<Arm>(1);
+    for (auto const& point : points) {
+      for (auto const seed : ablation.seeds) all.push_back(trial_of(ablation, arm.name, joined(arm.changes, point.changes), seed));
+      if (!ablation.tuning) continue;
+      for (auto const seed : ablation.tuning->seeds) all.push_back(tuning_trial(ablation, arm, point, seed));
+    }
+  }
+  return all;
+}
+
+/// Throws FolderError if trials have read, or would read, something else than others.
+void refuse_mixture(Ablation const& ablation, TrialsRead const& read) {
+  if (auto const differences = read.differences(); !differences.empty())
+    throw FolderError(fmt::format("{}: its trials would not all have read the same: {} (put the file back, or --fresh begins anew)",
+                                  ablation.folder().string(), differences));
+}
+
+}  // namespace
+
+std::vector<std::string> check_arms(Ablation const& ablation, bool quiet, bool fresh) {
   std::vector<std::string> remarks;
+  TrialsRead read;
+  bool finished = !fresh;
+  for (auto const& trial : fresh ? std::vector<LoadedExperiment>() : all_trials(ablation)) {
+    read.add(trial);
+    finished = finished && is_finished(folder_of(trial), trial.settings);
+  }
+  bool const there = finished || (read.hold_against_files() && !fresh);
+  refuse_mixture(ablation, read);
   for (auto const& arm : ablation.arms) {
     auto const trial = first_trial(ablation, arm);
-    if (has_checkpoint(trial.places.output / trial.settings.name)) continue;
+    if (there && has_checkpoint(folder_of(trial))) continue;
     with_words(fmt::format(" (arm '{}')", arm.name), [&] {
-      auto const remark = Trainer(trial, quiet).remark();
+      Trainer const trainer(trial, quiet);
+      read.add(trial, trainer.read(), "now");
+      auto const remark = trainer.remark();
       if (remark && std::ranges::find(remarks, *remark) == remarks.end()) remarks.push_back(*remark);
     });
   }
+  refuse_mixture(ablation, read);
   return remarks;
 }
 
-Exit arms_checked(Ablation const& ablation, bool quiet) {
+Exit arms_checked(Ablation const& ablation, bool quiet, bool fresh) {
   std::fflush(nullptr);
   pid_t const child = ::fork();
   if (child < 0) throw Error(fmt::format("no process can be started: {}", std::strerror(errno)));
   if (child == 0) {
     get_signal_when_parent_ends(SIGKILL);
     auto const code = guarded([&] {
-      for (auto const& remark : check_arms(ablation, quiet))
+      for (auto const& remark : check_arms(ablation, quiet, fresh))
         if (!quiet) fmt::print(stderr, "{}\n", remark);
       return Exit::done;
     });

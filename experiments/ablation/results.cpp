@@ -3,8 +3,8 @@
 #include <nlohmann/json.hpp>
 
 #include "experiments/ablation/summary.hpp"
+#include "experiments/run/result_file.hpp"
 #include "nn/files/atomic_file.hpp"
-#include "nn/files/json.hpp"
 
 namespace heed {
 
@@ -12,8 +12,8 @@ std::string write_results(Ablation const& ablation, std::vector<Job> const& jobs
   Summary const summary = summarise(ablation, jobs, tuned);
   write_csv(ablation, tuned, summary.arms);
   write_probes(ablation, summary.arms);
-  write_atomically(ablation.folder() / "summary.json", json_text(summary_json(summary), 2) + "\n");
   write_atomically(ablation.folder() / "summary.md", summary_markdown(summary));
+  write_summary(ablation.folder(), summary_json(summary), {"results.csv", "probes.npz"});
   return summary_page(summary);
 }
 

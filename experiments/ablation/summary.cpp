@@ -9,6 +9,7 @@
 #include <fmt/ranges.h>
 #include <nlohmann/json.hpp>
 
+#include "experiments/ablation/trials_read.hpp"
 #include "experiments/metric/info.hpp"
 #include "experiments/report/grid.hpp"
 #include "experiments/run/result_file.hpp"
@@ -68,6 +69,16 @@ std::vector<std::string> different_environments(std::vector<Job> const& jobs) {
   return warnings;
 }
 
+/// Why the trials cannot be compared, if they did not all read the same.
+std::optional<std::string> warning_of_mixture(std::vector<Job> const& jobs) {
+  TrialsRead read;
+  for (Job const& job : jobs)
+    if (job.state == State::done) read.add(job.experiment);
+  auto const differences = read.differences();
+  if (differences.empty()) return std::nullopt;
+  return fmt::format("the trials have not all read the same, and are not compared: {} (--fresh begins anew)", differences);
+}
+
 void warn_of_few_seeds(Summary& summary) {
   std::size_t const seeds = summary.ablation.seeds.size();
   if (smallest_p(seeds) <= summary.question.significance()) return;
@@ -123,7 +134,6 @@ void estimate_means(Summary& summary) {
 
 void compare_with_baseline(Summary& summary) {
   std::size_t const baseline = summary.ablation.baseline;
-  summary.comparisons.resize(summary.arms.size());
   std::vector<std::size_t> others;
   std::vector<BySeed> values;
   for (std::size_t i = 0; i < summary.arms.size(); ++i) {
@@ -211,11 +221,16 @@ Summary summarise(Ablation const& ablation, std::vector<Job> const& jobs, Tuning
                       .bounds = bounds_of(settings.metric)};
   summary.arms = gather(ablation, jobs);
   estimate_means(summary);
-  compare_with_baseline(summary);
-  find_effects(summary);
-  say_comparisons(summary);
+  summary.comparisons.resize(summary.arms.size());
+  if (auto const mixed = warning_of_mixture(jobs)) {
+    summary.warnings.push_back(*mixed);
+  } else {
+    compare_with_baseline(summary);
+    find_effects(summary);
+    say_comparisons(summary);
+  }
   add_failures(summary);
-  summary.warnings = different_environments(jobs);
+  std::ranges::copy(different_environments(jobs), std::back_inserter(summary.warnings));
   warn_of_few_seeds(summary);
   warn_of_diverged(summary);
   warn_of_open_effects(summary);

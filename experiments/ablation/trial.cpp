@@ -1,5 +1,6 @@
 #include "experiments/ablation/trial.hpp"
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <deque>
@@ -145,6 +146,35 @@ void forget_failures(fs::path const& ablation) {
     if (entry.path().filename() == "failure.json" && !would_come_again(entry.path())) records.push_back(entry.path());
   }
   for (auto const& record : records) fs::remove(record);
+}
+
+namespace {
+
+/// Why a finished trial's rows are not those that it was finished with; nothing if they are, or it is not finished.
+std::optional<std::string> damage_of(fs::path const& trial) try {
+  auto const summary = find_json(trial / "summary.json");
+  if (summary && summary->is_object() && summary->value("finished", false)) check_written(trial, "metrics.jsonl");
+  return std::nullopt;
+} catch (FileError const& error) {
+  return error.what();
+} catch (nlohmann::json::exception const&) {  // of other types: no summary of a trial
+  return std::nullopt;
+}
+
+}  // namespace
+
+void put_damaged_aside(fs::path const& ablation) {
+  std::vector<fs::path> trials;
+  for (auto const& entry : fs::directory_iterator(ablation))
+    if (entry.is_directory() && entry.path().filename().string().find(".old-") == std::string::npos) trials.push_back(entry.path());
+  std::ranges::sort(trials);
+  for (auto const& trial : trials) {
+    auto const damage = damage_of(trial);
+    if (!damage) continue;
+    auto const target = free_name_beside(trial);
+    put_aside(trial);
+    fmt::print(stderr, "heed: {}; the trial is put aside as {}, and trained again\n", *damage, target.filename().string());
+  }
 }
 
 }  // namespace heed

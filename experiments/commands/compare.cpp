@@ -28,6 +28,7 @@ struct Compared {
   fs::path folder;
   std::vector<std::pair<std::string, std::string>> keys;
   History history;
+  ReadFiles read;
 };
 
 /// The last `count` names of a path.
@@ -54,7 +55,13 @@ void name_apart(std::vector<Compared>& runs) {
 }
 
 Compared opened(fs::path const& folder, std::string const& arm) {
-  return {.name = {}, .arm = arm, .folder = folder, .keys = flatten(load_kept(folder).root), .history = read_history(folder)};
+  check_written(folder, "config.yaml");
+  return {.name = {},
+          .arm = arm,
+          .folder = folder,
+          .keys = flatten(load_kept(folder).root),
+          .history = read_history(folder),
+          .read = read_in(folder)};
 }
 
 /// A run; of an ablation, each arm's run with its first seed.
@@ -96,6 +103,23 @@ Rows differing(std::vector<Compared> const& runs) {
     for (auto const& value : row) rows.back().push_back(value.empty() ? "–" : value);
   }
   return rows;
+}
+
+/// A row for each file that not all have read with the same content.
+void add_files(std::vector<Compared> const& runs, Rows& rows) {
+  std::set<std::string> all;
+  for (auto const& run : runs)
+    for (auto const& [of, file] : run.read) all.insert(of);
+  for (auto const& of : all) {
+    std::vector<std::string> row{"content of " + of};
+    std::set<std::string> contents;
+    for (auto const& run : runs) {
+      auto const found = run.read.find(of);
+      row.push_back(found == run.read.end() ? "–" : found->second.sha256.substr(0, 12) + "…");
+      contents.insert(row.back());
+    }
+    if (contents.size() > 1) rows.push_back(row);
+  }
 }
 
 /// ▇▅▃▂▁ of at most `width` values, between the least and the greatest of all runs.
@@ -148,9 +172,10 @@ Exit compare_runs(std::vector<fs::path> const& names, Places const& places, std:
   if (runs.size() < 2) throw ConfigError("compare", "one run alone: give two or more, or an ablation of several arms");
   name_apart(runs);
   auto rows = differing(runs);
-  if (rows.empty()) {
-    out << "the configurations are equal\n\n";
-  } else {
+  std::size_t const keys = rows.size();
+  add_files(runs, rows);
+  if (keys == 0) out << "the configurations are equal" << (rows.empty() ? "" : ", but not what was read:") << "\n\n";
+  if (!rows.empty()) {
     std::vector<std::string> head{"key"};
     for (auto const& run : runs) head.push_back(run.name);
     rows.insert(rows.begin(), head);

@@ -9,11 +9,11 @@
 #include <fmt/ranges.h>
 
 #include "autograd/graph.hpp"
-#include "experiments/commands/run_data.hpp"
 #include "experiments/config/nearest.hpp"
 #include "experiments/evaluation/lengths.hpp"
 #include "experiments/evaluation/results.hpp"
 #include "experiments/metric/statistics.hpp"
+#include "experiments/run/run_data.hpp"
 #include "experiments/text/progress.hpp"
 #include "nn/files/atomic_file.hpp"
 

@@ -7,10 +7,10 @@
 
 #include <fmt/format.h>
 
-#include "experiments/commands/run_data.hpp"
 #include "experiments/commands/translator.hpp"
 #include "experiments/probe/looks.hpp"
 #include "experiments/report/picture_figure.hpp"
+#include "experiments/run/run_data.hpp"
 #include "experiments/text/table.hpp"
 #include "experiments/text/utf8.hpp"
 

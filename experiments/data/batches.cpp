@@ -31,7 +31,7 @@ struct BatchesSettings : Settings {
 class BatchesDataset : public Dataset {
  public:
   BatchesDataset(BatchesSettings const& settings, DataContext const& context)
-      : file_(locate(settings.path, context)), vocabulary_(settings.vocabulary) {
+      : file_(locate(settings.path, context)), sha256_(sha256_of_file(file_.path())), vocabulary_(settings.vocabulary) {
     inputs_ = read("inputs", 3, 0, vocabulary_ - 1);
     targets_ = read("targets", 3, -1, vocabulary_ - 1);
     if (targets_.shape() != inputs_.shape())
@@ -68,9 +68,9 @@ class BatchesDataset : public Dataset {
   }
   std::optional<std::vector<std::int64_t>> encode(std::string const&) const override { return std::nullopt; }
   std::optional<std::string> decode(std::vector<std::int64_t> const&) const override { return std::nullopt; }
+  ReadFiles files() const override { return {{"batches", {file_.path().string(), sha256_}}}; }
   nlohmann::json describe() const override {
-    return {
-        {"file", file_.path().string()}, {"sha256", sha256_of_file(file_.path())}, {"vocabulary", vocabulary_}, {"steps", inputs_.size(0)}};
+    return {{"file", file_.path().string()}, {"sha256", sha256_}, {"vocabulary", vocabulary_}, {"steps", inputs_.size(0)}};
   }
 
  private:
@@ -108,6 +108,7 @@ class BatchesDataset : public Dataset {
   }
 
   SafetensorsFile file_;
+  std::string sha256_;
   std::int64_t vocabulary_;
   Tensor inputs_, targets_, source_, source_lengths_;
 };

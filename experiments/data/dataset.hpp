@@ -8,6 +8,7 @@
 
 #include <nlohmann/json_fwd.hpp>
 
+#include "experiments/data/read_files.hpp"
 #include "nn/batch.hpp"
 #include "nn/signature.hpp"
 
@@ -66,6 +67,9 @@ class Dataset {
   virtual std::string tokenizer() const { return {}; }
   /// The same of the part "source".
   virtual std::string source_tokenizer() const { return tokenizer(); }
+
+  /// The files that the data come from, as they were read: what makes these data the ones they are.
+  virtual ReadFiles files() const { return {}; }
 
   /// For summary.json: the hashes of the files and what is known of the data ("sha256", "tokens", "ngram": {"1": nats, …},
   /// "entropy": nats per token), all in nats per token of the validation split.

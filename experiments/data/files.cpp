@@ -33,17 +33,6 @@ fs::path data_folder(DataContext const& context) {
 
 namespace {
 
-/// Adds the objects {file, sha256, …} that a value is or holds.
-void collect(nlohmann::json const& value, std::vector<HashedFile>& known) {
-  if (!value.is_structured()) return;
-  auto const text = [&](char const* key) {
-    auto const found = value.find(key);
-    return value.is_object() && found != value.end() && found->is_string() ? found->get<std::string>() : std::string();
-  };
-  if (auto const file = text("file"), hash = text("sha256"); !file.empty() && !hash.empty()) known.push_back({file, hash});
-  for (auto const& inner : value) collect(inner, known);
-}
-
 /// Whether a file may be what was written as a relative path: it ends in it, steps up left out.
 bool may_be(fs::path const& file, fs::path const& written) {
   std::vector<fs::path> whole(file.begin(), file.end()), end;
@@ -58,11 +47,12 @@ std::optional<HashedFile> known_to_run(fs::path const& folder, std::string const
   if (!text) return std::nullopt;
   std::vector<HashedFile> known;
   try {
-    collect(parse_json<nlohmann::json>(*text, "summary.json"), known);
+    auto const summary = parse_json<nlohmann::json>(*text, "summary.json");
+    for (auto const& [of, each] : read_files_of(summary.is_object() ? summary.value("read", nlohmann::json()) : nlohmann::json()))
+      if (may_be(each.file, path)) known.push_back(each);
   } catch (FileError const&) {
     return std::nullopt;
   }
-  std::erase_if(known, [&](HashedFile const& each) { return !may_be(each.file, path); });
   bool const clear = !known.empty() && std::ranges::all_of(known, [&](auto const& each) { return each.file == known.front().file; });
   return clear ? std::optional(known.front()) : std::nullopt;
 }

@@ -4,6 +4,7 @@
 #include <string>
 
 #include "experiments/data/open.hpp"
+#include "experiments/data/read_files.hpp"
 
 namespace heed {
 
@@ -17,11 +18,6 @@ std::filesystem::path data_folder(DataContext const& context);
 /// finished run has left in its folder it is, where there is no such file and no `--data` was given, the one that the run has read, as
 /// summary.json names it, which is noted in the context. Throws FileError saying where it looked, and for a file that has changed since.
 std::filesystem::path locate(std::string const& path, DataContext const& context);
-
-/// A file and its content's SHA-256, as summary.json keeps them.
-struct HashedFile {
-  std::string file, sha256;
-};
 
 /// A file's whole content. Throws FileError if it is missing, no regular file, unreadable or empty.
 std::string read_text(std::filesystem::path const& path);

@@ -44,6 +44,7 @@ class GrammarDataset : public TokenizedDataset {
   Batch validation(std::int64_t index, std::int64_t batch, std::int64_t context) const override;
   /// agreement.distance1 …: of the words that agree with one so many words before (Linzen et al. 2016), where the grammar says which do.
   TargetGroups groups() const override;
+  ReadFiles files() const override { return {{"grammar", {origin_, sha256_}}}; }
   nlohmann::json describe() const override;
   /// {"1-gram", …} … {"6-gram", …}, counted on `ngram_sentences` other sentences; {"exact", mean −log P of the held-out sentences},
   /// what the best model of all would reach on them; {"entropy", its expectation}. All in nats per token, <eos> included.

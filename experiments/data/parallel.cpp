@@ -229,6 +229,18 @@ std::vector<std::pair<std::string, double>> ParallelDataset::yardsticks() const 
   return result;
 }
 
+ReadFiles ParallelDataset::files() const {
+  ReadFiles files;
+  for (auto const& [name, split] : {std::pair("training", &train_), std::pair(held_out_name_.c_str(), &held_out_)}) {
+    if (split->pairs.empty()) continue;
+    files[fmt::format("{}.source", name)] = {split->text.source.path, split->text.source.sha256};
+    files[fmt::format("{}.target", name)] = {split->text.target.path, split->text.target.sha256};
+  }
+  std::string const other = held_out_name_ == "test" ? "validation" : "test";
+  if (beside_.size() == 2) files[other + ".source"] = beside_[0], files[other + ".target"] = beside_[1];
+  return files;
+}
+
 nlohmann::json ParallelDataset::describe() const {
   nlohmann::json result{{"vocabulary", vocabulary()}, {"source_vocabulary", source_words_.vocabulary()}};
   auto const add = [&](std::string const& name, Split const& split) {

@@ -59,6 +59,7 @@ class ParallelDataset : public Dataset {
   std::optional<std::string> decode(std::vector<std::int64_t> const& tokens) const override { return target_words_.decode(tokens); }
   std::string tokenizer() const override { return target_words_.json(); }
   std::string source_tokenizer() const override { return source_words_.json(); }
+  ReadFiles files() const override;
   nlohmann::json describe() const override;
   /// The n-gram models of the target language alone: what the source is worth is the distance from them.
   std::vector<std::pair<std::string, double>> yardsticks() const override;

@@ -84,7 +84,11 @@ TextDataset::TextDataset(std::string_view text, std::string origin, std::string 
     : origin_(std::move(origin)), seed_(seed) {
   Sha256 content;
   content.update(std::as_bytes(std::span(text)));
-  if (held_out) content.update(std::as_bytes(std::span(*held_out)));
+  read_["text"] = {origin_, content.hex()};
+  if (held_out) {
+    read_["held_out"] = {origin_ + ", its validation part", sha256(std::as_bytes(std::span(*held_out)))};
+    content.update(std::as_bytes(std::span(*held_out)));
+  }
   sha256_ = content.hex();
   text = without_byte_order_mark(text);
   if (held_out) held_out = without_byte_order_mark(*held_out);
@@ -107,8 +111,7 @@ TextDataset::TextDataset(std::string_view text, std::string origin, std::string 
 void TextDataset::test_on(std::string_view text, std::string origin) {
   held_out_ = about_file(origin, [&] { return tokenizer_.encode(without_byte_order_mark(text)); });
   if (held_out_.size() < 2) throw FileError(fmt::format("{}: too short to test on: {} tokens (it needs 2)", origin, held_out_.size()));
-  test_ = std::move(origin);
-  test_sha256_ = sha256(std::as_bytes(std::span(text)));
+  read_["test"] = {std::move(origin), sha256(std::as_bytes(std::span(text)))};
 }
 
 Batch TextDataset::training(std::int64_t index, std::int64_t batch, std::int64_t context) const {
@@ -168,11 +171,12 @@ std::vector<std::pair<std::string, double>> TextDataset::yardsticks() const {
 }
 
 nlohmann::json TextDataset::describe() const {
+  auto const test = read_.find("test");
   nlohmann::json result{{"file", origin_},
                         {"sha256", sha256_},
                         {"vocabulary", vocabulary()},
-                        {"tokens", {{"training", train_.size()}, {test_.empty() ? "validation" : "test", held_out_.size()}}}};
-  if (!test_.empty()) result["test"] = {{"file", test_}, {"sha256", test_sha256_}};
+                        {"tokens", {{"training", train_.size()}, {test == read_.end() ? "validation" : "test", held_out_.size()}}}};
+  if (test != read_.end()) result["test"] = {{"file", test->second.file}, {"sha256", test->second.sha256}};
   auto const& losses = ngram_losses();
   for (std::size_t order = 0; order < losses.size(); ++order) result["ngram"][std::to_string(order + 1)] = losses[order];
   return result;

@@ -44,6 +44,7 @@ class TextDataset : public TokenizedDataset {
   /// The windows at 0, context, 2·context, …: every validation token but the first is predicted once. The last window is padded with
   /// inputs 0 and next −1; the last batch has only the rows that are left.
   Batch validation(std::int64_t index, std::int64_t batch, std::int64_t context) const override;
+  ReadFiles files() const override { return read_; }
   nlohmann::json describe() const override;
   /// The n-gram models (see witten_bell), counted on the training split: {"1-gram", …} … {"6-gram", …}; none without validation data.
   std::vector<std::pair<std::string, double>> yardsticks() const override;
@@ -53,9 +54,9 @@ class TextDataset : public TokenizedDataset {
   std::vector<double> const& ngram_losses() const;
 
   std::string origin_;
-  std::string test_, test_sha256_;  ///< the file that test_on() has read; empty: none
+  ReadFiles read_;  ///< "text", "held_out" if it is a file of its own, and "test" after test_on()
   std::vector<std::int32_t> train_, held_out_;
-  std::string sha256_;
+  std::string sha256_;  ///< of the text and the held-out text, one after the other
   std::uint64_t seed_;
   mutable std::once_flag counted_;  // the n-grams take a moment and not every command asks for them
   mutable std::vector<double> ngram_losses_;

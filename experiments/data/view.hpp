@@ -34,6 +34,7 @@ class View : public Dataset {
   std::optional<std::string> decode(std::vector<std::int64_t> const& tokens) const override { return plain_->decode(tokens); }
   std::string tokenizer() const override { return plain_->tokenizer(); }
   std::string source_tokenizer() const override { return plain_->source_tokenizer(); }
+  ReadFiles files() const override { return plain_->files(); }
   nlohmann::json describe() const override;
   std::optional<double> optimum(std::int64_t rows, std::int64_t context) const override { return plain_->optimum(rows, context); }
   std::vector<std::pair<std::string, double>> yardsticks() const override { return plain_->yardsticks(); }

@@ -50,4 +50,13 @@ void AttentionMaps::write(std::int64_t step) const {
   write_npz(folder_ / fmt::format("step-{:06}.npz", step), looks.arrays());
 }
 
+std::vector<std::string> AttentionMaps::files() const {
+  std::vector<std::string> all;
+  std::error_code none;
+  for (auto const& entry : fs::directory_iterator(folder_, none)) all.push_back("attention/" + entry.path().filename().string());
+  std::erase_if(all, [](std::string const& file) { return !file.starts_with("attention/step-"); });
+  std::ranges::sort(all);
+  return all;
+}
+
 }  // namespace heed

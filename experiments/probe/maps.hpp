@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <string>
 #include <vector>
 
 #include "experiments/data/dataset.hpp"
@@ -21,6 +22,8 @@ class AttentionMaps {
   bool due(std::int64_t step, bool last) const { return settings_.examples > 0 && (last || step % settings_.every == 0); }
   /// Throws Error if the file cannot be written; it appears whole or not at all.
   void write(std::int64_t step) const;
+  /// What write() has left, in the run's folder: "attention/step-000500.npz", in order.
+  std::vector<std::string> files() const;
 
  private:
   MapSettings const& settings_;

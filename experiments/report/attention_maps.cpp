@@ -11,6 +11,7 @@
 #include <nlohmann/json.hpp>
 
 #include "autograd/error.hpp"
+#include "experiments/run/result_file.hpp"
 #include "experiments/text/npz.hpp"
 #include "nn/files/json.hpp"
 
@@ -224,6 +225,7 @@ std::int64_t across_of(std::string const& path, Arrays const& arrays, int layer,
 }
 
 Json step_json(std::int64_t step, fs::path const& path, Extent const& extent, Shown& shown) {
+  check_written(path.parent_path().parent_path(), "attention/" + path.filename().string());
   auto const arrays = read_npz(path);
   Json json{{"step", step}, {"examples", Json::array()}, {"layers", Json::array()}};
   std::map<int, NpyArray const*> layers;

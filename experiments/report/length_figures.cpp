@@ -14,6 +14,7 @@
 #include "experiments/report/html.hpp"
 #include "experiments/report/traces.hpp"
 #include "experiments/run/csv.hpp"
+#include "experiments/run/result_file.hpp"
 #include "nn/files/input_file.hpp"
 #include "nn/files/number.hpp"
 
@@ -30,13 +31,9 @@ constexpr std::string_view by_length = "validation.loss.length";
 std::set<std::int64_t> trained_lengths(Material const& material) {
   std::set<std::int64_t> found;
   for (auto const& arm : material.arms) {
-    try {
-      if (arm.folders.empty()) continue;
-      auto const root = load_yaml((material.folder / arm.folders.front() / "config.yaml").string());
-      auto const* const context = root.find("model.context");
-      if (auto const length = context != nullptr ? parsed_number<std::int64_t>(context->text) : std::nullopt) found.insert(*length);
-    } catch (Error const&) {  // a trial that was put away since
-    }
+    auto const root = configuration_of(material, arm);
+    auto const* const context = root.find("model.context");
+    if (auto const length = context != nullptr ? parsed_number<std::int64_t>(context->text) : std::nullopt) found.insert(*length);
   }
   return found;
 }
@@ -134,6 +131,7 @@ using Positions = std::map<std::int64_t, std::vector<Position>>;  ///< by the le
 Positions positions_of(fs::path const& trial) {
   Positions found;
   fs::path const path = trial / "loss_by_position.csv";
+  check_written(trial, "loss_by_position.csv");
   auto const text = read_if_there(path);
   if (!text) return found;
   auto const lines = parse_csv(*text);

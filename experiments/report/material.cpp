@@ -10,6 +10,7 @@
 #include "experiments/metric/info.hpp"
 #include "experiments/metric/row.hpp"
 #include "experiments/run/csv.hpp"
+#include "experiments/run/experiment.hpp"
 #include "experiments/run/result_file.hpp"
 #include "nn/files/input_file.hpp"
 #include "nn/files/json.hpp"
@@ -158,6 +159,7 @@ void read_curves(Material& material) {
   }
   std::map<std::string, ReportedArm*> arms;
   for (auto& arm : material.arms) arms[arm.name] = &arm;
+  check_written(material.folder, "results.csv");
   auto const lines = parse_csv(read_file(path));
   for (std::size_t i = 1; i < lines.size(); ++i) {
     auto const& line = lines[i];
@@ -171,6 +173,17 @@ void read_curves(Material& material) {
     if (std::int64_t const last = series.empty() ? -1 : series.back().first; *step <= last)
       throw FileError(fmt::format("{}: line {}: step {} after step {}", path.string(), i + 1, *step, last));
     series.emplace_back(*step, *value);
+  }
+}
+
+/// What the first run of each arm has read.
+void read_what_was_read(Material& material) {
+  for (auto const& arm : material.arms) {
+    if (arm.folders.empty()) continue;
+    for (auto const& [of, file] : read_in(material.folder / arm.folders.front())) {
+      auto const same = [&](HashedFile const& other) { return other.file == file.file && other.sha256 == file.sha256; };
+      if (std::ranges::none_of(material.read, same)) material.read.push_back(file);
+    }
   }
 }
 
@@ -227,11 +240,20 @@ Material read_material(fs::path const& folder) {
   } catch (std::exception const& error) {
     throw FileError(fmt::format("{}: is no summary of a run or an ablation: {}", path.string(), error.what()));
   }
+  read_what_was_read(material);
   if (material.single)
     material.arms.front().histories[0] = read_history(folder);
   else
     read_curves(material);
   return material;
+}
+
+Yaml configuration_of(Material const& material, ReportedArm const& arm) {
+  if (material.single) return parse_yaml(material.configuration, "config.yaml");
+  if (arm.folders.empty()) return {};
+  fs::path const summary = material.folder / arm.folders.front() / "summary.json";
+  if (is_missing(summary)) return {};  // a trial that was put away since
+  return parse_yaml(read_json(summary).value("configuration", ""), summary.string() + ": its configuration");
 }
 
 }  // namespace heed

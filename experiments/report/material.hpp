@@ -10,6 +10,8 @@
 
 #include <nlohmann/json_fwd.hpp>
 
+#include "experiments/config/yaml.hpp"
+#include "experiments/data/read_files.hpp"
 #include "experiments/metric/statistics.hpp"
 #include "experiments/report/grid.hpp"
 #include "experiments/run/history.hpp"
@@ -106,6 +108,7 @@ struct Material {
   std::vector<std::pair<std::string, std::string>> environment;
   std::vector<std::pair<std::string, double>> yardsticks;
   std::string configuration, base;  ///< YAML
+  std::vector<HashedFile> read;     ///< by the runs, each content of a file once
 
   ReportedArm const* baseline_arm() const;
   /// How the metric is written.
@@ -120,5 +123,9 @@ Material read_material(std::filesystem::path const& folder);
 
 /// Each key of the object `key` with its value as one text; nothing if there is no such object.
 std::vector<std::pair<std::string, std::string>> texts_of(nlohmann::ordered_json const& json, char const* key);
+
+/// An arm's whole configuration, as its first run has resolved it; empty where that is not there any more. Throws FileError if its summary
+/// cannot be read.
+Yaml configuration_of(Material const& material, ReportedArm const& arm);
 
 }  // namespace heed

@@ -349,6 +349,7 @@ class Section {
                                                     : name,
                              value);
     }
+    for (auto const& [file, sha256] : material_.read) entries.emplace_back("has read", fmt::format("{} (SHA-256 {})", file, sha256));
     std::string html = "<section>\n<h2>What was run</h2>\n" + list(entries);
     auto const yaml = [&](char const* what, std::string const& text) {
       if (!text.empty()) html += fmt::format("<details open>\n<summary>{}</summary>\n<pre>{}</pre>\n</details>\n", what, escape(text));

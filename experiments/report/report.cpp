@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <map>
+#include <set>
 #include <span>
 #include <string_view>
 
@@ -126,6 +128,18 @@ void write_page(fs::path const& path, std::vector<Chapter> const& chapters) {
             : fmt::format("the report {} has no figures: {}", path.string(), again));
 }
 
+/// Runs on one page that have read a file with different contents are no comparison: each says so.
+void warn_of_other_contents(std::vector<Chapter>& chapters) {
+  std::map<std::string, std::set<std::string>> contents;
+  for (auto const& chapter : chapters)
+    for (auto const& [file, sha256] : chapter.material.read) contents[file].insert(sha256);
+  for (auto& chapter : chapters)
+    for (auto const& [file, sha256] : chapter.material.read)
+      if (contents[file].size() > 1)
+        chapter.material.warnings.push_back(fmt::format(
+            "{} has been read with {} contents by what stands on this page; here with SHA-256 {}", file, contents[file].size(), sha256));
+}
+
 }  // namespace
 
 void write_report(fs::path const& folder, bool quiet) {
@@ -140,6 +154,7 @@ bool has_report(fs::path const& folder) { return is_of_results(folder / "report.
 void write_report(std::vector<fs::path> const& folders, fs::path const& path, bool quiet) {
   std::vector<Chapter> chapters;
   for (auto const& folder : folders) chapters.push_back(chapter_of(folder, map_bytes / folders.size()));
+  warn_of_other_contents(chapters);
   fs::create_directories(path.parent_path());
   write_page(path, chapters);
   if (!quiet) fmt::print("  {}\n", path.string());

@@ -7,11 +7,16 @@
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
+#include <nlohmann/json.hpp>
 
 #include "experiments/config/nearest.hpp"
 #include "experiments/metric/metric.hpp"
 #include "experiments/run/folder_name.hpp"
+#include "experiments/run/result_file.hpp"
+#include "experiments/run/weights.hpp"
 #include "nn/files/checkpoint.hpp"
+#include "nn/files/json.hpp"
+#include "nn/files/safetensors.hpp"
 
 namespace heed {
 
@@ -180,11 +185,49 @@ void take_average(TrainedModel& run, Checkpoint const& checkpoint, fs::path cons
   average.load_state(checkpoint.state);
   average.swap();
   run.averaged = true;
+  if (auto const damage = find_non_finite(run.parameters->all())) throw Error("its running average: " + *damage);
 } catch (Error const& error) {
   throw FileError(fmt::format("{}: {}", (folder / fmt::format("state-{}.safetensors", checkpoint.step)).string(), error.what()));
 }
 
 }  // namespace
+
+std::vector<std::string> keys_changed(Yaml const& kept, Experiment& settings) {
+  Experiment fresh;
+  Yaml const now = tree(settings), usual = tree(fresh);
+  auto const has_default = [&](std::string const& key) {
+    Yaml const *const value = now.find(key), *const before = usual.find(key);
+    return value != nullptr && before != nullptr && emit_line(*value) == emit_line(*before);
+  };
+  auto differing = differing_keys(kept, now);
+  std::erase_if(differing, [&](std::string const& key) { return kept.find(key) == nullptr && has_default(key); });
+  return differing;
+}
+
+void check_configuration(Checkpoint const& checkpoint, Experiment settings, std::string const& path) {
+  auto const written = checkpoint.metadata.find("configuration");
+  if (written == checkpoint.metadata.end()) return;  // of an earlier revision
+  settings.probes = {};
+  auto differing = keys_changed(parse_yaml(written->second, path + ": its configuration"), settings);
+  std::erase(differing, "train.steps");
+  if (differing.empty()) return;
+  throw FileError(fmt::format("{}: was written with another configuration than the config.yaml beside it; what differs: {}", path,
+                              fmt::join(differing, ", ")));
+}
+
+ReadFiles read_by(std::map<std::string, std::string> const& metadata) {
+  auto const read = metadata.find("read");
+  if (read == metadata.end()) return {};  // of an earlier revision
+  return read_files_of(parse_json<nlohmann::json>(read->second, "checkpoint.safetensors: what it has read"));
+}
+
+ReadFiles read_in(fs::path const& folder) try {
+  if (auto const summary = find_json(folder / "summary.json"); summary && summary->is_object() && summary->contains("read"))
+    return read_files_of(summary->at("read"));
+  return has_checkpoint(folder) ? read_by(SafetensorsFile(folder / "checkpoint.safetensors").metadata()) : ReadFiles();
+} catch (FileError const&) {
+  return {};
+}
 
 TrainedModel open_run(fs::path const& folder, Weights weights) {
   fs::path const directory = fs::is_directory(folder) ? folder : folder.parent_path();
@@ -200,15 +243,17 @@ TrainedModel open_run(fs::path const& folder, Weights weights) {
   std::string const path = (directory / "checkpoint.safetensors").string();
   if (data == checkpoint.metadata.end())
     throw FileError(fmt::format("{}: its metadata do not say what its data are: another revision of heed made it (train it again)", path));
+  check_configuration(checkpoint, run.settings, path);
+  run.read = read_by(checkpoint.metadata);
   run.data = Signature::parse(data->second, path + ": its metadata of the data");
   set_products(run.settings.products());
   run.parameters = std::make_unique<Parameters>(static_cast<std::uint64_t>(run.settings.seed), run.settings.precision());
   try {
     run.model = make_model(run.settings.model, *run.parameters, run.data);
-    run.parameters->assign(checkpoint.parameters);
   } catch (Error const& error) {
     throw FileError(fmt::format("{}: {}", path, error.what()));
   }
+  assign_from(path, checkpoint.parameters, *run.parameters);
   auto const tokenizer = checkpoint.metadata.find("tokenizer");
   if (tokenizer != checkpoint.metadata.end()) run.tokenizer = tokenizer->second;
   auto const source = checkpoint.metadata.find("source_tokenizer");

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -10,8 +11,10 @@
 #include "autograd/products.hpp"
 #include "experiments/config/config.hpp"
 #include "experiments/data/open.hpp"
+#include "experiments/data/read_files.hpp"
 #include "experiments/data/tokenizer.hpp"
 #include "experiments/probe/settings.hpp"
+#include "nn/files/checkpoint.hpp"
 #include "nn/model.hpp"
 #include "nn/optimizer.hpp"
 #include "nn/parameters.hpp"
@@ -99,6 +102,7 @@ struct TrainedModel {
   std::unique_ptr<Model> model;
   Signature data;
   std::string tokenizer, source_tokenizer;  ///< as Dataset gave them; empty if the data had none
+  ReadFiles read;                           ///< in training
   std::int64_t step = 0;
   bool averaged = false;  ///< the weights are their running average
 };
@@ -112,6 +116,16 @@ enum class Weights { last, average };
 /// Opens the checkpoint in a run's folder. Throws FileError if there is none, naming trials if it is an ablation's folder, or
 /// if it does not fit its configuration.
 TrainedModel open_run(std::filesystem::path const& folder, Weights weights = Weights::average);
+/// The keys to which a kept configuration gives other values than these settings. A key that it lacks has its default: an earlier revision
+/// of heed made it.
+std::vector<std::string> keys_changed(Yaml const& kept, Experiment& settings);
+/// Throws FileError, which begins with `path`, if the checkpoint was written with other settings: names the keys. train.steps and probes
+/// may differ.
+void check_configuration(Checkpoint const& checkpoint, Experiment settings, std::string const& path);
+/// What the run that wrote a checkpoint had read, as its metadata say. Throws FileError for metadata that say it in no JSON.
+ReadFiles read_by(std::map<std::string, std::string> const& metadata);
+/// What the run in a folder has read, as its summary says, or its checkpoint where it is not finished; nothing where neither can be read.
+ReadFiles read_in(std::filesystem::path const& folder);
 /// What made tokens of the run's data, of the part "inputs" or "source". Throws FileError that begins with `path` if it does not belong to
 /// the model.
 Tokenizer tokenizer_of(TrainedModel const& run, std::string const& path, std::string const& part = "inputs");

@@ -8,6 +8,7 @@
 
 #include "autograd/error.hpp"
 #include "experiments/run/record.hpp"
+#include "experiments/run/result_file.hpp"
 #include "nn/files/input_file.hpp"
 
 namespace heed {
@@ -16,6 +17,7 @@ namespace fs = std::filesystem;
 
 History read_history(fs::path const& folder) {
   fs::path const path = folder / "metrics.jsonl";
+  check_written(folder, "metrics.jsonl");
   std::istringstream file(read_file(path));
   History history;
   std::int64_t number = 0, last = -1;

@@ -13,7 +13,8 @@ namespace heed {
 /// A run's rows by metric: (step, value), in order.
 using History = std::map<std::string, std::vector<std::pair<std::int64_t, double>>>;
 
-/// metrics.jsonl of a run; a torn last line is left out. Throws FileError if there is none or a row is damaged.
+/// metrics.jsonl of a run; a torn last line is left out. Throws FileError if there is none, a row is damaged, or its rows are not those of
+/// the finished run (check_written).
 History read_history(std::filesystem::path const& folder);
 
 /// The step of the last whole row on disk, by a look at the end of the file only; nothing if there is none yet.

@@ -1,27 +1,58 @@
 #include "experiments/run/result_file.hpp"
 
+#include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
 #include "autograd/error.hpp"
+#include "nn/files/atomic_file.hpp"
 #include "nn/files/input_file.hpp"
 #include "nn/files/json.hpp"
+#include "nn/files/seal.hpp"
+#include "nn/files/sha256.hpp"
 
 namespace heed {
 
 namespace fs = std::filesystem;
+using Json = nlohmann::ordered_json;
 
-nlohmann::ordered_json read_json(fs::path const& path) {
-  return parse_json<nlohmann::ordered_json>(read_file(path), path.string() + ": the file");
+namespace {
+
+Json unsealed(std::string const& text, fs::path const& path) {
+  auto json = parse_json<Json>(text, path.string() + ": the file");
+  if (!seal_holds(text))
+    throw FileError(fmt::format("{}: is damaged, or was changed: its content is not that of its {}", path.string(), seal_name));
+  return json;
 }
 
-std::optional<nlohmann::ordered_json> find_json(fs::path const& path) {
+}  // namespace
+
+Json read_json(fs::path const& path) { return unsealed(read_file(path), path); }
+
+std::optional<Json> find_json(fs::path const& path) {
   auto const text = read_if_there(path);
   if (!text) return std::nullopt;
   try {
-    return parse_json<nlohmann::ordered_json>(*text, path.string() + ": the file");
+    return unsealed(*text, path);
   } catch (FileError const&) {
     return std::nullopt;
   }
+}
+
+void write_summary(fs::path const& folder, Json summary, std::vector<std::string> const& files) {
+  std::error_code unreadable;
+  for (auto const& file : files)
+    if (fs::exists(folder / file, unreadable)) summary["files"][file] = sha256_of_file(folder / file);
+  summary[std::string(seal_name)] = open_seal();
+  write_atomically(folder / "summary.json", sealed(json_text(summary, 2) + "\n"));
+}
+
+void check_written(fs::path const& folder, std::string const& file) {
+  auto const summary = find_json(folder / "summary.json");
+  auto const files = summary && summary->is_object() ? summary->value("files", Json::object()) : Json::object();
+  if (!files.is_object() || !files.contains(file) || files[file] == sha256_of_file(folder / file)) return;
+  throw FileError(
+      fmt::format("{}: is not as it was when summary.json was written: damaged, changed, or of another run (--fresh trains anew)",
+                  (folder / file).string()));
 }
 
 }  // namespace heed

@@ -50,14 +50,6 @@ std::optional<std::int64_t> whole_number(std::string const& text) {
   return number;
 }
 
-/// Whether a key has the value that it had where it did not exist yet: a folder that lacks it was made by an earlier revision.
-bool has_default(Experiment& settings, std::string const& key) {
-  Experiment usual;
-  Yaml const now = tree(settings), before = tree(usual);
-  Yaml const *const value = now.find(key), *const other = before.find(key);
-  return value != nullptr && other != nullptr && emit_line(*value) == emit_line(*other);
-}
-
 /// A run's folder, held by this process alone while it lives.
 class RunFolder {
  public:
@@ -78,8 +70,7 @@ class RunFolder {
       return std::nullopt;
     }
     Yaml const before = load_kept(path_).root;
-    std::vector<std::string> differing = differing_keys(before, tree(settings));
-    std::erase_if(differing, [&](std::string const& key) { return before.find(key) == nullptr && has_default(settings, key); });
+    auto differing = keys_changed(before, settings);
     Yaml const* const steps = before.find("train.steps");
     auto const were = steps == nullptr ? std::nullopt : whole_number(steps->text);
     if (were && *were <= settings.train.steps) std::erase(differing, "train.steps");
@@ -243,10 +234,15 @@ class Session {
     summary["time.tokens_per_second"] = number(rate(trainer_.tokens_read(), here));
     summary["memory.peak"] = static_cast<std::int64_t>(memory_);
     summary["data"] = trainer_.data().describe();
-    if (auto const& init = trainer_.init()) summary["init"] = {{"file", init->file}, {"sha256", init->sha256}};
+    auto const& read = trainer_.read();
+    if (auto const init = read.find("init.from"); init != read.end())
+      summary["init"] = {{"file", init->second.file}, {"sha256", init->second.sha256}};
+    summary["read"] = to_json(read);
     summary["environment"] = environment();
     summary["configuration"] = emit(settings_);
-    writing([&] { write_atomically(folder_ / "summary.json", json_text(summary, 2) + "\n"); });
+    std::vector<std::string> files{"config.yaml", "metrics.jsonl", "loss_by_position.csv"};
+    std::ranges::copy(maps_.files(), std::back_inserter(files));
+    writing([&] { write_summary(folder_.path(), summary, files); });
     if (quiet_) return;
     fmt::print("{}: {} steps in {:.1f} s\n", folder_.path().string(), steps, here);
     double const loss = value_of(last, "validation.loss");
@@ -287,11 +283,23 @@ void check_schedule(fs::path const& path, Trainer const& trainer, Experiment con
   }
 }
 
+/// Throws FolderError if a finished run has read something else than would be read now, FileError if its rows are not as they were.
+void check_finished(fs::path const& path, Trainer const& trainer) {
+  check_written(path, "metrics.jsonl");
+  auto const summary = read_json(path / "summary.json");
+  auto const difference = changed(read_files_of(summary.value("read", nlohmann::ordered_json())), trainer.read());
+  if (!difference) return;
+  throw FolderError(
+      fmt::format("{}: is finished, but of what it has read something has changed since: {} (put the file back, or --fresh begins anew)",
+                  path.string(), *difference));
+}
+
 /// Trains in a folder that is held.
 Exit train_in(RunFolder const& folder, Trainer& trainer, LoadedExperiment& experiment, bool quiet) {
   fs::path const& path = folder.path();
   auto const steps_before = folder.compare(experiment.settings);
   if (is_finished(path, experiment.settings)) {
+    check_finished(path, trainer);
     if (!quiet) fmt::print("{}: finished already, {} steps (--fresh begins anew)\n", path.string(), experiment.settings.train.steps);
     return Exit::done;
   }

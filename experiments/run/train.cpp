@@ -5,6 +5,7 @@
 #include <numeric>
 
 #include <fmt/format.h>
+#include <nlohmann/json.hpp>
 
 #include "autograd/graph.hpp"
 #include "experiments/data/files.hpp"
@@ -13,6 +14,8 @@
 #include "experiments/probe/probe.hpp"
 #include "experiments/run/memory_estimate.hpp"
 #include "experiments/run/session.hpp"
+#include "experiments/run/weights.hpp"
+#include "nn/files/json.hpp"
 #include "nn/files/safetensors.hpp"
 #include "nn/files/sha256.hpp"
 
@@ -27,36 +30,10 @@ DeclaredMetric const rate_declared{{"lr", "", std::nullopt, "the step's learning
 DeclaredMetric const excess_declared{
     {"validation.excess", "nat", Better::lower, "validation.loss above the least that any model can expect, where that is known"}};
 
-/// A number that is none.
-std::string name_of(double value) { return std::isnan(value) ? "NaN" : value > 0 ? "infinity" : "-infinity"; }
-
-/// The first element that is not a finite number, as "tensor 'norm.weight' holds NaN at element 3"; nothing if there is none.
-std::optional<std::string> find_non_finite(NamedTensors const& tensors) {
-  for (auto const& [name, tensor] : tensors) {
-    if (tensor.dtype() == DType::int64) continue;
-    auto const values = tensor.to_vector();
-    auto const found = std::ranges::find_if(values, [](double value) { return !std::isfinite(value); });
-    if (found != values.end()) return fmt::format("tensor '{}' holds {} at element {}", name, name_of(*found), found - values.begin());
-  }
-  return std::nullopt;
-}
-
-/// Gives the parameters the values of a file. Throws FileError for values that are not numbers or that are not the model's.
-void assign_from(std::string const& path, NamedTensors const& values, Parameters& parameters) {
-  for (auto const& [name, value] : values) {
-    if (value.dtype() == DType::int64) throw FileError(fmt::format("{}: tensor '{}' is int64, and no weights", path, name));
-  }
-  if (auto const damage = find_non_finite(values)) throw FileError(fmt::format("{}: {}", path, *damage));
-  try {
-    parameters.assign(values);
-  } catch (Error const& error) {
-    throw FileError(fmt::format("{}: {}", path, error.what()));
-  }
-}
-
 /// Gives the parameters the values of a file, which it returns.
 HashedFile start_from(Parameters& parameters, std::filesystem::path const& path) {
   SafetensorsFile const file(path);
+  file.check_seal();
   NamedTensors values;
   for (std::string const& name : file.names()) values.emplace_back(name, file.tensor(name));
   assign_from(path.string(), values, parameters);
@@ -188,7 +165,9 @@ Trainer::Trainer(LoadedExperiment const& experiment, bool quiet)
   metrics_ = metrics_of(experiment, *data_, *model_);
   contexts_.emplace(experiment, *data_, *model_);
   check_probes(experiment, *model_);
-  if (!settings_.init.from.empty()) init_ = start_from(parameters_, locate(settings_.init.from, data_context(experiment, quiet)));
+  read_ = data_->files();
+  if (!settings_.init.from.empty())
+    read_["init.from"] = start_from(parameters_, locate(settings_.init.from, data_context(experiment, quiet)));
   optimizer_ = make_optimizer(settings_.train.optimizer, parameters_);
   if (settings_.train.ema) average_.emplace(parameters_, *settings_.train.ema);
   if (EstimatorSettings const* const chooses = model_->estimator()) {
@@ -242,8 +221,8 @@ void Trainer::train_step(Row& row, Observer const* observer) {
   parameters_.clear_gradients();
   double const loss = accumulate_gradients(batches, observer);
   double const norm = gradient_norm(parameters_);
-  if (!std::isfinite(loss)) diagnose(batches, "the loss is " + name_of(loss));
-  if (!std::isfinite(norm)) diagnose(batches, "the gradient's norm is " + name_of(norm));
+  if (!std::isfinite(loss)) diagnose(batches, "the loss is " + name_of_non_finite(loss));
+  if (!std::isfinite(norm)) diagnose(batches, "the gradient's norm is " + name_of_non_finite(norm));
   double const lr = learning_rate_at(step_, settings_.train.steps);
   optimizer_->step(lr, settings_.train.clip ? clip_factor(norm, *settings_.train.clip) : 1);
   if (average_) average_->update();
@@ -329,7 +308,9 @@ Checkpoint Trainer::checkpoint() const {
   made.state = optimizer_->state();
   if (average_) std::ranges::copy(average_->state(), std::back_inserter(made.state));
   if (estimator_) std::ranges::copy(estimator_->state(), std::back_inserter(made.state));
-  made.metadata = {{"data", data_->gives().text()}};
+  Experiment settings = settings_;
+  settings.probes = {};  // which change no weight
+  made.metadata = {{"data", data_->gives().text()}, {"configuration", emit(settings)}, {"read", json_text(to_json(read_))}};
   if (std::string const tokenizer = data_->tokenizer(); !tokenizer.empty()) made.metadata["tokenizer"] = tokenizer;
   if (std::string const source = data_->source_tokenizer(); source != data_->tokenizer()) made.metadata["source_tokenizer"] = source;
   made.state_metadata = {{"environment", numeric_environment()}};
@@ -348,7 +329,12 @@ void Trainer::resume(Checkpoint const& checkpoint, std::filesystem::path const& 
     throw FolderError(
         fmt::format("{}: its checkpoint is of step {}, beyond train.steps: {}", folder.string(), checkpoint.step, settings_.train.steps));
   }
-  assign_from((folder / "checkpoint.safetensors").string(), checkpoint.parameters, parameters_);
+  std::string const path = (folder / "checkpoint.safetensors").string();
+  check_configuration(checkpoint, settings_, path);
+  if (auto const difference = changed(read_by(checkpoint.metadata), read_))
+    throw FolderError(fmt::format("{}: what the run was begun with has changed: {} (put the file back, or --fresh begins anew)",
+                                  folder.string(), *difference));
+  assign_from(path, checkpoint.parameters, parameters_);
   try {
     optimizer_->load_state(checkpoint.state);
     if (average_) average_->load_state(checkpoint.state);

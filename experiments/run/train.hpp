@@ -44,15 +44,15 @@ class Trainer {
   /// The metrics of the validation data with the weights as they are after step() updates, as `validation.…` and, with averaged weights,
   /// `validation.ema.…`; where the least possible loss is known, `validation.excess` over it. Sets nothing if there is no validation data.
   void evaluate(Row& row);
-  /// The file that the weights started from; nothing: they were drawn.
-  std::optional<HashedFile> const& init() const { return init_; }
+  /// The files of the data, and "init.from", which the weights started from.
+  ReadFiles const& read() const { return read_; }
   /// The same in rows of other lengths, with the weights as they are.
   Contexts const& contexts() const { return *contexts_; }
 
   /// All that is needed to go on. Throws TrainingError if a parameter is no longer finite: the last good checkpoint is not replaced.
   Checkpoint checkpoint() const;
-  /// Goes on from a checkpoint. Throws FileError if it does not belong to this experiment, FolderError if it was made on another
-  /// machine, thread count or matrix library (its bits could not be continued).
+  /// Goes on from a checkpoint. Throws FileError if it does not belong to this experiment, FolderError if what was read has changed since,
+  /// or if it was made on another machine, thread count or matrix library (its bits could not be continued).
   void resume(Checkpoint const& checkpoint, std::filesystem::path const& folder);
 
  private:
@@ -70,7 +70,7 @@ class Trainer {
   std::unique_ptr<Model> model_;
   std::unique_ptr<Optimizer> optimizer_;
   std::optional<AverageWeights> average_;
-  std::optional<HashedFile> init_;          ///< that the weights started from
+  ReadFiles read_;
   std::optional<Estimator> estimator_;      ///< if the model makes random choices
   std::vector<MetricKind const*> metrics_;  ///< of evaluations
   std::optional<Contexts> contexts_;

@@ -43,13 +43,7 @@ std::optional<double> ScaledArm::power() const {
 std::vector<ScaledArm> scaled_arms(Material const& material) {
   std::vector<ScaledArm> found;
   for (auto const& arm : material.arms) {
-    try {
-      auto const root = material.single       ? parse_yaml(material.configuration, "config.yaml")
-                        : arm.folders.empty() ? Yaml()
-                                              : load_yaml((material.folder / arm.folders.front() / "config.yaml").string());
-      if (auto read_arm = read(arm, root)) found.push_back(std::move(*read_arm));
-    } catch (Error const&) {  // a trial that was put away since
-    }
+    if (auto read_arm = read(arm, configuration_of(material, arm))) found.push_back(std::move(*read_arm));
   }
   return found;
 }

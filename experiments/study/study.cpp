@@ -110,7 +110,7 @@ void write(fs::path const& folder, StudyFile& file, StudyResult const& result, d
   summary["time.seconds"] = seconds;
   summary["environment"] = environment();
   summary["configuration"] = emit(file);
-  write_atomically(folder / "summary.json", json_text(summary, 2) + "\n");
+  write_summary(folder, summary, finished ? std::vector<std::string>{"results.csv"} : std::vector<std::string>{});
 }
 
 }  // namespace

@@ -6,6 +6,7 @@
 
 #include "autograd/error.hpp"
 #include "nn/files/safetensors.hpp"
+#include "nn/files/seal.hpp"
 #include "nn/files/sha256.hpp"
 
 namespace heed {
@@ -64,12 +65,14 @@ void save_checkpoint(fs::path const& folder, Checkpoint const& checkpoint) {
   metadata["step"] = std::to_string(checkpoint.step);
   metadata["state"] = state;
   metadata["state_sha256"] = sha256_of_file(folder / state);
+  metadata[std::string(seal_name)] = open_seal();
   save_safetensors(model_file(folder), checkpoint.parameters, metadata);
   remove_other_states(folder, checkpoint.step);  // the checkpoint is whole already
 }
 
 Checkpoint load_checkpoint(fs::path const& folder, bool with_state) {
   SafetensorsFile const file(model_file(folder));
+  file.check_seal();
   Checkpoint checkpoint;
   checkpoint.step = step_of(file);
   checkpoint.parameters = all_tensors(file);

@@ -11,7 +11,8 @@
 
 namespace heed {
 
-/// What is needed to go on: parameters in `checkpoint.safetensors`, everything else in `state-STEP.safetensors`.
+/// What is needed to go on: parameters in `checkpoint.safetensors`, which is sealed (seal.hpp), everything else in
+/// `state-STEP.safetensors`, whose hash stands in it.
 struct Checkpoint {
   using Tensors = std::vector<std::pair<std::string, Tensor>>;
   std::int64_t step = 0;  ///< updates made
@@ -26,8 +27,8 @@ struct Checkpoint {
 /// whole. Throws Error (disk full, …), with the old one still in place.
 void save_checkpoint(std::filesystem::path const& folder, Checkpoint const& checkpoint);
 
-/// Reads a folder's checkpoint, with its state unless only the model is wanted. Throws FileError if it is missing or damaged, or
-/// if the state is not the one that belongs to it.
+/// Reads a folder's checkpoint, with its state unless only the model is wanted. Throws FileError if it is missing or damaged, by a
+/// single byte too, or if the state is not the one that belongs to it.
 Checkpoint load_checkpoint(std::filesystem::path const& folder, bool with_state = true);
 
 /// Removes states that are not of this step, and parts of states: what a process left that was killed after its checkpoint's rename, or on

@@ -17,6 +17,8 @@
 #include "autograd/error.hpp"
 #include "nn/files/atomic_file.hpp"
 #include "nn/files/json.hpp"
+#include "nn/files/seal.hpp"
+#include "nn/files/sha256.hpp"
 
 namespace heed {
 
@@ -278,6 +280,43 @@ Tensor SafetensorsFile::tensor(std::string_view name) const {
   return result;
 }
 
+void SafetensorsFile::check_seal() const {
+  auto const seal = metadata_.find(std::string(seal_name));
+  if (seal == metadata_.end()) return;
+  std::string text = header();
+  auto const at = find_seal(text);
+  Sha256 hash;
+  std::uint64_t const length = text.size();
+  hash.update(std::as_bytes(std::span(&length, 1)));
+  if (at) text.replace(*at, seal->second.size(), open_seal());
+  hash.update(std::as_bytes(std::span(text)));
+  std::vector<std::byte> piece;
+  for (std::size_t done = 0; done < data_size_; done += piece.size()) {
+    piece.resize(std::min<std::size_t>(data_size_ - done, 1 << 20));
+    file_.read(data_begin_ + done, piece);
+    hash.update(piece);
+  }
+  if (!at || hash.hex() != seal->second)
+    refuse(fmt::format("is damaged, or another program has changed it: its content is not that of its {}", seal_name));
+}
+
+namespace {
+
+/// Gives a header that holds a seal the digest of the whole file.
+void seal_header(std::string& header, std::vector<std::pair<std::string, Tensor> const*> const& order) {
+  auto const at = find_seal(header);
+  if (!at) return;
+  header.replace(*at, open_seal().size(), open_seal());
+  Sha256 hash;
+  std::uint64_t const length = header.size();
+  hash.update(std::as_bytes(std::span(&length, 1)));
+  hash.update(std::as_bytes(std::span(header)));
+  for (auto const* item : order) hash.update(bytes_in(item->second));
+  header.replace(*at, open_seal().size(), hash.hex());
+}
+
+}  // namespace
+
 void save_safetensors(std::filesystem::path const& path, std::vector<std::pair<std::string, Tensor>> const& tensors,
                       std::map<std::string, std::string> const& metadata) {
   std::vector<std::pair<std::string, Tensor> const*> order;
@@ -310,6 +349,8 @@ void save_safetensors(std::filesystem::path const& path, std::vector<std::pair<s
   text.resize((text.size() + 7) / 8 * 8, ' ');
   if (text.size() > greatest_header)
     throw Error(fmt::format("save_safetensors: a header of {} bytes (the format allows {})", text.size(), greatest_header));
+
+  if (metadata.contains(std::string(seal_name))) seal_header(text, order);
 
   AtomicFile file(path);
   std::uint64_t const length = text.size();

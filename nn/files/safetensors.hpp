@@ -45,6 +45,8 @@ class SafetensorsFile {
   Tensor tensor(std::string_view name) const;
   /// The strings of `__metadata__`; empty if there are none.
   std::map<std::string, std::string> const& metadata() const { return metadata_; }
+  /// Throws FileError if the file is sealed (seal.hpp) and is not as it was written. Reads all of it.
+  void check_seal() const;
 
  private:
   struct Entry {
@@ -68,8 +70,8 @@ class SafetensorsFile {
 
 /// Writes tensors and metadata as one safetensors file, atomically (AtomicFile): at any moment the path holds the old file or the new.
 /// Equal arguments give equal bytes. Data begin at a multiple of 8 and 64-bit types come first, otherwise in the order given, so that
-/// every tensor is aligned. Throws Error for names that are repeated, reserved or not UTF-8, for an undefined tensor, and if the file
-/// cannot be written.
+/// every tensor is aligned. With `file_sha256` among the metadata, the file is sealed. Throws Error for names that are
+/// repeated, reserved or not UTF-8, for an undefined tensor, and if the file cannot be written.
 void save_safetensors(std::filesystem::path const& path, std::vector<std::pair<std::string, Tensor>> const& tensors,
                       std::map<std::string, std::string> const& metadata = {});
 

@@ -13,6 +13,7 @@
 #include "experiments/run/history.hpp"
 #include "experiments/text/npz.hpp"
 #include "tests/experiments/small_ablation.hpp"
+#include "tests/experiments/unsealed.hpp"
 #include "tests/program.hpp"
 
 // An ablation, through the real program: its trials are processes, its tables are those of an undisturbed one however often it was killed,
@@ -414,6 +415,7 @@ TEST_SUITE("ablation") {
     Bench const bench;
     CHECK(bench.run({"--quiet"}).code == 0);
     auto const folders = bench.summary()["arms"][0]["folders"];
+    test::unseal(bench.small / folders[0].get<std::string>());
     auto summary = nlohmann::json::parse(test::get(bench.small / folders[0].get<std::string>() / "summary.json"));
     summary["time.tokens_per_second"] = nullptr;  // as infinity was once written
     summary.erase("memory.peak");

@@ -2,6 +2,7 @@
 #include <nlohmann/json.hpp>
 
 #include "tests/experiments/small_ablation.hpp"
+#include "tests/experiments/unsealed.hpp"
 #include "tests/program.hpp"
 
 // What an ablation makes of trials that diverge, of results of any size, and of its tuning.
@@ -30,6 +31,7 @@ TEST_SUITE("ablation_results") {
         text.replace(begin, end - begin, value);
       }
       test::put(file, text);
+      test::unseal(file.parent_path());
     };
     for (std::size_t seed = 0; seed < 6; ++seed) put(seed, "1e" + std::to_string(163 + 15 * seed));
     auto outcome = bench.run(six);

@@ -15,6 +15,7 @@
 #include "experiments/run/csv.hpp"
 #include "experiments/run/history.hpp"
 #include "experiments/run/train.hpp"
+#include "tests/experiments/unsealed.hpp"
 #include "tests/program.hpp"
 
 // The loss in rows of other lengths than those of training.
@@ -274,6 +275,7 @@ TEST_SUITE("contexts") {
     CHECK(drawn.find("tokens of a row") != std::string::npos);
     CHECK(drawn.find("Rows of 64 tokens, means of neighbouring positions") != std::string::npos);
     auto const trial = read_material(ablation).arms.front().folders.front();
+    test::unseal(ablation / trial);
     test::put(ablation / trial / "loss_by_position.csv", "length,position,loss,standard_error,count\n64,0,2.5,0.1,3\n64,0,2.5,0.1,3\n");
     auto const again = test::run_heed({"report", ablation.string()});
     CHECK(again.code == 3);

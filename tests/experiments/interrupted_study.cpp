@@ -6,6 +6,7 @@
 
 #include "experiments/run/csv.hpp"
 #include "experiments/study/softmax_scaling.hpp"
+#include "tests/experiments/unsealed.hpp"
 #include "tests/program.hpp"
 
 TEST_SUITE("interrupted_study") {
@@ -55,6 +56,7 @@ TEST_SUITE("interrupted_study") {
     CHECK(kept > 100);
     CHECK(part.size() < whole.size() / 2);
     test::put(results, part);
+    test::unseal(folder / "runs/small");
     auto json = nlohmann::ordered_json::parse(test::get(summary));
     json["finished"] = false;
     json["time.seconds"] = 1000;

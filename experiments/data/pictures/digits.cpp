@@ -79,10 +79,13 @@ struct Digits : PictureTask {
 
   void open(DataContext const& context) override {
     words_ = words();
-    read(PicturePart::training, train, context);
+    read(PicturePart::training, "training", train, context);
     bool const tests = context.held_out == "test";
-    read(tests ? PicturePart::test : PicturePart::validation, tests ? test : held_out, context);
-    refuse_trained(tests ? PicturePart::test : PicturePart::validation);
+    if (tests)
+      read(PicturePart::test, "test", test, context);
+    else
+      read(PicturePart::validation, "validation", held_out, context);
+    refuse_trained(tests ? PicturePart::test : PicturePart::validation, tests ? "test" : "validation");
   }
 
   std::vector<std::string> words() const override {
@@ -94,7 +97,7 @@ struct Digits : PictureTask {
   std::int64_t levels() const override { return 17; }
   std::int64_t side() const override { return pixels_across; }
   std::int64_t words_each() const override { return 1; }
-  std::vector<std::pair<std::string, std::string>> hashes() const override { return hashes_; }
+  ReadFiles files() const override { return files_; }
 
   std::vector<std::int32_t> put(PictureCell const& square, std::int64_t, std::int64_t, Stream const& draws,
                                 PicturePart part) const override {
@@ -106,25 +109,25 @@ struct Digits : PictureTask {
   }
 
  private:
-  void read(PicturePart part, std::string const& file, DataContext const& context) {
+  void read(PicturePart part, std::string const& name, std::string const& file, DataContext const& context) {
     auto const path = locate(file, context);
     digits_[static_cast<std::size_t>(part)] = read_digits(path);
-    hashes_.emplace_back(path.string(), sha256_of_file(path));
+    files_[name] = {path.string(), sha256_of_file(path)};
   }
 
   /// Throws FileError if more than half of a part's digits are trained on. (A few of many may look alike.)
-  void refuse_trained(PicturePart part) const {
+  void refuse_trained(PicturePart part, std::string const& name) const {
     auto const& digits = digits_[static_cast<std::size_t>(part)];
     auto const& training = digits_[static_cast<std::size_t>(PicturePart::training)];
     std::set<Digit> const trained(training.begin(), training.end());
     auto const count = std::ranges::count_if(digits, [&](Digit const& digit) { return trained.contains(digit); });
     if (2 * count > std::ssize(digits))
       throw FileError(fmt::format("{}: {} of its {} digits are in {} too, the file that is trained on; held-out digits must be others",
-                                  hashes_.back().first, count, digits.size(), hashes_.front().first));
+                                  files_.at(name).file, count, digits.size(), files_.at("training").file));
   }
 
   std::array<std::vector<Digit>, 3> digits_;  // by part
-  std::vector<std::pair<std::string, std::string>> hashes_;
+  ReadFiles files_;
   std::vector<std::string> words_;
 };
 

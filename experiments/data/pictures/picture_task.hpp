@@ -55,8 +55,8 @@ struct PictureTask : Settings {
                                         PicturePart part) const = 0;
   /// What is seen between things too, of a whole picture; nothing unless a task says so.
   virtual void finish(std::span<std::int64_t>, Stream const&) const {}
-  /// The files that were read, with the SHA-256 of each.
-  virtual std::vector<std::pair<std::string, std::string>> hashes() const { return {}; }
+  /// The files that were read.
+  virtual ReadFiles files() const { return {}; }
 
   std::vector<Field> fields() final;
   std::optional<std::string> contradiction() override;

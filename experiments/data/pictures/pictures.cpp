@@ -70,10 +70,11 @@ class PicturesDataset : public TokenizedDataset {
     return text_of(picture(held_out_draws().child(static_cast<std::uint64_t>(row)), held_out_).caption.target);
   }
 
+  ReadFiles files() const override { return task_->files(); }
   nlohmann::json describe() const override {
     auto result = values_of(*task_);
     result["vocabulary"] = vocabulary();
-    for (auto const& [file, hash] : task_->hashes()) result["files"].push_back({{"file", file}, {"sha256", hash}});
+    for (auto const& [of, read] : task_->files()) result["files"].push_back({{"file", read.file}, {"sha256", read.sha256}});
     return result;
   }
   /// {"chance", …}: what comes of guessing among all words and <eos>.

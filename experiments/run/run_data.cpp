@@ -1,4 +1,4 @@
-#include "experiments/commands/run_data.hpp"
+#include "experiments/run/run_data.hpp"
 
 #include <algorithm>
 
@@ -39,6 +39,8 @@ std::unique_ptr<Dataset> data_of(TrainedModel const& run, fs::path const& path, 
   } catch (Error const& error) {
     throw ConfigError(split == "test" ? "--split" : path.string(), error.what());
   }
+  if (auto const difference = changed(run.read, data->files()))
+    throw FileError(fmt::format("{}: was trained on other data than are there now: {}", path.string(), *difference));
   bool const same_tokens =
       run.tokenizer.empty() || (data->tokenizer() == run.tokenizer && data->source_tokenizer() == run.source_tokenizer);
   if (!same_tokens || !same_classes(run.data, data->gives()))
