@@ -27,13 +27,13 @@ void TrialsRead::add(LoadedExperiment const& trial) { add(trial, read_in(folder_
 
 void TrialsRead::add(LoadedExperiment const& trial, ReadFiles const& read, std::string const& by) {
   for (auto const& [of, file] : read) {
-    hold(section_of(trial, of) + "\n" + of, of, {file, by});
-    hold(file.file, of, {file, by});
+    hold(section_of(trial, of) + "\n" + of, {of, file, by});
+    hold(file.file, {of, file, by});
   }
 }
 
-void TrialsRead::hold(std::string const& key, std::string const& of, Seen const& seen) {
-  auto const& [file, by] = seen_.emplace(key, seen).first->second;
+void TrialsRead::hold(std::string const& key, Seen const& seen) {
+  auto const& [of, file, by] = seen_.emplace(key, seen).first->second;
   if (file.sha256 == seen.file.sha256) return;
   auto said = fmt::format("{}: {} with SHA-256 {} ({}), and {} with {} ({})", of, file.file, file.sha256, by, seen.file.file,
                           seen.file.sha256, seen.by);
@@ -41,13 +41,15 @@ void TrialsRead::hold(std::string const& key, std::string const& of, Seen const&
 }
 
 bool TrialsRead::hold_against_files() {
-  std::map<std::string, std::string> files;
-  for (auto const& [key, seen] : seen_) files.emplace(seen.file.file, key);
+  auto const files = seen_;
   bool all = true;
-  for (auto const& [file, key] : files) {
+  for (auto const& [key, seen] : files) {
+    auto const& file = seen.file.file;
     std::error_code unreadable;
-    all = all && fs::is_regular_file(file, unreadable);
-    if (fs::is_regular_file(file, unreadable)) hold(key, "what is there", {{file, sha256_of_file(file)}, "now"});
+    if (key != file) continue;
+    bool const there = fs::is_regular_file(file, unreadable);
+    all = all && there;
+    if (there) hold(key, {seen.of, {file, sha256_of_file(file)}, "now"});
   }
   return all;
 }

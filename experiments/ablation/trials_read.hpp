@@ -24,10 +24,11 @@ class TrialsRead {
 
  private:
   struct Seen {
+    std::string of;
     HashedFile file;
     std::string by;
   };
-  void hold(std::string const& key, std::string const& of, Seen const& seen);
+  void hold(std::string const& key, Seen const& seen);
 
   std::map<std::string, Seen> seen_;                ///< by path, and by section and role
   std::map<std::string, std::string> differences_;  ///< by both hashes

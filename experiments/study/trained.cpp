@@ -5,8 +5,8 @@
 #include <fmt/format.h>
 
 #include "autograd/graph.hpp"
-#include "experiments/data/open.hpp"
 #include "experiments/run/experiment.hpp"
+#include "experiments/run/run_data.hpp"
 
 namespace heed {
 
@@ -35,8 +35,7 @@ BlockShape TrainedHead::shape(std::int64_t n) const {
 std::vector<TrainedHead> trained_heads(std::string const& run, std::int64_t sequences, StudyContext const& context) {
   auto const folder = find_run(run, context.places);
   TrainedModel const trained = open_run(folder, Weights::last);
-  auto const data = open_dataset(trained.settings.data, {context.places.config_folder, context.places.data,
-                                                         static_cast<std::uint64_t>(trained.settings.seed), context.quiet});
+  auto const data = data_of(trained, folder, context.places, "validation", context.quiet);
   NoGrad const no_grad;
   std::vector<TrainedHead> heads;
   std::int64_t const rows = std::min<std::int64_t>(sequences, 16), length = trained.model->context();

@@ -1,0 +1,151 @@
+// A result does not mix two contents of a file: what a run has read is a part of what it is.
+
+#include <algorithm>
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include <doctest/doctest.h>
+#include <nlohmann/json.hpp>
+
+#include "nn/files/sha256.hpp"
+#include "tests/folder.hpp"
+#include "tests/program.hpp"
+
+TEST_SUITE("what_was_read") {
+  using namespace heed;
+  namespace fs = std::filesystem;
+  using Arguments = std::vector<std::string>;
+
+  std::string hash_of(std::string const& text) { return sha256(std::as_bytes(std::span(text))); }
+
+  /// Two texts of the same 5 characters and of equal length.
+  struct Texts {
+    test::Folder folder;
+    fs::path text = folder / "words.txt";
+    std::string first, other;
+
+    Texts() {
+      for (int i = 0; i < 200; ++i) first += i % 2 == 0 ? "abc d" : "dcba ", other += i % 3 == 0 ? "d cab" : "abd c";
+      put(first);
+      test::put(folder / "run.yaml",
+                "name: run\ndata: {kind: text, path: words.txt, validation: 0.2}\n"
+                "model: {kind: gpt, layers: 1, heads: 1, width: 8, context: 8}\n"
+                "train: {steps: 6, batch: 2, schedule: constant, evaluate: {every: 3}, checkpoint: {every: 2}}\n");
+      test::put(folder / "ablation.yaml", "ablation: two\nbase: run.yaml\nvary: {model.attention: [scaled, dot]}\nseeds: 2\n");
+    }
+    void put(std::string const& content) const { test::put(text, content); }
+    Arguments command(std::string const& file, Arguments const& more = {}) const {
+      Arguments all{"run", folder / file, "--output", runs(), "--quiet"};
+      all.insert(all.end(), more.begin(), more.end());
+      return all;
+    }
+    std::string runs() const { return folder / "runs"; }
+    void refuses(Arguments const& arguments, int code) const {
+      test::refuses(arguments, code, {"words.txt", hash_of(first), hash_of(other)});
+    }
+  };
+
+  TEST_CASE("a run that is gone on with, or is finished, refuses another file of the same vocabulary") {
+    Texts const texts;
+    REQUIRE(test::run_heed(texts.command("run.yaml", {"train.steps=4"})).code == 0);
+    texts.put(texts.other);
+    texts.refuses(texts.command("run.yaml"), 2);                     // it would go on
+    texts.refuses(texts.command("run.yaml", {"train.steps=4"}), 2);  // it is finished
+    texts.put(texts.first);
+    REQUIRE(test::run_heed(texts.command("run.yaml")).code == 0);
+    REQUIRE(test::run_heed(texts.command("run.yaml", {"name=whole"})).code == 0);
+    auto const weights = [&](char const* run) {
+      auto const bytes = test::get(fs::path(texts.runs()) / run / "state-6.safetensors");
+      return sha256(std::as_bytes(std::span(bytes)));
+    };
+    CHECK(weights("run") == weights("whole"));
+    texts.put(texts.other);
+    CHECK(test::run_heed(texts.command("run.yaml", {"--fresh"})).code == 0);
+  }
+
+  TEST_CASE("evaluate refuses other data, wherever they are, and takes the same from elsewhere") {
+    Texts const texts;
+    REQUIRE(test::run_heed(texts.command("run.yaml")).code == 0);
+    std::string const run = texts.runs() + "/run";
+    fs::create_directories(texts.folder / "moved");
+    fs::rename(texts.text, texts.folder / "moved/words.txt");
+    Arguments const evaluate{"evaluate", run, "--quiet", "--data", texts.folder / "moved"};
+    CHECK(test::run_heed(evaluate).code == 0);
+    for (auto const& content : {texts.other, texts.first.substr(0, 100)}) {
+      test::put(texts.folder / "moved/words.txt", content);
+      test::refuses(evaluate, 3, {"trained on other data", hash_of(texts.first), hash_of(content)});
+    }
+  }
+
+  TEST_CASE("an ablation does not train an arm or a seed on another file than the others") {
+    Texts const texts;
+    REQUIRE(test::run_heed(texts.command("ablation.yaml")).code == 0);
+    texts.put(texts.other);
+    CHECK(test::run_heed(texts.command("ablation.yaml")).code == 0);  // all is trained: nothing is read
+    texts.refuses(texts.command("ablation.yaml", {"vary={model.attention: [scaled, dot, additive]}"}), 2);
+    texts.refuses(texts.command("ablation.yaml", {"seeds=3"}), 2);
+    // From another folder, where a file of that name has another content.
+    fs::create_directories(texts.folder / "moved");
+    fs::rename(texts.text, texts.folder / "moved/words.txt");
+    texts.refuses(texts.command("ablation.yaml", {"seeds=3", "--data", texts.folder / "moved"}), 2);
+    test::put(texts.folder / "moved/words.txt", texts.first);
+    CHECK(test::run_heed(texts.command("ablation.yaml", {"seeds=3", "--data", texts.folder / "moved"})).code == 0);
+    test::put(texts.folder / "moved/words.txt", texts.other);
+    CHECK(test::run_heed(texts.command("ablation.yaml", {"--fresh", "--data", texts.folder / "moved"})).code == 0);
+  }
+
+  TEST_CASE("weights that trials start from are a part of what they are") {
+    Texts const texts;
+    REQUIRE(test::run_heed(texts.command("run.yaml", {"name=old"})).code == 0);
+    REQUIRE(test::run_heed(texts.command("run.yaml", {"name=new", "seed=2"})).code == 0);
+    auto const weights = [&](char const* run) { return test::get(fs::path(texts.runs()) / run / "checkpoint.safetensors"); };
+    std::string const file = texts.folder / "start.safetensors";
+    test::put(file, weights("old"));
+    auto const tried = test::run_heed(texts.command("ablation.yaml", {"init.from=start.safetensors"}));
+    INFO(tried.errors);
+    REQUIRE(tried.code == 0);
+    test::put(file, weights("new"));
+    test::refuses(texts.command("ablation.yaml", {"init.from=start.safetensors", "seeds=3"}), 2,
+                  {"init.from", hash_of(weights("old")), hash_of(weights("new"))});
+  }
+
+  TEST_CASE("trials that have read two contents are shown, not compared, and the next call refuses") {
+    Texts const texts;
+    REQUIRE(test::run_heed(texts.command("ablation.yaml")).code == 0);
+    fs::path const ablation = fs::path(texts.runs()) / "two", kept = texts.folder / "kept";
+    fs::rename(ablation, kept);
+    texts.put(texts.other);
+    REQUIRE(test::run_heed(texts.command("ablation.yaml")).code == 0);
+    for (auto const& trial : fs::directory_iterator(kept)) {
+      if (trial.path().filename().string().find("dot-seed") == std::string::npos) continue;
+      fs::remove_all(ablation / trial.path().filename());
+      fs::rename(trial.path(), ablation / trial.path().filename());
+    }
+    fs::remove(ablation / "summary.json");  // as of a process that was killed before it wrote the tables
+    auto const shown = test::run_heed({"report", ablation.string(), "--quiet"});
+    INFO(shown.errors);
+    REQUIRE(shown.code == 0);
+    auto const summary = nlohmann::json::parse(test::get(ablation / "summary.json"));
+    for (auto const& arm : summary["arms"]) CHECK(!arm.contains("difference"));
+    for (auto const& page : {summary["warnings"].dump(), test::get(ablation / "report.html"), test::get(ablation / "summary.md")})
+      for (auto const& word : {std::string("not compared"), hash_of(texts.first), hash_of(texts.other)})
+        CHECK_MESSAGE(page.find(word) != std::string::npos, "lacks " << word);
+    texts.refuses(texts.command("ablation.yaml"), 2);
+  }
+
+  TEST_CASE("compare and report say that equal configurations have read different contents") {
+    Texts const texts;
+    REQUIRE(test::run_heed(texts.command("run.yaml", {"name=a"})).code == 0);
+    texts.put(texts.other);
+    REQUIRE(test::run_heed(texts.command("run.yaml", {"name=b"})).code == 0);
+    auto const compared = test::run_heed({"compare", texts.runs() + "/a", texts.runs() + "/b"});
+    CHECK(compared.code == 0);
+    CHECK(compared.output.find("the configurations are equal, but not what was read") != std::string::npos);
+    for (auto const& text : {texts.first, texts.other}) CHECK(compared.output.find(hash_of(text).substr(0, 12)) != std::string::npos);
+    REQUIRE(test::run_heed({"report", texts.runs(), "--quiet"}).code == 0);
+    auto const page = test::get(fs::path(texts.runs()) / "report.html");
+    CHECK(page.find("has been read with 2 contents") != std::string::npos);
+    for (auto const& text : {texts.first, texts.other}) CHECK(page.find("(SHA-256 " + hash_of(text) + ")") != std::string::npos);
+  }
+}
