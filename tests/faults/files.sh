@@ -39,7 +39,7 @@ tune: {grid: {train.optimizer.lr: [0.1, 0.01]}, seeds: 1}
 seeds: 2
 END
 
-# bare ARGUMENTS: heed in the folder that holds the run or the ablation. Nothing is drawn: gnuplot is not heed's code, and takes long.
+# bare ARGUMENTS: heed in the folder that holds the run or the ablation. Nothing is drawn: gnuplot takes long, and no command reads figures.
 bare() { OMP_NUM_THREADS=1 timeout -k 1 20 env PATH=/nonexistent "$heed" "$@" --output . --threads 1; }
 
 call() { # COMMAND SCENARIO FILE
