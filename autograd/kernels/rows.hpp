@@ -43,7 +43,7 @@ void each_batch(std::int64_t n, F const& f) {
 
 /// Σ f(x[i]…) of a row that is one partial sum. f of the fill value must not be NaN; elements beyond the row are masked out.
 template <class T, class F, class... X>
-T sum_short_row(std::int64_t n, F const& f, X const*... x) {
+[[gnu::always_inline]] inline T sum_short_row(std::int64_t n, F const& f, X const*... x) {
   constexpr std::int64_t step = lanes<T>;
   Lanes<T> a(T(0)), b(T(0)), c(T(0)), d(T(0));
   std::int64_t i = 0;

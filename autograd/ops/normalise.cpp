@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
-#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -66,6 +65,16 @@ template <class T>
   return {largest * of_part.mean, T(1) / std::sqrt(of_part.square) / largest};
 }
 
+/// y of any row; its mean and factor are returned. (The loop of the others is inlined into theirs.)
+template <class T>
+[[gnu::noinline]] std::pair<T, T> normalise_any_row(T const* row, bool centred, double eps, T const* weight, T const* bias, T* out,
+                                                    std::int64_t n) {
+  auto const [mean, factor] = mean_and_scale(row, n, centred, eps);
+  for (std::int64_t i = 0; i < n; ++i) out[i] = (row[i] - mean) * factor * weight[i];
+  for (std::int64_t i = 0; bias != nullptr && i < n; ++i) out[i] += bias[i];
+  return {mean, factor};
+}
+
 /// y = x̂·weight + bias.
 template <class T>
 void forward(Tensor const& x, Tensor const& weight, Tensor const& bias, double eps, Tensor& y, Statistics& s) {
@@ -76,16 +85,24 @@ void forward(Tensor const& x, Tensor const& weight, Tensor const& bias, double e
   T* const out = y.mutable_data<T>().data();
   T* const means = s.mean.defined() ? s.mean.mutable_data<T>().data() : nullptr;
   T* const scales = s.scale.mutable_data<T>().data();
+  bool const short_rows = n <= kernels::row_of_partial_sum;
   parallel_for(
       s.scale.elements(), 3 * arithmetic_cost * static_cast<double>(n),
       [&](std::int64_t begin, std::int64_t end) {
-        for (std::int64_t r = begin; r < end; ++r) {
+        bool all = short_rows;
+        for (std::int64_t r = begin; short_rows && r < end; ++r) {
           T const* const row = in + r * n;
-          auto [mean, square] = moments<T>(n, means != nullptr, [&](auto const& f) { return kernels::sum_short_row<T>(n, f, row); });
-          T factor = T(1) / std::sqrt(square + static_cast<T>(eps));
-          if (!(square <= std::numeric_limits<T>::max()) || n > kernels::row_of_partial_sum) [[unlikely]]
-            std::tie(mean, factor) = mean_and_scale(row, n, means != nullptr, eps);
+          T const mean = means != nullptr ? kernels::sum_short_row<T>(
+                                                n, [](auto v) { return v; }, row) /
+                                                static_cast<T>(n)
+                                          : T(0);
           Lanes<T> const center(mean);
+          // Elements beyond the row are taken out of the sum's tail one by one, so (0 − mean)² does not enter.
+          T const square = kernels::sum_short_row<T>(
+                               n, [&](auto v) { return (v - center) * (v - center); }, row) /
+                           static_cast<T>(n);
+          T const factor = T(1) / std::sqrt(square + static_cast<T>(eps));
+          all = all && factor > 0;
           if (means != nullptr) means[r] = mean;
           scales[r] = factor;
           Lanes<T> const scale(factor);
@@ -96,6 +113,13 @@ void forward(Tensor const& x, Tensor const& weight, Tensor const& bias, double e
             kernels::transform_row<T>(
                 out + r * n, n, [&](auto v, auto wv) { return (v - center) * scale * wv; }, row, w);
           }
+        }
+        // Long rows, and those whose squares are infinite or no numbers.
+        for (std::int64_t r = begin; !all && r < end; ++r) {
+          if (short_rows && scales[r] > 0) continue;
+          auto const [mean, factor] = normalise_any_row(in + r * n, means != nullptr, eps, w, b, out + r * n, n);
+          if (means != nullptr) means[r] = mean;
+          scales[r] = factor;
         }
       },
       1, Cut::fine);
