@@ -74,6 +74,9 @@ foreach(file ${TESTS})
   add_test_program(suite_${suite} tests_of_${suite})
   set_target_properties(suite_${suite} PROPERTIES EXCLUDE_FROM_ALL ON)
 endforeach()
+if(TARGET suite_package) # it links these two anew, with a score more
+  add_dependencies(suite_package tests_of_attention_gradients tests_of_attention_properties)
+endif()
 add_test_program(heed_tests ${OBJECTS})
 
 # What tests/faults/run.sh loads before the C library.

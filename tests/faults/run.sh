@@ -2,12 +2,14 @@
 # Lets system calls fail, one at a time, under runs and ablations, fresh and resumed: the k-th open, read, write, …, for every k.
 #
 #   tests/faults/run.sh [--quick] [HEED [SHIM]]     default: build/release/heed and the shim beside it
+#   tests/faults/run.sh --files [--quick] [HEED]    what finished runs and ablations consist of is damaged instead: see files.sh
 #
 # A fault is survived if the command ends in time, with 0 and the right results or with 1 or 3 and one line that says why (an ablation: 4
 # if a trial failed), and if the same command without faults then ends as one that was never disturbed: the same metrics.jsonl, but for
 # time.* and memory.*. --quick: runs only, every call but malloc, in less than a minute. Exit code: 1 if there are findings.
 set -euo pipefail
 
+if [[ ${1-} == --files ]]; then exec "$(dirname "$(readlink -f "${BASH_SOURCE[0]}")")/files.sh" "${@:2}"; fi
 quick=
 if [[ ${1-} == --quick ]]; then
   quick=1

@@ -6,9 +6,11 @@
 #include <filesystem>
 #include <sstream>
 #include <string>
+#include <vector>
 
 #include <doctest/doctest.h>
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "experiments/config/build_info.hpp"
 #include "tests/folder.hpp"
@@ -99,23 +101,26 @@ TEST_CASE("the score of nn/README.md, beside the others: the suites that the pag
   Folder const folder;
   auto const at = folder.path().string();
   put(folder / "laplace.cpp", block("cpp", 0, "nn/README.md"));
-  // As the build compiles another score and links the tests, but for these two.
-  std::istringstream commands(shell(folder, fmt::format("ninja -C {} -t commands heed_tests", build_folder())));
-  std::string compile, link;
-  for (std::string line; std::getline(commands, line);) {
-    if (line.find(" -c ") != line.npos && line.ends_with("/nn/attention/score/gaussian.cpp")) compile = line;
-    if (line.find(" -o heed_tests ") != line.npos) link = line;
+  // As the build compiles another score and links each of the suites alone, but for these two.
+  std::vector<std::string> const suites{"attention_gradients", "attention_properties"};
+  CHECK(get("nn/README.md").find(fmt::format("./heed test {}", fmt::join(suites, " "))) != std::string::npos);
+  for (auto const& suite : suites) {
+    CAPTURE(suite);
+    std::istringstream commands(shell(folder, fmt::format("ninja -C {} -t commands suite_{}", build_folder(), suite)));
+    std::string const output = fmt::format(" -o suite_{} ", suite);
+    std::string compile, link;
+    for (std::string line; std::getline(commands, line);) {
+      if (line.find(" -c ") != line.npos && line.ends_with("/nn/attention/score/gaussian.cpp")) compile = line;
+      if (line.find(output) != line.npos) link = line;
+    }
+    REQUIRE(!compile.empty());
+    REQUIRE(!link.empty());
+    compile = replaced(compile, "CMakeFiles/heed_formulas.dir/nn/attention/score/gaussian.cpp.o", at + "/laplace.o");
+    compile = replaced(compile, build_info().source + "/nn/attention/score/gaussian.cpp", at + "/laplace.cpp");
+    link = replaced(link, output, fmt::format(" {0}/laplace.o -o {0}/{1} ", at, suite));
+    shell(folder, fmt::format("cd {} && {} && {}", build_folder(), compile, link));
+    CHECK(shell(folder, fmt::format("{0}/{1} --success > {0}/passed && grep -c laplace {0}/passed", at, suite)) != "0\n");
   }
-  REQUIRE(!compile.empty());
-  REQUIRE(!link.empty());
-  compile = replaced(compile, "CMakeFiles/heed_formulas.dir/nn/attention/score/gaussian.cpp.o", at + "/laplace.o");
-  compile = replaced(compile, build_info().source + "/nn/attention/score/gaussian.cpp", at + "/laplace.cpp");
-  link = replaced(link, " -o heed_tests ", fmt::format(" {0}/laplace.o -o {0}/heed_tests ", at));
-  shell(folder, fmt::format("cd {} && {} && {}", build_folder(), compile, link));
-  std::string const suites = "attention_gradients,attention_properties";
-  CHECK(get("nn/README.md").find("./heed test " + replaced(suites, ",", " ")) != std::string::npos);
-  CHECK(shell(folder, fmt::format("{0}/heed_tests --test-suite={1} --success > {0}/passed && grep -c laplace {0}/passed", at, suites)) !=
-        "0\n");
 }
 
 TEST_CASE("the task of experiments/README.md is the one that stands in its file") {
