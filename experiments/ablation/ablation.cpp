@@ -179,7 +179,7 @@ namespace {
 
 /// Whether the tables are those that the summary was written with.
 bool tables_are_whole(fs::path const& folder) try {
-  check_written(folder, "results.csv");
+  for (auto const& file : files_written(folder)) check_written(folder, file);
   return true;
 } catch (FileError const&) {
   return false;

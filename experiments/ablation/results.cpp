@@ -13,7 +13,7 @@ std::string write_results(Ablation const& ablation, std::vector<Job> const& jobs
   write_csv(ablation, tuned, summary.arms);
   write_probes(ablation, summary.arms);
   write_atomically(ablation.folder() / "summary.md", summary_markdown(summary));
-  write_summary(ablation.folder(), summary_json(summary), {"results.csv", "probes.npz"});
+  write_summary(ablation.folder(), summary_json(summary), {"results.csv", "probes.npz", "summary.md"});
   return summary_page(summary);
 }
 

@@ -68,15 +68,23 @@ Compared opened(fs::path const& folder, std::string const& arm) {
 void open_all(fs::path const& run, Places const& places, std::vector<Compared>& runs) {
   fs::path folder = fs::absolute(find_run(run, places)).lexically_normal();
   if (!fs::is_directory(folder) || !folder.has_filename()) folder = folder.parent_path();
-  auto const summary = find_json(folder / "summary.json");
-  if (!summary || !summary->is_object() || !summary->contains("ablation")) {
+  std::error_code unreadable;
+  auto const found = find_json(folder / "summary.json");
+  bool const tables = found && found->is_object() && found->contains("ablation");
+  if (!tables && !fs::exists(folder / "ablation.yaml", unreadable)) {
     runs.push_back(opened(folder, ""));
     return;
   }
+  auto const summary = tables ? *found : read_json(folder / "summary.json");
   try {
-    for (auto const& arm : summary->at("arms")) {
+    for (auto const& arm : summary.at("arms")) {
       auto const& trials = arm.at("folders");
-      if (!trials.empty()) runs.push_back(opened(folder / trials.front().get<std::string>(), arm.at("name")));
+      if (trials.empty()) continue;
+      fs::path const trial = folder / trials.front().get<std::string>();
+      if (!fs::exists(trial, unreadable))
+        throw FileError(
+            fmt::format("{}: names the trial {}, which is not there", (folder / "summary.json").string(), trial.filename().string()));
+      runs.push_back(opened(trial, arm.at("name")));
     }
   } catch (nlohmann::json::exception const& error) {
     throw FileError(fmt::format("{}: is no summary of an ablation: {}", (folder / "summary.json").string(), error.what()));

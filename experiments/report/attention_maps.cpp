@@ -258,11 +258,20 @@ Json seed_of(std::string const& folder) {
   return folder.substr(at + 5, folder.find('-', at + 5) - at - 5);
 }
 
+/// Names the maps that a run had left and that are not there any more.
+void warn_of_missing(fs::path const& run, std::vector<std::string>& warnings) {
+  std::error_code unreadable;
+  for (auto const& file : files_written(run))
+    if (file.starts_with("attention/") && !fs::exists(run / file, unreadable))
+      warnings.push_back(fmt::format("{} is missing, though the run had left it", (run / file).string()));
+}
+
 std::string maps_json(Material& material, Extent const& extent, bool warn) {
   Json json{{"texts", Json::array()}, {"arms", Json::array()}};
   Shown shown;
   for (auto const& arm : material.arms) {
     for (auto const& folder : arm.folders) {
+      if (warn) warn_of_missing(material.folder / folder, material.warnings);
       auto const maps = thinned(maps_in(material.folder / folder), extent.steps);
       if (maps.empty()) continue;
       Json steps = Json::array();

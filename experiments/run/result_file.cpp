@@ -46,13 +46,30 @@ void write_summary(fs::path const& folder, Json summary, std::vector<std::string
   write_atomically(folder / "summary.json", sealed(json_text(summary, 2) + "\n"));
 }
 
-void check_written(fs::path const& folder, std::string const& file) {
+namespace {
+
+/// Of each file its SHA-256.
+Json hashes_in(fs::path const& folder) {
   auto const summary = find_json(folder / "summary.json");
-  auto const files = summary && summary->is_object() ? summary->value("files", Json::object()) : Json::object();
-  if (!files.is_object() || !files.contains(file) || files[file] == sha256_of_file(folder / file)) return;
+  auto const files = summary && summary->is_object() ? summary->value("files", Json()) : Json();
+  return files.is_object() ? files : Json::object();
+}
+
+}  // namespace
+
+void check_written(fs::path const& folder, std::string const& file) {
+  auto const files = hashes_in(folder);
+  if (!files.contains(file) || files[file] == sha256_of_file(folder / file)) return;
   throw FileError(
       fmt::format("{}: is not as it was when summary.json was written: damaged, changed, or of another run (--fresh trains anew)",
                   (folder / file).string()));
+}
+
+std::vector<std::string> files_written(fs::path const& folder) {
+  std::vector<std::string> names;
+  auto const files = hashes_in(folder);
+  for (auto const& [name, hash] : files.items()) names.push_back(name);
+  return names;
 }
 
 }  // namespace heed

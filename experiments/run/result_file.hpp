@@ -25,4 +25,7 @@ void write_summary(std::filesystem::path const& folder, nlohmann::ordered_json s
 /// not speak passes, and so does all in a folder without one: what is not finished.
 void check_written(std::filesystem::path const& folder, std::string const& file);
 
+/// The files of which the folder's summary.json knows the content, in order; none where there is no summary.
+std::vector<std::string> files_written(std::filesystem::path const& folder);
+
 }  // namespace heed

@@ -294,6 +294,18 @@ void check_finished(fs::path const& path, Trainer const& trainer) {
                   path.string(), *difference));
 }
 
+/// Holds what the finished part of a run has left against its summary, before that is replaced. (Its configuration is compared by key.)
+/// Maps that somebody has deleted are named. Throws FileError for a file that is not as it was.
+void check_before_going_on(fs::path const& path) {
+  for (auto const& file : files_written(path)) {
+    if (file == "config.yaml") continue;
+    if (fs::exists(path / file) || file == "metrics.jsonl")
+      check_written(path, file);
+    else
+      fmt::print(stderr, "{}: is missing, though the run had left it\n", (path / file).string());
+  }
+}
+
 /// Trains in a folder that is held.
 Exit train_in(RunFolder const& folder, Trainer& trainer, LoadedExperiment& experiment, bool quiet) {
   fs::path const& path = folder.path();
@@ -304,6 +316,7 @@ Exit train_in(RunFolder const& folder, Trainer& trainer, LoadedExperiment& exper
     return Exit::done;
   }
   if (has_checkpoint(path)) {
+    check_before_going_on(path);
     trainer.resume(load_checkpoint(path), path);
     if (steps_before) check_schedule(path, trainer, experiment.settings, *steps_before);
     remove_other_states(path, trainer.step());

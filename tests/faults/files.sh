@@ -8,10 +8,10 @@
 # `compare`, `evaluate`, `run` and, as `longer`, `run` with more steps or seeds. Allowed are
 #   s  the same result: what is printed, the page, the files that the command answers for, but for times, memory and the page's hash,
 #   r  a refusal: exit 1 to 4, and a line that names the file or says what is wrong,
-#   n  another result beside a line, on the terminal or in the page, that does so.
-# Findings are
-#   F  another result without a word, a crash, a hang, a refusal that names another file or promises what does not come,
-#   K  without a word the file is kept as it is, though the command answers for it; all else is the same.
+#   n  another result beside a line, on the terminal or in the page, that does so,
+#   k  the same result, while the damaged file, of which this command makes no use, is kept as it is.
+# A finding is
+#   F  another result without a word, a crash, a hang, a refusal that names another file or promises what does not come.
 # --quick: few places, lines and sisters, and no trial of the tuning. Exit code: 1 if there are findings.
 set -euo pipefail
 
@@ -80,7 +80,7 @@ shown() {
     table { line = "| "; for (i = 1; i <= NF; ++i) line = line "," (measured[i] ? "" : $i); print line; next }
     page && /^<(body|script)>/ { body = /body/ }
     page && !body || FILENAME ~ /\/results\.csv$/ && /,(time|memory)\./ { next }
-    /^ *"((time|memory)\.[a-z_]*|file_sha256|(metrics|results)\.[a-z]*)": / { next } # hashes of what holds times
+    /^ *"((time|memory)\.[a-z_]*|file_sha256|(metrics|results|summary)\.[a-z]*)": / { next } # hashes of what holds times
     { gsub(/,?"(time|memory)\.[^"]*":("[^"]*"|[^,}]*)/, "")
       gsub(/ data-results="[^"]*"/, "")
       gsub(/data-column="(seconds a run|tokens a second|peak memory \(MB\))">[^<]*/, "")
@@ -135,7 +135,7 @@ try() {
         if named=$(grep -avE '^\| |seeds? cannot' <<< "$said" | grep -aE -m 1 "$words|${base//./\\.}|(heed|arning):.*$trial"); then
           outcome=named said=$named
         elif cmp -s <(without "$scenario/$file" .shown) <(without "$scenario/$file" "$reference"); then
-          outcome=KEPT said="exit 0, and the file stays as it is"
+          outcome=kept said="exit 0, and the file stays as it is"
         else
           outcome=FINDING said="exit 0, another result: $(grep -a -m 1 . <<< "$said" || diff "$reference" .shown | sed -n 2p)"
         fi
@@ -235,7 +235,7 @@ sort -t $'\t' -k 2,4 "$work/results" | awk -F'\t' '
     if (!(key in seen)) { seen[key] = 1; keys[++count] = key }
     ++number[key, $6, letter]; ++all[letter] }
   END {
-    commands = split("report compare evaluate run longer", command, " "); letters = split("s r n F K", letter_of, " ")
+    commands = split("report compare evaluate run longer", command, " "); letters = split("s k r n F", letter_of, " ")
     for (k = 0; k <= count; ++k) {
       line = sprintf("%-56s", k ? keys[k] : "file, damage")
       for (c = 1; c <= commands; ++c) {
@@ -245,6 +245,5 @@ sort -t $'\t' -k 2,4 "$work/results" | awk -F'\t' '
       }
       print line
     }
-    printf "cases %d: same %d, refused %d, named %d; findings %d: ", NR, all["s"], all["r"], all["n"], all["F"] + all["K"]
-    printf "%d (F), kept %d (K)\n", all["F"], all["K"] }'
-! sed -nE 's/^([FK])[A-Z]+\t/\1 /p' "$work/results" | sort | tr '\t' ' ' | grep .
+    printf "cases %d: same %d, of another file %d, refused %d, named %d; findings %d\n", NR, all["s"], all["k"], all["r"], all["n"], all["F"] }'
+! sed -n 's/^FINDING\t//p' "$work/results" | sort | tr '\t' ' ' | grep .
