@@ -14,9 +14,10 @@ nlohmann::json to_json(ReadFiles const& files) {
 ReadFiles read_files_of(nlohmann::json const& json) {
   ReadFiles files;
   if (!json.is_object()) return files;
-  for (auto const& [of, read] : json.items()) {
+  for (auto const& item : json.items()) {
+    auto const& read = item.value();
     auto const text = [&](char const* key) { return read.contains(key) && read[key].is_string() ? read[key].get<std::string>() : ""; };
-    if (read.is_object() && !text("sha256").empty()) files[of] = {text("file"), text("sha256")};
+    if (read.is_object() && !text("sha256").empty()) files[item.key()] = {text("file"), text("sha256")};
   }
   return files;
 }

@@ -50,7 +50,8 @@ TEST_SUITE("sums") {
     std::int64_t const n = 1'000'000;
     for (auto const& [shape, axis] : std::vector<std::pair<Shape, std::int64_t>>{
              {{n}, 0}, {{3, n}, 1}, {{n, 1}, 0}, {{n, 3}, 0}, {{n, 67}, 0}, {{2, n, 2}, 1}, {{100'003, 2}, 0}, {{2, 4099}, 1}}) {
-      CAPTURE(to_string(shape));
+      auto const of = to_string(shape);
+      CAPTURE(of);
       Tensor const x = tenths(shape);
       auto const count = static_cast<double>(shape[axis]);
       CHECK(error_of(sum(x, {axis}), count * tenth) < tolerance);

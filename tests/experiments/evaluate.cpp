@@ -113,9 +113,10 @@ train:
   /// The same numbers, but for rounding.
   void check_close(nlohmann::ordered_json const& a, nlohmann::ordered_json const& b) {
     REQUIRE(a.size() == b.size());
-    for (auto const& [name, value] : a.items()) {
+    for (auto const& item : a.items()) {
+      auto const& name = item.key();
       CAPTURE(name);
-      CHECK(number_of(value) == doctest::Approx(number_of(b.at(name))).epsilon(1e-5));
+      CHECK(number_of(item.value()) == doctest::Approx(number_of(b.at(name))).epsilon(1e-5));
     }
   }
 
@@ -203,8 +204,8 @@ train:
     auto const history = read_history(copies().folder / "copies");
     auto const last = [&](std::string const& name) { return history.at(name).back().second; };
     for (auto const& [weights, prefix] : {std::pair("average", "validation.ema."), std::pair("last", "validation.")}) {
-      CAPTURE(weights);
       options.weights = weights;
+      CAPTURE(options.weights);
       auto const found = results(options).at("metrics");
       for (char const* name : {"loss", "accuracy", "exact", "decoded.exact", "bleu"}) {
         CAPTURE(name);
@@ -295,11 +296,12 @@ train:
       options.places.data = folder.path();
       options.quiet = true;
       auto const found = results(options);
-      for (auto const& [name, series] : read_history(folder / each.name)) {
+      for (auto const& of_name : read_history(folder / each.name)) {
+        auto const& name = of_name.first;
         std::string const prefix = "validation.";
         if (!name.starts_with(prefix) || name == "validation.excess") continue;
         CAPTURE(name);
-        CHECK(number_of(found.at("metrics").at(name.substr(prefix.size()))) == doctest::Approx(series.back().second).epsilon(1e-5));
+        CHECK(number_of(found.at("metrics").at(name.substr(prefix.size()))) == doctest::Approx(of_name.second.back().second).epsilon(1e-5));
       }
       CHECK(found.at("metrics").contains("perplexity"));
       CHECK(!found.at("metrics").contains("bleu"));

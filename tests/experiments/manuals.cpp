@@ -81,7 +81,8 @@ TEST_SUITE("manuals") {
     auto const here = [&](std::string const& word) { return word.starts_with("runs/") ? (folder / word).string() : word; };
     int run = 0;
     for (auto const& manual : manuals) {
-      for (auto& [place, words, comment] : commands(manual)) {
+      for (auto& [of, words, comment] : commands(manual)) {
+        auto const& place = of;
         CAPTURE(place);
         if (auto const reason = comment.find("not tested: "); reason != std::string::npos) {
           CHECK(comment.size() > reason + std::string("not tested: ").size() + 8);

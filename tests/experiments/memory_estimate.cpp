@@ -163,8 +163,8 @@ TEST_SUITE("memory_estimate") {
     for (auto const& [from, to] : {std::pair(50, 20), std::pair(20, 50), std::pair(90, 4), std::pair(4, 90)}) {
       for (std::string const keys : {"", ", tokens: 1200", ", tokens: 1200, vocabularies: separate"}) {
         for (std::string const model : {"", ", dropout: 0.1", ", attention: additive", ", tie: false"}) {
-          CAPTURE(from);
-          CAPTURE(to);
+          auto const lengths = fmt::format("{} to {}", from, to);
+          CAPTURE(lengths);
           CAPTURE(keys);
           CAPTURE(model);
           test::check_estimate(pairs(from, to, keys, model));

@@ -87,7 +87,8 @@ probes: {every: 15, attention: [entropy, max_weight, distance, first_token, scor
     auto const outcome = test::run_heed({"run", (folder / "short.yaml").string(), "--output", folder.path().string(), "--quiet"});
     INFO(outcome.errors);
     REQUIRE(outcome.code == 0);
-    for (auto const& [name, series] : read_history(folder / "short")) {
+    for (auto const& of_name : read_history(folder / "short")) {
+      auto const& name = of_name.first;
       CAPTURE(name);
       CHECK(find_metric(name) != nullptr);
     }

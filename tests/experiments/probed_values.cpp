@@ -166,10 +166,11 @@ TEST_SUITE("probed_values") {
     watching.read_step(found);
     CHECK(plain.values == watched.values);
     REQUIRE(found.values.size() == expected.values.size());
-    for (auto const& [name, value] : expected.values) {
+    for (auto const& each : expected.values) {
+      auto const& name = each.first;
       INFO(name);
       REQUIRE(found.find(name) != nullptr);
-      CHECK(*found.find(name) == Approx(value).epsilon(1e-12));
+      CHECK(*found.find(name) == Approx(each.second).epsilon(1e-12));
     }
     Row last;
     watching.look(last, false);

@@ -301,15 +301,15 @@ TEST_SUITE("report") {
   TEST_CASE("no curve is dropped: numbers in their order, what comes after the first few is folded") {
     Combined const ablation;
     auto const material = read_material(ablation.folder.path());
-    std::vector<std::string> names;
+    std::vector<std::string> layers;
     std::size_t folded = 0;
     for (auto const& figure : figures(material)) {
-      if (figure.name.starts_with("probe_curvature_layer")) names.push_back(figure.name);
+      if (figure.name.starts_with("probe_curvature_layer")) layers.push_back(figure.name);
       folded += figure.further ? 1 : 0;
     }
-    CHECK(names.size() == 10);
-    CHECK(names[1] == "probe_curvature_layer2");
-    CHECK(names.back() == "probe_curvature_layer10");
+    CHECK(layers.size() == 10);
+    CHECK(layers[1] == "probe_curvature_layer2");
+    CHECK(layers.back() == "probe_curvature_layer10");
     CHECK(folded == 7);  // of twelve
     if (!gnuplot_is_there()) return;
     write_report(ablation.folder.path(), true);

@@ -253,7 +253,8 @@ TEST_SUITE("study") {
         if (cell.keys > 2 && (q != Quantity::frobenius_median || cell.d_k < 1024)) continue;
         double const exact = cell.keys == 2 ? 1 / (1 + std::cosh(gap)) : 2 * std::exp(-gap);
         if (exact < 1e-30) continue;  // no float
-        CAPTURE(share);
+        double const of = share;
+        CAPTURE(of);
         INFO("measured ", value.mean, " ± ", value.standard_error, ", exact ", exact);
         CHECK(std::abs(value.mean - exact) < 5 * value.standard_error + 1e-6 * exact);
       }

@@ -306,7 +306,7 @@ TEST_SUITE("translate") {
       return text;
     };
     auto const began = std::chrono::steady_clock::now();
-    for (std::size_t const count : {4097, 32000, 1000000})
+    for (auto const count : {std::size_t{4097}, std::size_t{32000}, std::size_t{1000000}})
       CHECK_THROWS_WITH_AS(
           run("ein\n" + words(count) + "\nein\n"),
           fmt::format("standard input:2: {} words, but a line may have 4096 at most; cut it into sentences", count).c_str(), FileError);

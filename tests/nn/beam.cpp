@@ -179,7 +179,7 @@ TEST_SUITE("beam") {
     Made const made(small());
     auto const places = [](std::int64_t n) { return Tensor::full({2, n}, 3, DType::int64); };
     Batch const given{{"source", places(7)}, {"source_lengths", Tensor::of(Tokens{7, 3}, {2})}};
-    for (std::size_t row : {0, 1}) {
+    for (auto const row : {std::size_t{0}, std::size_t{1}}) {
       std::int64_t const source = row == 0 ? 7 : 3;
       CHECK(longest_targets(given, made.model)[row] == std::min<std::int64_t>(source + 50, made.model.context()));
       CHECK(longest_targets({{"source", places(9)}}, made.model)[row] == std::min<std::int64_t>(59, made.model.context()));

@@ -109,8 +109,9 @@ TEST_SUITE("recurrent_seq2seq") {
     for (std::int64_t at = 0; at < rows["targets"].elements(); ++at)
       if (rows["targets"].data<std::int64_t>()[static_cast<std::size_t>(at)] >= 0)
         all.insert(all.end(), scores.begin() + at * vocabulary, scores.begin() + (at + 1) * vocabulary);
-    for (auto const& [name, parameter] : subject.parameters.all()) {
-      CAPTURE(name);
+    for (auto const& each : subject.parameters.all()) {
+      CAPTURE(each.first);
+      auto const& parameter = each.second;
       REQUIRE(parameter.grad().defined());
       auto const gradient = parameter.grad().to_vector();
       all.insert(all.end(), gradient.begin(), gradient.end());

@@ -181,8 +181,8 @@ TEST_SUITE("transformer") {
     for (auto const& [attention, cross, position, place] :
          {Variant{"scaled", "same", "sinusoidal", "post"}, Variant{"additive", "same", "learned", "pre"},
           Variant{"general", "additive", "t5", "pre"}, Variant{"scaled", "general", "shaw", "post"}}) {
-      CAPTURE(attention);
-      CAPTURE(cross);
+      std::string const kinds = attention + ", " + cross;
+      CAPTURE(kinds);
       TransformerSettings settings = small(attention, position);
       settings.cross_attention.from_word(cross);
       settings.layers = 1;
