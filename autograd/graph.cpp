@@ -109,8 +109,10 @@ Tensor record(char const* operation, std::vector<Tensor> inputs, Tensor value, K
     bool const kept = (keep.inputs >> std::min<std::size_t>(i, 31) & 1U) != 0;  // the last bit is all further inputs'
     bool const recomputed = kept && i < 32 && inputs[i].node() && inputs[i].node()->recompute;
     if (recomputed) node->recomputed |= 1U << i;
-    if (!kept || recomputed) inputs[i] = inputs[i].hollow();
-    inputs[i].watch();
+    if (kept && !recomputed)
+      inputs[i].watch();
+    else
+      inputs[i] = inputs[i].hollow();
   }
   node->inputs = std::move(inputs);
   node->output = keep.output ? value.detach() : value.detach().hollow();

@@ -266,10 +266,10 @@ Tensor Tensor::rows(std::int64_t first, std::int64_t count) const {
 }
 
 Tensor Tensor::hollow() const {
-  Tensor result = *this;
-  result.buffer_ = {};
-  result.data_ = nullptr;
-  result.watch();
+  Tensor result;  // not a copy of this one: that would count its array's references up and down
+  result.shape_ = shape_;
+  result.dtype_ = dtype_;
+  result.node_ = node_;
   return result;
 }
 

@@ -19,9 +19,11 @@
 #include "autograd/operations/softmax.hpp"
 #include "autograd/random.hpp"
 #include "autograd/recurrence.hpp"
+#include "tests/refusal.hpp"
 
 using namespace heed;
 using doctest::Approx;
+using test::refusal;
 using Values = std::vector<double>;
 
 namespace {
@@ -38,16 +40,6 @@ Tensor drawn_leaf(Shape const& shape, std::string const& name, DType dtype = DTy
   Tensor x = Tensor::normal(shape, Stream(1, name), dtype);
   x.set_requires_grad();
   return x;
-}
-
-template <class E = Error>
-std::string refusal(std::function<void()> const& action) {
-  try {
-    action();
-  } catch (E const& error) {
-    return error.what();
-  }
-  return "";
 }
 
 /// x², with a rule that throws when it is asked.

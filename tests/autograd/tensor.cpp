@@ -13,23 +13,12 @@
 #include "autograd/operations/elementwise.hpp"
 #include "autograd/operations/reduce.hpp"
 #include "autograd/shape.hpp"
+#include "tests/refusal.hpp"
 
 using namespace heed;
+using test::refusal;
 using Values = std::vector<double>;
 using Integers = std::vector<std::int64_t>;
-
-namespace {
-
-std::string refusal(std::function<void()> const& action) {
-  try {
-    action();
-  } catch (Error const& error) {
-    return error.what();
-  }
-  return "";
-}
-
-}  // namespace
 
 TEST_SUITE("tensor") {
   TEST_CASE("shapes: extents, elements, axes from either end") {

@@ -17,18 +17,13 @@
 #include "autograd/random.hpp"
 #include "autograd/tensor.hpp"
 #include "autograd/xtensor.hpp"
+#include "tests/refusal.hpp"
 
 namespace heed {
-namespace {
 
-std::string refusal(std::function<void()> const& action) {
-  try {
-    action();
-  } catch (Error const& error) {
-    return error.what();
-  }
-  return "";
-}
+using test::refusal;
+
+namespace {
 
 Tensor leaf(Shape const& shape, DType dtype = DType::float64) {
   Tensor x = Tensor::normal(shape, Stream(5, "x"), dtype);

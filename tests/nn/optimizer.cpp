@@ -14,10 +14,12 @@
 #include "autograd/random.hpp"
 #include "nn/models/gpt.hpp"
 #include "tests/nn/choice.hpp"
+#include "tests/refusal.hpp"
 #include "tests/threads.hpp"
 
 using namespace heed;
 using doctest::Approx;
+using test::refusal;
 
 namespace {
 
@@ -112,15 +114,6 @@ Rule sgd_rule(double lr, double momentum, bool nesterov) {
     e.a = t == 0 ? g : momentum * e.a + g;
     e.p -= lr * (nesterov ? g + momentum * e.a : e.a);
   };
-}
-
-std::string refusal(std::function<void()> const& action) {
-  try {
-    action();
-  } catch (Error const& error) {
-    return error.what();
-  }
-  return "";
 }
 
 }  // namespace
