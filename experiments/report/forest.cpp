@@ -17,7 +17,8 @@ namespace {
 std::string in_words(ReportedDifference const& difference) {
   if (!std::isfinite(difference.mean)) return short_number(difference.mean, 0, true);
   double const half = difference.interval ? difference.interval->half_width() : 0;
-  if (half == 0) return std::abs(difference.mean) < 1e5 ? fmt::format("{:+.3g}", difference.mean) : short_number(difference.mean, 0, true);
+  if (!(half > 0 && std::isfinite(half)))  // no interval, or one of a damaged summary
+    return std::abs(difference.mean) < 1e5 ? fmt::format("{:+.3g}", difference.mean) : short_number(difference.mean, 0, true);
   int const digits = std::clamp(1 - static_cast<int>(std::floor(std::log10(half))), 0, 6);
   auto const mean = short_number(difference.mean, digits, true);
   double const middle = difference.interval->low / 2 + difference.interval->high / 2;
