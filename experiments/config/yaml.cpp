@@ -225,6 +225,9 @@ class Builder : public YAML::EventHandler {
     if (key.kind != Yaml::Kind::scalar || key.text.empty()) {
       throw ConfigError(key.place, key.kind == Yaml::Kind::null ? "a key is missing before ':'" : "a key must be a word");
     }
+    constexpr std::size_t longest = 250;  // written with escapes they are still the 1,024 characters that YAML reads as a key
+    if (key.text.size() > longest)
+      throw ConfigError(key.place, fmt::format("a key of {} bytes; the longest has {}", key.text.size(), longest));
     auto const [first, fresh] = map.lines.emplace(key.text, key.place.line);
     if (!fresh) {
       std::string path;

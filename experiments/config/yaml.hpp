@@ -56,8 +56,8 @@ struct Yaml::Entry {
 /// The value in a text; null if it holds none. `source` names the text in messages; `lines` says whether lines and columns mean anything
 /// in it. Aliases are replaced by copies of what they name, and the merge key of YAML 1.1 (`<<: *base`, `<<: [*a, *b]`) by the entries of
 /// the maps it names, first, but for keys that the map itself or an earlier one has. Throws ConfigError for what is not one clean YAML
-/// document: bad syntax, bytes that are no UTF-8, control characters, tabs as indentation, duplicate keys, keys that are not words, tags, a
-/// second document, more than 64 levels, more than a million values.
+/// document: bad syntax, bytes that are no UTF-8, control characters, tabs as indentation, duplicate keys, keys that are not words or are
+/// longer than 250 bytes, tags, a second document, more than 64 levels, more than a million values.
 Yaml parse_yaml(std::string_view text, std::string const& source, bool lines = true);
 
 /// parse_yaml of a file of at most 16 MB. Throws ConfigError if there is no such file, FileError if it cannot be

@@ -93,6 +93,7 @@ TEST_SUITE("config_errors") {
              {base + "data: {path: b.txt}\n", "c.yaml:3:1: duplicate key 'data' (first in line 2)"},
              {base + "äöü: {ß: 1, ß: 2}\n", "c.yaml:3:13: duplicate key 'äöü.ß' (first in line 3)"},
              {base + "? [a, b]\n: 3\n", "c.yaml:3:3: a key must be a word"},
+             {base + std::string(251, 'k') + ": 3\n", "c.yaml:3:1: a key of 251 bytes; the longest has 250"},
              {base + ": 3\n", "c.yaml:3:1: a key is missing before ':'"},
              {base + "\"a\\nb\": 3\n", "c.yaml:3:1: unknown key 'a\\x0ab'" + top},
          }) {
