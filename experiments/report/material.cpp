@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -35,6 +36,16 @@ std::optional<double> real(Json const& json, char const* key) {
   return std::isnan(value) ? std::nullopt : std::optional(value);
 }
 
+/// A whole number from 0 on. Throws Error for anything else: a real one may be beyond what fits.
+std::int64_t whole(Json const& value, std::string const& what) {
+  bool const fits = value.is_number_unsigned() && value.get<std::uint64_t>() <= std::numeric_limits<std::int64_t>::max();
+  if (!fits) throw Error(fmt::format("{} is no whole number from 0 on", what));
+  return value.get<std::int64_t>();
+}
+
+/// The same of an object's member; 0 if it is absent.
+std::int64_t whole_at(Json const& json, char const* key) { return json.contains(key) ? whole(json.at(key), key) : 0; }
+
 std::optional<Interval> interval(Json const& json) {
   auto const found = json.find("interval");
   if (found == json.end() || !found->is_array() || found->size() != 2 || !(*found)[0].is_number() || !(*found)[1].is_number())
@@ -43,7 +54,7 @@ std::optional<Interval> interval(Json const& json) {
 }
 
 void take_costs(Json const& json, ReportedArm& arm) {
-  arm.parameters = json.value("parameters", std::int64_t{0});
+  arm.parameters = whole_at(json, "parameters");
   arm.seconds = real(json, "time.seconds");
   arm.tokens_per_second = real(json, "time.tokens_per_second");
   arm.memory = real(json, "memory.peak");
@@ -61,7 +72,7 @@ ReportedArm arm_of(Json const& json) {
     if (!key) throw Error(fmt::format("its values are of '{}', which is no seed", seed));
     if (double const each = number_of(value); !std::isnan(each)) arm.values[*key] = each;
   }
-  arm.diverged = json.value("diverged", arm.diverged);
+  for (auto const& seed : json.value("diverged", Json::array())) arm.diverged.push_back(whole(seed, "diverged"));
   arm.mean = real(json, "mean");
   arm.interval = interval(json);
   take_costs(json, arm);
@@ -108,8 +119,8 @@ void read_ablation(Json const& json, Material& material) {
   material.unit = json.value("unit", "");
   material.margin = real(json, "margin").value_or(0);
   material.seeds = json.at("seeds").size();
-  material.trials_done = json.value("trials_done", std::size_t{0});
-  material.trials_of = json.value("trials_of", material.trials_done);
+  material.trials_done = static_cast<std::size_t>(whole_at(json, "trials_done"));
+  material.trials_of = json.contains("trials_of") ? static_cast<std::size_t>(whole_at(json, "trials_of")) : material.trials_done;
   material.baseline = json.value("baseline", "");
   material.varied = json.value("varied", material.varied);
   for (auto const& arm : json.at("arms")) material.arms.push_back(arm_of(arm));
@@ -118,14 +129,14 @@ void read_ablation(Json const& json, Material& material) {
         {published.value("name", ""), published.value("curve", ReportedElsewhere().curve), published.value("value", 0.0)});
   for (auto const& effect : json.value("effects", Json::array()))
     material.effects.push_back({effect.value("name", ""), effect.value("interaction", false), real(effect, "mean").value_or(std::nan("")),
-                                interval(effect), effect.value("p", 1.0), effect.value("averaged", std::size_t{0}),
-                                effect.value("combinations", std::size_t{0})});
+                                interval(effect), effect.value("p", 1.0), static_cast<std::size_t>(whole_at(effect, "averaged")),
+                                static_cast<std::size_t>(whole_at(effect, "combinations"))});
   if (auto const tuning = json.find("tuning"); tuning != json.end() && tuning->is_object()) material.tuning = tuning_of(*tuning);
   for (auto const& failure : json.value("failures", Json::array()))
-    material.failures.push_back({failure.value("arm", ""), failure.value("seed", std::int64_t{0}), failure.value("message", ""),
+    material.failures.push_back({failure.value("arm", ""), whole_at(failure, "seed"), failure.value("message", ""),
                                  failure.value("log", std::vector<std::string>{})});
   for (auto const& missing : json.value("missing", Json::array()))
-    material.missing.emplace_back(missing.value("arm", ""), missing.value("seed", std::int64_t{0}));
+    material.missing.emplace_back(missing.value("arm", ""), whole_at(missing, "seed"));
   material.sentences = json.value("sentences", material.sentences);
   material.warnings = json.value("warnings", material.warnings);
   material.base = json.value("base", "");
@@ -235,7 +246,7 @@ Material read_material(fs::path const& folder) {
       read_ablation(json, material);
     else
       read_run(json, material);
-    material.steps = json.value("steps", std::int64_t{0});
+    material.steps = whole_at(json, "steps");
     material.environment = texts_of(json, "environment");
     material.configuration = json.value("configuration", "");
   } catch (std::exception const& error) {
