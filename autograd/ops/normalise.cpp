@@ -34,38 +34,34 @@ struct Statistics {
   Tensor scale;  ///< [rows]: 1/√(variance + eps)
 };
 
-/// Of a row: its mean (0 if not `centred`), and the mean square of the distances from it.
-template <class T>
-struct Moments {
-  T mean, square;
-};
-
-/// `sum`: Σ f(x) over the row.
-template <class T, class Sum>
-[[gnu::always_inline]] inline Moments<T> moments(std::int64_t n, bool centred, Sum const& sum) {
-  auto const count = static_cast<T>(n);
-  T const mean = centred ? sum([](auto v) { return v; }) / count : T(0);
-  Lanes<T> const center(mean);
-  // Elements beyond the row are taken out of the sum's tail one by one, so (0 − mean)² does not enter.
-  return {mean, sum([&](auto v) { return (v - center) * (v - center); }) / count};
-}
-
 /// The mean and 1/√(mean square + eps) of any row: a long one, and one whose squares leave the range of numbers, by way of the row over its
 /// largest element.
 template <class T>
 [[gnu::noinline]] std::pair<T, T> mean_and_scale(T const* row, std::int64_t n, bool centred, double eps) {
-  auto const of = [&](T const* x) { return moments<T>(n, centred, [&](auto const& f) { return kernels::sum_row<T>(n, f, x); }); };
-  auto const [mean, square] = of(row);
+  auto const count = static_cast<T>(n);
+  auto const moments = [&](T const* x) {  // the mean (0 if not `centred`), and the mean square of the distances from it
+    T const mean = centred ? kernels::sum_row<T>(
+                                 n, [](auto v) { return v; }, x) /
+                                 count
+                           : T(0);
+    Lanes<T> const center(mean);
+    // Elements beyond the row are taken out of the sum's tail one by one, so (0 − mean)² does not enter.
+    return std::pair(mean, kernels::sum_row<T>(
+                               n, [&](auto v) { return (v - center) * (v - center); }, x) /
+                               count);
+  };
+  auto const [mean, square] = moments(row);
   if (std::isfinite(square)) return {mean, T(1) / std::sqrt(square + static_cast<T>(eps))};
   T largest = 0;
   for (std::int64_t i = 0; i < n; ++i) largest = std::max(largest, std::abs(row[i]));
   std::vector<T> part(row, row + n);
   for (T& v : part) v /= largest;
-  auto const of_part = of(part.data());
-  return {largest * of_part.mean, T(1) / std::sqrt(of_part.square) / largest};
+  auto const [mean_of_part, square_of_part] = moments(part.data());
+  return {largest * mean_of_part, T(1) / std::sqrt(square_of_part) / largest};
 }
 
-/// y of any row; its mean and factor are returned. (The loop of the others is inlined into theirs.)
+/// y of any row; its mean and factor are returned. forward() has the same loops for short rows, where calls would cost a quarter of the
+/// time.
 template <class T>
 [[gnu::noinline]] std::pair<T, T> normalise_any_row(T const* row, bool centred, double eps, T const* weight, T const* bias, T* out,
                                                     std::int64_t n) {
@@ -97,7 +93,6 @@ void forward(Tensor const& x, Tensor const& weight, Tensor const& bias, double e
                                                 static_cast<T>(n)
                                           : T(0);
           Lanes<T> const center(mean);
-          // Elements beyond the row are taken out of the sum's tail one by one, so (0 − mean)² does not enter.
           T const square = kernels::sum_short_row<T>(
                                n, [&](auto v) { return (v - center) * (v - center); }, row) /
                            static_cast<T>(n);
