@@ -280,24 +280,35 @@ Tensor SafetensorsFile::tensor(std::string_view name) const {
   return result;
 }
 
+namespace {
+
+/// Of what stands before the data: the header's length, and the header with an open seal at this place.
+Sha256 hash_of_head(std::string header, std::size_t seal) {
+  header.replace(seal, open_seal().size(), open_seal());
+  Sha256 hash;
+  std::uint64_t const length = header.size();
+  hash.update(std::as_bytes(std::span(&length, 1)));
+  hash.update(std::as_bytes(std::span(header)));
+  return hash;
+}
+
+}  // namespace
+
 void SafetensorsFile::check_seal() const {
   auto const seal = metadata_.find(std::string(seal_name));
   if (seal == metadata_.end()) return;
-  std::string text = header();
+  auto const damaged = fmt::format("is damaged, or another program has changed it: its content is not that of its {}", seal_name);
+  std::string const text = header();
   auto const at = find_seal(text);
-  Sha256 hash;
-  std::uint64_t const length = text.size();
-  hash.update(std::as_bytes(std::span(&length, 1)));
-  if (at) text.replace(*at, seal->second.size(), open_seal());
-  hash.update(std::as_bytes(std::span(text)));
+  if (!at) refuse(damaged);
+  Sha256 hash = hash_of_head(text, *at);
   std::vector<std::byte> piece;
   for (std::size_t done = 0; done < data_size_; done += piece.size()) {
     piece.resize(std::min<std::size_t>(data_size_ - done, 1 << 20));
     file_.read(data_begin_ + done, piece);
     hash.update(piece);
   }
-  if (!at || hash.hex() != seal->second)
-    refuse(fmt::format("is damaged, or another program has changed it: its content is not that of its {}", seal_name));
+  if (hash.hex() != seal->second) refuse(damaged);
 }
 
 namespace {
@@ -306,11 +317,7 @@ namespace {
 void seal_header(std::string& header, std::vector<std::pair<std::string, Tensor> const*> const& order) {
   auto const at = find_seal(header);
   if (!at) return;
-  header.replace(*at, open_seal().size(), open_seal());
-  Sha256 hash;
-  std::uint64_t const length = header.size();
-  hash.update(std::as_bytes(std::span(&length, 1)));
-  hash.update(std::as_bytes(std::span(header)));
+  Sha256 hash = hash_of_head(header, *at);
   for (auto const* item : order) hash.update(bytes_in(item->second));
   header.replace(*at, open_seal().size(), hash.hex());
 }

@@ -13,7 +13,7 @@ namespace {
 
 constexpr std::size_t digits = 64;
 
-std::string digest_with_open_seal(std::string& text, std::size_t at) {
+std::string digest_with_open_seal(std::string text, std::size_t at) {
   text.replace(at, digits, open_seal());
   return sha256(std::as_bytes(std::span(text)));
 }
@@ -39,11 +39,9 @@ std::string sealed(std::string text) {
   return text.replace(*at, digits, digest_with_open_seal(text, *at));
 }
 
-bool seal_holds(std::string text) {
+bool seal_holds(std::string const& text) {
   auto const at = find_seal(text);
-  if (!at) return true;
-  std::string const written = text.substr(*at, digits);
-  return digest_with_open_seal(text, *at) == written;
+  return !at || digest_with_open_seal(text, *at) == text.substr(*at, digits);
 }
 
 }  // namespace heed

@@ -21,6 +21,6 @@ std::optional<std::size_t> find_seal(std::string_view text);
 std::string sealed(std::string text);
 
 /// Whether a JSON text is one that sealed() gave, or is not sealed at all.
-bool seal_holds(std::string text);
+bool seal_holds(std::string const& text);
 
 }  // namespace heed
