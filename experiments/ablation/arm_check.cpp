@@ -11,6 +11,7 @@
 
 #include "experiments/ablation/child.hpp"
 #include "experiments/ablation/trials_read.hpp"
+#include "experiments/ablation/tuning.hpp"
 #include "experiments/run/failure.hpp"
 #include "experiments/run/train.hpp"
 #include "nn/files/checkpoint.hpp"
@@ -33,19 +34,20 @@ void with_words(std::string const& words, F f) {
   }
 }
 
-}  // namespace
-
-namespace {
-
-/// Every trial that the ablation may come to, whatever tuning will choose.
-std::vector<LoadedExperiment> all_trials(Ablation const& ablation) {
-  std::vector<LoadedExperiment> all;
+/// Adds what the trials that were begun have read. Whether all are finished: of an arm that was tuned, at one point for each seed.
+bool add_begun(Ablation const& ablation, TrialsRead& read) {
+  auto const add = [&](LoadedExperiment const& trial) {
+    read.add(trial);
+    return is_finished(folder_of(trial), trial.settings);
+  };
+  bool all = true;
+  for (Job const& job : tuning_trials(ablation).jobs) all = add(job.experiment) && all;
+  auto const points = ablation.tuning ? ablation.tuning->points : std::vector<Arm>(1);
   for (auto const& arm : ablation.arms) {
-    auto const points = ablation.tuning ? ablation.tuning->points : std::vector<Arm>(1);
-    for (auto const& point : points) {
-      for (auto const seed : ablation.seeds) all.push_back(trial_of(ablation, arm.name, joined(arm.changes, point.changes), seed));
-      if (!ablation.tuning) continue;
-      for (auto const seed : ablation.tuning->seeds) all.push_back(tuning_trial(ablation, arm, point, seed));
+    for (auto const seed : ablation.seeds) {
+      bool any = false;
+      for (auto const& point : points) any = add(trial_of(ablation, arm.name, joined(arm.changes, point.changes), seed)) || any;
+      all = all && any;
     }
   }
   return all;
@@ -63,19 +65,15 @@ void refuse_mixture(Ablation const& ablation, TrialsRead const& read) {
 std::vector<std::string> check_arms(Ablation const& ablation, bool quiet, bool fresh) {
   std::vector<std::string> remarks;
   TrialsRead read;
-  bool finished = !fresh;
-  for (auto const& trial : fresh ? std::vector<LoadedExperiment>() : all_trials(ablation)) {
-    read.add(trial);
-    finished = finished && is_finished(folder_of(trial), trial.settings);
-  }
-  bool const there = finished || (read.hold_against_files() && !fresh);
+  // What arms that have begun would read now is known if nothing is left to train, or if all files are where they were read.
+  bool const known = !fresh && (add_begun(ablation, read) || read.hold_against_files());
   refuse_mixture(ablation, read);
   for (auto const& arm : ablation.arms) {
     auto const trial = first_trial(ablation, arm);
-    if (there && has_checkpoint(folder_of(trial))) continue;
+    if (known && has_checkpoint(folder_of(trial))) continue;
     with_words(fmt::format(" (arm '{}')", arm.name), [&] {
       Trainer const trainer(trial, quiet);
-      read.add(trial, trainer.read(), "now");
+      read.add(trial, trainer.files_read(), "now");
       auto const remark = trainer.remark();
       if (remark && std::ranges::find(remarks, *remark) == remarks.end()) remarks.push_back(*remark);
     });

@@ -70,10 +70,11 @@ std::vector<std::string> different_environments(std::vector<Job> const& jobs) {
 }
 
 /// Why the trials cannot be compared, if they did not all read the same.
-std::optional<std::string> warning_of_mixture(std::vector<Job> const& jobs) {
+std::optional<std::string> warning_of_mixture(Summary const& summary) {
   TrialsRead read;
-  for (Job const& job : jobs)
-    if (job.state == State::done) read.add(job.experiment);
+  for (auto const* const jobs : {&summary.tuned.jobs, &summary.jobs})
+    for (Job const& job : *jobs)
+      if (job.state == State::done) read.add(job.experiment);
   auto const differences = read.differences();
   if (differences.empty()) return std::nullopt;
   return fmt::format("the trials have not all read the same, and are not compared: {} (--fresh begins anew)", differences);
@@ -224,7 +225,7 @@ Summary summarise(Ablation const& ablation, std::vector<Job> const& jobs, Tuning
   summary.arms = gather(ablation, jobs);
   estimate_means(summary);
   summary.comparisons.resize(summary.arms.size());
-  if (auto const mixed = warning_of_mixture(jobs)) {
+  if (auto const mixed = warning_of_mixture(summary)) {
     summary.warnings.push_back(*mixed);
   } else {
     compare_with_baseline(summary);

@@ -53,7 +53,8 @@ Failure record_failure(std::filesystem::path const& folder, int code);
 /// Removes the records of failures in an ablation's folder, so that those trials are tried again; but for trainings that this very program
 /// would end in the same way (NaN, divergence): what is older than the program is forgotten too.
 void forget_failures(std::filesystem::path const& ablation);
-/// Puts finished trials aside whose rows are not those that they were finished with, and says so: they are trained again. Throws Error if
+/// Puts finished trials aside whose rows are not those that they were finished with, and says so: those that
+/// the ablation still has are trained again. Throws Error if
 /// one cannot be put aside.
 void put_damaged_aside(std::filesystem::path const& ablation);
 

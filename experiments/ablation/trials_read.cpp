@@ -23,12 +23,12 @@ std::string section_of(LoadedExperiment const& trial, std::string const& of) {
 
 }  // namespace
 
-void TrialsRead::add(LoadedExperiment const& trial) { add(trial, read_in(folder_of(trial)), trial.settings.name); }
+void TrialsRead::add(LoadedExperiment const& trial) { add(trial, files_read_in(folder_of(trial)), trial.settings.name); }
 
 void TrialsRead::add(LoadedExperiment const& trial, ReadFiles const& read, std::string const& by) {
   for (auto const& [of, file] : read) {
     hold(section_of(trial, of) + "\n" + of, {of, file, by});
-    hold(file.file, {of, file, by});
+    if (!file.file.empty()) hold(file.file, {of, file, by});
   }
 }
 

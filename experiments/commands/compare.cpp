@@ -61,7 +61,7 @@ Compared opened(fs::path const& folder, std::string const& arm) {
           .folder = folder,
           .keys = flatten(load_kept(folder).root),
           .history = read_history(folder),
-          .read = read_in(folder)};
+          .read = files_read_in(folder)};
 }
 
 /// A run; of an ablation, each arm's run with its first seed.

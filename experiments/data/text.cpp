@@ -33,13 +33,15 @@ auto about_file(std::string const& origin, F f) {
 }
 
 std::unique_ptr<TextDataset> open_parts(TextSettings const& settings, DataContext const& context, CatalogueEntry const* entry) {
-  auto const opened = [&](fs::path const& path, std::optional<std::string_view> held_out) {
-    return std::make_unique<TextDataset>(read_text(path), path.string(), settings.tokenizer, settings.validation, held_out, context.seed);
+  auto const opened = [&](fs::path const& path, std::optional<fs::path> const& held_out) {
+    auto const apart = held_out ? std::optional(read_text(*held_out)) : std::nullopt;
+    return std::make_unique<TextDataset>(read_text(path), path.string(), settings.tokenizer, settings.validation, apart, context.seed,
+                                         held_out.value_or("").string());
   };
   if (entry == nullptr) return opened(locate(settings.path.value(), context), std::nullopt);
   if (auto const* whole = entry->part("text")) return opened(obtain(*whole, context), std::nullopt);
   auto const train = obtain(*entry->part("train"), context);
-  return opened(train, read_text(obtain(*entry->part("validation"), context)));
+  return opened(train, obtain(*entry->part("validation"), context));
 }
 
 std::unique_ptr<Dataset> open_text(TextSettings const& settings, DataContext const& context) {
@@ -80,13 +82,13 @@ std::optional<std::string> TextSettings::contradiction() {
 }
 
 TextDataset::TextDataset(std::string_view text, std::string origin, std::string const& tokenizer, double fraction,
-                         std::optional<std::string_view> held_out, std::uint64_t seed)
+                         std::optional<std::string_view> held_out, std::uint64_t seed, std::string const& held_out_origin)
     : origin_(std::move(origin)), seed_(seed) {
   Sha256 content;
   content.update(std::as_bytes(std::span(text)));
   read_["text"] = {origin_, content.hex()};
   if (held_out) {
-    read_["held_out"] = {origin_ + ", its validation part", sha256(std::as_bytes(std::span(*held_out)))};
+    read_["held_out"] = {held_out_origin, sha256(std::as_bytes(std::span(*held_out)))};
     content.update(std::as_bytes(std::span(*held_out)));
   }
   sha256_ = content.hex();

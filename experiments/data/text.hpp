@@ -27,11 +27,11 @@ struct TextSettings : Settings {
 /// A text of n tokens, of which the first ⌊n (1 − validation)⌋ are for training and the rest for validation.
 class TextDataset : public TokenizedDataset {
  public:
-  /// `origin` names the file in messages. `held_out` is the validation text if it is a file of its own; else `fraction` of `text` is
-  /// split off. A byte-order mark at the beginning of either is no text. Throws FileError for text that is not UTF-8 (tokenizer "char") or
-  /// too short to be split.
+  /// `origin` names the file in messages. `held_out` is the validation text if it is a file of its own, `held_out_origin`; else `fraction`
+  /// of `text` is split off. A byte-order mark at the beginning of either is no text. Throws FileError for text that is not UTF-8
+  /// (tokenizer "char") or too short to be split.
   TextDataset(std::string_view text, std::string origin, std::string const& tokenizer, double fraction,
-              std::optional<std::string_view> held_out, std::uint64_t seed);
+              std::optional<std::string_view> held_out, std::uint64_t seed, std::string const& held_out_origin = "");
   /// Validation batches are of this text from now on. Throws FileError that begins with `origin` if it has characters that the others lack.
   void test_on(std::string_view text, std::string origin);
 

@@ -191,7 +191,7 @@ void read_curves(Material& material) {
 void read_what_was_read(Material& material) {
   for (auto const& arm : material.arms) {
     if (arm.folders.empty()) continue;
-    for (auto const& item : read_in(material.folder / arm.folders.front())) {
+    for (auto const& item : files_read_in(material.folder / arm.folders.front())) {
       HashedFile const& file = item.second;
       auto const same = [&](HashedFile const& other) { return other.file == file.file && other.sha256 == file.sha256; };
       if (std::ranges::none_of(material.read, same)) material.read.push_back(file);

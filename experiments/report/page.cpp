@@ -343,11 +343,7 @@ class Section {
       else if (name == "revision")
         entries.emplace_back("code revision", value + (is_dirty() ? " (modified)" : ""));
       else
-        entries.emplace_back(name == "blas"         ? "matrix library"
-                             : name == "blas_path"  ? "its file"
-                             : name == "build_type" ? "build"
-                                                    : name,
-                             value);
+        entries.emplace_back(name == "blas" ? "matrix library" : name == "build_type" ? "build" : name, value);
     }
     for (auto const& [file, sha256] : material_.read) entries.emplace_back("has read", fmt::format("{} (SHA-256 {})", file, sha256));
     std::string html = "<section>\n<h2>What was run</h2>\n" + list(entries);

@@ -44,6 +44,7 @@ StudyRecord read_study(fs::path const& folder) {
   if (!csv)
     throw FileError(
         fmt::format("{}: cannot be read: no such file (heed run CONFIG --fresh measures anew)", (folder / "results.csv").string()));
+  check_written(folder, "results.csv");
   record.csv = parse_csv(*csv);
   return record;
 }

@@ -215,16 +215,16 @@ void check_configuration(Checkpoint const& checkpoint, Experiment settings, std:
                               fmt::join(differing, ", ")));
 }
 
-ReadFiles read_by(std::map<std::string, std::string> const& metadata) {
+ReadFiles files_read_by(std::map<std::string, std::string> const& metadata) {
   auto const read = metadata.find("read");
   if (read == metadata.end()) return {};  // of an earlier revision
   return read_files_of(parse_json<nlohmann::json>(read->second, "checkpoint.safetensors: what it has read"));
 }
 
-ReadFiles read_in(fs::path const& folder) try {
+ReadFiles files_read_in(fs::path const& folder) try {
   if (auto const summary = find_json(folder / "summary.json"); summary && summary->is_object() && summary->contains("read"))
     return read_files_of(summary->at("read"));
-  return has_checkpoint(folder) ? read_by(SafetensorsFile(folder / "checkpoint.safetensors").metadata()) : ReadFiles();
+  return has_checkpoint(folder) ? files_read_by(SafetensorsFile(folder / "checkpoint.safetensors").metadata()) : ReadFiles();
 } catch (FileError const&) {
   return {};
 }
@@ -244,7 +244,7 @@ TrainedModel open_run(fs::path const& folder, Weights weights) {
   if (data == checkpoint.metadata.end())
     throw FileError(fmt::format("{}: its metadata do not say what its data are: another revision of heed made it (train it again)", path));
   check_configuration(checkpoint, run.settings, path);
-  run.read = read_by(checkpoint.metadata);
+  run.files_read = files_read_by(checkpoint.metadata);
   run.data = Signature::parse(data->second, path + ": its metadata of the data");
   set_products(run.settings.products());
   run.parameters = std::make_unique<Parameters>(static_cast<std::uint64_t>(run.settings.seed), run.settings.precision());

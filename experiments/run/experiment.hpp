@@ -102,7 +102,7 @@ struct TrainedModel {
   std::unique_ptr<Model> model;
   Signature data;
   std::string tokenizer, source_tokenizer;  ///< as Dataset gave them; empty if the data had none
-  ReadFiles read;                           ///< in training
+  ReadFiles files_read;                     ///< in training
   std::int64_t step = 0;
   bool averaged = false;  ///< the weights are their running average
 };
@@ -123,9 +123,9 @@ std::vector<std::string> keys_changed(Yaml const& kept, Experiment& settings);
 /// may differ.
 void check_configuration(Checkpoint const& checkpoint, Experiment settings, std::string const& path);
 /// What the run that wrote a checkpoint had read, as its metadata say. Throws FileError for metadata that say it in no JSON.
-ReadFiles read_by(std::map<std::string, std::string> const& metadata);
+ReadFiles files_read_by(std::map<std::string, std::string> const& metadata);
 /// What the run in a folder has read, as its summary says, or its checkpoint where it is not finished; nothing where neither can be read.
-ReadFiles read_in(std::filesystem::path const& folder);
+ReadFiles files_read_in(std::filesystem::path const& folder);
 /// What made tokens of the run's data, of the part "inputs" or "source". Throws FileError that begins with `path` if it does not belong to
 /// the model.
 Tokenizer tokenizer_of(TrainedModel const& run, std::string const& path, std::string const& part = "inputs");

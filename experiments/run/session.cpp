@@ -234,7 +234,7 @@ class Session {
     summary["time.tokens_per_second"] = number(rate(trainer_.tokens_read(), here));
     summary["memory.peak"] = static_cast<std::int64_t>(memory_);
     summary["data"] = trainer_.data().describe();
-    auto const& read = trainer_.read();
+    auto const& read = trainer_.files_read();
     if (auto const init = read.find("init.from"); init != read.end())
       summary["init"] = {{"file", init->second.file}, {"sha256", init->second.sha256}};
     summary["read"] = to_json(read);
@@ -287,7 +287,7 @@ void check_schedule(fs::path const& path, Trainer const& trainer, Experiment con
 void check_finished(fs::path const& path, Trainer const& trainer) {
   check_written(path, "metrics.jsonl");
   auto const summary = read_json(path / "summary.json");
-  auto const difference = changed(read_files_of(summary.value("read", nlohmann::ordered_json())), trainer.read());
+  auto const difference = changed(read_files_of(summary.value("read", nlohmann::ordered_json())), trainer.files_read());
   if (!difference) return;
   throw FolderError(
       fmt::format("{}: is finished, but of what it has read something has changed since: {} (put the file back, or --fresh begins anew)",

@@ -165,9 +165,9 @@ Trainer::Trainer(LoadedExperiment const& experiment, bool quiet)
   metrics_ = metrics_of(experiment, *data_, *model_);
   contexts_.emplace(experiment, *data_, *model_);
   check_probes(experiment, *model_);
-  read_ = data_->files();
+  files_read_ = data_->files();
   if (!settings_.init.from.empty())
-    read_["init.from"] = start_from(parameters_, locate(settings_.init.from, data_context(experiment, quiet)));
+    files_read_["init.from"] = start_from(parameters_, locate(settings_.init.from, data_context(experiment, quiet)));
   optimizer_ = make_optimizer(settings_.train.optimizer, parameters_);
   if (settings_.train.ema) average_.emplace(parameters_, *settings_.train.ema);
   if (EstimatorSettings const* const chooses = model_->estimator()) {
@@ -310,7 +310,7 @@ Checkpoint Trainer::checkpoint() const {
   if (estimator_) std::ranges::copy(estimator_->state(), std::back_inserter(made.state));
   Experiment settings = settings_;
   settings.probes = {};  // which change no weight
-  made.metadata = {{"data", data_->gives().text()}, {"configuration", emit(settings)}, {"read", json_text(to_json(read_))}};
+  made.metadata = {{"data", data_->gives().text()}, {"configuration", emit(settings)}, {"read", json_text(to_json(files_read_))}};
   if (std::string const tokenizer = data_->tokenizer(); !tokenizer.empty()) made.metadata["tokenizer"] = tokenizer;
   if (std::string const source = data_->source_tokenizer(); source != data_->tokenizer()) made.metadata["source_tokenizer"] = source;
   made.state_metadata = {{"environment", numeric_environment()}};
@@ -331,7 +331,7 @@ void Trainer::resume(Checkpoint const& checkpoint, std::filesystem::path const& 
   }
   std::string const path = (folder / "checkpoint.safetensors").string();
   check_configuration(checkpoint, settings_, path);
-  if (auto const difference = changed(read_by(checkpoint.metadata), read_))
+  if (auto const difference = changed(files_read_by(checkpoint.metadata), files_read_))
     throw FolderError(fmt::format("{}: what the run was begun with has changed: {} (put the file back, or --fresh begins anew)",
                                   folder.string(), *difference));
   assign_from(path, checkpoint.parameters, parameters_);

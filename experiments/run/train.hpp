@@ -45,7 +45,7 @@ class Trainer {
   /// `validation.ema.…`; where the least possible loss is known, `validation.excess` over it. Sets nothing if there is no validation data.
   void evaluate(Row& row);
   /// The files of the data, and "init.from", which the weights started from.
-  ReadFiles const& read() const { return read_; }
+  ReadFiles const& files_read() const { return files_read_; }
   /// The same in rows of other lengths, with the weights as they are.
   Contexts const& contexts() const { return *contexts_; }
 
@@ -70,7 +70,7 @@ class Trainer {
   std::unique_ptr<Model> model_;
   std::unique_ptr<Optimizer> optimizer_;
   std::optional<AverageWeights> average_;
-  ReadFiles read_;
+  ReadFiles files_read_;
   std::optional<Estimator> estimator_;      ///< if the model makes random choices
   std::vector<MetricKind const*> metrics_;  ///< of evaluations
   std::optional<Contexts> contexts_;

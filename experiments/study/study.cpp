@@ -70,15 +70,26 @@ struct Left {
   bool finished = false;
   double seconds = 0;                         ///< of measuring
   std::vector<std::vector<std::string>> csv;  ///< empty if nothing was kept
+  ReadFiles read;                             ///< what it was measured with
 };
 
 Left left_in(fs::path const& folder) {
   auto summary = find_json(folder / "summary.json");
   if (!summary || !summary->is_object()) return {};
-  auto const csv = read_if_there(folder / "results.csv");
   auto const seconds = summary->find("time.seconds");
-  return {(*summary)["finished"] == true, seconds != summary->end() && seconds->is_number() ? seconds->get<double>() : 0,
-          csv ? parse_csv(*csv) : Left().csv};
+  Left left{(*summary)["finished"] == true,
+            seconds != summary->end() && seconds->is_number() ? seconds->get<double>() : 0,
+            {},
+            read_files_of(summary->value("read", nlohmann::ordered_json()))};
+  auto const csv = read_if_there(folder / "results.csv");
+  if (!csv || left.finished) return left;
+  try {
+    check_written(folder, "results.csv");
+    left.csv = parse_csv(*csv);
+  } catch (FileError const& error) {  // or written by a process that was killed before it wrote the summary
+    fmt::print(stderr, "heed: {}; its cells are measured again\n", error.what());
+  }
+  return left;
 }
 
 std::string in_markdown(StudyTable const& table) {
@@ -93,7 +104,7 @@ std::string in_markdown(StudyTable const& table) {
   return page;
 }
 
-void write(fs::path const& folder, StudyFile& file, StudyResult const& result, double seconds, bool finished) {
+void write(fs::path const& folder, StudyFile& file, StudyResult const& result, ReadFiles const& read, double seconds, bool finished) {
   std::string csv;
   for (auto const& row : result.csv) csv += csv_line(row);
   write_atomically(folder / "results.csv", csv);
@@ -108,10 +119,11 @@ void write(fs::path const& folder, StudyFile& file, StudyResult const& result, d
   summary["sentences"] = result.sentences;
   for (auto const& table : result.tables)
     summary["tables"].push_back({{"title", table.title}, {"rows", table.rows}, {"detail", table.detail}});
+  if (!read.empty()) summary["read"] = to_json(read);
   summary["time.seconds"] = seconds;
   summary["environment"] = environment();
   summary["configuration"] = emit(file);
-  write_summary(folder, summary, finished ? std::vector<std::string>{"results.csv"} : std::vector<std::string>{});
+  write_summary(folder, summary, {"results.csv"});
 }
 
 }  // namespace
@@ -167,7 +179,15 @@ Exit run_study(RunOptions const& options) {
   StudyContext context{.name = file.name, .seed = static_cast<std::uint64_t>(file.seed), .places = options.places, .quiet = options.quiet};
   context.places.config_folder = fs::absolute(options.config).parent_path();
   context.kept = std::move(left.csv);
-  context.keep = [&](StudyResult const& so_far) { write(path, file, so_far, seconds(), false); };
+  ReadFiles read;
+  context.note_read = [&](std::string const& of, HashedFile const& now) {
+    read[of] = now;
+    if (auto const difference = changed(left.read, read))
+      throw FolderError(
+          fmt::format("{}: what was measured so far was measured with another content: {} (put the file back, or --fresh begins anew)",
+                      path.string(), *difference));
+  };
+  context.keep = [&](StudyResult const& so_far) { write(path, file, so_far, read, seconds(), false); };
   context.unfinished = path / "unfinished";
   auto const result = measure(file.study, context);
   if (!result) {
@@ -176,7 +196,7 @@ Exit run_study(RunOptions const& options) {
     if (!options.quiet) std::fputs(told.c_str(), stderr);  // which does not throw where the terminal is gone
     return Exit::interrupted;
   }
-  write(path, file, *result, seconds(), true);
+  write(path, file, *result, read, seconds(), true);
   std::error_code ignored;
   fs::remove_all(context.unfinished, ignored);
   write_report(path, true);

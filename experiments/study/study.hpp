@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "experiments/data/read_files.hpp"
 #include "experiments/report/study_page.hpp"
 #include "experiments/run/session.hpp"
 #include "nn/settings.hpp"
@@ -52,6 +53,9 @@ struct StudyContext {
   std::vector<std::vector<std::string>> kept = {};         ///< the csv of what was kept before an interruption; empty: nothing was
   std::function<void(StudyResult const&)> keep = nullptr;  ///< leaves in the folder what was measured so far; may be absent
   std::filesystem::path unfinished = {};                   ///< a folder for parts of cells (keep_part); empty: none are kept
+  /// Is told of each file that is measured, before anything is; may be absent. Throws FolderError if what was kept was measured with
+  /// another content.
+  std::function<void(std::string const& of, HashedFile const& file)> note_read = nullptr;
 };
 
 /// A kind of study: its name and help, fresh settings, and how to make it. A file that adds one says

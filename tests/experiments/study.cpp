@@ -16,6 +16,7 @@
 #include "experiments/study/quadrature.hpp"
 #include "experiments/study/softmax_scaling.hpp"
 #include "experiments/study/trained.hpp"
+#include "tests/experiments/unsealed.hpp"
 #include "tests/markdown.hpp"
 #include "tests/program.hpp"
 
@@ -460,6 +461,7 @@ TEST_SUITE("study") {
       CHECK_MESSAGE(worked.find(part) != std::string::npos, part);
     if (draw({})) CHECK(std::filesystem::exists(folder / "runs/small/figures/fans_gaussian_10.pdf"));
     auto const results = folder / "runs/small/results.csv";
+    test::unseal(results.parent_path());
     for (char const* const line : {"gaussian,none,64,10,trace,x,0.1,\n", "gaussian,none,64,10,tracy,1,0.1,\n", "gaussian,none\n"}) {
       test::put(results, std::string("distribution,scale,d_k,keys,quantity,mean,standard_error,theory\n") + line);
       test::refuses({"report", "small", "--output", runs}, 3, {"results.csv: line 2"});

@@ -11,6 +11,7 @@
 #include "autograd/random.hpp"
 #include "experiments/data/files.hpp"
 #include "experiments/text/utf8.hpp"
+#include "nn/files/sha256.hpp"
 #include "tests/data_folder.hpp"
 #include "tests/folder.hpp"
 
@@ -149,7 +150,10 @@ TEST_SUITE("text") {
     CHECK(none.validation_batches(4, 2) == 0);
     CHECK(none.yardsticks().empty());
     CHECK(!none.describe().contains("ngram"));
-    TextDataset const two("abcabc", "words.txt", "char", 0.1, "xyz", 1);
+    TextDataset const two("abcabc", "words.txt", "char", 0.1, "xyz", 1, "held.txt");
+    CHECK(two.files().at("text").file == "words.txt");
+    CHECK(two.files().at("held_out").file == "held.txt");
+    CHECK(two.files().at("held_out").sha256 == sha256(std::as_bytes(std::span("xyz", 3))));
     CHECK(two.vocabulary() == 6);
     CHECK(two.describe()["tokens"]["training"] == 6);
     CHECK(values(two.validation(0, 1, 2)["inputs"]) == std::vector<std::int64_t>{3, 4});

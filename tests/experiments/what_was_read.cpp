@@ -95,6 +95,58 @@ TEST_SUITE("what_was_read") {
     CHECK(test::run_heed(texts.command("ablation.yaml", {"--fresh", "--data", texts.folder / "moved"})).code == 0);
   }
 
+  TEST_CASE("a tuned ablation that is finished reads nothing; a mixture among tuning trials is said too") {
+    Texts const texts;
+    Arguments const tuned{"tune={grid: {train.optimizer.lr: [0.1, 0.01]}, seeds: 1}", "seeds=1"};
+    REQUIRE(test::run_heed(texts.command("ablation.yaml", tuned)).code == 0);
+    fs::path const ablation = fs::path(texts.runs()) / "two", kept = texts.folder / "kept";
+    fs::copy(ablation, kept, fs::copy_options::recursive);
+    texts.put(texts.other);
+    CHECK(test::run_heed(texts.command("ablation.yaml", tuned)).code == 0);
+    REQUIRE(test::run_heed(texts.command("ablation.yaml", {tuned[0], tuned[1], "--fresh"})).code == 0);
+    for (auto const& trial : fs::directory_iterator(kept)) {
+      auto const name = trial.path().filename();
+      if (!name.string().starts_with("tune-scaled-0.1")) continue;
+      fs::remove_all(ablation / name);
+      fs::copy(trial.path(), ablation / name, fs::copy_options::recursive);
+    }
+    fs::remove(ablation / "summary.json");
+    REQUIRE(test::run_heed({"report", ablation.string(), "--quiet"}).code == 0);
+    CHECK(test::get(ablation / "summary.md").find("not compared") != std::string::npos);
+  }
+
+  TEST_CASE("a study goes on with the trained run that it was begun with, and with cells that nobody has changed") {
+    Texts const texts;
+    REQUIRE(test::run_heed(texts.command("run.yaml", {"model.context=32", "name=trained"})).code == 0);
+    test::put(
+        texts.folder / "study.yaml",
+        "name: study\nstudy: {kind: softmax_scaling, distribution: [], scale: [none], d_k: [4], keys: [3], layers: 0, run: trained}\n");
+    REQUIRE(test::run_heed(texts.command("study.yaml")).code == 0);
+    fs::path const study = fs::path(texts.runs()) / "study";
+    auto const interrupt = [&] {  // as if it had been, after its last cell
+      auto summary = nlohmann::ordered_json::parse(test::get(study / "summary.json"));
+      summary["finished"] = false;
+      summary.erase("file_sha256");
+      test::put(study / "summary.json", summary.dump());
+    };
+    auto const results = test::get(study / "results.csv");
+    REQUIRE(std::ranges::count(results, '\n') > 1);
+    interrupt();
+    CHECK(test::run_heed(texts.command("study.yaml")).code == 0);
+    CHECK(test::get(study / "results.csv") == results);
+    interrupt();
+    test::put(study / "results.csv", results.substr(0, results.find('\n') + 1));
+    auto const again = test::run_heed(texts.command("study.yaml"));
+    CHECK(again.code == 0);
+    CHECK(again.errors.find("its cells are measured again") != std::string::npos);
+    CHECK(test::get(study / "results.csv") == results);
+    interrupt();
+    auto const weights = fs::path(texts.runs()) / "trained/checkpoint.safetensors";
+    auto const before = test::get(weights);
+    REQUIRE(test::run_heed(texts.command("run.yaml", {"model.context=32", "name=trained", "seed=2", "--fresh"})).code == 0);
+    test::refuses(texts.command("study.yaml"), 2, {"checkpoint.safetensors", hash_of(before), hash_of(test::get(weights))});
+  }
+
   TEST_CASE("weights that trials start from are a part of what they are") {
     Texts const texts;
     REQUIRE(test::run_heed(texts.command("run.yaml", {"name=old"})).code == 0);
