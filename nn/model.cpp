@@ -60,13 +60,12 @@ Tensor Model::loss(Batch const& batch, Pass const& pass, double label_smoothing,
   return loss;
 }
 
-void Model::each_logits(Batch const& batch, Pass const& pass, std::function<void(std::int64_t, Tensor const&)> const& see) const {
-  LinearHead const head = run(batch, pass).predictions.front().head;
-  Tensor const x = reshape(head.x, {-1, head.x.size(-1)});
-  if (!head.weight.defined()) return see(0, x);
-  std::int64_t const places = x.size(0), at_once = logits_at_once(places, head.weight.size(0), x.dtype());
-  for (std::int64_t first = 0; first < places; first += at_once)
-    see(first, linear(slice(x, 0, first, std::min(places, first + at_once)), head.weight, head.bias));
+void LinearHead::each_logits(std::function<void(std::int64_t, Tensor const&)> const& see) const {
+  Tensor const places = reshape(x, {-1, x.size(-1)});
+  if (!weight.defined()) return see(0, places);
+  std::int64_t const all = places.size(0), at_once = logits_at_once(all, weight.size(0), places.dtype());
+  for (std::int64_t first = 0; first < all; first += at_once)
+    see(first, linear(slice(places, 0, first, std::min(all, first + at_once)), weight, bias));
 }
 
 DeclaredModel::DeclaredModel(ModelKind kind) {
@@ -82,6 +81,8 @@ ModelKind const& model_kind(std::string const& name) {
   return *found;
 }
 
+std::vector<Need> needs_of(Choice const& choice) { return model_kind(choice.kind).reads(*choice.settings); }
+
 Choice model_choice() {
   Choice choice;
   for (ModelKind const& kind : registry()) choice.options.push_back({kind.name, kind.help, kind.settings});
@@ -90,7 +91,7 @@ Choice model_choice() {
 
 std::unique_ptr<Model> make_model(Choice const& choice, Parameters& parameters, Signature const& data) {
   ModelKind const& kind = model_kind(choice.kind);
-  for (Need const& need : kind.reads) {
+  for (Need const& need : kind.reads(*choice.settings)) {
     if (!data.has(need.name))
       throw Error(fmt::format("model.kind: {} reads '{}', which these data do not give; they give {}", kind.name, need.name, data.names()));
     if (need.picture && data[need.name].shape.empty())

@@ -1,6 +1,8 @@
 #pragma once
 
+#include <concepts>
 #include <functional>
+#include <initializer_list>
 #include <memory>
 #include <optional>
 #include <string>
@@ -27,6 +29,8 @@ struct LinearHead {
   Tensor x, weight = {}, bias = {};
 
   Tensor logits(RoundedWeights* rounded = nullptr) const;
+  /// Calls `see` with the logits [rows, V] of the places first, first + 1, …, all places in order: as many at once as logits_at_once() says.
+  void each_logits(std::function<void(std::int64_t first, Tensor const& logits)> const& see) const;
 };
 
 /// What a model says of one term's targets.
@@ -80,9 +84,10 @@ class Model {
   Counts counts(Batch const& batch) const;
   /// This batch's part of a step's loss, all of whose counts are `counts`; undefined: of a step of this batch alone.
   Tensor loss(Batch const& batch, Pass const& pass, double label_smoothing = 0, Counts const& counts = {}) const;
-  /// Calls `see` with the logits [rows, V] of the first prediction's places first, first + 1, … of a pass, all places in order: as many at
-  /// once as logits_at_once() says.
-  void each_logits(Batch const& batch, Pass const& pass, std::function<void(std::int64_t first, Tensor const& logits)> const& see) const;
+  /// LinearHead::each_logits of the first prediction.
+  void each_logits(Batch const& batch, Pass const& pass, std::function<void(std::int64_t first, Tensor const& logits)> const& see) const {
+    run(batch, pass).predictions.front().head.each_logits(see);
+  }
   /// Throws Error for rows that it cannot be trained on, a message that begins with the key it concerns.
   virtual void check(Batch const& batch) const { static_cast<void>(batch); }
   /// The longest row of tokens that it was made for.
@@ -107,13 +112,27 @@ class Model {
 /// A part of a batch that a model reads, and the view of data without it that makes it; "": there is none.
 struct Need {
   std::string name, view = {};
-  bool picture = false;  ///< its rows are pictures
+  bool picture = false;           ///< its rows are pictures
+  Settings const* how = nullptr;  ///< settings of the view, which are the model's; null: it has none
+};
+
+/// What a kind of model reads: always the same, or as its settings say.
+class Reads {
+ public:
+  Reads(std::initializer_list<Need> always) : of_([needs = std::vector(always)](Settings const&) { return needs; }) {}
+  template <std::invocable<Settings const&> F>
+  Reads(F by_settings) : of_(std::move(by_settings)) {}
+
+  std::vector<Need> operator()(Settings const& settings) const { return of_(settings); }
+
+ private:
+  std::function<std::vector<Need>(Settings const&)> of_;
 };
 
 /// A kind of model, declared beside its definition: `model: {kind: gpt, …}`.
 struct ModelKind {
   std::string name, help;
-  std::vector<Need> reads;
+  Reads reads;
   std::function<std::shared_ptr<Settings>()> settings;
   std::function<std::unique_ptr<Model>(Parameters& parameters, Settings const& settings, Signature const& data)> make;
 };
@@ -123,6 +142,8 @@ struct DeclaredModel {
 std::vector<ModelKind> const& model_kinds();
 /// Throws Error for a kind that is not declared.
 ModelKind const& model_kind(std::string const& name);
+/// What a model of these settings reads. Throws Error for a kind that is not declared.
+std::vector<Need> needs_of(Choice const& choice);
 /// `model:` in YAML.
 Choice model_choice();
 /// A model for what the data give. Throws Error for a kind that is not declared, and for data that lack what it reads.

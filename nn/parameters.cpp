@@ -14,7 +14,12 @@ namespace heed {
 
 std::vector<Field> InitSettings::fields() {
   return {
-      {.name = "from", .target = &from, .help = "a checkpoint to start from; empty: draw"},
+      {.name = "from", .target = &from, .help = "a checkpoint or a run to start from; empty: draw"},
+      {.name = "layers",
+       .target = &layers,
+       .help = "how many of its blocks are taken, with the embeddings (Radford et al. 2018, figure 2); none: all of it",
+       .least = 0,
+       .greatest = 1000},
       {.name = "scheme", .target = &scheme, .help = "how weights are drawn", .words = {"normal", "xavier", "uniform"}},
       {.name = "std", .target = &std, .help = "spread of the weights (not for xavier)", .least = 0},
       {.name = "small_branches",

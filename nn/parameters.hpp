@@ -14,7 +14,8 @@ namespace heed {
 
 /// `init:` how weights start, and a checkpoint to start from.
 struct InitSettings : Settings {
-  std::string from;               ///< a checkpoint; empty: draw
+  std::string from;                    ///< a checkpoint; empty: draw
+  std::optional<std::int64_t> layers;  ///< how many of its blocks are taken, with the embeddings; none: all of it
   std::string scheme = "normal";  ///< normal: N(0, std²); xavier: uniform ±√(6/(in + out)) (Glorot & Bengio 2010); uniform: uniform ±std
   double std = 0.02;
   bool small_branches = true;  ///< whether factors on the spread hold (Initial::value); false: all weights start by the scheme alone

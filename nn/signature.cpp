@@ -14,7 +14,19 @@ namespace heed {
 namespace {
 constexpr std::int64_t most_classes = std::int64_t{1} << 40;
 constexpr std::int64_t most_extent = 1 << 16;  // of a picture
+/// Of an earlier revision it is their number, and there was one such token.
+std::vector<std::string> names_of(nlohmann::json const& added) {
+  if (added.is_array()) return added;
+  return std::vector<std::string>(added.get<std::size_t>() > 0 ? 1 : 0, "[MASK]");
+}
+
 }  // namespace
+
+std::int64_t Given::token(std::string_view wanted) const {
+  auto const found = std::ranges::find(added, wanted);
+  if (found == added.end()) throw Error(fmt::format("'{}' has no token {}", name, wanted));
+  return classes - (added.end() - found);
+}
 
 bool Signature::has(std::string_view name) const { return std::ranges::find(parts_, name, &Given::name) != parts_.end(); }
 
@@ -47,16 +59,21 @@ std::string Signature::text() const {
                      {"added", part.added},
                      {"made_by", part.made_by},
                      {"shape", part.shape}});
+  for (std::size_t i = 0; i < parts_.size(); ++i)
+    if (parts_[i].sequences > 1) parts[i]["sequences"] = parts_[i].sequences;
   return json_text(parts);
 }
 
 Signature Signature::parse(std::string_view text, std::string const& what) try {
   std::vector<Given> parts;
   for (auto const& part : parse_json<nlohmann::json>(text, what)) {
-    parts.push_back({part.at("name"), part.at("classes"), part.at("vocabulary"), part.at("longest"), part.at("places"), part.at("added"),
-                     part.at("made_by"), part.value("shape", std::vector<std::int64_t>())});
+    parts.push_back({part.at("name"), part.at("classes"), part.at("vocabulary"), part.at("longest"), part.at("places"),
+                     names_of(part.at("added")), part.at("made_by"), part.value("shape", std::vector<std::int64_t>()),
+                     part.value("sequences", std::int64_t{1})});
     if (parts.back().classes < 1 || parts.back().classes > most_classes)
       throw FileError(fmt::format("{}: '{}' has {} classes", what, parts.back().name, parts.back().classes));
+    if (std::ssize(parts.back().added) > parts.back().classes || parts.back().sequences < 1 || parts.back().sequences > most_extent)
+      throw FileError(fmt::format("{}: '{}' has more added tokens than classes, or no sequences", what, parts.back().name));
     auto const& shape = parts.back().shape;
     bool const fits = std::ranges::all_of(shape, [](std::int64_t extent) { return extent >= 1 && extent <= most_extent; });
     if (!shape.empty() && (shape.size() != 3 || !fits))

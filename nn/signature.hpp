@@ -15,9 +15,13 @@ struct Given {
   std::string vocabulary = {};           ///< parts of one vocabulary have tokens in common; "" is that of inputs
   std::int64_t longest = 0;              ///< places of its longest row; 0: as many as the context
   std::int64_t places = 0;               ///< of a training batch at most, its rows times the longest; 0: as many rows as are asked for
-  std::int64_t added = 0;                ///< of its classes, the last so many are tokens that no text has: [MASK]
+  std::vector<std::string> added = {};   ///< the names of the last of its classes, tokens that no text has: "[MASK]"
   std::string made_by = {};              ///< the view that makes it; "": the data's own
   std::vector<std::int64_t> shape = {};  ///< of a row that is a picture: channels, height, width; empty: a row is a sequence
+  std::int64_t sequences = 1;            ///< of a row: options of a multiple choice, orders of a pair
+
+  /// The number of an added token. Throws Error if there is none of this name.
+  std::int64_t token(std::string_view name) const;
   bool operator==(Given const&) const = default;
 };
 

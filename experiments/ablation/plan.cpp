@@ -224,6 +224,7 @@ LoadedExperiment trial_of(Ablation const& ablation, std::string const& arm, std:
   auto const text = emit(trial.settings);
   auto const hash = sha256(std::as_bytes(std::span(text)));
   trial.settings.name = fmt::format("{}-seed{}-{}", folder_label(arm), seed, hash.substr(0, 8));
+  if (trial.places.runs.empty()) trial.places.runs = trial.places.output;
   trial.places.output = ablation.folder();
   return trial;
 }

@@ -58,7 +58,7 @@ struct Subject {
   }
 
   static bool sees_pictures(TrainedModel const& run) {
-    return std::ranges::any_of(model_kind(run.settings.model.kind).reads, [](Need const& need) { return need.picture; });
+    return std::ranges::any_of(needs_of(run.settings.model), [](Need const& need) { return need.picture; });
   }
 
   void see_picture(InspectOptions const& options) {
@@ -74,7 +74,7 @@ struct Subject {
     asked = data->reference(*options.row - 1);
     auto const& words = *tokenizers.inputs;
     Batch given;
-    for (Need const& need : model_kind(run.settings.model.kind).reads)
+    for (Need const& need : needs_of(run.settings.model))
       if (need.picture) given.set(need.name, batch[need.name]);
     std::vector<std::int64_t> caption;
     if (options.target) {

@@ -51,7 +51,7 @@ std::string parameters_page(ModelKind const& kind) {
   auto parameters = Parameters::counted(DType::float32);
   auto const settings = kind.settings();
   std::vector<Given> data;
-  for (Need const& need : kind.reads) {
+  for (Need const& need : kind.reads(*settings)) {
     data.push_back({.name = need.name, .classes = vocabulary});
     if (need.picture) data.back().shape = {3, 32, 32};
   }

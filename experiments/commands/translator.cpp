@@ -32,7 +32,7 @@ constexpr std::int64_t most_words = 4096;  // of a line: attention's time grows 
 }  // namespace
 
 bool reads_source(TrainedModel const& run) {
-  return std::ranges::any_of(model_kind(run.settings.model.kind).reads, [](Need const& need) { return need.name == "source"; });
+  return std::ranges::any_of(needs_of(run.settings.model), [](Need const& need) { return need.name == "source"; });
 }
 
 Translator::Translator(TrainedModel const& run, std::string path)

@@ -14,6 +14,8 @@
 
 namespace heed {
 
+struct Example;
+
 /// Targets whose accuracy is told apart (the part "groups" holds their numbers), and what is right there: of the tokens that have a
 /// category, the most probable one is of the target's category.
 struct TargetGroups {
@@ -58,6 +60,11 @@ class Dataset {
   /// The target of held-out row number `row` as the data's own text has it, words that the vocabulary lacks included; nothing where there
   /// is no such text.
   virtual std::optional<std::string> reference(std::int64_t row) const { return static_cast<void>(row), std::nullopt; }
+
+  /// Held-out row number `row` as it was before it became tokens, of labelled examples; null for other data.
+  virtual Example const* example(std::int64_t row) const { return static_cast<void>(row), nullptr; }
+  /// Names of the classes that labels are of; empty where there are none.
+  virtual std::vector<std::string> classes() const { return {}; }
 
   /// Text to token ids and back; nothing for data without a tokenizer. encode throws Error naming a character it does not know.
   virtual std::optional<std::vector<std::int64_t>> encode(std::string const& text) const = 0;

@@ -72,6 +72,8 @@ fs::path unchanged(HashedFile const& known, std::string const& missing) {
 fs::path locate(std::string const& path, DataContext const& context) try {
   return fs::absolute(resolve_path(path, context.config_folder, data_folder(context)));
 } catch (ConfigError const& error) {
+  std::error_code missing;
+  if (!context.runs.empty() && fs::is_directory(context.runs / path, missing)) return fs::absolute(context.runs / path);
   auto const known = fs::path(path).is_relative() ? known_to_run(context.config_folder, path) : std::nullopt;
   if (known && !context.data_folder.empty())
     throw FileError(fmt::format("{}; the run has read {}, which is looked for without --data", error.what(), known->file));

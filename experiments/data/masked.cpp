@@ -10,31 +10,30 @@ namespace heed {
 
 namespace {
 
-constexpr double chosen = 0.15;
-constexpr double masked_of_chosen = 0.8;
-constexpr double random_of_chosen = 0.1;
-
 /// Rows of one batch on the way from plain to masked.
 struct Rows {
   std::span<std::int64_t> inputs, targets;
-  std::int64_t vocabulary;  ///< of the plain data, and the number of [MASK]
+  std::int64_t mask_token;
+  MaskingSettings const& masking;
 
   void choose(std::size_t i, double how, std::uint64_t random) const {
     targets[i] = inputs[i];
-    if (how < masked_of_chosen)
-      inputs[i] = vocabulary;
-    else if (how < masked_of_chosen + random_of_chosen)
+    if (how < masking.mask)
+      inputs[i] = mask_token;
+    else if (how < masking.mask + masking.random)
       inputs[i] = static_cast<std::int64_t>(random);
   }
 };
 
-bool const registered = register_view({"masked_tokens", {"inputs", "next"}, [](std::unique_ptr<Dataset> plain, std::uint64_t seed) {
-                                         return std::make_unique<MaskedDataset>(std::move(plain), seed);
-                                       }});
+bool const registered =
+    register_view({"masked_tokens", {"inputs", "next"}, [](std::unique_ptr<Dataset> plain, std::uint64_t seed, Settings const* how) {
+                     return std::make_unique<MaskedDataset>(std::move(plain), seed, dynamic_cast<MaskingSettings const&>(*how));
+                   }});
 
 }  // namespace
 
-MaskedDataset::MaskedDataset(std::unique_ptr<Dataset> plain, std::uint64_t seed) : View(std::move(plain)), seed_(seed) {
+MaskedDataset::MaskedDataset(std::unique_ptr<Dataset> plain, std::uint64_t seed, MaskingSettings masking)
+    : View(std::move(plain)), masking_(std::move(masking)), seed_(seed) {
   if (auto const tokenizer = this->plain().tokenizer(); !tokenizer.empty()) end_ = restore_tokenizer(tokenizer).end();
 }
 
@@ -42,7 +41,7 @@ Signature MaskedDataset::gives() const {
   Signature given = View::gives();
   Given inputs = given["inputs"];
   ++inputs.classes;
-  ++inputs.added;
+  inputs.added.push_back("[MASK]");
   Given targets = inputs;
   targets.name = "targets";
   targets.made_by = "masked_tokens";
@@ -63,9 +62,10 @@ Batch MaskedDataset::validation(std::int64_t index, std::int64_t batch, std::int
 Batch MaskedDataset::masked(Batch const& plain, Stream const& stream, std::int64_t first_row) const {
   Tensor inputs = plain["inputs"].clone(), targets = Tensor::full(inputs.shape(), -1, DType::int64);
   auto const predicted = plain["next"].data<std::int64_t>();  // −1: padding
-  Rows const rows{inputs.mutable_data<std::int64_t>(), targets.mutable_data<std::int64_t>(), mask()};
+  Rows const rows{inputs.mutable_data<std::int64_t>(), targets.mutable_data<std::int64_t>(), mask(), masking_};
   auto const length = static_cast<std::size_t>(inputs.size(1));
-  auto const vocabulary = static_cast<std::uint64_t>(mask());
+  Given const given = View::gives()["inputs"];  // of whose tokens the added ones are never drawn
+  auto const vocabulary = static_cast<std::uint64_t>(given.classes - std::ssize(given.added));
 
   for (std::size_t row = 0; row * length < predicted.size(); ++row) {
     Stream const draws = stream.child(static_cast<std::uint64_t>(first_row) + row);
@@ -76,7 +76,7 @@ Batch MaskedDataset::masked(Batch const& plain, Stream const& stream, std::int64
       if (predicted[i] < 0 || rows.inputs[i] == end_) continue;
       eligible.push_back(i);
       std::uint64_t const draw = 3 * place;
-      if (draws.uniform(draw) >= chosen) continue;
+      if (draws.uniform(draw) >= masking_.share) continue;
       rows.choose(i, draws.uniform(draw + 1), draws.below(draw + 2, vocabulary));
       any = true;
     }
@@ -93,7 +93,7 @@ Batch MaskedDataset::masked(Batch const& plain, Stream const& stream, std::int64
 
 nlohmann::json MaskedDataset::describe() const {
   auto result = View::describe();
-  result["masked"] = {{"chosen", chosen}, {"mask", masked_of_chosen}, {"random", random_of_chosen}, {"token", mask()}};
+  result["masked"] = {{"chosen", masking_.share}, {"mask", masking_.mask}, {"random", masking_.random}, {"token", mask()}};
   return result;
 }
 

@@ -5,19 +5,20 @@
 
 #include "autograd/random.hpp"
 #include "experiments/data/view.hpp"
+#include "nn/models/bert.hpp"
 
 namespace heed {
 
-/// Masked language modelling (Devlin et al. 2019, section 3.1) over the rows of other data: each token is chosen with probability 0.15; a
-/// chosen one is replaced by [MASK] with probability 0.8, by a token drawn uniformly with 0.1, and kept with 0.1. The targets are the
-/// chosen tokens as they were, −1 elsewhere. Padding and ends of sentences are never chosen. A row of which no token was chosen gets one,
-/// as in the authors' program: in short rows, so, more than 15 % are chosen.
+/// Masked language modelling (Devlin et al. 2019, section 3.1) over the rows of other data: each token is chosen with probability `share`
+/// (0.15); a chosen one is replaced by [MASK] with probability `mask` (0.8), by a token drawn uniformly with `random` (0.1), and kept
+/// otherwise. The targets are the chosen tokens as they were, −1 elsewhere. Padding, ends of sentences and what is no text ([CLS], [SEP])
+/// are never chosen. A row of which no token was chosen gets one, as in the authors' program: in short rows, so, more than 15 % are chosen.
 ///
 /// What is chosen in a row depends on the seed and the row's number in training, on the number alone in validation; never on the rows that
 /// are read with it. [MASK] is the token after the last of the other data.
 class MaskedDataset : public View {
  public:
-  MaskedDataset(std::unique_ptr<Dataset> plain, std::uint64_t seed);
+  MaskedDataset(std::unique_ptr<Dataset> plain, std::uint64_t seed, MaskingSettings masking = {});
 
   Signature gives() const override;
   std::int64_t mask() const { return plain().vocabulary(); }
@@ -33,6 +34,7 @@ class MaskedDataset : public View {
  private:
   Batch masked(Batch const& plain, Stream const& stream, std::int64_t first_row) const;
 
+  MaskingSettings masking_;
   std::uint64_t seed_;
   std::optional<std::int64_t> end_;  // of a sentence
 };

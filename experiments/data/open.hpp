@@ -18,6 +18,7 @@ struct DataContext {
   std::uint64_t seed = 1;
   bool quiet = false;
   std::string held_out = "validation";            ///< the part that validation batches are of: validation, or test where the data have one
+  std::filesystem::path runs = {};                ///< where runs are, for what names one; empty: it is looked for as a file alone
   std::vector<std::string>* elsewhere = nullptr;  ///< noted here: files that are where a run has read them, and nowhere else (locate)
 };
 

@@ -27,17 +27,17 @@ bool register_view(ViewKind kind) {
   return true;
 }
 
-std::unique_ptr<Dataset> viewed(std::unique_ptr<Dataset> data, ModelKind const& model, std::uint64_t seed) {
-  for (Need const& need : model.reads) {
+std::unique_ptr<Dataset> viewed(std::unique_ptr<Dataset> data, Choice const& model, std::uint64_t seed) {
+  for (Need const& need : needs_of(model)) {
     Signature const given = data->gives();
     if (given.has(need.name)) continue;
     auto const view = kinds().find(need.view);
     bool const possible =
         view != kinds().end() && std::ranges::all_of(view->second.needs, [&](std::string const& part) { return given.has(part); });
     if (!possible)
-      throw Error(fmt::format("data.kind: a model of kind {} reads '{}', which these data do not give; they give {}", model.name, need.name,
+      throw Error(fmt::format("data.kind: a model of kind {} reads '{}', which these data do not give; they give {}", model.kind, need.name,
                               given.names()));
-    data = view->second.make(std::move(data), seed);
+    data = view->second.make(std::move(data), seed, need.how);
   }
   return data;
 }

@@ -30,6 +30,8 @@ class View : public Dataset {
     return plain_->links(index, batch, context);
   }
   std::optional<std::string> reference(std::int64_t row) const override { return plain_->reference(row); }
+  Example const* example(std::int64_t row) const override { return plain_->example(row); }
+  std::vector<std::string> classes() const override { return plain_->classes(); }
   std::optional<std::vector<std::int64_t>> encode(std::string const& text) const override { return plain_->encode(text); }
   std::optional<std::string> decode(std::vector<std::int64_t> const& tokens) const override { return plain_->decode(tokens); }
   std::string tokenizer() const override { return plain_->tokenizer(); }
@@ -51,12 +53,13 @@ class View : public Dataset {
 struct ViewKind {
   std::string name;
   std::vector<std::string> needs;
-  std::function<std::unique_ptr<Dataset>(std::unique_ptr<Dataset> plain, std::uint64_t seed)> make;
+  /// `how`: the settings that the model has for it (Need::how), or null.
+  std::function<std::unique_ptr<Dataset>(std::unique_ptr<Dataset> plain, std::uint64_t seed, Settings const* how)> make;
 };
 bool register_view(ViewKind kind);
 
 /// The data as a model reads them: each part that they lack is made by the view that the model names for it. Throws Error that begins with
 /// the key it concerns if there is none, or if the data lack what it needs.
-std::unique_ptr<Dataset> viewed(std::unique_ptr<Dataset> data, ModelKind const& model, std::uint64_t seed);
+std::unique_ptr<Dataset> viewed(std::unique_ptr<Dataset> data, Choice const& model, std::uint64_t seed);
 
 }  // namespace heed

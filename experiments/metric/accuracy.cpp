@@ -8,7 +8,7 @@ namespace {
 class Accuracy : public Metric {
  public:
   void add(Seen const& seen) override {
-    Tensor const& targets = seen.batch()["targets"];
+    Tensor const& targets = seen.targets();
     auto const wanted = targets.data<std::int64_t>();
     for (std::size_t i = 0; i < wanted.size(); ++i) right_ += seen.best()[i] == wanted[i] ? 1 : 0;  // never so for −1
     targets_ += counted(targets);

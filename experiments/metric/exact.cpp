@@ -33,7 +33,8 @@ DeclaredMetricKind const declared{
     {.info = {"exact", "", Better::higher, "of tasks: share of the rows whose targets all are", {.least = 0, .greatest = 1}},
      .always = 3,
      .lacks = [](Dataset const& data, Model const&) -> std::optional<std::string> {
-       if (data.gives()["targets"].made_by.empty()) return std::nullopt;
+       Signature const given = data.gives();
+       if (given.has("targets") && given["targets"].made_by.empty()) return std::nullopt;
        return "the data pose no task whose rows have an answer";
      },
      .make = [](Dataset const&) { return std::make_unique<Exact>(); }}};

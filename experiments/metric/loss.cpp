@@ -12,7 +12,7 @@ class Loss : public Metric {
  public:
   void add(Seen const& seen) override {
     for (double const loss : seen.losses()) loss_ += loss;
-    targets_ += counted(seen.batch()["targets"]);
+    targets_ += counted(seen.targets());
   }
   void write(Row& row, std::string const& prefix) const override { row.set(prefix + ".loss", mean()); }
 

@@ -23,10 +23,10 @@ HeldOut held_out(Dataset const& data, std::int64_t index, std::int64_t rows, std
 
 Seen::Seen(Dataset const& data, Model const& model, HeldOut const& rows, Pass const& pass, BeamSettings const& search,
            Metrics const& metrics)
-    : data_(data), model_(model), rows_(rows), pass_(pass), search_(search) {
-  Tensor const targets = batch()["targets"].viewed({batch()["targets"].elements()});
-  model.each_logits(batch(), pass, [&](std::int64_t first, Tensor const& logits) {
-    losses_.push_back(cross_entropy(logits, targets.rows(first, logits.size(0)), 0, -1, 1.0).item());
+    : data_(data), model_(model), rows_(rows), pass_(pass), search_(search), predictions_(model.run(batch(), pass).predictions) {
+  Tensor const wanted = targets().viewed({targets().elements()});
+  predictions_.front().head.each_logits([&](std::int64_t first, Tensor const& logits) {
+    losses_.push_back(cross_entropy(logits, wanted.rows(first, logits.size(0)), 0, -1, 1.0).item());
     Tensor const found = argmax(logits, -1);
     best_.insert(best_.end(), found.data<std::int64_t>().begin(), found.data<std::int64_t>().end());
     for (Metric* const metric : metrics) metric->look(batch(), first, logits);

@@ -42,6 +42,10 @@ class Seen {
   Dataset const& data() const { return data_; }
   Batch const& batch() const { return rows_.batch; }
   HeldOut const& rows() const { return rows_; }
+  /// Of the model's terms, the first of which is what metrics are of unless they say otherwise.
+  std::vector<Prediction> const& predictions() const { return predictions_; }
+  /// The targets of the first term.
+  Tensor const& targets() const { return batch()[predictions_.front().term.targets]; }
   /// Sums of the cross entropies of the targets that count, in nat: of one block of places after the other.
   std::vector<double> const& losses() const { return losses_; }
   /// The most probable token of each place, all rows one after the other.
@@ -58,6 +62,7 @@ class Seen {
   HeldOut const& rows_;
   Pass const& pass_;
   BeamSettings search_;
+  std::vector<Prediction> predictions_;
   std::vector<double> losses_;
   std::vector<std::int64_t> best_;
   mutable std::optional<std::vector<Decoded>> decoded_;

@@ -266,7 +266,7 @@ TrainedModel open_run(fs::path const& folder, Weights weights) {
 Tokenizer tokenizer_of(TrainedModel const& run, std::string const& path, std::string const& part) try {
   auto result = restore_tokenizer(part == "source" ? run.source_tokenizer : run.tokenizer);
   Given const& given = run.data[part];
-  if (result.vocabulary() + given.added != given.classes)
+  if (result.vocabulary() + std::ssize(given.added) != given.classes)
     throw Error(fmt::format("of {} tokens, but the model has {}", result.vocabulary(), given.classes));
   return result;
 } catch (Error const& error) {

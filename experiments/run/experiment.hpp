@@ -85,6 +85,7 @@ struct Places {
   std::filesystem::path output = "runs";
   std::filesystem::path data;           ///< `--data`; empty: $HEED_DATA, then the cache folder
   std::filesystem::path config_folder;  ///< of the file, for paths in it
+  std::filesystem::path runs = {};      ///< where a run that a file names is looked for; empty: in `output`
 };
 
 /// A file and its overrides as a filled experiment. Throws ConfigError.

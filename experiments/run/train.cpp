@@ -14,6 +14,7 @@
 #include "experiments/probe/probe.hpp"
 #include "experiments/run/memory_estimate.hpp"
 #include "experiments/run/session.hpp"
+#include "experiments/run/start_from.hpp"
 #include "experiments/run/weights.hpp"
 #include "nn/files/json.hpp"
 #include "nn/files/safetensors.hpp"
@@ -30,23 +31,18 @@ DeclaredMetric const rate_declared{{"lr", "", std::nullopt, "the step's learning
 DeclaredMetric const excess_declared{
     {"validation.excess", "nat", Better::lower, "validation.loss above the least that any model can expect, where that is known"}};
 
-/// Gives the parameters the values of a file, which it returns.
-HashedFile start_from(Parameters& parameters, std::filesystem::path const& path) {
-  SafetensorsFile const file(path);
-  file.check_seal();
-  NamedTensors values;
-  for (std::string const& name : file.names()) values.emplace_back(name, file.tensor(name));
-  assign_from(path.string(), values, parameters);
-  return {path.string(), sha256_of_file(path)};
-}
-
 DataContext data_context(LoadedExperiment const& experiment, bool quiet) {
-  return {experiment.places.config_folder, experiment.places.data, static_cast<std::uint64_t>(experiment.settings.seed), quiet};
+  Places const& places = experiment.places;
+  return {.config_folder = places.config_folder,
+          .data_folder = places.data,
+          .seed = static_cast<std::uint64_t>(experiment.settings.seed),
+          .quiet = quiet,
+          .runs = places.runs.empty() ? places.output : places.runs};
 }
 
 /// The data as the model's kind reads them.
 std::unique_ptr<Dataset> open_for(Experiment const& settings, DataContext const& context) {
-  return viewed(open_dataset(settings.data, context), model_kind(settings.model.kind), context.seed);
+  return viewed(open_dataset(settings.data, context), settings.model, context.seed);
 }
 
 /// Of "inputs", padding left out.
@@ -166,8 +162,13 @@ Trainer::Trainer(LoadedExperiment const& experiment, bool quiet)
   contexts_.emplace(experiment, *data_, *model_);
   check_probes(experiment, *model_);
   files_read_ = data_->files();
-  if (!settings_.init.from.empty())
-    files_read_["init.from"] = start_from(parameters_, locate(settings_.init.from, data_context(experiment, quiet)));
+  if (!settings_.init.from.empty()) {
+    Start const start = judging(experiment.document, "init", [&] {
+      return start_from(parameters_, settings_.init, *data_, locate(settings_.init.from, data_context(experiment, quiet)));
+    });
+    files_read_["init.from"] = start.file;
+    if (!quiet && !start.remark.empty()) fmt::print(stderr, "init.from: {}: {}\n", start.file.file, start.remark);
+  }
   optimizer_ = make_optimizer(settings_.train.optimizer, parameters_);
   if (settings_.train.ema) average_.emplace(parameters_, *settings_.train.ema);
   if (EstimatorSettings const* const chooses = model_->estimator()) {

@@ -41,7 +41,7 @@ std::vector<double> norms_of(LayerDraws const& draws, StackSettings const& setti
   InitSettings init;
   init.std = 1 / std::sqrt(static_cast<double>(LayerDraws::width));
   Parameters parameters(stream.child("weights").bits(0) >> 1, DType::float32, init);
-  TransformerStack const model(parameters, settings, LayerDraws::vocabulary, TransformerStack::Sees::past);
+  TransformerStack const model(parameters, settings, LayerDraws::vocabulary, SeesText::past);
   Tensor embeddings = *parameters.find("token_embedding.weight");
   for (float& x : embeddings.mutable_data<float>()) x *= std::sqrt(static_cast<float>(LayerDraws::width));
   std::vector<Tensor> weights;

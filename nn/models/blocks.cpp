@@ -155,7 +155,8 @@ Tensor Blocks::embedded(Tensor const& x, Pass const& pass) const {
   return pass.dropout(position_->embed(x, past(pass)), settings_.dropout, path_.empty() ? "embedding" : path_ + ".embedding");
 }
 
-Tensor Blocks::operator()(Tensor x, Visibility const& visibility, Pass const& pass, Memory const* memory) const {
+Tensor Blocks::operator()(Tensor x, Visibility const& visibility, Pass const& pass, Memory const* memory,
+                          std::vector<Tensor>* layers) const {
   if (memory == nullptr && cross_) throw Error(fmt::format("{}: its blocks look at a memory, but there is none", path_));
   std::vector<Choices::Made> no_choices;
   auto& made = pass.choices != nullptr ? pass.choices->made : no_choices;
@@ -163,6 +164,7 @@ Tensor Blocks::operator()(Tensor x, Visibility const& visibility, Pass const& pa
   std::size_t before_last = first;
   for (std::size_t i = 0; i < blocks_.size(); ++i) {
     before_last = made.size();
+    if (layers != nullptr) layers->push_back(x);
     auto const block = [this, i, visibility, sees = memory != nullptr ? memory->visibility : Visibility()](std::vector<Tensor> const& in,
                                                                                                            Pass const& with) {
       if (in.size() == 1) return blocks_[i](in[0], visibility, nullptr, with, i);

@@ -105,8 +105,10 @@ class Blocks {
 
   /// x [B, T, width] of tokens, with what their positions add, and dropout.
   Tensor embedded(Tensor const& x, Pass const& pass) const;
-  /// embedded() tokens [B, T, width] → what leaves the last block, normed.
-  Tensor operator()(Tensor x, Visibility const& visibility, Pass const& pass, Memory const* memory = nullptr) const;
+  /// embedded() tokens [B, T, width] → what leaves the last block, normed. `layers`, unless null, gets what enters the first block and
+  /// leaves every one but the last.
+  Tensor operator()(Tensor x, Visibility const& visibility, Pass const& pass, Memory const* memory = nullptr,
+                    std::vector<Tensor>* layers = nullptr) const;
 
   std::size_t size() const { return blocks_.size(); }
   std::optional<std::int64_t> limit() const { return position_->limit(); }

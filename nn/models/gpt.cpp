@@ -4,14 +4,15 @@ namespace heed {
 
 namespace {
 
-DeclaredModel const declared{{"gpt",
-                              "decoder-only Transformer, predicts the next token (Radford et al. 2018)",
-                              {{"inputs"}, {"targets", "next_token"}},
-                              [] { return std::make_shared<GptSettings>(); },
-                              [](Parameters& parameters, Settings const& settings, Signature const& data) {
-                                return std::make_unique<Gpt>(parameters, dynamic_cast<GptSettings const&>(settings),
-                                                             data["inputs"].classes);
-                              }}};
+DeclaredModel const declared{
+    {"gpt", "decoder-only Transformer, predicts the next token (Radford et al. 2018)",
+     [](Settings const& settings) {
+       return head_settings(dynamic_cast<GptSettings const&>(settings).head).reads({.targets = "next_token", .examples = "delimited"});
+     },
+     [] { return std::make_shared<GptSettings>(); },
+     [](Parameters& parameters, Settings const& settings, Signature const& data) {
+       return std::make_unique<Gpt>(parameters, dynamic_cast<GptSettings const&>(settings), data);
+     }}};
 
 }  // namespace
 

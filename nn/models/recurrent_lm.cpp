@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include "autograd/error.hpp"
 #include "autograd/graph.hpp"
 #include "autograd/operations/product.hpp"
 #include "autograd/operations/shape.hpp"
@@ -15,13 +16,14 @@ namespace heed {
 
 namespace {
 
-DeclaredModel const declared{{"recurrent_lm",
-                              "recurrent cells over a text, predict the next token (Mikolov et al. 2010)",
-                              {{"inputs"}, {"targets", "next_token"}},
+DeclaredModel const declared{{"recurrent_lm", "recurrent cells over a text, predict the next token (Mikolov et al. 2010)",
+                              [](Settings const& settings) {
+                                return head_settings(dynamic_cast<RecurrentLmSettings const&>(settings).head)
+                                    .reads({.targets = "next_token", .examples = "delimited"});
+                              },
                               [] { return std::make_shared<RecurrentLmSettings>(); },
                               [](Parameters& parameters, Settings const& settings, Signature const& data) {
-                                return std::make_unique<RecurrentLm>(parameters, dynamic_cast<RecurrentLmSettings const&>(settings),
-                                                                     data["inputs"].classes);
+                                return std::make_unique<RecurrentLm>(parameters, dynamic_cast<RecurrentLmSettings const&>(settings), data);
                               }}};
 
 }  // namespace
@@ -40,6 +42,7 @@ std::vector<Field> RecurrentLmSettings::fields() {
        .least = 0,
        .greatest = 0.999},
       {.name = "norm", .target = &norm, .help = "layer: of what a cell's gates are made of (Ba et al. 2016)", .words = {"none", "layer"}},
+      {.name = "head", .target = &head, .help = "what it predicts: tokens, or the labels of examples"},
   };
 }
 
@@ -48,18 +51,36 @@ std::optional<std::string> RecurrentLmSettings::contradiction() {
   return std::nullopt;
 }
 
-RecurrentLm::RecurrentLm(Parameters& parameters, RecurrentLmSettings const& s, std::int64_t vocabulary)
+RecurrentLm::RecurrentLm(Parameters& parameters, RecurrentLmSettings const& s, Signature const& data)
     : settings_(s),
-      tokens_(Scope(parameters).at("token_embedding"), vocabulary, s.embedded()),
+      tokens_(Scope(parameters).at("token_embedding"), data["inputs"].classes, s.embedded()),
       cells_(Scope(parameters).at("cells"),
              {.cell = s.cell, .in = s.embedded(), .width = s.width, .layers = s.layers, .dropout = s.dropout, .normed = s.norm == "layer"}),
-      head_(s.tie ? tokens_.weight : Embedding(Scope(parameters).at("head"), vocabulary, s.width).weight),
-      bias_(parameters.add("head.bias", {vocabulary}, Initial::constant(0), WeightDecay::off)) {}
+      continues_(head_settings(s.head).continues()) {
+  HeadSettings const& head = head_settings(s.head);
+  if (head.predicts_tokens()) {
+    word_weight_ = s.tie ? tokens_.weight : Embedding(Scope(parameters).at("head"), vocabulary(), s.width).weight;
+    bias_ = parameters.add("head.bias", {vocabulary()}, Initial::constant(0), WeightDecay::off);
+  }
+  head_ = head.make({.scope = Scope(parameters).at("heads"),
+                     .width = s.width,
+                     .layers = 2,
+                     .summary_is_first = false,
+                     .data = data,
+                     .word_weight = word_weight_,
+                     .word_bias = bias_});
+  if (head_->reads_layers() && s.embedded() != s.width)
+    throw Error(fmt::format("model.embedding: a head that reads the embeddings too wants them as wide as the states, {}, not {}", s.width,
+                            s.embedded()));
+}
 
 Outcome RecurrentLm::run(Batch const& batch, Pass const& pass) const {
-  Tensor const x = pass.dropout(tokens_(transpose(batch["inputs"])), settings_.dropout, "token_embedding");
+  Tensor const x = pass.dropout(tokens_(transpose(sequences_of(batch["inputs"]))), settings_.dropout, "token_embedding");
   Tensor const states = permute(cells_(x, {}, {}, pass).outputs, {1, 0, 2});  // no place sees the padding, which stands behind it
-  return {{{Term(), {pass.dropout(states, settings_.dropout, "output"), head_, bias_}}}};
+  Streams streams{{}, lengths_of_sequences(batch)};
+  if (head_->reads_layers()) streams.layers.push_back(permute(x, {1, 0, 2}));
+  streams.layers.push_back(pass.dropout(states, settings_.dropout, "output"));
+  return {head_->predictions(streams, batch, pass)};
 }
 
 /// Texts that are continued together.
@@ -73,7 +94,7 @@ class RecurrentLm::Step : public Decoding {
     NoGrad const quiet;
     auto result = model_.cells_(model_.tokens_(tokens.rank() == 2 ? transpose(tokens) : unsqueeze(tokens, 0)), {}, states_, pass_);
     states_ = std::move(result.forward);
-    return linear(states_.back()[0], model_.head_, model_.bias_, {}, &weights_);
+    return linear(states_.back()[0], model_.word_weight_, model_.bias_, {}, &weights_);
   }
 
   void keep(std::span<std::int64_t const> rows) override {
@@ -89,22 +110,23 @@ class RecurrentLm::Step : public Decoding {
 };
 
 std::unique_ptr<Decoding> RecurrentLm::decode(Batch const& given, Pass const&) const {
-  if (!given.parts().empty()) return nullptr;
+  if (!continues_ || !given.parts().empty()) return nullptr;
   return std::make_unique<Step>(*this);
 }
 
 double RecurrentLm::peak_bytes(PassShape const& shape) const {
-  double const places = static_cast<double>(shape.batch * shape.tokens), element = static_cast<double>(bytes_of(head_.dtype()));
+  double const places = static_cast<double>(shape.batch * shape.tokens), element = static_cast<double>(bytes_of(tokens_.weight.dtype()));
   auto const bytes = [&](double numbers) { return places * numbers * element; };
   double const width = static_cast<double>(settings_.width),
-               logits = head_bytes(shape, settings_.width, vocabulary(), head_.dtype(), false);
+               logits = (word_weight_.defined() ? head_bytes(shape, settings_.width, vocabulary(), tokens_.weight.dtype(), false) : 0) +
+                        head_->elements(shape.batch, shape.tokens) * element;
   double const way = bytes(cells_.at_hand());
   if (!shape.recorded) return std::max(bytes(static_cast<double>(settings_.embedded()) + 4 * width) + way, bytes(width) + logits);
   return bytes(cells_.kept() + width) + std::max(logits, way);
 }
 
 double RecurrentLm::flops_per_token() const {
-  return cells_.flops() + 2 * static_cast<double>(settings_.width) * static_cast<double>(vocabulary());
+  return cells_.flops() + (word_weight_.defined() ? 2 * static_cast<double>(settings_.width) * static_cast<double>(vocabulary()) : 0);
 }
 
 }  // namespace heed

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "nn/model.hpp"
+#include "nn/heads/head.hpp"
 #include "nn/recurrent.hpp"
 
 namespace heed {
@@ -15,6 +15,7 @@ struct RecurrentLmSettings : Settings {
   bool tie = false;
   double dropout = 0;
   std::string norm = "none";
+  Choice head = head_choice(SeesText::past);
 
   std::int64_t embedded() const { return embedding.value_or(width); }
   std::vector<Field> fields() override;
@@ -22,11 +23,12 @@ struct RecurrentLmSettings : Settings {
 };
 
 /// A recurrent language model (Mikolov et al. 2010; Zaremba et al. 2014): cells read a text, and their state predicts the next token. Each
-/// row of a batch starts from zeros.
+/// row of a batch starts from zeros. A head for labelled examples reads the state at a text's last token.
 class RecurrentLm : public Model {
  public:
-  RecurrentLm(Parameters& parameters, RecurrentLmSettings const& settings, std::int64_t vocabulary);
+  RecurrentLm(Parameters& parameters, RecurrentLmSettings const& settings, Signature const& data);
 
+  std::vector<Term> terms() const override { return head_->terms(); }
   Outcome run(Batch const& batch, Pass const& pass) const override;
   std::int64_t context() const override { return settings_.context; }
   std::int64_t vocabulary() const override { return tokens_.weight.size(0); }
@@ -41,7 +43,9 @@ class RecurrentLm : public Model {
   RecurrentLmSettings settings_;
   Embedding tokens_;
   Recurrent cells_;
-  Tensor head_, bias_;
+  Tensor word_weight_, bias_;  ///< of the head over the vocabulary; undefined where the head predicts no tokens
+  bool continues_;
+  std::unique_ptr<Head> head_;
 };
 
 }  // namespace heed

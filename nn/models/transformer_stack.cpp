@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "autograd/graph.hpp"
+#include "autograd/operations/elementwise.hpp"
 #include "autograd/operations/product.hpp"
 #include "autograd/rounded_weights.hpp"
 #include "nn/decode.hpp"
@@ -17,22 +18,53 @@ double residual_share(StackSettings const& s) { return 1 / std::sqrt(2 * static_
 
 }  // namespace
 
-TransformerStack::TransformerStack(Parameters& parameters, StackSettings const& settings, std::int64_t vocabulary, Sees sees)
-    : settings_(settings),
-      sees_(sees),
-      tokens_(Scope(parameters).at("token_embedding"), vocabulary, settings.width),
-      blocks_(Scope(parameters), settings, sees == Sees::past, residual_share(settings)),
-      head_(settings.tie ? tokens_.weight : Embedding(Scope(parameters).at("head"), vocabulary, settings.width).weight) {}
-
-Outcome TransformerStack::run(Batch const& batch, Pass const& pass) const {
-  return {{{Term(), {read(batch["inputs"], batch.get("lengths"), pass), head_}}}};
+std::vector<Field> TextStackSettings::fields() {
+  auto all = StackSettings::fields();
+  all.push_back({.name = "head", .target = &head, .help = "what it predicts: tokens, or the labels of examples"});
+  return all;
 }
 
-Tensor TransformerStack::read(Tensor const& tokens, Tensor const& lengths, Pass const& pass) const {
-  Visibility visibility{.causal = sees_ == Sees::past, .lengths = {}, .offset = pass.cache != nullptr ? pass.cache->past : 0};
+TransformerStack::TransformerStack(Parameters& parameters, StackSettings const& settings, HeadSettings const& head, SeesText sees,
+                                   Signature const& data)
+    : settings_(settings),
+      sees_(sees),
+      tokens_(Scope(parameters).at("token_embedding"), data["inputs"].classes, settings.width),
+      segments_(data.has("segments") ? std::optional(Embedding(Scope(parameters).at("segment_embedding"), 2, settings.width))
+                                     : std::nullopt),
+      blocks_(Scope(parameters), settings, sees == SeesText::past, residual_share(settings)),
+      continues_(sees == SeesText::past && head.continues()) {
+  if (head.predicts_tokens())
+    word_weight_ = settings.tie ? tokens_.weight : Embedding(Scope(parameters).at("head"), data["inputs"].classes, settings.width).weight;
+  head_ = head.make({.scope = Scope(parameters).at("heads"),
+                     .width = settings.width,
+                     .layers = settings.layers + 1,
+                     .summary_is_first = sees == SeesText::all,
+                     .data = data,
+                     .word_weight = word_weight_});
+}
+
+TransformerStack::TransformerStack(Parameters& parameters, StackSettings const& settings, std::int64_t vocabulary, SeesText sees)
+    : TransformerStack(parameters, settings, head_settings(head_choice(sees)), sees, Signature::tokens(vocabulary)) {}
+
+TransformerStack::TransformerStack(Parameters& parameters, TextStackSettings const& settings, Signature const& data)
+    : TransformerStack(parameters, settings, head_settings(settings.head), settings.sees, data) {}
+
+Outcome TransformerStack::run(Batch const& batch, Pass const& pass) const {
+  Tensor const segments = batch.get("segments");
+  Streams streams{{}, lengths_of_sequences(batch)};
+  Tensor const last = read(sequences_of(batch["inputs"]), streams.lengths, segments.defined() ? sequences_of(segments) : segments, pass,
+                           head_->reads_layers() ? &streams.layers : nullptr);
+  streams.layers.push_back(last);
+  return {head_->predictions(streams, batch, pass)};
+}
+
+Tensor TransformerStack::read(Tensor const& tokens, Tensor const& lengths, Tensor const& segments, Pass const& pass,
+                              std::vector<Tensor>* layers) const {
+  Visibility visibility{.causal = sees_ == SeesText::past, .lengths = {}, .offset = pass.cache != nullptr ? pass.cache->past : 0};
   // Under a causal mask nothing that counts sees the padding, which stands behind it.
   if (!visibility.causal) visibility.lengths = visibility.query_lengths = lengths;
-  Tensor const x = blocks_(blocks_.embedded(tokens_(tokens), pass), visibility, pass);
+  Tensor const words = segments_ && segments.defined() ? tokens_(tokens) + (*segments_)(segments) : tokens_(tokens);
+  Tensor const x = blocks_(blocks_.embedded(words, pass), visibility, pass, nullptr, layers);
   if (pass.cache != nullptr) pass.cache->past += tokens.size(1);
   return x;
 }
@@ -57,8 +89,8 @@ class TransformerStack::Step : public Decoding {
     NoGrad const quiet;
     if (pass_.sequences.empty())
       for (std::int64_t row = 0; row < tokens.size(0); ++row) pass_.sequences.push_back(static_cast<std::uint64_t>(row));
-    Tensor const x = model_.read(tokens.rank() == 2 ? tokens : tokens.viewed({tokens.size(0), 1}), {}, pass_);
-    return linear(last_place(x), model_.head_, {}, {}, &weights_);
+    Tensor const x = model_.read(tokens.rank() == 2 ? tokens : tokens.viewed({tokens.size(0), 1}), {}, {}, pass_);
+    return linear(last_place(x), model_.word_weight_, {}, {}, &weights_);
   }
 
   void keep(std::span<std::int64_t const> rows) override {
@@ -77,7 +109,7 @@ class TransformerStack::Step : public Decoding {
 };
 
 std::unique_ptr<Decoding> TransformerStack::decode(Batch const& given, Pass const& pass) const {
-  if (sees_ != Sees::past || !given.parts().empty()) return nullptr;
+  if (!continues_ || !given.parts().empty()) return nullptr;
   return std::make_unique<Step>(*this, pass);
 }
 
@@ -85,14 +117,18 @@ double TransformerStack::peak_bytes(PassShape const& shape) const {
   StackBytes const stack = blocks_.bytes(shape);
   // Where random choices are scored, the logits are whole.
   bool const whole = shape.recorded && shape.trains && estimator() != nullptr;
-  double const logits = head_bytes(shape, settings_.width, vocabulary(), head_.dtype(), whole);
-  double const stream = static_cast<double>(shape.batch * shape.tokens * settings_.width) * static_cast<double>(bytes_of(head_.dtype()));
+  DType const dtype = tokens_.weight.dtype();
+  double const element = static_cast<double>(bytes_of(dtype));
+  double const logits = (word_weight_.defined() ? head_bytes(shape, settings_.width, vocabulary(), dtype, whole) : 0) +
+                        head_->elements(shape.batch, shape.tokens) * element;
+  double const stream = static_cast<double>(shape.batch * shape.tokens * settings_.width) * element;
   double const last = shape.recorded ? 0 : stream;
   return stack.kept + stack.open + std::max(stack.moment, last + logits);
 }
 
 double TransformerStack::flops_per_token() const {
-  return blocks_.flops_per_token() + 2 * static_cast<double>(settings_.width) * static_cast<double>(vocabulary());
+  return blocks_.flops_per_token() +
+         (word_weight_.defined() ? 2 * static_cast<double>(settings_.width) * static_cast<double>(vocabulary()) : 0);
 }
 
 }  // namespace heed

@@ -388,7 +388,7 @@ train:
                 "train: {steps: 0, batch: 3}\n");
       LoadedExperiment const loaded = load_experiment(folder / "text.yaml", {}, {});
       auto plain = open_dataset(loaded.settings.data, {.config_folder = folder.path(), .data_folder = {}, .seed = 1, .quiet = true});
-      auto const data = viewed(std::move(plain), model_kind("gpt"), 1);
+      auto const data = viewed(std::move(plain), loaded.settings.model, 1);
       auto const all = by_length(*data, 16, 3, 3);
       REQUIRE(all.groups.size() == 1);
       std::int64_t const last = (characters - 1) % 16;

@@ -31,7 +31,7 @@ TEST_SUITE("inspect") {
       auto const size = (tokenizer.empty() ? 5 : restore_tokenizer(tokenizer).vocabulary()) + (kind == "bert" ? 1 : 0);
       Parameters parameters(1, DType::float64, settings.init);
       Signature data = Signature::tokens(size);
-      if (kind == "bert") data.set({.name = "inputs", .classes = size, .added = 1});
+      if (kind == "bert") data.set({.name = "inputs", .classes = size, .added = {"[MASK]"}});
       auto const source_size = source.empty() ? size : restore_tokenizer(source).vocabulary();
       if (kind == "transformer") data.set({.name = "source", .classes = source_size, .vocabulary = source.empty() ? "" : "source"});
       auto const model = make_model(settings.model, parameters, data);

@@ -32,7 +32,7 @@ TEST_SUITE("scaled_arms") {
     auto const started = [&](double spread, std::string const& name) {
       settings.query_key_spread = spread;
       Parameters parameters(1, DType::float64);
-      TransformerStack const model(parameters, settings, 5, TransformerStack::Sees::past);
+      TransformerStack const model(parameters, settings, 5, SeesText::past);
       return parameters.find("blocks.0.attention." + name + ".weight")->to_vector();
     };
     for (char const* const name : {"query", "key", "value"}) {

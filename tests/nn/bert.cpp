@@ -160,8 +160,8 @@ TEST_SUITE("bert") {
     Bert const bert(parameters, small(), vocabulary);
     CHECK(!bert.decode({}, {}));
     CHECK_THROWS_AS(Decoder{bert}, Error);
-    CHECK(model_kind("bert").reads[1].view == "masked_tokens");
-    CHECK(model_kind("gpt").reads[1].view == "next_token");
+    CHECK(model_kind("bert").reads(BertSettings())[1].view == "masked_tokens");
+    CHECK(model_kind("gpt").reads(GptSettings())[1].view == "next_token");
     CHECK_THROWS_WITH_AS(model_kind("bret"), doctest::Contains("there is no kind 'bret'"), Error);
   }
 

@@ -15,7 +15,7 @@ TEST_SUITE("recurrent_lm") {
 
   struct Subject {
     explicit Subject(RecurrentLmSettings const& settings)
-        : parameters(3, DType::float64, wide()), model(parameters, settings, vocabulary) {}
+        : parameters(3, DType::float64, wide()), model(parameters, settings, Signature::tokens(vocabulary)) {}
     static InitSettings wide() {
       InitSettings init;
       init.std = 0.5;
@@ -76,7 +76,7 @@ TEST_SUITE("recurrent_lm") {
         std::vector<std::pair<std::string, Tensor>> named;
         for (std::size_t i = 0; i < at.size(); ++i) named.emplace_back(drawn.parameters.all()[i].first, at[i]);
         Parameters parameters = Parameters::given(named, DType::float64);
-        return RecurrentLm(parameters, settings, vocabulary).loss(some_batch(), {});
+        return RecurrentLm(parameters, settings, Signature::tokens(vocabulary)).loss(some_batch(), {});
       };
       auto const result = gradcheck(loss, values, 1e-7, 1e-4, 10);
       CHECK_MESSAGE(result.ok, result.message);

@@ -1,0 +1,46 @@
+#include "experiments/data/examples/sequences.hpp"
+
+namespace heed {
+
+namespace {
+
+/// Options as continuations of a text, without special tokens, as a language model that was never trained on the task reads them (Radford
+/// et al. 2018, section 5): text, second and option one after the other. Targets are the next tokens of the option alone.
+class Continued : public SequenceView {
+ public:
+  explicit Continued(std::unique_ptr<Dataset> plain) : SequenceView(std::move(plain), "continued", {}) {}
+
+ private:
+  Sequence put_together(Pieces const& pieces) const override {
+    Sequence made;
+    made.add(pieces.first, 0);
+    made.add(pieces.second, 0);
+    made.add(pieces.option, 1);
+    return made;
+  }
+  std::int64_t special(std::int64_t) const override { return 0; }
+
+  void complete(Batch& batch, std::vector<Sequence> const& sequences) const override {
+    std::vector<Sequence> next = sequences;
+    for (Sequence& sequence : next) {
+      for (std::size_t i = 0; i + 1 < sequence.tokens.size(); ++i)
+        sequence.tokens[i] = sequence.segments[i + 1] == 1 ? sequence.tokens[i + 1] : -1;
+      sequence.tokens.back() = -1;
+    }
+    batch.set("targets", rows_of(next, &Sequence::tokens, -1, batch["inputs"].rank() == 3 ? batch["inputs"].size(1) : 1));
+  }
+  void complete(Signature& given) const override {
+    Given targets = given["inputs"];
+    targets.name = "targets";
+    given.set(std::move(targets));
+  }
+};
+
+bool const registered =
+    register_view({"continued", {"first", "options"}, [](std::unique_ptr<Dataset> plain, std::uint64_t, Settings const*) {
+                     return std::make_unique<Continued>(std::move(plain));
+                   }});
+
+}  // namespace
+
+}  // namespace heed

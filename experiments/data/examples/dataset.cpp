@@ -1,0 +1,220 @@
+#include "experiments/data/examples/dataset.hpp"
+
+#include <algorithm>
+#include <charconv>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "autograd/error.hpp"
+#include "experiments/config/nearest.hpp"
+#include "experiments/data/files.hpp"
+
+namespace heed {
+
+std::vector<std::size_t> token_starts(Tokenizer const& tokenizer, std::string_view text, std::vector<std::int32_t> const& tokens) {
+  std::vector<std::size_t> starts;
+  std::size_t at = 0;
+  for (std::int32_t const token : tokens) {
+    auto const piece = tokenizer.decode({token});
+    auto found = piece.empty() ? text.npos : text.find(piece, at);
+    auto end = found + piece.size();
+    if (found == text.npos) {
+      constexpr std::string_view blank = " \t\n\v\f\r";
+      found = std::min(text.find_first_not_of(blank, at), text.size());
+      end = std::min(text.find_first_of(blank, found), text.size());
+    }
+    starts.push_back(found);
+    at = end;
+  }
+  starts.push_back(text.size());
+  return starts;
+}
+
+ExamplesDataset::ExamplesDataset(Examples examples, Tokenizer tokenizer, std::int64_t pool, std::uint64_t seed)
+    : TokenizedDataset(std::move(tokenizer)), examples_(std::move(examples)) {
+  if (examples_.training.empty()) throw FileError("data: there are no training examples");
+  Example const& some = examples_.training.front();
+  options_ = some.options.size();
+  spans_ = some.span;
+  for (auto const* const part : {&examples_.training, &examples_.held_out})
+    for (Example const& example : *part) pairs_ = pairs_ || !example.second.empty();
+  for (Example const& example : examples_.training) training_.push_back(encoded(example));
+  for (Example const& example : examples_.held_out) held_out_.push_back(encoded(example));
+  for (Row const& row : training_) {
+    std::size_t all = row.first.size() + row.second.size();
+    for (auto const& option : row.options) all += option.size();
+    lengths_.push_back({{}, std::vector<std::int32_t>(all)});
+  }
+  batches_ = std::make_unique<PairBatches>(lengths_, pool, 0, seed);
+}
+
+std::vector<std::int32_t> ExamplesDataset::tokens(std::string const& text) const {
+  auto all = tokenizer_.encode(text);
+  if (!all.empty() && tokenizer_.begin() && all.front() == *tokenizer_.begin()) all.erase(all.begin());
+  return all;
+}
+
+ExamplesDataset::Row ExamplesDataset::encoded(Example const& example) const try {
+  Row row{.first = tokens(example.first), .second = tokens(example.second), .options = {}};
+  if (example.options.size() != options_)
+    throw Error(fmt::format("has {} options, the first example has {}", example.options.size(), options_));
+  if (example.span != spans_) throw Error("asks for an answer, or asks for none, unlike the first example");
+  for (auto const& option : example.options) row.options.push_back(tokens(option));
+  if (spans_)
+    find_answer(example, row);
+  else
+    row.label = label_of(example);
+  return row;
+} catch (Error const& error) {
+  throw FileError(fmt::format("{}: {}", example.place, error.what()));
+}
+
+std::int64_t ExamplesDataset::label_of(Example const& example) const {
+  if (options_ > 0) {
+    std::size_t number = 0;
+    auto const* const end = example.label.data() + example.label.size();
+    auto const [parsed, wrong] = std::from_chars(example.label.data(), end, number);
+    if (wrong != std::errc() || parsed != end || number >= options_)
+      throw Error(fmt::format("its label '{}' is not the number of an option, 0 … {}", example.label, options_ - 1));
+    return static_cast<std::int64_t>(number);
+  }
+  auto const found = std::ranges::find(examples_.classes, example.label);
+  if (found == examples_.classes.end())
+    throw Error(fmt::format("there is no class '{}'{}", example.label, did_you_mean(example.label, examples_.classes)));
+  return found - examples_.classes.begin();
+}
+
+void ExamplesDataset::find_answer(Example const& example, Row& row) const {
+  if (example.answers.empty()) return;
+  auto const& [text, start] = example.answers.front();
+  auto const begin = static_cast<std::size_t>(start), end = begin + text.size();
+  if (start < 0 || end > example.second.size() || example.second.compare(begin, text.size(), text) != 0)
+    throw Error(fmt::format("its answer '{}' is not at byte {} of the passage", text, start));
+  auto const starts = token_starts(tokenizer_, example.second, row.second);
+  for (std::size_t i = 0; i < row.second.size(); ++i) {
+    if (starts[i + 1] > begin && row.begin < 0) row.begin = static_cast<std::int64_t>(i);
+    if (starts[i] < end) row.end = static_cast<std::int64_t>(i);
+  }
+}
+
+Signature ExamplesDataset::gives() const {
+  std::int64_t const words = tokenizer_.vocabulary();
+  std::int64_t first = 1, second = 1, option = 1;
+  for (auto const* const part : {&training_, &held_out_})
+    for (Row const& row : *part) {
+      first = std::max(first, std::ssize(row.first));
+      second = std::max(second, std::ssize(row.second));
+      for (auto const& each : row.options) option = std::max(option, std::ssize(each));
+    }
+  Signature given{{.name = "first", .classes = words, .longest = first}};
+  if (pairs_) given.set({.name = "second", .classes = words, .longest = second});
+  if (options_ > 0) given.set({.name = "options", .classes = words, .longest = option, .sequences = static_cast<std::int64_t>(options_)});
+  if (spans_)
+    given.set({.name = "answer", .classes = second, .vocabulary = "places"});
+  else
+    given.set({.name = "label",
+               .classes = options_ > 0 ? static_cast<std::int64_t>(options_) : std::ssize(examples_.classes),
+               .vocabulary = options_ > 0 ? "options" : "classes"});
+  if (examples_.symmetric) given.set({.name = "symmetric", .classes = 1, .vocabulary = "flag"});
+  return given;
+}
+
+namespace {
+
+/// Rows of tokens, −1 behind the end of each.
+Tensor filled(std::vector<std::vector<std::int32_t> const*> const& rows) {
+  std::size_t longest = 1;
+  for (auto const* const row : rows) longest = std::max(longest, row->size());
+  Tensor result = Tensor::full({std::ssize(rows), static_cast<std::int64_t>(longest)}, -1, DType::int64);
+  auto const values = result.mutable_data<std::int64_t>();
+  for (std::size_t i = 0; i < rows.size(); ++i) std::ranges::copy(*rows[i], values.begin() + static_cast<std::ptrdiff_t>(i * longest));
+  return result;
+}
+
+}  // namespace
+
+Batch ExamplesDataset::batch_of(std::vector<Row const*> const& rows) const {
+  std::vector<std::vector<std::int32_t> const*> first, second, options;
+  std::vector<std::int64_t> labels, answers;
+  for (Row const* const row : rows) {
+    first.push_back(&row->first);
+    second.push_back(&row->second);
+    for (auto const& option : row->options) options.push_back(&option);
+    labels.push_back(row->label);
+    answers.insert(answers.end(), {row->begin, row->end});
+  }
+  auto const count = std::ssize(rows);
+  Batch batch{{"first", filled(first)}};
+  if (pairs_) batch.set("second", filled(second));
+  if (options_ > 0) {
+    Tensor const all = filled(options);
+    batch.set("options", all.viewed({count, static_cast<std::int64_t>(options_), all.size(1)}));
+  }
+  if (spans_)
+    batch.set("answer", Tensor::of(answers, {count, 2}));
+  else
+    batch.set("label", Tensor::of(labels, {count}));
+  return batch;
+}
+
+Batch ExamplesDataset::training(std::int64_t index, std::int64_t batch, std::int64_t) const {
+  if (batch > std::ssize(training_))
+    throw Error(fmt::format("train.batch: {} examples are more than the {} that there are", batch, training_.size()));
+  std::vector<Row const*> rows;
+  for (SequencePair const* const drawn : batches_->rows(index, batch))
+    rows.push_back(&training_[static_cast<std::size_t>(drawn - lengths_.data())]);
+  return batch_of(rows);
+}
+
+std::int64_t ExamplesDataset::validation_batches(std::int64_t batch, std::int64_t) const {
+  return (std::ssize(held_out_) + batch - 1) / batch;
+}
+
+Batch ExamplesDataset::validation(std::int64_t index, std::int64_t batch, std::int64_t) const {
+  auto const first = index * batch, last = std::min(first + batch, std::ssize(held_out_));
+  if (index < 0 || first >= last) throw Error(fmt::format("validation batch {} does not exist", index));
+  std::vector<Row const*> rows;
+  for (auto row = first; row < last; ++row) rows.push_back(&held_out_[static_cast<std::size_t>(row)]);
+  return batch_of(rows);
+}
+
+nlohmann::json ExamplesDataset::describe() const {
+  nlohmann::json result{{"vocabulary", tokenizer_.vocabulary()},
+                        {"examples", {{"training", training_.size()}, {"validation", held_out_.size()}}}};
+  if (!examples_.classes.empty()) result["classes"] = examples_.classes;
+  if (!examples_.files.empty()) result["files"] = to_json(examples_.files);
+  return result;
+}
+
+std::vector<Field> ExamplesSettings::fields() {
+  auto all = source->fields();
+  all.push_back({.name = "tokenizer", .target = &tokenizer, .help = "how text becomes tokens", .words = {"char", "byte"}});
+  all.push_back({.name = "pool",
+                 .target = &pool,
+                 .help = "batches from whose examples those of about one length are put together",
+                 .least = 1,
+                 .greatest = 1e6});
+  return all;
+}
+
+bool register_examples(std::string name, std::string help, std::function<std::shared_ptr<ExampleSource>()> make, DataParts parts) {
+  auto const open = [](Settings const& given, DataContext const& context) -> std::unique_ptr<Dataset> {
+    auto const& settings = dynamic_cast<ExamplesSettings const&>(given);
+    Examples examples = settings.source->read(context);
+    std::string text;
+    for (Example const& example : examples.training) {
+      text += example.first + "\n" + example.second + "\n";
+      for (auto const& option : example.options) text += option + "\n";
+    }
+    auto tokenizer = settings.tokenizer == "byte" ? Tokenizer::bytes() : Tokenizer::characters(text);
+    return std::make_unique<ExamplesDataset>(std::move(examples), std::move(tokenizer), settings.pool, context.seed);
+  };
+  return register_data({.name = std::move(name),
+                        .help = std::move(help),
+                        .make = [make = std::move(make)] { return std::make_shared<ExamplesSettings>(make()); },
+                        .open = open,
+                        .parts = parts});
+}
+
+}  // namespace heed

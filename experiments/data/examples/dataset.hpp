@@ -1,0 +1,84 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "experiments/data/examples/example.hpp"
+#include "experiments/data/pair_batches.hpp"
+#include "experiments/data/tokenized.hpp"
+
+namespace heed {
+
+/// Labelled examples as tokens. Batches hold what is told of each, without special tokens, −1 behind the end; a view puts them together as
+/// a model reads them (delimited, segmented, continued):
+///
+///   first    int64 [B, T]     the text, or the first of two
+///   second   int64 [B, T]     the second; where an answer is asked for, the passage
+///   options  int64 [B, K, T]  what to choose from
+///   label    int64 [B]        the class, or the number of the right option
+///   answer   int64 [B, 2]     the first and last token of the answer in `second`; −1: there is none
+///
+/// An epoch is every training example once in an order of its own; rows of a batch are of about one length (PairBatches).
+class ExamplesDataset : public TokenizedDataset {
+ public:
+  /// Throws FileError for an example that is wrong, with its place.
+  ExamplesDataset(Examples examples, Tokenizer tokenizer, std::int64_t pool, std::uint64_t seed);
+
+  Signature gives() const override;
+  /// Throws Error for a batch of more examples than there are.
+  Batch training(std::int64_t index, std::int64_t batch, std::int64_t context) const override;
+  std::int64_t validation_batches(std::int64_t batch, std::int64_t context) const override;
+  Batch validation(std::int64_t index, std::int64_t batch, std::int64_t context) const override;
+  Example const* example(std::int64_t row) const override { return &examples_.held_out[static_cast<std::size_t>(row)]; }
+  std::vector<std::string> classes() const override { return examples_.classes; }
+  ReadFiles files() const override { return examples_.files; }
+  nlohmann::json describe() const override;
+
+ private:
+  /// An example as tokens.
+  struct Row {
+    std::vector<std::int32_t> first, second;
+    std::vector<std::vector<std::int32_t>> options;
+    std::int64_t label = -1, begin = -1, end = -1;
+  };
+  std::vector<std::int32_t> tokens(std::string const& text) const;
+  Row encoded(Example const& example) const;
+  std::int64_t label_of(Example const& example) const;
+  void find_answer(Example const& example, Row& row) const;
+  Batch batch_of(std::vector<Row const*> const& rows) const;
+
+  Examples examples_;
+  std::vector<Row> training_, held_out_;
+  std::vector<SequencePair> lengths_;  ///< of the training rows, for batches of about one length
+  std::unique_ptr<PairBatches> batches_;
+  std::size_t options_ = 0;  ///< of each example
+  bool pairs_ = false, spans_ = false;
+};
+
+/// What kinds of examples have in common: `{kind: topic, tokenizer: char, pool: 16, …}` with the keys of their source.
+struct ExamplesSettings : Settings {
+  explicit ExamplesSettings(std::shared_ptr<ExampleSource> from) : source(std::move(from)) {}
+
+  std::shared_ptr<ExampleSource> source;
+  std::string tokenizer = "byte";
+  std::int64_t pool = 16;
+
+  std::vector<Field> fields() override;
+  std::optional<std::string> contradiction() override { return source->contradiction(); }
+};
+
+/// Makes a source known as a kind of data: `bool const registered = register_examples<Topic>("topic", "…");`.
+bool register_examples(std::string name, std::string help, std::function<std::shared_ptr<ExampleSource>()> make, DataParts parts);
+template <class Source>
+bool register_examples(std::string name, std::string help, DataParts parts = DataParts::validation) {
+  return register_examples(
+      std::move(name), std::move(help), [] { return std::make_shared<Source>(); }, parts);
+}
+
+/// The first byte in `text` of each of the tokens that it was encoded to, and behind them its size. A token that stands for no stretch of
+/// it (an unknown word) has the next word.
+std::vector<std::size_t> token_starts(Tokenizer const& tokenizer, std::string_view text, std::vector<std::int32_t> const& tokens);
+
+}  // namespace heed

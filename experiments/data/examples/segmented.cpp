@@ -1,0 +1,52 @@
+#include "experiments/data/examples/sequences.hpp"
+
+namespace heed {
+
+namespace {
+
+/// Examples as BERT reads them (Devlin et al. 2019, section 3), with tokens [CLS] and [SEP] and the number of the text that a token is of:
+///
+///   a text           [CLS] text [SEP]
+///   a pair           [CLS] first [SEP] second [SEP], segments 0 … 0 1 … 1
+///   an option of K   [CLS] text [SEP] (second) option [SEP]
+class Segmented : public SequenceView {
+ public:
+  explicit Segmented(std::unique_ptr<Dataset> plain) : SequenceView(std::move(plain), "segmented", {"[CLS]", "[SEP]"}) {}
+
+ private:
+  Sequence put_together(Pieces const& pieces) const override {
+    Sequence made;
+    made.add(mark(0));
+    made.passage.back() = 2;
+    made.add(pieces.first, 0);
+    made.add(mark(1));
+    if (pieces.second.empty() && pieces.option.empty()) return made;
+    made.begin = std::ssize(made.tokens);
+    made.add(pieces.second, 1);
+    std::fill(made.passage.begin() + made.begin, made.passage.end(), 1);
+    made.add(pieces.option, 1);
+    made.add(mark(1), 1);
+    return made;
+  }
+  std::int64_t special(std::int64_t texts) const override { return texts > 1 ? 3 : 2; }
+
+  void complete(Batch& batch, std::vector<Sequence> const& sequences) const override {
+    batch.set("segments", rows_of(sequences, &Sequence::segments, 0, batch["inputs"].rank() == 3 ? batch["inputs"].size(1) : 1));
+  }
+  void complete(Signature& given) const override {
+    Given segments = given["inputs"];
+    segments.name = "segments";
+    segments.classes = 2;
+    segments.vocabulary = "texts";
+    segments.added = {};
+    given.set(std::move(segments));
+  }
+};
+
+bool const registered = register_view({"segmented", {"first"}, [](std::unique_ptr<Dataset> plain, std::uint64_t, Settings const*) {
+                                         return std::make_unique<Segmented>(std::move(plain));
+                                       }});
+
+}  // namespace
+
+}  // namespace heed

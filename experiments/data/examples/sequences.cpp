@@ -1,0 +1,144 @@
+#include "experiments/data/examples/sequences.hpp"
+
+#include <algorithm>
+#include <array>
+
+#include <fmt/format.h>
+
+#include "autograd/error.hpp"
+
+namespace heed {
+
+void Sequence::add(std::int64_t token, std::int64_t segment) {
+  tokens.push_back(token);
+  segments.push_back(segment);
+  passage.push_back(0);
+}
+
+void Sequence::add(std::span<std::int64_t const> piece, std::int64_t segment) {
+  for (std::int64_t const token : piece) add(token, segment);
+}
+
+Tensor rows_of(std::vector<Sequence> const& sequences, std::vector<std::int64_t> Sequence::*list, std::int64_t filler,
+               std::int64_t per_row) {
+  std::size_t longest = 0;
+  for (Sequence const& sequence : sequences) longest = std::max(longest, (sequence.*list).size());
+  auto const places = static_cast<std::int64_t>(longest), count = std::ssize(sequences);
+  Tensor result = Tensor::full({count, places}, static_cast<double>(filler), DType::int64);
+  auto const values = result.mutable_data<std::int64_t>();
+  for (std::size_t i = 0; i < sequences.size(); ++i)
+    std::ranges::copy(sequences[i].*list, values.begin() + static_cast<std::ptrdiff_t>(i * longest));
+  return per_row > 1 ? result.viewed({count / per_row, per_row, places}) : result;
+}
+
+SequenceView::SequenceView(std::unique_ptr<Dataset> plain, std::string name, std::vector<std::string> marks)
+    : View(std::move(plain)), name_(std::move(name)), marks_(std::move(marks)), words_(this->plain().gives()["first"].classes) {}
+
+std::int64_t SequenceView::sequences_of_row(Signature const& plain) const {
+  if (plain.has("options")) return plain["options"].sequences;
+  return both_orders() && plain.has("symmetric") && plain.has("second") ? 2 : 1;
+}
+
+Signature SequenceView::gives() const {
+  Signature given = View::gives();
+  std::int64_t longest = 0, texts = 0;
+  for (char const* const piece : {"first", "second", "options"})
+    if (given.has(piece)) longest += given[piece].longest, ++texts;
+  longest += special(texts);
+  Given inputs{.name = "inputs",
+               .classes = words_ + std::ssize(marks_),
+               .longest = longest,
+               .added = marks_,
+               .made_by = name_,
+               .sequences = sequences_of_row(given)};
+  if (given.has("answer")) {
+    given.set({.name = "passage", .classes = 3, .vocabulary = "parts", .longest = longest, .made_by = name_});
+    given.set({.name = "span", .classes = longest, .vocabulary = "places", .made_by = name_});
+  }
+  for (char const* const piece : {"first", "second", "options", "answer", "symmetric"}) given.remove(piece);
+  given.set(std::move(inputs));
+  complete(given);
+  return given;
+}
+
+Batch SequenceView::training(std::int64_t index, std::int64_t batch, std::int64_t context) const {
+  return shown(View::training(index, batch, context), context, true);
+}
+
+Batch SequenceView::validation(std::int64_t index, std::int64_t batch, std::int64_t context) const {
+  return shown(View::validation(index, batch, context), context, false);
+}
+
+namespace {
+
+using Piece = std::span<std::int64_t const>;
+
+/// A row's tokens of a part, without what stands behind their end; `of`: of a part [B, K, T], the one of the K.
+Piece piece_of(Batch const& batch, char const* part, std::int64_t row, std::int64_t of = 0) {
+  if (!batch.has(part)) return {};
+  Tensor const& all = batch[part];
+  std::int64_t const places = all.size(-1), number = all.rank() == 3 ? row * all.size(1) + of : row;
+  auto const whole = all.data<std::int64_t>().subspan(static_cast<std::size_t>(number * places), static_cast<std::size_t>(places));
+  return whole.first(static_cast<std::size_t>(std::ranges::find(whole, -1) - whole.begin()));
+}
+
+/// Cuts the longest of the pieces at its end until all have room, as BERT's authors do; throws Error where there is no room for a token of
+/// each.
+void cut(std::array<Piece*, 3> const& pieces, std::int64_t room) {
+  auto const size = [](Piece const* piece) { return std::ssize(*piece); };
+  while (size(pieces[0]) + size(pieces[1]) + size(pieces[2]) > room) {
+    Piece* const longest = *std::ranges::max_element(pieces, {}, size);
+    if (longest->size() <= 1) throw Error(fmt::format("model.context: leaves room for {} tokens of an example", room));
+    *longest = longest->first(longest->size() - 1);
+  }
+}
+
+}  // namespace
+
+Batch SequenceView::shown(Batch const& plain, std::int64_t context, bool keeps_answer) const {
+  std::int64_t const per_row = sequences_of_row(View::gives()), rows = plain["first"].size(0);
+  bool const asks = plain.has("answer"), orders = per_row > 1 && !plain.has("options");
+  std::vector<Sequence> sequences;
+  std::vector<std::int64_t> lengths, spans;
+  for (std::int64_t row = 0; row < rows; ++row) {
+    std::int64_t answer_begin = asks ? plain["answer"].data<std::int64_t>()[static_cast<std::size_t>(2 * row)] : -1;
+    std::int64_t answer_end = asks ? plain["answer"].data<std::int64_t>()[static_cast<std::size_t>(2 * row + 1)] : -1;
+    for (std::int64_t k = 0; k < per_row; ++k) {
+      Piece first = piece_of(plain, "first", row), second = piece_of(plain, "second", row), option = piece_of(plain, "options", row, k);
+      Piece const whole = second;
+      std::int64_t const texts = 1 + (second.empty() ? 0 : 1) + (option.empty() ? 0 : 1);
+      cut({&first, &second, &option}, context - special(texts));
+      std::int64_t skipped = 0;
+      if (keeps_answer && answer_end >= std::ssize(second)) {  // a window with the answer in its middle
+        std::int64_t const before = std::max<std::int64_t>(0, (std::ssize(second) - (answer_end + 1 - answer_begin)) / 2);
+        skipped = std::clamp<std::int64_t>(answer_begin - before, 0, std::ssize(whole) - std::ssize(second));
+        second = whole.subspan(static_cast<std::size_t>(skipped), second.size());
+      }
+      Pieces pieces{first, second, option};
+      if (orders && k == 1) std::swap(pieces.first, pieces.second);
+      sequences.push_back(put_together(pieces));
+      sequences.back().skipped = skipped;
+      lengths.push_back(std::ssize(sequences.back().tokens));
+    }
+    if (!asks) continue;
+    Sequence const& sequence = sequences.back();
+    std::int64_t const null = std::ranges::find(sequence.passage, 2) - sequence.passage.begin();
+    std::int64_t const kept = std::ranges::count(sequence.passage, 1), from = answer_begin - sequence.skipped;
+    std::int64_t const to = std::min(answer_end - sequence.skipped, kept - 1);
+    bool const here = answer_begin >= 0 && from < kept;
+    std::int64_t const nowhere = answer_begin >= 0 ? -1 : null;  // an answer that was cut off does not count; none at all has a place
+    spans.insert(spans.end(), {here ? sequence.begin + from : nowhere, here ? sequence.begin + to : nowhere});
+  }
+  Batch batch;
+  batch.set("inputs", rows_of(sequences, &Sequence::tokens, 0, per_row));
+  batch.set("lengths", per_row > 1 ? Tensor::of(lengths, {rows, per_row}) : Tensor::of(lengths, {rows}));
+  batch.set("label", plain.get("label"));
+  if (asks) {
+    batch.set("passage", rows_of(sequences, &Sequence::passage, 0, 1));
+    batch.set("span", Tensor::of(spans, {rows, 2}));
+  }
+  complete(batch, sequences);
+  return batch;
+}
+
+}  // namespace heed

@@ -1,0 +1,169 @@
+#include "experiments/run/start_from.hpp"
+
+#include <algorithm>
+#include <charconv>
+#include <map>
+#include <optional>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "autograd/error.hpp"
+#include "experiments/data/tokenizer.hpp"
+#include "experiments/run/weights.hpp"
+#include "nn/files/safetensors.hpp"
+#include "nn/files/sha256.hpp"
+#include "nn/signature.hpp"
+
+namespace heed {
+
+namespace fs = std::filesystem;
+
+namespace {
+
+/// Parameters that a task brings, which a checkpoint of another need not have.
+bool of_a_task(std::string_view name) { return name.starts_with("heads.") || name.starts_with("segment_embedding."); }
+
+bool by_token(std::string_view name) { return name == "token_embedding.weight" || name == "head.weight" || name == "head.bias"; }
+
+/// The number of the block that a parameter is of; nothing: of none.
+std::optional<std::int64_t> block_of(std::string_view name) {
+  constexpr std::string_view blocks = "blocks.";
+  std::int64_t number = 0;
+  if (!name.starts_with(blocks)) return std::nullopt;
+  auto const [end, wrong] = std::from_chars(name.data() + blocks.size(), name.data() + name.size(), number);
+  return wrong == std::errc() ? std::optional(number) : std::nullopt;
+}
+
+template <class T>
+void copy_rows(Tensor const& source, std::int64_t from, Tensor& result, std::int64_t to, std::int64_t count) {
+  auto const row = source.elements() / source.size(0);
+  auto const rows = source.data<T>().subspan(static_cast<std::size_t>(from * row), static_cast<std::size_t>(count * row));
+  std::ranges::copy(rows, result.mutable_data<T>().begin() + to * row);
+}
+
+/// A checkpoint, on its way into a model's parameters.
+class Transfer {
+ public:
+  Transfer(fs::path const& path, Parameters& parameters, InitSettings const& init, Dataset const& data)
+      : path_(path), file_(path), parameters_(parameters), init_(init) {
+    file_.check_seal();
+    for (std::string const& name : file_.names()) given_.emplace(name, file_.tensor(name));
+    for (auto const& [name, tensor] : given_)
+      if (auto const block = block_of(name)) blocks_ = std::max(blocks_, *block + 1);
+    if (init.layers && *init.layers > blocks_)
+      throw Error(fmt::format("init.layers: {} are more than the {} blocks of {}", *init.layers, blocks_, path.string()));
+    read_metadata(data);
+  }
+
+  std::string run() {
+    NamedTensors values;
+    for (auto const& [name, parameter] : parameters_.all()) values.emplace_back(name, value_of(name, parameter));
+    for (auto const& [name, tensor] : given_) leave(name, tensor);
+    if (!complaints_.empty()) throw FileError(fmt::format("{}: {}", path_.string(), in_short(complaints_)));
+    assign_from(path_.string(), values, parameters_);
+    std::string remark;
+    if (!drawn_.empty()) remark = fmt::format("drawn anew: {}", in_short(drawn_));
+    if (!left_.empty()) remark += fmt::format("{}not taken: {}", remark.empty() ? "" : "; ", in_short(left_));
+    return remark;
+  }
+
+ private:
+  void read_metadata(Dataset const& data) {
+    auto const& metadata = file_.metadata();
+    auto const tokenizer = metadata.find("tokenizer");
+    if (tokenizer != metadata.end() && !data.tokenizer().empty() && tokenizer->second != data.tokenizer())
+      throw FileError(
+          fmt::format("{}: reads other tokens than the data: its vocabulary is of {} tokens, theirs of {} (data.tokenizer: {{kind: "
+                      "run, from: …}} takes its own)",
+                      path_.string(), restore_tokenizer(tokenizer->second).vocabulary(), restore_tokenizer(data.tokenizer()).vocabulary()));
+    Signature const now = data.gives();
+    if (now.has("inputs")) inputs_ = now["inputs"];
+    if (auto const found = metadata.find("data"); found != metadata.end()) {
+      Signature const before = Signature::parse(found->second, path_.string() + ": its metadata of the data");
+      if (before.has("inputs")) before_ = before["inputs"];
+    }
+  }
+
+  /// What a parameter starts with.
+  Tensor value_of(std::string const& name, Tensor const& parameter) {
+    auto const found = given_.find(name);
+    auto const block = block_of(name);
+    bool const deep = init_.layers && ((block && *block >= *init_.layers) || (name.starts_with("norm.") && *init_.layers < blocks_));
+    if (deep || (found == given_.end() && of_a_task(name))) {
+      drawn_.push_back(name);
+      return parameter;
+    }
+    if (found == given_.end()) {
+      complaints_.push_back(fmt::format("'{}' {} is missing", name, to_string(parameter.shape())));
+      return parameter;
+    }
+    if (by_token(name) && inputs_ && before_ && inputs_->added != before_->added) return tokens_of(name, parameter, found->second);
+    Tensor const& value = found->second;
+    if (value.shape() == parameter.shape()) return value;
+    bool const more = name == "position_embedding.weight" && value.rank() == 2 && value.size(1) == parameter.size(1);
+    if (more && value.size(0) > parameter.size(0)) return value.rows(0, parameter.size(0));
+    complaints_.push_back(fmt::format("'{}' is {}, the model's is {}", name, to_string(value.shape()), to_string(parameter.shape())));
+    return parameter;
+  }
+
+  /// By the token: those of text, and of the added ones those that both have.
+  Tensor tokens_of(std::string const& name, Tensor const& parameter, Tensor const& value) {
+    std::int64_t const words = inputs_->classes - std::ssize(inputs_->added), before = before_->classes - std::ssize(before_->added);
+    Shape expected = parameter.shape();
+    expected.set(0, before_->classes);
+    if (words != before || value.shape() != expected) {
+      complaints_.push_back(fmt::format("'{}' is {} for a vocabulary of {} tokens, the model's is {} for one of {}", name,
+                                        to_string(value.shape()), before, to_string(parameter.shape()), words));
+      return parameter;
+    }
+    Tensor result = parameter.clone();
+    Tensor const source = value.to(parameter.dtype());
+    auto const take = [&](std::int64_t from, std::int64_t to, std::int64_t count) {
+      if (parameter.dtype() == DType::float32)
+        copy_rows<float>(source, from, result, to, count);
+      else
+        copy_rows<double>(source, from, result, to, count);
+    };
+    take(0, 0, words);
+    for (std::string const& mark : inputs_->added) {
+      if (std::ranges::find(before_->added, mark) == before_->added.end())
+        drawn_.push_back(fmt::format("the row of {} in {}", mark, name));
+      else
+        take(before_->token(mark), inputs_->token(mark), 1);
+    }
+    return result;
+  }
+
+  /// What the model has no place for.
+  void leave(std::string const& name, Tensor const& tensor) {
+    if (parameters_.find(name) != nullptr) return;
+    bool const head_of_tokens = name.starts_with("head.");
+    auto const block = block_of(name);
+    bool const task = std::ranges::any_of(parameters_.all(), [](auto const& each) { return each.first.starts_with("heads."); });
+    if (of_a_task(name) || (head_of_tokens && task) || (init_.layers && block && *block >= *init_.layers))
+      left_.push_back(name);
+    else
+      complaints_.push_back(fmt::format("'{}' {} is not the model's", name, to_string(tensor.shape())));
+  }
+
+  fs::path path_;
+  SafetensorsFile file_;
+  Parameters& parameters_;
+  InitSettings const& init_;
+  std::map<std::string, Tensor> given_;
+  std::int64_t blocks_ = 0;               ///< of the checkpoint
+  std::optional<Given> inputs_, before_;  ///< the tokens that the model reads, and that the checkpoint's did
+  std::vector<std::string> complaints_, drawn_, left_;
+};
+
+}  // namespace
+
+Start start_from(Parameters& parameters, InitSettings const& init, Dataset const& data, fs::path const& path) {
+  std::error_code unreadable;
+  fs::path const file = fs::is_directory(path, unreadable) ? path / "checkpoint.safetensors" : path;
+  auto remark = Transfer(file, parameters, init, data).run();
+  return {{file.string(), sha256_of_file(file)}, std::move(remark)};
+}
+
+}  // namespace heed

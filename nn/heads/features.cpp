@@ -1,0 +1,120 @@
+#include "nn/heads/features.hpp"
+
+#include <algorithm>
+
+#include "autograd/operations/elementwise.hpp"
+#include "autograd/operations/index.hpp"
+#include "autograd/operations/reduce.hpp"
+#include "autograd/operations/shape.hpp"
+#include "autograd/operations/softmax.hpp"
+
+namespace heed {
+
+std::vector<Field> FeatureSettings::fields() {
+  return {
+      {.name = "features",
+       .target = &features,
+       .help = "last: what leaves the last layer; weighted: all layers, with learned weights (Peters et al. 2018); embeddings: what enters "
+               "the first",
+       .words = {"last", "weighted", "embeddings"}},
+      {.name = "pool",
+       .target = &pool,
+       .help = "what stands for a sequence: token, its [CLS] or extract token; mean, that of all its places",
+       .words = {"token", "mean"}},
+      {.name = "recurrent",
+       .target = &recurrent,
+       .help = "width of a bidirectional LSTM over the features; none: they are read as they are",
+       .least = 1,
+       .greatest = 65536},
+      {.name = "dropout", .target = &dropout, .help = "on what the last linear layer reads", .least = 0, .greatest = 0.999},
+  };
+}
+
+std::optional<std::string> FeatureSettings::contradiction() const {
+  if (features == "embeddings" && pool == "token" && !recurrent)
+    return "pool: the embedding of one token says nothing of a text; mean, or recurrent with a width";
+  return std::nullopt;
+}
+
+Features::Features(HeadParts const& parts, FeatureSettings const& settings, std::string const& name)
+    : settings_(settings),
+      path_(parts.scope.at(name).path()),
+      first_(parts.summary_is_first),
+      layers_(parts.layers),
+      width_(settings.recurrent ? 2 * *settings.recurrent : parts.width) {
+  Scope const scope = parts.scope.at(name);
+  if (settings_.features == "weighted") {
+    mix_ = scope.parameter("mix", {parts.layers}, Initial::constant(0), WeightDecay::off);
+    factor_ = scope.parameter("factor", {1}, Initial::constant(1), WeightDecay::off);
+    ones_ = Tensor::ones({parts.width}, scope.dtype());
+    zeros_ = Tensor::zeros({parts.width}, scope.dtype());
+  }
+  if (settings_.recurrent)
+    cells_.emplace(scope.at("cells"),
+                   RecurrentShape{.cell = "lstm", .in = parts.width, .width = *settings_.recurrent, .bidirectional = true});
+}
+
+Tensor Features::read(Streams const& streams) const {
+  if (settings_.features == "last") return streams.last();
+  if (settings_.features == "embeddings") return streams.layers.front();
+  Tensor const shares = softmax(mix_, -1);
+  Tensor sum;
+  for (std::size_t layer = 0; layer < streams.layers.size(); ++layer) {
+    auto const l = static_cast<std::int64_t>(layer);
+    Tensor const part = slice(shares, 0, l, l + 1) * layer_norm(streams.layers[layer], ones_, zeros_);
+    sum = sum.defined() ? sum + part : part;
+  }
+  return factor_ * sum;
+}
+
+Tensor Features::places(Streams const& streams, Pass const& pass) const {
+  Tensor x = read(streams);
+  if (cells_) x = permute((*cells_)(permute(x, {1, 0, 2}), streams.lengths, {}, pass).outputs, {1, 0, 2});
+  return pass.dropout(x, settings_.dropout, path_);
+}
+
+namespace {
+
+/// Of x [R, T, width] over the places of each sequence: [R, width].
+Tensor mean_of_places(Tensor const& x, Tensor const& lengths) {
+  std::int64_t const rows = x.size(0), places = x.size(1);
+  std::vector<double> shares(static_cast<std::size_t>(rows * places), 0.0);
+  for (std::int64_t row = 0; row < rows; ++row) {
+    std::int64_t const length = lengths.defined() ? lengths.data<std::int64_t>()[static_cast<std::size_t>(row)] : places;
+    auto const begin = shares.begin() + row * places;
+    std::fill(begin, begin + length, 1 / static_cast<double>(length));
+  }
+  return sum(x * Tensor::of(shares, {rows, places, 1}, x.dtype()), {1});
+}
+
+}  // namespace
+
+Tensor Features::summary(Streams const& streams, Pass const& pass) const {
+  auto const found = [&] {
+    Tensor const x = read(streams);
+    bool const averaged = settings_.pool == "mean";
+    if (!cells_) return averaged ? mean_of_places(x, streams.lengths) : at_summary(x, streams.lengths, first_);
+    auto const scanned = (*cells_)(permute(x, {1, 0, 2}), streams.lengths, {}, pass);
+    if (averaged) return mean_of_places(permute(scanned.outputs, {1, 0, 2}), streams.lengths);
+    return concatenate({scanned.forward.back()[0], scanned.backward.back()[0]}, 1);
+  };
+  return pass.dropout(found(), settings_.dropout, path_);
+}
+
+double Features::elements(std::int64_t sequences, std::int64_t tokens) const {
+  double const places = static_cast<double>(sequences * tokens);
+  double const mixed = settings_.features == "weighted" ? static_cast<double>(3 * layers_) : 0;
+  return places * (mixed * static_cast<double>(width_) + (cells_ ? cells_->kept() : 0));
+}
+
+Tensor at_summary(Tensor const& x, Tensor const& lengths, bool first) {
+  std::int64_t const rows = x.size(0), places = x.size(1);
+  std::vector<std::int64_t> index;
+  for (std::int64_t row = 0; row < rows; ++row) {
+    std::int64_t const length = lengths.defined() ? lengths.data<std::int64_t>()[static_cast<std::size_t>(row)] : places;
+    index.push_back(row * places + (first ? 0 : length - 1));
+  }
+  return embedding(reshape(x, {rows * places, x.size(2)}), Tensor::of(index, {rows}));
+}
+
+}  // namespace heed

@@ -1,0 +1,60 @@
+#include "nn/heads/head.hpp"
+
+#include <algorithm>
+
+#include "autograd/error.hpp"
+#include "autograd/operations/shape.hpp"
+
+namespace heed {
+
+namespace {
+
+struct Kind {
+  Choice::Option option;
+  std::optional<SeesText> only;
+};
+
+std::vector<Kind>& kinds() {
+  static auto* const all = new std::vector<Kind>;
+  return *all;
+}
+
+}  // namespace
+
+DeclaredHead::DeclaredHead(Choice::Option option, std::optional<SeesText> only) {
+  kinds().push_back({std::move(option), only});
+  std::ranges::sort(kinds(), {}, [](Kind const& kind) { return kind.option.name; });
+}
+
+Choice head_choice(SeesText sees) {
+  Choice choice;
+  for (Kind const& kind : kinds())
+    if (kind.only.value_or(sees) == sees) choice.options.push_back(kind.option);
+  choice.kind = "language_model";
+  choice.settings = std::ranges::find(choice.options, choice.kind, &Choice::Option::name)->make();
+  return choice;
+}
+
+HeadSettings const& head_settings(Choice const& choice) {
+  auto const* const settings = dynamic_cast<HeadSettings const*>(choice.settings.get());
+  if (settings == nullptr) throw Error("head: no kind is chosen");
+  return *settings;
+}
+
+bool has_options(Signature const& data) { return data.has("label") && data["label"].vocabulary == option_labels; }
+
+void check_options(Signature const& data) {
+  if (!has_options(data))
+    throw Error("model.head: wants examples with options to choose from, which these data have not; head: classification");
+}
+
+Tensor sequences_of(Tensor const& inputs) {
+  return inputs.rank() == 3 ? inputs.viewed({inputs.size(0) * inputs.size(1), inputs.size(2)}) : inputs;
+}
+
+Tensor lengths_of_sequences(Batch const& batch) {
+  Tensor const lengths = batch.get("lengths");
+  return lengths.defined() && lengths.rank() == 2 ? lengths.viewed({lengths.elements()}) : lengths;
+}
+
+}  // namespace heed

@@ -1,0 +1,37 @@
+#include "nn/heads/head.hpp"
+
+namespace heed {
+
+namespace {
+
+/// Every place predicts a token: the next one, or, of models that see both ways, the one that was masked there.
+class LanguageModel : public Head {
+ public:
+  explicit LanguageModel(HeadParts const& parts) : weight_(parts.word_weight), bias_(parts.word_bias) {}
+
+  std::vector<Term> terms() const override { return {Term()}; }
+  std::vector<Prediction> predictions(Streams const& streams, Batch const&, Pass const&) const override {
+    return {{Term(), {streams.last(), weight_, bias_}}};
+  }
+  double elements(std::int64_t, std::int64_t) const override { return 0; }
+
+ private:
+  Tensor weight_, bias_;
+};
+
+struct LanguageModelSettings : HeadSettings {
+  std::vector<Field> fields() override { return {}; }
+  std::vector<Need> reads(HeadViews const& views) const override {
+    return {{"inputs"}, {.name = "targets", .view = views.targets, .how = views.how}};
+  }
+  bool predicts_tokens() const override { return true; }
+  bool continues() const override { return true; }
+  std::unique_ptr<Head> make(HeadParts const& parts) const override { return std::make_unique<LanguageModel>(parts); }
+};
+
+DeclaredHead const declared{
+    {"language_model", "the next token, or the masked ones", [] { return std::make_shared<LanguageModelSettings>(); }}};
+
+}  // namespace
+
+}  // namespace heed

@@ -1,0 +1,61 @@
+#include "autograd/operations/elementwise.hpp"
+#include "autograd/operations/product.hpp"
+#include "autograd/operations/reduce.hpp"
+#include "autograd/operations/shape.hpp"
+#include "nn/estimator.hpp"
+#include "nn/heads/head.hpp"
+
+namespace heed {
+
+namespace {
+
+/// Which of K options is right, without training: the score of an option is the log-probability of its tokens behind the text, their mean
+/// or sum (Radford et al. 2018, section 5, "zero-shot behaviors"). inputs, targets [B, K, T]: −1 where a token is not the option's.
+class Likelihood : public Head {
+ public:
+  Likelihood(HeadParts const& parts, bool mean) : weight_(parts.word_weight), bias_(parts.word_bias), mean_(mean) {
+    check_options(parts.data);
+  }
+
+  std::vector<Term> terms() const override { return {{"label", "label"}}; }
+  std::vector<Prediction> predictions(Streams const& streams, Batch const& batch, Pass const& pass) const override {
+    Tensor const& x = streams.last();
+    Tensor const targets = sequences_of(batch["targets"]);
+    std::vector<Tensor> scores;
+    for (std::int64_t sequence = 0; sequence < x.size(0); ++sequence) {  // logits of one at a time
+      Tensor const of_one = targets.rows(sequence, 1);
+      Tensor const logits = linear(slice(x, 0, sequence, sequence + 1), weight_, bias_, {}, pass.rounded);
+      double const count = mean_ ? std::max(counted(of_one), 1.0) : 1;
+      scores.push_back(scale(sum(token_losses(logits, of_one)), -1 / count));
+    }
+    return {{terms()[0], {reshape(stack(scores, 0), {batch.rows(), -1})}}};
+  }
+  double elements(std::int64_t, std::int64_t tokens) const override { return static_cast<double>(2 * tokens * weight_.size(0)); }
+
+ private:
+  Tensor weight_, bias_;
+  bool mean_;
+};
+
+struct LikelihoodSettings : HeadSettings {
+  std::string score = "mean";
+
+  std::vector<Field> fields() override {
+    return {{.name = "score",
+             .target = &score,
+             .help = "of an option's tokens, the mean of their log-probabilities, or the sum",
+             .words = {"mean", "sum"}}};
+  }
+  std::vector<Need> reads(HeadViews const&) const override { return {{"inputs", "continued"}, {"targets", "continued"}, {"label"}}; }
+  bool predicts_tokens() const override { return true; }
+  std::unique_ptr<Head> make(HeadParts const& parts) const override { return std::make_unique<Likelihood>(parts, score == "mean"); }
+};
+
+DeclaredHead const declared{
+    {"likelihood", "the option that a language model finds most probable, with nothing learnt (Radford et al. 2018)",
+     [] { return std::make_shared<LikelihoodSettings>(); }},
+    SeesText::past};
+
+}  // namespace
+
+}  // namespace heed

@@ -1,0 +1,46 @@
+#include "nn/heads/features.hpp"
+#include "nn/layers.hpp"
+
+namespace heed {
+
+namespace {
+
+/// The masked tokens and, of the summary token C, whether the second text follows the first: softmax(W C) (Devlin et al. 2019,
+/// section 3.1).
+class NextSentence : public Head {
+ public:
+  explicit NextSentence(HeadParts const& parts)
+      : word_weight_(parts.word_weight),
+        word_bias_(parts.word_bias),
+        follows_(parts.scope.at("next_sentence"), parts.width, 2, true),
+        first_(parts.summary_is_first) {}
+
+  std::vector<Term> terms() const override { return {Term(), {"next_sentence", "next_sentence"}}; }
+  std::vector<Prediction> predictions(Streams const& streams, Batch const&, Pass const&) const override {
+    return {{terms()[0], {streams.last(), word_weight_, word_bias_}},
+            {terms()[1], {at_summary(streams.last(), streams.lengths, first_), follows_.weight, follows_.bias}}};
+  }
+  double elements(std::int64_t sequences, std::int64_t) const override { return static_cast<double>(sequences * follows_.weight.size(1)); }
+
+ private:
+  Tensor word_weight_, word_bias_;
+  Linear follows_;
+  bool first_;
+};
+
+struct NextSentenceSettings : HeadSettings {
+  std::vector<Field> fields() override { return {}; }
+  std::vector<Need> reads(HeadViews const& views) const override {
+    return {{"next_sentence", "sentence_pairs"}, {"inputs"}, {"segments"}, {.name = "targets", .view = views.targets, .how = views.how}};
+  }
+  bool predicts_tokens() const override { return true; }
+  std::unique_ptr<Head> make(HeadParts const& parts) const override { return std::make_unique<NextSentence>(parts); }
+};
+
+DeclaredHead const declared{{"next_sentence", "masked tokens, and whether the second of two texts follows the first (Devlin et al. 2019)",
+                             [] { return std::make_shared<NextSentenceSettings>(); }},
+                            SeesText::all};
+
+}  // namespace
+
+}  // namespace heed
