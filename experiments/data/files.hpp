@@ -14,9 +14,10 @@ std::filesystem::path cache_folder();
 /// The context's data folder, else $HEED_DATA, else cache_folder().
 std::filesystem::path data_folder(DataContext const& context);
 
-/// A path as written in a configuration, made absolute: relative to that file, then to the data folder; then it may be a run's name. In the configuration that a
-/// finished run has left in its folder it is, where there is no such file and no `--data` was given, the one that the run has read, as
-/// summary.json names it, which is noted in the context. Throws FileError saying where it looked, and for a file that has changed since.
+/// A path as written in a configuration, made absolute: relative to that file, then to the data folder; then it may be a run's name. In the
+/// configuration that a finished run has left in its folder it is, where there is no such file and no `--data` was given, the one that the
+/// run has read, as summary.json names it, which is noted in the context. Throws FileError saying where it looked, and for a file that has
+/// changed since.
 std::filesystem::path locate(std::string const& path, DataContext const& context);
 
 /// A file's whole content. Throws FileError if it is missing, no regular file, unreadable or empty.

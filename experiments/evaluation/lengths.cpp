@@ -24,14 +24,17 @@ struct Place {
 /// The name of the part with a part's lengths; "": it has none.
 std::string lengths_of(Batch const& batch, std::string const& part) {
   if (batch.has(part + "_lengths")) return part + "_lengths";
-  bool const of_inputs = part == "inputs" || part == "targets" || part == "next" || part == "groups";
-  return of_inputs && batch.has("lengths") ? "lengths" : "";
+  static std::set<std::string> const of_inputs{"inputs", "targets", "next", "groups", "segments", "passage"};
+  return of_inputs.contains(part) && batch.has("lengths") ? "lengths" : "";
 }
 
 std::int64_t length_of(Place const& place, std::string const& part) {
   auto const name = lengths_of(place.from->batch, part);
-  if (name.empty()) return place.from->batch[part].size(1);
-  return place.from->batch[name].data<std::int64_t>()[place.row];
+  Tensor const& whole = place.from->batch[part];
+  if (name.empty()) return whole.size(-1);
+  Tensor const& lengths = place.from->batch[name];
+  auto const of_row = static_cast<std::size_t>(lengths.elements() / lengths.size(0));
+  return std::ranges::max(lengths.data<std::int64_t>().subspan(place.row * of_row, of_row));
 }
 
 /// What stands where a row has ended.
@@ -41,21 +44,24 @@ std::int64_t filler(std::string const& part) { return part == "targets" || part 
 /// longest of them.
 Tensor joined(std::vector<Place> const& places, std::string const& part, bool one_width) {
   Tensor const& first = places.front().from->batch[part];
-  std::int64_t width = first.elements() / first.size(0);
-  if (!one_width) {
-    width = 0;
-    for (Place const& place : places) width = std::max(width, length_of(place, part));
-  }
   Shape shape = first.shape();
   shape.set(0, std::ssize(places));
-  if (shape.rank() == 2) shape.set(1, width);
+  if (!one_width) {
+    std::int64_t width = 0;
+    for (Place const& place : places) width = std::max(width, length_of(place, part));
+    shape.set(-1, width);
+  }
   Tensor result = Tensor::full(shape, static_cast<double>(filler(part)), DType::int64);
   auto const values = result.mutable_data<std::int64_t>();
+  auto const room = shape.rank() < 2 ? std::size_t{1} : static_cast<std::size_t>(result.size(-1));  // of a row's lists of tokens, each
+  auto const lists = static_cast<std::size_t>(result.elements() / result.size(0)) / room;
   for (std::size_t i = 0; i < places.size(); ++i) {
     Tensor const& from = places[i].from->batch[part];
-    auto const own = static_cast<std::size_t>(from.elements() / from.size(0)), room = static_cast<std::size_t>(width);
-    auto const row = from.data<std::int64_t>().subspan(places[i].row * own, std::min(own, room));
-    std::ranges::copy(row, values.begin() + static_cast<std::ptrdiff_t>(i * room));
+    auto const own = static_cast<std::size_t>(from.elements() / from.size(0)) / lists;
+    for (std::size_t list = 0; list < lists; ++list) {
+      auto const tokens = from.data<std::int64_t>().subspan((places[i].row * lists + list) * own, std::min(own, room));
+      std::ranges::copy(tokens, values.begin() + static_cast<std::ptrdiff_t>((i * lists + list) * room));
+    }
   }
   return result;
 }
@@ -88,7 +94,7 @@ std::set<std::string> ragged_parts(std::vector<HeldOut> const& all) {
   std::set<std::string> ragged;
   for (HeldOut const& each : all)
     for (auto const& [part, tensor] : each.batch.parts())
-      if (tensor.rank() == 2 && tensor.size(1) != all.front().batch[part].size(1)) ragged.insert(part);
+      if (tensor.rank() >= 2 && tensor.size(-1) != all.front().batch[part].size(-1)) ragged.insert(part);
   return ragged;
 }
 

@@ -18,13 +18,13 @@ struct Answer {
 
 /// One labelled example, as text: what is told of it, before a model's way of reading it (tokens, delimiters) is chosen.
 struct Example {
-  std::string first;                 ///< the text, the premise, the question, or what is to be continued
-  std::string second = {};           ///< the hypothesis, the other sentence, or the passage; empty: none
-  std::vector<std::string> options;  ///< continuations, of which one is right; empty: it is no multiple choice
-  std::string label = {};            ///< the class; of a multiple choice the right option's number, from 0
-  std::vector<Answer> answers;       ///< right stretches of `second`; empty and `span`: it cannot be answered
-  bool span = false;                 ///< whether a stretch of `second` is asked for
-  std::string place;                 ///< "FILE:LINE", for messages
+  std::string first = {};                 ///< the text, the premise, the question, or what is to be continued
+  std::string second = {};                ///< the hypothesis, the other sentence, or the passage; empty: none
+  std::vector<std::string> options = {};  ///< continuations, of which one is right; empty: it is no multiple choice
+  std::string label = {};                 ///< the class; of a multiple choice the right option's number, from 0
+  std::vector<Answer> answers = {};       ///< right stretches of `second`; empty and `span`: it cannot be answered
+  bool span = false;                      ///< whether a stretch of `second` is asked for
+  std::string place = {};                 ///< "FILE:LINE", for messages
 };
 
 /// Examples by part. `test` is empty unless it was asked for.

@@ -82,8 +82,8 @@ Piece piece_of(Batch const& batch, char const* part, std::int64_t row, std::int6
   return whole.first(static_cast<std::size_t>(std::ranges::find(whole, -1) - whole.begin()));
 }
 
-/// Cuts the longest of the pieces at its end until all have room, as BERT's authors do; throws Error where there is no room for a token of
-/// each.
+/// Cuts the longest of the pieces at its end, of equals the first in the list, until all have room, as BERT's authors do; throws Error
+/// where there is no room for a token of each.
 void cut(std::array<Piece*, 3> const& pieces, std::int64_t room) {
   auto const size = [](Piece const* piece) { return std::ssize(*piece); };
   while (size(pieces[0]) + size(pieces[1]) + size(pieces[2]) > room) {
@@ -107,7 +107,7 @@ Batch SequenceView::shown(Batch const& plain, std::int64_t context, bool keeps_a
       Piece first = piece_of(plain, "first", row), second = piece_of(plain, "second", row), option = piece_of(plain, "options", row, k);
       Piece const whole = second;
       std::int64_t const texts = 1 + (second.empty() ? 0 : 1) + (option.empty() ? 0 : 1);
-      cut({&first, &second, &option}, context - special(texts));
+      cut({&second, &option, &first}, context - special(texts));
       std::int64_t skipped = 0;
       if (keeps_answer && answer_end >= std::ssize(second)) {  // a window with the answer in its middle
         std::int64_t const before = std::max<std::int64_t>(0, (std::ssize(second) - (answer_end + 1 - answer_begin)) / 2);

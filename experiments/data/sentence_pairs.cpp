@@ -1,0 +1,118 @@
+#include <algorithm>
+#include <span>
+
+#include "autograd/error.hpp"
+#include "autograd/random.hpp"
+#include "experiments/data/view.hpp"
+
+namespace heed {
+
+namespace {
+
+/// Pairs for next-sentence prediction (Devlin et al. 2019, section 3.1): [CLS] A [SEP] B [SEP], A and B stretches of text. With probability
+/// ½ B is what follows A (next_sentence 1), else a stretch from somewhere else (0). What is drawn depends on the seed and the row's number
+/// in training, on the number alone in validation. Where a token is special, or padding, `next` is −1: it is never to be predicted.
+class SentencePairs : public View {
+ public:
+  SentencePairs(std::unique_ptr<Dataset> plain, std::uint64_t seed)
+      : View(std::move(plain)), seed_(seed), words_(this->plain().gives()["inputs"].classes) {}
+
+  Signature gives() const override {
+    Signature given = View::gives();
+    Given inputs = given["inputs"];
+    inputs.classes += 2;
+    inputs.added = {"[CLS]", "[SEP]"};
+    inputs.made_by = "sentence_pairs";
+    given.set({.name = "segments", .classes = 2, .vocabulary = "texts", .made_by = "sentence_pairs"});
+    given.set({.name = "next_sentence", .classes = 2, .vocabulary = "classes", .made_by = "sentence_pairs"});
+    given.set(std::move(inputs));
+    return given;
+  }
+  Batch training(std::int64_t index, std::int64_t batch, std::int64_t context) const override {
+    auto const elsewhere = [&](Stream const& draws) {
+      constexpr std::uint64_t many = std::uint64_t{1} << 40;  // a row of training that no run comes to
+      return plain().training(static_cast<std::int64_t>(many + draws.below(1, many)), 1, room(context));
+    };
+    return paired(plain().training(index, batch, room(context)), Stream(seed_, "data.pairs"), index * batch, context, elsewhere);
+  }
+  std::int64_t validation_batches(std::int64_t batch, std::int64_t context) const override {
+    return plain().validation_batches(batch, room(context));
+  }
+  Batch validation(std::int64_t index, std::int64_t batch, std::int64_t context) const override {
+    auto const count = static_cast<std::uint64_t>(plain().validation_batches(1, room(context)));
+    auto const elsewhere = [&](Stream const& draws) {
+      return plain().validation(static_cast<std::int64_t>(draws.below(1, count)), 1, room(context));
+    };
+    return paired(plain().validation(index, batch, room(context)), Stream(0, "data.held_out_pairs"), index * batch, context, elsewhere);
+  }
+  // What is known of the next token says nothing of a masked one.
+  TargetGroups groups() const override { return {}; }
+  std::optional<double> optimum(std::int64_t, std::int64_t) const override { return std::nullopt; }
+  std::vector<std::pair<std::string, double>> yardsticks() const override { return {}; }
+
+ private:
+  static std::int64_t room(std::int64_t context) {
+    if (context < 5) throw Error("model.context: a pair of texts and its three special tokens want 5 places at least");
+    return context - 3;
+  }
+
+  template <class Elsewhere>
+  Batch paired(Batch const& plain, Stream const& stream, std::int64_t first_row, std::int64_t context, Elsewhere const& elsewhere) const;
+
+  std::uint64_t seed_;
+  std::int64_t words_;
+};
+
+/// A row's tokens, without padding.
+std::span<std::int64_t const> text_of(Batch const& batch, std::int64_t row) {
+  Tensor const& inputs = batch["inputs"];
+  std::int64_t const places = inputs.size(1);
+  std::int64_t const length = batch.has("lengths") ? batch["lengths"].data<std::int64_t>()[static_cast<std::size_t>(row)] : places;
+  return inputs.data<std::int64_t>().subspan(static_cast<std::size_t>(row * places), static_cast<std::size_t>(length));
+}
+
+template <class Elsewhere>
+Batch SentencePairs::paired(Batch const& plain, Stream const& stream, std::int64_t first_row, std::int64_t context,
+                            Elsewhere const& elsewhere) const {
+  std::int64_t const rows = plain.rows();
+  Tensor inputs = Tensor::full({rows, context}, 0, DType::int64), segments = Tensor::full({rows, context}, 0, DType::int64);
+  Tensor next = Tensor::full({rows, context}, -1, DType::int64);
+  std::vector<std::int64_t> lengths, follows;
+  for (std::int64_t row = 0; row < rows; ++row) {
+    Stream const draws = stream.child(static_cast<std::uint64_t>(first_row + row));
+    auto const text = text_of(plain, row);
+    auto const half = text.size() / 2;
+    bool const goes_on = draws.uniform(0) < 0.5;
+    Batch const other = goes_on ? Batch() : elsewhere(draws);
+    auto const second = goes_on ? text.subspan(half) : text_of(other, 0);
+    auto at = static_cast<std::size_t>(row * context);
+    auto const begin = at;
+    auto const put = [&](std::int64_t token, std::int64_t segment, bool word) {
+      inputs.mutable_data<std::int64_t>()[at] = token;
+      segments.mutable_data<std::int64_t>()[at] = segment;
+      if (word) next.mutable_data<std::int64_t>()[at] = token;
+      ++at;
+    };
+    put(words_, 0, false);
+    for (std::int64_t const token : text.first(half)) put(token, 0, true);
+    put(words_ + 1, 0, false);
+    for (std::int64_t const token : second.first(std::min(second.size(), text.size() - half))) put(token, 1, true);
+    put(words_ + 1, 1, false);
+    lengths.push_back(static_cast<std::int64_t>(at - begin));
+    follows.push_back(goes_on ? 1 : 0);
+  }
+  return {{"inputs", inputs},
+          {"segments", segments},
+          {"next", next},
+          {"lengths", Tensor::of(lengths, {rows})},
+          {"next_sentence", Tensor::of(follows, {rows})}};
+}
+
+bool const registered =
+    register_view({"sentence_pairs", {"inputs", "next"}, [](std::unique_ptr<Dataset> plain, std::uint64_t seed, Settings const*) {
+                     return std::make_unique<SentencePairs>(std::move(plain), seed);
+                   }});
+
+}  // namespace
+
+}  // namespace heed

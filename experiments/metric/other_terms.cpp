@@ -1,0 +1,67 @@
+// Of a loss of several terms, those behind the first: next sentences, the language model beside a task.
+
+#include <map>
+
+#include "autograd/operations/loss.hpp"
+#include "autograd/operations/reduce.hpp"
+#include "experiments/metric/row.hpp"
+#include "experiments/metric/seen.hpp"
+
+namespace heed {
+
+namespace {
+
+/// Loss and accuracy of each term but the first, by its name.
+class OtherTerms : public Metric {
+ public:
+  void add(Seen const& seen) override {
+    for (std::size_t i = 1; i < seen.predictions().size(); ++i) {
+      auto const& [term, head] = seen.predictions()[i];
+      Sums& sums = terms_[term.name];
+      Tensor const& whole = seen.batch()[term.targets];
+      Tensor const targets = whole.viewed({whole.elements()});
+      head.each_logits([&](std::int64_t first, Tensor const& logits) {
+        Tensor const wanted = targets.rows(first, logits.size(0)), best = argmax(logits, -1);
+        sums.loss += cross_entropy(logits, wanted, 0, -1, 1.0).item();
+        auto const found = best.data<std::int64_t>(), right = wanted.data<std::int64_t>();
+        for (std::size_t place = 0; place < found.size(); ++place) sums.right += found[place] == right[place] ? 1 : 0;
+      });
+      sums.count += counted(whole);
+    }
+  }
+  void write(Row& row, std::string const& prefix) const override {
+    for (auto const& [name, sums] : terms_) {
+      row.set(prefix + ".loss_of." + name, sums.loss / sums.count);
+      row.set(prefix + ".accuracy_of." + name, sums.right / sums.count);
+    }
+  }
+
+ private:
+  struct Sums {
+    double loss = 0, right = 0, count = 0;
+  };
+  std::map<std::string, Sums> terms_;
+};
+
+DeclaredMetric const accuracy_declared{{"validation.accuracy_of.*",
+                                        "",
+                                        Better::higher,
+                                        "share of another term's targets that are the most probable class",
+                                        {.least = 0, .greatest = 1}}};
+DeclaredMetric const averaged_accuracy_declared{{"validation.ema.accuracy_of.*",
+                                                 "",
+                                                 Better::higher,
+                                                 "share of another term's targets that are the most probable class; of averaged weights",
+                                                 {.least = 0, .greatest = 1}}};
+DeclaredMetricKind const declared{
+    {.info = {"loss_of.*", "nat", Better::lower, "mean cross entropy of another term of the loss: next_sentence, token", {.least = 0}},
+     .always = 5,
+     .lacks = [](Dataset const&, Model const& model) -> std::optional<std::string> {
+       if (model.terms().size() > 1) return std::nullopt;
+       return "the model's loss has one term";
+     },
+     .make = [](Dataset const&) { return std::make_unique<OtherTerms>(); }}};
+
+}  // namespace
+
+}  // namespace heed

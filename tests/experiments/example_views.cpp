@@ -1,0 +1,212 @@
+// Labelled examples as batches, and the ways of showing them to a model.
+
+#include <algorithm>
+
+#include <doctest/doctest.h>
+
+#include "autograd/error.hpp"
+#include "experiments/data/examples/dataset.hpp"
+#include "experiments/data/view.hpp"
+#include "nn/heads/task_settings.hpp"
+#include "nn/models/bert.hpp"
+#include "nn/models/gpt.hpp"
+
+TEST_SUITE("example_views") {
+  using namespace heed;
+
+  namespace {
+
+  using Tokens = std::vector<std::int64_t>;
+
+  // Letters of "abcdexyz" are 0 … 7.
+  constexpr std::int64_t words = 8, start = 8, delimiter = 9, extract = 10, cls = 8, sep = 9;
+
+  std::unique_ptr<Dataset> dataset(Examples examples, std::uint64_t seed = 1) {
+    return std::make_unique<ExamplesDataset>(std::move(examples), Tokenizer::characters("abcdexyz"), 1, seed);
+  }
+
+  Choice model(std::string const& kind, std::string const& head) {
+    Choice choice = model_choice();
+    choice.kind = kind;
+    choice.settings = model_kind(kind).settings();
+    auto& settings = dynamic_cast<TextStackSettings&>(*choice.settings);
+    settings.head.kind = head;
+    settings.head.settings = std::ranges::find(settings.head.options, head, &Choice::Option::name)->make();
+    return choice;
+  }
+
+  std::unique_ptr<Dataset> seen_by(std::string const& kind, std::string const& head, Examples examples) {
+    return viewed(dataset(std::move(examples)), model(kind, head), 1);
+  }
+
+  Tokens values(Batch const& batch, char const* part) {
+    auto const all = batch[part].data<std::int64_t>();
+    return {all.begin(), all.end()};
+  }
+
+  Example text(std::string first, std::string label) {
+    return {.first = std::move(first), .label = std::move(label), .answers = {}, .place = "f:1"};
+  }
+
+  Examples texts() { return {{text("abc", "no"), text("de", "yes")}, {text("ab", "yes"), text("cdexy", "no")}, {"no", "yes"}, false, {}}; }
+
+  Examples pairs(bool symmetric) {
+    Example pair = text("ab", "yes");
+    pair.second = "xyz";
+    return {{pair}, {pair}, {"no", "yes"}, symmetric, {}};
+  }
+
+  Examples choices() {
+    Example choice{.first = "a", .options = {"xy", "z"}, .label = "1", .answers = {}, .place = "f:1"};
+    return {{choice}, {choice}, {}, false, {}};
+  }
+
+  Example question(std::string passage, std::vector<Answer> answers) {
+    return {.first = "ab", .second = std::move(passage), .answers = std::move(answers), .span = true, .place = "f:1"};
+  }
+
+  }  // namespace
+
+  TEST_CASE("a text: [start] text [extract], the targets of the language model beside it, and the label") {
+    auto const data = seen_by("gpt", "classification", texts());
+    CHECK(data->gives()["inputs"].classes == words + 3);
+    CHECK(data->gives()["inputs"].longest == 7);
+    CHECK(data->gives()["label"].classes == 2);
+    Batch const batch = data->validation(0, 2, 16);
+    CHECK(values(batch, "inputs") == Tokens{start, 0, 1, extract, 0, 0, 0, start, 2, 3, 4, 5, 6, extract});
+    CHECK(values(batch, "targets") == Tokens{0, 1, extract, -1, -1, -1, -1, 2, 3, 4, 5, 6, extract, -1});
+    CHECK(values(batch, "lengths") == Tokens{4, 7});
+    CHECK(values(batch, "label") == Tokens{1, 0});
+  }
+
+  TEST_CASE("a text: [CLS] text [SEP], all of segment 0") {
+    Batch const batch = seen_by("bert", "classification", texts())->validation(0, 1, 16);
+    CHECK(values(batch, "inputs") == Tokens{cls, 0, 1, sep});
+    CHECK(values(batch, "segments") == Tokens{0, 0, 0, 0});
+    CHECK(!batch.has("targets"));
+  }
+
+  TEST_CASE("a pair, in its order; without one in both for a GPT") {
+    Batch const one = seen_by("gpt", "classification", pairs(false))->validation(0, 1, 16);
+    CHECK(values(one, "inputs") == Tokens{start, 0, 1, delimiter, 5, 6, 7, extract});
+    auto const data = seen_by("gpt", "classification", pairs(true));
+    Batch const both = data->validation(0, 1, 16);
+    CHECK(data->gives()["inputs"].sequences == 2);
+    CHECK(both["inputs"].shape() == Shape{1, 2, 8});
+    CHECK(values(both, "inputs") == Tokens{start, 0, 1, delimiter, 5, 6, 7, extract, start, 5, 6, 7, delimiter, 0, 1, extract});
+    Batch const bert = seen_by("bert", "classification", pairs(true))->validation(0, 1, 16);
+    CHECK(values(bert, "inputs") == Tokens{cls, 0, 1, sep, 5, 6, 7, sep});
+    CHECK(values(bert, "segments") == Tokens{0, 0, 0, 0, 1, 1, 1, 1});
+  }
+
+  TEST_CASE("options: a sequence each, with their lengths") {
+    auto const data = seen_by("gpt", "choice", choices());
+    CHECK(data->gives()["inputs"].sequences == 2);
+    Batch const batch = data->validation(0, 1, 16);
+    CHECK(batch["inputs"].shape() == Shape{1, 2, 6});
+    CHECK(values(batch, "inputs") == Tokens{start, 0, delimiter, 5, 6, extract, start, 0, delimiter, 7, extract, 0});
+    CHECK(values(batch, "lengths") == Tokens{6, 5});
+    CHECK(values(batch, "label") == Tokens{1});
+    CHECK(values(seen_by("bert", "choice", choices())->validation(0, 1, 16), "inputs") ==
+          Tokens{cls, 0, sep, 5, 6, sep, cls, 0, sep, 7, sep, 0});
+  }
+
+  TEST_CASE("options as continuations: no special tokens, targets of the option alone") {
+    auto const data = seen_by("gpt", "likelihood", choices());
+    CHECK(data->gives()["inputs"].classes == words);
+    Batch const batch = data->validation(0, 1, 16);
+    CHECK(values(batch, "inputs") == Tokens{0, 5, 6, 0, 7, 0});
+    CHECK(values(batch, "targets") == Tokens{5, 6, -1, 7, -1, -1});
+  }
+
+  TEST_CASE("an answer: its places, the passage's, and the summary token's where there is none") {
+    Examples const asked{{question("cdexyz", {{"exy", 2}})}, {question("cdexyz", {{"exy", 2}}), question("cd", {})}, {}, false, {}};
+    auto const bert = seen_by("bert", "span", asked);
+    Batch const batch = bert->validation(0, 2, 16);
+    CHECK(values(batch, "inputs") == Tokens{cls, 0, 1, sep, 2, 3, 4, 5, 6, 7, sep, cls, 0, 1, sep, 2, 3, sep, 0, 0, 0, 0});
+    CHECK(values(batch, "passage") == Tokens{2, 0, 0, 0, 1, 1, 1, 1, 1, 1, 0, 2, 0, 0, 0, 1, 1, 0, 0, 0, 0, 0});
+    CHECK(values(batch, "span") == Tokens{6, 8, 0, 0});
+    Batch const gpt = seen_by("gpt", "span", asked)->validation(0, 2, 16);
+    CHECK(values(gpt, "span") == Tokens{6, 8, 6, 6});
+    CHECK(gpt["passage"].data<std::int64_t>()[10] == 2);
+  }
+
+  TEST_CASE("what does not fit is cut: the longest text first; in training the answer stays, in evaluation it may be lost") {
+    Example pair = text("abcde", "yes");
+    pair.second = "xyz";
+    Batch const batch = seen_by("gpt", "classification", {{pair}, {pair}, {"no", "yes"}, false, {}})->validation(0, 1, 8);
+    CHECK(values(batch, "inputs") == Tokens{start, 0, 1, 2, delimiter, 5, 6, extract});
+    Examples const late{{question("cdexyz", {{"yz", 4}})}, {question("cdexyz", {{"yz", 4}})}, {}, false, {}};
+    auto const data = seen_by("bert", "span", late);
+    Batch const training = data->training(0, 1, 8), held_out = data->validation(0, 1, 8);
+    CHECK(values(training, "inputs") == Tokens{cls, 0, 1, sep, 5, 6, 7, sep});
+    CHECK(values(training, "span") == Tokens{5, 6});
+    CHECK(values(held_out, "inputs") == Tokens{cls, 0, 1, sep, 2, 3, 4, sep});
+    CHECK(values(held_out, "span") == Tokens{-1, -1});
+    CHECK_THROWS_WITH_AS(data->validation(0, 1, 4), "model.context: leaves room for 1 tokens of an example", Error);
+  }
+
+  TEST_CASE("an epoch is every example once; the next has another order; another seed too") {
+    Examples many;
+    many.classes = {"no", "yes"};
+    for (char const letter : std::string("abcdexyz")) many.training.push_back(text(std::string(1, letter), letter < 'd' ? "no" : "yes"));
+    many.held_out = many.training;
+    auto const data = dataset(many, 1), other = dataset(many, 2);
+    auto const epoch = [](Dataset const& from, std::int64_t number) {
+      Tokens all;
+      for (std::int64_t i = 0; i < 4; ++i)
+        for (std::int64_t const token : values(from.training(4 * number + i, 2, 8), "first")) all.push_back(token);
+      return all;
+    };
+    Tokens const first = epoch(*data, 0), second = epoch(*data, 1);
+    CHECK(first != second);
+    CHECK(first != epoch(*other, 0));
+    for (Tokens all : {first, second}) {
+      std::ranges::sort(all);
+      CHECK(all == Tokens{0, 1, 2, 3, 4, 5, 6, 7});
+    }
+    CHECK_THROWS_WITH_AS(data->training(0, 9, 8), "train.batch: 9 examples are more than the 8 that there are", Error);
+  }
+
+  TEST_CASE("examples that are wrong are named by their place") {
+    auto const refused = [](Example const& wrong) {
+      Examples examples = texts();
+      examples.training.push_back(wrong);
+      examples.training.back().place = "data.tsv:7";
+      try {
+        dataset(std::move(examples));
+      } catch (FileError const& error) {
+        return std::string(error.what());
+      }
+      return std::string();
+    };
+    CHECK(refused(text("a", "yse")) == "data.tsv:7: there is no class 'yse'; did you mean 'yes'?");
+    CHECK(refused(text("aß", "yes")).starts_with("data.tsv:7: character 'ß' (U+00DF) is not in the vocabulary"));
+    CHECK(refused(question("cd", {})) == "data.tsv:7: asks for an answer, or asks for none, unlike the first example");
+    Example options = text("a", "0");
+    options.options = {"b"};
+    CHECK(refused(options) == "data.tsv:7: has 1 options, the first example has 0");
+    auto const question_refused = [](Answer const& answer) {
+      try {
+        dataset({{question("cdexy", {answer})}, {}, {}, false, {}});
+      } catch (FileError const& error) {
+        return std::string(error.what());
+      }
+      return std::string();
+    };
+    CHECK(question_refused({"ex", 1}) == "f:1: its answer 'ex' is not at byte 1 of the passage");
+    CHECK(question_refused({"xyz", 3}) == "f:1: its answer 'xyz' is not at byte 3 of the passage");
+  }
+
+  TEST_CASE("the stretch of each token, of any tokenizer") {
+    using Starts = std::vector<std::size_t>;
+    auto const starts = [](Tokenizer const& tokenizer, std::string const& of) {
+      auto tokens = tokenizer.encode(of);
+      if (tokenizer.begin()) tokens.erase(tokens.begin());
+      return token_starts(tokenizer, of, tokens);
+    };
+    CHECK(starts(Tokenizer::bytes(), "aä") == Starts{0, 1, 2, 3});
+    CHECK(starts(Tokenizer::characters("aä"), "aäa") == Starts{0, 1, 3, 4});
+    CHECK(starts(Tokenizer::words({"a", "dog"}), "a  cat, a dog") == Starts{0, 3, 8, 10, 13});
+  }
+}

@@ -1,0 +1,291 @@
+// Heads for labelled examples, on every model of text.
+
+#include <algorithm>
+#include <cmath>
+
+#include <doctest/doctest.h>
+
+#include "autograd/check.hpp"
+#include "autograd/error.hpp"
+#include "autograd/graph.hpp"
+#include "nn/heads/head.hpp"
+#include "nn/decode.hpp"
+#include "nn/heads/task_settings.hpp"
+#include "nn/models/bert.hpp"
+#include "nn/models/gpt.hpp"
+#include "nn/models/recurrent_lm.hpp"
+
+TEST_SUITE("heads") {
+  using namespace heed;
+
+  namespace {
+
+  constexpr std::int64_t vocabulary = 9, rows = 3, places = 6;
+
+  InitSettings wide() {
+    InitSettings init;
+    init.std = 0.4;
+    return init;
+  }
+
+  Tensor drawn(std::string const& name, Shape const& shape, std::int64_t classes) {
+    Stream const stream(5, name);
+    std::vector<std::int64_t> values;
+    for (std::int64_t i = 0; i < shape.elements(); ++i)
+      values.push_back(static_cast<std::int64_t>(stream.below(static_cast<std::uint64_t>(i), static_cast<std::uint64_t>(classes))));
+    return Tensor::of(values, shape);
+  }
+
+  /// What every head can read, of `sequences` a row.
+  Batch some_batch(std::int64_t sequences) {
+    Shape const shape = sequences > 1 ? Shape{rows, sequences, places} : Shape{rows, places};
+    Tensor const lengths = sequences > 1 ? Tensor::of(std::vector<std::int64_t>{6, 4, 5, 6, 3, 6}, {rows, sequences})
+                                         : Tensor::of(std::vector<std::int64_t>{6, 4, 5}, {rows});
+    Tensor targets = drawn("targets", shape, vocabulary);
+    for (std::size_t at = 0; at < targets.data<std::int64_t>().size(); ++at)
+      if (static_cast<std::int64_t>(at) % places >= lengths.data<std::int64_t>()[at / places] - 1)
+        targets.mutable_data<std::int64_t>()[at] = -1;
+    Batch batch{{"inputs", drawn("inputs", shape, vocabulary)}, {"lengths", lengths},
+                {"segments", drawn("segments", shape, 2)},      {"targets", targets},
+                {"label", drawn("label", {rows}, 2)},           {"next_sentence", drawn("next_sentence", {rows}, 2)}};
+    if (sequences == 1) {
+      batch.set("passage", Tensor::of(std::vector<std::int64_t>{2, 0, 1, 1, 1, 0, 2, 0, 1, 1, 0, 0, 2, 0, 1, 1, 1, 0}, {rows, places}));
+      batch.set("span", Tensor::of(std::vector<std::int64_t>{2, 4, 0, 0, 3, 3}, {rows, 2}));
+    }
+    return batch;
+  }
+
+  Signature signature(std::int64_t sequences, bool segments, bool options) {
+    Signature data = Signature::tokens(vocabulary);
+    data.set({.name = "inputs", .classes = vocabulary, .sequences = sequences});
+    data.set({.name = "label", .classes = 2, .vocabulary = options ? option_labels : "classes"});
+    if (segments) data.set({.name = "segments", .classes = 2});
+    return data;
+  }
+
+  /// A kind of head with its settings, and the sequences of a row that it is shown.
+  struct Case {
+    std::string name, kind;
+    std::int64_t sequences = 1;
+    std::function<void(HeadSettings&)> change = {};
+  };
+
+  TaskHeadSettings& task(HeadSettings& settings) { return dynamic_cast<TaskHeadSettings&>(settings); }
+
+  std::vector<Case> cases(SeesText sees) {
+    std::vector<Case> all{
+        {"classification", "classification"},
+        {"both orders", "classification", 2},
+        {"mean of places", "classification", 1, [](HeadSettings& s) { task(s).features.pool = "mean"; }},
+        {"weighted layers", "classification", 1, [](HeadSettings& s) { task(s).features.features = "weighted"; }},
+        {"embeddings and an LSTM", "classification", 1,
+         [](HeadSettings& s) { task(s).features.features = "embeddings", task(s).features.recurrent = 3; }},
+        {"mean of an LSTM", "classification", 1, [](HeadSettings& s) { task(s).features.recurrent = 3, task(s).features.pool = "mean"; }},
+        {"choice", "choice", 2},
+        {"span", "span"},
+        {"span of an LSTM", "span", 1, [](HeadSettings& s) { task(s).features.recurrent = 2; }},
+    };
+    auto const auxiliary = [](HeadSettings& s) { task(s).auxiliary = 0.5; };
+    if (sees == SeesText::past) {
+      all.push_back({"classification beside the language model", "classification", 1, auxiliary});
+      all.push_back({"choice beside the language model", "choice", 2, auxiliary});
+      all.push_back({"likelihood", "likelihood", 2});
+    } else {
+      all.push_back({"next sentence", "next_sentence"});
+    }
+    return all;
+  }
+
+  Choice chosen(Case const& each, SeesText sees) {
+    Choice head = head_choice(sees);
+    head.kind = each.kind;
+    head.settings = std::ranges::find(head.options, each.kind, &Choice::Option::name)->make();
+    if (each.change) each.change(dynamic_cast<HeadSettings&>(*head.settings));
+    return head;
+  }
+
+  template <class Settings>
+  Settings small(Case const& each) {
+    Settings settings;
+    settings.layers = 2;
+    settings.width = 8;
+    settings.context = places;
+    if constexpr (requires { settings.heads; }) settings.heads = 2;
+    settings.head = chosen(each, std::is_same_v<Settings, BertSettings> ? SeesText::all : SeesText::past);
+    return settings;
+  }
+
+  /// A model of each kind that has heads.
+  std::unique_ptr<Model> made(std::string const& kind, Case const& each, Parameters& parameters) {
+    Signature const data = signature(each.sequences, kind == "bert", each.kind == "choice" || each.kind == "likelihood");
+    if (kind == "bert") return std::make_unique<Bert>(parameters, small<BertSettings>(each), data);
+    if (kind == "gpt") return std::make_unique<Gpt>(parameters, small<GptSettings>(each), data);
+    return std::make_unique<RecurrentLm>(parameters, small<RecurrentLmSettings>(each), data);
+  }
+
+  std::vector<std::pair<std::string, Case>> all_models() {
+    std::vector<std::pair<std::string, Case>> all;
+    for (std::string const kind : {"gpt", "bert", "recurrent_lm"})
+      for (Case const& each : cases(kind == "bert" ? SeesText::all : SeesText::past)) all.emplace_back(kind, each);
+    return all;
+  }
+
+  }  // namespace
+
+  TEST_CASE("first and second derivatives of the loss, of every head on every model") {
+    for (auto const& model : all_models()) {
+      CAPTURE(model.first);
+      CAPTURE(model.second.name);
+      Parameters start(3, DType::float64, wide());
+      made(model.first, model.second, start);
+      std::vector<Tensor> values;
+      for (auto const& each : start.all()) values.push_back(each.second.detach());
+      Batch const batch = some_batch(model.second.sequences);
+      auto const loss = [&](std::vector<Tensor> const& at) {
+        std::vector<std::pair<std::string, Tensor>> named;
+        for (std::size_t i = 0; i < at.size(); ++i) named.emplace_back(start.all()[i].first, at[i]);
+        Parameters parameters = Parameters::given(named, DType::float64);
+        return made(model.first, model.second, parameters)->loss(batch, {});
+      };
+      auto const first = gradcheck(loss, values, 1e-6, 1e-4, 5);
+      CHECK_MESSAGE(first.ok, first.message);
+      auto const second = gradgradcheck(loss, values, 1e-4, 1e-4, 2);
+      CHECK_MESSAGE(second.ok, second.message);
+    }
+  }
+
+  TEST_CASE("what stands behind the lengths changes no bit of the loss or of the gradients") {
+    for (auto const& model : all_models()) {
+      CAPTURE(model.first);
+      CAPTURE(model.second.name);
+      Parameters parameters(3, DType::float64, wide());
+      auto const subject = made(model.first, model.second, parameters);
+      Batch const batch = some_batch(model.second.sequences);
+      auto const measured = [&](Batch const& of) {
+        parameters.clear_gradients();
+        Tensor const loss = subject->loss(of, {});
+        loss.backward();
+        std::vector<double> all{loss.item()};
+        for (auto const& [name, parameter] : parameters.all()) {
+          if (!parameter.grad().defined()) continue;
+          auto const gradient = parameter.grad().to_vector();
+          all.insert(all.end(), gradient.begin(), gradient.end());
+        }
+        return all;
+      };
+      Batch other = batch;
+      for (char const* const part : {"inputs", "segments"}) {
+        Tensor changed = batch[part].clone();
+        auto const values = changed.mutable_data<std::int64_t>();
+        for (std::size_t at = 0; at < values.size(); ++at)
+          if (static_cast<std::int64_t>(at) % places >= batch["lengths"].data<std::int64_t>()[at / places]) values[at] = 1 - values[at] % 2;
+        other.set(part, changed);
+      }
+      CHECK(measured(batch) == measured(other));
+    }
+  }
+
+  TEST_CASE("float32 is near float64") {
+    for (auto const& model : all_models()) {
+      CAPTURE(model.first);
+      CAPTURE(model.second.name);
+      Parameters wide_ones(3, DType::float64, wide()), narrow(3, DType::float32, wide());
+      auto const exact = made(model.first, model.second, wide_ones), rounded = made(model.first, model.second, narrow);
+      narrow.assign(wide_ones.all());
+      Batch const batch = some_batch(model.second.sequences);
+      CHECK(rounded->loss(batch, {}).item() == doctest::Approx(exact->loss(batch, {}).item()).epsilon(1e-5));
+    }
+  }
+
+  TEST_CASE("a span begins and ends in the passage or at the summary token alone") {
+    Parameters parameters(3, DType::float64, wide());
+    auto const bert = made("bert", {"span", "span"}, parameters);
+    Batch const batch = some_batch(1);
+    Tensor const logits = bert->run(batch, {}).predictions.front().head.logits();  // [rows, 2, places]
+    REQUIRE(logits.shape() == Shape{rows, 2, places});
+    for (std::int64_t row = 0; row < rows; ++row)
+      for (std::int64_t end = 0; end < 2; ++end)
+        for (std::int64_t place = 0; place < places; ++place) {
+          bool const possible = batch["passage"].data<std::int64_t>()[static_cast<std::size_t>(row * places + place)] != 0;
+          CHECK((logits.at((row * 2 + end) * places + place) > -1e6) == possible);
+        }
+  }
+
+  TEST_CASE("the likelihood of an option is the mean, or the sum, of its tokens' log-probabilities") {
+    Parameters parameters(3, DType::float64, wide()), same(3, DType::float64, wide());
+    Case const each{"likelihood", "likelihood", 2};
+    auto const scorer = made("gpt", each, parameters);
+    auto const reader = made("gpt", {"", "language_model"}, same);
+    Batch const batch = some_batch(2);
+    Tensor const scores = scorer->run(batch, {}).predictions.front().head.logits();
+    for (std::int64_t sequence = 0; sequence < 2 * rows; ++sequence) {
+      Tensor const inputs = batch["inputs"].viewed({2 * rows, places}).rows(sequence, 1);
+      Tensor const targets = batch["targets"].viewed({2 * rows, places}).rows(sequence, 1);
+      CHECK(scores.at(sequence) == doctest::Approx(-reader->loss({{"inputs", inputs}, {"targets", targets}}, {}).item()));
+    }
+  }
+
+  TEST_CASE("the same text in both orders: the sum of two summaries; the order of the orders does not matter") {
+    Parameters parameters(3, DType::float64, wide());
+    auto const gpt = made("gpt", {"both orders", "classification", 2}, parameters);
+    Batch const batch = some_batch(2);
+    auto const swapped = [&](char const* part) {
+      Tensor const whole = batch[part];
+      std::int64_t const row = whole.elements() / rows / 2;
+      std::vector<std::int64_t> values;
+      for (std::int64_t r = 0; r < rows; ++r)
+        for (std::int64_t order : {1, 0})
+          for (std::int64_t i = 0; i < row; ++i)
+            values.push_back(whole.data<std::int64_t>()[static_cast<std::size_t>((2 * r + order) * row + i)]);
+      return Tensor::of(values, whole.shape());
+    };
+    Batch other = batch;
+    for (char const* const part : {"inputs", "lengths", "targets", "segments"}) other.set(part, swapped(part));
+    auto const before = gpt->logits(batch, {}).to_vector(), after = gpt->logits(other, {}).to_vector();
+    for (std::size_t i = 0; i < before.size(); ++i) CHECK(before[i] == doctest::Approx(after[i]).epsilon(1e-12));
+  }
+
+  TEST_CASE("the weight of the auxiliary language model is λ: L3 = L2 + λ L1") {
+    Batch const batch = some_batch(1);
+    auto const loss = [&](double weight) {
+      Parameters parameters(3, DType::float64, wide());
+      Case const each{"", "classification", 1, [weight](HeadSettings& s) { task(s).auxiliary = weight; }};
+      return made("gpt", each, parameters)->loss(batch, {}).item();
+    };
+    Parameters parameters(3, DType::float64, wide());
+    double const language = made("gpt", {"", "language_model"}, parameters)->loss(batch, {}).item();
+    CHECK(loss(0.5) == doctest::Approx(loss(0) + 0.5 * language).epsilon(1e-12));
+  }
+
+  TEST_CASE("a head that does not go with a model or with data is refused, with the key") {
+    Parameters parameters(3, DType::float64);
+    auto const refused = [&](auto settings, Signature const& data) {
+      try {
+        if constexpr (std::is_same_v<decltype(settings), BertSettings>)
+          Bert(parameters, settings, data);
+        else
+          Gpt(parameters, settings, data);
+      } catch (Error const& error) {
+        parameters = Parameters(3, DType::float64);
+        return std::string(error.what());
+      }
+      return std::string();
+    };
+    Case const beside{"", "classification", 1, [](HeadSettings& s) { task(s).auxiliary = 0.5; }};
+    CHECK(refused(small<BertSettings>(beside), signature(1, true, false)) ==
+          "model.head.auxiliary: a language model beside the task is of models that see the past alone");
+    CHECK(refused(small<GptSettings>({"", "choice"}), signature(1, false, false)).starts_with("model.head: wants examples with options"));
+    CHECK(refused(small<GptSettings>({"", "classification"}), signature(2, false, true))
+              .starts_with("model.head: the data are a multiple choice"));
+    CHECK(std::ranges::none_of(head_choice(SeesText::all).options, [](auto const& option) { return option.name == "likelihood"; }));
+    CHECK(std::ranges::none_of(head_choice(SeesText::past).options, [](auto const& option) { return option.name == "next_sentence"; }));
+  }
+
+  TEST_CASE("a head for examples continues no text") {
+    for (std::string const kind : {"gpt", "recurrent_lm"}) {
+      Parameters parameters(3, DType::float64), same(3, DType::float64);
+      CHECK(!made(kind, {"", "classification"}, parameters)->decode({}, {}));
+      CHECK(made(kind, {"", "language_model"}, same)->decode({}, {}));
+    }
+  }
+}
