@@ -16,6 +16,7 @@
 #include "experiments/probe/maps.hpp"
 #include "experiments/probe/prober.hpp"
 #include "experiments/run/csv.hpp"
+#include "experiments/run/predictions.hpp"
 #include "experiments/run/record.hpp"
 #include "experiments/run/result_file.hpp"
 #include "experiments/run/signals.hpp"
@@ -219,6 +220,7 @@ class Session {
     if (!row.values.empty()) record(row);
     writing([&] { metrics_.sync(); });
     writing([&] { trainer_.contexts().write(folder_.path()); });
+    writing([&] { write_predictions(folder_.path(), settings_, trainer_.data(), trainer_.model()); });
     progress_.finish();
     summarise(row, steps);
   }
@@ -240,7 +242,7 @@ class Session {
     summary["read"] = to_json(read);
     summary["environment"] = environment();
     summary["configuration"] = emit(settings_);
-    std::vector<std::string> files{"config.yaml", "metrics.jsonl", "loss_by_position.csv"};
+    std::vector<std::string> files{"config.yaml", "metrics.jsonl", "loss_by_position.csv", "predictions.jsonl"};
     std::ranges::copy(maps_.files(), std::back_inserter(files));
     writing([&] { write_summary(folder_.path(), summary, files); });
     if (quiet_) return;

@@ -1,0 +1,186 @@
+// What a model said of labelled examples: a confusion matrix, and the examples that it got wrong.
+
+#include <algorithm>
+#include <map>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "autograd/error.hpp"
+#include "experiments/report/added_parts.hpp"
+#include "experiments/report/html.hpp"
+#include "experiments/run/result_file.hpp"
+#include "experiments/text/table.hpp"
+#include "nn/files/input_file.hpp"
+#include "nn/files/json.hpp"
+
+namespace heed {
+
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+constexpr std::size_t most_classes = 12;  ///< of a matrix with numbers in its cells
+constexpr std::size_t most_wrong = 12;    ///< examples on a page
+
+/// The lines of predictions.jsonl; of a folder without one none. Throws FileError for a line that is none of its own.
+std::vector<Json> lines_of(std::filesystem::path const& folder) {
+  auto const text = read_if_there(folder / "predictions.jsonl");
+  std::vector<Json> lines;
+  for (std::size_t at = 0; text && at < text->size();) {
+    auto const end = std::min(text->find('\n', at), text->size());
+    auto line = parse_json<Json>(text->substr(at, end - at), "predictions.jsonl");
+    if (!line.is_object() || !line.contains("first") || !line["first"].is_string() || !line.contains("predicted") ||
+        !line["predicted"].is_string())
+      throw FileError(fmt::format("predictions.jsonl: line {} tells of no example", lines.size() + 1));
+    lines.push_back(std::move(line));
+    at = end + 1;
+  }
+  return lines;
+}
+
+std::string text_at(Json const& line, char const* key) {
+  return line.contains(key) && line[key].is_string() ? line[key].get<std::string>() : "";
+}
+double number_at(Json const& line, char const* key) { return line.contains(key) && line[key].is_number() ? line[key].get<double>() : 0; }
+
+bool is_right(Json const& line) {
+  if (line.contains("label")) return text_at(line, "label") == text_at(line, "predicted");
+  if (!line.contains("answers") || !line["answers"].is_array()) return false;
+  if (line["answers"].empty()) return text_at(line, "predicted").empty();
+  return std::find(line["answers"].begin(), line["answers"].end(), line["predicted"]) != line["answers"].end();
+}
+
+/// How often each label was taken for which.
+struct Confusion {
+  std::vector<std::string> classes;
+  std::map<std::pair<std::string, std::string>, std::int64_t> counts;
+
+  explicit Confusion(std::vector<Json> const& lines) {
+    for (Json const& line : lines) {
+      for (char const* const key : {"label", "predicted"})
+        if (auto const name = text_at(line, key); std::ranges::find(classes, name) == classes.end()) classes.push_back(name);
+      ++counts[{text_at(line, "label"), text_at(line, "predicted")}];
+    }
+    std::ranges::sort(classes);
+  }
+  std::int64_t count(std::size_t label, std::size_t predicted) const {
+    auto const found = counts.find({classes[label], classes[predicted]});
+    return found == counts.end() ? 0 : found->second;
+  }
+  std::int64_t of(std::size_t label) const {
+    std::int64_t sum = 0;
+    for (std::size_t predicted = 0; predicted < classes.size(); ++predicted) sum += count(label, predicted);
+    return sum;
+  }
+};
+
+/// A cell's colour is its share of the label's examples, its number how many there are.
+Figure matrix(Confusion const& confusion) {
+  std::size_t const size = confusion.classes.size();
+  double const side = std::clamp(0.42 * static_cast<double>(size), 1.4, 4.2), left = 1.5, top = 0.2, bottom = 0.75,
+               height = side + top + bottom;
+  Figure figure{
+      .name = "confusion",
+      .title = "What was taken for what",
+      .caption = "A row is a label, a column what the model said; the number of held-out examples, coloured by its share of the row.",
+      .height = height,
+      .commands = "$cells << EOD\n"};
+  std::string labels, rows, columns;
+  for (std::size_t label = 0; label < size; ++label) {
+    double const all = static_cast<double>(std::max<std::int64_t>(1, confusion.of(label)));
+    for (std::size_t predicted = 0; predicted < size; ++predicted) {
+      auto const count = confusion.count(label, predicted);
+      double const share = static_cast<double>(count) / all;
+      figure.commands += fmt::format("{:.4f} ", share);
+      labels +=
+          fmt::format("set label '{}' at {},{} center front tc rgb '{}'\n", count, predicted, label, share > 0.55 ? "#ffffff" : "#1a1c20");
+    }
+    figure.commands += '\n';
+    auto const name = gnuplot_tick(cut(confusion.classes[label], 16));
+    rows += fmt::format("{}{} {}", label > 0 ? ", " : "", name, label);
+    columns += fmt::format("{}{} {}", label > 0 ? ", " : "", name, label);
+  }
+  figure.commands += "EOD\n" + labels;
+  figure.commands += fmt::format(
+      "set palette defined (0 '#ffffff', 1 '#0072b2')\nset cbrange [0:1]\nunset colorbox\nset key off\nset border lw 0.6\n"
+      "set lmargin at screen {:.4f}\nset rmargin at screen {:.4f}\nset tmargin at screen {:.4f}\nset bmargin at screen {:.4f}\n"
+      "set xrange [-0.5:{}]\nset yrange [{}:-0.5]\nset ytics scale 0 ({})\nset xtics scale 0 ({})\n"
+      "set xlabel 'the model said' offset 0,0.3\nset ylabel 'label'\nplot $cells matrix with image\n",
+      left / Figure::width, (left + side) / Figure::width, (height - top) / height, bottom / height, static_cast<double>(size) - 0.5,
+      static_cast<double>(size) - 0.5, rows, columns);
+  return figure;
+}
+
+/// The tokens that the summary token has looked at, shaded by weight.
+std::string looked(Json const& line) {
+  if (!line.contains("looked") || !line["looked"].is_array()) return "";
+  double most = 0;
+  for (auto const& each : line["looked"])
+    if (each.is_array() && each.size() == 2 && each[1].is_number()) most = std::max(most, each[1].get<double>());
+  std::string html = "<p class=\"looked\">";
+  for (auto const& each : line["looked"]) {
+    if (!each.is_array() || each.size() != 2 || !each[0].is_string() || !each[1].is_number()) continue;
+    double const weight = each[1].get<double>();
+    html += fmt::format("<span style=\"--weight:{:.3f}\" title=\"{:.3f}\">{}</span>", most > 0 ? weight / most : 0, weight,
+                        escape(each[0].get<std::string>()));
+  }
+  return html + "</p>\n";
+}
+
+std::string example(Json const& line) {
+  std::string html = fmt::format("<div class=\"example\">\n<p class=\"note\">{}</p>\n<p>{}</p>\n", escape(text_at(line, "place")),
+                                 escape(text_at(line, "first")));
+  if (line.contains("second")) html += fmt::format("<p>{}</p>\n", escape(text_at(line, "second")));
+  if (line.contains("options") && line["options"].is_array()) {
+    std::string options;
+    for (auto const& option : line["options"])
+      options += fmt::format("<li>{}</li>\n", option.is_string() ? escape(option.get<std::string>()) : "");
+    html += "<ol start=\"0\">\n" + options + "</ol>\n";
+  }
+  if (line.contains("label")) {
+    html += fmt::format("<p>label <strong>{}</strong>, the model said <strong>{}</strong> with probability {:.2f}</p>\n",
+                        escape(text_at(line, "label")), escape(text_at(line, "predicted")), number_at(line, "probability"));
+  } else {
+    std::string answers;
+    for (auto const& answer : line["answers"])
+      if (answer.is_string()) answers += (answers.empty() ? "" : ", ") + answer.get<std::string>();
+    html +=
+        fmt::format("<p>answer <strong>{}</strong>, the model said <strong>{}</strong></p>\n", answers.empty() ? "none" : escape(answers),
+                    text_at(line, "predicted").empty() ? "none" : escape(text_at(line, "predicted")));
+  }
+  return html + looked(line) + "</div>\n";
+}
+
+std::vector<StudyPart> parts(Material const& material) {
+  if (!material.single) return {};
+  auto const lines = lines_of(material.folder);
+  if (lines.empty()) return {};
+  std::vector<Json const*> wrong;
+  for (Json const& line : lines)
+    if (!is_right(line)) wrong.push_back(&line);
+  auto const confidence = [](Json const* line) {
+    return number_at(*line, line->contains("probability") ? "probability" : "above_no_answer");
+  };
+  std::ranges::stable_sort(wrong, std::greater(), confidence);
+
+  StudyPart part{.title = "Predictions", .html = "", .figures = {}};
+  bool const labels = lines.front().contains("label") && !lines.front().contains("options");
+  if (labels) {
+    Confusion const confusion(lines);
+    if (confusion.classes.size() <= most_classes) part.figures.push_back(matrix(confusion));
+  }
+  part.html += fmt::format(
+      "<h3>Examples that are wrong</h3>\n<p class=\"note\">{} of {} held-out examples are wrong{}; all are in "
+      "<code>predictions.jsonl</code>. Shaded: where the summary token looks in the last layer, the mean of its heads, "
+      "as shares of the largest weight.</p>\n",
+      wrong.size(), lines.size(), wrong.size() > most_wrong ? fmt::format(", here the {} that the model was surest of", most_wrong) : "");
+  for (std::size_t i = 0; i < std::min(wrong.size(), most_wrong); ++i) part.html += example(*wrong[i]);
+  return {part};
+}
+
+bool const registered = register_added_parts(parts);
+
+}  // namespace
+
+}  // namespace heed
