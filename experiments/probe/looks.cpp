@@ -72,7 +72,12 @@ Looks::Part part_of(Batch const& batch, std::string const& name, PartTokenizers 
   Looks::Part part{name, batch.get(name), {}, {}};
   if (part.tokens.defined() && part.tokens.dtype() == DType::int64 && part.tokens.rank() == 4) return {name, {}, {}, {}, part.tokens};
   if (!part.tokens.defined() || part.tokens.dtype() != DType::int64 || part.tokens.rank() != 2) return {name, {}, {}, {}};
-  for (auto const token : part.tokens.data<std::int64_t>()) part.labels.push_back(token_label(tokenizers[name], token));
+  for (auto const token : part.tokens.data<std::int64_t>()) {
+    auto const& tokenizer = tokenizers[name];
+    auto const behind = tokenizer ? token - tokenizer->vocabulary() : -1;
+    bool const added = behind >= 0 && behind < std::ssize(tokenizers.added);
+    part.labels.push_back(added ? tokenizers.added[static_cast<std::size_t>(behind)] : token_label(tokenizer, token));
+  }
   if (Tensor const lengths = batch.get(name == "inputs" ? "lengths" : name + "_lengths"); lengths.defined()) {
     auto const each = lengths.data<std::int64_t>();
     if (std::ranges::any_of(each, [&](std::int64_t length) { return length < part.tokens.size(1); }))

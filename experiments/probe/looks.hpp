@@ -20,6 +20,7 @@ constexpr std::string_view mask_text = "[MASK]";
 /// What made tokens of a batch's parts, as far as there is such a thing: of the source, and of all others.
 struct PartTokenizers {
   std::optional<Tokenizer> inputs, source;
+  std::vector<std::string> added = {std::string(mask_text)};  ///< what the tokens behind the vocabulary of the inputs are called
 
   std::optional<Tokenizer> const& operator[](std::string_view part) const { return part == "source" ? source : inputs; }
   /// Of texts that Tokenizer::json() made; "": none.

@@ -1,0 +1,178 @@
+// What a run takes from the checkpoint of another, of another task and with other special tokens.
+
+#include "experiments/run/start_from.hpp"
+
+#include <doctest/doctest.h>
+#include <fmt/format.h>
+
+#include "autograd/error.hpp"
+#include "experiments/data/examples/dataset.hpp"
+#include "experiments/run/session.hpp"
+#include "experiments/run/train.hpp"
+#include "nn/files/sha256.hpp"
+#include "tests/folder.hpp"
+#include "tests/refusal.hpp"
+
+namespace heed {
+
+namespace {
+
+/// Texts of one letter, of the class of that letter.
+struct Letters : ExampleSource {
+  std::vector<Field> fields() override { return {}; }
+  Examples read(DataContext const&) const override {
+    Examples examples;
+    examples.classes = {"a", "b"};
+    for (int i = 0; i < 16; ++i) {
+      std::string const label = i % 2 == 0 ? "a" : "b";
+      examples.training.push_back(
+          {.first = std::string(static_cast<std::size_t>(2 + i % 3), label[0]), .label = label, .place = "letters"});
+    }
+    examples.held_out = examples.training;
+    return examples;
+  }
+};
+
+bool const registered = register_examples<Letters>("test_letters", "texts of one letter");
+
+}  // namespace
+
+}  // namespace heed
+
+TEST_SUITE("start_from") {
+  using namespace heed;
+
+  namespace {
+
+  constexpr std::int64_t bytes = 256;
+
+  struct Bench {
+    test::Folder folder;
+
+    Bench() {
+      std::string text;
+      for (int i = 0; i < 600; ++i) text += static_cast<char>('a' + i * i % 7);
+      test::put(folder / "text.txt", text);
+    }
+    LoadedExperiment loaded(std::string const& name, std::string const& yaml, std::vector<std::string> const& more = {}) const {
+      test::put(folder / (name + ".yaml"), fmt::format("name: {}\n{}", name, yaml));
+      return load_experiment(folder / (name + ".yaml"), more, {.output = folder / "runs", .data = {}, .config_folder = {}});
+    }
+    void run(std::string const& name, std::string const& yaml, std::vector<std::string> const& more = {}) const {
+      auto experiment = loaded(name, yaml, more);
+      REQUIRE(train(experiment, true, false) == Exit::done);
+    }
+  };
+
+  std::string pretraining(std::string const& model) {
+    return "data: {kind: text, path: text.txt, tokenizer: byte}\nmodel: {" + model +
+           ", layers: 2, heads: 2, width: 8, context: 12}\n"
+           "train: {steps: 3, batch: 4, evaluate: {batches: 2}}\n";
+  }
+
+  std::string fine_tuning(std::string const& model, std::string const& init) {
+    return "data: {kind: test_letters, tokenizer: byte}\nmodel: {" + model + ", layers: 2, heads: 2, width: 8, context: 12}\n" +
+           (init.empty() ? "" : "init: {" + init + "}\n") + "train: {steps: 6, batch: 4, checkpoint: {every: 2}, evaluate: {every: 3}}\n";
+  }
+
+  std::string const gpt = "kind: gpt", bert = "kind: bert";
+  std::string const classifies = ", head: classification";
+
+  std::vector<double> values(Parameters const& parameters, std::string const& name) {
+    REQUIRE_MESSAGE(parameters.find(name) != nullptr, name);
+    return parameters.find(name)->to_vector();
+  }
+
+  std::vector<double> row(Parameters const& parameters, std::string const& name, std::int64_t number) {
+    REQUIRE_MESSAGE(parameters.find(name) != nullptr, name);
+    return parameters.find(name)->rows(number, 1).to_vector();
+  }
+
+  }  // namespace
+
+  TEST_CASE("a task takes the body: rows of text's tokens, blocks and norms; its head and special tokens are drawn") {
+    Bench const bench;
+    bench.run("first", pretraining(gpt));
+    auto const source = open_run(bench.folder / "runs/first");
+    auto const with = bench.loaded("second", fine_tuning(gpt + classifies, "from: first"));
+    auto const without = bench.loaded("third", fine_tuning(gpt + classifies, ""));
+    Trainer const started(with, true), drawn(without, true);
+    for (std::string const name : {"blocks.0.attention.query.weight", "blocks.1.mlp.down.bias", "norm.weight", "position_embedding.weight"})
+      CHECK(values(started.parameters(), name) == values(*source.parameters, name));
+    CHECK(values(started.parameters(), "heads.classification.weight") == values(drawn.parameters(), "heads.classification.weight"));
+    for (std::int64_t token = 0; token < bytes + 3; ++token) {
+      auto const& from = token < bytes ? *source.parameters : drawn.parameters();
+      CHECK(row(started.parameters(), "token_embedding.weight", token) == row(from, "token_embedding.weight", token));
+    }
+  }
+
+  TEST_CASE("k layers: the embeddings and the first k blocks; with all of them the last norm too") {
+    Bench const bench;
+    bench.run("first", pretraining(gpt));
+    auto const source = open_run(bench.folder / "runs/first");
+    Trainer const drawn(bench.loaded("drawn", fine_tuning(gpt + classifies, "")), true);
+    for (std::int64_t layers : {0, 1, 2}) {
+      CAPTURE(layers);
+      auto const loaded = bench.loaded("second", fine_tuning(gpt + classifies, fmt::format("from: first, layers: {}", layers)));
+      Trainer const started(loaded, true);
+      auto const taken = [&](std::string const& name) { return values(started.parameters(), name) == values(*source.parameters, name); };
+      CHECK(taken("position_embedding.weight"));
+      CHECK(taken("blocks.0.mlp.up.weight") == (layers > 0));
+      CHECK(taken("blocks.1.mlp.up.weight") == (layers > 1));
+      CHECK(taken("norm.weight") == (layers > 1));
+      if (layers < 2) CHECK(values(started.parameters(), "blocks.1.mlp.up.weight") == values(drawn.parameters(), "blocks.1.mlp.up.weight"));
+    }
+    auto const three = bench.loaded("second", fine_tuning(gpt + classifies, "from: first, layers: 3"));
+    auto const said = test::refusal([&] { Trainer const refused(three, true); });
+    CHECK(said.find("second.yaml:4:") != std::string::npos);
+    CHECK(said.find("init.layers: 3 are more than the 2 blocks of") != std::string::npos);
+  }
+
+  TEST_CASE("special tokens that both have go by their names; segments and the head of next sentences") {
+    Bench const bench;
+    bench.run("first", pretraining(bert + ", head: next_sentence"));
+    auto const source = open_run(bench.folder / "runs/first");
+    Trainer const started(bench.loaded("second", fine_tuning(bert + classifies, "from: first")), true);
+    CHECK(source.model->vocabulary() == bytes + 3);
+    CHECK(started.model().vocabulary() == bytes + 2);
+    for (std::int64_t const token : {std::int64_t{97}, bytes, bytes + 1})  // a byte, [CLS], [SEP]
+      CHECK(row(started.parameters(), "token_embedding.weight", token) == row(*source.parameters, "token_embedding.weight", token));
+    CHECK(values(started.parameters(), "segment_embedding.weight") == values(*source.parameters, "segment_embedding.weight"));
+    CHECK(started.parameters().find("heads.next_sentence.weight") == nullptr);
+  }
+
+  TEST_CASE("a shorter context takes the first positions; a longer one is refused, as other shapes and vocabularies are") {
+    Bench const bench;
+    bench.run("first", pretraining(gpt));
+    auto const source = open_run(bench.folder / "runs/first");
+    auto const started = [&](std::vector<std::string> const& more) {
+      return Trainer(bench.loaded("second", fine_tuning(gpt + classifies, "from: first"), more), true);
+    };
+    auto const refused = [&](std::vector<std::string> const& more) { return test::refusal<FileError>([&] { started(more); }); };
+    auto const loaded = bench.loaded("second", fine_tuning(gpt + classifies, "from: first"), {"model.context=8"});
+    Trainer const shorter(loaded, true);
+    CHECK(row(shorter.parameters(), "position_embedding.weight", 7) == row(*source.parameters, "position_embedding.weight", 7));
+    CHECK(refused({"model.context=13"}).find("'position_embedding.weight' is [12, 8], the model's is [13, 8]") != std::string::npos);
+    CHECK(refused({"model.width=16"}).find("'blocks.0.norm1.weight' is [8], the model's is [16]") != std::string::npos);
+    CHECK(refused({"model.layers=3"}).find("'blocks.2.norm1.weight' [8] is missing") != std::string::npos);
+    CHECK(refused({"model.layers=1"}).find("'blocks.1.attention.key.bias' [8] is not the model's") != std::string::npos);
+    CHECK(refused({"data.tokenizer=char"}).find("reads other tokens than the data: its vocabulary is of 256 tokens, theirs of 3") !=
+          std::string::npos);
+    CHECK(test::refusal([&] { started({"init.from=firts"}); }).find("firts: no such file") != std::string::npos);
+  }
+
+  TEST_CASE("a fine-tuned run names the checkpoint that it came from, by its hash; it goes on exactly after an end") {
+    Bench const bench;
+    bench.run("first", pretraining(gpt));
+    auto const yaml = fine_tuning(gpt + classifies + ", dropout: 0.1", "from: first");
+    bench.run("whole", yaml);
+    bench.run("halves", yaml, {"train.steps=3"});
+    bench.run("halves", yaml);
+    auto const file = [&](std::string const& run, std::string const& name) { return test::get(bench.folder / "runs" / run / name); };
+    CHECK(file("whole", "summary.json").find(sha256_of_file(bench.folder / "runs/first/checkpoint.safetensors")) != std::string::npos);
+    auto const trained = open_run(bench.folder / "runs/whole"), again = open_run(bench.folder / "runs/halves");
+    for (auto const& [name, parameter] : trained.parameters->all()) CHECK(parameter.to_vector() == values(*again.parameters, name));
+    CHECK(file("whole", "predictions.jsonl") == file("halves", "predictions.jsonl"));
+    CHECK(file("whole", "predictions.jsonl").find(R"("label":"b")") != std::string::npos);
+  }
+}
