@@ -27,6 +27,12 @@ bool register_view(ViewKind kind) {
   return true;
 }
 
+std::unique_ptr<Dataset> make_view(std::string const& name, std::unique_ptr<Dataset> data, std::uint64_t seed) {
+  auto const view = kinds().find(name);
+  if (view == kinds().end()) throw Error("there is no view " + name);
+  return view->second.make(std::move(data), seed, nullptr);
+}
+
 std::unique_ptr<Dataset> viewed(std::unique_ptr<Dataset> data, Choice const& model, std::uint64_t seed) {
   for (Need const& need : needs_of(model)) {
     Signature const given = data->gives();

@@ -58,6 +58,9 @@ struct ViewKind {
 };
 bool register_view(ViewKind kind);
 
+/// The data in the view of this name. Throws Error if there is none.
+std::unique_ptr<Dataset> make_view(std::string const& name, std::unique_ptr<Dataset> data, std::uint64_t seed);
+
 /// The data as a model reads them: each part that they lack is made by the view that the model names for it. Throws Error that begins with
 /// the key it concerns if there is none, or if the data lack what it needs.
 std::unique_ptr<Dataset> viewed(std::unique_ptr<Dataset> data, Choice const& model, std::uint64_t seed);

@@ -51,6 +51,10 @@ std::vector<Field> EvaluateSettings::fields() {
        .target = &metrics,
        .help = "recorded beside those that always are (heed list metrics, without validation.)",
        .words = metric_kind_names()},
+      {.name = "zero_shot",
+       .target = &zero_shot,
+       .help =
+           "files that describe multiple choices (data: …), which a language model answers by likelihood, as validation.zero_shot.FILE"},
       {.name = "lengths",
        .target = &lengths,
        .help = "the loss in rows of so many tokens too, as validation.loss.lengthN; by position, loss_by_position.csv has it",

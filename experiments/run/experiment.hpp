@@ -25,10 +25,11 @@ namespace heed {
 /// `evaluate:` when and on how much validation data.
 struct EvaluateSettings : Settings {
   std::int64_t every = 250;
-  std::string batches = "all";        ///< all, or how many of the first
-  std::optional<std::int64_t> batch;  ///< rows at once; default: the training batch
-  std::vector<std::string> metrics;   ///< beside those that are always there
-  std::vector<double> lengths;        ///< of rows that the loss is measured in besides; whole numbers
+  std::string batches = "all";         ///< all, or how many of the first
+  std::optional<std::int64_t> batch;   ///< rows at once; default: the training batch
+  std::vector<std::string> metrics;    ///< beside those that are always there
+  std::vector<std::string> zero_shot;  ///< files that describe multiple choices
+  std::vector<double> lengths;         ///< of rows that the loss is measured in besides; whole numbers
   std::vector<Field> fields() override;
   std::optional<std::string> contradiction() override;
   /// How many of `available` batches to take.

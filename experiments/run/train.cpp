@@ -161,7 +161,9 @@ Trainer::Trainer(LoadedExperiment const& experiment, bool quiet)
   metrics_ = metrics_of(experiment, *data_, *model_);
   contexts_.emplace(experiment, *data_, *model_);
   check_probes(experiment, *model_);
+  zero_shot_.emplace(experiment, data_context(experiment, quiet), *data_, *model_);
   files_read_ = data_->files();
+  files_read_.merge(zero_shot_->files());
   if (!settings_.init.from.empty()) {
     Start const start = judging(experiment.document, "init", [&] {
       return start_from(parameters_, settings_.init, *data_, locate(settings_.init.from, data_context(experiment, quiet)));
@@ -289,12 +291,14 @@ void Trainer::evaluate(Row& row) {
   if (count == 0) return;
   validate(row, "validation", count, rows);
   contexts_->measure(row, "validation");
+  zero_shot_->measure(row, "validation");
   if (auto const optimum = data_->optimum(count * rows, model_->context()))
     row.set("validation.excess", *row.find("validation.loss") - *optimum);
   if (average_) {
     WithAverage const averaged(*average_);
     validate(row, "validation.ema", count, rows);
     contexts_->measure(row, "validation.ema");
+    zero_shot_->measure(row, "validation.ema");
   }
 }
 

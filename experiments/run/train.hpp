@@ -9,6 +9,7 @@
 #include "experiments/run/contexts.hpp"
 #include "experiments/run/experiment.hpp"
 #include "experiments/run/record.hpp"
+#include "experiments/run/zero_shot.hpp"
 #include "nn/estimator.hpp"
 #include "nn/files/checkpoint.hpp"
 
@@ -74,6 +75,7 @@ class Trainer {
   std::optional<Estimator> estimator_;      ///< if the model makes random choices
   std::vector<MetricKind const*> metrics_;  ///< of evaluations
   std::optional<Contexts> contexts_;
+  std::optional<ZeroShot> zero_shot_;
   Stream noise_;
   std::int64_t step_ = 0, tokens_read_ = 0;
 };

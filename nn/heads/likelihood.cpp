@@ -1,3 +1,7 @@
+#include "nn/heads/likelihood.hpp"
+
+#include <algorithm>
+
 #include "autograd/operations/elementwise.hpp"
 #include "autograd/operations/product.hpp"
 #include "autograd/operations/reduce.hpp"
@@ -6,6 +10,18 @@
 #include "nn/heads/head.hpp"
 
 namespace heed {
+
+Tensor option_scores(LinearHead const& words, Tensor const& of_rows, bool mean, RoundedWeights* rounded) {
+  Tensor const targets = sequences_of(of_rows);
+  std::vector<Tensor> scores;
+  for (std::int64_t sequence = 0; sequence < words.x.size(0); ++sequence) {
+    Tensor const of_one = targets.rows(sequence, 1);
+    Tensor const logits = linear(slice(words.x, 0, sequence, sequence + 1), words.weight, words.bias, {}, rounded);
+    double const count = mean ? std::max(counted(of_one), 1.0) : 1;
+    scores.push_back(scale(sum(token_losses(logits, of_one)), -1 / count));
+  }
+  return stack(scores, 0);
+}
 
 namespace {
 
@@ -19,16 +35,8 @@ class Likelihood : public Head {
 
   std::vector<Term> terms() const override { return {{"label", "label"}}; }
   std::vector<Prediction> predictions(Streams const& streams, Batch const& batch, Pass const& pass) const override {
-    Tensor const& x = streams.last();
-    Tensor const targets = sequences_of(batch["targets"]);
-    std::vector<Tensor> scores;
-    for (std::int64_t sequence = 0; sequence < x.size(0); ++sequence) {  // logits of one at a time
-      Tensor const of_one = targets.rows(sequence, 1);
-      Tensor const logits = linear(slice(x, 0, sequence, sequence + 1), weight_, bias_, {}, pass.rounded);
-      double const count = mean_ ? std::max(counted(of_one), 1.0) : 1;
-      scores.push_back(scale(sum(token_losses(logits, of_one)), -1 / count));
-    }
-    return {{terms()[0], {reshape(stack(scores, 0), {batch.rows(), -1})}}};
+    Tensor const scores = option_scores({streams.last(), weight_, bias_}, batch["targets"], mean_, pass.rounded);
+    return {{terms()[0], {reshape(scores, {batch.rows(), -1})}}};
   }
   double elements(std::int64_t, std::int64_t tokens) const override { return static_cast<double>(2 * tokens * weight_.size(0)); }
 

@@ -1,0 +1,105 @@
+#include "experiments/run/zero_shot.hpp"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "autograd/graph.hpp"
+#include "experiments/data/examples/dataset.hpp"
+#include "experiments/data/files.hpp"
+#include "experiments/data/view.hpp"
+#include "experiments/metric/info.hpp"
+#include "nn/decode.hpp"
+#include "nn/heads/likelihood.hpp"
+
+namespace heed {
+
+namespace {
+
+namespace fs = std::filesystem;
+
+DeclaredMetric const declared{{"validation.zero_shot.*",
+                               "",
+                               Better::higher,
+                               "share of a multiple choice's held-out examples whose right option the language model finds most probable",
+                               {.least = 0, .greatest = 1}}};
+DeclaredMetric const averaged_declared{
+    {"validation.ema.zero_shot.*",
+     "",
+     Better::higher,
+     "share of a multiple choice's held-out examples whose right option is the most probable; of averaged "
+     "weights",
+     {.least = 0, .greatest = 1}}};
+
+/// A file of one section, `data:`.
+struct Described : Settings {
+  Choice data = data_choice();
+  std::vector<Field> fields() override { return {{.name = "data", .target = &data, .help = "examples with options", .required = true}}; }
+};
+
+/// Its examples as the language model reads them: text and option, in its own tokens.
+std::unique_ptr<Dataset> opened(fs::path const& file, DataContext const& context, Dataset const& trained) {
+  auto const document = load(file);
+  Described described;
+  fill(document, described);
+  auto const* const examples = dynamic_cast<ExamplesSettings const*>(described.data.settings.get());
+  if (examples == nullptr)
+    throw ConfigError(place_of(document, "data.kind"), fmt::format("data.kind: {} are no labelled examples", described.data.kind));
+  DataContext own = context;
+  own.config_folder = fs::absolute(file).parent_path();
+  auto data =
+      std::make_unique<ExamplesDataset>(examples->source->read(own), restore_tokenizer(trained.tokenizer()), examples->pool, context.seed);
+  if (!data->gives().has("options"))
+    throw ConfigError(place_of(document, "data"), "data: these examples have no options to choose from (options: [\"…\", \"…\"])");
+  return make_view("continued", std::move(data), context.seed);
+}
+
+}  // namespace
+
+ZeroShot::ZeroShot(LoadedExperiment const& experiment, DataContext const& context, Dataset const& data, Model const& model)
+    : model_(model), rows_(experiment.settings.train.evaluate.batch.value_or(experiment.settings.train.batch)) {
+  auto const& files = experiment.settings.train.evaluate.zero_shot;
+  std::string const key = "train.evaluate.zero_shot";
+  for (std::size_t item = 0; item < files.size(); ++item) {
+    auto const refuse = [&](std::string const& why) {
+      throw ConfigError(place_in_list(experiment.document, key, item), fmt::format("{}: {}: {}", key, files[item], why));
+    };
+    if (!model.decode({}, {})) refuse("the model continues no text");
+    if (data.tokenizer().empty()) refuse("the data that it is trained on have no tokens of text");
+    auto const name = fs::path(files[item]).stem().string();
+    if (std::ranges::find(tasks_, name, &Task::name) != tasks_.end()) refuse("another file has this name");
+    tasks_.push_back({name, opened(locate(files[item], context), context, data)});
+  }
+}
+
+double ZeroShot::accuracy(Dataset const& data) const {
+  NoGrad const no_grad;
+  double right = 0, all = 0;
+  for (std::int64_t i = 0; i < data.validation_batches(rows_, model_.context()); ++i) {
+    Batch const batch = data.validation(i, rows_, model_.context());
+    std::int64_t const options = batch["inputs"].size(1);
+    Tensor const inputs = batch["inputs"].viewed({batch["inputs"].size(0) * options, batch["inputs"].size(2)});
+    LinearHead const words = model_.run({{"inputs", inputs}}, {}).predictions.front().head;
+    auto const scores = option_scores(words, batch["targets"], true).to_vector();
+    auto const labels = batch["label"].data<std::int64_t>();
+    for (std::size_t row = 0; row < labels.size(); ++row) {
+      auto const first = scores.begin() + static_cast<std::ptrdiff_t>(row) * options;
+      right += std::max_element(first, first + options) - first == labels[row] ? 1 : 0;
+      all += 1;
+    }
+  }
+  return right / all;
+}
+
+void ZeroShot::measure(Row& row, std::string const& prefix) const {
+  for (Task const& task : tasks_) row.set(fmt::format("{}.zero_shot.{}", prefix, task.name), accuracy(*task.data));
+}
+
+ReadFiles ZeroShot::files() const {
+  ReadFiles all;
+  for (Task const& task : tasks_)
+    for (auto const& [of, file] : task.data->files()) all[fmt::format("zero_shot.{}.{}", task.name, of)] = file;
+  return all;
+}
+
+}  // namespace heed

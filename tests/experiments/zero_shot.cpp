@@ -1,0 +1,99 @@
+// What a language model answers to multiple choices that it was never trained on.
+
+#include "experiments/run/zero_shot.hpp"
+
+#include <doctest/doctest.h>
+#include <fmt/format.h>
+
+#include "experiments/data/examples/dataset.hpp"
+#include "experiments/run/train.hpp"
+#include "tests/folder.hpp"
+#include "tests/refusal.hpp"
+
+namespace heed {
+
+namespace {
+
+/// "abab" is continued by "ab", never by "ba".
+struct Continuations : ExampleSource {
+  std::int64_t count = 20;
+  bool options = true;
+  std::vector<Field> fields() override {
+    return {{.name = "count", .target = &count, .help = "examples"},
+            {.name = "options", .target = &options, .help = "whether they have options"}};
+  }
+  Examples read(DataContext const&) const override {
+    Examples examples;
+    for (std::int64_t i = 0; i < count; ++i) {
+      Example example{.first = i % 3 == 0 ? "abab" : "cabab", .label = std::to_string(i % 2), .place = "continuations"};
+      if (options) example.options = i % 2 == 0 ? std::vector<std::string>{"abab", "baba"} : std::vector<std::string>{"bbaa", "abab"};
+      examples.training.push_back(example);
+    }
+    examples.classes = {"0", "1"};
+    examples.held_out = examples.training;
+    return examples;
+  }
+};
+
+bool const registered = register_examples<Continuations>("test_continuations", "continuations of abab");
+
+}  // namespace
+
+}  // namespace heed
+
+TEST_SUITE("zero_shot") {
+  using namespace heed;
+
+  namespace {
+
+  LoadedExperiment loaded(test::Folder const& folder, std::string const& file, std::string const& model = "kind: gpt, layers: 1") {
+    std::string text;
+    for (int i = 0; i < 400; ++i) text += i % 5 == 0 ? "cab" : "ab";
+    test::put(folder / "text.txt", text);
+    test::put(folder / "run.yaml",
+              fmt::format("name: run\ndata: {{kind: text, path: text.txt, tokenizer: byte}}\n"
+                          "model: {{{}, width: 16, context: 16}}\n"
+                          "init: {{std: 0.3}}\ntrain:\n  steps: 100\n  batch: 8\n  optimizer: {{kind: adamw, lr: 0.01}}\n"
+                          "  evaluate: {{zero_shot: [{}]}}\n",
+                          model, file));
+    return load_experiment(folder / "run.yaml", {}, {.output = folder / "runs", .data = {}, .config_folder = {}});
+  }
+
+  }  // namespace
+
+  TEST_CASE("the accuracy of a choice by likelihood is recorded along the training") {
+    test::Folder const folder;
+    test::put(folder / "pairs.yaml", "data: {kind: test_continuations}\n");
+    for (std::string const model : {"kind: gpt, layers: 1, heads: 2", "kind: recurrent_lm"}) {
+      CAPTURE(model);
+      auto const experiment = loaded(folder, "pairs.yaml", model);
+      Trainer trainer(experiment, true);
+      while (!trainer.finished()) {
+        Row row;
+        trainer.train_step(row);
+      }
+      Row row;
+      trainer.evaluate(row);
+      REQUIRE(row.find("validation.zero_shot.pairs") != nullptr);
+      CHECK(*row.find("validation.zero_shot.pairs") == 1);
+    }
+  }
+
+  TEST_CASE("a file that describes no choice is refused at its place") {
+    test::Folder const folder;
+    auto const refused = [&](std::string const& content, std::string const& model = "kind: gpt, layers: 1, heads: 2") {
+      test::put(folder / "pairs.yaml", content);
+      auto const experiment = loaded(folder, "pairs.yaml", model);
+      return test::refusal([&] { Trainer const trainer(experiment, true); });
+    };
+    CHECK(refused("data: {kind: text, path: text.txt}\n").find("pairs.yaml:1:14: data.kind: text are no labelled examples") !=
+          std::string::npos);
+    CHECK(refused("data: {kind: test_continuations, options: false}\n").find("have no options to choose from") != std::string::npos);
+    CHECK(refused("data: {kind: test_continuations}\n", "kind: bert, heads: 2, layers: 1")
+              .find("train.evaluate.zero_shot: pairs.yaml: "
+                    "the model continues no text") != std::string::npos);
+    test::put(folder / "pairs.yaml", "data: {kind: test_continuations}\n");
+    auto const missing = loaded(folder, "paris.yaml", "kind: gpt, layers: 1, heads: 2");
+    CHECK(test::refusal([&] { Trainer const trainer(missing, true); }).find("paris.yaml: no such file") != std::string::npos);
+  }
+}
