@@ -35,7 +35,7 @@ bool const registered = register_view({"masked_tokens", {"inputs", "next"}, [](s
 }  // namespace
 
 MaskedDataset::MaskedDataset(std::unique_ptr<Dataset> plain, std::uint64_t seed) : View(std::move(plain)), seed_(seed) {
-  if (auto const tokenizer = this->plain().tokenizer(); !tokenizer.empty()) end_ = restore_tokenizer(tokenizer).end();
+  if (auto const tokenizer = this->plain().tokenizer_handle()) end_ = tokenizer->end();
 }
 
 Signature MaskedDataset::gives() const {

@@ -83,18 +83,11 @@ Looks::Part part_of(Batch const& batch, std::string const& name, PartTokenizers 
 
 }  // namespace
 
-std::string token_label(std::optional<Tokenizer> const& tokenizer, std::int64_t token) {
-  if (!tokenizer) return std::to_string(token);
+std::string token_label(Tokenizer const* tokenizer, std::int64_t token) {
+  if (tokenizer == nullptr) return std::to_string(token);
   if (token == tokenizer->vocabulary()) return std::string(mask_text);
   auto const mark = tokenizer->mark(token);
   return mark ? *mark : visible(tokenizer->decode({token}));
-}
-
-PartTokenizers PartTokenizers::restored(std::string const& inputs, std::string const& source) {
-  PartTokenizers tokenizers;
-  if (!inputs.empty()) tokenizers.inputs = restore_tokenizer(inputs);
-  if (!source.empty()) tokenizers.source = restore_tokenizer(source);
-  return tokenizers;
 }
 
 std::vector<std::string> Looks::axis(std::string_view part, std::int64_t row, std::int64_t places) const {

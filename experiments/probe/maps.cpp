@@ -46,7 +46,7 @@ void AttentionMaps::write(std::int64_t step) const {
   expected.mode = Choices::Mode::expectation;
   Pass pass;
   pass.choices = &expected;
-  auto const looks = look(model_, batch, PartTokenizers::restored(data_.tokenizer(), data_.source_tokenizer()), pass);
+  auto const looks = look(model_, batch, {data_.tokenizer_handle(), data_.source_tokenizer_handle()}, pass);
   write_npz(folder_ / fmt::format("step-{:06}.npz", step), looks.arrays());
 }
 

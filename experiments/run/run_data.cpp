@@ -28,7 +28,7 @@ std::unique_ptr<Dataset> data_of(TrainedModel const& run, fs::path const& path, 
                                  bool quiet) {
   auto const& settings = run.settings;
   fs::path const folder = fs::is_directory(path) ? path : path.parent_path();
-  DataContext const context{folder, places.data, static_cast<std::uint64_t>(settings.seed), quiet, split};
+  DataContext const context{folder, places.data, static_cast<std::uint64_t>(settings.seed), quiet, split, nullptr, run.tokenizer};
   std::unique_ptr<Dataset> data;
   try {
     data = viewed(open_dataset(settings.data, context), model_kind(settings.model.kind), context.seed);
