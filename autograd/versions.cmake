@@ -19,6 +19,7 @@ set(HEED_KNOWN
   "OpenSSL        -      -      libssl-dev"
   "Threads        -      -      libc6-dev"
   "yaml-cpp       0.7    0.9    libyaml-cpp-dev"
+  "utf8proc       2.8    2.8    libutf8proc-dev        utf8proc.h UTF8PROC_VERSION"
   "CLI11          2.1    2.6    libcli11-dev           CLI/Version.hpp CLI11_VERSION"
   "spdlog         1.10   1.15   libspdlog-dev          spdlog/version.h SPDLOG_VER"
   "CURL           -      -      libcurl4-openssl-dev"
@@ -151,6 +152,18 @@ macro(heed_needs_header name header variable)
   find_path(${variable} ${header})
   if(${variable})
     heed_check(${name} "${${variable}}" "" "${${variable}}")
+  else()
+    heed_lacks(${name})
+  endif()
+endmacro()
+
+# heed_needs_library(NAME HEADER VARIABLE): a library without a package for CMake; the variable becomes its path, VARIABLE_INCLUDE its folder
+# of headers.
+macro(heed_needs_library name header variable)
+  find_library(${variable} ${name})
+  find_path(${variable}_INCLUDE ${header})
+  if(${variable} AND ${variable}_INCLUDE)
+    heed_check(${name} "${${variable}_INCLUDE}" "" "${${variable}_INCLUDE}")
   else()
     heed_lacks(${name})
   endif()

@@ -28,12 +28,12 @@ endif()
 target_compile_options(heed_experiments PRIVATE ${REST} $<$<CONFIG:Release>:-Og>)
 set(LOOPS ${EXPERIMENTS})
 list(FILTER LOOPS INCLUDE REGEX
-  "/experiments/(metric/statistics|run/train|data/(ngram|grammar|tokenizer|text|batches|parallel|sequence_pair)|study/(quadrature|sampler|samples|saturation|softmax_scaling))\\.cpp$")
+  "/experiments/(metric/statistics|run/train|data/(ngram|grammar|text|batches|parallel|sequence_pair|tokenizers/[a-z_]+)|study/(quadrature|sampler|samples|saturation|softmax_scaling))\\.cpp$")
 compile_loops(${LOOPS})
 target_precompile_headers(heed_experiments PRIVATE ${STANDARD} <filesystem> <fstream>)
-target_include_directories(heed_experiments SYSTEM PRIVATE ${BOOST_MATH}
+target_include_directories(heed_experiments SYSTEM PRIVATE ${BOOST_MATH} ${UTF8PROC_INCLUDE}
   $<TARGET_PROPERTY:CURL::libcurl,INTERFACE_INCLUDE_DIRECTORIES>) # its headers; libcurl itself is loaded when something is fetched
-target_link_libraries(heed_experiments PRIVATE xsimd ${CMAKE_DL_LIBS} PUBLIC ${YAML_CPP} CLI11::CLI11 spdlog::spdlog nlohmann_json::nlohmann_json fmt::fmt)
+target_link_libraries(heed_experiments PRIVATE xsimd ${CMAKE_DL_LIBS} PUBLIC ${YAML_CPP} ${UTF8PROC} CLI11::CLI11 spdlog::spdlog nlohmann_json::nlohmann_json fmt::fmt)
 
 add_executable(heed experiments/commands/main.cpp)
 target_include_directories(heed PRIVATE ${PROJECT_SOURCE_DIR})

@@ -138,7 +138,7 @@ struct Subject {
     for (bool first = true;; first = false) {
       auto const end = masks ? text.find(mask_text) : text.npos;
       auto const part = tokenizer.encode(text.substr(0, end));
-      bool const begins_again = !first && tokenizer.end() && !part.empty();  // a sentence, which it does not
+      bool const begins_again = !first && tokenizer.begin() && !part.empty();  // a sentence, which it does not
       result.insert(result.end(), part.begin() + (begins_again ? 1 : 0), part.end());
       if (end == text.npos) return result;
       result.push_back(tokenizer.vocabulary());

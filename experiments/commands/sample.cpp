@@ -73,9 +73,9 @@ class Writer {
   }
 
  private:
-  bool sentences() const { return tokenizer_.end().has_value(); }
+  bool sentences() const { return tokenizer_->begin().has_value(); }
 
-  Tokenizer tokenizer() const {
+  std::shared_ptr<Tokenizer const> tokenizer() const {
     if (!run_.model->decode({}, {}))
       throw ConfigError(path_, fmt::format("its model, of kind {}, does not continue a text", run_.settings.model.kind));
     if (run_.tokenizer.empty()) throw ConfigError(path_, "its data are tokens without a text, so there is none to sample");
@@ -83,7 +83,7 @@ class Writer {
   }
 
   std::vector<std::int64_t> encode(std::string const& prompt) const try {
-    auto const tokens = tokenizer_.encode(prompt);
+    auto const tokens = tokenizer_->encode(prompt);
     return tokens.empty() ? beginning() : std::vector<std::int64_t>(tokens.begin(), tokens.end());
   } catch (Error const& error) {
     throw ConfigError("--prompt", error.what());
@@ -97,9 +97,10 @@ class Writer {
 
   /// What stands before a text: its mark, the end of a sentence or a line, or without any of them the first token.
   std::vector<std::int64_t> beginning() const {
-    if (auto const first = tokenizer_.begin()) return {*first};
+    if (auto const first = tokenizer_->begin()) return {*first};
+    if (auto const last = tokenizer_->end()) return {*last};
     try {
-      auto const line_end = tokenizer_.encode("\n");
+      auto const line_end = tokenizer_->encode("\n");
       return {line_end.begin(), line_end.end()};
     } catch (Error const&) {  // a text of one line
       return {0};
@@ -122,7 +123,7 @@ class Writer {
     };
     if (!options_.prompts.empty()) write(writer.push(options_.prompts[p]));
     continue_prompt(p, options_.tokens.value_or(500), stream,
-                    [&](std::int64_t token) { return write(writer.push(tokenizer_.decode({token}))); });
+                    [&](std::int64_t token) { return token != tokenizer_->end() && write(writer.push(tokenizer_->decode({token}))); });
     write(writer.finish());
     if (!fresh_line) write("\n");
   }
@@ -131,11 +132,11 @@ class Writer {
     auto tokens = prompts_[p];
     bool ended = false;
     continue_prompt(p, options_.tokens.value_or(run_.model->context()), stream, [&](std::int64_t token) {
-      ended = token == *tokenizer_.end();
+      ended = token == *tokenizer_->end();
       if (!ended) tokens.push_back(token);
       return !ended;
     });
-    auto const sentence = tokenizer_.decode(tokens);
+    auto const sentence = tokenizer_->decode(tokens);
     out_ << (options_.printable ? printable(sentence) : sentence) << (ended ? "\n" : " …\n") << std::flush;
   }
 
@@ -143,7 +144,7 @@ class Writer {
   std::ostream& out_;
   std::string path_;
   TrainedModel run_;
-  Tokenizer tokenizer_;
+  std::shared_ptr<Tokenizer const> tokenizer_;
   std::vector<std::vector<std::int64_t>> prompts_;
 };
 

@@ -12,6 +12,7 @@
 
 #include "autograd/error.hpp"
 #include "experiments/commands/translator.hpp"
+#include "experiments/data/tokenizers/words.hpp"
 #include "experiments/probe/looks.hpp"
 #include "experiments/report/alignment_figure.hpp"
 #include "experiments/text/lines.hpp"

@@ -13,14 +13,14 @@ namespace heed {
 
 namespace {
 
-Tokenizer words_of_part(TrainedModel const& run, std::string const& path, std::string const& part) {
+std::shared_ptr<Tokenizer const> words_of_part(TrainedModel const& run, std::string const& path, std::string const& part) {
   if (!reads_source(run))
     throw ConfigError(path, fmt::format("its model, of kind {}, reads no source that could be translated; heed sample continues a text",
                                         run.settings.model.kind));
   if (run.tokenizer.empty() || run.source_tokenizer.empty())
     throw ConfigError(path, "its data are tokens without a text, so there is none to translate");
   auto words = tokenizer_of(run, path, part);
-  if (words.begin() != Tokenizer::bos || words.end() != Tokenizer::eos)
+  if (words->begin() != Tokenizer::bos || words->end() != Tokenizer::eos)
     throw ConfigError(path,
                       fmt::format("the {} of its data has no marks of a beginning and an end, so that nothing can be translated", part));
   return words;
@@ -47,9 +47,9 @@ std::vector<std::int32_t> Translator::checked(std::vector<std::int32_t> tokens) 
   return tokens;
 }
 
-std::vector<std::int32_t> Translator::read(std::string_view line) const { return checked(tokens_of(source_, line)); }
+std::vector<std::int32_t> Translator::read(std::string_view line) const { return checked(tokens_of(*source_, line)); }
 
-std::vector<std::int32_t> Translator::read_target(std::string_view line) const { return checked(tokens_of(target_, line)); }
+std::vector<std::int32_t> Translator::read_target(std::string_view line) const { return checked(tokens_of(*target_, line)); }
 
 Batch Translator::batch(std::vector<std::int32_t> const& source, std::vector<std::int64_t> const& target) const {
   SequencePair const pair{source, {target.begin(), target.end()}};

@@ -35,17 +35,17 @@ class Translator {
   /// A source and its target as the model reads them.
   Batch batch(std::vector<std::int32_t> const& source, std::vector<std::int64_t> const& target) const;
   /// A target's tokens as text.
-  std::string text(std::vector<std::int64_t> const& target) const { return target_.decode(target); }
+  std::string text(std::vector<std::int64_t> const& target) const { return target_->decode(target); }
 
-  Tokenizer const& source_words() const { return source_; }
-  Tokenizer const& target_words() const { return target_; }
+  std::shared_ptr<Tokenizer const> source_words() const { return source_; }
+  std::shared_ptr<Tokenizer const> target_words() const { return target_; }
 
  private:
   std::vector<std::int32_t> checked(std::vector<std::int32_t> tokens) const;
 
   TrainedModel const& run_;
   std::string path_;
-  Tokenizer source_, target_;
+  std::shared_ptr<Tokenizer const> source_, target_;
 };
 
 }  // namespace heed

@@ -15,12 +15,19 @@
 namespace heed {
 
 struct Example;
+class Tokenizer;
 
 /// Targets whose accuracy is told apart (the part "groups" holds their numbers), and what is right there: of the tokens that have a
 /// category, the most probable one is of the target's category.
 struct TargetGroups {
   std::vector<std::string> names;
   std::vector<std::int64_t> categories;  ///< of every token; −1: none
+};
+
+/// How much the held-out text is, in units that do not depend on the tokenizer. Words stand between blanks, and the end of a line counts
+/// as one, as in the usual word counts of WikiText.
+struct TextUnits {
+  double tokens, words, bytes;
 };
 
 /// A word of a target comes from a word of its source: both by their places, marks of beginning left out. Of a word that may come from
@@ -70,10 +77,16 @@ class Dataset {
   virtual std::optional<std::vector<std::int64_t>> encode(std::string const& text) const = 0;
   virtual std::optional<std::string> decode(std::vector<std::int64_t> const& tokens) const = 0;
 
-  /// What decode and encode need, as JSON text, to be kept with a trained model (see restore_tokenizer); empty: no tokenizer.
-  virtual std::string tokenizer() const { return {}; }
+  /// What decode and encode need; null: no tokenizer.
+  virtual std::shared_ptr<Tokenizer const> tokenizer_handle() const { return nullptr; }
   /// The same of the part "source".
-  virtual std::string source_tokenizer() const { return tokenizer(); }
+  virtual std::shared_ptr<Tokenizer const> source_tokenizer_handle() const { return tokenizer_handle(); }
+  /// They as JSON text, to be kept with a trained model (see restore_tokenizer); empty: no tokenizer.
+  std::string tokenizer() const;
+  std::string source_tokenizer() const;
+
+  /// What the held-out rows are made of, all of them; nothing where they are no text, or not all of one.
+  virtual std::optional<TextUnits> held_out_units() const { return std::nullopt; }
 
   /// The files that the data come from, as they were read: what makes these data the ones they are.
   virtual ReadFiles files() const { return {}; }

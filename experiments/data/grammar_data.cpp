@@ -10,6 +10,7 @@
 #include "autograd/error.hpp"
 #include "experiments/data/files.hpp"
 #include "experiments/data/ngram.hpp"
+#include "experiments/data/tokenizers/sentences.hpp"
 #include "nn/files/sha256.hpp"
 
 namespace heed {
@@ -76,7 +77,7 @@ std::vector<Field> GrammarSettings::fields() {
 }
 
 GrammarDataset::GrammarDataset(Grammar grammar, std::string origin, std::string sha256, GrammarSettings const& settings, std::uint64_t seed)
-    : TokenizedDataset(Tokenizer::sentences(grammar.words())),
+    : TokenizedDataset(sentence_tokenizer(grammar.words())),
       grammar_(std::move(grammar)),
       origin_(std::move(origin)),
       sha256_(std::move(sha256)),

@@ -36,7 +36,7 @@ class GrammarDataset : public TokenizedDataset {
   GrammarDataset(Grammar grammar, std::string origin, std::string sha256, GrammarSettings const& settings, std::uint64_t seed);
 
   Signature gives() const override {
-    return {{.name = "inputs", .classes = tokenizer_.vocabulary()}, {.name = "next", .classes = tokenizer_.vocabulary()}};
+    return {{.name = "inputs", .classes = tokenizer_->vocabulary()}, {.name = "next", .classes = tokenizer_->vocabulary()}};
   }
   /// Row r is the sentence drawn from Stream(seed, "data").child(index · batch + r) or, packed, those drawn from its children 0, 1, …
   Batch training(std::int64_t index, std::int64_t batch, std::int64_t context) const override;

@@ -34,7 +34,7 @@ bool const registered =
 
 MaskedDataset::MaskedDataset(std::unique_ptr<Dataset> plain, std::uint64_t seed, MaskingSettings masking)
     : View(std::move(plain)), masking_(std::move(masking)), seed_(seed) {
-  if (auto const tokenizer = this->plain().tokenizer(); !tokenizer.empty()) end_ = restore_tokenizer(tokenizer).end();
+  if (auto const tokenizer = this->plain().tokenizer_handle()) end_ = tokenizer->end();
 }
 
 Signature MaskedDataset::gives() const {

@@ -29,6 +29,7 @@ class MaskedDataset : public View {
   // What is known of the next token says nothing of a masked one.
   TargetGroups groups() const override { return {}; }
   std::optional<double> optimum(std::int64_t, std::int64_t) const override { return std::nullopt; }
+  std::optional<TextUnits> held_out_units() const override { return std::nullopt; }
   std::vector<std::pair<std::string, double>> yardsticks() const override { return {}; }
 
  private:

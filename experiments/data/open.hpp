@@ -14,12 +14,14 @@ namespace heed {
 /// What opening data needs to know beside its settings.
 struct DataContext {
   std::filesystem::path config_folder = ".";  ///< of the file that names the data
-  std::filesystem::path data_folder;          ///< `--data DIR`; empty: $HEED_DATA, and without that the cache folder
+  std::filesystem::path data_folder = {};     ///< `--data DIR`; empty: $HEED_DATA, and without that the cache folder
   std::uint64_t seed = 1;
   bool quiet = false;
   std::string held_out = "validation";            ///< the part that validation batches are of: validation, or test where the data have one
   std::filesystem::path runs = {};                ///< where runs are, for what names one; empty: it is looked for as a file alone
   std::vector<std::string>* elsewhere = nullptr;  ///< noted here: files that are where a run has read them, and nowhere else (locate)
+  std::string tokenizer = {};                     ///< of a trained model, as JSON: taken where it came from a folder or from training
+  ReadFiles* tokenizer_files = nullptr;           ///< noted here: what a tokenizer was read from
 };
 
 /// All kinds of data, for the section `data: {kind: …}`.

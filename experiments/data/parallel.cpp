@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <functional>
 #include <initializer_list>
-#include <map>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -11,6 +10,7 @@
 #include "autograd/error.hpp"
 #include "experiments/data/files.hpp"
 #include "experiments/data/ngram.hpp"
+#include "experiments/data/tokenizers/words.hpp"
 
 namespace heed {
 namespace {
@@ -29,32 +29,12 @@ std::unique_ptr<Dataset> open_parallel(ParallelSettings const& settings, DataCon
 bool const registered = register_data("parallel", "sentences and their translations in two files, line by line, by words", open_parallel,
                                       DataParts::validation_and_test);
 
-using Counts = std::map<std::string, std::int64_t, std::less<>>;
-
-void count(Counts& counts, std::vector<std::string> const& lines) {
-  for (auto const& line : lines) {
-    for (auto const word : words_of(line)) {
-      if (auto const found = counts.find(word); found != counts.end())
-        ++found->second;
-      else
-        counts.emplace(word, 1);
-    }
-  }
+void count(WordCounts& counts, std::vector<std::string> const& lines) {
+  for (auto const& line : lines) count_words(counts, line);
 }
 
-/// Throws Error if no word stands so often.
-Tokenizer tokenizer_of(Counts const& counts, std::int64_t least) {
-  std::vector<std::string> words;
-  std::int64_t most = 0;
-  for (auto const& [word, times] : counts) {
-    if (Tokenizer::is_mark(word)) continue;
-    most = std::max(most, times);
-    if (times >= least) words.push_back(word);
-  }
-  if (words.empty())
-    throw Error(fmt::format("data.least_count: no word stands {} times or more in the training text; the most frequent one stands {} times",
-                            least, most));
-  return Tokenizer::words(std::move(words));
+std::shared_ptr<Tokenizer const> tokenizer_of(WordCounts const& counts, std::int64_t least) {
+  return word_tokenizer(frequent_words(counts, least, "data.least_count"));
 }
 
 /// Places of the longest row, its mark included.
@@ -136,7 +116,7 @@ ParallelDataset::ParallelDataset(ParallelTexts const& texts, ParallelSettings se
   auto train = settings_.longest ? texts.train.up_to(*settings_.longest) : texts.train;
   left_out_ = texts.train.numbers.size() - train.numbers.size();
   bool const joint = settings_.vocabularies == "joint";
-  Counts source, target;
+  WordCounts source, target;
   count(joint ? target : source, train.source.lines);
   count(target, train.target.lines);
   target_words_ = tokenizer_of(target, settings_.least_count);
@@ -145,7 +125,7 @@ ParallelDataset::ParallelDataset(ParallelTexts const& texts, ParallelSettings se
   Split validation, test;
   if (texts.validation) validation = encoded(*texts.validation);
   if (texts.test) test = encoded(*texts.test);
-  signature_ = pair_signature(source_words_.vocabulary(), target_words_.vocabulary(), joint,
+  signature_ = pair_signature(source_words_->vocabulary(), target_words_->vocabulary(), joint,
                               longest_of({&train_, &validation, &test}, &SequencePair::source),
                               longest_of({&train_, &validation, &test}, &SequencePair::target));
   held_out_ = std::move(held_out_name_ == "test" ? test : validation);
@@ -175,7 +155,7 @@ ParallelDataset::Split ParallelDataset::encoded(ParallelText text) const {
   Split split{std::move(text), {}};
   for (std::size_t pair = 0; pair < split.text.numbers.size(); ++pair)
     split.pairs.push_back(
-        {tokens_of(source_words_, split.text.source.lines[pair]), tokens_of(target_words_, split.text.target.lines[pair])});
+        {tokens_of(*source_words_, split.text.source.lines[pair]), tokens_of(*target_words_, split.text.target.lines[pair])});
   return split;
 }
 
@@ -215,7 +195,7 @@ std::optional<std::string> ParallelDataset::reference(std::int64_t row) const {
 }
 
 std::optional<std::vector<std::int64_t>> ParallelDataset::encode(std::string const& text) const {
-  auto const tokens = target_words_.encode(text);
+  auto const tokens = target_words_->encode(text);
   return std::vector<std::int64_t>(tokens.begin(), tokens.end());
 }
 
@@ -242,7 +222,7 @@ ReadFiles ParallelDataset::files() const {
 }
 
 nlohmann::json ParallelDataset::describe() const {
-  nlohmann::json result{{"vocabulary", vocabulary()}, {"source_vocabulary", source_words_.vocabulary()}};
+  nlohmann::json result{{"vocabulary", vocabulary()}, {"source_vocabulary", source_words_->vocabulary()}};
   auto const add = [&](std::string const& name, Split const& split) {
     if (split.pairs.empty()) return;
     auto const& [source, target, numbers] = split.text;

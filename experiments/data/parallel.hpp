@@ -56,9 +56,9 @@ class ParallelDataset : public Dataset {
 
   /// Of the language that is translated to.
   std::optional<std::vector<std::int64_t>> encode(std::string const& text) const override;
-  std::optional<std::string> decode(std::vector<std::int64_t> const& tokens) const override { return target_words_.decode(tokens); }
-  std::string tokenizer() const override { return target_words_.json(); }
-  std::string source_tokenizer() const override { return source_words_.json(); }
+  std::optional<std::string> decode(std::vector<std::int64_t> const& tokens) const override { return target_words_->decode(tokens); }
+  std::shared_ptr<Tokenizer const> tokenizer_handle() const override { return target_words_; }
+  std::shared_ptr<Tokenizer const> source_tokenizer_handle() const override { return source_words_; }
   ReadFiles files() const override;
   nlohmann::json describe() const override;
   /// The n-gram models of the target language alone: what the source is worth is the distance from them.
@@ -77,7 +77,7 @@ class ParallelDataset : public Dataset {
 
   ParallelSettings settings_;
   std::string held_out_name_;
-  Tokenizer source_words_, target_words_;
+  std::shared_ptr<Tokenizer const> source_words_, target_words_;
   Split train_, held_out_;
   std::vector<HashedFile> beside_;  // the files of the part that is not held out
   std::size_t left_out_ = 0;        // of the training text's pairs

@@ -10,7 +10,7 @@
 
 #include "autograd/error.hpp"
 #include "experiments/data/files.hpp"
-#include "experiments/data/tokenizer.hpp"
+#include "experiments/data/tokenizers/words.hpp"
 #include "experiments/text/utf8.hpp"
 #include "nn/files/sha256.hpp"
 
@@ -29,8 +29,7 @@ void check_line(std::string const& path, std::size_t number, std::string_view li
   auto const words = words_of(line);
   if (words.empty()) refuse_line(path, number, "the line is empty; every line needs a sentence, leave it out of both files");
   for (auto const word : words)
-    if (Tokenizer::is_mark(word) && word != "<unk>")
-      refuse_line(path, number, fmt::format("{} is a mark of the vocabulary, no word", word));
+    if (is_mark(word) && word != "<unk>") refuse_line(path, number, fmt::format("{} is a mark of the vocabulary, no word", word));
 }
 
 ParallelText::Side read_side(std::filesystem::path const& path) {

@@ -1,6 +1,7 @@
 #include "experiments/data/text.hpp"
 
 #include <algorithm>
+#include <tuple>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -10,6 +11,7 @@
 #include "experiments/data/catalogue.hpp"
 #include "experiments/data/files.hpp"
 #include "experiments/data/ngram.hpp"
+#include "experiments/data/tokenizers/words.hpp"
 #include "experiments/text/utf8.hpp"
 #include "nn/files/sha256.hpp"
 
@@ -18,15 +20,13 @@ namespace {
 
 namespace fs = std::filesystem;
 
-Tokenizer make_tokenizer(std::string const& kind, std::string_view text) {
-  return kind == "byte" ? Tokenizer::bytes() : Tokenizer::characters(text);
-}
-
 /// Calls f; what it has to say about the text is about the file.
 template <class F>
 auto about_file(std::string const& origin, F f) {
   try {
     return f();
+  } catch (FileError const&) {  // of another file
+    throw;
   } catch (Error const& error) {
     throw FileError(origin + ": " + error.what());
   }
@@ -34,9 +34,8 @@ auto about_file(std::string const& origin, F f) {
 
 std::unique_ptr<TextDataset> open_parts(TextSettings const& settings, DataContext const& context, CatalogueEntry const* entry) {
   auto const opened = [&](fs::path const& path, std::optional<fs::path> const& held_out) {
-    auto const apart = held_out ? std::optional(read_text(*held_out)) : std::nullopt;
-    return std::make_unique<TextDataset>(read_text(path), path.string(), settings.tokenizer, settings.validation, apart, context.seed,
-                                         held_out.value_or("").string());
+    auto const apart = held_out ? std::optional(read_text_files(*held_out)) : std::nullopt;
+    return std::make_unique<TextDataset>(read_text_files(path), path.string(), settings, context, apart, held_out.value_or("").string());
   };
   if (entry == nullptr) return opened(locate(settings.path.value(), context), std::nullopt);
   if (auto const* whole = entry->part("text")) return opened(obtain(*whole, context), std::nullopt);
@@ -55,19 +54,26 @@ std::unique_ptr<Dataset> open_text(TextSettings const& settings, DataContext con
   auto data = open_parts(settings, context, entry);
   if (context.held_out == "test") {
     auto const path = obtain(*test, context);
-    data->test_on(read_text(path), path.string());
+    data->test_on(read_text_files(path), path.string());
   }
   return data;
 }
 
-bool const registered = register_data("text", "a text file, by characters or bytes", open_text, DataParts::validation_and_test);
+bool const registered = register_data("text", "a text file, or a folder of them, by characters, bytes, words or byte pairs", open_text,
+                                      DataParts::validation_and_test);
 
 }  // namespace
 
 std::vector<Field> TextSettings::fields() {
-  return {{.name = "path", .target = &path, .help = "text file, relative to the configuration, then to the data folder"},
+  return {{.name = "path",
+           .target = &path,
+           .help = "text file, or a folder of text files, relative to the configuration, then to the data folder"},
           {.name = "name", .target = &name, .help = "instead of path: a data set of the catalogue, fetched if needed"},
-          {.name = "tokenizer", .target = &tokenizer, .help = "char: UTF-8 code points; byte: 256 bytes", .words = {"char", "byte"}},
+          {.name = "tokenizer", .target = &tokenizer, .help = "how text becomes tokens"},
+          {.name = "separator",
+           .target = &separator,
+           .help = "where a document ends, behind which the tokenizer's token for the end of a text stands: none, file (each file is one), "
+                   "line (each line), blank_line, or the text of a line that stands between documents"},
           {.name = "validation",
            .target = &validation,
            .help = "fraction at the end that is held out (unless the data set has a validation file)",
@@ -81,39 +87,84 @@ std::optional<std::string> TextSettings::contradiction() {
   return std::nullopt;
 }
 
-TextDataset::TextDataset(std::string_view text, std::string origin, std::string const& tokenizer, double fraction,
-                         std::optional<std::string_view> held_out, std::uint64_t seed, std::string const& held_out_origin)
-    : origin_(std::move(origin)), seed_(seed) {
+TextDataset::TextDataset(TextFiles const& text, std::string origin, TextSettings const& settings, DataContext const& context,
+                         std::optional<TextFiles> const& held_out, std::string const& held_out_origin)
+    : origin_(std::move(origin)), separator_(settings.separator), seed_(context.seed) {
   Sha256 content;
-  content.update(std::as_bytes(std::span(text)));
+  content.update(std::as_bytes(std::span(text.content)));
   read_["text"] = {origin_, content.hex()};
   if (held_out) {
-    read_["held_out"] = {held_out_origin, sha256(std::as_bytes(std::span(*held_out)))};
-    content.update(std::as_bytes(std::span(*held_out)));
+    read_["held_out"] = {held_out_origin, sha256(std::as_bytes(std::span(held_out->content)))};
+    content.update(std::as_bytes(std::span(held_out->content)));
   }
   sha256_ = content.hex();
-  text = without_byte_order_mark(text);
-  if (held_out) held_out = without_byte_order_mark(*held_out);
-  auto const joined = held_out ? std::string(text).append(*held_out) : std::string();
-  auto const everything = held_out ? std::string_view(joined) : text;
-  tokenizer_ = about_file(origin_, [&] { return make_tokenizer(tokenizer, everything); });
-  train_ = about_file(origin_, [&] { return tokenizer_.encode(text); });
-  if (held_out) {
-    held_out_ = about_file(origin_, [&] { return tokenizer_.encode(*held_out); });
-  } else {
-    auto const kept = static_cast<std::ptrdiff_t>(static_cast<double>(train_.size()) * (1 - fraction));
-    held_out_.assign(train_.begin() + kept, train_.end());
-    train_.resize(static_cast<std::size_t>(kept));
-  }
-  if (train_.size() < 2 || held_out_.size() == 1 || (fraction > 0 && held_out_.empty()))
+
+  Part train = about_file(origin_, [&] { return part_of(text); }), rest;
+  auto const joined = held_out ? std::string(train.text).append(without_byte_order_mark(held_out->content)) : std::string();
+  auto const everything = held_out ? std::string_view(joined) : train.text;
+  if (held_out)
+    rest = about_file(held_out_origin, [&] { return part_of(*held_out); });
+  else
+    std::tie(train, rest) = split(train, cuts_characters(settings.tokenizer), settings.validation);
+  auto noting = context;
+  noting.tokenizer_files = &read_;
+  tokenizer_ = about_file(origin_, [&] { return make_tokenizer(settings.tokenizer, train.text, noting, everything); });
+  if (separator_ != "none" && !tokenizer_->end())
+    throw Error(
+        fmt::format("data.separator: the tokenizer has no token for the end of a document, of kind '{}' as it is; take kind bpe or "
+                    "words, or leave the separator out",
+                    settings.tokenizer.kind));
+  train_ = about_file(origin_, [&] { return encoded(train); });
+  about_file(origin_, [&] { hold_out(rest); });
+  if (train_.size() < 2 || held_out_.size() == 1 || (settings.validation > 0 && held_out_.empty()))
     throw FileError(fmt::format("{}: too short: {} tokens for training and {} for validation (each needs 2)", origin_, train_.size(),
                                 held_out_.size()));
 }
 
-void TextDataset::test_on(std::string_view text, std::string origin) {
-  held_out_ = about_file(origin, [&] { return tokenizer_.encode(without_byte_order_mark(text)); });
+TextDataset::Part TextDataset::part_of(TextFiles const& files) const {
+  auto const text = without_byte_order_mark(files.content);
+  auto begins = files.begins;
+  for (auto& begin : begins) begin -= std::min(begin, files.content.size() - text.size());
+  return {text, documents_of(text, begins, separator_)};
+}
+
+std::pair<TextDataset::Part, TextDataset::Part> TextDataset::split(Part const& whole, bool cuts_characters, double fraction) const {
+  auto const begins_character = [&](char byte) { return cuts_characters || (byte & 0xC0) != 0x80; };
+  auto const characters = std::ranges::count_if(whole.text, begins_character);
+  auto kept = static_cast<std::ptrdiff_t>(static_cast<double>(characters) * (1 - fraction));
+  std::size_t cut = 0;
+  while (cut < whole.text.size() && (kept > 0 || !begins_character(whole.text[cut]))) kept -= begins_character(whole.text[cut++]) ? 1 : 0;
+  if (separator_ == "none")
+    return {{whole.text.substr(0, cut), {whole.text.substr(0, cut)}}, {whole.text.substr(cut), {whole.text.substr(cut)}}};
+  auto const first = std::ranges::find_if(whole.documents, [&](auto document) { return document.data() >= whole.text.data() + cut; });
+  cut = first == whole.documents.end() ? whole.text.size() : static_cast<std::size_t>(first->data() - whole.text.data());
+  return {{whole.text.substr(0, cut), {whole.documents.begin(), first}}, {whole.text.substr(cut), {first, whole.documents.end()}}};
+}
+
+std::vector<std::int32_t> TextDataset::encoded(Part const& part) const {
+  std::vector<std::int32_t> all;
+  for (auto const document : part.documents) {
+    auto tokens = tokenizer_->encode(document);
+    if (tokenizer_->begin()) tokens.erase(tokens.begin());
+    if (separator_ != "none") tokens.push_back(static_cast<std::int32_t>(*tokenizer_->end()));
+    if (part.documents.size() == 1) return tokens;
+    all.insert(all.end(), tokens.begin(), tokens.end());
+  }
+  return all;
+}
+
+void TextDataset::hold_out(Part const& part) {
+  held_out_ = encoded(part);
+  units_.reset();
+  if (part.text.empty() || tokenizer_->unknown_words(part.text) > 0) return;
+  auto const words = std::ssize(words_of(part.text)) + std::ranges::count(part.text, '\n');
+  units_ = {static_cast<double>(held_out_.size()), static_cast<double>(words), static_cast<double>(part.text.size())};
+}
+
+void TextDataset::test_on(TextFiles const& text, std::string origin) {
+  about_file(origin, [&] { hold_out(part_of(text)); });
   if (held_out_.size() < 2) throw FileError(fmt::format("{}: too short to test on: {} tokens (it needs 2)", origin, held_out_.size()));
-  read_["test"] = {std::move(origin), sha256(std::as_bytes(std::span(text)))};
+  read_["test"] = {std::move(origin), sha256(std::as_bytes(std::span(text.content)))};
 }
 
 Batch TextDataset::training(std::int64_t index, std::int64_t batch, std::int64_t context) const {

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <utility>
@@ -15,23 +16,23 @@ namespace heed {
 class TokenizedDataset : public Dataset {
  public:
   std::optional<std::vector<std::int64_t>> encode(std::string const& text) const override {
-    auto const tokens = tokenizer_.encode(text);
+    auto const tokens = tokenizer_->encode(text);
     return std::vector<std::int64_t>(tokens.begin(), tokens.end());
   }
-  std::optional<std::string> decode(std::vector<std::int64_t> const& tokens) const override { return tokenizer_.decode(tokens); }
-  std::string tokenizer() const override { return tokenizer_.json(); }
+  std::optional<std::string> decode(std::vector<std::int64_t> const& tokens) const override { return tokenizer_->decode(tokens); }
+  std::shared_ptr<Tokenizer const> tokenizer_handle() const override { return tokenizer_; }
 
  protected:
-  explicit TokenizedDataset(Tokenizer tokenizer = {}) : tokenizer_(std::move(tokenizer)) {}
+  explicit TokenizedDataset(std::shared_ptr<Tokenizer const> tokenizer = nullptr) : tokenizer_(std::move(tokenizer)) {}
 
-  /// Of the words with these numbers in Tokenizer::words(), with blanks between.
+  /// Of the words with these numbers in word_tokenizer(), with blanks between.
   std::string text_of(std::vector<std::int32_t> const& words) const {
     std::vector<std::int64_t> tokens;
     for (std::int64_t const word : words) tokens.push_back(word + Tokenizer::marks);
-    return tokenizer_.decode(tokens);
+    return tokenizer_->decode(tokens);
   }
 
-  Tokenizer tokenizer_;
+  std::shared_ptr<Tokenizer const> tokenizer_;
 };
 
 }  // namespace heed

@@ -34,8 +34,9 @@ class View : public Dataset {
   std::vector<std::string> classes() const override { return plain_->classes(); }
   std::optional<std::vector<std::int64_t>> encode(std::string const& text) const override { return plain_->encode(text); }
   std::optional<std::string> decode(std::vector<std::int64_t> const& tokens) const override { return plain_->decode(tokens); }
-  std::string tokenizer() const override { return plain_->tokenizer(); }
-  std::string source_tokenizer() const override { return plain_->source_tokenizer(); }
+  std::shared_ptr<Tokenizer const> tokenizer_handle() const override { return plain_->tokenizer_handle(); }
+  std::shared_ptr<Tokenizer const> source_tokenizer_handle() const override { return plain_->source_tokenizer_handle(); }
+  std::optional<TextUnits> held_out_units() const override { return plain_->held_out_units(); }
   ReadFiles files() const override { return plain_->files(); }
   nlohmann::json describe() const override;
   std::optional<double> optimum(std::int64_t rows, std::int64_t context) const override { return plain_->optimum(rows, context); }

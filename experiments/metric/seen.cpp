@@ -35,13 +35,13 @@ Seen::Seen(Dataset const& data, Model const& model, HeldOut const& rows, Pass co
 
 std::vector<Decoded> const& Seen::decoded() const {
   if (decoded_) return *decoded_;
-  auto const tokenizer = restore_tokenizer(data_.tokenizer());
+  auto const tokenizer = data_.tokenizer_handle();
   Pass pass;
   pass.choosing = pass_.choosing;
   pass.sequences = pass_.sequences;
   decoded_.emplace();
   for (auto& hypotheses :
-       beam(model_, source_of(batch()), *tokenizer.begin(), *tokenizer.end(), longest_targets(batch(), model_), search_, pass))
+       beam(model_, source_of(batch()), *tokenizer->begin(), *tokenizer->end(), longest_targets(batch(), model_), search_, pass))
     decoded_->push_back(std::move(hypotheses.front()));
   return *decoded_;
 }
@@ -59,7 +59,8 @@ void measure(Dataset const& data, Model const& model, HeldOut const& rows, Pass 
 
 std::optional<std::string> lacks_decoding(Dataset const& data, Model const& model) {
   if (written_of(data.gives()).empty()) return "the data give no source to decode a target from";
-  if (data.tokenizer().empty() || !restore_tokenizer(data.tokenizer()).end()) return "the data do not say where a target ends";
+  auto const tokenizer = data.tokenizer_handle();
+  if (!tokenizer || !tokenizer->begin() || !tokenizer->end()) return "the data do not say where a target ends";
   if (data.validation_batches(1, model.context()) == 0) return "there are no held-out data";
   if (!model.decode(source_of(data.validation(0, 1, model.context())), {})) return "the model decodes no target from a source";
   return std::nullopt;

@@ -73,8 +73,8 @@ Looks::Part part_of(Batch const& batch, std::string const& name, PartTokenizers 
   if (part.tokens.defined() && part.tokens.dtype() == DType::int64 && part.tokens.rank() == 4) return {name, {}, {}, {}, part.tokens};
   if (!part.tokens.defined() || part.tokens.dtype() != DType::int64 || part.tokens.rank() != 2) return {name, {}, {}, {}};
   for (auto const token : part.tokens.data<std::int64_t>()) {
-    auto const& tokenizer = tokenizers[name];
-    auto const behind = tokenizer ? token - tokenizer->vocabulary() : -1;
+    auto const* const tokenizer = tokenizers[name];
+    auto const behind = tokenizer != nullptr ? token - tokenizer->vocabulary() : -1;
     bool const added = behind >= 0 && behind < std::ssize(tokenizers.added);
     part.labels.push_back(added ? tokenizers.added[static_cast<std::size_t>(behind)] : token_label(tokenizer, token));
   }
@@ -88,18 +88,11 @@ Looks::Part part_of(Batch const& batch, std::string const& name, PartTokenizers 
 
 }  // namespace
 
-std::string token_label(std::optional<Tokenizer> const& tokenizer, std::int64_t token) {
-  if (!tokenizer) return std::to_string(token);
+std::string token_label(Tokenizer const* tokenizer, std::int64_t token) {
+  if (tokenizer == nullptr) return std::to_string(token);
   if (token == tokenizer->vocabulary()) return std::string(mask_text);
   auto const mark = tokenizer->mark(token);
   return mark ? *mark : visible(tokenizer->decode({token}));
-}
-
-PartTokenizers PartTokenizers::restored(std::string const& inputs, std::string const& source) {
-  PartTokenizers tokenizers;
-  if (!inputs.empty()) tokenizers.inputs = restore_tokenizer(inputs);
-  if (!source.empty()) tokenizers.source = restore_tokenizer(source);
-  return tokenizers;
 }
 
 std::vector<std::string> Looks::axis(std::string_view part, std::int64_t row, std::int64_t places) const {

@@ -1,7 +1,7 @@
 #pragma once
 
 #include <cstdint>
-#include <optional>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -13,18 +13,16 @@
 namespace heed {
 
 /// A token as something that can be seen: its text, with blanks and ends of lines as signs and bytes that are no character as \xE2; the
-/// one after the vocabulary "[MASK]", the one that ends texts "<eos>". Its number where there is no tokenizer.
-std::string token_label(std::optional<Tokenizer> const& tokenizer, std::int64_t token);
+/// one after the vocabulary "[MASK]", the one that ends texts "<eos>". Its number where there is no tokenizer (null).
+std::string token_label(Tokenizer const* tokenizer, std::int64_t token);
 constexpr std::string_view mask_text = "[MASK]";
 
 /// What made tokens of a batch's parts, as far as there is such a thing: of the source, and of all others.
 struct PartTokenizers {
-  std::optional<Tokenizer> inputs, source;
+  std::shared_ptr<Tokenizer const> inputs, source = nullptr;
   std::vector<std::string> added = {std::string(mask_text)};  ///< what the tokens behind the vocabulary of the inputs are called
 
-  std::optional<Tokenizer> const& operator[](std::string_view part) const { return part == "source" ? source : inputs; }
-  /// Of texts that Tokenizer::json() made; "": none.
-  static PartTokenizers restored(std::string const& inputs, std::string const& source);
+  Tokenizer const* operator[](std::string_view part) const { return part == "source" ? source.get() : inputs.get(); }
 };
 
 /// Where a model looked in a pass over a batch: the weights of its attention layers, and what stands on their axes.

@@ -46,8 +46,7 @@ void AttentionMaps::write(std::int64_t step) const {
   expected.mode = Choices::Mode::expectation;
   Pass pass;
   pass.choices = &expected;
-  auto tokenizers = PartTokenizers::restored(data_.tokenizer(), data_.source_tokenizer());
-  tokenizers.added = data_.gives()["inputs"].added;
+  PartTokenizers const tokenizers{data_.tokenizer_handle(), data_.source_tokenizer_handle(), data_.gives()["inputs"].added};
   auto const looks = look(model_, batch, tokenizers, pass);
   write_npz(folder_ / fmt::format("step-{:06}.npz", step), looks.arrays());
 }

@@ -196,6 +196,20 @@ void take_average(TrainedModel& run, Checkpoint const& checkpoint, fs::path cons
 
 }  // namespace
 
+namespace {
+
+/// A kept configuration as it is read now, so that what an earlier revision wrote in another way, or did not know, makes no difference; as
+/// it is if it cannot be read any more.
+Yaml as_read_now(Yaml const& kept) try {
+  Experiment experiment;
+  fill({{}, kept}, experiment);
+  return tree(experiment);
+} catch (ConfigError const&) {
+  return kept;
+}
+
+}  // namespace
+
 std::vector<std::string> keys_changed(Yaml const& kept, Experiment& settings) {
   Experiment fresh;
   Yaml const now = tree(settings), usual = tree(fresh);
@@ -203,7 +217,7 @@ std::vector<std::string> keys_changed(Yaml const& kept, Experiment& settings) {
     Yaml const *const value = now.find(key), *const before = usual.find(key);
     return value != nullptr && before != nullptr && emit_line(*value) == emit_line(*before);
   };
-  auto differing = differing_keys(kept, now);
+  auto differing = differing_keys(as_read_now(kept), now);
   std::erase_if(differing, [&](std::string const& key) { return kept.find(key) == nullptr && has_default(key); });
   return differing;
 }
@@ -267,11 +281,11 @@ TrainedModel open_run(fs::path const& folder, Weights weights) {
   return run;
 }
 
-Tokenizer tokenizer_of(TrainedModel const& run, std::string const& path, std::string const& part) try {
+std::shared_ptr<Tokenizer const> tokenizer_of(TrainedModel const& run, std::string const& path, std::string const& part) try {
   auto result = restore_tokenizer(part == "source" ? run.source_tokenizer : run.tokenizer);
   Given const& given = run.data[part];
-  if (result.vocabulary() + std::ssize(given.added) != given.classes)
-    throw Error(fmt::format("of {} tokens, but the model has {}", result.vocabulary(), given.classes));
+  if (result->vocabulary() + std::ssize(given.added) != given.classes)
+    throw Error(fmt::format("of {} tokens, but the model has {}", result->vocabulary(), given.classes));
   return result;
 } catch (Error const& error) {
   throw FileError(fmt::format("{}: its tokenizer: {}", path, error.what()));

@@ -130,6 +130,6 @@ ReadFiles files_read_by(std::map<std::string, std::string> const& metadata);
 ReadFiles files_read_in(std::filesystem::path const& folder);
 /// What made tokens of the run's data, of the part "inputs" or "source". Throws FileError that begins with `path` if it does not belong to
 /// the model.
-Tokenizer tokenizer_of(TrainedModel const& run, std::string const& path, std::string const& part = "inputs");
+std::shared_ptr<Tokenizer const> tokenizer_of(TrainedModel const& run, std::string const& path, std::string const& part = "inputs");
 
 }  // namespace heed

@@ -77,9 +77,7 @@ std::vector<Said> said_of(Dataset const& data, Model const& model, HeldOut const
 
 /// Where the summary token of a sequence has looked in the last layer that looks at the inputs: the mean of the heads, by token.
 std::optional<nlohmann::ordered_json> looked(Dataset const& data, Model const& model, Batch const& batch, bool first) {
-  auto tokenizers = PartTokenizers::restored(data.tokenizer(), {});
-  tokenizers.added = data.gives()["inputs"].added;
-  auto const looks = look(model, batch, tokenizers);
+  auto const looks = look(model, batch, {data.tokenizer_handle(), nullptr, data.gives()["inputs"].added});
   if (looks.layers.empty() || batch["inputs"].rank() != 2) return std::nullopt;
   Tensor const& weights = looks.layers.back().weights;  // [1, H, n, m]
   std::int64_t const heads = weights.size(1), queries = weights.size(2), keys = weights.size(3);

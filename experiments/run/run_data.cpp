@@ -28,7 +28,13 @@ std::unique_ptr<Dataset> data_of(TrainedModel const& run, fs::path const& path, 
                                  bool quiet) {
   auto const& settings = run.settings;
   fs::path const folder = fs::is_directory(path) ? path : path.parent_path();
-  DataContext const context{folder, places.data, static_cast<std::uint64_t>(settings.seed), quiet, split, places.output};
+  DataContext const context{.config_folder = folder,
+                            .data_folder = places.data,
+                            .seed = static_cast<std::uint64_t>(settings.seed),
+                            .quiet = quiet,
+                            .held_out = split,
+                            .runs = places.output,
+                            .tokenizer = run.tokenizer};
   std::unique_ptr<Dataset> data;
   try {
     data = viewed(open_dataset(settings.data, context), settings.model, context.seed);

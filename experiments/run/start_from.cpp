@@ -76,7 +76,7 @@ class Transfer {
       throw FileError(
           fmt::format("{}: reads other tokens than the data: its vocabulary is of {} tokens, theirs of {} (data.tokenizer: {{kind: "
                       "run, from: …}} takes its own)",
-                      path_.string(), restore_tokenizer(tokenizer->second).vocabulary(), restore_tokenizer(data.tokenizer()).vocabulary()));
+                      path_.string(), restore_tokenizer(tokenizer->second)->vocabulary(), data.tokenizer_handle()->vocabulary()));
     Signature const now = data.gives();
     if (now.has("inputs")) inputs_ = now["inputs"];
     if (auto const found = metadata.find("data"); found != metadata.end()) {

@@ -47,8 +47,7 @@ std::unique_ptr<Dataset> opened(fs::path const& file, DataContext const& context
     throw ConfigError(place_of(document, "data.kind"), fmt::format("data.kind: {} are no labelled examples", described.data.kind));
   DataContext own = context;
   own.config_folder = fs::absolute(file).parent_path();
-  auto data =
-      std::make_unique<ExamplesDataset>(examples->source->read(own), restore_tokenizer(trained.tokenizer()), examples->pool, context.seed);
+  auto data = std::make_unique<ExamplesDataset>(examples->source->read(own), trained.tokenizer_handle(), examples->pool, context.seed);
   if (!data->gives().has("options"))
     throw ConfigError(place_of(document, "data"), "data: these examples have no options to choose from (options: [\"…\", \"…\"])");
   return make_view("continued", std::move(data), context.seed);
@@ -65,7 +64,7 @@ ZeroShot::ZeroShot(LoadedExperiment const& experiment, DataContext const& contex
       throw ConfigError(place_in_list(experiment.document, key, item), fmt::format("{}: {}: {}", key, files[item], why));
     };
     if (!model.decode({}, {})) refuse("the model continues no text");
-    if (data.tokenizer().empty()) refuse("the data that it is trained on have no tokens of text");
+    if (!data.tokenizer_handle()) refuse("the data that it is trained on have no tokens of text");
     auto const name = fs::path(files[item]).stem().string();
     if (std::ranges::find(tasks_, name, &Task::name) != tasks_.end()) refuse("another file has this name");
     tasks_.push_back({name, opened(locate(files[item], context), context, data)});

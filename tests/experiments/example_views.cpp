@@ -6,6 +6,9 @@
 
 #include "autograd/error.hpp"
 #include "experiments/data/examples/dataset.hpp"
+#include "experiments/data/tokenizers/bytes.hpp"
+#include "experiments/data/tokenizers/characters.hpp"
+#include "experiments/data/tokenizers/words.hpp"
 #include "experiments/data/view.hpp"
 #include "nn/heads/task_settings.hpp"
 #include "nn/models/bert.hpp"
@@ -22,7 +25,7 @@ TEST_SUITE("example_views") {
   constexpr std::int64_t words = 8, start = 8, delimiter = 9, extract = 10, cls = 8, sep = 9;
 
   std::unique_ptr<Dataset> dataset(Examples examples, std::uint64_t seed = 1) {
-    return std::make_unique<ExamplesDataset>(std::move(examples), Tokenizer::characters("abcdexyz"), 1, seed);
+    return std::make_unique<ExamplesDataset>(std::move(examples), character_tokenizer("abcdexyz"), 1, seed);
   }
 
   Choice model(std::string const& kind, std::string const& head) {
@@ -205,8 +208,8 @@ TEST_SUITE("example_views") {
       if (tokenizer.begin()) tokens.erase(tokens.begin());
       return token_starts(tokenizer, of, tokens);
     };
-    CHECK(starts(Tokenizer::bytes(), "aä") == Starts{0, 1, 2, 3});
-    CHECK(starts(Tokenizer::characters("aä"), "aäa") == Starts{0, 1, 3, 4});
-    CHECK(starts(Tokenizer::words({"a", "dog"}), "a  cat, a dog") == Starts{0, 3, 8, 10, 13});
+    CHECK(starts(*byte_tokenizer(), "aä") == Starts{0, 1, 2, 3});
+    CHECK(starts(*character_tokenizer("aä"), "aäa") == Starts{0, 1, 3, 4});
+    CHECK(starts(*word_tokenizer({"a", "dog"}), "a  cat, a dog") == Starts{0, 3, 8, 10, 13});
   }
 }

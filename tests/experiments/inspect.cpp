@@ -6,6 +6,9 @@
 
 #include "experiments/commands/translator.hpp"
 #include "experiments/data/open.hpp"
+#include "experiments/data/tokenizers/characters.hpp"
+#include "experiments/data/tokenizers/sentences.hpp"
+#include "experiments/data/tokenizers/words.hpp"
 #include "experiments/text/npz.hpp"
 #include "nn/files/checkpoint.hpp"
 #include "tests/folder.hpp"
@@ -28,11 +31,11 @@ TEST_SUITE("inspect") {
                     ", layers: 2, heads: 3, width: 12, context: 16" + more + "}\n");
       Experiment settings;
       fill(load(folder / "tiny/config.yaml"), settings);
-      auto const size = (tokenizer.empty() ? 5 : restore_tokenizer(tokenizer).vocabulary()) + (kind == "bert" ? 1 : 0);
+      auto const size = (tokenizer.empty() ? 5 : restore_tokenizer(tokenizer)->vocabulary()) + (kind == "bert" ? 1 : 0);
       Parameters parameters(1, DType::float64, settings.init);
       Signature data = Signature::tokens(size);
       if (kind == "bert") data.set({.name = "inputs", .classes = size, .added = {"[MASK]"}});
-      auto const source_size = source.empty() ? size : restore_tokenizer(source).vocabulary();
+      auto const source_size = source.empty() ? size : restore_tokenizer(source)->vocabulary();
       if (kind == "transformer") data.set({.name = "source", .classes = source_size, .vocabulary = source.empty() ? "" : "source"});
       auto const model = make_model(settings.model, parameters, data);
       Checkpoint checkpoint;
@@ -58,8 +61,8 @@ TEST_SUITE("inspect") {
     test::Folder folder;
   };
 
-  std::string const english = Tokenizer::words({"a", "dog", "the"}).json(), german = Tokenizer::words({"der", "hund"}).json();
-  std::string const letters = Tokenizer::characters("abcdé \n").json();
+  std::string const english = word_tokenizer({"a", "dog", "the"})->json(), german = word_tokenizer({"der", "hund"})->json();
+  std::string const letters = character_tokenizer("abcdé \n")->json();
 
   }  // namespace
 
@@ -132,7 +135,7 @@ TEST_SUITE("inspect") {
     auto const shown = Run(letters, "bert")("a[MASK]c");
     CHECK(shown.find("[MASK]") != std::string::npos);
     CHECK(shown.find("·\n") == std::string::npos);
-    Run const words(Tokenizer::sentences({"cat", "sees", "the"}).json(), "bert");
+    Run const words(sentence_tokenizer({"cat", "sees", "the"})->json(), "bert");
     words("the [MASK] sees [MASK]");
     auto const tokens = read_npz(words.folder / "tiny/attention.npz").at("tokens.npy").data;
     std::vector<std::int64_t> found(tokens.size() / 8);

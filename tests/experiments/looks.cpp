@@ -4,6 +4,7 @@
 
 #include "autograd/graph.hpp"
 #include "autograd/operations/shape.hpp"
+#include "experiments/data/tokenizers/words.hpp"
 
 TEST_SUITE("looks") {
   using namespace heed;
@@ -55,7 +56,7 @@ TEST_SUITE("looks") {
   }
 
   TEST_CASE("an axis has the words of its own part, without padding; places of no part have numbers") {
-    PartTokenizers const words{Tokenizer::words({"a", "dog"}), Tokenizer::words({"der", "hund"})};
+    PartTokenizers const words{word_tokenizer({"a", "dog"}), word_tokenizer({"der", "hund"})};
     auto const looks = look(StepByStep(), two_rows(), words);
     using Labels = std::vector<std::string>;
     CHECK(looks.axis("inputs", 0, 3) == Labels{"<bos>", "a", "dog"});

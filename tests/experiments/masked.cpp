@@ -27,7 +27,9 @@ TEST_SUITE("masked") {
   }
 
   std::unique_ptr<Dataset> plain_text(std::uint64_t seed) {
-    return std::make_unique<TextDataset>(letters(30'000), "letters", "char", 0.2, std::nullopt, seed);
+    TextSettings settings;
+    settings.validation = 0.2;
+    return std::make_unique<TextDataset>(TextFiles{letters(30'000), {0}}, "letters", settings, DataContext{.seed = seed});
   }
 
   bool same(Batch const& a, Batch const& b) {

@@ -114,7 +114,7 @@ TEST_SUITE("pairs") {
       CHECK(one->describe()["task"] == option.name);
       CHECK(one->yardsticks().front().first == "chance");
       auto const tokenizer = restore_tokenizer(one->tokenizer());
-      CHECK(tokenizer.vocabulary() == one->vocabulary());
+      CHECK(tokenizer->vocabulary() == one->vocabulary());
       CHECK_THROWS_WITH_AS(one->training(0, 8, 5), doctest::Contains(("model.context: 5 is too short for " + option.name).c_str()), Error);
       for (auto const& row : held_out(*one))
         for (auto const& link : row.links) {

@@ -145,8 +145,8 @@ TEST_SUITE("parallel_text") {
     CHECK(separate->gives()["source"].classes == 5);
     CHECK(rows_of(separate->validation(0, 2, 10)["source"]) == Rows{{4, 3, 2}, {4, 3, 2}});
     CHECK(rows_of(separate->validation(0, 2, 10)["targets"]) == Rows{{4, 3, 2}, {4, 3, 2}});
-    CHECK(restore_tokenizer(separate->tokenizer()).decode({4}) == "a");
-    CHECK(restore_tokenizer(separate->source_tokenizer()).decode({4}) == "ein");
+    CHECK(restore_tokenizer(separate->tokenizer())->decode({4}) == "a");
+    CHECK(restore_tokenizer(separate->source_tokenizer())->decode({4}) == "ein");
     CHECK(forth->source_tokenizer() == forth->tokenizer());
   }
 

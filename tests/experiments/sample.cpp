@@ -6,7 +6,10 @@
 #include <doctest/doctest.h>
 
 #include "autograd/products.hpp"
-#include "experiments/data/tokenizer.hpp"
+#include "experiments/data/tokenizers/bytes.hpp"
+#include "experiments/data/tokenizers/characters.hpp"
+#include "experiments/data/tokenizers/sentences.hpp"
+#include "experiments/data/tokenizers/words.hpp"
 #include "nn/files/checkpoint.hpp"
 #include "tests/folder.hpp"
 
@@ -24,7 +27,7 @@ TEST_SUITE("sample") {
                 "context: 16}\n");
       Experiment settings;
       fill(load(folder / "tiny/config.yaml"), settings);
-      auto const size = tokenizer.empty() ? 5 : restore_tokenizer(tokenizer).vocabulary();
+      auto const size = tokenizer.empty() ? 5 : restore_tokenizer(tokenizer)->vocabulary();
       Parameters parameters(1, DType::float32, settings.init);
       auto const model = make_model(settings.model, parameters, Signature::tokens(size));
       if (weight != 0) parameters.all().front().second.detach().mutable_data<float>()[0] = static_cast<float>(weight);
@@ -58,22 +61,22 @@ TEST_SUITE("sample") {
     return lines;
   }
 
-  std::string const letters = Tokenizer::characters("abcdé\n").json();
-  std::string const words = Tokenizer::sentences({"a", "cat", "dog", "sees"}).json();
+  std::string const letters = character_tokenizer("abcdé\n")->json();
+  std::string const words = sentence_tokenizer({"a", "cat", "dog", "sees"})->json();
 
   }  // namespace
 
   TEST_CASE("tokenizers come back from what is kept with a model") {
     for (auto const& tokenizer :
-         {Tokenizer::characters("xyé\n\"\\"), Tokenizer::bytes(), Tokenizer::sentences({"a", "cat"}), Tokenizer::words({"a", "cat"})}) {
-      auto const back = restore_tokenizer(tokenizer.json());
-      CHECK(back.vocabulary() == tokenizer.vocabulary());
-      CHECK(back.json() == tokenizer.json());
-      CHECK(back.end() == tokenizer.end());
-      CHECK(back.begin() == tokenizer.begin());
-      std::vector<std::int64_t> all(static_cast<std::size_t>(back.vocabulary()));
+         {character_tokenizer("xyé\n\"\\"), byte_tokenizer(), sentence_tokenizer({"a", "cat"}), word_tokenizer({"a", "cat"})}) {
+      auto const back = restore_tokenizer(tokenizer->json());
+      CHECK(back->vocabulary() == tokenizer->vocabulary());
+      CHECK(back->json() == tokenizer->json());
+      CHECK(back->end() == tokenizer->end());
+      CHECK(back->begin() == tokenizer->begin());
+      std::vector<std::int64_t> all(static_cast<std::size_t>(back->vocabulary()));
       for (std::size_t i = 0; i < all.size(); ++i) all[i] = static_cast<std::int64_t>(i);
-      CHECK(back.decode(all) == tokenizer.decode(all));
+      CHECK(back->decode(all) == tokenizer->decode(all));
     }
     for (char const* broken : {"", "{", "[]", "{}", R"({"kind": "word"})", R"({"kind": 1})", R"({"kind": "char"})",
                                R"({"kind": "char", "characters": 3})", R"({"kind": "sentences", "words": ["b", "a"]})",
@@ -84,19 +87,19 @@ TEST_SUITE("sample") {
   }
 
   TEST_CASE("words of a vocabulary: others are <unk>, and marks are no text") {
-    auto const tokenizer = Tokenizer::words({"cat", "dog"});
-    CHECK(tokenizer.vocabulary() == 6);
-    auto const tokens = tokenizer.encode(" dog  bird\tcat\n");
+    auto const tokenizer = word_tokenizer({"cat", "dog"});
+    CHECK(tokenizer->vocabulary() == 6);
+    auto const tokens = tokenizer->encode(" dog  bird\tcat\n");
     CHECK(tokens == std::vector<std::int32_t>{1, 5, 3, 4});
-    CHECK(tokenizer.decode({tokens.begin(), tokens.end()}) == "dog <unk> cat");
-    CHECK(*tokenizer.begin() == 1);
-    CHECK(*tokenizer.end() == 2);
-    CHECK(*tokenizer.mark(0) == "<pad>");
-    CHECK(*tokenizer.mark(1) == "<bos>");
-    CHECK(*tokenizer.mark(2) == "<eos>");
-    for (std::int64_t const token : {3, 4, 5}) CHECK(!tokenizer.mark(token));
-    CHECK(*Tokenizer::sentences({"a"}).mark(0) == "<eos>");
-    CHECK(!Tokenizer::bytes().mark(0));
+    CHECK(tokenizer->decode({tokens.begin(), tokens.end()}) == "dog <unk> cat");
+    CHECK(*tokenizer->begin() == 1);
+    CHECK(*tokenizer->end() == 2);
+    CHECK(*tokenizer->mark(0) == "<pad>");
+    CHECK(*tokenizer->mark(1) == "<bos>");
+    CHECK(*tokenizer->mark(2) == "<eos>");
+    for (std::int64_t const token : {3, 4, 5}) CHECK(!tokenizer->mark(token));
+    CHECK(*sentence_tokenizer({"a"})->mark(0) == "<eos>");
+    CHECK(!byte_tokenizer()->mark(0));
   }
 
   TEST_CASE("text: the prompt, then so many characters, the same for the same seed") {
@@ -149,7 +152,7 @@ TEST_SUITE("sample") {
   }
 
   TEST_CASE("sentences are lines that begin with the prompt and end by themselves or with …") {
-    for (auto const& tokenizer : {words, Tokenizer::words({"a", "cat", "dog", "sees"}).json()}) {
+    for (auto const& tokenizer : {words, word_tokenizer({"a", "cat", "dog", "sees"})->json()}) {
       Run const run(tokenizer);
       auto options = run.options();
       options.tokens = std::nullopt;

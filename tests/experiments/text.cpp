@@ -10,6 +10,8 @@
 #include "autograd/error.hpp"
 #include "autograd/random.hpp"
 #include "experiments/data/files.hpp"
+#include "experiments/data/tokenizers/bytes.hpp"
+#include "experiments/data/tokenizers/characters.hpp"
 #include "experiments/text/utf8.hpp"
 #include "nn/files/sha256.hpp"
 #include "tests/data_folder.hpp"
@@ -31,8 +33,17 @@ std::string numbered(int n) {
   return text;
 }
 
+TextSettings settings_of(std::string const& tokenizer, double validation) {
+  TextSettings settings;
+  settings.tokenizer = tokenizer_choice(tokenizer);
+  settings.validation = validation;
+  return settings;
+}
+
+TextFiles text_of(std::string const& text) { return {text, {0}}; }
+
 TextDataset dataset(std::string const& text, double validation, std::uint64_t seed = 1) {
-  return {text, "words.txt", "char", validation, std::nullopt, seed};
+  return {text_of(text), "words.txt", settings_of("char", validation), {.seed = seed}};
 }
 
 std::unique_ptr<Dataset> open(test::Folder const& folder, std::string const& path, std::string const& tokenizer = "char") {
@@ -40,7 +51,7 @@ std::unique_ptr<Dataset> open(test::Folder const& folder, std::string const& pat
   choice.kind = "text";
   auto settings = std::make_shared<TextSettings>();
   settings->path = path;
-  settings->tokenizer = tokenizer;
+  settings->tokenizer = tokenizer_choice(tokenizer);
   choice.settings = settings;
   return open_dataset(choice, {folder.path(), folder / "data", 1, true});
 }
@@ -50,31 +61,31 @@ std::unique_ptr<Dataset> open(test::Folder const& folder, std::string const& pat
 TEST_SUITE("text") {
   TEST_CASE("tokenizers give back what they were given") {
     std::string const text = "Ein Wörterbuch – 字典 – \U0001F4D6\r\n\tend\n";
-    auto const characters = Tokenizer::characters(text), bytes = Tokenizer::bytes();
+    auto const characters = character_tokenizer(text), bytes = byte_tokenizer();
     for (auto const& tokenizer : {characters, bytes}) {
-      auto const tokens = tokenizer.encode(text);
-      CHECK(tokenizer.decode({tokens.begin(), tokens.end()}) == text);
-      for (auto token : tokens) CHECK((token >= 0 && token < tokenizer.vocabulary()));
+      auto const tokens = tokenizer->encode(text);
+      CHECK(tokenizer->decode({tokens.begin(), tokens.end()}) == text);
+      for (auto token : tokens) CHECK((token >= 0 && token < tokenizer->vocabulary()));
     }
     std::string everything;
     for (int i = 0; i < 256; ++i) everything.push_back(static_cast<char>(i));
-    auto const tokens = bytes.encode(everything);
-    CHECK(bytes.decode({tokens.begin(), tokens.end()}) == everything);
-    CHECK(bytes.vocabulary() == 256);
+    auto const tokens = bytes->encode(everything);
+    CHECK(bytes->decode({tokens.begin(), tokens.end()}) == everything);
+    CHECK(bytes->vocabulary() == 256);
   }
 
   TEST_CASE("the characters are sorted by code point, not by byte or appearance") {
-    auto const tokenizer = Tokenizer::characters("b\U0001F4D6aéz");
-    CHECK(tokenizer.vocabulary() == 5);
-    CHECK(tokenizer.decode({0, 1, 2, 3, 4}) == "abzé\U0001F4D6");
+    auto const tokenizer = character_tokenizer("b\U0001F4D6aéz");
+    CHECK(tokenizer->vocabulary() == 5);
+    CHECK(tokenizer->decode({0, 1, 2, 3, 4}) == "abzé\U0001F4D6");
   }
 
   TEST_CASE("what is not known or not UTF-8 is refused by name and place") {
-    auto const tokenizer = Tokenizer::characters("abc");
-    CHECK_THROWS_WITH_AS(tokenizer.encode("aé"), "character 'é' (U+00E9) is not in the vocabulary of 3 characters", Error);
-    CHECK_THROWS_WITH_AS(tokenizer.encode("a\n"), "character (U+000A) is not in the vocabulary of 3 characters", Error);
-    CHECK_THROWS_WITH_AS(tokenizer.decode({0, 3}), "token 3 is outside the vocabulary of 3", Error);
-    CHECK_THROWS_AS(tokenizer.decode({-1}), Error);
+    auto const tokenizer = character_tokenizer("abc");
+    CHECK_THROWS_WITH_AS(tokenizer->encode("aé"), "character 'é' (U+00E9) is not in the vocabulary of 3 characters", Error);
+    CHECK_THROWS_WITH_AS(tokenizer->encode("a\n"), "character (U+000A) is not in the vocabulary of 3 characters", Error);
+    CHECK_THROWS_WITH_AS(tokenizer->decode({0, 3}), "token 3 is outside the vocabulary of 3", Error);
+    CHECK_THROWS_AS(tokenizer->decode({-1}), Error);
     for (std::string bad : {"ab\xf0", "ab\xc0\x80", "ab\xed\xa0\x80", "ab\xf4\x90\x80\x80", "ab\x80"})
       CHECK_THROWS_WITH_AS(from_utf8(bad), doctest::Contains("not UTF-8 at byte 2"), Error);
   }
@@ -150,7 +161,7 @@ TEST_SUITE("text") {
     CHECK(none.validation_batches(4, 2) == 0);
     CHECK(none.yardsticks().empty());
     CHECK(!none.describe().contains("ngram"));
-    TextDataset const two("abcabc", "words.txt", "char", 0.1, "xyz", 1, "held.txt");
+    TextDataset const two(text_of("abcabc"), "words.txt", settings_of("char", 0.1), {}, text_of("xyz"), "held.txt");
     CHECK(two.files().at("text").file == "words.txt");
     CHECK(two.files().at("held_out").file == "held.txt");
     CHECK(two.files().at("held_out").sha256 == sha256(std::as_bytes(std::span("xyz", 3))));
@@ -160,21 +171,21 @@ TEST_SUITE("text") {
   }
 
   TEST_CASE("a text to test on takes the validation split's place, and has no say in the vocabulary") {
-    TextDataset data("abcabc", "words.txt", "char", 0.1, "xyz", 1);
-    data.test_on("cabz", "test.txt");
+    TextDataset data(text_of("abcabc"), "words.txt", settings_of("char", 0.1), {}, text_of("xyz"));
+    data.test_on(text_of("cabz"), "test.txt");
     CHECK(data.vocabulary() == 6);
     CHECK(values(data.validation(0, 1, 3)["inputs"]) == std::vector<std::int64_t>{2, 0, 1});
     CHECK(data.describe()["tokens"] == nlohmann::json{{"training", 6}, {"test", 4}});
     CHECK(data.describe()["test"]["file"] == "test.txt");
     CHECK(data.describe()["file"] == "words.txt");
-    CHECK_THROWS_WITH_AS(data.test_on("abd", "test.txt"), doctest::Contains("test.txt: "), FileError);
-    CHECK_THROWS_WITH_AS(data.test_on("a", "test.txt"), doctest::Contains("test.txt: too short to test on"), FileError);
+    CHECK_THROWS_WITH_AS(data.test_on(text_of("abd"), "test.txt"), doctest::Contains("test.txt: "), FileError);
+    CHECK_THROWS_WITH_AS(data.test_on(text_of("a"), "test.txt"), doctest::Contains("test.txt: too short to test on"), FileError);
     auto const opened = [](std::optional<std::string> path, std::optional<std::string> name) {
       auto choice = data_choice();
       choice.kind = "text";
       auto settings = std::make_shared<TextSettings>();
       settings->path = std::move(path), settings->name = std::move(name);
-      settings->tokenizer = "byte";
+      settings->tokenizer = tokenizer_choice("byte");
       choice.settings = settings;
       auto const* const folder = test::data_folder("HEED_DATA");
       return open_dataset(choice, {".", folder != nullptr ? folder : "", 1, true, "test"});
@@ -190,17 +201,18 @@ TEST_SUITE("text") {
     std::string const mark = "\xEF\xBB\xBF", text = "one and two and three and four", held_out = "five and two and one";
     for (std::string const kind : {"char", "byte"}) {
       CAPTURE(kind);
-      TextDataset const plain(text, "t", kind, 0.3, std::nullopt, 1), marked(mark + text, "t", kind, 0.3, std::nullopt, 1);
+      auto const third = settings_of(kind, 0.3), none = settings_of(kind, 0);
+      TextDataset const plain(text_of(text), "t", third, {}), marked(text_of(mark + text), "t", third, {});
       CHECK(marked.vocabulary() == plain.vocabulary());
       for (std::int64_t i = 0; i < 3; ++i) CHECK(values(marked.training(i, 2, 5)["inputs"]) == values(plain.training(i, 2, 5)["inputs"]));
       CHECK(values(marked.validation(0, 2, 3)["inputs"]) == values(plain.validation(0, 2, 3)["inputs"]));
       CHECK(marked.describe()["sha256"] != plain.describe()["sha256"]);
-      TextDataset const two(text, "t", kind, 0, held_out, 1);
-      TextDataset const both(mark + text, "t", kind, 0, mark + held_out, 1);
+      TextDataset const two(text_of(text), "t", none, {}, text_of(held_out));
+      TextDataset const both(text_of(mark + text), "t", none, {}, text_of(mark + held_out));
       CHECK(both.vocabulary() == two.vocabulary());
       CHECK(values(both.validation(0, 4, 5)["inputs"]) == values(two.validation(0, 4, 5)["inputs"]));
-      TextDataset tested(text, "t", kind, 0.3, std::nullopt, 1);
-      tested.test_on(mark + "and one", "test");
+      TextDataset tested(text_of(text), "t", third, {});
+      tested.test_on(text_of(mark + "and one"), "test");
       CHECK(values(tested.validation(0, 1, 4)["inputs"]) == *tested.encode("and "));
     }
     test::Folder const folder;
@@ -243,7 +255,7 @@ TEST_SUITE("text") {
     refused("latin1.txt", "not UTF-8 at byte 3 (0xE9)");
     refused("cut.txt", "not UTF-8 at byte 48 (0xE2)");
     refused("utf16.txt", "not UTF-8 at byte 0 (0xFF)");
-    refused("folder.txt", "directory");
+    refused("folder.txt", "the folder has no files");
     refused("dangling.txt", "no such file");
     refused("loop.txt", "no such file");
     CHECK(open(folder, "latin1.txt", "byte")->vocabulary() == 256);

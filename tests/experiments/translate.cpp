@@ -14,6 +14,7 @@
 
 #include "autograd/error.hpp"
 #include "experiments/commands/translator.hpp"
+#include "experiments/data/tokenizers/words.hpp"
 #include "experiments/report/alignment_figure.hpp"
 #include "experiments/run/train.hpp"
 #include "nn/files/checkpoint.hpp"
@@ -37,14 +38,14 @@ TEST_SUITE("translate") {
                     "}\n");
       Experiment settings;
       fill(load(folder / "tiny/config.yaml"), settings);
-      auto const source = Tokenizer::words({"der", "ein", "hund", "läuft"}), target = Tokenizer::words(english);
+      auto const source = word_tokenizer({"der", "ein", "hund", "läuft"}), target = word_tokenizer(english);
       Parameters parameters(1, DType::float64, settings.init);
-      Signature data = Signature::tokens(target.vocabulary());
-      data.set({.name = "source", .classes = source.vocabulary(), .vocabulary = "source"});
+      Signature data = Signature::tokens(target->vocabulary());
+      data.set({.name = "source", .classes = source->vocabulary(), .vocabulary = "source"});
       make_model(settings.model, parameters, data);
       Checkpoint checkpoint;
       checkpoint.parameters = parameters.all();
-      checkpoint.metadata = {{"data", data.text()}, {"tokenizer", target.json()}, {"source_tokenizer", source.json()}};
+      checkpoint.metadata = {{"data", data.text()}, {"tokenizer", target->json()}, {"source_tokenizer", source->json()}};
       save_checkpoint(folder / "tiny", checkpoint);
     }
     TranslateOptions options() const {
@@ -159,14 +160,15 @@ TEST_SUITE("translate") {
     Batch const batch{{"source", Tensor::of(source, {1, 4})}, {"source_lengths", Tensor::of(std::vector<std::int64_t>{4}, {1})}};
     auto const words = restore_tokenizer(trained.tokenizer);
     auto const best = greedy(*trained.model, batch, Tokenizer::bos, Tokenizer::eos, 9).front();
-    CHECK(run("der hund läuft\n") == words.decode(best.tokens) + "\n");
+    CHECK(run("der hund läuft\n") == words->decode(best.tokens) + "\n");
     auto options = run.options();
     options.beam.width = 3;
     options.best = 2;
     options.scores = true;
     auto const hypotheses = beam(*trained.model, batch, Tokenizer::bos, Tokenizer::eos, 9, options.beam).front();
     std::string expected;
-    for (std::size_t i = 0; i < 2; ++i) expected += fmt::format("2\t{:.4f}\t{}\n", hypotheses[i].score, words.decode(hypotheses[i].tokens));
+    for (std::size_t i = 0; i < 2; ++i)
+      expected += fmt::format("2\t{:.4f}\t{}\n", hypotheses[i].score, words->decode(hypotheses[i].tokens));
     for (int const threads : {1, 2}) {
       Threads const with(threads);
       CHECK(run("\nder hund läuft\n", options) == expected);

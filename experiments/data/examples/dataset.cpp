@@ -31,7 +31,7 @@ std::vector<std::size_t> token_starts(Tokenizer const& tokenizer, std::string_vi
   return starts;
 }
 
-ExamplesDataset::ExamplesDataset(Examples examples, Tokenizer tokenizer, std::int64_t pool, std::uint64_t seed)
+ExamplesDataset::ExamplesDataset(Examples examples, std::shared_ptr<Tokenizer const> tokenizer, std::int64_t pool, std::uint64_t seed)
     : TokenizedDataset(std::move(tokenizer)), examples_(std::move(examples)) {
   if (examples_.training.empty()) throw FileError("data: there are no training examples");
   Example const& some = examples_.training.front();
@@ -50,8 +50,8 @@ ExamplesDataset::ExamplesDataset(Examples examples, Tokenizer tokenizer, std::in
 }
 
 std::vector<std::int32_t> ExamplesDataset::tokens(std::string const& text) const {
-  auto all = tokenizer_.encode(text);
-  if (!all.empty() && tokenizer_.begin() && all.front() == *tokenizer_.begin()) all.erase(all.begin());
+  auto all = tokenizer_->encode(text);
+  if (!all.empty() && tokenizer_->begin() && all.front() == *tokenizer_->begin()) all.erase(all.begin());
   return all;
 }
 
@@ -91,7 +91,7 @@ void ExamplesDataset::find_answer(Example const& example, Row& row) const {
   auto const begin = static_cast<std::size_t>(start), end = begin + text.size();
   if (start < 0 || end > example.second.size() || example.second.compare(begin, text.size(), text) != 0)
     throw Error(fmt::format("its answer '{}' is not at byte {} of the passage", text, start));
-  auto const starts = token_starts(tokenizer_, example.second, row.second);
+  auto const starts = token_starts(*tokenizer_, example.second, row.second);
   for (std::size_t i = 0; i < row.second.size(); ++i) {
     if (starts[i + 1] > begin && row.begin < 0) row.begin = static_cast<std::int64_t>(i);
     if (starts[i] < end) row.end = static_cast<std::int64_t>(i);
@@ -99,7 +99,7 @@ void ExamplesDataset::find_answer(Example const& example, Row& row) const {
 }
 
 Signature ExamplesDataset::gives() const {
-  std::int64_t const words = tokenizer_.vocabulary();
+  std::int64_t const words = tokenizer_->vocabulary();
   std::int64_t first = 1, second = 1, option = 1;
   for (auto const* const part : {&training_, &held_out_})
     for (Row const& row : *part) {
@@ -180,7 +180,7 @@ Batch ExamplesDataset::validation(std::int64_t index, std::int64_t batch, std::i
 }
 
 nlohmann::json ExamplesDataset::describe() const {
-  nlohmann::json result{{"vocabulary", tokenizer_.vocabulary()},
+  nlohmann::json result{{"vocabulary", tokenizer_->vocabulary()},
                         {"examples", {{"training", training_.size()}, {"validation", held_out_.size()}}}};
   if (!examples_.classes.empty()) result["classes"] = examples_.classes;
   if (!examples_.files.empty()) result["files"] = to_json(examples_.files);
@@ -189,7 +189,9 @@ nlohmann::json ExamplesDataset::describe() const {
 
 std::vector<Field> ExamplesSettings::fields() {
   auto all = source->fields();
-  all.push_back({.name = "tokenizer", .target = &tokenizer, .help = "how text becomes tokens", .words = {"char", "byte"}});
+  all.push_back({.name = "tokenizer",
+                 .target = &tokenizer,
+                 .help = "how text becomes tokens; of a pre-trained model as it did there: {kind: run, from: …}"});
   all.push_back({.name = "pool",
                  .target = &pool,
                  .help = "batches from whose examples those of about one length are put together",
@@ -198,16 +200,28 @@ std::vector<Field> ExamplesSettings::fields() {
   return all;
 }
 
+namespace {
+
+/// All texts, a line each: what a tokenizer may learn from.
+std::string text_of(std::vector<Example> const& examples) {
+  std::string text;
+  for (Example const& example : examples) {
+    text += example.first + "\n" + example.second + "\n";
+    for (auto const& option : example.options) text += option + "\n";
+  }
+  return text;
+}
+
+}  // namespace
+
 bool register_examples(std::string name, std::string help, std::function<std::shared_ptr<ExampleSource>()> make, DataParts parts) {
   auto const open = [](Settings const& given, DataContext const& context) -> std::unique_ptr<Dataset> {
     auto const& settings = dynamic_cast<ExamplesSettings const&>(given);
     Examples examples = settings.source->read(context);
-    std::string text;
-    for (Example const& example : examples.training) {
-      text += example.first + "\n" + example.second + "\n";
-      for (auto const& option : example.options) text += option + "\n";
-    }
-    auto tokenizer = settings.tokenizer == "byte" ? Tokenizer::bytes() : Tokenizer::characters(text);
+    DataContext noting = context;
+    noting.tokenizer_files = &examples.files;
+    auto const training = text_of(examples.training);
+    auto tokenizer = make_tokenizer(settings.tokenizer, training, noting, training + text_of(examples.held_out));
     return std::make_unique<ExamplesDataset>(std::move(examples), std::move(tokenizer), settings.pool, context.seed);
   };
   return register_data({.name = std::move(name),

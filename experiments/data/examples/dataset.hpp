@@ -24,7 +24,7 @@ namespace heed {
 class ExamplesDataset : public TokenizedDataset {
  public:
   /// Throws FileError for an example that is wrong, with its place.
-  ExamplesDataset(Examples examples, Tokenizer tokenizer, std::int64_t pool, std::uint64_t seed);
+  ExamplesDataset(Examples examples, std::shared_ptr<Tokenizer const> tokenizer, std::int64_t pool, std::uint64_t seed);
 
   Signature gives() const override;
   /// Throws Error for a batch of more examples than there are.
@@ -62,7 +62,7 @@ struct ExamplesSettings : Settings {
   explicit ExamplesSettings(std::shared_ptr<ExampleSource> from) : source(std::move(from)) {}
 
   std::shared_ptr<ExampleSource> source;
-  std::string tokenizer = "byte";
+  Choice tokenizer = tokenizer_choice("byte");
   std::int64_t pool = 16;
 
   std::vector<Field> fields() override;

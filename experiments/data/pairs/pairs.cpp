@@ -10,6 +10,7 @@
 #include "experiments/data/pairs/pair_task.hpp"
 #include "experiments/data/tasks/task.hpp"
 #include "experiments/data/tokenized.hpp"
+#include "experiments/data/tokenizers/words.hpp"
 
 namespace heed {
 namespace {
@@ -45,7 +46,7 @@ struct PairsSettings : Settings {
 class PairsDataset : public TokenizedDataset {
  public:
   PairsDataset(PairsSettings const& settings, std::uint64_t seed)
-      : TokenizedDataset(Tokenizer::words(dynamic_cast<PairTask const&>(*settings.task.settings).words())),
+      : TokenizedDataset(word_tokenizer(dynamic_cast<PairTask const&>(*settings.task.settings).words())),
         name_(settings.task.kind),
         settings_(settings.task.settings),
         task_(dynamic_cast<PairTask const&>(*settings_)),
@@ -55,7 +56,7 @@ class PairsDataset : public TokenizedDataset {
 
   Signature gives() const override {
     auto const [source, target] = task_.longest();
-    return pair_signature(tokenizer_.vocabulary(), tokenizer_.vocabulary(), true, source + 1, target + 1);
+    return pair_signature(tokenizer_->vocabulary(), tokenizer_->vocabulary(), true, source + 1, target + 1);
   }
 
   /// Row r is drawn from Stream(seed, "data").child(n), n = index · batch + r or, of so many pairs, where that stands in its round.

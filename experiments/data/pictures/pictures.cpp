@@ -10,6 +10,7 @@
 #include "experiments/data/sequence_pair.hpp"
 #include "experiments/data/tasks/task.hpp"
 #include "experiments/data/tokenized.hpp"
+#include "experiments/data/tokenizers/words.hpp"
 
 namespace heed {
 
@@ -27,12 +28,12 @@ class PicturesDataset : public TokenizedDataset {
   PicturesDataset(std::string name, std::unique_ptr<PictureTask> task, DataContext const& context)
       : name_(std::move(name)), task_(std::move(task)), seed_(context.seed) {
     task_->open(context);
-    tokenizer_ = Tokenizer::words(task_->words());
+    tokenizer_ = word_tokenizer(task_->words());
     held_out_ = context.held_out == "test" ? PicturePart::test : PicturePart::validation;
   }
 
   Signature gives() const override {
-    std::int64_t const places = longest() + 1, words = tokenizer_.vocabulary();
+    std::int64_t const places = longest() + 1, words = tokenizer_->vocabulary();
     return {{.name = "image", .classes = task_->levels(), .vocabulary = "image", .shape = {task_->channels(), height(), width()}},
             {.name = "inputs", .classes = words, .longest = places},
             {.name = "targets", .classes = words, .longest = places}};

@@ -1,0 +1,81 @@
+#include "experiments/data/tokenizers/bpe.hpp"
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "autograd/error.hpp"
+#include "experiments/data/files.hpp"
+#include "experiments/data/tokenizers/byte_pair_files.hpp"
+#include "experiments/data/tokenizers/byte_pair_training.hpp"
+#include "nn/files/json.hpp"
+
+namespace heed {
+
+namespace {
+
+struct BytePairSettings : Settings {
+  std::optional<std::string> vocabulary;
+  std::optional<std::int64_t> size;
+
+  std::vector<Field> fields() override {
+    return {
+        {.name = "vocabulary",
+         .target = &vocabulary,
+         .help = "folder with vocab.json and merges.txt, or encoder.json and vocab.bpe, relative to the configuration, then to the data "
+                 "folder"},
+        {.name = "size",
+         .target = &size,
+         .help = "instead of vocabulary: tokens of one that is trained on the training text, the 256 bytes and the end of a text included",
+         .least = least_byte_pairs,
+         .greatest = 1e7}};
+  }
+  std::optional<std::string> contradiction() override {
+    if (vocabulary && size) return "size: give either vocabulary or size, not both";
+    if (!vocabulary && !size) return "vocabulary: give the folder of a vocabulary, or the size of one that is to be trained";
+    return std::nullopt;
+  }
+};
+
+std::shared_ptr<Tokenizer const> make(Settings const& settings, TokenizerKind::Source const& source) {
+  auto const& [vocabulary, size] = dynamic_cast<BytePairSettings const&>(settings);
+  if (!source.context.tokenizer.empty()) return restore_tokenizer(source.context.tokenizer);
+  if (size) return std::make_shared<BytePairTokenizer>(train_byte_pairs(source.training, *size));
+  auto const folder = locate(vocabulary.value(), source.context);
+  return std::make_shared<BytePairTokenizer>(read_byte_pairs(folder, source.context.tokenizer_files));
+}
+
+std::shared_ptr<Tokenizer const> restore(nlohmann::json const& saved) {
+  return std::make_shared<BytePairTokenizer>(
+      std::make_shared<BytePairs>(saved.at("tokens").get<std::vector<std::string>>(), saved.at("merges").get<std::vector<std::string>>(),
+                                  "its tokens", [](std::size_t merge) { return fmt::format("its merge {}", merge); }));
+}
+
+bool const registered = register_tokenizer({.name = "bpe",
+                                            .help = "byte-pair encoding, GPT-2's: of a vocabulary that is there, or is trained",
+                                            .settings = [] { return std::make_shared<BytePairSettings>(); },
+                                            .make = make,
+                                            .restore = restore});
+
+}  // namespace
+
+BytePairTokenizer::BytePairTokenizer(std::shared_ptr<BytePairs const> pairs) : pairs_(std::move(pairs)) {
+  for (std::string_view const text : {end_of_text, std::string_view("</s>")})
+    if (!end_) end_ = pairs_->find_special(text);
+}
+
+std::optional<std::string> BytePairTokenizer::mark(std::int64_t token) const {
+  if (token < 0 || token >= vocabulary() || !pairs_->is_special(static_cast<std::int32_t>(token))) return std::nullopt;
+  return pairs_->bytes(static_cast<std::int32_t>(token));
+}
+
+std::string BytePairTokenizer::text_of(std::vector<std::int64_t> const& tokens) const {
+  std::string text;
+  for (auto const token : tokens) text += pairs_->bytes(static_cast<std::int32_t>(token));
+  return text;
+}
+
+std::string BytePairTokenizer::json() const {
+  return json_text(nlohmann::json{{"kind", "bpe"}, {"merges", pairs_->merges()}, {"tokens", pairs_->tokens()}});
+}
+
+}  // namespace heed

@@ -1,0 +1,32 @@
+#pragma once
+
+#include <memory>
+
+#include "experiments/data/tokenizer.hpp"
+#include "experiments/data/tokenizers/byte_pairs.hpp"
+
+namespace heed {
+
+/// Byte-pair encoding over bytes, GPT-2's. The token <|endoftext|>, or else </s>, ends a text; as text it is text like any.
+class BytePairTokenizer : public Tokenizer {
+ public:
+  explicit BytePairTokenizer(std::shared_ptr<BytePairs const> pairs);
+
+  BytePairs const& pairs() const { return *pairs_; }
+  std::int64_t vocabulary() const override { return pairs_->size(); }
+  std::vector<std::int32_t> encode(std::string_view text) const override { return pairs_->encode(text); }
+  std::optional<std::int64_t> end() const override { return end_; }
+  /// Of special tokens.
+  std::optional<std::string> mark(std::int64_t token) const override;
+  bool slow() const override { return true; }
+  /// {"kind": "bpe", "merges": ["Ġ t", …], "tokens": ["!", …]}
+  std::string json() const override;
+
+ private:
+  std::string text_of(std::vector<std::int64_t> const& tokens) const override;
+
+  std::shared_ptr<BytePairs const> pairs_;
+  std::optional<std::int64_t> end_;
+};
+
+}  // namespace heed

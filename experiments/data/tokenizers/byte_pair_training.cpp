@@ -1,0 +1,157 @@
+#include "experiments/data/tokenizers/byte_pair_training.hpp"
+
+#include <algorithm>
+#include <queue>
+#include <string>
+#include <tuple>
+#include <unordered_map>
+
+#include <fmt/format.h>
+
+#include "autograd/error.hpp"
+#include "experiments/data/tokenizers/pretokens.hpp"
+
+namespace heed {
+
+namespace {
+
+using Merge = BytePairs::Merge;
+
+/// A pretoken of the text, and how often it stands there.
+struct Counted {
+  std::vector<std::int32_t> tokens;
+  std::int64_t count = 0;
+};
+
+std::vector<Counted> count_pretokens(std::string_view text) {
+  std::array<std::int32_t, 256> of_byte{};
+  for (std::size_t i = 0; i < 256; ++i) of_byte[bytes_by_letter()[i]] = static_cast<std::int32_t>(i);
+  std::unordered_map<std::string_view, std::size_t> numbers;
+  std::vector<Counted> pretokens;
+  while (!text.empty()) {
+    auto const pretoken = text.substr(0, pretoken_end(text));
+    text.remove_prefix(pretoken.size());
+    auto const [found, added] = numbers.emplace(pretoken, pretokens.size());
+    if (added) {
+      auto& tokens = pretokens.emplace_back().tokens;
+      for (auto const byte : pretoken) tokens.push_back(of_byte[static_cast<unsigned char>(byte)]);
+    }
+    ++pretokens[found->second].count;
+  }
+  return pretokens;
+}
+
+/// Pairs of neighbouring tokens, how often each stands in the text, and in which pretokens it may stand.
+class Pairs {
+ public:
+  explicit Pairs(std::vector<Counted> pretokens) : pretokens_(std::move(pretokens)) {
+    for (std::uint32_t word = 0; word < pretokens_.size(); ++word) {
+      auto const& tokens = pretokens_[word].tokens;
+      for (std::size_t i = 0; i + 1 < tokens.size(); ++i) add({tokens[i], tokens[i + 1]}, word);
+    }
+    queue_grown();
+  }
+
+  /// The pair that stands most often; nothing if none stands twice.
+  std::optional<Merge> most_frequent() {
+    while (!queue_.empty()) {
+      auto const top = queue_.top();
+      queue_.pop();
+      auto const now = pairs_.at(key(top.pair)).count;
+      if (now == top.count) return now > 1 ? std::optional(top.pair) : std::nullopt;
+      if (now < top.count && now > 1) queue_.push({now, top.pair});  // else it is in the queue with what it has grown to
+    }
+    return std::nullopt;
+  }
+
+  /// Makes `token` of the pair, in every pretoken from left to right.
+  void merge(Merge pair, std::int32_t token) {
+    auto words = std::move(pairs_.at(key(pair)).words);
+    std::ranges::sort(words);
+    auto const repeated = std::ranges::unique(words);
+    words.erase(repeated.begin(), repeated.end());
+    for (auto const word : words) merge_in(word, pair, token);
+    pairs_.at(key(pair)).count = 0;
+    queue_grown();
+  }
+
+ private:
+  struct Pair {
+    std::int64_t count = 0;
+    bool grown = false;
+    std::vector<std::uint32_t> words;  ///< some more than once, or no longer
+  };
+  struct Candidate {
+    std::int64_t count;
+    Merge pair;
+    bool operator<(Candidate const& other) const {
+      return std::tie(count, other.pair.left, other.pair.right) < std::tie(other.count, pair.left, pair.right);
+    }
+  };
+
+  static std::uint64_t key(Merge pair) { return static_cast<std::uint64_t>(pair.left) << 32 | static_cast<std::uint32_t>(pair.right); }
+
+  void add(Merge pair, std::uint32_t word) {
+    auto& each = pairs_[key(pair)];
+    each.count += pretokens_[word].count;
+    if (each.words.empty() || each.words.back() != word) each.words.push_back(word);
+    if (!each.grown) grown_.push_back(pair);
+    each.grown = true;
+  }
+
+  void merge_in(std::uint32_t word, Merge pair, std::int32_t token) {
+    auto& [tokens, count] = pretokens_[word];
+    auto const stands = [&](std::size_t i) { return i + 1 < tokens.size() && tokens[i] == pair.left && tokens[i + 1] == pair.right; };
+    std::size_t first = 0;
+    while (first < tokens.size() && !stands(first)) ++first;
+    if (first == tokens.size()) return;
+    for (std::size_t i = 0; i + 1 < tokens.size(); ++i) pairs_.at(key({tokens[i], tokens[i + 1]})).count -= count;
+    std::size_t kept = first;
+    for (std::size_t i = first; i < tokens.size(); ++kept) {
+      bool const here = stands(i);
+      tokens[kept] = here ? token : tokens[i];
+      i += here ? 2 : 1;
+    }
+    tokens.resize(kept);
+    for (std::size_t i = 0; i + 1 < tokens.size(); ++i) add({tokens[i], tokens[i + 1]}, word);
+  }
+
+  void queue_grown() {
+    for (auto const pair : grown_) {
+      auto& each = pairs_.at(key(pair));
+      each.grown = false;
+      queue_.push({each.count, pair});
+    }
+    grown_.clear();
+  }
+
+  std::vector<Counted> pretokens_;
+  std::unordered_map<std::uint64_t, Pair> pairs_;
+  std::priority_queue<Candidate> queue_;
+  std::vector<Merge> grown_;
+};
+
+}  // namespace
+
+std::shared_ptr<BytePairs const> train_byte_pairs(std::string_view text, std::int64_t size, std::function<void(std::int64_t)> const& told) {
+  if (size < least_byte_pairs)
+    throw Error(fmt::format("a vocabulary of {} tokens: the 256 bytes and {} alone are {}", size, end_of_text, least_byte_pairs));
+  Pairs pairs(count_pretokens(text));
+  std::vector<std::string> tokens;
+  for (auto const byte : bytes_by_letter()) tokens.emplace_back(1, static_cast<char>(byte));
+  std::unordered_map<std::string, std::int32_t> ids;
+  std::vector<Merge> merges;
+  while (std::ssize(tokens) + 1 < size) {
+    auto const pair = pairs.most_frequent();
+    if (!pair) break;
+    auto made = tokens[static_cast<std::size_t>(pair->left)] + tokens[static_cast<std::size_t>(pair->right)];
+    auto const [found, added] = ids.emplace(made, static_cast<std::int32_t>(tokens.size()));  // two pairs may make one token
+    if (added) tokens.push_back(std::move(made));
+    merges.push_back(*pair);
+    pairs.merge(*pair, found->second);
+    if (told) told(std::ssize(tokens) + 1);
+  }
+  return std::make_shared<BytePairs>(std::move(merges), std::vector{std::string(end_of_text)});
+}
+
+}  // namespace heed

@@ -1,0 +1,257 @@
+#include "experiments/data/tokenizers/byte_pairs.hpp"
+
+#include <algorithm>
+#include <limits>
+#include <queue>
+#include <tuple>
+
+#include <fmt/format.h>
+
+#include "autograd/error.hpp"
+#include "experiments/data/tokenizers/pretokens.hpp"
+#include "experiments/text/utf8.hpp"
+
+namespace heed {
+
+namespace {
+
+/// Whether a byte is a printable character of Latin-1, other than a blank.
+bool stands_for_itself(unsigned byte) { return (byte >= '!' && byte <= '~') || (byte >= 0xA1 && byte <= 0xAC) || byte >= 0xAE; }
+
+bool looks_special(std::string_view token) {
+  return token.size() > 2 && ((token.front() == '<' && token.back() == '>') || (token.front() == '[' && token.back() == ']'));
+}
+
+constexpr std::size_t most_known = 1 << 17;  // pretokens
+
+}  // namespace
+
+std::array<unsigned char, 256> const& bytes_by_letter() {
+  static auto const bytes = [] {
+    std::array<unsigned char, 256> all{};
+    std::size_t n = 0;
+    for (bool const itself : {true, false})
+      for (unsigned byte = 0; byte < 256; ++byte)
+        if (stands_for_itself(byte) == itself) all[n++] = static_cast<unsigned char>(byte);
+    return all;
+  }();
+  return bytes;
+}
+
+std::array<std::string, 256> const& byte_letters() {
+  static auto const letters = [] {
+    std::array<std::string, 256> all;
+    char32_t other = 0x100;
+    for (auto const byte : bytes_by_letter()) all[byte] = to_utf8(stands_for_itself(byte) ? byte : other++);
+    return all;
+  }();
+  return letters;
+}
+
+std::optional<std::string> bytes_of_letters(std::string_view letters) {
+  static auto const bytes = [] {
+    std::array<std::int16_t, 0x100 + 68> all{};
+    all.fill(-1);
+    for (std::size_t byte = 0; byte < 256; ++byte) {
+      std::size_t i = 0;
+      all[*decode_utf8(byte_letters()[byte], i)] = static_cast<std::int16_t>(byte);
+    }
+    return all;
+  }();
+  std::string result;
+  for (std::size_t i = 0; i < letters.size();) {
+    auto const letter = decode_utf8(letters, i);
+    if (!letter || *letter >= bytes.size() || bytes[*letter] < 0) return std::nullopt;
+    result.push_back(static_cast<char>(static_cast<unsigned char>(bytes[*letter])));
+  }
+  return result;
+}
+
+std::string letters_of_bytes(std::string_view bytes) {
+  std::string letters;
+  for (auto const byte : bytes) letters += byte_letters()[static_cast<unsigned char>(byte)];
+  return letters;
+}
+
+BytePairs::BytePairs(std::vector<std::string> const& tokens, std::vector<std::string> const& merges, std::string const& name_of_tokens,
+                     Place const& place) {
+  std::unordered_map<std::string_view, std::int32_t> ids;
+  for (auto const& token : tokens) {
+    if (token.empty()) throw Error(fmt::format("{}: token {} is empty", name_of_tokens, ids.size()));
+    if (!ids.emplace(token, static_cast<std::int32_t>(ids.size())).second)
+      throw Error(fmt::format("{}: token '{}' stands twice", name_of_tokens, token));
+  }
+  std::vector<bool> is_made(tokens.size());
+  tokens_.resize(tokens.size());
+  for (auto const byte : bytes_by_letter()) {
+    auto const found = ids.find(byte_letters()[byte]);
+    if (found == ids.end())
+      throw Error(fmt::format("{}: there is no token for the byte 0x{:02X}, '{}'", name_of_tokens, byte, byte_letters()[byte]));
+    of_byte_[byte] = found->second;
+    is_made[static_cast<std::size_t>(found->second)] = true;
+    tokens_[static_cast<std::size_t>(found->second)] = static_cast<char>(byte);
+  }
+  for (std::size_t i = 0; i < merges.size(); ++i) {
+    std::string_view const merge = merges[i];
+    auto const blank = merge.find(' ');
+    if (blank == merge.npos || blank == 0 || blank + 1 == merge.size() || merge.find(' ', blank + 1) != merge.npos)
+      throw Error(fmt::format("{}: '{}' is not two tokens with a blank between", place(i), valid_utf8(merge)));
+    auto const id = [&](std::string const& token, std::string_view what) {
+      auto const found = ids.find(token);
+      if (found == ids.end()) throw Error(fmt::format("{}: '{}'{} is no token of {}", place(i), valid_utf8(token), what, name_of_tokens));
+      return found->second;
+    };
+    std::string const left(merge.substr(0, blank)), right(merge.substr(blank + 1));
+    Merge const pair{id(left, ""), id(right, "")};
+    auto const token = id(left + right, fmt::format(", which {} and {} make,", left, right));
+    for (auto const part : {pair.left, pair.right})
+      if (!is_made[static_cast<std::size_t>(part)])
+        throw Error(fmt::format("{}: '{}' is made by no merge before", place(i), tokens[static_cast<std::size_t>(part)]));
+    if (!made_.emplace(key(pair), Made{static_cast<std::int32_t>(i), token}).second)
+      throw Error(fmt::format("{}: '{}' stands twice", place(i), merge));
+    is_made[static_cast<std::size_t>(token)] = true;
+    tokens_[static_cast<std::size_t>(token)] = bytes(pair.left) + bytes(pair.right);
+    merges_.push_back(pair);
+  }
+  for (std::size_t i = 0; i < tokens.size(); ++i) {
+    if (is_made[i]) continue;
+    if (!looks_special(tokens[i]))
+      throw Error(fmt::format("{}: token '{}' is made by no merge; do its merges belong to it, and are they all there?", name_of_tokens,
+                              valid_utf8(tokens[i])));
+    special_.push_back(static_cast<std::int32_t>(i));
+    tokens_[i] = tokens[i];
+  }
+}
+
+BytePairs::BytePairs(std::vector<Merge> merges, std::vector<std::string> const& special) : merges_(std::move(merges)) {
+  std::unordered_map<std::string, std::int32_t> ids;
+  auto const id = [&](std::string const& bytes) {
+    auto const [found, added] = ids.emplace(bytes, static_cast<std::int32_t>(tokens_.size()));
+    if (added) tokens_.push_back(bytes);
+    return found->second;
+  };
+  for (auto const byte : bytes_by_letter()) of_byte_[byte] = id(std::string(1, static_cast<char>(byte)));
+  for (std::size_t i = 0; i < merges_.size(); ++i) {
+    auto const& pair = merges_[i];
+    made_.emplace(key(pair), Made{static_cast<std::int32_t>(i), id(bytes(pair.left) + bytes(pair.right))});
+  }
+  for (auto const& text : special) {
+    special_.push_back(static_cast<std::int32_t>(tokens_.size()));
+    tokens_.push_back(text);
+  }
+}
+
+bool BytePairs::is_special(std::int32_t token) const { return std::ranges::binary_search(special_, token); }
+
+std::optional<std::int32_t> BytePairs::find_special(std::string_view text) const {
+  auto const found = std::ranges::find(special_, text, [&](std::int32_t token) -> std::string_view { return bytes(token); });
+  return found == special_.end() ? std::nullopt : std::optional(*found);
+}
+
+std::vector<std::string> BytePairs::tokens() const {
+  std::vector<std::string> letters;
+  for (auto const& token : tokens_) {
+    bool const special = is_special(static_cast<std::int32_t>(letters.size()));
+    letters.push_back(special ? token : letters_of_bytes(token));
+  }
+  return letters;
+}
+
+std::vector<std::string> BytePairs::merges() const {
+  std::vector<std::string> lines;
+  for (auto const& [left, right] : merges_) lines.push_back(letters_of_bytes(bytes(left)) + ' ' + letters_of_bytes(bytes(right)));
+  return lines;
+}
+
+std::vector<std::int32_t> BytePairs::encode(std::string_view text, bool special) const {
+  std::vector<std::int32_t> tokens;
+  tokens.reserve(text.size() / 3);
+  std::scoped_lock const lock(using_known_);
+  while (special) {
+    std::size_t at = text.npos;
+    std::int32_t found = 0;
+    for (auto const token : special_) {
+      auto const place = text.find(bytes(token));
+      if (place < at || (place != text.npos && place == at && bytes(token).size() > bytes(found).size())) at = place, found = token;
+    }
+    if (at == text.npos) break;
+    encode_text(text.substr(0, at), tokens);
+    tokens.push_back(found);
+    text.remove_prefix(at + bytes(found).size());
+  }
+  encode_text(text, tokens);
+  return tokens;
+}
+
+void BytePairs::encode_text(std::string_view text, std::vector<std::int32_t>& out) const {
+  while (!text.empty()) {
+    auto const pretoken = text.substr(0, pretoken_end(text));
+    text.remove_prefix(pretoken.size());
+    if (auto const known = known_.find(pretoken); known != known_.end()) {
+      auto const first = known_tokens_.begin() + static_cast<std::ptrdiff_t>(known->second.begin);
+      out.insert(out.end(), first, first + static_cast<std::ptrdiff_t>(known->second.size));
+      continue;
+    }
+    auto const begin = out.size();
+    encode_pretoken(pretoken, out);
+    constexpr std::size_t longest_known = 64;
+    if (known_.size() >= most_known || pretoken.size() > longest_known) continue;
+    known_.emplace(pretoken, Slice{known_tokens_.size(), out.size() - begin});
+    known_tokens_.insert(known_tokens_.end(), out.begin() + static_cast<std::ptrdiff_t>(begin), out.end());
+  }
+}
+
+// The symbols are a linked list. A queue holds the pairs that a merge applies to, the earliest merge and the leftmost pair first; a pair
+// whose symbols have changed meanwhile is passed over. What a merge makes joins the queue after all pairs of that merge are done.
+void BytePairs::encode_pretoken(std::string_view pretoken, std::vector<std::int32_t>& out) const {
+  constexpr auto none = std::numeric_limits<std::size_t>::max();
+  struct Symbol {
+    std::int32_t token;
+    std::size_t before, after;
+  };
+  struct Candidate {
+    Made made;
+    std::size_t place;
+    Merge pair;
+    bool operator>(Candidate const& other) const { return std::tie(made.rank, place) > std::tie(other.made.rank, other.place); }
+  };
+  std::size_t const n = pretoken.size();
+  std::vector<Symbol> symbols(n);
+  for (std::size_t i = 0; i < n; ++i)
+    symbols[i] = {of_byte_[static_cast<unsigned char>(pretoken[i])], i == 0 ? none : i - 1, i + 1 == n ? none : i + 1};
+
+  std::vector<Candidate> storage;
+  storage.reserve(n);
+  std::priority_queue<Candidate, std::vector<Candidate>, std::greater<>> queue(std::greater<>(), std::move(storage));
+  auto const candidate = [&](std::size_t place) -> std::optional<Candidate> {
+    if (place == none || symbols[place].after == none) return std::nullopt;
+    Merge const pair{symbols[place].token, symbols[symbols[place].after].token};
+    auto const found = made_.find(key(pair));
+    return found == made_.end() ? std::nullopt : std::optional(Candidate{found->second, place, pair});
+  };
+  for (std::size_t i = 0; i + 1 < n; ++i)
+    if (auto const pair = candidate(i)) queue.push(*pair);
+
+  std::vector<std::size_t> merged;
+  while (!queue.empty()) {
+    auto const rank = queue.top().made.rank;
+    merged.clear();
+    for (; !queue.empty() && queue.top().made.rank == rank; queue.pop()) {
+      auto const& [made, place, pair] = queue.top();
+      auto& left = symbols[place];
+      if (left.token != pair.left || left.after == none || symbols[left.after].token != pair.right) continue;
+      symbols[left.after].token = -1;
+      left.token = made.token;
+      left.after = symbols[left.after].after;
+      if (left.after != none) symbols[left.after].before = place;
+      merged.push_back(place);
+    }
+    for (auto const place : merged) {
+      if (auto const pair = candidate(symbols[place].before)) queue.push(*pair);
+      if (auto const pair = candidate(place)) queue.push(*pair);
+    }
+  }
+  for (std::size_t i = 0; i != none && n > 0; i = symbols[i].after) out.push_back(symbols[i].token);
+}
+
+}  // namespace heed

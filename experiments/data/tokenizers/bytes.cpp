@@ -1,0 +1,42 @@
+#include "experiments/data/tokenizers/bytes.hpp"
+
+#include <algorithm>
+
+#include <nlohmann/json.hpp>
+
+namespace heed {
+
+namespace {
+
+class ByteTokenizer : public Tokenizer {
+ public:
+  std::int64_t vocabulary() const override { return 256; }
+
+  std::vector<std::int32_t> encode(std::string_view text) const override {
+    std::vector<std::int32_t> tokens(text.size());
+    std::ranges::transform(text, tokens.begin(), [](char c) { return static_cast<unsigned char>(c); });
+    return tokens;
+  }
+
+  std::string json() const override { return R"({"kind":"byte"})"; }
+
+ private:
+  std::string text_of(std::vector<std::int64_t> const& tokens) const override {
+    std::string text;
+    for (auto const token : tokens) text.push_back(static_cast<char>(static_cast<unsigned char>(token)));
+    return text;
+  }
+};
+
+bool const registered = register_tokenizer({.name = "byte",
+                                            .help = "the 256 bytes",
+                                            .settings = [] { return std::make_shared<NoTokenizerKeys>(); },
+                                            .make = [](Settings const&, TokenizerKind::Source const&) { return byte_tokenizer(); },
+                                            .restore = [](nlohmann::json const&) { return byte_tokenizer(); },
+                                            .cuts_characters = true});
+
+}  // namespace
+
+std::shared_ptr<Tokenizer const> byte_tokenizer() { return std::make_shared<ByteTokenizer>(); }
+
+}  // namespace heed

@@ -1,0 +1,99 @@
+#include "experiments/data/tokenizers/characters.hpp"
+
+#include <span>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "autograd/error.hpp"
+#include "experiments/text/utf8.hpp"
+#include "nn/files/json.hpp"
+
+namespace heed {
+
+namespace {
+
+/// Calls f(code point) for each of UTF-8 text. Throws Error as from_utf8.
+template <class F>
+void each_character(std::string_view text, F f) {
+  for (std::size_t i = 0; i < text.size();) {
+    auto const start = i;
+    if (auto const byte = static_cast<unsigned char>(text[i]); byte < 0x80) {
+      f(char32_t{byte});
+      ++i;
+      continue;
+    }
+    auto const character = decode_utf8(text, i);
+    if (!character) throw Error(fmt::format("not UTF-8 at byte {} (0x{:02X})", start, static_cast<unsigned char>(text[start])));
+    f(*character);
+  }
+}
+
+class CharacterTokenizer : public Tokenizer {
+ public:
+  explicit CharacterTokenizer(std::string_view text) {
+    each_character(text, [&](char32_t c) {
+      if (c >= numbers_.size()) numbers_.resize(c + 1, -1);
+      numbers_[c] = 0;
+    });
+    for (char32_t c = 0; c < numbers_.size(); ++c) {
+      if (numbers_[c] < 0) continue;
+      numbers_[c] = static_cast<std::int32_t>(characters_.size());
+      characters_.push_back(c);
+    }
+  }
+
+  std::int64_t vocabulary() const override { return static_cast<std::int64_t>(characters_.size()); }
+
+  std::vector<std::int32_t> encode(std::string_view text) const override {
+    std::vector<std::int32_t> tokens(text.size());  // no more than there are bytes
+    auto end = tokens.begin();
+    each_character(text, [&, numbers = std::span(numbers_)](char32_t c) {
+      auto const number = c < numbers.size() ? numbers[c] : -1;
+      if (number < 0) {
+        auto const shown = is_control(c) ? std::string() : fmt::format("'{}' ", to_utf8(c));
+        throw Error(
+            fmt::format("character {}(U+{:04X}) is not in the vocabulary of {} characters", shown, static_cast<unsigned>(c), vocabulary()));
+      }
+      *end++ = number;
+    });
+    tokens.erase(end, tokens.end());
+    return tokens;
+  }
+
+  std::string json() const override {
+    std::string all;
+    for (auto const c : characters_) all += to_utf8(c);
+    return json_text(nlohmann::json{{"kind", "char"}, {"characters", all}});
+  }
+
+ private:
+  std::string text_of(std::vector<std::int64_t> const& tokens) const override {
+    std::string text;
+    for (auto const token : tokens) text += to_utf8(characters_[static_cast<std::size_t>(token)]);
+    return text;
+  }
+
+  std::u32string characters_;
+  std::vector<std::int32_t> numbers_;  ///< of each code point up to the greatest; −1: not in the vocabulary
+};
+
+bool const registered = register_tokenizer(
+    {.name = "char",
+     .help = "UTF-8 code points: those of the text",
+     .settings = [] { return std::make_shared<NoTokenizerKeys>(); },
+     .make = [](Settings const&, TokenizerKind::Source const& source) { return character_tokenizer(source.all); },
+     .restore = [](nlohmann::json const& saved) { return character_tokenizer(saved.at("characters").get_ref<std::string const&>()); }});
+
+}  // namespace
+
+std::u32string from_utf8(std::string_view text) {
+  std::u32string characters;
+  characters.reserve(text.size());
+  each_character(text, [&](char32_t c) { characters.push_back(c); });
+  return characters;
+}
+
+std::shared_ptr<Tokenizer const> character_tokenizer(std::string_view text) { return std::make_shared<CharacterTokenizer>(text); }
+
+}  // namespace heed

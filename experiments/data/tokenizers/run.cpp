@@ -1,0 +1,47 @@
+#include <fmt/format.h>
+
+#include "autograd/error.hpp"
+#include "experiments/data/files.hpp"
+#include "experiments/data/tokenizer.hpp"
+#include "nn/files/safetensors.hpp"
+#include "nn/files/sha256.hpp"
+
+namespace heed {
+
+namespace {
+
+struct RunTokenizerSettings : Settings {
+  std::string from;
+  std::vector<Field> fields() override {
+    return {{.name = "from",
+             .target = &from,
+             .help = "folder of a trained run, relative to the configuration, then to the data folder",
+             .required = true}};
+  }
+};
+
+std::shared_ptr<Tokenizer const> make(Settings const& settings, TokenizerKind::Source const& source) {
+  if (!source.context.tokenizer.empty()) return restore_tokenizer(source.context.tokenizer);
+  auto path = locate(dynamic_cast<RunTokenizerSettings const&>(settings).from, source.context);
+  std::error_code unreadable;
+  if (std::filesystem::is_directory(path, unreadable)) path /= "checkpoint.safetensors";
+  auto const metadata = SafetensorsFile(path).metadata();
+  auto const found = metadata.find("tokenizer");
+  if (found == metadata.end())
+    throw FileError(fmt::format("{}: its metadata hold no tokenizer: its data were tokens without a text", path.string()));
+  if (source.context.tokenizer_files != nullptr) (*source.context.tokenizer_files)["tokenizer.run"] = {path.string(), sha256_of_file(path)};
+  try {
+    return restore_tokenizer(found->second);
+  } catch (Error const& error) {
+    throw FileError(fmt::format("{}: its metadata of the tokenizer: {}", path.string(), error.what()));
+  }
+}
+
+bool const registered = register_tokenizer({.name = "run",
+                                            .help = "that of a trained run, whatever kind it is",
+                                            .settings = [] { return std::make_shared<RunTokenizerSettings>(); },
+                                            .make = make});
+
+}  // namespace
+
+}  // namespace heed

@@ -1,0 +1,76 @@
+#include "experiments/data/tokenizers/sentences.hpp"
+
+#include <algorithm>
+#include <sstream>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "autograd/error.hpp"
+#include "experiments/config/nearest.hpp"
+#include "nn/files/json.hpp"
+
+namespace heed {
+
+namespace {
+
+class SentenceTokenizer : public Tokenizer {
+ public:
+  explicit SentenceTokenizer(std::vector<std::string> words) : words_(std::move(words)) {
+    if (!std::ranges::is_sorted(words_)) throw Error("its words are not sorted");
+  }
+
+  std::int64_t vocabulary() const override { return std::ssize(words_) + 1; }
+  std::optional<std::int64_t> end() const override { return 0; }
+  std::optional<std::int64_t> begin() const override { return 0; }
+  std::optional<std::string> mark(std::int64_t token) const override {
+    return token == 0 ? std::optional<std::string>("<eos>") : std::nullopt;
+  }
+
+  std::vector<std::int32_t> encode(std::string_view text) const override {
+    std::vector<std::int32_t> tokens;
+    std::istringstream lines(std::string(text) + "\n");
+    for (std::string line; std::getline(lines, line);) {
+      tokens.push_back(0);
+      std::istringstream stream(line);
+      for (std::string word; stream >> word;) {
+        auto const found = std::ranges::lower_bound(words_, word);
+        if (found == words_.end() || *found != word)
+          throw Error(fmt::format("'{}' is not one of the grammar's {} words{}", word, words_.size(), did_you_mean(word, words_)));
+        tokens.push_back(static_cast<std::int32_t>(found - words_.begin()) + 1);
+      }
+    }
+    return tokens;
+  }
+
+  std::string json() const override { return json_text(nlohmann::json{{"kind", "sentences"}, {"words", words_}}); }
+
+ private:
+  std::string text_of(std::vector<std::int64_t> const& tokens) const override {
+    std::string text;
+    for (std::size_t i = 0; i < tokens.size(); ++i) {
+      if (tokens[i] == 0) {
+        if (i > 0) text += '\n';
+        continue;
+      }
+      if (!text.empty() && text.back() != '\n') text += ' ';
+      text += words_[static_cast<std::size_t>(tokens[i] - 1)];
+    }
+    return text;
+  }
+
+  std::vector<std::string> words_;
+};
+
+bool const registered = register_tokenizer(
+    {.name = "sentences", .help = "the words of a grammar, sentences on lines", .restore = [](nlohmann::json const& saved) {
+       return sentence_tokenizer(saved.at("words").get<std::vector<std::string>>());
+     }});
+
+}  // namespace
+
+std::shared_ptr<Tokenizer const> sentence_tokenizer(std::vector<std::string> words) {
+  return std::make_shared<SentenceTokenizer>(std::move(words));
+}
+
+}  // namespace heed

@@ -1,0 +1,134 @@
+#include "experiments/data/tokenizers/words.hpp"
+
+#include <algorithm>
+#include <array>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "autograd/error.hpp"
+#include "nn/files/json.hpp"
+
+namespace heed {
+
+namespace {
+
+constexpr std::array<std::string_view, Tokenizer::marks> mark_names{"<pad>", "<bos>", "<eos>", "<unk>"};
+
+class WordTokenizer : public Tokenizer {
+ public:
+  explicit WordTokenizer(std::vector<std::string> words) : words_(std::move(words)) {
+    if (std::ranges::adjacent_find(words_, std::ranges::greater_equal{}) != words_.end()) throw Error("its words are not sorted");
+    for (auto const& word : words_)
+      if (word.empty() || is_mark(word)) throw Error(fmt::format("'{}' is no word", word));
+  }
+
+  std::int64_t vocabulary() const override { return std::ssize(words_) + marks; }
+  std::optional<std::int64_t> end() const override { return eos; }
+  std::optional<std::int64_t> begin() const override { return bos; }
+  std::optional<std::string> mark(std::int64_t token) const override {
+    if (token < 0 || token >= unknown) return std::nullopt;
+    return std::string(mark_names[static_cast<std::size_t>(token)]);
+  }
+
+  std::vector<std::int32_t> encode(std::string_view text) const override {
+    std::vector<std::int32_t> tokens{bos};
+    for (auto const word : words_of(text)) tokens.push_back(token_of(word));
+    return tokens;
+  }
+
+  std::int64_t unknown_words(std::string_view text) const override {
+    return std::ranges::count_if(words_of(text), [&](std::string_view word) {
+      return token_of(word) == unknown && word != mark_names[static_cast<std::size_t>(unknown)];
+    });
+  }
+
+  std::string json() const override { return json_text(nlohmann::json{{"kind", "words"}, {"words", words_}}); }
+
+ private:
+  std::int32_t token_of(std::string_view word) const {
+    auto const found = std::ranges::lower_bound(words_, word);
+    return found != words_.end() && *found == word ? static_cast<std::int32_t>(found - words_.begin()) + marks : unknown;
+  }
+
+  std::string text_of(std::vector<std::int64_t> const& tokens) const override {
+    std::string text;
+    for (auto const token : tokens) {
+      if (token == eos) text += '\n';
+      if (token < unknown) continue;
+      if (!text.empty() && text.back() != '\n') text += ' ';
+      text += token == unknown ? mark_names[unknown] : std::string_view(words_[static_cast<std::size_t>(token - marks)]);
+    }
+    return text;
+  }
+
+  std::vector<std::string> words_;
+};
+
+struct WordSettings : Settings {
+  std::int64_t min_count = 1;
+  std::vector<Field> fields() override {
+    return {{.name = "min_count",
+             .target = &min_count,
+             .help = "a word that stands less often in the training text is <unk>",
+             .least = 1,
+             .greatest = 1e9}};
+  }
+};
+
+std::shared_ptr<Tokenizer const> make(Settings const& settings, TokenizerKind::Source const& source) {
+  WordCounts counts;
+  count_words(counts, source.training);
+  return word_tokenizer(frequent_words(counts, dynamic_cast<WordSettings const&>(settings).min_count, "data.tokenizer.min_count"));
+}
+
+bool const registered = register_tokenizer(
+    {.name = "words",
+     .help = "the words of the training text, which stand between blanks; others are <unk>",
+     .settings = [] { return std::make_shared<WordSettings>(); },
+     .make = make,
+     .restore = [](nlohmann::json const& saved) { return word_tokenizer(saved.at("words").get<std::vector<std::string>>()); }});
+
+}  // namespace
+
+std::vector<std::string_view> words_of(std::string_view text) {
+  constexpr std::string_view blank = " \t\n\v\f\r";
+  std::vector<std::string_view> words;
+  for (auto begin = text.find_first_not_of(blank); begin != text.npos;) {
+    auto const end = std::min(text.find_first_of(blank, begin), text.size());
+    words.push_back(text.substr(begin, end - begin));
+    begin = text.find_first_not_of(blank, end);
+  }
+  return words;
+}
+
+bool is_mark(std::string_view word) { return std::ranges::find(mark_names, word) != mark_names.end(); }
+
+std::shared_ptr<Tokenizer const> word_tokenizer(std::vector<std::string> words) {
+  return std::make_shared<WordTokenizer>(std::move(words));
+}
+
+void count_words(WordCounts& counts, std::string_view text) {
+  for (auto const word : words_of(text)) {
+    if (auto const found = counts.find(word); found != counts.end())
+      ++found->second;
+    else
+      counts.emplace(word, 1);
+  }
+}
+
+std::vector<std::string> frequent_words(WordCounts const& counts, std::int64_t least, std::string_view key) {
+  std::vector<std::string> words;
+  std::int64_t most = 0;
+  for (auto const& [word, times] : counts) {
+    if (is_mark(word)) continue;
+    most = std::max(most, times);
+    if (times >= least) words.push_back(word);
+  }
+  if (words.empty())
+    throw Error(
+        fmt::format("{}: no word stands {} times or more in the training text; the most frequent one stands {} times", key, least, most));
+  return words;
+}
+
+}  // namespace heed
