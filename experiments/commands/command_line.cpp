@@ -33,6 +33,7 @@ class Pages : public CLI::FormatterBase {
         {"sample", "heed sample RUN [--prompt TEXT …]"},
         {"translate", "heed translate RUN"},
         {"inspect", "heed inspect RUN --text TEXT | --row N"},
+        {"tokenize", "heed tokenize FILE --vocabulary FOLDER | --train N --output FOLDER"},
         {"bench", "heed bench [TOPIC [NAME …]]"},
         {"compare", "heed compare RUN …"},
         {"clean", "heed clean ABLATION …"},
@@ -233,18 +234,18 @@ CommandLine parse_command_line(std::vector<std::string> arguments) {
     return line;
   }
   if (command == nullptr)
-    throw ConfigError(
-        "command line",
-        "a command is missing: run, plan, check, report, evaluate, sample, translate, inspect, bench, compare, clean, schema or list "
-        "(see heed --help)");
+    throw ConfigError("command line",
+                      "a command is missing: run, plan, check, report, evaluate, sample, translate, inspect, tokenize, bench, compare, "
+                      "clean, schema or list "
+                      "(see heed --help)");
   line.command = command->get_name();
   unmark_brackets(line.sample.prompts);
   if (line.command == "sample") find_run(line.sample);
   if (!line.run.config.empty()) check_config_first(line.command, line.run);
   line.run.threads = line.threads;
   line.evaluate.places = line.sample.places = line.translate.places = line.inspect.places = line.bench.places = line.report.places =
-      line.run.places;
-  line.evaluate.quiet = line.inspect.quiet = line.report.quiet = line.run.quiet;
+      line.tokenize.places = line.run.places;
+  line.evaluate.quiet = line.inspect.quiet = line.tokenize.quiet = line.report.quiet = line.run.quiet;
   return line;
 }
 

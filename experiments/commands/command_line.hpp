@@ -11,6 +11,7 @@
 #include "experiments/commands/inspect.hpp"
 #include "experiments/commands/report.hpp"
 #include "experiments/commands/sample.hpp"
+#include "experiments/commands/tokenize.hpp"
 #include "experiments/commands/translate.hpp"
 #include "experiments/run/session.hpp"
 
@@ -19,11 +20,12 @@ namespace heed {
 /// What was asked for on the command line.
 struct CommandLine {
   std::string page;     ///< --help and --version: all there is to do is to print it
-  std::string command;  ///< run, plan, check, report, evaluate, sample, translate, inspect, bench, compare, clean, schema, list
+  std::string command;  ///< run, plan, check, report, evaluate, sample, translate, inspect, tokenize, bench, compare, clean, schema, list
   RunOptions run;       ///< for run, plan and check
   SampleOptions sample;
   InspectOptions inspect;
   TranslateOptions translate;
+  TokenizeOptions tokenize;
   BenchOptions bench;
   EvaluateOptions evaluate;
   ReportOptions report;

@@ -211,6 +211,8 @@ std::vector<Topic> const& topics() {
       {"models", "kinds of models; of one: keys and parameters", [] { return choice_page(model_choice(), "models"); }, model_entries},
       {"data", "kinds of data, and data sets by name; of one: its keys", list_data, data_entries},
       choice_topic("tasks", "synthetic tasks; of one: its keys", task_choice),
+      choice_topic("tokenizers", "how text becomes tokens, for `data: {kind: text, tokenizer: NAME}`; of one: its keys",
+                   [] { return tokenizer_choice(); }),
       choice_topic("pairs", "synthetic pairs of sequences, for `data: {kind: pairs, task: NAME}`; of one: its keys", pair_choice),
       choice_topic("optimizers", "kinds of optimizers; of one: its keys", optimizer_choice),
       choice_topic("schedules", "kinds of learning rate schedules; of one: its keys", schedule_choice),

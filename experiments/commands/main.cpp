@@ -56,6 +56,7 @@ Exit dispatch(CommandLine const& line) {
     if (::isatty(STDOUT_FILENO) != 0 && ::ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0) options.width = size.ws_col;
     return inspect(options, std::cout);
   }
+  if (line.command == "tokenize") return tokenize(line.tokenize, std::cout);
   if (line.command == "report") return report(line.report);
   if (line.command == "bench") return bench(line.bench, std::cout);
   if (line.command == "compare") return compare_runs(line.runs, line.run.places, std::cout);

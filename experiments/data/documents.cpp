@@ -74,7 +74,7 @@ TextFiles read_text_files(fs::path const& path) {
     all.content += without_byte_order_mark(text);
     if (!all.content.ends_with('\n')) all.content += '\n';
   }
-  if (all.begins.empty()) throw FileError(fmt::format("{}: the folder has no files", path.string()));
+  if (all.begins.empty()) throw FileError(fmt::format("{}: is a directory without files", path.string()));
   return all;
 }
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstdlib>
 #include <optional>
+#include <span>
 #include <vector>
 
 #include <fmt/format.h>
@@ -12,6 +13,7 @@
 #include "experiments/config/build_info.hpp"
 #include "experiments/config/config.hpp"
 #include "experiments/data/catalogue.hpp"
+#include "experiments/data/documents.hpp"
 #include "nn/files/input_file.hpp"
 #include "nn/files/json.hpp"
 #include "nn/files/sha256.hpp"
@@ -57,11 +59,18 @@ std::optional<HashedFile> known_to_run(fs::path const& folder, std::string const
   return clear ? std::optional(known.front()) : std::nullopt;
 }
 
+std::string hash_of(fs::path const& path) {
+  std::error_code unreadable;
+  if (!fs::is_directory(path, unreadable)) return sha256_of_file(path);
+  auto const texts = read_text_files(path);
+  return sha256(std::as_bytes(std::span(texts.content)));
+}
+
 /// The file, if it is still what the run has read. `missing`: why it is needed.
 fs::path unchanged(HashedFile const& known, std::string const& missing) {
   std::error_code unreadable;
   if (!fs::exists(known.file, unreadable)) throw FileError(fmt::format("{}, nor as {}, which the run has read", missing, known.file));
-  if (auto const now = sha256_of_file(known.file); now != known.sha256)
+  if (auto const now = hash_of(known.file); now != known.sha256)
     throw FileError(
         fmt::format("{}; {} is no longer what the run has read: its SHA-256 was {}, and is {}", missing, known.file, known.sha256, now));
   return known.file;

@@ -141,7 +141,7 @@ std::pair<TextDataset::Part, TextDataset::Part> TextDataset::split(Part const& w
   return {{whole.text.substr(0, cut), {whole.documents.begin(), first}}, {whole.text.substr(cut), {first, whole.documents.end()}}};
 }
 
-std::vector<std::int32_t> TextDataset::encoded(Part const& part) const {
+std::vector<std::int32_t> TextDataset::encode_documents(Part const& part) const {
   std::vector<std::int32_t> all;
   for (auto const document : part.documents) {
     auto tokens = tokenizer_->encode(document);
@@ -151,6 +151,17 @@ std::vector<std::int32_t> TextDataset::encoded(Part const& part) const {
     all.insert(all.end(), tokens.begin(), tokens.end());
   }
   return all;
+}
+
+EncodedText TextDataset::encoded(Part const& part) const {
+  constexpr std::size_t worth_keeping = 8 << 20;  // bytes that take byte pairs a tenth of a second, and need 10 MB for each process
+  if (!tokenizer_->slow() || part.text.size() < worth_keeping) return EncodedText(encode_documents(part));
+  Sha256 key;
+  auto const add = [&](std::string_view text) { key.update(std::as_bytes(std::span(text))); };
+  add(tokenizer_->json());
+  add(separator_ == "none" ? "\none text" : "\ndocuments");
+  for (auto const document : part.documents) add(fmt::format("\n{}\n", document.size())), add(document);
+  return kept_tokens(key.hex(), [&] { return encode_documents(part); });
 }
 
 void TextDataset::hold_out(Part const& part) {
@@ -212,7 +223,7 @@ Batch TextDataset::validation(std::int64_t index, std::int64_t batch, std::int64
 
 std::vector<double> const& TextDataset::ngram_losses() const {
   std::call_once(counted_, [&] {
-    if (!held_out_.empty()) ngram_losses_ = witten_bell(train_, held_out_, vocabulary());
+    if (!held_out_.empty()) ngram_losses_ = witten_bell(train_.tokens(), held_out_.tokens(), vocabulary());
   });
   return ngram_losses_;
 }

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "experiments/data/documents.hpp"
+#include "experiments/data/encoded_text.hpp"
 #include "experiments/data/open.hpp"
 #include "experiments/data/tokenized.hpp"
 
@@ -62,7 +63,8 @@ class TextDataset : public TokenizedDataset {
   };
   Part part_of(TextFiles const& files) const;
   std::pair<Part, Part> split(Part const& whole, bool cuts_characters, double fraction) const;
-  std::vector<std::int32_t> encoded(Part const& part) const;
+  std::vector<std::int32_t> encode_documents(Part const& part) const;
+  EncodedText encoded(Part const& part) const;
   void hold_out(Part const& part);
   std::int64_t windows(std::int64_t context) const;
   std::vector<double> const& ngram_losses() const;
@@ -70,7 +72,7 @@ class TextDataset : public TokenizedDataset {
   std::string origin_;
   Separator separator_;
   ReadFiles read_;  ///< "text", "held_out" if it is one of its own, "test" after test_on(), and what the tokenizer was read from
-  std::vector<std::int32_t> train_, held_out_;
+  EncodedText train_, held_out_;
   std::optional<TextUnits> units_;
   std::string sha256_;  ///< of the text and the held-out text, one after the other
   std::uint64_t seed_;

@@ -255,7 +255,7 @@ TEST_SUITE("text") {
     refused("latin1.txt", "not UTF-8 at byte 3 (0xE9)");
     refused("cut.txt", "not UTF-8 at byte 48 (0xE2)");
     refused("utf16.txt", "not UTF-8 at byte 0 (0xFF)");
-    refused("folder.txt", "the folder has no files");
+    refused("folder.txt", "directory");
     refused("dangling.txt", "no such file");
     refused("loop.txt", "no such file");
     CHECK(open(folder, "latin1.txt", "byte")->vocabulary() == 256);

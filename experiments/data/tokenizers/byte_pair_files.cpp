@@ -38,7 +38,7 @@ Names names_in(fs::path const& folder) {
 }
 
 std::vector<std::string> tokens_of(std::string_view text, std::string const& path) {
-  auto const json = parse_json<nlohmann::json>(without_byte_order_mark(text), path);
+  auto const json = parse_json<nlohmann::json>(without_byte_order_mark(text), path + ": the vocabulary");
   if (!json.is_object()) throw FileError(fmt::format("{}: is no object of tokens and their numbers", path));
   std::vector<std::string> tokens(json.size());
   for (auto const& [token, number] : json.items()) {

@@ -195,7 +195,11 @@ void BytePairs::encode_text(std::string_view text, std::vector<std::int32_t>& ou
     auto const begin = out.size();
     encode_pretoken(pretoken, out);
     constexpr std::size_t longest_known = 64;
-    if (known_.size() >= most_known || pretoken.size() > longest_known) continue;
+    if (pretoken.size() > longest_known) continue;
+    if (known_.size() == most_known) {  // other text than before, perhaps
+      known_.clear();
+      known_tokens_.clear();
+    }
     known_.emplace(pretoken, Slice{known_tokens_.size(), out.size() - begin});
     known_tokens_.insert(known_tokens_.end(), out.begin() + static_cast<std::ptrdiff_t>(begin), out.end());
   }

@@ -1,0 +1,65 @@
+#include <cmath>
+
+#include "experiments/metric/row.hpp"
+#include "experiments/metric/seen.hpp"
+
+namespace heed {
+
+namespace {
+
+/// The mean cross entropy of a token, times the tokens that the held-out text has for each of its units: what models with other tokenizers
+/// can be compared by. Where a part of the text is evaluated, the tokens a unit are still those of all of it.
+class OfUnits : public Metric {
+ public:
+  OfUnits(double tokens_a_unit, char const* name, double (*value)(double nats)) : tokens_(tokens_a_unit), name_(name), value_(value) {}
+
+  void add(Seen const& seen) override {
+    for (double const loss : seen.losses()) loss_ += loss;
+    targets_ += counted(seen.batch()["targets"]);
+  }
+  void write(Row& row, std::string const& prefix) const override { row.set(prefix + "." + name_, value_(loss_ / targets_ * tokens_)); }
+
+ private:
+  double tokens_;
+  char const* name_;
+  double (*value_)(double);
+  double loss_ = 0, targets_ = 0;
+};
+
+std::optional<std::string> lacks(Dataset const& data, Model const&) {
+  if (data.held_out_units()) return std::nullopt;
+  return "the held-out data are no text that tokens are all of: its bytes and words cannot be counted";
+}
+
+DeclaredMetricKind const bits{
+    {.info = {"bits_per_byte", "bit", Better::lower, "cross entropy per byte of the held-out text, whatever the tokens are", {.least = 0}},
+     .lacks = lacks,
+     .make = [](Dataset const& data) {
+       auto const units = data.held_out_units().value();
+       return std::make_unique<OfUnits>(units.tokens / units.bytes, "bits_per_byte", [](double nats) { return nats / std::log(2.0); });
+     }}};
+
+DeclaredMetricKind const of_bytes{
+    {.info = {"perplexity_per_byte", "", Better::lower, "exp of the cross entropy per byte of the held-out text", {.least = 1}},
+     .lacks = lacks,
+     .make = [](Dataset const& data) {
+       auto const units = data.held_out_units().value();
+       return std::make_unique<OfUnits>(units.tokens / units.bytes, "perplexity_per_byte", [](double nats) { return std::exp(nats); });
+     }}};
+
+DeclaredMetricKind const of_words{
+    {.info = {"perplexity_per_word",
+              "",
+              Better::lower,
+              "exp of the cross entropy per word of the held-out text; words stand between blanks, and the end of a line counts as one, as "
+              "in WikiText's counts with <eos>",
+              {.least = 1}},
+     .lacks = lacks,
+     .make = [](Dataset const& data) {
+       auto const units = data.held_out_units().value();
+       return std::make_unique<OfUnits>(units.tokens / units.words, "perplexity_per_word", [](double nats) { return std::exp(nats); });
+     }}};
+
+}  // namespace
+
+}  // namespace heed

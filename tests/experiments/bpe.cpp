@@ -1,0 +1,457 @@
+#include "experiments/data/tokenizers/bpe.hpp"
+
+#include <algorithm>
+#include <fstream>
+#include <map>
+#include <random>
+#include <set>
+#include <sstream>
+
+#include <doctest/doctest.h>
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "autograd/error.hpp"
+#include "experiments/data/files.hpp"
+#include "experiments/data/text.hpp"
+#include "experiments/data/tokenizers/byte_pair_files.hpp"
+#include "experiments/data/tokenizers/byte_pair_training.hpp"
+#include "experiments/data/tokenizers/pretokens.hpp"
+#include "experiments/text/utf8.hpp"
+#include "tests/data_folder.hpp"
+#include "tests/folder.hpp"
+
+using namespace heed;
+
+namespace {
+
+using Tokens = std::vector<std::int32_t>;
+using Words = std::vector<std::string>;
+
+Words pretokens(std::string_view text) {
+  Words all;
+  while (!text.empty()) {
+    auto const end = pretoken_end(text);
+    REQUIRE((end > 0 && end <= text.size()));
+    all.emplace_back(text.substr(0, end));
+    text.remove_prefix(end);
+  }
+  return all;
+}
+
+std::string decoded(BytePairs const& pairs, Tokens const& tokens) {
+  std::string text;
+  for (auto const token : tokens) text += pairs.bytes(token);
+  return text;
+}
+
+/// Training word for word: all pairs are counted anew for each merge. Tokens are written in bytes.
+std::vector<std::pair<std::string, std::string>> plain_training(std::string const& text, std::size_t size) {
+  Words tokens;
+  for (auto const byte : bytes_by_letter()) tokens.emplace_back(1, static_cast<char>(byte));
+  auto const number = [&](std::string const& token) { return std::ranges::find(tokens, token) - tokens.begin(); };
+  std::vector<Words> words;
+  for (auto const& pretoken : pretokens(text)) {
+    words.emplace_back();
+    for (char const byte : pretoken) words.back().emplace_back(1, byte);
+  }
+  std::vector<std::pair<std::string, std::string>> merges;
+  while (tokens.size() + 1 < size) {
+    std::map<std::pair<std::string, std::string>, int> counts;
+    for (auto const& word : words)
+      for (std::size_t i = 0; i + 1 < word.size(); ++i) ++counts[{word[i], word[i + 1]}];
+    auto const before = [&](auto const& a, auto const& b) {
+      if (a.second != b.second) return a.second > b.second;
+      return std::pair(number(a.first.first), number(a.first.second)) < std::pair(number(b.first.first), number(b.first.second));
+    };
+    auto const best = std::min_element(counts.begin(), counts.end(), before);
+    if (best == counts.end() || best->second < 2) break;
+    auto const pair = best->first;
+    merges.push_back(pair);
+    if (std::ranges::find(tokens, pair.first + pair.second) == tokens.end()) tokens.push_back(pair.first + pair.second);
+    for (auto& word : words)
+      for (std::size_t i = 0; i + 1 < word.size(); ++i)
+        if (word[i] == pair.first && word[i + 1] == pair.second) {
+          word[i] += word[i + 1];
+          word.erase(word.begin() + static_cast<std::ptrdiff_t>(i) + 1);
+        }
+  }
+  return merges;
+}
+
+/// Encoding as GPT-2's program does: of a word's pairs the one of the earliest merge, in all its places, until there is none.
+Words plain_encoding(std::string const& text, std::map<std::pair<std::string, std::string>, std::size_t> const& ranks) {
+  Words all;
+  for (auto const& pretoken : pretokens(text)) {
+    Words word;
+    for (char const byte : pretoken) word.emplace_back(1, byte);
+    while (true) {
+      auto best = ranks.end();
+      for (std::size_t i = 0; i + 1 < word.size(); ++i)
+        if (auto const found = ranks.find({word[i], word[i + 1]});
+            found != ranks.end() && (best == ranks.end() || found->second < best->second))
+          best = found;
+      if (best == ranks.end()) break;
+      Words merged;
+      for (std::size_t i = 0; i < word.size(); ++i) {
+        bool const here = i + 1 < word.size() && word[i] == best->first.first && word[i + 1] == best->first.second;
+        merged.push_back(here ? word[i] + word[i + 1] : word[i]);
+        if (here) ++i;
+      }
+      word = merged;
+    }
+    all.insert(all.end(), word.begin(), word.end());
+  }
+  return all;
+}
+
+std::string random_text(std::mt19937_64& random, std::size_t size, std::string_view letters) {
+  std::string text;
+  for (std::size_t i = 0; i < size; ++i) text += letters[random() % letters.size()];
+  return text;
+}
+
+std::string const small_text =
+    "the cat and the other cat sat on the mat, and then the cats' mats were there; there's more: aaaa aaaaaaa banana bananas\n"
+    "ein Wörterbuch, zwei Wörterbücher 字典 字典 2024 2025 20242025\n\n\tthe end of the end\n";
+
+/// GPT-2's vocabulary; null, with a note, if it is not below HEED_DATA.
+std::shared_ptr<BytePairs const> gpt2() {
+  static auto const vocabulary = []() -> std::shared_ptr<BytePairs const> {
+    auto const* const folder = test::data_folder("HEED_DATA");
+    if (folder == nullptr || !std::ifstream(std::string(folder) + "/gpt2-bpe/vocab.bpe")) return nullptr;
+    return read_byte_pairs(std::string(folder) + "/gpt2-bpe");
+  }();
+  if (!vocabulary) MESSAGE("gpt2-bpe not found below HEED_DATA: left out");
+  return vocabulary;
+}
+
+std::string reference(std::string const& name) { return test::get(std::string(test::data_folder("HEED_DATA")) + "/gpt2-bpe/ref/" + name); }
+
+Words split(std::string const& text, std::string const& separator) {
+  Words parts;
+  for (std::size_t begin = 0;;) {
+    auto const end = text.find(separator, begin);
+    parts.push_back(text.substr(begin, end - begin));
+    if (end == text.npos) return parts;
+    begin = end + separator.size();
+  }
+}
+
+Tokens numbers(std::string text) {
+  std::ranges::replace(text, ',', ' ');
+  std::istringstream stream(text);
+  return {std::istream_iterator<std::int32_t>(stream), {}};
+}
+
+}  // namespace
+
+TEST_SUITE("bpe") {
+  TEST_CASE("bytes have GPT-2's letters") {
+    CHECK(byte_letters()['a'] == "a");
+    CHECK(byte_letters()[' '] == "Ġ");
+    CHECK(byte_letters()['\n'] == "Ċ");
+    CHECK(byte_letters()[0xAD] == "Ń");
+    CHECK(byte_letters()[0xE9] == "é");
+    CHECK(std::set(byte_letters().begin(), byte_letters().end()).size() == 256);
+    std::string all;
+    for (auto const byte : bytes_by_letter()) all += static_cast<char>(byte);
+    CHECK(bytes_of_letters(letters_of_bytes(all)) == all);
+    CHECK(all.starts_with("!\"#"));
+    for (std::string const bad : {" ", "a b", "字", "\xC4", "\u0144"}) CHECK(!bytes_of_letters(bad));
+  }
+
+  TEST_CASE("text is split as by GPT-2's pattern, and bytes that are no UTF-8 as signs") {
+    auto const splits = [](Words const& expected) {
+      std::string text;
+      for (auto const& each : expected) text += each;
+      CAPTURE(text);
+      CHECK(pretokens(text) == expected);
+    };
+    splits({"Hello", " world", "!"});
+    splits({"I", "'m", " sure", " it", "'s", " they", "'ll", " ve", "'ve", "'", "x", "'", "S"});
+    splits({" '", "s", "''", "s", "'t", "hat"});
+    splits({"a", " ", " b", "   ", "\t", "c", "\n"});
+    splits({"a", "\n", "\n", "b", "\t", "c", " \n ", " d", "\r\n"});
+    splits({"x", "  "});
+    splits({"abc", "123", "def", "4", " 56", " ?!...", " €"});
+    splits({"Größe", " 字典", "²½Ⅷ", " Ωωe", "\u0301", "x"});
+    splits({"a", "\u00A0", "b", "\u3000", "\u2003", "c"});  // white space that is no blank belongs to no word
+    splits({"a", "\u180E", "b"});                       // which Unicode took from white space
+    splits({"\xFF\xFE", " a", "\xF0\x9F", "b", " \x80", " ", " c", "\xC3"});
+    CHECK(pretokens("").empty());
+  }
+
+  TEST_CASE("every reference encoding of GPT-2") {
+    auto const pairs = gpt2();
+    if (!pairs) return;
+    std::size_t cases = 0;
+    auto const encodes = [&](std::string const& text, Tokens const& expected) {
+      CAPTURE(text);
+      CHECK(pairs->encode(text) == expected);
+      CHECK(decoded(*pairs, expected) == text);
+      ++cases;
+    };
+    auto const inputs = split(reference("ggml-vocab-gpt-2.gguf.inp"), "\n__ggml_vocab_test__\n");
+    auto const outputs = split(reference("ggml-vocab-gpt-2.gguf.out"), "\n");
+    REQUIRE(inputs.size() <= outputs.size());
+    for (std::size_t i = 0; i < inputs.size(); ++i) encodes(inputs[i], numbers(outputs[i]));
+    for (auto const& line : split(reference("ggml-gpt-2.txt"), "\n")) {
+      auto const arrow = line.rfind(" => ");
+      if (arrow != line.npos) encodes(line.substr(0, arrow), numbers(line.substr(arrow + 4)));
+    }
+    auto const json = nlohmann::json::parse(reference("cases.json"));
+    for (auto const& each : json.at("cases")) encodes(each.at("text"), each.at("ids").get<Tokens>());
+    CHECK(cases == 47 + 100 + 8);
+    CHECK(pairs->size() == 50257);
+    CHECK(pairs->find_special("<|endoftext|>") == 50256);
+  }
+
+  TEST_CASE("Tiny Shakespeare has 301,966 and 36,059 tokens of GPT-2") {
+    if (!gpt2()) return;
+    TextSettings settings;
+    settings.name = "tinyshakespeare";
+    settings.tokenizer = tokenizer_choice("bpe");
+    auto choice = data_choice();
+    choice.kind = "text";
+    for (auto const& field : settings.tokenizer.settings->fields())
+      if (field.name == "vocabulary") *std::get<std::optional<std::string>*>(field.target) = "gpt2-bpe";
+    choice.settings = std::make_shared<TextSettings>(settings);
+    auto const data = open_dataset(choice, {".", test::data_folder("HEED_DATA"), 1, true});
+    CHECK(data->describe()["tokens"] == nlohmann::json{{"training", 301'966}, {"validation", 36'059}});
+    CHECK(data->files().at("tokenizer.merges").file.ends_with("vocab.bpe"));
+    auto const kept = restore_tokenizer(data->tokenizer());
+    CHECK(kept->json() == data->tokenizer());
+    CHECK(kept->encode("First Citizen:\n") == Tokens{5962, 22307, 25, 198});
+    CHECK(*kept->mark(50256) == "<|endoftext|>");
+  }
+
+  TEST_CASE("a million random strings of bytes, and of characters, come back") {
+    auto const trained = train_byte_pairs(small_text, 400);
+    auto const given = gpt2();
+    std::mt19937_64 random(1);
+    std::size_t wrong = 0;
+    constexpr int strings = 1'000'000;
+    for (int i = 0; i < strings; ++i) {
+      std::string text;
+      auto const length = i % 1000 == 0 ? random() % 2000 : random() % 12;
+      while (text.size() < length) {
+        if (i % 3 == 0) text += static_cast<char>(random());
+        if (i % 3 == 1) text += to_utf8(static_cast<char32_t>(random() % (random() % 4 == 0 ? 0x3000 : 0xD800)));
+        if (i % 3 == 2) text += "ab e's'12\n\t.\xC3\xA9\xFF"[random() % 14];
+      }
+      auto const& pairs = given && i % 2 == 0 ? *given : *trained;
+      wrong += decoded(pairs, pairs.encode(text)) != text;
+    }
+    CHECK(wrong == 0);
+  }
+
+  TEST_CASE("training makes the merges that counting anew for each of them makes, ties included") {
+    std::mt19937_64 random(2);
+    std::vector<std::string> texts{small_text, "", "a", "aaaaaaaaaaaaaaa", "ab ab ab ba ba ba"};
+    for (int i = 0; i < 20; ++i)
+      texts.push_back(random_text(random, 50 + 20 * static_cast<std::size_t>(i), i % 2 ? "aab " : "abcd  \n'\xC3\xA9"));
+    for (auto const& text : texts) {
+      CAPTURE(text);
+      for (std::size_t const size : {257, 260, 300, 400}) {
+        auto const trained = train_byte_pairs(text, static_cast<std::int64_t>(size));
+        Words expected;
+        for (auto const& [left, right] : plain_training(text, size))
+          expected.push_back(letters_of_bytes(left) + " " + letters_of_bytes(right));
+        CHECK(trained->merges() == expected);
+        CHECK(trained->size() <= static_cast<std::int64_t>(size));
+        CHECK(trained->find_special("<|endoftext|>") == trained->size() - 1);
+      }
+    }
+    std::vector<std::int64_t> told;
+    train_byte_pairs(small_text, 270, [&](std::int64_t tokens) { told.push_back(tokens); });
+    CHECK(told.front() == 258);
+    CHECK(told.back() == 270);
+    CHECK_THROWS_WITH_AS(train_byte_pairs("a", 256), "a vocabulary of 256 tokens: the 256 bytes and <|endoftext|> alone are 257", Error);
+  }
+
+  TEST_CASE("encoding gives what GPT-2's program gives, merge by merge, with any vocabulary") {
+    std::mt19937_64 random(3);
+    for (int round = 0; round < 30; ++round) {
+      // Merges of random tokens: one that is early may need what a later one makes another way.
+      std::vector<BytePairs::Merge> merges;
+      Words tokens;
+      for (auto const byte : bytes_by_letter()) tokens.emplace_back(1, static_cast<char>(byte));
+      std::vector<std::int32_t> parts{'a' - '!', 'b' - '!', 'c' - '!'};
+      std::map<std::pair<std::string, std::string>, std::size_t> ranks;
+      for (int i = 0; i < 12; ++i) {
+        BytePairs::Merge const pair{parts[random() % parts.size()], parts[random() % parts.size()]};
+        auto const &left = tokens[static_cast<std::size_t>(pair.left)], &right = tokens[static_cast<std::size_t>(pair.right)];
+        if (!ranks.emplace(std::pair(left, right), merges.size()).second) continue;
+        auto const made = left + right;
+        merges.push_back(pair);
+        if (std::ranges::find(tokens, made) != tokens.end()) continue;
+        parts.push_back(static_cast<std::int32_t>(tokens.size()));
+        tokens.push_back(made);
+      }
+      BytePairs const pairs(merges, {});
+      for (int i = 0; i < 50; ++i) {
+        auto const text = random_text(random, random() % 60, "aaabbc ");
+        Words found;
+        for (auto const token : pairs.encode(text)) found.push_back(pairs.bytes(token));
+        CAPTURE(text);
+        CHECK(found == plain_encoding(text, ranks));
+      }
+    }
+  }
+
+  TEST_CASE("a long pretoken takes no time that grows with its square") {
+    auto const trained = train_byte_pairs(std::string(1000, 'a'), 270);
+    std::string const text(1 << 20, 'a');
+    CHECK(decoded(*trained, trained->encode(text)) == text);
+  }
+
+  TEST_CASE("special tokens are text unless they are allowed") {
+    auto const pairs = std::make_shared<BytePairs>(std::vector<BytePairs::Merge>{}, Words{"<s>", "<s><s>", "<|endoftext|>"});
+    CHECK(pairs->encode("<s>").size() == 3);
+    CHECK(pairs->encode("<s><s><s>a<|endoftext|>", true) == Tokens{257, 256, 'a' - '!', 258});
+    CHECK(decoded(*pairs, {257, 258}) == "<s><s><|endoftext|>");
+    BytePairTokenizer const tokenizer(pairs);
+    CHECK(tokenizer.encode("<|endoftext|>").size() == 13);
+    CHECK(*tokenizer.end() == 258);
+    CHECK(!tokenizer.begin());
+    CHECK(*tokenizer.mark(256) == "<s>");
+    CHECK(!tokenizer.mark(0));
+    CHECK(!tokenizer.mark(-1));
+    CHECK(!tokenizer.mark(259));
+    CHECK(tokenizer.decode({258}) == "<|endoftext|>");
+    CHECK_THROWS_WITH_AS(tokenizer.decode({259}), "token 259 is outside the vocabulary of 259", Error);
+  }
+
+  TEST_CASE("files are read as they were written, by either pair of names") {
+    test::Folder const folder;
+    auto const trained = train_byte_pairs(small_text, 350);
+    write_byte_pairs(*trained, folder / "made/here");
+    ReadFiles files;
+    auto const same = [&](std::string const& name) {
+      auto const back = read_byte_pairs(folder / name, &files);
+      CHECK(back->tokens() == trained->tokens());
+      CHECK(back->merges() == trained->merges());
+      CHECK(back->encode(small_text) == trained->encode(small_text));
+    };
+    same("made/here");
+    CHECK(files.at("tokenizer.tokens").file == (folder / "made/here/vocab.json").string());
+    auto const tokens = test::get(folder / "made/here/vocab.json"), merges = test::get(folder / "made/here/merges.txt");
+    CHECK(merges.starts_with("#version: 0.2\n"));
+    std::filesystem::create_directories(folder / "openai");
+    test::put(folder / "openai/encoder.json", tokens);
+    test::put(folder / "openai/vocab.bpe", merges.substr(merges.find('\n') + 1) + "\n");  // without a version
+    same("openai");
+    std::string returns = "\xEF\xBB\xBF";
+    for (char const c : merges) returns += c == '\n' ? std::string("\r\n") : std::string(1, c);
+    test::put(folder / "openai/vocab.bpe", returns);
+    same("openai");
+    auto const tokenizer = BytePairTokenizer(trained).json();
+    CHECK(restore_tokenizer(tokenizer)->json() == tokenizer);
+    CHECK(restore_tokenizer(tokenizer)->encode(small_text) == trained->encode(small_text));
+  }
+
+  TEST_CASE("a vocabulary that is wrong is refused by its file, and its line where there is one") {
+    test::Folder const folder;
+    auto const trained = train_byte_pairs("ab ab ab abc abc", 260);  // a b, Ġ ab, …
+    write_byte_pairs(*trained, folder / "good");
+    auto const tokens = test::get(folder / "good/vocab.json");
+    std::string const merges = test::get(folder / "good/merges.txt");
+    REQUIRE(merges == "#version: 0.2\na b\nĠ ab\nĠab c\n");
+    auto const with = [](std::string text, std::string const& from, std::string const& to) {
+      auto const at = text.find(from);
+      REQUIRE(at != text.npos);
+      return text.replace(at, from.size(), to);
+    };
+    auto const refused = [&](std::string const& vocab_json, std::string const& merges_txt, std::string const& message) {
+      CAPTURE(message);
+      test::put(folder / "vocab.json", vocab_json);
+      test::put(folder / "merges.txt", merges_txt);
+      try {
+        read_byte_pairs(folder.path());
+        FAIL("was read");
+      } catch (FileError const& error) {
+        std::string const said = error.what();
+        CHECK(said.starts_with((folder / "").string()));
+        CHECK(said.find('\n') == said.npos);
+        CHECK_MESSAGE(said.find(message) != said.npos, said);
+      }
+    };
+    auto const bad_tokens = [&](std::string const& text, std::string const& message) { refused(text, merges, "vocab.json: " + message); };
+    bad_tokens("", "the file is empty");
+    bad_tokens("[]", "is no object");
+    bad_tokens("{", "the vocabulary is not JSON: error at byte 2");
+    bad_tokens("3", "is no object");
+    bad_tokens(tokens.substr(0, tokens.size() / 2), "the vocabulary is not JSON");
+    bad_tokens(tokens + "}", "the vocabulary is not JSON");
+    bad_tokens(std::string("\xFF\xFE{\0}\0", 6), "the vocabulary is not JSON");
+    bad_tokens("{}", "there is no token for the byte 0x21, '!'");
+    bad_tokens(with(tokens, "\"a\":64", "\"a\":\"64\""), "the number of token 'a' is \"64\"");
+    bad_tokens(with(tokens, "\"a\":64", "\"a\":-64"), "the number of token 'a' is -64");
+    bad_tokens(with(tokens, "\"a\":64", "\"a\":64.5"), "the number of token 'a' is 64.5");
+    bad_tokens(with(tokens, "\"a\":64", "\"a\":null"), "the number of token 'a' is null");
+    bad_tokens(with(tokens, "\"a\":64", "\"a\":[64]"), "the number of token 'a' is [64]");
+    bad_tokens(with(tokens, "\"a\":64", "\"a\":1e99"), "the number of token 'a' is 1e+99");
+    bad_tokens(with(tokens, "\"a\":64", "\"a\":260"), "the number of token 'a' is 260, but of 260 tokens each has one of 0 … 259");
+    bad_tokens(with(tokens, "\"a\":64", "\"a\":18446744073709551615"), "the number of token 'a' is 18446744073709551615");
+    bad_tokens(with(tokens, "\"a\":64", "\"a\":65"), "the tokens 'a' and 'b' both have the number 65");
+    bad_tokens(with(tokens, "\"a\":64", "\"a\":64,\"a\":64"), "the vocabulary names \"a\" twice");
+    bad_tokens(with(tokens, "\"a\":64", "\"\":64"), "token 64 is empty");
+    bad_tokens(with(tokens, "\"a\":64", "\"<a>\":64"), "there is no token for the byte 0x61, 'a'");
+    bad_tokens(with(tokens, "\"Ġ\"", "\" \""), "there is no token for the byte 0x20, 'Ġ'");
+    refused(with(tokens, "\"Ġabc\"", "\"<Ġabc>\""), merges, "merges.txt:4: 'Ġabc', which Ġab and c make, is no token of ");
+    bad_tokens(with(tokens, "<|endoftext|>", "the end"), "token 'the end' is made by no merge");
+    bad_tokens(with(tokens, "<|endoftext|>", "<>"), "token '<>' is made by no merge");
+    bad_tokens(with(tokens, "{", "{\"abd\":260,"), "token 'abd' is made by no merge");
+    auto const bad_merges = [&](std::string const& text, std::string const& message) { refused(tokens, text, "merges.txt" + message); };
+    bad_merges("", ": the file is empty");
+    bad_merges("#version: 0.2\nab\n", ":2: 'ab' is not two tokens");
+    bad_merges("ab\n", ":1: 'ab' is not two tokens");
+    bad_merges("#version: 0.2\na b c\n", ":2: 'a b c' is not two tokens");
+    bad_merges("#version: 0.2\na  b\n", ":2: 'a  b' is not two tokens");
+    bad_merges("#version: 0.2\n a b\n", ":2: ' a b' is not two tokens");
+    bad_merges("#version: 0.2\na b \n", ":2: 'a b ' is not two tokens");
+    bad_merges("#version: 0.2\na\tb\n", ":2: 'a\tb' is not two tokens");
+    bad_merges("a b\n\nĠ ab\n", ":2: '' is not two tokens");
+    bad_merges("a b\nx y\n", ":2: 'xy', which x and y make, is no token");
+    bad_merges("a b\n字 b\n", ":2: '字' is no token");
+    bad_merges("a b\na b\n", ":2: 'a b' stands twice");
+    bad_merges("Ġ ab\na b\n", ":1: 'ab' is made by no merge before");
+    bad_merges("a b\n#version: 0.2\n", ":2: '#version:' is no token");
+    bad_merges("a b\n\xFF\xFE b\n", ":2: '\uFFFD\uFFFD' is no token");
+    bad_merges(std::string("a b\nĠ\0 ab\n", 12), ":2: ");
+    refused(tokens, "a b\nĠ ab\n", "vocab.json: token 'Ġabc' is made by no merge; do its merges belong to it, and are they all there?");
+    refused(tokens, "#version: 0.2\n", "vocab.json: token 'ab' is made by no merge");
+    std::filesystem::remove(folder / "merges.txt");
+    CHECK_THROWS_WITH_AS(read_byte_pairs(folder.path()), doctest::Contains("merges.txt: no such file, but there is vocab.json beside it"),
+                         FileError);
+    std::filesystem::remove(folder / "vocab.json");
+    CHECK_THROWS_WITH_AS(read_byte_pairs(folder.path()), doctest::Contains("holds no vocabulary"), FileError);
+    CHECK_THROWS_WITH_AS(read_byte_pairs(folder / "good/vocab.json"), doctest::Contains("vocab.json: is no folder with a vocabulary"),
+                         FileError);
+    CHECK_THROWS_WITH_AS(read_byte_pairs(folder / "none"), doctest::Contains("none: is no folder"), FileError);
+    std::filesystem::create_directories(folder / "vocab.json");
+    test::put(folder / "merges.txt", merges);
+    CHECK_THROWS_WITH_AS(read_byte_pairs(folder.path()), doctest::Contains("vocab.json: "), FileError);
+  }
+
+  TEST_CASE("a kept vocabulary that is wrong is no tokenizer") {
+    auto const good = nlohmann::json::parse(BytePairTokenizer(train_byte_pairs("ab ab ab abc abc", 260)).json());
+    CHECK(restore_tokenizer(good.dump())->vocabulary() == 260);
+    auto const refused = [&](std::string const& key, nlohmann::json const& value, std::string const& message) {
+      auto bad = good;
+      if (value.is_null())
+        bad.erase(key);
+      else
+        bad[key] = value;
+      CHECK_THROWS_WITH_AS(restore_tokenizer(bad.dump()), doctest::Contains(("not a tokenizer: " + message).c_str()), Error);
+    };
+    refused("tokens", nullptr, "");
+    refused("merges", nullptr, "");
+    refused("tokens", "a", "");
+    refused("merges", {1, 2}, "");
+    refused("merges", nlohmann::json::array(), "its tokens: token 'ab' is made by no merge");
+    refused("merges", {"a"}, "its merge 0: 'a' is not two tokens");
+    refused("tokens", nlohmann::json::array({"a", "a"}), "its tokens: token 'a' stands twice");
+  }
+}
