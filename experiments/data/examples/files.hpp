@@ -1,0 +1,39 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "experiments/data/examples/example.hpp"
+
+namespace heed {
+
+/// Labelled examples of files by description:
+///
+///     data: {kind: examples, training: train.tsv, validation: 0.1, header: true, text: "{review}", label: "{sentiment}"}
+///     data: {kind: examples, training: rte/train.tsv, validation: rte/dev.tsv, header: true, text: "{sentence1}", second: "{sentence2}"}
+///     data: {kind: examples, training: swag.csv, validation: 0.1, header: true, text: "{startphrase}", options: ["{ending0}", …]}
+///     data: {kind: examples, training: squad/dev-v1.1.json, validation: 0.2}
+///
+/// A share that is held out is one of whole articles (SQuAD) or of all examples with the same first text (with `answer`: passage); which,
+/// depends on their texts alone, not on the seed. Labels are compared as they are written.
+struct FileExamples : ExampleSource {
+  std::optional<std::string> name, training, validation, test, format;
+  bool header = false;
+  std::vector<std::string> columns;
+  std::string encoding = "utf-8";
+  std::string text = "{text}", label = "{label}";
+  std::string second, answer, start;
+  std::vector<std::string> options, classes, names;
+  bool symmetric = false;
+  std::optional<std::int64_t> size;
+  double unanswerable = 0;
+
+  std::vector<Field> fields() override;
+  std::optional<std::string> contradiction() override;
+  /// Throws FileError that begins "FILE:LINE: " for a row that is wrong, Error that begins with the key for a description that is.
+  Examples read(DataContext const& context) const override;
+};
+
+}  // namespace heed

@@ -1,0 +1,30 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "experiments/data/examples/example.hpp"
+
+namespace heed {
+
+/// An example, and what may not be torn apart: questions about one article, examples with the same first text.
+struct SourcedExample {
+  Example example;
+  std::string article;
+  std::string id;  ///< by which what is drawn for it stays the same whatever stands before it
+};
+
+/// Takes whole articles out of `all` until they hold the share of its examples, in an order that depends on the articles' names alone: not
+/// on the seed, and not on the order in the file.
+std::vector<SourcedExample> take_articles(std::vector<SourcedExample>& all, double share);
+
+/// Gives each question that has an answer, with this probability, a passage of another article instead of its own, and no answer; the
+/// draws depend on the question's id alone. Throws Error if the passages are of one article.
+void make_unanswerable(std::vector<SourcedExample>& all, double share);
+
+/// So many of the examples, in their order. They are drawn by the seed and have the labels in the proportions of all, as nearly as whole
+/// numbers allow. A larger sample of the same seed holds a smaller one.
+std::vector<Example> sample_of(std::vector<Example> const& all, std::int64_t size, std::uint64_t seed);
+
+}  // namespace heed

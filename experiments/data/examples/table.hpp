@@ -1,0 +1,39 @@
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace heed {
+
+/// How the rows of a file are written.
+struct TableFormat {
+  /// tsv: fields between tabs, quotes are literal; csv: RFC 4180; jsonl: an object a line, whose lists and objects have fields "choices.0",
+  /// "answer.text"; blank: fields between blanks, the last of which is the rest of the line.
+  std::string kind = "tsv";
+  bool header = false;               ///< the first line names the columns
+  std::vector<std::string> columns;  ///< their names; empty: those of the header or of the first object
+  std::string encoding = "utf-8";    ///< or latin1
+};
+
+/// Rows of text with as many fields as there are columns.
+struct Table {
+  struct Row {
+    std::vector<std::string> fields;
+    std::size_t line;  ///< of the file that it begins in, from 1
+  };
+  std::string path;
+  std::vector<std::string> columns;
+  std::vector<Row> rows;
+
+  /// Throws FileError "PATH:LINE: message".
+  [[noreturn]] void refuse(Row const& row, std::string const& message) const;
+};
+
+/// Reads the content of the file `path`. A byte-order mark is no text, and lines may end in CR LF. Throws FileError naming file and line
+/// for bytes that are not of the encoding, an empty line, a row with fewer or more fields than there are columns, quotes that CSV does not
+/// have, what is no JSON object, columns of one name, a header where none is said to be, and a file without rows.
+Table read_table(std::string_view content, std::string const& path, TableFormat const& format);
+
+}  // namespace heed
