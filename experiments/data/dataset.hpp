@@ -30,6 +30,12 @@ struct TextUnits {
   double tokens, words, bytes;
 };
 
+/// What a simple rule, which reads little or nothing, reaches on the held-out rows.
+struct Baseline {
+  std::string name;
+  std::vector<std::pair<std::string, double>> values;  ///< of metrics, as they are called behind "validation.": "accuracy", "loss"
+};
+
 /// A word of a target comes from a word of its source: both by their places, marks of beginning left out. Of a word that may come from
 /// several places the links are not sure.
 struct Link {
@@ -101,6 +107,8 @@ class Dataset {
   }
   /// Reference losses in nats per token to show beside a model's validation loss: {"5-gram", 1.669}, {"entropy", 1.234}.
   virtual std::vector<std::pair<std::string, double>> yardsticks() const { return {}; }
+  /// What simple rules reach on the held-out rows, in any metric: {"majority class", {{"accuracy", 0.501}}}.
+  virtual std::vector<Baseline> baselines() const { return {}; }
 };
 
 }  // namespace heed

@@ -41,6 +41,7 @@ class View : public Dataset {
   nlohmann::json describe() const override;
   std::optional<double> optimum(std::int64_t rows, std::int64_t context) const override { return plain_->optimum(rows, context); }
   std::vector<std::pair<std::string, double>> yardsticks() const override { return plain_->yardsticks(); }
+  std::vector<Baseline> baselines() const override { return plain_->baselines(); }
 
  protected:
   Dataset const& plain() const { return *plain_; }

@@ -158,6 +158,10 @@ void read_run(Json const& json, Material& material) {
   for (auto const& [name, loss] : yardsticks.items()) {
     if (loss.is_number()) material.yardsticks.emplace_back(name, loss.get<double>());
   }
+  if (auto const baselines = json.find("baselines"); baselines != json.end() && baselines->is_array())
+    for (auto const& each : *baselines)
+      if (each.is_object() && each.value("value", Json()).is_number())
+        material.baselines.push_back({each.value("name", ""), each.value("metric", ""), each["value"].get<double>()});
   material.arms.push_back(std::move(run));
 }
 

@@ -72,6 +72,12 @@ struct ReportedTuning {
   std::vector<Tuned> arms;
 };
 
+/// What a simple rule reaches in a metric.
+struct ReportedBaseline {
+  std::string name, metric;
+  double value = 0;
+};
+
 struct ReportedFailure {
   std::string arm;
   std::int64_t seed = 0;
@@ -107,6 +113,7 @@ struct Material {
   std::vector<std::string> sentences, warnings;
   std::vector<std::pair<std::string, std::string>> environment;
   std::vector<std::pair<std::string, double>> yardsticks;
+  std::vector<ReportedBaseline> baselines;
   std::string configuration, base;  ///< YAML
   std::vector<HashedFile> read;     ///< by the runs, each content of a file once
 

@@ -281,13 +281,28 @@ class Section {
           body += html_row({with_unit(name), fmt::format("{:.5g}", series.back().second), fmt::format("{}", series.back().first)});
       }
     }
-    auto html = html_table("Last values", {"metric", "last value", "at step"}, body);
+    auto html = html_table("Last values", {"metric", "last value", "at step"}, body) + baselines();
     if (material_.yardsticks.empty()) return html;
     body.clear();
     for (auto const& [name, loss] : material_.yardsticks)
       body += html_row({name, fmt::format("{:.4f}", loss),
                         material_.arms.front().mean ? fmt::format("{:+.4f}", *material_.arms.front().mean - loss) : ""});
     return html + "<h3>Beside it</h3>\n" + html_table("Yardsticks", {"yardstick", "loss (nat)", "this run"}, body);
+  }
+
+  /// What simple rules reach.
+  std::string baselines() const {
+    std::string body;
+    auto const& histories = material_.arms.front().histories;
+    for (auto const& [name, metric, value] : material_.baselines) {
+      std::string difference;
+      for (auto const& [seed, history] : histories)
+        if (auto const found = history.find(metric); found != history.end())
+          difference = fmt::format("{:+.4f}", found->second.back().second - value);
+      body += html_row({name, with_unit(metric), fmt::format("{:.4f}", value), difference});
+    }
+    return body.empty() ? ""
+                        : "<h3>Baselines</h3>\n" + html_table("Baselines", {"baseline", "metric", "value", "this run beside it"}, body);
   }
 
   std::string curves() const {

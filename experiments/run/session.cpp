@@ -232,6 +232,10 @@ class Session {
     for (auto const& [name, value] : last.values) summary[name] = number(value);
     auto const yardsticks = trainer_.data().yardsticks();
     for (auto const& [name, loss] : yardsticks) summary["yardsticks"][name] = loss;
+    auto const baselines = trainer_.data().baselines();
+    for (auto const& [name, values] : baselines)
+      for (auto const& [metric, value] : values)
+        summary["baselines"].push_back({{"name", name}, {"metric", "validation." + metric}, {"value", number(value)}});
     summary["time.seconds"] = seconds_so_far();
     summary["time.tokens_per_second"] = number(rate(trainer_.tokens_read(), here));
     summary["memory.peak"] = static_cast<std::int64_t>(memory_);
@@ -256,6 +260,9 @@ class Session {
     }
     for (auto const& [name, yardstick] : yardsticks)
       fmt::print("  {:<10} {:.4f} ({})\n", name, yardstick, short_number(loss - yardstick, 4, true));
+    for (auto const& [name, values] : baselines)
+      for (auto const& [metric, value] : values)
+        fmt::print("  {} of {}: {:.4f} ({})\n", metric, name, value, short_number(value_of(last, "validation." + metric) - value, 4, true));
   }
 
   Trainer& trainer_;
