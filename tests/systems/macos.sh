@@ -54,7 +54,7 @@ link_headers() {
     if [[ -e $library && ! -e $out/headers/curl ]]; then ln -s "$library" "$out/headers"; fi
   done
   ln -s "$headers"/openssl/*.h "$own"/openssl/*.h "$out/headers/openssl"
-  ln -s "$own/openblas-openmp/cblas.h" "$out/headers"
+  ln -s "$own/openblas-openmp/cblas.h" "$headers/utf8proc.h" "$out/headers"
   # It was written as OpenBLAS was built, for Linux: without that, cblas.h asks for none of Linux's types.
   sed '/define OPENBLAS_OS_LINUX/d' "$own/openblas-openmp/openblas_config.h" > "$out/headers/openblas_config.h"
 }
