@@ -37,6 +37,8 @@ struct StoriesSettings : TextSettings {
   std::vector<std::string> tasks;
   std::int64_t lines = 20'000, held_out_lines = 1'000;
 
+  StoriesSettings() { validation = 0; }  // the held-out text is one of its own
+
   std::vector<Field> fields() override {
     auto all = TextSettings::fields();
     std::erase_if(all, [](Field const& field) { return field.name == "path" || field.name == "name" || field.name == "validation"; });
@@ -79,19 +81,36 @@ std::string text_of(std::vector<std::shared_ptr<ExampleTask const>> const& tasks
   return text;
 }
 
+/// A text that is in no file.
+class Stories : public TextDataset {
+ public:
+  Stories(TextFiles const& text, StoriesSettings const& settings, DataContext const& context, TextFiles const& held_out, ReadFiles read)
+      : TextDataset(text, "stories", settings, context, held_out, "stories, held out"), read_(std::move(read)) {
+    for (auto const& [of, file] : TextDataset::files())
+      if (of != "text" && of != "held_out") read_[of] = file;
+  }
+  /// Those of the tasks, and of the tokenizer.
+  ReadFiles files() const override { return read_; }
+
+ private:
+  ReadFiles read_;
+};
+
 std::unique_ptr<Dataset> open_stories(StoriesSettings const& settings, DataContext const& context) {
   std::vector<std::shared_ptr<ExampleTask const>> tasks;
   std::vector<ExampleTask::Write> writers;
+  ReadFiles read;
   for (auto const& option : data_choice().options) {
     bool const wanted = settings.tasks.empty() || std::ranges::find(settings.tasks, option.name) != settings.tasks.end();
     auto const task = wanted ? example_task(option) : nullptr;
     if (!task) continue;
     tasks.push_back(task);
     writers.push_back(task->open(context));
+    read.merge(task->files(context));
   }
-  auto const train = text_of(tasks, writers, settings.lines, Stream(context.seed, "stories"));
-  auto const held_out = text_of(tasks, writers, settings.held_out_lines, Stream(0, "stories.held_out"));
-  return std::make_unique<TextDataset>(train, "stories", settings.tokenizer, 0, held_out, context.seed, "stories, held out");
+  auto const told_by = [&](std::int64_t lines, Stream const& stream) { return TextFiles{text_of(tasks, writers, lines, stream), {0}}; };
+  return std::make_unique<Stories>(told_by(settings.lines, Stream(context.seed, "stories")), settings, context,
+                                   told_by(settings.held_out_lines, Stream(0, "stories.held_out")), std::move(read));
 }
 
 bool const registered = register_data("stories", "text of the synthetic tasks of labelled examples, to pre-train on", open_stories);
