@@ -20,6 +20,12 @@ std::string valid_utf8(std::string_view text);
 /// The text behind a byte-order mark (EF BB BF), with which some editors begin a file; the whole text if it begins with none.
 std::string_view without_byte_order_mark(std::string_view text);
 
+/// Unicode's property White_Space.
+constexpr bool is_white_space(char32_t c) {
+  return (c >= 0x09 && c <= 0x0D) || c == 0x20 || c == 0x85 || c == 0xA0 || c == 0x1680 || (c >= 0x2000 && c <= 0x200A) || c == 0x2028 ||
+         c == 0x2029 || c == 0x202F || c == 0x205F || c == 0x3000;
+}
+
 /// Whether it is a control character, C0 or C1: some move a terminal's cursor, or begin a command to it.
 bool is_control(char32_t c);
 

@@ -14,14 +14,8 @@ namespace {
 
 enum class Class : std::uint8_t { letter, number, space, other };
 
-/// Unicode's property White_Space.
-constexpr bool is_space(char32_t c) {
-  return (c >= 0x09 && c <= 0x0D) || c == 0x20 || c == 0x85 || c == 0xA0 || c == 0x1680 || (c >= 0x2000 && c <= 0x200A) || c == 0x2028 ||
-         c == 0x2029 || c == 0x202F || c == 0x205F || c == 0x3000;
-}
-
 Class class_of(char32_t c) {
-  if (is_space(c)) return Class::space;
+  if (is_white_space(c)) return Class::space;
   auto const category = utf8proc_category(static_cast<utf8proc_int32_t>(c));
   if (category >= UTF8PROC_CATEGORY_LU && category <= UTF8PROC_CATEGORY_LO) return Class::letter;
   if (category >= UTF8PROC_CATEGORY_ND && category <= UTF8PROC_CATEGORY_NO) return Class::number;
@@ -32,7 +26,7 @@ constexpr std::array<Class, 128> ascii_classes = [] {
   std::array<Class, 128> classes{};
   for (char32_t c = 0; c < 128; ++c) {
     bool const letter = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'), number = c >= '0' && c <= '9';
-    classes[c] = is_space(c) ? Class::space : letter ? Class::letter : number ? Class::number : Class::other;
+    classes[c] = is_white_space(c) ? Class::space : letter ? Class::letter : number ? Class::number : Class::other;
   }
   return classes;
 }();

@@ -1,0 +1,55 @@
+// How a sentence goes on (in the form of SWAG, Zellers et al. 2018):
+//
+//     the dogs near the old king      howl .  blooms .  sings .  hum .
+//
+// One option is how a sentence of the grammar went on; in the others its verb is another, with which it is no sentence: of another number
+// or of another class of subjects. A language model that knows the grammar knows the answer (zero-shot, by likelihood).
+
+#include <cmath>
+#include <set>
+
+#include <fmt/format.h>
+
+#include "autograd/error.hpp"
+#include "experiments/data/examples/tasks/grammar_task.hpp"
+
+namespace heed {
+
+namespace {
+
+struct Continuation : GrammarTask {
+  std::int64_t options = 4;
+
+  std::vector<Field> keys() override {
+    auto all = grammar_keys();
+    all.push_back({.name = "options", .target = &options, .help = "among which the right one is", .least = 2, .greatest = 6});
+    return all;
+  }
+  std::int64_t answers() const override { return options; }
+  std::shared_ptr<GrammarTask const> copy() const override { return std::make_shared<Continuation>(*this); }
+
+  Example write(Grammar const& grammar, std::int64_t answer, Stream const& draws) const override {
+    auto [words, verb] = agreeing_sentence(grammar, draws);
+    std::span<std::int32_t const> const whole(words);
+    Example example{.first = text_of(grammar, whole.first(verb)), .label = std::to_string(answer)};
+    auto const right = text_of(grammar, whole.subspan(verb));
+    std::set<std::int32_t> tried{words[verb]};
+    auto const& values = grammar.agreement_values();
+    for (std::uint64_t draw = 0; std::ssize(example.options) + 1 < options;) {
+      if (tried.size() == values.size()) throw Error(fmt::format("data.options: '{} …' has no {} wrong ones", example.first, options - 1));
+      auto const other = static_cast<std::int32_t>(draws.child("verbs").below(draw++, values.size()));
+      if (!tried.insert(other).second || values[static_cast<std::size_t>(other)] < 0) continue;
+      words[verb] = other;
+      if (std::isinf(grammar.log_probability(words))) example.options.push_back(text_of(grammar, whole.subspan(verb)));
+    }
+    example.options.insert(example.options.begin() + answer, right);
+    return example;
+  }
+};
+
+bool const registered =
+    register_example_task<Continuation>("continuation", "labelled examples: how a sentence of the grammar goes on, among options");
+
+}  // namespace
+
+}  // namespace heed

@@ -1,0 +1,50 @@
+#include "experiments/data/examples/tasks/example_task.hpp"
+
+#include <set>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "autograd/error.hpp"
+
+namespace heed {
+
+std::string joined(std::vector<std::string> const& words) { return fmt::format("{}", fmt::join(words, " ")); }
+
+std::vector<Field> ExampleTask::fields() {
+  auto all = keys();
+  all.push_back({.name = "training", .target = &training, .help = "number of training examples", .least = 1, .greatest = 1e6});
+  all.push_back({.name = "validation",
+                 .target = &validation,
+                 .help = "number of held-out examples, the same for every seed",
+                 .least = 1,
+                 .greatest = 1e6});
+  return all;
+}
+
+Examples ExampleTask::read(DataContext const& context) const {
+  Examples examples;
+  examples.classes = classes();
+  examples.files = files(context);
+  auto const write = open(context);
+  std::set<std::pair<std::string, std::string>> known;
+  for (std::int64_t i = 0; i < validation; ++i) {
+    examples.held_out.push_back(write(i % answers(), Stream(0, name + ".held_out").child(static_cast<std::uint64_t>(i))));
+    known.emplace(examples.held_out.back().first, examples.held_out.back().second);
+    examples.held_out.back().place = fmt::format("{}: held-out example {}", name, i);
+  }
+  constexpr std::uint64_t most = 1'000;
+  for (std::int64_t i = 0; i < training; ++i) {
+    auto const draws = Stream(context.seed, "data").child(static_cast<std::uint64_t>(i));
+    auto example = write(i % answers(), draws);
+    for (std::uint64_t attempt = 0; known.contains({example.first, example.second}); ++attempt) {
+      if (attempt == most) throw Error(fmt::format("data.validation: {} examples are nearly all that {} has", validation, name));
+      example = write(i % answers(), draws.child(attempt));
+    }
+    example.place = fmt::format("{}: training example {}", name, i);
+    examples.training.push_back(std::move(example));
+  }
+  return examples;
+}
+
+}  // namespace heed

@@ -1,0 +1,57 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "autograd/random.hpp"
+#include "experiments/data/examples/dataset.hpp"
+
+namespace heed {
+
+/// A synthetic task whose examples are of English words, so that any tokenizer can read them. A file that adds one defines a struct and
+/// says `bool const registered = register_example_task<Topic>("topic", "…");`.
+///
+/// Example i is drawn from Stream(seed, "data").child(i), held-out example i from Stream(0, NAME.held_out).child(i), whatever the seed; its
+/// answer is i mod answers(), so that every answer is right equally often. No training example has the texts of a held-out one, and fewer
+/// training examples are the first of more.
+struct ExampleTask : ExampleSource {
+  /// Writes an example with this answer, all of its other choices drawn.
+  using Write = std::function<Example(std::int64_t answer, Stream const& draws)>;
+
+  std::string name;
+  std::int64_t training = 1'000, validation = 1'000;
+
+  /// The task's own keys.
+  virtual std::vector<Field> keys() = 0;
+  /// Names of the answers, where they are labels.
+  virtual std::vector<std::string> classes() const { return {}; }
+  virtual std::int64_t answers() const = 0;
+  /// The label of texts that are not of the language, or not true.
+  virtual std::string untrue() const { return ""; }
+  virtual Write open(DataContext const& context) const = 0;
+  /// What open() reads.
+  virtual ReadFiles files(DataContext const&) const { return {}; }
+
+  std::vector<Field> fields() final;
+  /// Throws Error if nearly all examples are held out already.
+  Examples read(DataContext const& context) const final;
+};
+
+template <class Task>
+bool register_example_task(std::string const& name, std::string const& help) {
+  return register_examples(
+      name, help,
+      [name] {
+        auto task = std::make_shared<Task>();
+        task->name = name;
+        return task;
+      },
+      DataParts::validation);
+}
+
+/// Words with blanks between.
+std::string joined(std::vector<std::string> const& words);
+
+}  // namespace heed

@@ -1,0 +1,62 @@
+#include "experiments/data/examples/tasks/grammar_task.hpp"
+
+#include <span>
+
+#include <fmt/format.h>
+
+#include "autograd/error.hpp"
+#include "experiments/data/files.hpp"
+#include "nn/files/sha256.hpp"
+
+namespace heed {
+
+std::string text_of(Grammar const& grammar, std::span<std::int32_t const> words) {
+  std::vector<std::string> all;
+  for (auto const word : words) all.push_back(grammar.words()[static_cast<std::size_t>(word)]);
+  return joined(all);
+}
+
+namespace {
+
+std::filesystem::path file_of(std::optional<std::string> const& path, DataContext const& context) {
+  return path ? locate(*path, context) : shipped("english.yaml");
+}
+
+}  // namespace
+
+ExampleTask::Write GrammarTask::open(DataContext const& context) const {
+  auto const file = file_of(path, context);
+  auto const grammar = std::make_shared<Grammar const>(Grammar::read(read_text(file), file.string()));
+  if (grammar->agreement_values().empty()) throw FileError(file.string() + ": does not say which words agree (agreement: …)");
+  return [grammar, task = copy()](std::int64_t answer, Stream const& draws) { return task->write(*grammar, answer, draws); };
+}
+
+ReadFiles GrammarTask::files(DataContext const& context) const {
+  auto const file = file_of(path, context);
+  auto const text = read_text(file);
+  return {{"grammar", {file.string(), sha256(std::as_bytes(std::span(text)))}}};
+}
+
+std::vector<Field> GrammarTask::grammar_keys() {
+  return {{.name = "path", .target = &path, .help = "grammar file (without: the one that comes with heed, configs/data/english.yaml)"},
+          {.name = "longest", .target = &longest, .help = "sentences of more words are left out", .least = 2, .greatest = 1000},
+          {.name = "distance",
+           .target = &distance,
+           .help = "a verb stands so many words behind its noun, or more; the further, the harder",
+           .least = 1,
+           .greatest = 1000}};
+}
+
+GrammarTask::Agreeing GrammarTask::agreeing_sentence(Grammar const& grammar, Stream const& draws) const {
+  constexpr std::uint64_t most = 10'000;
+  for (std::uint64_t attempt = 0; attempt < most; ++attempt) {
+    auto sentence = grammar.sample(draws.child("sentence").child(attempt), longest);
+    for (auto const& [from, to] : sentence.agreements)
+      if (to - from >= static_cast<std::size_t>(distance) && grammar.agreement_values()[static_cast<std::size_t>(sentence.words[to])] >= 0)
+        return {std::move(sentence.words), to};
+  }
+  throw Error(
+      fmt::format("data.distance: of sentences of at most {} words hardly any has a verb {} words behind its noun", longest, distance));
+}
+
+}  // namespace heed

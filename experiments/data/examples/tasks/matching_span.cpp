@@ -1,0 +1,62 @@
+// What a name that is told last has:
+//
+//     king has rose mill ; nun has dog vine ; boy has clocks tree ; tell nun        dog vine
+//
+// The question is the same of every example: which stretch is asked for stands to the right of all of them. A model that reads from left to
+// right cannot do better than chance, 1 / stretches, whatever it has learned: what it makes of a token depends on what stands before it;
+// up to the end of the last stretch that is the same for each of the names that may be asked for; and each is asked for equally often. So
+// its scores of the stretches' tokens are independent of the answer. Nor does a token behind them help: no answer's words stand there. (A
+// name that came *before* the stretches, in the question, would not do: the last start before the name is seen to its right would be the
+// right one.) One that reads both ways needs two looks: from a stretch to its name, and from there to the end.
+
+#include "experiments/data/examples/tasks/example_task.hpp"
+#include "experiments/data/examples/tasks/topics.hpp"
+#include "experiments/data/tasks/task.hpp"
+
+namespace heed {
+
+namespace {
+
+struct MatchingSpan : ExampleTask {
+  std::int64_t stretches = 4, length = 2;
+
+  std::vector<Field> keys() override {
+    return {
+        {.name = "stretches", .target = &stretches, .help = "among which the answer is; the more, the harder", .least = 2, .greatest = 6},
+        {.name = "length", .target = &length, .help = "of a stretch, in words", .least = 1, .greatest = 3}};
+  }
+  std::int64_t answers() const override { return stretches; }
+
+  Write open(DataContext const&) const override {
+    return [task = *this](std::int64_t answer, Stream const& draws) { return task.write(answer, draws); };
+  }
+  Example write(std::int64_t answer, Stream const& draws) const {
+    static std::vector<std::string> const things = [] {
+      std::vector<std::string> nouns;
+      for (auto const& topic : topics().subspan(1)) nouns.insert(nouns.end(), topic.nouns.begin(), topic.nouns.end());
+      return nouns;
+    }();
+    auto const names = different_numbers(draws.child("names"), stretches, 6);  // king … girl, people of whom there is one
+    auto const words = different_numbers(draws.child("words"), stretches * length, std::ssize(things));
+    auto const who = [&](std::int64_t of) { return topics()[0].nouns[static_cast<std::size_t>(names[static_cast<std::size_t>(of)])]; };
+    Example example{.first = "what does it tell ?", .span = true};
+    for (std::int64_t i = 0; i < stretches; ++i) {
+      std::vector<std::string> stretch;
+      for (std::int64_t word = i * length; word < (i + 1) * length; ++word)
+        stretch.push_back(things[static_cast<std::size_t>(words[static_cast<std::size_t>(word)])]);
+      example.second += who(i) + " has ";
+      if (i == answer) example.answers.push_back({joined(stretch), std::ssize(example.second)});
+      example.second += joined(stretch) + " ; ";
+    }
+    example.second += "tell " + who(answer);
+    return example;
+  }
+};
+
+bool const registered = register_example_task<MatchingSpan>(
+    "matching_span",
+    "labelled examples: the stretch of a passage whose name is told to the right of all, which no left-to-right model can mark");
+
+}  // namespace
+
+}  // namespace heed

@@ -1,0 +1,71 @@
+// What a bag of words is about:
+//
+//     howls rose bites dog lathe wolves sings runs        animals
+//
+// `share` of the words are of the topic, the others of the other topics by turns, in any order. Words of a topic stand in one sentence
+// wherever the language is spoken (english.yaml: dogs howl, clocks hum), so that a model that has read it knows which belong together.
+
+#include <algorithm>
+#include <cmath>
+
+#include <fmt/format.h>
+
+#include "experiments/data/examples/tasks/example_task.hpp"
+#include "experiments/data/examples/tasks/topics.hpp"
+#include "experiments/data/tasks/task.hpp"
+
+namespace heed {
+
+namespace {
+
+struct TopicTask : ExampleTask {
+  std::int64_t count = 4, words = 12;
+  double share = 0.5;
+
+  std::vector<Field> keys() override {
+    return {{.name = "topics", .target = &count, .help = "among how many topics", .least = 2, .greatest = 4},
+            {.name = "words", .target = &words, .help = "in a text", .least = 1, .greatest = 1e3},
+            {.name = "share",
+             .target = &share,
+             .help = "of the words that are of the topic; the lower, the harder",
+             .least = 0,
+             .greatest = 1}};
+  }
+  std::optional<std::string> contradiction() override {
+    std::int64_t const others = words - on_topic(), most_of_another = (others + count - 2) / (count - 1);
+    if (on_topic() > most_of_another) return std::nullopt;
+    return fmt::format("share: {} of {} words are of the topic, and as many of another", on_topic(), words);
+  }
+  std::vector<std::string> classes() const override {
+    std::vector<std::string> names;
+    for (auto const& topic : topics().first(static_cast<std::size_t>(count))) names.push_back(topic.name);
+    return names;
+  }
+  std::int64_t answers() const override { return count; }
+  std::int64_t on_topic() const { return static_cast<std::int64_t>(std::ceil(share * static_cast<double>(words))); }
+
+  Write open(DataContext const&) const override {
+    return [task = *this](std::int64_t answer, Stream const& draws) { return task.write(answer, draws); };
+  }
+  Example write(std::int64_t answer, Stream const& draws) const {
+    auto const turn = number(draws.child("turn"), 0, count - 1);
+    std::vector<std::string> bag;
+    for (std::int64_t i = 0; i < words; ++i) {
+      auto const topic = i < on_topic() ? answer : (answer + 1 + (i + turn) % (count - 1)) % count;
+      auto const& nouns = topics()[static_cast<std::size_t>(topic)].nouns;
+      auto const& verbs = topics()[static_cast<std::size_t>(topic)].verbs;
+      auto const drawn =
+          static_cast<std::size_t>(number(draws.child("words"), static_cast<std::size_t>(i), std::ssize(nouns) + std::ssize(verbs)));
+      bag.push_back(drawn < nouns.size() ? nouns[drawn] : verbs[drawn - nouns.size()]);
+    }
+    std::vector<std::string> text;
+    for (auto const place : different_numbers(draws.child("order"), words, words)) text.push_back(bag[static_cast<std::size_t>(place)]);
+    return {.first = joined(text), .label = classes()[static_cast<std::size_t>(answer)]};
+  }
+};
+
+bool const registered = register_example_task<TopicTask>("topic", "labelled examples: what a bag of words is about");
+
+}  // namespace
+
+}  // namespace heed

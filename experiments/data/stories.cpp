@@ -1,0 +1,120 @@
+// Text to pre-train on for the synthetic tasks of labelled examples (experiments/data/examples/tasks): a line each of what the tasks'
+// examples tell, of which nothing is labelled, and nothing that is unacceptable or untrue is told:
+//
+//     howls rose bites dog lathe wolves sings runs                                     topic
+//     the dogs near the old king howl .                                                agreement, continuation
+//     king dog rose mill dog before mill                                               order
+//     king has rose mill ; nun has dog vine ; boy has clocks tree ; tell nun dog vine  matching_span
+
+#include <algorithm>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "autograd/error.hpp"
+#include "experiments/config/nearest.hpp"
+#include "experiments/data/examples/tasks/example_task.hpp"
+#include "experiments/data/text.hpp"
+
+namespace heed {
+
+namespace {
+
+/// A task of labelled examples, with the defaults of its keys; null: it is another kind of data.
+std::shared_ptr<ExampleTask> example_task(Choice::Option const& option) {
+  auto const examples = std::dynamic_pointer_cast<ExamplesSettings>(option.make());
+  return examples ? std::dynamic_pointer_cast<ExampleTask>(examples->source) : nullptr;
+}
+
+std::vector<std::string> example_task_names() {
+  std::vector<std::string> names;
+  for (auto const& option : data_choice().options)
+    if (example_task(option)) names.push_back(option.name);
+  return names;
+}
+
+struct StoriesSettings : TextSettings {
+  std::vector<std::string> tasks;
+  std::int64_t lines = 20'000, held_out_lines = 1'000;
+
+  StoriesSettings() { validation = 0; }  // the held-out text is one of its own
+
+  std::vector<Field> fields() override {
+    auto all = TextSettings::fields();
+    std::erase_if(all, [](Field const& field) { return field.name == "path" || field.name == "name" || field.name == "validation"; });
+    all.push_back({.name = "tasks", .target = &tasks, .help = "whose texts are told, by turns (default: all)"});
+    all.push_back({.name = "lines", .target = &lines, .help = "of the training text", .least = 1, .greatest = 1e7});
+    all.push_back({.name = "held_out_lines", .target = &held_out_lines, .help = "the same for every seed", .least = 1, .greatest = 1e6});
+    return all;
+  }
+  std::optional<std::string> contradiction() override {
+    auto const known = example_task_names();
+    for (auto const& task : tasks)
+      if (std::ranges::find(known, task) == known.end())
+        return fmt::format("tasks: there is no task '{}'{}; there are {}", task, did_you_mean(task, known), fmt::join(known, ", "));
+    return std::nullopt;
+  }
+};
+
+/// What an example tells, its right option or answer included.
+std::string told(Example const& example) {
+  auto text = example.first;
+  if (example.span) return example.second + " " + example.answers.front().text;
+  if (!example.second.empty()) text += " " + example.second;
+  if (!example.options.empty()) text += " " + example.options[static_cast<std::size_t>(std::stoi(example.label))];
+  return text;
+}
+
+/// So many lines of the tasks by turns.
+std::string text_of(std::vector<std::shared_ptr<ExampleTask const>> const& tasks, std::vector<ExampleTask::Write> const& writers,
+                    std::int64_t lines, Stream const& stream) {
+  std::string text;
+  for (std::int64_t line = 0; line < lines; ++line) {
+    auto const of = static_cast<std::size_t>(line) % tasks.size();
+    auto const draws = stream.child(static_cast<std::uint64_t>(line));
+    auto const answers = static_cast<std::uint64_t>(tasks[of]->answers());
+    Example example;
+    for (std::uint64_t attempt = 0; attempt == 0 || (!example.label.empty() && example.label == tasks[of]->untrue()); ++attempt)
+      example = writers[of](static_cast<std::int64_t>(draws.below(attempt, answers)), draws.child(attempt));
+    text += told(example) + "\n";
+  }
+  return text;
+}
+
+/// A text that is in no file.
+class Stories : public TextDataset {
+ public:
+  Stories(TextFiles const& text, StoriesSettings const& settings, DataContext const& context, TextFiles const& held_out, ReadFiles read)
+      : TextDataset(text, "stories", settings, context, held_out, "stories, held out"), read_(std::move(read)) {
+    for (auto const& [of, file] : TextDataset::files())
+      if (of != "text" && of != "held_out") read_[of] = file;
+  }
+  /// Those of the tasks, and of the tokenizer.
+  ReadFiles files() const override { return read_; }
+
+ private:
+  ReadFiles read_;
+};
+
+std::unique_ptr<Dataset> open_stories(StoriesSettings const& settings, DataContext const& context) {
+  std::vector<std::shared_ptr<ExampleTask const>> tasks;
+  std::vector<ExampleTask::Write> writers;
+  ReadFiles read;
+  for (auto const& option : data_choice().options) {
+    bool const wanted = settings.tasks.empty() || std::ranges::find(settings.tasks, option.name) != settings.tasks.end();
+    auto const task = wanted ? example_task(option) : nullptr;
+    if (!task) continue;
+    tasks.push_back(task);
+    writers.push_back(task->open(context));
+    read.merge(task->files(context));
+  }
+  auto const told_by = [&](std::int64_t lines, Stream const& stream) { return TextFiles{text_of(tasks, writers, lines, stream), {0}}; };
+  return std::make_unique<Stories>(told_by(settings.lines, Stream(context.seed, "stories")), settings, context,
+                                   told_by(settings.held_out_lines, Stream(0, "stories.held_out")), std::move(read));
+}
+
+bool const registered = register_data("stories", "text of the synthetic tasks of labelled examples, to pre-train on", open_stories);
+
+}  // namespace
+
+}  // namespace heed

@@ -1,0 +1,202 @@
+// Synthetic tasks of labelled examples, and the text that goes with them.
+
+#include <cmath>
+#include <map>
+#include <set>
+#include <sstream>
+
+#include <doctest/doctest.h>
+
+#include "experiments/data/examples/tasks/example_task.hpp"
+#include "experiments/data/files.hpp"
+#include "experiments/data/grammar.hpp"
+#include "tests/nn/choice.hpp"
+
+TEST_SUITE("example_tasks") {
+  using namespace heed;
+
+  namespace {
+
+  using Keys = std::vector<std::pair<std::string, test::Value>>;
+  using Words = std::vector<std::string>;
+
+  std::vector<std::string> const names{"topic", "agreement", "order", "matching_span", "continuation"};
+
+  Examples examples_of(std::string const& task, Keys const& keys = {}, std::uint64_t seed = 1) {
+    auto const choice = test::chosen(data_choice(), task, keys);
+    auto const& source = dynamic_cast<ExamplesSettings const&>(*choice.settings).source;
+    REQUIRE(!source->contradiction());
+    return source->read({.config_folder = {}, .data_folder = {}, .seed = seed, .quiet = true});
+  }
+
+  Words words_of(std::string const& text) {
+    std::istringstream stream(text);
+    Words words;
+    for (std::string word; stream >> word;) words.push_back(word);
+    return words;
+  }
+
+  std::string whole(Example const& example) {
+    auto text = example.first + "|" + example.second + "|" + example.label;
+    for (auto const& option : example.options) text += "|" + option;
+    for (auto const& answer : example.answers) text += "|" + answer.text;
+    return text;
+  }
+
+  Words wholes(std::vector<Example> const& examples) {
+    Words all;
+    for (auto const& each : examples) all.push_back(whole(each));
+    return all;
+  }
+
+  Grammar english() {
+    auto const file = shipped("english.yaml");
+    return Grammar::read(read_text(file), file.string());
+  }
+
+  double log_probability(Grammar const& grammar, std::string const& text) {
+    std::vector<std::int32_t> numbers;
+    for (auto const& word : words_of(text)) {
+      auto const found = std::ranges::lower_bound(grammar.words(), word);
+      REQUIRE(found != grammar.words().end());
+      numbers.push_back(static_cast<std::int32_t>(found - grammar.words().begin()));
+    }
+    return grammar.log_probability(numbers);
+  }
+
+  }  // namespace
+
+  TEST_CASE("every answer is right equally often; the same seed draws the same examples, another others, and none that are held out") {
+    for (auto const& name : names) {
+      CAPTURE(name);
+      auto const keys = Keys{{"training", std::int64_t{240}}, {"validation", std::int64_t{120}}};
+      auto const one = examples_of(name, keys), again = examples_of(name, keys), other = examples_of(name, keys, 2);
+      CHECK(one.training.size() == 240);
+      CHECK(wholes(one.training) == wholes(again.training));
+      CHECK(wholes(one.training) != wholes(other.training));
+      CHECK(wholes(one.held_out) == wholes(other.held_out));
+      auto const fewer = wholes(examples_of(name, {{"training", std::int64_t{50}}, {"validation", std::int64_t{120}}}).training);
+      auto const all = wholes(one.training);
+      CHECK(std::equal(fewer.begin(), fewer.end(), all.begin()));
+      std::set<std::string> held_out;
+      for (auto const& each : one.held_out) held_out.insert(each.first + each.second);
+      for (auto const& each : one.training) CHECK(!held_out.contains(each.first + each.second));
+      std::map<std::string, int> labels;
+      for (auto const& each : one.held_out) ++labels[each.label];
+      for (auto const& [label, count] : labels) CHECK(count == 120 / static_cast<int>(labels.size()));
+      CHECK((one.classes.empty() || one.classes.size() == labels.size()));
+    }
+  }
+
+  TEST_CASE("topic: more words are of the topic than of any other") {
+    auto const held_out = examples_of("topic", {{"share", 0.4}}).held_out;
+    std::map<std::string, std::map<std::string, int>> counts;  // by word and topic
+    for (auto const& each : held_out)
+      for (auto const& word : words_of(each.first)) ++counts[word][each.label];
+    for (auto const& [word, by_topic] : counts) {
+      int most = 0, all = 0;
+      for (auto const& [topic, count] : by_topic) most = std::max(most, count), all += count;
+      CHECK(most > all / 4);
+    }
+  }
+
+  TEST_CASE("agreement: what is acceptable is of the language, what is not is not, and they differ in one word alone") {
+    auto const grammar = english();
+    for (auto const& each : examples_of("agreement", {{"training", std::int64_t{1}}, {"validation", std::int64_t{100}}}).held_out) {
+      CAPTURE(each.first);
+      CHECK(std::isinf(log_probability(grammar, each.first)) == (each.label == "unacceptable"));
+    }
+  }
+
+  TEST_CASE("continuation: one option alone goes on a sentence of the language") {
+    auto const grammar = english();
+    for (auto const& each : examples_of("continuation", {{"training", std::int64_t{1}}, {"validation", std::int64_t{60}}}).held_out) {
+      CHECK(each.options.size() == 4);
+      for (std::size_t i = 0; i < each.options.size(); ++i)
+        CHECK(std::isinf(log_probability(grammar, each.first + " " + each.options[i])) == (std::to_string(i) != each.label));
+    }
+  }
+
+  TEST_CASE("order: the label is what the text says, and the words alone say nothing") {
+    std::map<std::string, std::map<std::string, int>> asked;
+    for (auto const& each : examples_of("order", {{"validation", std::int64_t{2'000}}}).held_out) {
+      auto const text = words_of(each.first), question = words_of(each.second);
+      bool const before = std::ranges::find(text, question[0]) < std::ranges::find(text, question[2]);
+      CHECK(before == (each.label == "yes"));
+      for (auto const& word : {question[0] + " first", question[2] + " second"}) ++asked[word][each.label];
+    }
+    for (auto const& [word, by_label] : asked) {
+      double const all = by_label.at("yes") + by_label.at("no");
+      CHECK(std::abs(by_label.at("yes") - all / 2) < 4.5 * std::sqrt(all / 4));
+    }
+  }
+
+  TEST_CASE("matching_span: the answer is the named stretch, and stands once in its passage") {
+    for (auto const& each : examples_of("matching_span").held_out) {
+      auto const& [text, start] = each.answers.at(0);
+      auto const place = static_cast<std::size_t>(start);
+      CHECK(each.second.substr(place, text.size()) == text);
+      CHECK(each.second.find(text, place + 1) == std::string::npos);
+      auto const named = words_of(each.second).back();
+      CHECK(each.second.substr(0, place).ends_with(named + " has "));
+    }
+  }
+
+  TEST_CASE("matching_span: no reader from left to right is right more often than by chance, whatever its scores are") {
+    // All examples that share what stands up to the end of the last stretch: a model's scores there are the same for all of them. Each
+    // place is the answer of at most one of the four, so that the best choice of all is right once in four; answers have no word behind it.
+    auto const choice = test::chosen(data_choice(), "matching_span", {});
+    auto const& source = *dynamic_cast<ExamplesSettings const&>(*choice.settings).source;
+    auto const& task = dynamic_cast<ExampleTask const&>(source);
+    auto const write = task.open({.config_folder = {}, .data_folder = {}});
+    for (std::uint64_t draw = 0; draw < 200; ++draw) {
+      std::vector<Example> shared;
+      for (std::int64_t answer = 0; answer < task.answers(); ++answer) shared.push_back(write(answer, Stream(3, "test").child(draw)));
+      std::string const& any = shared[0].second;
+      auto const end = any.rfind(" ; tell ");
+      for (auto const& each : shared) {
+        CHECK(each.first == shared[0].first);
+        CHECK(each.second.substr(0, end) == any.substr(0, end));
+      }
+      for (std::size_t place = 0; place < end; ++place)
+        for (auto const side : {0, 1})
+          CHECK(std::ranges::count_if(shared, [&](Example const& each) {
+                  auto const& [text, start] = each.answers[0];
+                  return place == static_cast<std::size_t>(start) + (side == 0 ? 0 : text.size() - 1);
+                }) <= 1);
+      auto const behind = words_of(any.substr(end));
+      for (auto const& each : shared)
+        for (auto const& word : words_of(each.answers[0].text)) CHECK(std::ranges::find(behind, word) == behind.end());
+    }
+  }
+
+  TEST_CASE("stories tell every task's true texts, and no label") {
+    auto const choice = test::chosen(data_choice(), "stories", {{"lines", std::int64_t{500}}, {"held_out_lines", std::int64_t{50}}});
+    auto const opened = [&](std::uint64_t seed) {
+      return open_dataset(choice, {.config_folder = {}, .data_folder = {}, .seed = seed, .quiet = true});
+    };
+    auto const data = opened(1);
+    auto const text = [](Dataset const& from) {
+      auto const batch = from.validation(0, 1, 1'500);
+      auto const tokens = batch["inputs"].data<std::int64_t>();
+      return *from.decode({tokens.begin(), tokens.end()});
+    };
+    auto const said = text(*data);
+    CHECK(said == text(*opened(2)));
+    CHECK(said.find(" before ") != said.npos);
+    CHECK(said.find(" ; tell ") != said.npos);
+    for (char const* const label : {"acceptable", "people", "yes"}) CHECK(said.find(label) == said.npos);
+    auto const order = test::chosen(data_choice(), "stories", {{"held_out_lines", std::int64_t{20}}, {"tasks", Words{"order"}}});
+    std::istringstream lines(text(*open_dataset(order, {.config_folder = {}, .data_folder = {}, .seed = 1, .quiet = true})));
+    for (std::string line; std::getline(lines, line) && !line.empty();) {  // padding behind
+      auto const words = words_of(line);
+      REQUIRE(words.size() == 7);
+      CHECK(std::ranges::find(words, words[4]) < std::ranges::find(words, words[6]));
+    }
+  }
+
+  TEST_CASE("a task that holds out nearly all there is, is refused") {
+    Keys const keys{{"things", std::int64_t{2}}, {"validation", std::int64_t{100'000}}};
+    CHECK_THROWS_WITH(examples_of("order", keys), doctest::Contains("data.validation: 100000 examples are nearly all that order has"));
+  }
+}
