@@ -61,7 +61,7 @@ void check(EvaluateOptions const& options, std::string const& path, TrainedModel
   if (options.metrics) throw ConfigError("--metrics", "is of held-out data, not of --text or --ids");
   if (options.split != "validation") throw ConfigError("--split", "is of held-out data, not of --text or --ids");
   if (options.search.width > 1) throw ConfigError("--beam", "is of decoded targets, and a text has none");
-  auto const& reads = model_kind(run.settings.model.kind).reads;
+  auto const& reads = needs_of(run.settings.model);
   bool const predicts = reads.size() == 2 && reads[0].name == "inputs" && reads[1].name == "targets" && reads[1].view == "next_token";
   if (!predicts)
     throw ConfigError(path, fmt::format("its model, of kind {}, does not predict the next token of a text", run.settings.model.kind));

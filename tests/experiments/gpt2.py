@@ -16,22 +16,18 @@ from pathlib import Path
 import torch
 import torch.nn.functional as F
 
-TYPES = {"F32": torch.float32, "F64": torch.float64, "F16": torch.float16, "BF16": torch.bfloat16}
+TYPES = {"F32": torch.float32, "F64": torch.float64, "F16": torch.float16, "BF16": torch.bfloat16, "U8": torch.uint8}
 GELU_NEW = lambda x: 0.5 * x * (1 + torch.tanh(math.sqrt(2 / math.pi) * (x + 0.044715 * x**3)))
 ACTIVATIONS = {"gelu_new": GELU_NEW, "gelu": F.gelu, "relu": F.relu, "silu": F.silu}
 
 
 def raw(tensor):
     """Bytes of a tensor, without numpy."""
-    tensor = tensor.contiguous()
-    if tensor.numel() == 0:
-        return b""
-    return bytes(tensor.view(torch.uint8).flatten().tolist()) if tensor.dtype != torch.uint8 else bytes(tensor.flatten().tolist())
+    return bytes(tensor.contiguous().view(torch.uint8).flatten().tolist())
 
 
 def save_safetensors(path, tensors):
     names = {dtype: name for name, dtype in TYPES.items()}
-    names[torch.uint8] = "U8"
     header, data = {"__metadata__": {"format": "pt"}}, b""
     for name, tensor in tensors.items():
         content = raw(tensor)
