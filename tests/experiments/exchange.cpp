@@ -181,10 +181,9 @@ train: {steps: 1, batch: 2}
       Words arguments{"make", model.string()};
       arguments.insert(arguments.end(), keys.begin(), keys.end());
       torch(folder, arguments);
-      for (std::string const stride : {"24", "7", "1"}) {
-        auto const wanted = json::parse(torch(folder, {"loss", model.string(), ids.string(), stride}));
-        check_losses(folder, model, {"--ids", ids.string(), "--stride", stride, "--batch", "3"}, wanted);
-      }
+      auto const wanted = json::parse(torch(folder, {"loss", model.string(), ids.string(), "24", "7"}));
+      check_losses(folder, model, {"--ids", ids.string()}, wanted.at(0));
+      check_losses(folder, model, {"--ids", ids.string(), "--stride", "7", "--batch", "3"}, wanted.at(1));
     }
   }
 
@@ -200,11 +199,11 @@ train: {steps: 1, batch: 2}
                  checkpoint = folder / fmt::format("nano{}", number);
       ++number;
       exported(run, "huggingface", there);
-      check_losses(folder, run, {"--ids", ids.string()}, json::parse(torch(folder, {"loss", there.string(), ids.string()})));
+      check_losses(folder, run, {"--ids", ids.string()}, json::parse(torch(folder, {"loss", there.string(), ids.string(), "16"})).at(0));
       if (number > 3) continue;
       exported(run, "nanogpt", checkpoint);
       auto const file = checkpoint / "ckpt.pt";
-      check_losses(folder, run, {"--ids", ids.string()}, json::parse(torch(folder, {"nanogpt", file.string(), ids.string()})));
+      check_losses(folder, run, {"--ids", ids.string()}, json::parse(torch(folder, {"nanogpt", file.string(), ids.string()})).at(0));
     }
   }
 

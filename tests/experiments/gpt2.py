@@ -2,11 +2,11 @@
 """A GPT-2 in plain PyTorch (Debian's python3-torch): what heed's reader, writer and losses are held against.
 
     gpt2.py make FOLDER [key=value …]    random weights as a Hugging Face folder (config.json, model.safetensors) and ids.bin, tokens of a text
-    gpt2.py loss FOLDER IDS [STRIDE]     {"float32": …, "float64": …}: mean loss of the tokens of a Hugging Face folder
-    gpt2.py nanogpt FILE IDS             the same of a ckpt.pt as nanoGPT reads it
+    gpt2.py loss FOLDER IDS STRIDE …     [{"float32": …, "float64": …}, …]: mean loss of the tokens by a Hugging Face folder, by stride
+    gpt2.py nanogpt FILE IDS             the same by a ckpt.pt as nanoGPT reads it, without overlap
 
 Keys of make: those of config.json, and dtype (float32, float64, float16, bfloat16), prefix (1: names of GPT2LMHeadModel), buffers (1: masks
-too), tokens. Windows are of the context, without overlap: all tokens but the first are predicted."""
+too), tokens. Windows are of the context; all tokens but the first are predicted, each by the first window that has it."""
 import json
 import math
 import struct
@@ -73,10 +73,9 @@ def logits(w, config, tokens):
     return norm(x, "ln_f") @ w.get("lm_head.weight", w["wte.weight"]).T
 
 
-def loss(w, config, tokens, stride=None):
-    """Mean loss, in windows of the context; with a stride only what the window before has not predicted counts."""
+def loss(w, config, tokens, stride):
+    """Mean loss in windows of the context that begin so far apart: only what the window before has not predicted counts."""
     context = config["n_positions"]
-    stride = stride or context
     total, done, begin = 0.0, 0, 0
     while done < len(tokens) - 1:
         window = tokens[begin : begin + context + 1]
@@ -86,7 +85,7 @@ def loss(w, config, tokens, stride=None):
     return total / done
 
 
-def losses(w, config, tokens, stride=None):
+def losses(w, config, tokens, stride):
     with torch.no_grad():
         return {
             name: loss({key: tensor.to(dtype) for key, tensor in w.items()}, config, tokens, stride)
@@ -148,7 +147,7 @@ def nanogpt(path, ids):
     state = without_prefix(checkpoint["model"])
     assert state["lm_head.weight"].data_ptr() == state["wte.weight"].data_ptr()
     turned = {name: tensor.T if name.endswith(("attn.weight", "proj.weight", "fc.weight")) else tensor for name, tensor in state.items()}
-    return losses(turned, config, read_ids(ids))
+    return [losses(turned, config, read_ids(ids), config["n_positions"])]
 
 
 if __name__ == "__main__":
@@ -162,4 +161,4 @@ if __name__ == "__main__":
         config = json.loads((Path(path) / "config.json").read_text())
         weights = without_prefix(load_safetensors(Path(path) / "model.safetensors"))
         weights = {name: tensor for name, tensor in weights.items() if tensor.dtype != torch.uint8}
-        print(json.dumps(losses(weights, config, read_ids(rest[0]), int(rest[1]) if rest[1:] else None)))
+        print(json.dumps([losses(weights, config, read_ids(rest[0]), int(stride)) for stride in rest[1:]]))
