@@ -237,8 +237,7 @@ CommandLine parse_command_line(std::vector<std::string> arguments) {
   if (command == nullptr)
     throw ConfigError("command line",
                       "a command is missing: run, plan, check, report, evaluate, sample, translate, export, inspect, tokenize, bench, "
-                      "compare, "
-                      "clean, schema or list "
+                      "compare, clean, schema or list "
                       "(see heed --help)");
   line.command = command->get_name();
   unmark_brackets(line.sample.prompts);

@@ -9,6 +9,8 @@
 #include <nlohmann/json.hpp>
 
 #include "experiments/data/files.hpp"
+#include "experiments/data/tokenizer.hpp"
+#include "experiments/data/tokenizers/words.hpp"
 #include "experiments/evaluation/text_loss.hpp"
 #include "experiments/metric/row.hpp"
 #include "experiments/text/progress.hpp"
@@ -70,7 +72,7 @@ void check(EvaluateOptions const& options, std::string const& path, TrainedModel
 Encoded read(EvaluateOptions const& options, std::string const& path, TrainedModel const& run) {
   if (!options.ids.empty()) return numbers(options.ids);
   if (run.tokenizer.empty()) throw ConfigError(path, "has no tokenizer, so that --text cannot be read (--ids FILE: numbers of tokens)");
-  return encoded(options.text, tokenizer_of(run, path));
+  return encoded(options.text, *tokenizer_of(run, path));
 }
 
 /// Names, units and values.

@@ -11,8 +11,10 @@
 #include <fmt/format.h>
 
 #include "autograd/error.hpp"
+#include "experiments/data/tokenizer.hpp"
 #include "experiments/exchange/gpt2_tensors.hpp"
 #include "experiments/exchange/model_format.hpp"
+#include "experiments/exchange/tokenizer_files.hpp"
 #include "nn/files/atomic_file.hpp"
 #include "nn/files/input_file.hpp"
 #include "nn/files/safetensors.hpp"
@@ -123,7 +125,12 @@ PortableModel read_gpt2(fs::path const& folder) {
   auto const config = read_gpt2_config(read_file(path), path.string());
   check_weights_file(folder);
   SafetensorsFile const file(folder / weights_name);
-  return {file.path().string(), gpt_choice(config.settings), config.vocabulary, read_tensors(file, config), {}};
+  PortableModel model{file.path().string(), gpt_choice(config.settings), config.vocabulary, read_tensors(file, config),
+                      read_tokenizer_files(folder)};
+  if (model.tokenizer.empty()) return model;
+  if (auto const tokens = restore_tokenizer(model.tokenizer)->vocabulary(); tokens > config.vocabulary)
+    throw FileError(fmt::format("{}: vocab_size: {}, but the tokenizer beside it has {} tokens", path.string(), config.vocabulary, tokens));
+  return model;
 }
 
 namespace {
@@ -133,8 +140,9 @@ std::vector<std::string> write_huggingface(PortableModel const& model, fs::path 
   NamedTensors tensors;
   for (Gpt2Tensor const& tensor : gpt2_tensors(config)) tensors.emplace_back(tensor.name, stored(tensor, model.tensors));
   save_safetensors(folder / weights_name, tensors, {{"format", "pt"}});
-  write_atomically(folder / config_name, gpt2_config_text(config, tensors.front().second.dtype(), std::nullopt));
-  return {};
+  write_atomically(folder / config_name, gpt2_config_text(config, tensors.front().second.dtype(), end_of_texts(model.tokenizer)));
+  auto const remark = write_tokenizer_files(model.tokenizer, config.settings.context, folder);
+  return remark.empty() ? std::vector<std::string>() : std::vector{remark};
 }
 
 DeclaredModelFormat const declared{

@@ -12,7 +12,7 @@ bool is_huggingface_folder(std::filesystem::path const& folder);
 
 /// A GPT-2 (Radford et al. 2019) from such a folder: `config.json` and `model.safetensors`, with the names of GPT2LMHeadModel or of
 /// GPT2Model, weights [in, out] turned and the stacked ones of queries, keys and values taken apart. Tensors have the types of the file,
-/// halves become float32. Buffers of masks are left out.
+/// halves become float32. Buffers of masks are left out. Its tokenizer is that of the folder (read_tokenizer_files).
 ///
 /// Throws FileError that begins with the file: for a key or a tensor that is missing, left over or of another shape than `config.json`
 /// says, for what a model of kind gpt cannot be, and for weights in other files than `model.safetensors`, with what to do.

@@ -1,5 +1,8 @@
 #include "experiments/run/foreign_model.hpp"
 
+#include <fmt/format.h>
+
+#include "experiments/data/tokenizer.hpp"
 #include "experiments/exchange/huggingface.hpp"
 #include "experiments/run/weights.hpp"
 
@@ -14,6 +17,12 @@ TrainedModel open_foreign_model(std::filesystem::path const& folder, std::option
   run.settings.dtype = to_string(dtype.value_or(read.tensors.front().second.dtype()));
   run.data = Signature::tokens(read.vocabulary);
   run.tokenizer = run.source_tokenizer = read.tokenizer;
+  // A table of embeddings may have more rows than there are tokens: nanoGPT's has 50304, which is faster on a GPU.
+  if (auto inputs = run.data["inputs"]; !read.tokenizer.empty()) {
+    for (auto token = restore_tokenizer(read.tokenizer)->vocabulary(); token < read.vocabulary; ++token)
+      inputs.added.push_back(fmt::format("[{}]", token));
+    run.data.set(inputs);
+  }
   set_products(run.settings.products());
   run.parameters = std::make_unique<Parameters>(0, run.settings.precision());
   run.model = make_model(run.settings.model, *run.parameters, run.data);
