@@ -9,8 +9,8 @@
 #include <nlohmann/json.hpp>
 
 #include "experiments/data/files.hpp"
+#include "experiments/data/text.hpp"
 #include "experiments/data/tokenizer.hpp"
-#include "experiments/data/tokenizers/words.hpp"
 #include "experiments/evaluation/text_loss.hpp"
 #include "experiments/metric/row.hpp"
 #include "experiments/text/progress.hpp"
@@ -26,10 +26,10 @@ namespace fs = std::filesystem;
 
 namespace {
 
-/// A text as a model reads it, and the size of what is predicted of it: all but its first token.
+/// A text as a model reads it.
 struct Encoded {
   std::vector<std::int64_t> tokens;
-  std::int64_t bytes = 0, words = 0;  ///< 0: they are not known
+  std::optional<TextUnits> units = {};  ///< nothing: they are not known
 };
 
 Encoded encoded(fs::path const& file, Tokenizer const& tokenizer) {
@@ -38,14 +38,12 @@ Encoded encoded(fs::path const& file, Tokenizer const& tokenizer) {
   Encoded result;
   try {
     auto const tokens = tokenizer.encode(text);
-    result.tokens.assign(tokens.begin(), tokens.end());
+    bool const marked = tokenizer.begin() && tokenizer.begin() != tokenizer.end();  // which running text is not
+    result.tokens.assign(tokens.begin() + (marked ? 1 : 0), tokens.end());
   } catch (Error const& error) {
     throw FileError(fmt::format("{}: {}", file.string(), error.what()));
   }
-  if (result.tokens.empty() || tokenizer.decode(result.tokens) != text) return result;
-  std::string_view const predicted = text.substr(tokenizer.decode({result.tokens.front()}).size());
-  result.bytes = std::ssize(predicted);
-  result.words = std::ssize(words_of(predicted));
+  result.units = units_of(text, result.tokens.size(), tokenizer);
   return result;
 }
 
@@ -84,8 +82,11 @@ struct Figure {
 std::vector<Figure> figures_of(TextLoss const& loss, Encoded const& text) {
   double const mean = loss.nats / static_cast<double>(loss.tokens);
   std::vector<Figure> all{{"loss", "nat", mean}, {"perplexity", "", std::exp(mean)}};
-  if (text.bytes > 0) all.push_back({"bits_per_byte", "bit", loss.nats / std::numbers::ln2 / static_cast<double>(text.bytes)});
-  if (text.words > 0) all.push_back({"word_perplexity", "", std::exp(loss.nats / static_cast<double>(text.words))});
+  if (!text.units) return all;
+  auto const& [tokens, words, bytes] = *text.units;
+  all.push_back({"bits_per_byte", "bit", mean * tokens / bytes / std::numbers::ln2});
+  all.push_back({"perplexity_per_byte", "", std::exp(mean * tokens / bytes)});
+  all.push_back({"perplexity_per_word", "", std::exp(mean * tokens / words)});
   return all;
 }
 
@@ -128,20 +129,19 @@ Exit evaluate_text(EvaluateOptions const& options, std::ostream& out) {
     std::vector<std::vector<std::string>> rows;
     for (Figure const& figure : figures) rows.push_back({figure.name, fmt::format("{:.6g}", figure.value), figure.unit});
     out << table(rows);
-    if (options.ids.empty() && text.bytes == 0) out << "its tokens do not keep the text whole: there are no bits per byte\n";
+    if (options.ids.empty() && !text.units) out << "words that it does not know became <unk>: there are no bits per byte\n";
   }
   if (options.save.empty()) return Exit::done;
-  nlohmann::ordered_json const all{{"model", path.string()},
-                                   {"file", file.string()},
-                                   {"sha256", sha256_of_file(file)},
-                                   {"weights", run.averaged ? "averaged" : "last"},
-                                   {"dtype", run.settings.dtype},
-                                   {"context", run.model->context()},
-                                   {"stride", stride},
-                                   {"tokens", loss.tokens},
-                                   {"bytes", text.bytes},
-                                   {"words", text.words},
-                                   {"metrics", json_of(figures)}};
+  nlohmann::ordered_json all{{"model", path.string()},
+                             {"file", file.string()},
+                             {"sha256", sha256_of_file(file)},
+                             {"weights", run.averaged ? "averaged" : "last"},
+                             {"dtype", run.settings.dtype},
+                             {"context", run.model->context()},
+                             {"stride", stride},
+                             {"tokens", loss.tokens},
+                             {"metrics", json_of(figures)}};
+  if (text.units) all["text"] = {{"tokens", text.units->tokens}, {"words", text.units->words}, {"bytes", text.units->bytes}};
   write_atomically(options.save, options.save.extension() == ".csv" ? csv_of(figures) : json_text(all, 2) + "\n");
   if (!options.quiet) out << fmt::format("saved in {}\n", options.save.string());
   return Exit::done;

@@ -10,6 +10,7 @@
 
 #include "autograd/graph.hpp"
 #include "autograd/random.hpp"
+#include "experiments/data/tokenizer.hpp"
 #include "experiments/evaluation/folder.hpp"
 #include "experiments/evaluation/text_loss.hpp"
 #include "experiments/exchange/gpt2_tensors.hpp"
@@ -370,13 +371,10 @@ train: {steps: 30, batch: 4, ema: 0.5}
       auto const usual = evaluated(folder, folder / "text", {"--weights", weights});
       CHECK(loss_of(found) == doctest::Approx(loss_of(usual)).epsilon(1e-6));
       auto const& metrics = found.at("metrics");
-      auto const bytes = static_cast<double>(held_out.size()) - 1;
-      CHECK(found.at("bytes") == bytes);
-      CHECK(found.at("tokens") == bytes);
-      CHECK(metrics.at("perplexity").get<double>() == doctest::Approx(std::exp(loss_of(found))));
-      CHECK(metrics.at("bits_per_byte").get<double>() == doctest::Approx(loss_of(found) / std::log(2.0)));
-      CHECK(std::log(metrics.at("word_perplexity").get<double>()) ==
-            doctest::Approx(loss_of(found) * bytes / found.at("words").get<double>()));
+      CHECK(found.at("text").at("bytes") == static_cast<double>(held_out.size()));
+      CHECK(found.at("tokens").get<double>() == static_cast<double>(held_out.size()) - 1);
+      for (std::string const name : {"perplexity", "bits_per_byte", "perplexity_per_byte", "perplexity_per_word"})
+        CHECK(metrics.at(name).get<double>() == doctest::Approx(usual.at("metrics").at(name).get<double>()).epsilon(1e-5));
     }
   }
 
@@ -408,7 +406,7 @@ train: {steps: 30, batch: 4, ema: 0.5}
     test::refuses({"evaluate", run, "--ids", at("ids"), "--beam", "3"}, 2, {"--beam"});
     test::refuses({"evaluate", run, "--ids", at("ids"), "--dtype", "float16"}, 2, {"--dtype", "float16"});
     test::refuses({"evaluate", run, "--ids", at("ids"), "--weights", "average"}, 2, {"--weights"});
-    test::refuses({"inspect", there, "--text", "1 2"}, 2, {"--save", there});
+    test::refuses({"inspect", there, "--text", "the dogs"}, 2, {"--save", there});
     auto const bert = trained(folder, {"model={kind: bert, layers: 1, heads: 1, width: 8, context: 16}"}).string();
     test::refuses({"evaluate", bert, "--ids", at("ids")}, 2, {bert, "bert", "next token"});
   }
@@ -554,6 +552,91 @@ train: {steps: 30, batch: 4, ema: 0.5}
     sample.write();
     auto const message = test::refusal<FileError>([&] { open_run(sample.folder.path()); });
     CHECK(message.find("norm.bias") != message.npos);
+  }
+
+  TEST_CASE("a tokenizer goes with its model, there and back") {
+    test::Folder const folder;
+    std::string text;
+    for (int i = 0; i < 80; ++i) text += fmt::format("{} green bottles häng on the wall\n", i * i);
+    test::put(folder / "text.txt", text);
+    test::put(folder / "held.txt", "9 bottles hang\n25 green walls\n");
+    auto const run = [&](std::string const& tokenizer) {
+      test::put(folder / "text.yaml", fmt::format(R"(
+name: text
+data: {{kind: text, path: text.txt, tokenizer: {}, validation: 0.25}}
+model: {{kind: gpt, layers: 1, heads: 2, width: 16, context: 16}}
+train: {{steps: 5, batch: 4}}
+)",
+                                                  tokenizer));
+      auto const outcome =
+          test::run_heed({"run", (folder / "text.yaml").string(), "--output", folder.path().string(), "--quiet", "--fresh"});
+      INFO(outcome.errors);
+      REQUIRE(outcome.code == 0);
+      return folder / "text";
+    };
+    auto const held = (folder / "held.txt").string();
+    int number = 0;
+    for (std::string const tokenizer : {"{kind: bpe, size: 290}", "char", "byte"}) {
+      CAPTURE(tokenizer);
+      auto const from = run(tokenizer), there = folder / fmt::format("there{}", number++);
+      exported(from, "huggingface", there);
+      bool const pairs = tokenizer.starts_with('{');
+      CHECK(fs::exists(there / "heed_tokenizer.json") != pairs);
+      for (std::string const name : {"vocab.json", "merges.txt", "tokenizer_config.json", "special_tokens_map.json"})
+        CHECK(fs::exists(there / name) == pairs);
+      CHECK(open_run(there).tokenizer == open_run(from).tokenizer);
+      Words const how{"--text", held, "--batch", "2"};
+      CHECK(evaluated(folder, there, how).at("metrics") == evaluated(folder, from, how).at("metrics"));
+      auto const one = test::run_heed({"sample", from.string(), "--prompt", "9 green", "--tokens", "20"});
+      auto const other = test::run_heed({"sample", there.string(), "--prompt", "9 green", "--tokens", "20"});
+      CHECK(one.code == 0);
+      CHECK(one.output == other.output);
+      test::refuses({"evaluate", there.string()}, 2, {there.string(), "--text"});
+    }
+    auto const pairs = folder / "there0";
+    auto const keys = json::parse(test::get(pairs / "config.json"));
+    CHECK(keys.at("eos_token_id") == keys.at("vocab_size").get<int>() - 1);
+    CHECK(json::parse(test::get(pairs / "tokenizer_config.json")).at("eos_token") == "<|endoftext|>");
+
+    // More tokens than the model has embeddings.
+    auto vocabulary = json::parse(test::get(pairs / "vocab.json"));
+    vocabulary["[more]"] = vocabulary.size();
+    test::put(pairs / "vocab.json", vocabulary.dump());
+    check_refusal(pairs, "config.json: vocab_size: 290, but the tokenizer beside it has 291 tokens");
+    fs::remove(pairs / "vocab.json");
+    check_refusal(pairs, "vocab.json: no such file, but there is merges.txt beside it");
+    test::put(folder / "there1" / "heed_tokenizer.json", "{}");
+    check_refusal(folder / "there1", "heed_tokenizer.json: not a tokenizer");
+  }
+
+  TEST_CASE("embeddings beyond the vocabulary are tokens that no text has") {
+    Sample sample;
+    test::put(sample.folder / "heed_tokenizer.json", R"({"kind": "char", "characters": "abc"})");
+    auto const run = open_run(sample.folder.path());
+    CHECK(run.data["inputs"].added == Words{"[3]", "[4]", "[5]", "[6]"});
+    CHECK(tokenizer_of(run, "sample")->vocabulary() == 3);
+    test::put(sample.folder / "text.txt", "abcabcabc");
+    put_ids(sample.folder / "ids", {0, 1, 2, 0, 1, 2, 0, 1, 2});
+    CHECK(loss_of(evaluated(sample.folder, sample.folder.path(), {"--text", (sample.folder / "text.txt").string()})) ==
+          loss_of(evaluated(sample.folder, sample.folder.path(), {"--ids", (sample.folder / "ids").string()})));
+  }
+
+  TEST_CASE("nanoGPT's sample.py finds the characters of a model") {
+    if (lacks_torch()) return;
+    test::Folder const folder;
+    test::put(folder / "text.txt", "hällo hällo hällo hällo\nhällo hällo hällo hällo\n");
+    test::put(folder / "text.yaml", R"(
+name: text
+data: {kind: text, path: text.txt, tokenizer: char, validation: 0.4}
+model: {kind: gpt, layers: 1, heads: 2, width: 16, context: 8}
+train: {steps: 1, batch: 4}
+)");
+    REQUIRE(test::run_heed({"run", (folder / "text.yaml").string(), "--output", folder.path().string(), "--quiet"}).code == 0);
+    exported(folder / "text", "nanogpt", folder / "there");
+    auto const meta = json::parse(torch(folder, {"meta", (folder / "there" / "meta.pkl").string()}));
+    CHECK(meta.at("vocab_size") == 6);
+    CHECK(meta.at("stoi") == json::parse(R"({"\n": 0, " ": 1, "h": 2, "l": 3, "o": 4, "ä": 5})"));
+    CHECK(meta.at("itos") == json::parse(R"({"0": "\n", "1": " ", "2": "h", "3": "l", "4": "o", "5": "ä"})"));
   }
 
   TEST_CASE("GPT-2's smallest has 124 million parameters") {

@@ -4,11 +4,13 @@
     gpt2.py make FOLDER [key=value …]    random weights as a Hugging Face folder (config.json, model.safetensors) and ids.bin, tokens of a text
     gpt2.py loss FOLDER IDS STRIDE …     [{"float32": …, "float64": …}, …]: mean loss of the tokens by a Hugging Face folder, by stride
     gpt2.py nanogpt FILE IDS             the same by a ckpt.pt as nanoGPT reads it, without overlap
+    gpt2.py meta FILE                    a meta.pkl as JSON
 
 Keys of make: those of config.json, and dtype (float32, float64, float16, bfloat16), prefix (1: names of GPT2LMHeadModel), buffers (1: masks
 too), tokens. Windows are of the context; all tokens but the first are predicted, each by the first window that has it."""
 import json
 import math
+import pickle
 import struct
 import sys
 from pathlib import Path
@@ -155,6 +157,8 @@ if __name__ == "__main__":
     command, path, *rest = sys.argv[1:]
     if command == "make":
         make(path, *rest)
+    elif command == "meta":
+        print(json.dumps(pickle.loads(Path(path).read_bytes())))
     elif command == "nanogpt":
         print(json.dumps(nanogpt(path, *rest)))
     else:
