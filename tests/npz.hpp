@@ -10,6 +10,7 @@
 #include <doctest/doctest.h>
 
 #include "experiments/text/npz.hpp"
+#include "experiments/text/zip.hpp"
 #include "tests/folder.hpp"
 
 namespace heed::test {

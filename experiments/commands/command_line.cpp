@@ -32,6 +32,7 @@ class Pages : public CLI::FormatterBase {
         {"evaluate", "heed evaluate RUN"},
         {"sample", "heed sample RUN [--prompt TEXT …]"},
         {"translate", "heed translate RUN"},
+        {"export", "heed export RUN --format NAME DIR"},
         {"inspect", "heed inspect RUN --text TEXT | --row N"},
         {"tokenize", "heed tokenize FILE --vocabulary FOLDER | --train N --output FOLDER"},
         {"bench", "heed bench [TOPIC [NAME …]]"},
@@ -235,17 +236,17 @@ CommandLine parse_command_line(std::vector<std::string> arguments) {
   }
   if (command == nullptr)
     throw ConfigError("command line",
-                      "a command is missing: run, plan, check, report, evaluate, sample, translate, inspect, tokenize, bench, compare, "
-                      "clean, schema or list "
+                      "a command is missing: run, plan, check, report, evaluate, sample, translate, export, inspect, tokenize, bench, "
+                      "compare, clean, schema or list "
                       "(see heed --help)");
   line.command = command->get_name();
   unmark_brackets(line.sample.prompts);
   if (line.command == "sample") find_run(line.sample);
   if (!line.run.config.empty()) check_config_first(line.command, line.run);
   line.run.threads = line.threads;
-  line.evaluate.places = line.sample.places = line.translate.places = line.inspect.places = line.bench.places = line.report.places =
-      line.tokenize.places = line.run.places;
-  line.evaluate.quiet = line.inspect.quiet = line.tokenize.quiet = line.report.quiet = line.run.quiet;
+  line.evaluate.places = line.sample.places = line.translate.places = line.exported.places = line.inspect.places = line.bench.places =
+      line.report.places = line.tokenize.places = line.run.places;
+  line.evaluate.quiet = line.exported.quiet = line.inspect.quiet = line.tokenize.quiet = line.report.quiet = line.run.quiet;
   return line;
 }
 

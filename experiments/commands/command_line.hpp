@@ -8,6 +8,7 @@
 
 #include "experiments/bench/bench.hpp"
 #include "experiments/commands/evaluate.hpp"
+#include "experiments/commands/export.hpp"
 #include "experiments/commands/inspect.hpp"
 #include "experiments/commands/report.hpp"
 #include "experiments/commands/sample.hpp"
@@ -20,11 +21,13 @@ namespace heed {
 /// What was asked for on the command line.
 struct CommandLine {
   std::string page;     ///< --help and --version: all there is to do is to print it
-  std::string command;  ///< run, plan, check, report, evaluate, sample, translate, inspect, tokenize, bench, compare, clean, schema, list
+  /// run, plan, check, report, evaluate, sample, translate, export, inspect, tokenize, bench, compare, clean, schema, list
+  std::string command;
   RunOptions run;       ///< for run, plan and check
   SampleOptions sample;
   InspectOptions inspect;
   TranslateOptions translate;
+  ExportOptions exported;
   TokenizeOptions tokenize;
   BenchOptions bench;
   EvaluateOptions evaluate;

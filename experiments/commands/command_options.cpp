@@ -131,12 +131,42 @@ void add_evaluate(CLI::App& app, CommandLine& line) {
   add_number<std::int64_t>(evaluate, "--batch", options.batch, 1, 1e6, "rows at once (default: as the run's evaluations)");
   add_text(evaluate, "--save", "FILE", "a .csv or .json file for the results (default: evaluation-SPLIT in the run's folder)",
            [&](std::string const& file) { options.save = file; });
+  add_text(evaluate, "--text", "FILE", "instead of held-out data: the loss of this text",
+           [&](std::string const& file) { options.text = file; });
+  add_text(evaluate, "--ids", "FILE", "the same of a text as numbers of tokens, little-endian int32",
+           [&](std::string const& file) { options.ids = file; });
+  add_number<std::int64_t>(evaluate, "--stride", options.stride, 1, 1 << 20,
+                           "of --text: tokens between windows, of which each predicts its last so many (default: the context)");
+  add_text(evaluate, "--dtype", "TYPE", "float32 or float64 to compute in (default: as in training)", [&](std::string const& text) {
+    if (text != "float32" && text != "float64") throw ConfigError("--dtype", fmt::format("wants float32 or float64, but found '{}'", text));
+    options.dtype = text == "float64" ? DType::float64 : DType::float32;
+  });
   evaluate.footer(
       "The run's folder gets evaluation-SPLIT/results.csv and results.json, metrics_by_length.svg and .pdf and, of decoded targets, "
       "decoded.txt. Other options have folders of their own (evaluation-test-beam5); each is replaced as a whole.\n\n"
       "examples:\n"
       "  heed evaluate runs/grammar\n"
-      "  heed evaluate runs/multi30k --split test --beam 5");
+      "  heed evaluate runs/multi30k --split test --beam 5\n"
+      "  heed evaluate gpt2 --text wiki.txt --stride 512            a Hugging Face folder");
+}
+
+void add_export(CLI::App& app, CommandLine& line) {
+  auto& options = line.exported;
+  auto& command = add_command(app, line, "export", "write a trained GPT for another program");
+  command
+      .add_option_function<std::string>(
+          "RUN", [&](std::string const& folder) { options.run = folder; },
+          "a run's folder or name, its checkpoint, or a Hugging Face folder")
+      ->required()
+      ->type_name("");
+  command
+      .add_option_function<std::string>(
+          "DIR", [&](std::string const& folder) { options.folder = folder; }, "where it goes: a folder that is not there yet")
+      ->required()
+      ->type_name("");
+  add_text(command, "--format", "NAME", fmt::format("{}", fmt::join(export_formats(), ", ")),
+           [&](std::string const& name) { options.format = name; });
+  command.footer("example:\n  heed export runs/shakespeare --format huggingface shakespeare-gpt2");
 }
 
 void add_translate(CLI::App& app, CommandLine& line) {
@@ -396,6 +426,7 @@ void add_commands(CLI::App& app, CommandLine& line) {
   add_evaluate(app, line);
   add_sample(app, line);
   add_translate(app, line);
+  add_export(app, line);
   add_inspect(app, line);
   add_tokenize(app, line);
   add_bench(app, line);

@@ -8,6 +8,7 @@
 #include <fmt/ranges.h>
 
 #include "autograd/graph.hpp"
+#include "experiments/commands/evaluate_text.hpp"
 #include "experiments/config/nearest.hpp"
 #include "experiments/evaluation/folder.hpp"
 #include "experiments/evaluation/lengths.hpp"
@@ -100,7 +101,7 @@ class Evaluator {
   explicit Evaluator(EvaluateOptions const& options)
       : options_(options),
         path_(find_run(options.run, options.places)),
-        run_(opened()),
+        run_(open_for_evaluation(path_, options)),
         data_(data_of(run_, path_, options.places, options.split, options.quiet)),
         kinds_(kinds()) {}
 
@@ -166,13 +167,6 @@ class Evaluator {
   }
 
  private:
-  TrainedModel opened() const {
-    auto run = open_run(path_, options_.weights == "last" ? Weights::last : Weights::average);
-    if (options_.weights == "average" && !run.averaged)
-      throw ConfigError("--weights", "average: the run keeps no running average (train.ema)");
-    return run;
-  }
-
   std::optional<std::string> lacks(MetricKind const& kind) const { return kind.lacks ? kind.lacks(*data_, *run_.model) : std::nullopt; }
 
   std::vector<MetricKind const*> kinds() const {
@@ -191,6 +185,7 @@ class Evaluator {
   std::string folder_name(Evaluation const& evaluation) const {
     std::string name = "evaluation-" + evaluation.split;
     if (run_.settings.train.ema && !run_.averaged) name += "-last";
+    if (options_.dtype) name += fmt::format("-{}", to_string(*options_.dtype));
     if (auto const& search = evaluation.search; search && search->width > 1) {
       name += fmt::format("-beam{}", search->width);
       if (search->length_penalty != BeamSettings().length_penalty) name += fmt::format("-penalty{}", search->length_penalty);
@@ -241,12 +236,23 @@ void check(EvaluateOptions const& options) {
   auto const ending = options.save.extension();
   if (!options.save.empty() && ending != ".csv" && ending != ".json")
     throw ConfigError("--save", fmt::format("wants a file that ends in .csv or .json, but found '{}'", options.save.string()));
+  bool const of_text = !options.text.empty() || !options.ids.empty();
+  if (options.stride && !of_text) throw ConfigError("--stride", "is of --text or --ids");
+  if (!options.text.empty() && !options.ids.empty()) throw ConfigError("--ids", "stands beside --text: one of them says what is read");
 }
 
 }  // namespace
 
+TrainedModel open_for_evaluation(fs::path const& path, EvaluateOptions const& options) {
+  auto run = open_run(path, options.weights == "last" ? Weights::last : Weights::average, options.dtype);
+  if (options.weights == "average" && !run.averaged)
+    throw ConfigError("--weights", "average: the run keeps no running average (train.ema)");
+  return run;
+}
+
 Exit evaluate(EvaluateOptions const& options, std::ostream& out) {
   check(options);
+  if (!options.text.empty() || !options.ids.empty()) return evaluate_text(options, out);
   NoGrad const no_grad;
   Evaluator const evaluator(options);
   auto const found = evaluator.evaluate();

@@ -240,6 +240,8 @@ Exit inspect(InspectOptions const& options, std::ostream& out) {
   if (!options.picture.empty()) check_picture_file(options.picture);
   Subject const subject(options);
   auto const looks = subject.looks();
+  if (subject.run.foreign && options.save.empty())
+    throw ConfigError("--save", fmt::format("is needed: {} is no run's folder, and is left as it is", subject.path.string()));
   fs::path const folder = fs::is_directory(subject.path) ? subject.path : subject.path.parent_path();
   fs::path const file = options.save.empty() ? folder / "attention.npz" : options.save;
   write_npz(file, looks.arrays(true));

@@ -49,6 +49,7 @@ Exit dispatch(CommandLine const& line) {
     std::istream in(&standard_input);
     return translate(options, in, std::cout);
   }
+  if (line.command == "export") return export_model(line.exported, std::cout);
   if (line.command == "inspect") {
     auto options = line.inspect;
     options.printable = ::isatty(STDOUT_FILENO) != 0;

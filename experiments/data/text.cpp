@@ -166,10 +166,13 @@ EncodedText TextDataset::encoded(Part const& part) const {
 
 void TextDataset::hold_out(Part const& part) {
   held_out_ = encoded(part);
-  units_.reset();
-  if (part.text.empty() || tokenizer_->unknown_words(part.text) > 0) return;
-  auto const words = std::ssize(words_of(part.text)) + std::ranges::count(part.text, '\n');
-  units_ = {static_cast<double>(held_out_.size()), static_cast<double>(words), static_cast<double>(part.text.size())};
+  units_ = units_of(part.text, held_out_.size(), *tokenizer_);
+}
+
+std::optional<TextUnits> units_of(std::string_view text, std::size_t tokens, Tokenizer const& tokenizer) {
+  if (text.empty() || tokenizer.unknown_words(text) > 0) return std::nullopt;
+  auto const words = std::ssize(words_of(text)) + std::ranges::count(text, '\n');
+  return TextUnits{static_cast<double>(tokens), static_cast<double>(words), static_cast<double>(text.size())};
 }
 
 void TextDataset::test_on(TextFiles const& text, std::string origin) {

@@ -80,4 +80,7 @@ class TextDataset : public TokenizedDataset {
   mutable std::vector<double> ngram_losses_;
 };
 
+/// Of a text that a tokenizer makes so many tokens of; nothing for an empty one, and where words became <unk>.
+std::optional<TextUnits> units_of(std::string_view text, std::size_t tokens, Tokenizer const& tokenizer);
+
 }  // namespace heed

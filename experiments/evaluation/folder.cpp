@@ -3,8 +3,10 @@
 #include <system_error>
 
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include "autograd/error.hpp"
+#include "experiments/config/yaml.hpp"
 #include "experiments/run/folder_lock.hpp"
 #include "nn/files/atomic_file.hpp"
 #include "nn/files/exchange.hpp"
@@ -63,6 +65,45 @@ void write_folder(fs::path const& folder, std::map<std::string, std::string> con
     throw;
   }
   fs::remove_all(part, ignored);  // the older folder
+}
+
+namespace {
+
+/// Throws ConfigError unless nothing is there, or an empty folder.
+void check_free(fs::path const& folder) {
+  std::error_code unreadable;
+  if (!fs::exists(fs::symlink_status(folder, unreadable))) return;
+  if (!fs::is_directory(folder, unreadable)) throw ConfigError(folder.string(), "is there already, and no folder");
+  fs::directory_iterator const entries(folder, unreadable);
+  if (unreadable) throw ConfigError(folder.string(), fmt::format("is there already: {}", unreadable.message()));
+  if (entries != fs::directory_iterator())
+    throw ConfigError(folder.string(), fmt::format("is there already and holds {}: name another folder, or remove this one",
+                                                   entries->path().filename().string()));
+}
+
+}  // namespace
+
+void make_folder(fs::path const& named, std::function<void(fs::path const& part)> const& fill) {
+  fs::path folder = fs::absolute(named).lexically_normal();
+  if (folder.filename().empty()) folder = folder.parent_path();  // DIR/
+  check_free(folder);
+  auto const part = beside(folder, fmt::format(".part-{}", ::getpid()).c_str());
+  std::error_code ignored;
+  try {
+    fs::create_directories(folder.parent_path());
+    fs::remove_all(part);
+    fs::create_directory(part);
+    fill(part);
+    fs::rename(part, folder);  // refused where something has been written meanwhile
+    if (int const error = flush_folder(folder.parent_path()))
+      throw fs::filesystem_error("", std::error_code(error, std::generic_category()));
+  } catch (fs::filesystem_error const& error) {
+    fs::remove_all(part, ignored);
+    throw Error(fmt::format("{}: cannot be written: {}", named.string(), error.code().message()));
+  } catch (Error const&) {
+    fs::remove_all(part, ignored);
+    throw;
+  }
 }
 
 }  // namespace heed

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <filesystem>
+#include <functional>
 #include <map>
 #include <string>
 
@@ -13,5 +14,10 @@ namespace heed {
 /// renamed to `.NAME.old` for a moment.) What a killed process leaves of its part goes with the next call. Several processes wait for each
 /// other. Throws Error if it cannot be written; the older folder then stays.
 void write_folder(std::filesystem::path const& folder, std::map<std::string, std::string> const& files);
+
+/// Makes a folder, with those above it, of what `fill` writes into the empty one that it is given: the folder appears whole or not at all,
+/// and one that holds something stays as it is. A killed process leaves `.NAME.part-PROCESS` beside it. Throws ConfigError if there is
+/// something of this name already, Error if it cannot be written, and what `fill` throws.
+void make_folder(std::filesystem::path const& folder, std::function<void(std::filesystem::path const& part)> const& fill);
 
 }  // namespace heed

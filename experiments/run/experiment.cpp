@@ -10,8 +10,10 @@
 #include <nlohmann/json.hpp>
 
 #include "experiments/config/nearest.hpp"
+#include "experiments/exchange/huggingface.hpp"
 #include "experiments/metric/metric.hpp"
 #include "experiments/run/folder_name.hpp"
+#include "experiments/run/foreign_model.hpp"
 #include "experiments/run/result_file.hpp"
 #include "experiments/run/weights.hpp"
 #include "nn/files/checkpoint.hpp"
@@ -186,7 +188,10 @@ void refuse_folder_of_runs(fs::path const& folder) {
 /// Gives the parameters their running average. Throws FileError that begins with the folder if the state does not hold it.
 void take_average(TrainedModel& run, Checkpoint const& checkpoint, fs::path const& folder) try {
   AverageWeights average(*run.parameters, *run.settings.train.ema);
-  average.load_state(checkpoint.state);
+  NamedTensors state = checkpoint.state;  // in the type that is computed in
+  for (auto& [name, tensor] : state)
+    if (tensor.dtype() != DType::int64) tensor = tensor.to(run.settings.precision());
+  average.load_state(state);
   average.swap();
   run.averaged = true;
   if (auto const damage = find_non_finite(run.parameters->all())) throw Error("its running average: " + *damage);
@@ -247,9 +252,10 @@ ReadFiles files_read_in(fs::path const& folder) try {
   return {};
 }
 
-TrainedModel open_run(fs::path const& folder, Weights weights) {
+TrainedModel open_run(fs::path const& folder, Weights weights, std::optional<DType> dtype) {
   fs::path const directory = fs::is_directory(folder) ? folder : folder.parent_path();
   if (!fs::exists(folder)) throw FileError(fmt::format("{}: there is no such run", folder.string()));
+  if (!has_checkpoint(directory) && is_huggingface_folder(directory)) return open_foreign_model(directory, dtype);
   if (!has_checkpoint(directory)) refuse_folder_of_runs(directory);
   if (!has_checkpoint(directory))
     throw FileError(fmt::format("{}: holds no checkpoint.safetensors; has the run been started?", directory.string()));
@@ -264,6 +270,10 @@ TrainedModel open_run(fs::path const& folder, Weights weights) {
   check_configuration(checkpoint, run.settings, path);
   run.files_read = files_read_by(checkpoint.metadata);
   run.data = Signature::parse(data->second, path + ": its metadata of the data");
+  if (dtype) {
+    run.settings.dtype = to_string(*dtype);
+    run.settings.train.precision.reset();
+  }
   set_products(run.settings.products());
   run.parameters = std::make_unique<Parameters>(static_cast<std::uint64_t>(run.settings.seed), run.settings.precision());
   try {

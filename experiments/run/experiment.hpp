@@ -97,7 +97,7 @@ struct LoadedExperiment {
 };
 LoadedExperiment load_experiment(std::filesystem::path const& file, std::vector<std::string> const& overrides, Places places);
 
-/// A trained model as a run left it: for sampling and inspection.
+/// A trained model as a run left it: for sampling, inspection and export.
 struct TrainedModel {
   Experiment settings;
   std::unique_ptr<Parameters> parameters;
@@ -107,6 +107,7 @@ struct TrainedModel {
   ReadFiles files_read;                     ///< in training
   std::int64_t step = 0;
   bool averaged = false;  ///< the weights are their running average
+  bool foreign = false;   ///< another program's: no run of heed made it, and its data are not known
 };
 /// A run's folder or its checkpoint.safetensors: the path as given, or inside the output folder. Throws ConfigError if there is no such
 /// run.
@@ -115,9 +116,10 @@ std::filesystem::path find_run(std::filesystem::path const& run, Places const& p
 Document load_kept(std::filesystem::path const& folder);
 /// The weights as the last update left them, or their running average where the run keeps one (train.ema).
 enum class Weights { last, average };
-/// Opens the checkpoint in a run's folder. Throws FileError if there is none, naming trials if it is an ablation's folder, or
-/// if it does not fit its configuration.
-TrainedModel open_run(std::filesystem::path const& folder, Weights weights = Weights::average);
+/// Opens the checkpoint in a run's folder, or the model in a folder of another program's (open_foreign_model). Its numbers are of the type
+/// that they were trained in, or of this one. Throws FileError if there is none, naming trials if it is an ablation's folder, or if it does
+/// not fit its configuration.
+TrainedModel open_run(std::filesystem::path const& folder, Weights weights = Weights::average, std::optional<DType> dtype = {});
 /// The keys to which a kept configuration gives other values than these settings. A key that it lacks has its default: an earlier revision
 /// of heed made it.
 std::vector<std::string> keys_changed(Yaml const& kept, Experiment& settings);

@@ -26,6 +26,8 @@ bool same_classes(Signature const& trained, Signature const& given) {
 
 std::unique_ptr<Dataset> data_of(TrainedModel const& run, fs::path const& path, Places const& places, std::string const& split,
                                  bool quiet) {
+  if (run.foreign)
+    throw ConfigError(path.string(), "is no run of heed, and its data are not known: heed evaluate has --text FILE and --ids FILE for it");
   auto const& settings = run.settings;
   fs::path const folder = fs::is_directory(path) ? path : path.parent_path();
   DataContext const context{.config_folder = folder,

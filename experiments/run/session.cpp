@@ -16,6 +16,7 @@
 #include "experiments/probe/maps.hpp"
 #include "experiments/probe/prober.hpp"
 #include "experiments/run/csv.hpp"
+#include "experiments/run/memory_estimate.hpp"
 #include "experiments/run/predictions.hpp"
 #include "experiments/run/record.hpp"
 #include "experiments/run/result_file.hpp"
@@ -250,7 +251,7 @@ class Session {
     std::ranges::copy(maps_.files(), std::back_inserter(files));
     writing([&] { write_summary(folder_.path(), summary, files); });
     if (quiet_) return;
-    fmt::print("{}: {} steps in {:.1f} s\n", folder_.path().string(), steps, here);
+    fmt::print("{}: {} steps in {:.1f} s, tensors of {:.0f} MB at most\n", folder_.path().string(), steps, here, memory_ / 1e6);
     double const loss = value_of(last, "validation.loss");
     if (!last.values.empty())
       fmt::print("  validation loss {} nat per token, {:.2f} % right\n", short_number(loss, 4),
@@ -333,8 +334,9 @@ Exit train_in(RunFolder const& folder, Trainer& trainer, LoadedExperiment& exper
   folder.claim(experiment.settings);
   if (!quiet) {
     if (auto const remark = trainer.remark()) fmt::print(stderr, "{}\n", *remark);
-    fmt::print("{}: {} parameters, {}{}\n", path.string(), trainer.parameters().elements(), trainer.tokens_in_words(),
-               trainer.step() > 0 ? fmt::format(", going on from step {}", trainer.step()) : "");
+    double const needed = memory_estimate(experiment.settings, trainer.data().gives()).total();
+    fmt::print("{}: {} parameters, {}, about {:.0f} MB of memory{}\n", path.string(), trainer.parameters().elements(),
+               trainer.tokens_in_words(), needed / 1e6, trainer.step() > 0 ? fmt::format(", going on from step {}", trainer.step()) : "");
     std::fflush(stdout);
   }
   note_signals();

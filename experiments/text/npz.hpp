@@ -1,6 +1,5 @@
 #pragma once
 
-#include <cstdint>
 #include <filesystem>
 #include <map>
 #include <string>
@@ -31,8 +30,5 @@ void write_npz(std::filesystem::path const& path, std::vector<NpyArray> const& a
 
 /// The arrays of an .npz file that is not compressed, by name. Throws FileError if it is damaged or no such file.
 std::map<std::string, NpyArray> read_npz(std::filesystem::path const& path);
-
-/// CRC-32 as in zip, gzip and PNG (polynomial 0xEDB88320).
-std::uint32_t crc32(std::string_view bytes);
 
 }  // namespace heed

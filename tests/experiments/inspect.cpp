@@ -10,6 +10,7 @@
 #include "experiments/data/tokenizers/sentences.hpp"
 #include "experiments/data/tokenizers/words.hpp"
 #include "experiments/text/npz.hpp"
+#include "experiments/text/zip.hpp"
 #include "nn/files/checkpoint.hpp"
 #include "tests/folder.hpp"
 #include "tests/npz.hpp"

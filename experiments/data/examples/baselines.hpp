@@ -5,23 +5,18 @@
 #include <utility>
 #include <vector>
 
+#include "experiments/data/dataset.hpp"
 #include "experiments/data/examples/example.hpp"
 
 namespace heed {
 
-/// What a rule that reads little or nothing reaches on the held-out examples.
-struct Baseline {
-  std::string name;
-  std::vector<std::pair<std::string, double>> values;  ///< "accuracy", "loss" (nat); of spans "exact" and "f1"
-};
-
 /// The baselines of labelled examples; none without held-out ones.
 ///
-/// Classes: the one that is most frequent among the held-out examples, the best that one answer to all can reach; logistic regression over words and pairs of neighbouring words (bag_of_words).
-/// Multiple choice: the same of the right option's number; the shortest and the longest option; the one with the most words in
-/// common with the text; of equals the first.
-/// Spans: the first sentence with the most words in common with the question; a random stretch, as long as an answer of training; and,
-/// where some questions cannot be answered, no answer.
+/// Classes: the one that is most frequent among the held-out examples, the best that one answer to all can reach; logistic regression over
+/// words and pairs of neighbouring words (bag_of_words). Multiple choice: the same of the right option's number; the shortest and the
+/// longest option; the one with the most words in common with the text; of equals the first. Spans: the first sentence with the most words
+/// in common with the question; a random stretch, as long as an answer of training; and, where some questions cannot be answered, no
+/// answer.
 std::vector<Baseline> baselines(Examples const& examples);
 
 /// Lower-cased words, and other characters one by one: "Isn't it?" is isn't, it, ?

@@ -8,6 +8,7 @@
 
 #include "autograd/error.hpp"
 #include "experiments/config/nearest.hpp"
+#include "experiments/data/examples/baselines.hpp"
 #include "experiments/data/files.hpp"
 
 namespace heed {
@@ -177,6 +178,16 @@ Batch ExamplesDataset::validation(std::int64_t index, std::int64_t batch, std::i
   std::vector<Row const*> rows;
   for (auto row = first; row < last; ++row) rows.push_back(&held_out_[static_cast<std::size_t>(row)]);
   return batch_of(rows);
+}
+
+std::vector<Baseline> ExamplesDataset::baselines() const {
+  std::call_once(reckoned_, [&] {
+    baselines_ = heed::baselines(examples_);
+    if (!spans_) return;
+    for (Baseline& baseline : baselines_)  // as the metrics are called
+      for (auto& [metric, value] : baseline.values) metric = "span_" + metric;
+  });
+  return baselines_;
 }
 
 nlohmann::json ExamplesDataset::describe() const {

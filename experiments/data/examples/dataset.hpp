@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <mutex>
 #include <string>
 #include <vector>
 
@@ -33,6 +34,7 @@ class ExamplesDataset : public TokenizedDataset {
   Batch validation(std::int64_t index, std::int64_t batch, std::int64_t context) const override;
   Example const* example(std::int64_t row) const override { return &examples_.held_out[static_cast<std::size_t>(row)]; }
   std::vector<std::string> classes() const override { return examples_.classes; }
+  std::vector<Baseline> baselines() const override;
   ReadFiles files() const override { return examples_.files; }
   nlohmann::json describe() const override;
 
@@ -50,6 +52,8 @@ class ExamplesDataset : public TokenizedDataset {
   Batch batch_of(std::vector<Row const*> const& rows) const;
 
   Examples examples_;
+  mutable std::once_flag reckoned_;  // the bag of words takes seconds, and not every command asks for it
+  mutable std::vector<Baseline> baselines_;
   std::vector<Row> training_, held_out_;
   std::vector<SequencePair> lengths_;  ///< of the training rows, for batches of about one length
   std::unique_ptr<PairBatches> batches_;

@@ -1,0 +1,150 @@
+#include "experiments/commands/evaluate_text.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <numbers>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "experiments/data/files.hpp"
+#include "experiments/data/text.hpp"
+#include "experiments/data/tokenizer.hpp"
+#include "experiments/evaluation/text_loss.hpp"
+#include "experiments/metric/row.hpp"
+#include "experiments/text/progress.hpp"
+#include "experiments/text/table.hpp"
+#include "experiments/text/utf8.hpp"
+#include "nn/files/atomic_file.hpp"
+#include "nn/files/json.hpp"
+#include "nn/files/sha256.hpp"
+
+namespace heed {
+
+namespace fs = std::filesystem;
+
+namespace {
+
+/// A text as a model reads it.
+struct Encoded {
+  std::vector<std::int64_t> tokens;
+  std::optional<TextUnits> units = {};  ///< nothing: they are not known
+};
+
+Encoded encoded(fs::path const& file, Tokenizer const& tokenizer) {
+  std::string const content = read_text(file);
+  std::string_view const text = without_byte_order_mark(content);
+  Encoded result;
+  try {
+    auto const tokens = tokenizer.encode(text);
+    bool const marked = tokenizer.begin() && tokenizer.begin() != tokenizer.end();  // which running text is not
+    result.tokens.assign(tokens.begin() + (marked ? 1 : 0), tokens.end());
+  } catch (Error const& error) {
+    throw FileError(fmt::format("{}: {}", file.string(), error.what()));
+  }
+  result.units = units_of(text, result.tokens.size(), tokenizer);
+  return result;
+}
+
+/// Numbers of tokens: little-endian int32, one after the other.
+Encoded numbers(fs::path const& file) {
+  std::string const content = read_text(file);
+  if (content.size() % sizeof(std::int32_t) != 0)
+    throw FileError(fmt::format("{}: {} bytes are no whole number of int32", file.string(), content.size()));
+  std::vector<std::int32_t> ids(content.size() / sizeof(std::int32_t));
+  std::memcpy(ids.data(), content.data(), content.size());
+  return {{ids.begin(), ids.end()}};
+}
+
+void check(EvaluateOptions const& options, std::string const& path, TrainedModel const& run) {
+  if (options.metrics) throw ConfigError("--metrics", "is of held-out data, not of --text or --ids");
+  if (options.split != "validation") throw ConfigError("--split", "is of held-out data, not of --text or --ids");
+  if (options.search.width > 1) throw ConfigError("--beam", "is of decoded targets, and a text has none");
+  auto const& reads = needs_of(run.settings.model);
+  bool const predicts = reads.size() == 2 && reads[0].name == "inputs" && reads[1].name == "targets" && reads[1].view == "next_token";
+  if (!predicts)
+    throw ConfigError(path, fmt::format("its model, of kind {}, does not predict the next token of a text", run.settings.model.kind));
+}
+
+Encoded read(EvaluateOptions const& options, std::string const& path, TrainedModel const& run) {
+  if (!options.ids.empty()) return numbers(options.ids);
+  if (run.tokenizer.empty()) throw ConfigError(path, "has no tokenizer, so that --text cannot be read (--ids FILE: numbers of tokens)");
+  return encoded(options.text, *tokenizer_of(run, path));
+}
+
+/// Names, units and values.
+struct Figure {
+  std::string name, unit;
+  double value;
+};
+
+std::vector<Figure> figures_of(TextLoss const& loss, Encoded const& text) {
+  double const mean = loss.nats / static_cast<double>(loss.tokens);
+  std::vector<Figure> all{{"loss", "nat", mean}, {"perplexity", "", std::exp(mean)}};
+  if (!text.units) return all;
+  auto const& [tokens, words, bytes] = *text.units;
+  all.push_back({"bits_per_byte", "bit", mean * tokens / bytes / std::numbers::ln2});
+  all.push_back({"perplexity_per_byte", "", std::exp(mean * tokens / bytes)});
+  all.push_back({"perplexity_per_word", "", std::exp(mean * tokens / words)});
+  return all;
+}
+
+nlohmann::ordered_json json_of(std::vector<Figure> const& figures) {
+  auto result = nlohmann::ordered_json::object();
+  for (Figure const& figure : figures) result[figure.name] = number(figure.value);
+  return result;
+}
+
+std::string csv_of(std::vector<Figure> const& figures) {
+  std::string text = "metric,unit,value\n";
+  for (Figure const& figure : figures) text += fmt::format("{},{},{}\n", figure.name, figure.unit, figure.value);
+  return text;
+}
+
+}  // namespace
+
+Exit evaluate_text(EvaluateOptions const& options, std::ostream& out) {
+  auto const path = find_run(options.run, options.places);
+  TrainedModel const run = open_for_evaluation(path, options);
+  check(options, path.string(), run);
+  auto const& file = options.ids.empty() ? options.text : options.ids;
+  Encoded const text = read(options, path.string(), run);
+  auto const stride = options.stride.value_or(run.model->context());
+  if (stride > run.model->context())
+    throw ConfigError("--stride", fmt::format("{} is more than the model's context of {}", stride, run.model->context()));
+  Progress progress(run.settings.name, std::ssize(text.tokens) - 1, 0, options.quiet, "tokens");
+  TextLoss loss;
+  try {
+    loss = text_loss(*run.model, text.tokens, stride, options.batch.value_or(run.settings.train.batch),
+                     [&](std::int64_t tokens) { progress.update(tokens, ""); });
+  } catch (Error const& error) {
+    throw FileError(fmt::format("{}: {}", file.string(), error.what()));
+  }
+  progress.finish();
+  auto const figures = figures_of(loss, text);
+  if (!options.quiet) {
+    out << fmt::format("{} of {}: {} tokens, windows of {}{}\n", file.string(), path.string(), text.tokens.size(), run.model->context(),
+                       stride < run.model->context() ? fmt::format(", {} apart", stride) : "");
+    std::vector<std::vector<std::string>> rows;
+    for (Figure const& figure : figures) rows.push_back({figure.name, fmt::format("{:.6g}", figure.value), figure.unit});
+    out << table(rows);
+    if (options.ids.empty() && !text.units) out << "words that it does not know became <unk>: there are no bits per byte\n";
+  }
+  if (options.save.empty()) return Exit::done;
+  nlohmann::ordered_json all{{"model", path.string()},
+                             {"file", file.string()},
+                             {"sha256", sha256_of_file(file)},
+                             {"weights", run.averaged ? "averaged" : "last"},
+                             {"dtype", run.settings.dtype},
+                             {"context", run.model->context()},
+                             {"stride", stride},
+                             {"tokens", loss.tokens},
+                             {"metrics", json_of(figures)}};
+  if (text.units) all["text"] = {{"tokens", text.units->tokens}, {"words", text.units->words}, {"bytes", text.units->bytes}};
+  write_atomically(options.save, options.save.extension() == ".csv" ? csv_of(figures) : json_text(all, 2) + "\n");
+  if (!options.quiet) out << fmt::format("saved in {}\n", options.save.string());
+  return Exit::done;
+}
+
+}  // namespace heed

@@ -1,0 +1,47 @@
+#include "experiments/commands/export.hpp"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "experiments/config/nearest.hpp"
+#include "experiments/evaluation/folder.hpp"
+#include "experiments/exchange/model_format.hpp"
+
+namespace heed {
+
+namespace {
+
+ModelFormat const& format_of(std::string const& name) {
+  auto const found = std::ranges::find(model_formats(), name, &ModelFormat::name);
+  if (found != model_formats().end()) return *found;
+  auto const names = export_formats();
+  throw ConfigError("--format", name.empty() ? fmt::format("is needed: {}", fmt::join(names, ", "))
+                                             : fmt::format("there is no format '{}'{} (there are {})", name, did_you_mean(name, names),
+                                                           fmt::join(names, ", ")));
+}
+
+}  // namespace
+
+std::vector<std::string> export_formats() {
+  std::vector<std::string> names;
+  for (ModelFormat const& format : model_formats()) names.push_back(format.name);
+  return names;
+}
+
+Exit export_model(ExportOptions const& options, std::ostream& out) {
+  ModelFormat const& format = format_of(options.format);
+  auto const path = find_run(options.run, options.places);
+  TrainedModel const run = open_run(path);
+  PortableModel const model{path.string(), run.settings.model, run.model->vocabulary(), run.parameters->all(), run.tokenizer};
+  if (auto const why = format.lacks(model)) throw ConfigError(path.string(), fmt::format("cannot be written as {}: {}", format.name, *why));
+  std::vector<std::string> remarks;
+  make_folder(options.folder, [&](std::filesystem::path const& part) { remarks = format.write(model, part); });
+  if (options.quiet) return Exit::done;
+  out << fmt::format("{} is in {}\n", format.help, options.folder.string());
+  for (std::string const& remark : remarks) out << remark << "\n";
+  return Exit::done;
+}
+
+}  // namespace heed

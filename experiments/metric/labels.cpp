@@ -1,0 +1,63 @@
+// Of labels: F1 and Matthews correlation.
+
+#include "experiments/metric/confusion.hpp"
+#include "experiments/metric/row.hpp"
+#include "experiments/metric/span.hpp"
+
+namespace heed {
+
+namespace {
+
+/// A measure of the confusion matrix of all rows.
+class OfLabels : public Metric {
+ public:
+  using Measure = double (*)(ConfusionMatrix const&);
+  OfLabels(std::string name, Measure measure, std::size_t classes)
+      : name_(std::move(name)), measure_(measure), counts_(classes, std::vector<std::int64_t>(classes, 0)) {}
+
+  void add(Seen const& seen) override {
+    auto const right = seen.targets().data<std::int64_t>();
+    for (std::size_t row = 0; row < right.size(); ++row)
+      if (right[row] >= 0) ++counts_[static_cast<std::size_t>(right[row])][static_cast<std::size_t>(seen.best()[row])];
+  }
+  void write(Row& row, std::string const& prefix) const override { row.set(prefix + "." + name_, measure_(counts_)); }
+
+ private:
+  std::string name_;
+  Measure measure_;
+  ConfusionMatrix counts_;
+};
+
+std::optional<std::string> lacks_classes(Dataset const& data, Model const& model) {
+  if (predicts(model, "label") && !data.classes().empty()) return std::nullopt;
+  return "the model does not say to which class an example belongs";
+}
+
+std::optional<std::string> lacks_two(Dataset const& data, Model const& model) {
+  if (auto lacks = lacks_classes(data, model)) return lacks;
+  if (data.classes().size() == 2) return std::nullopt;
+  return "there are not two classes";
+}
+
+MetricKind of_labels(MetricInfo info, int order, OfLabels::Measure measure,
+                     std::optional<std::string> (*lacks)(Dataset const&, Model const&)) {
+  std::string const name = info.name;
+  return {.info = std::move(info), .always = order, .lacks = lacks, .make = [name, measure](Dataset const& data) {
+            return std::make_unique<OfLabels>(name, measure, data.classes().size());
+          }};
+}
+
+constexpr Bounds share{.least = 0, .greatest = 1};
+
+DeclaredMetricKind const f1_declared{of_labels(
+    {"f1", "", Better::higher, "of two classes: 2 · precision · recall / (precision + recall) of the second", share}, 6,
+    [](ConfusionMatrix const& counts) { return f1(counts, 1); }, lacks_two)};
+DeclaredMetricKind const macro_declared{
+    of_labels({"macro_f1", "", Better::higher, "the mean of F1 over the classes", share}, 7, macro_f1, lacks_classes)};
+DeclaredMetricKind const matthews_declared{of_labels(
+    {"matthews", "", Better::higher, "correlation of labels and what the model says (Matthews 1975)", {.least = -1, .greatest = 1}}, 8,
+    matthews_correlation, lacks_classes)};
+
+}  // namespace
+
+}  // namespace heed
