@@ -176,7 +176,7 @@ std::optional<std::string> best_mean(Summary const& summary) {
                      mean.interval ? " " + summary.format.interval(mean.interval->low, mean.interval->high) : "");
 }
 
-/// Of a grid: which arm is ahead, and what the keys do by themselves and together.
+/// With which keys the metric rises or falls; of a grid: which arm is ahead, and what the keys do by themselves and together.
 void find_effects(Summary& summary) {
   std::vector<Keys> keys;
   std::vector<BySeed> values;
@@ -185,6 +185,8 @@ void find_effects(Summary& summary) {
     for (auto const& change : arm.changes) keys.back().emplace_back(change.key, emit_line(change.value));
     values.push_back(arm.values);
   }
+  summary.trends = trends_of(keys, values, summary.ablation.settings.metric);
+  for (Trend const& trend : summary.trends) summary.sentences.push_back(trend.sentence);
   auto const grid = grid_of(keys);
   if (!grid) return;
   auto const best = best_mean(summary);

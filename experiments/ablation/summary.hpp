@@ -10,6 +10,7 @@
 
 #include "experiments/ablation/arm_result.hpp"
 #include "experiments/ablation/effects.hpp"
+#include "experiments/ablation/trends.hpp"
 #include "experiments/ablation/tuning.hpp"
 #include "experiments/text/table.hpp"
 
@@ -32,6 +33,7 @@ struct Summary {
   std::vector<std::optional<Comparison>> comparisons{};  ///< by arm, with the baseline; nothing without a seed that both have
   NumberFormat format{0};                                ///< of the metric
   std::vector<Effect> effects{};
+  std::vector<Trend> trends{};
   std::vector<FailedJob> failures{};
   std::vector<std::string> sentences{}, warnings{};
 

@@ -59,6 +59,18 @@ Json arm_json(Summary const& summary, std::size_t i) {
   return json;
 }
 
+Json trends_json(std::vector<Trend> const& trends) {
+  auto json = Json::array();
+  for (auto const& trend : trends)
+    json.push_back({{"key", trend.key},
+                    {"elsewhere", trend.elsewhere},
+                    {"values", trend.values},
+                    {"seeds", trend.correlation.count},
+                    {"spearman", number(trend.correlation.mean)},
+                    {"interval", interval_json(trend.correlation.interval)}});
+  return json;
+}
+
 Json effects_json(std::vector<Effect> const& effects) {
   Json all = Json::array();
   for (auto const& effect : effects)
@@ -138,6 +150,7 @@ Json summary_json(Summary const& summary) {
             {"trials_of", all_trials(ablation)},
             {"trials", Json::array()},
             {"effects", effects_json(summary.effects)},
+            {"trends", trends_json(summary.trends)},
             {"sentences", summary.sentences},
             {"warnings", summary.warnings},
             {"environment", environment_of(summary.jobs)},

@@ -27,8 +27,8 @@ class Spans : public Metric {
       auto const text = text_of(answered, seen.data(), seen.batch(), static_cast<std::int64_t>(i));
       bool const none = answers.empty();
       unanswerable_ = unanswerable_ || none;
-      questions_.push_back(
-          {guesses[i].score - guesses[i].null_score, none ? 0 : answer_exact(text, answers), none ? 0 : answer_f1(text, answers), none});
+      auto const scores = none ? AnswerScores() : answer_scores(text, answers);
+      questions_.push_back({guesses[i].score - guesses[i].null_score, scores.exact, scores.f1, none});
     }
   }
   void write(Row& row, std::string const& prefix) const override {
@@ -36,11 +36,7 @@ class Spans : public Metric {
     row.set(prefix + ".span_exact", exact);
     row.set(prefix + ".span_f1", f1);
     if (!unanswerable_) return;
-    double best = f1, threshold = 0;
-    for (Question const& question : questions_) {
-      double const found = at(question.above).second;
-      if (found > best) best = found, threshold = question.above;
-    }
+    auto const [best, threshold] = best_threshold();
     row.set(prefix + ".span_best_f1", best);
     row.set(prefix + ".span_best_threshold", threshold);
   }
@@ -62,6 +58,20 @@ class Spans : public Metric {
     }
     auto const count = static_cast<double>(questions_.size());
     return {exact / count, f1 / count};
+  }
+
+  /// The best F1 over all thresholds, and the least of these: one question after the other is answered no more.
+  std::pair<double, double> best_threshold() const {
+    auto sorted = questions_;
+    std::ranges::sort(sorted, {}, &Question::above);
+    double sum = 0;
+    for (Question const& question : sorted) sum += question.none ? 0 : question.f1;
+    double best = sum, threshold = sorted.front().above - 1;
+    for (Question const& question : sorted) {
+      sum += question.none ? 1 : -question.f1;
+      if (sum > best) best = sum, threshold = question.above;
+    }
+    return {best / static_cast<double>(sorted.size()), threshold};
   }
 
   std::vector<Question> questions_;
