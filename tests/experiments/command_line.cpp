@@ -99,6 +99,31 @@ TEST_SUITE("command_line") {
     CHECK(!parsed({"sample", "r"}).sample.tokens);
   }
 
+  TEST_CASE("tokens: a text, and a vocabulary that is there or is trained") {
+    auto const line = parsed({"tokenize", "t.txt", "--vocabulary", "v", "--ids", "o.bin", "--special", "--quiet", "--data", "."});
+    CHECK(line.command == "tokenize");
+    CHECK(line.tokenize.file == "t.txt");
+    CHECK(line.tokenize.vocabulary == "v");
+    CHECK(line.tokenize.ids == "o.bin");
+    CHECK(line.tokenize.special);
+    CHECK(line.tokenize.quiet);
+    CHECK(!line.tokenize.train);
+    CHECK(line.tokenize.places.data == ".");
+    for (auto const& arguments :
+         {Words{"tokenize", "t.txt", "--train", "8000", "--output", "o"}, Words{"--output", "o", "tokenize", "t.txt", "--train", "8000"}}) {
+      CHECK(parsed(arguments).tokenize.train == 8000);
+      CHECK(parsed(arguments).tokenize.places.output == "o");
+    }
+    CHECK(refused({"tokenize"}) == "tokenize: FILE is required (see heed --help)");
+    CHECK(refused({"tokenize", "t"}) == "tokenize: --vocabulary or --train is required (see heed --help)");
+    CHECK(refused({"tokenize", "t", "--train", "300"}) == "--output: is needed: the folder for the vocabulary");
+    CHECK(refused({"tokenize", "t", "--train", "300", "--vocabulary", "v"}) ==
+          "--train: makes a vocabulary: --vocabulary names one that is there");
+    for (std::string const size : {"256", "1e3", "", "-1", "many", "10000001"})
+      CHECK(refused({"tokenize", "t", "--train", size, "--output", "o"}).find("--train: wants an integer ≥ 257") == 0);
+    CHECK(refused({"tokenize", "t", "--vocabulery", "v"}) == "--vocabulery: there is no such option; did you mean '--vocabulary'?");
+  }
+
   TEST_CASE("translations: a run, where lines come from and go to, and how they are searched for") {
     auto const line = parsed({"translate", "runs/a",           "--input",   "in.de",    "--save", "out.en",    "--beam",
                               "5",         "--length-penalty", "1.5",       "--tokens", "40",     "--nbest",   "2",
@@ -215,10 +240,11 @@ TEST_SUITE("command_line") {
   TEST_CASE("what cannot be meant is refused, with the nearest that can") {
     CHECK(refused({"sampel", "x"}) ==
           "sampel: there is no such command; did you mean 'sample'? (there are run, plan, check, report, evaluate, sample, translate, "
-          "inspect, bench, "
+          "inspect, tokenize, bench, "
           "compare, clean, schema, list)");
     CHECK(refused({"train", "x"}) ==
-          "train: there is no such command (there are run, plan, check, report, evaluate, sample, translate, inspect, bench, compare, "
+          "train: there is no such command (there are run, plan, check, report, evaluate, sample, translate, inspect, tokenize, bench, "
+          "compare, "
           "clean, schema, list)");
     CHECK(refused({"--quiet"}).find("a command is missing") != std::string::npos);
     CHECK(refused({"run"}) == "run: CONFIG is required (see heed --help)");

@@ -68,8 +68,7 @@ class Pairs {
   void merge(Merge pair, std::int32_t token) {
     auto words = std::move(pairs_.at(key(pair)).words);
     std::ranges::sort(words);
-    auto const repeated = std::ranges::unique(words);
-    words.erase(repeated.begin(), repeated.end());
+    words.erase(std::unique(words.begin(), words.end()), words.end());
     for (auto const word : words) merge_in(word, pair, token);
     pairs_.at(key(pair)).count = 0;
     queue_grown();
@@ -100,7 +99,8 @@ class Pairs {
   }
 
   void merge_in(std::uint32_t word, Merge pair, std::int32_t token) {
-    auto& [tokens, count] = pretokens_[word];
+    auto& tokens = pretokens_[word].tokens;
+    auto const count = pretokens_[word].count;
     auto const stands = [&](std::size_t i) { return i + 1 < tokens.size() && tokens[i] == pair.left && tokens[i + 1] == pair.right; };
     std::size_t first = 0;
     while (first < tokens.size() && !stands(first)) ++first;
