@@ -31,13 +31,13 @@ std::vector<double> ranks(std::span<double const> values) {
 }
 
 /// The arms that differ in one key alone.
-struct Line {
+struct Arms {
   std::vector<double> places;  ///< of that key
   std::vector<BySeed const*> values;
 };
 
 /// A line's correlation in each seed that all of its arms have.
-std::vector<double> by_seed(Line const& line) {
+std::vector<double> by_seed(Arms const& line) {
   std::vector<double> correlations;
   for (auto const& [seed, first] : *line.values.front()) {
     std::vector<double> values;
@@ -75,7 +75,7 @@ double spearman(std::span<double const> x, std::span<double const> y) {
 }
 
 std::vector<Trend> trends_of(std::vector<Keys> const& keys, std::vector<BySeed> const& values, std::string const& metric) {
-  std::map<std::pair<std::string, std::string>, Line> lines;  // by key, and what the others are
+  std::map<std::pair<std::string, std::string>, Arms> lines;  // by key, and what the others are
   for (std::size_t arm = 0; arm < keys.size(); ++arm)
     for (auto const& [key, value] : keys[arm]) {
       auto const place = parse_real(value);
@@ -83,7 +83,7 @@ std::vector<Trend> trends_of(std::vector<Keys> const& keys, std::vector<BySeed> 
       std::string elsewhere;
       for (auto const& [other, of_other] : keys[arm])
         if (other != key) elsewhere += fmt::format("{}{} {}", elsewhere.empty() ? "" : ", ", last_word(other), of_other);
-      Line& line = lines[{key, elsewhere}];
+      Arms& line = lines[{key, elsewhere}];
       line.places.push_back(*place);
       line.values.push_back(&values[arm]);
     }

@@ -39,7 +39,7 @@ Exit export_model(ExportOptions const& options, std::ostream& out) {
   std::vector<std::string> remarks;
   make_folder(options.folder, [&](std::filesystem::path const& part) { remarks = format.write(model, part); });
   if (options.quiet) return Exit::done;
-  out << fmt::format("{} is in {}\n", format.help, options.folder.string());
+  out << fmt::format("{}: {}\n", options.folder.string(), format.help);
   for (std::string const& remark : remarks) out << remark << "\n";
   return Exit::done;
 }

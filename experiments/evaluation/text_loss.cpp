@@ -14,18 +14,19 @@ namespace {
 /// Windows first, first + 1, … of a text; what stands behind its end is padding.
 Batch windows_of(std::span<std::int64_t const> tokens, std::int64_t context, std::int64_t stride, std::int64_t first, std::int64_t count) {
   std::int64_t const last = std::ssize(tokens) - 1;  // whose successor is not known
-  Tensor inputs = Tensor::full({count, context}, 0, DType::int64), targets = Tensor::full({count, context}, -1, DType::int64);
+  std::int64_t const longest = std::min(context, last - first * stride);
+  Tensor inputs = Tensor::full({count, longest}, 0, DType::int64), targets = Tensor::full({count, longest}, -1, DType::int64);
   std::vector<std::int64_t> lengths;
   for (std::int64_t row = 0; row < count; ++row) {
     std::int64_t const begin = (first + row) * stride, length = std::min(context, last - begin);
     std::int64_t const known = first + row == 0 ? 0 : context - stride;  // targets of the window before
     auto const from = tokens.begin() + begin;
-    std::copy_n(from, length, inputs.mutable_data<std::int64_t>().begin() + row * context);
-    std::copy(from + 1 + known, from + 1 + length, targets.mutable_data<std::int64_t>().begin() + row * context + known);
+    std::copy_n(from, length, inputs.mutable_data<std::int64_t>().begin() + row * longest);
+    std::copy(from + 1 + known, from + 1 + length, targets.mutable_data<std::int64_t>().begin() + row * longest + known);
     lengths.push_back(length);
   }
   Batch batch{{"inputs", inputs}, {"targets", targets}};
-  if (lengths.back() < context) batch.set("lengths", Tensor::of(lengths, {count}));
+  if (lengths.back() < longest) batch.set("lengths", Tensor::of(lengths, {count}));
   return batch;
 }
 

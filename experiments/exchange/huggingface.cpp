@@ -146,7 +146,7 @@ std::vector<std::string> write_huggingface(PortableModel const& model, fs::path 
 }
 
 DeclaredModelFormat const declared{
-    {"huggingface", "a GPT-2 for transformers: GPT2LMHeadModel.from_pretrained(\"DIR\")", not_gpt2, write_huggingface}};
+    {"huggingface", "a GPT-2 for transformers (GPT2LMHeadModel.from_pretrained)", not_gpt2, write_huggingface}};
 
 }  // namespace
 

@@ -240,12 +240,10 @@ TEST_SUITE("command_line") {
   TEST_CASE("what cannot be meant is refused, with the nearest that can") {
     CHECK(refused({"sampel", "x"}) ==
           "sampel: there is no such command; did you mean 'sample'? (there are run, plan, check, report, evaluate, sample, translate, "
-          "inspect, tokenize, bench, "
-          "compare, clean, schema, list)");
+          "export, inspect, tokenize, bench, compare, clean, schema, list)");
     CHECK(refused({"train", "x"}) ==
-          "train: there is no such command (there are run, plan, check, report, evaluate, sample, translate, inspect, tokenize, bench, "
-          "compare, "
-          "clean, schema, list)");
+          "train: there is no such command (there are run, plan, check, report, evaluate, sample, translate, export, inspect, tokenize, "
+          "bench, compare, clean, schema, list)");
     CHECK(refused({"--quiet"}).find("a command is missing") != std::string::npos);
     CHECK(refused({"run"}) == "run: CONFIG is required (see heed --help)");
     CHECK(refused({"run", "a", "--fersh"}) == "--fersh: there is no such option; did you mean '--fresh'?");
