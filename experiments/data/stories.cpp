@@ -4,7 +4,7 @@
 //     howls rose bites dog lathe wolves sings runs                                     topic
 //     the dogs near the old king howl .                                                agreement, continuation
 //     king dog rose mill dog before mill                                               order
-//     king has rose mill ; nun has dog vine ; boy has clocks tree ; tell nun dog vine  matching_span
+//     king mill ; nun vine ; boy clocks ; queen dog ; find nuns nun vine        matching_span
 
 #include <algorithm>
 

@@ -1,13 +1,13 @@
-// What a name that is told last has:
+// The stretch that begins with what is asked for last:
 //
-//     king has rose mill ; nun has dog vine ; boy has clocks tree ; tell nun        dog vine
+//     king mill ; nun vine ; boy clocks ; queen dog ; find nuns        nun vine
 //
 // The question is the same of every example: which stretch is asked for stands to the right of all of them. A model that reads from left to
 // right cannot do better than chance, 1 / stretches, whatever it has learned: what it makes of a token depends on what stands before it;
-// up to the end of the last stretch that is the same for each of the names that may be asked for; and each is asked for equally often. So
-// its scores of the stretches' tokens are independent of the answer. Nor does a token behind them help: no answer's words stand there. (A
-// name that came *before* the stretches, in the question, would not do: the last start before the name is seen to its right would be the
-// right one.) One that reads both ways needs two looks: from a stretch to its name, and from there to the end.
+// up to the end of the last stretch that is the same whichever is asked for; and each is asked for equally often. So its scores of the
+// stretches' tokens are independent of the answer. Nor does a token behind them help: no word of an answer stands there (nuns is not nun).
+// A name that came *before* the stretches, in the question, with what it matches behind each start, would not do: to mark the last start
+// that no match has been seen of would then be right. One that reads both ways sees at a start whether it matches.
 
 #include "experiments/data/examples/tasks/example_task.hpp"
 #include "experiments/data/examples/tasks/topics.hpp"
@@ -18,12 +18,12 @@ namespace heed {
 namespace {
 
 struct MatchingSpan : ExampleTask {
-  std::int64_t stretches = 4, length = 2;
+  std::int64_t stretches = 4, length = 1;
 
   std::vector<Field> keys() override {
     return {
         {.name = "stretches", .target = &stretches, .help = "among which the answer is; the more, the harder", .least = 2, .greatest = 6},
-        {.name = "length", .target = &length, .help = "of a stretch, in words", .least = 1, .greatest = 3}};
+        {.name = "length", .target = &length, .help = "of a stretch, in words behind the first", .least = 1, .greatest = 3}};
   }
   std::int64_t answers() const override { return stretches; }
 
@@ -36,26 +36,26 @@ struct MatchingSpan : ExampleTask {
       for (auto const& topic : topics().subspan(1)) nouns.insert(nouns.end(), topic.nouns.begin(), topic.nouns.end());
       return nouns;
     }();
-    auto const names = different_numbers(draws.child("names"), stretches, 6);  // king … girl, people of whom there is one
+    auto const names = different_numbers(draws.child("names"), stretches, 6);
     auto const words = different_numbers(draws.child("words"), stretches * length, std::ssize(things));
-    auto const who = [&](std::int64_t of) { return topics()[0].nouns[static_cast<std::size_t>(names[static_cast<std::size_t>(of)])]; };
-    Example example{.first = "what does it tell ?", .span = true};
+    auto const& people = topics()[0].nouns;  // king … girl, kings … girls
+    auto const number_of = [&](std::int64_t i) { return static_cast<std::size_t>(names[static_cast<std::size_t>(i)]); };
+    Example example{.first = "which is it ?", .span = true};
     for (std::int64_t i = 0; i < stretches; ++i) {
-      std::vector<std::string> stretch;
+      std::vector<std::string> stretch{people[number_of(i)]};
       for (std::int64_t word = i * length; word < (i + 1) * length; ++word)
         stretch.push_back(things[static_cast<std::size_t>(words[static_cast<std::size_t>(word)])]);
-      example.second += who(i) + " has ";
       if (i == answer) example.answers.push_back({joined(stretch), std::ssize(example.second)});
       example.second += joined(stretch) + " ; ";
     }
-    example.second += "tell " + who(answer);
+    example.second += "find " + people[6 + number_of(answer)];
     return example;
   }
 };
 
 bool const registered = register_example_task<MatchingSpan>(
     "matching_span",
-    "labelled examples: the stretch of a passage whose name is told to the right of all, which no left-to-right model can mark");
+    "labelled examples: the stretch of a passage that is asked for to the right of it, which no left-to-right model can mark");
 
 }  // namespace
 

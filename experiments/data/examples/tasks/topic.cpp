@@ -20,7 +20,7 @@ namespace {
 
 struct TopicTask : ExampleTask {
   std::int64_t count = 4, words = 12;
-  double share = 0.5;
+  double share = 0.4;
 
   std::vector<Field> keys() override {
     return {{.name = "topics", .target = &count, .help = "among how many topics", .least = 2, .greatest = 4},
