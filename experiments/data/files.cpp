@@ -94,6 +94,8 @@ fs::path locate(std::string const& path, DataContext const& context) try {
   for (auto const& entry : catalogue())
     for (auto const& file : entry.files)
       if (file.path == path) throw FileError(fmt::format("{}; the catalogue has it: data.name: {} fetches it", error.what(), entry.name));
+  if (!context.runs.empty() && path.find('/') == path.npos)
+    throw FileError(fmt::format("{}, nor as a run in {}, which heed run makes of its configuration", error.what(), context.runs.string()));
   throw FileError(error.what());
 }
 
