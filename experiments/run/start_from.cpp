@@ -10,6 +10,7 @@
 
 #include "autograd/error.hpp"
 #include "experiments/data/tokenizer.hpp"
+#include "experiments/exchange/huggingface.hpp"
 #include "experiments/run/weights.hpp"
 #include "nn/files/safetensors.hpp"
 #include "nn/files/sha256.hpp"
@@ -42,26 +43,61 @@ void copy_rows(Tensor const& source, std::int64_t from, Tensor& result, std::int
   std::ranges::copy(rows, result.mutable_data<T>().begin() + to * row);
 }
 
+/// What is taken from: tensors by heed's names, and what tokens they are for, as far as that is known.
+struct Source {
+  std::string path;  ///< of the file
+  std::map<std::string, Tensor> tensors;
+  std::string tokenizer;        ///< as Dataset::tokenizer(); empty: not known
+  std::optional<Given> inputs;  ///< the tokens that it reads
+};
+
+/// Of a run's folder, the folder of a GPT-2 by transformers, or a file of tensors.
+Source source_of(fs::path const& path) {
+  std::error_code unreadable;
+  if (is_huggingface_folder(path)) {
+    PortableModel const read = read_gpt2(path);
+    Source source{.path = read.origin, .tensors = {read.tensors.begin(), read.tensors.end()}, .tokenizer = read.tokenizer, .inputs = {}};
+    return source;
+  }
+  fs::path const file = fs::is_directory(path, unreadable) ? path / "checkpoint.safetensors" : path;
+  SafetensorsFile const opened(file);
+  opened.check_seal();
+  Source source{.path = file.string(), .tensors = {}, .tokenizer = {}, .inputs = {}};
+  for (std::string const& name : opened.names()) source.tensors.emplace(name, opened.tensor(name));
+  auto const& metadata = opened.metadata();
+  if (auto const tokenizer = metadata.find("tokenizer"); tokenizer != metadata.end()) source.tokenizer = tokenizer->second;
+  if (auto const found = metadata.find("data"); found != metadata.end()) {
+    Signature const data = Signature::parse(found->second, source.path + ": its metadata of the data");
+    if (data.has("inputs")) source.inputs = data["inputs"];
+  }
+  return source;
+}
+
 /// A checkpoint, on its way into a model's parameters.
 class Transfer {
  public:
-  Transfer(fs::path const& path, Parameters& parameters, InitSettings const& init, Dataset const& data)
-      : path_(path), file_(path), parameters_(parameters), init_(init) {
-    file_.check_seal();
-    for (std::string const& name : file_.names()) given_.emplace(name, file_.tensor(name));
+  Transfer(Source source, Parameters& parameters, InitSettings const& init, Dataset const& data)
+      : path_(source.path), parameters_(parameters), init_(init), given_(std::move(source.tensors)), before_(std::move(source.inputs)) {
     for (auto const& [name, tensor] : given_)
       if (auto const block = block_of(name)) blocks_ = std::max(blocks_, *block + 1);
     if (init.layers && *init.layers > blocks_)
-      throw Error(fmt::format("init.layers: {} are more than the {} blocks of {}", *init.layers, blocks_, path.string()));
-    read_metadata(data);
+      throw Error(fmt::format("init.layers: {} are more than the {} blocks of {}", *init.layers, blocks_, path_));
+    if (!source.tokenizer.empty() && !data.tokenizer().empty() && source.tokenizer != data.tokenizer())
+      throw FileError(
+          fmt::format("{}: reads other tokens than the data: its vocabulary is of {} tokens, theirs of {} (data.tokenizer: {{kind: run, "
+                      "from: …}} takes its own)",
+                      path_, restore_tokenizer(source.tokenizer)->vocabulary(), data.tokenizer_handle()->vocabulary()));
+    Signature const now = data.gives();
+    if (now.has("inputs")) inputs_ = now["inputs"];
+    if (!before_ && inputs_) take_for_text();
   }
 
   std::string run() {
     NamedTensors values;
     for (auto const& [name, parameter] : parameters_.all()) values.emplace_back(name, value_of(name, parameter));
     for (auto const& [name, tensor] : given_) leave(name, tensor);
-    if (!complaints_.empty()) throw FileError(fmt::format("{}: {}", path_.string(), in_short(complaints_)));
-    assign_from(path_.string(), values, parameters_);
+    if (!complaints_.empty()) throw FileError(fmt::format("{}: {}", path_, in_short(complaints_)));
+    assign_from(path_, values, parameters_);
     std::string remark;
     if (!drawn_.empty()) remark = fmt::format("drawn anew: {}", in_short(drawn_));
     if (!left_.empty()) remark += fmt::format("{}not taken: {}", remark.empty() ? "" : "; ", in_short(left_));
@@ -69,20 +105,12 @@ class Transfer {
   }
 
  private:
-  void read_metadata(Dataset const& data) {
-    auto const& metadata = file_.metadata();
-    auto const tokenizer = metadata.find("tokenizer");
-    if (tokenizer != metadata.end() && !data.tokenizer().empty() && tokenizer->second != data.tokenizer())
-      throw FileError(
-          fmt::format("{}: reads other tokens than the data: its vocabulary is of {} tokens, theirs of {} (data.tokenizer: {{kind: "
-                      "run, from: …}} takes its own)",
-                      path_.string(), restore_tokenizer(tokenizer->second)->vocabulary(), data.tokenizer_handle()->vocabulary()));
-    Signature const now = data.gives();
-    if (now.has("inputs")) inputs_ = now["inputs"];
-    if (auto const found = metadata.find("data"); found != metadata.end()) {
-      Signature const before = Signature::parse(found->second, path_.string() + ": its metadata of the data");
-      if (before.has("inputs")) before_ = before["inputs"];
-    }
+  /// A model that does not say of which tokens it is has those of text alone, where there are as many.
+  void take_for_text() {
+    auto const table = given_.find("token_embedding.weight");
+    if (table == given_.end() || table->second.rank() != 2) return;
+    std::int64_t const words = inputs_->classes - std::ssize(inputs_->added);
+    if (table->second.size(0) == words) before_ = Given{.name = "inputs", .classes = words};
   }
 
   /// What a parameter starts with.
@@ -147,8 +175,7 @@ class Transfer {
       complaints_.push_back(fmt::format("'{}' {} is not the model's", name, to_string(tensor.shape())));
   }
 
-  fs::path path_;
-  SafetensorsFile file_;
+  std::string path_;
   Parameters& parameters_;
   InitSettings const& init_;
   std::map<std::string, Tensor> given_;
@@ -160,10 +187,10 @@ class Transfer {
 }  // namespace
 
 Start start_from(Parameters& parameters, InitSettings const& init, Dataset const& data, fs::path const& path) {
-  std::error_code unreadable;
-  fs::path const file = fs::is_directory(path, unreadable) ? path / "checkpoint.safetensors" : path;
-  auto remark = Transfer(file, parameters, init, data).run();
-  return {{file.string(), sha256_of_file(file)}, std::move(remark)};
+  Source source = source_of(path);
+  std::string const file = source.path;
+  auto remark = Transfer(std::move(source), parameters, init, data).run();
+  return {{file, sha256_of_file(file)}, std::move(remark)};
 }
 
 }  // namespace heed

@@ -199,7 +199,7 @@ TEST_SUITE("ablation_plan") {
     contains(bench.refused("vary: {model.heads: [1, 2]}\nbetter: more"), "better");
     contains(bench.refused("vary: {model.heads: [1, 2]}\nmetric: validation.exct"),
              "a.yaml:4:9: metric: there is no metric 'validation.exct'; did you mean 'validation.exact'? (heed list metrics shows all)");
-    for (char const* unknown : {"validation.f1", "validation.rouge", "validation.chrf"}) {  // of another kind than any that there is
+    for (char const* unknown : {"validation.meteor", "validation.rouge", "validation.chrf"}) {  // of another kind than any that there is
       auto const message = bench.refused(std::string("vary: {model.heads: [1, 2]}\nmetric: ") + unknown);
       contains(message, "there is no metric");
       CHECK(message.find("did you mean") == std::string::npos);

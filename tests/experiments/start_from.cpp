@@ -10,7 +10,7 @@
 #include "experiments/run/session.hpp"
 #include "experiments/run/train.hpp"
 #include "nn/files/sha256.hpp"
-#include "tests/folder.hpp"
+#include "tests/program.hpp"
 #include "tests/refusal.hpp"
 
 namespace heed {
@@ -159,6 +159,18 @@ TEST_SUITE("start_from") {
     CHECK(refused({"data.tokenizer=char"}).find("reads other tokens than the data: its vocabulary is of 256 tokens, theirs of 3") !=
           std::string::npos);
     CHECK(test::refusal([&] { started({"init.from=firts"}); }).find("firts: no such file") != std::string::npos);
+  }
+
+  TEST_CASE("the folder of a GPT-2 by transformers gives what the run gives that it was exported from") {
+    Bench const bench;
+    bench.run("first", pretraining(gpt));
+    auto const folder = (bench.folder / "gpt2").string();
+    auto const exported = test::run_heed({"export", (bench.folder / "runs/first").string(), "--format", "huggingface", folder});
+    REQUIRE_MESSAGE(exported.code == 0, exported.errors);
+    Trainer const of_run(bench.loaded("second", fine_tuning(gpt + classifies, "from: first")), true);
+    Trainer const of_folder(bench.loaded("third", fine_tuning(gpt + classifies, "from: " + folder)), true);
+    for (auto const& [name, parameter] : of_run.parameters().all()) CHECK(parameter.to_vector() == values(of_folder.parameters(), name));
+    CHECK(of_folder.files_read().at("init.from").file.ends_with("model.safetensors"));
   }
 
   TEST_CASE("a fine-tuned run names the checkpoint that it came from, by its hash; it goes on exactly after an end") {
