@@ -85,7 +85,9 @@ Rows data_set_row(CatalogueEntry const& entry) {
 std::string list_data() {
   Rows rows;
   for (auto const& entry : catalogue()) rows.push_back(data_set_row(entry).front());
-  return choice_page(data_choice(), "data") + "\ndata sets, for `data: {kind: text, name: NAME}`; fetched when first used\n" + table(rows);
+  return choice_page(data_choice(), "data") +
+         "\ndata sets, for `data: {kind: text, name: NAME}` or, if labelled, `{kind: examples, name: NAME, …}`; fetched when first used\n" +
+         table(rows);
 }
 
 std::vector<Entry> data_entries() {

@@ -40,7 +40,8 @@ CatalogueFile file_of(test::Folder const& folder, std::string const& content) {
 TEST_SUITE("catalogue") {
   TEST_CASE("the catalogue that comes with heed") {
     auto const& entries = catalogue();
-    for (auto const* name : {"tinyshakespeare", "wikitext-2", "names"}) CHECK(catalogue_entry(entries, name).name == name);
+    for (auto const* name : {"tinyshakespeare", "wikitext-2", "names", "sst-2", "squad"})
+      CHECK(catalogue_entry(entries, name).name == name);
     CHECK(catalogue_entry(entries, "tinyshakespeare").part("text")->bytes == 1'115'394);
     CHECK(catalogue_entry(entries, "wikitext-2").part("validation")->path == "wikitext-2/valid.txt");
     CHECK_THROWS_WITH_AS(catalogue_entry(entries, "tinyshakespear"),

@@ -33,44 +33,45 @@ double covered(std::vector<std::string> const& words, std::vector<std::string> c
   return words.empty() ? 0 : static_cast<double>(found) / static_cast<double>(words.size());
 }
 
-/// Numbers of features, given out in training.
+using Features = std::vector<std::pair<std::string, double>>;
+
+/// The words and the pairs of neighbouring words of an example, and what its texts have in common.
+Features features_of(Example const& example, bool symmetric) {
+  auto const first = plain_words(example.first), second = plain_words(example.second);
+  std::set<std::string> names;
+  for (auto const& [words, text] : {std::pair(&first, ""), std::pair(&second, symmetric ? "" : "2:")})
+    for (std::size_t i = 0; i < words->size(); ++i) {
+      names.insert(text + (*words)[i]);
+      if (i > 0) names.insert(text + (*words)[i - 1] + " " + (*words)[i]);
+    }
+  Features features;
+  double const value = 1 / std::sqrt(static_cast<double>(std::max<std::size_t>(1, names.size())));
+  for (auto const& name : names) features.emplace_back(name, value);
+  if (second.empty()) return features;
+  double const of_first = covered(first, second), of_second = covered(second, first);
+  features.emplace_back("\nfirst", symmetric ? std::min(of_first, of_second) : of_first);
+  features.emplace_back("\nsecond", symmetric ? std::max(of_first, of_second) : of_second);
+  return features;
+}
+
+/// Numbers of the features that more than one training example has.
 class Bag {
  public:
-  explicit Bag(bool symmetric) : symmetric_(symmetric) {}
-
-  SparseRow training(Example const& example) { return row_of(example, true); }
-  SparseRow held_out(Example const& example) { return row_of(example, false); }
+  explicit Bag(std::vector<Features> const& training) {
+    std::unordered_map<std::string, int> counts;
+    for (auto const& features : training)
+      for (auto const& [name, value] : features)
+        if (++counts[name] == 2) numbers_.emplace(name, static_cast<std::int32_t>(numbers_.size()));
+  }
   std::int64_t features() const { return std::ssize(numbers_); }
-
- private:
-  SparseRow row_of(Example const& example, bool grows) {
-    auto const first = plain_words(example.first), second = plain_words(example.second);
-    std::set<std::string> names;
-    add(first, "", names);
-    add(second, symmetric_ ? "" : "2:", names);
+  SparseRow row_of(Features const& features) const {
     SparseRow row;
-    double const value = 1 / std::sqrt(static_cast<double>(std::max<std::size_t>(1, names.size())));
-    for (auto const& name : names) put(name, value, grows, row);
-    if (second.empty()) return row;
-    double const of_first = covered(first, second), of_second = covered(second, first);
-    put("\nfirst", symmetric_ ? std::min(of_first, of_second) : of_first, grows, row);
-    put("\nsecond", symmetric_ ? std::max(of_first, of_second) : of_second, grows, row);
+    for (auto const& [name, value] : features)
+      if (auto const found = numbers_.find(name); found != numbers_.end()) row.emplace_back(found->second, value);
     return row;
   }
-  static void add(std::vector<std::string> const& words, std::string const& text, std::set<std::string>& names) {
-    for (std::size_t i = 0; i < words.size(); ++i) {
-      names.insert(text + words[i]);
-      if (i > 0) names.insert(text + words[i - 1] + " " + words[i]);
-    }
-  }
-  void put(std::string const& name, double value, bool grows, SparseRow& row) {
-    auto const found = numbers_.find(name);
-    if (found == numbers_.end() && !grows) return;
-    auto const number = found == numbers_.end() ? numbers_.emplace(name, static_cast<std::int32_t>(numbers_.size())).first : found;
-    row.emplace_back(number->second, value);
-  }
 
-  bool symmetric_;
+ private:
   std::unordered_map<std::string, std::int32_t> numbers_;
 };
 
@@ -106,10 +107,18 @@ double best_penalty(Rows const& all, std::int64_t features, std::int64_t classes
 Baseline bag_of_words(Examples const& examples) {
   std::map<std::string, std::int64_t> numbers;
   for (auto const& name : examples.classes) numbers.emplace(name, std::ssize(numbers));
-  Bag bag(examples.symmetric);
+  std::vector<Features> training;
+  for (auto const& each : examples.training) training.push_back(features_of(each, examples.symmetric));
+  Bag const bag(training);
   Rows train, held_out;
-  for (auto const& each : examples.training) train.rows.push_back(bag.training(each)), train.labels.push_back(numbers.at(each.label));
-  for (auto const& each : examples.held_out) held_out.rows.push_back(bag.held_out(each)), held_out.labels.push_back(numbers.at(each.label));
+  for (std::size_t i = 0; i < training.size(); ++i) {
+    train.rows.push_back(bag.row_of(training[i]));
+    train.labels.push_back(numbers.at(examples.training[i].label));
+  }
+  for (auto const& each : examples.held_out) {
+    held_out.rows.push_back(bag.row_of(features_of(each, examples.symmetric)));
+    held_out.labels.push_back(numbers.at(each.label));
+  }
   auto const classes = std::ssize(examples.classes);
   auto const model = train.fitted(bag.features(), classes, best_penalty(train, bag.features(), classes));
   auto const [accuracy, loss] = scores_of(model, held_out.rows, held_out.labels);

@@ -22,9 +22,9 @@ std::vector<Baseline> baselines(Examples const& examples);
 /// Lower-cased words, and other characters one by one: "Isn't it?" is isn't, it, ?
 std::vector<std::string> plain_words(std::string_view text);
 
-/// Multinomial logistic regression over which words and pairs of neighbouring words a text has, of unit length; of two texts over both,
-/// each with features of its own unless they have no order, and the shares of the words of either that the other has. What the L2 penalty
-/// is chosen on is every fifth training example.
+/// Multinomial logistic regression over which words and pairs of neighbouring words a text has, those that more than one training example
+/// has, of unit length; of two texts over both, each with features of its own unless they have no order, and the shares of the words of
+/// either that the other has. What the L2 penalty is chosen on is every fifth training example.
 Baseline bag_of_words(Examples const& examples);
 
 }  // namespace heed
