@@ -34,6 +34,7 @@ class Node {
   bool adds = false;             ///< the rule adds to Step::into
   bool rule_given = false;
   bool consumed = false;
+  bool frozen = false;  ///< of a leaf: a constant for the time being
   Tensor gradient;  ///< leaves: what backward() has accumulated
   std::vector<std::function<Tensor(Tensor const&)>> hooks;
 };

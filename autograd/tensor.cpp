@@ -283,6 +283,14 @@ Tensor& Tensor::set_requires_grad(bool wanted) {
   return *this;
 }
 
+void Tensor::set_frozen(bool frozen) {
+  if (node_ == nullptr || !node_->is_leaf()) throw Error("set_frozen: the tensor is no leaf of the graph");
+  node_->frozen = frozen;
+  node_->gradient = {};
+}
+
+bool Tensor::frozen() const { return node_ != nullptr && node_->frozen; }
+
 Tensor Tensor::grad() const { return node_ ? node_->gradient : Tensor(); }
 
 void Tensor::set_grad(Tensor const& gradient) {

@@ -82,9 +82,13 @@ class Tensor {
   /// Rows [first, first + count) of the outermost axis; shares the array, without a node (see slice() for the operation).
   Tensor rows(std::int64_t first, std::int64_t count) const;
 
-  bool requires_grad() const { return node_ != nullptr; }
+  bool requires_grad() const { return node_ != nullptr && !frozen(); }
   /// Makes this a leaf of the graph (a parameter) or a constant. Throws Error for integers.
   Tensor& set_requires_grad(bool wanted = true);
+  /// While a leaf is frozen, it is a constant to every operation, whichever handle of it that one is given: nothing is recorded for it and
+  /// no gradient computed. Forgets the gradient that it has. Throws Error for what is no leaf.
+  void set_frozen(bool frozen = true);
+  bool frozen() const;
   /// The gradient that backward() has accumulated in this leaf; undefined before.
   Tensor grad() const;
   /// Replaces the accumulated gradient; an undefined tensor clears it.

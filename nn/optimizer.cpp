@@ -98,9 +98,31 @@ Optimizer::Optimizer(Parameters const& parameters, std::string name, std::vector
   }
 }
 
+void Optimizer::treat(std::vector<Treatment> const& treatments) {
+  if (steps_ > 0) throw Error(fmt::format("{}: parameters are grouped before the first update, not after {}", name_, steps_));
+  if (treatments.size() != entries_.size())
+    throw Error(fmt::format("{}: {} treatments of {} parameters", name_, treatments.size(), entries_.size()));
+  for (std::size_t i = 0; i < entries_.size(); ++i) {
+    entries_[i].treatment = treatments[i];
+    if (!treatments[i].first_update) entries_[i].slots.clear();
+  }
+  freeze();
+}
+
+/// Freezes and thaws by groups as the next update has it.
+void Optimizer::freeze() {
+  for (Entry& entry : entries_) {
+    bool const frozen = !entry.trains(steps_);
+    if (entry.treatment.first_update != 0 && frozen != entry.parameter.frozen()) entry.parameter.set_frozen(frozen);
+  }
+}
+
 void Optimizer::step(double lr, double gradient_factor) {
+  std::vector<Entry*> trained;
   std::vector<Tensor> gradients;
-  for (Entry const& entry : entries_) {
+  for (Entry& entry : entries_) {
+    if (!entry.trains(steps_)) continue;
+    trained.push_back(&entry);
     Tensor gradient = entry.parameter.grad();
     if (!gradient.defined()) gradient = Tensor::zeros(entry.parameter.shape(), entry.parameter.dtype());
     if (gradient.shape() != entry.parameter.shape() || gradient.dtype() != entry.parameter.dtype()) {
@@ -111,14 +133,16 @@ void Optimizer::step(double lr, double gradient_factor) {
   }
   ++steps_;
   for_stretches(lengths_of(gradients), 0.3, [&](std::size_t i, std::int64_t begin, std::int64_t end) {
-    update(entries_[i], {gradients[i], lr, gradient_factor, begin, end});
+    Treatment const& treatment = trained[i]->treatment;
+    update(*trained[i], {gradients[i], lr * treatment.rate, gradient_factor, begin, end, steps_ - *treatment.first_update});
   });
+  freeze();
 }
 
 NamedTensors Optimizer::slots() const {
   NamedTensors tensors;
   for (Entry const& entry : entries_) {
-    for (std::size_t i = 0; i < slot_names_.size(); ++i)
+    for (std::size_t i = 0; i < entry.slots.size(); ++i)
       tensors.emplace_back(fmt::format("{}.{}.{}", name_, slot_names_[i], entry.name), entry.slots[i]);
   }
   return tensors;
@@ -126,7 +150,10 @@ NamedTensors Optimizer::slots() const {
 
 NamedTensors Optimizer::state() const { return packed(name_, steps_, slots()); }
 
-void Optimizer::load_state(NamedTensors const& state) { steps_ = unpack(name_, state, slots()); }
+void Optimizer::load_state(NamedTensors const& state) {
+  steps_ = unpack(name_, state, slots());
+  freeze();
+}
 
 // ---------------------------------------------------------------- the kinds there are
 
@@ -168,7 +195,22 @@ OptimizerSettings const& optimizer_settings(Choice const& choice) {
 }
 
 std::unique_ptr<Optimizer> make_optimizer(Choice const& choice, Parameters const& parameters) {
-  return optimizer_settings(choice).make(parameters);
+  OptimizerSettings const& settings = optimizer_settings(choice);
+  auto made = settings.make(parameters);
+  if (!settings.groups.items.empty() || settings.layer_decay)
+    made->treat(treatments(parameters, settings.groups.items, settings.layer_decay, settings.lr));
+  return made;
+}
+
+std::vector<Field> OptimizerSettings::fields() {
+  auto all = own_fields();
+  all.push_back({.name = "layer_decay",
+                 .target = &layer_decay,
+                 .help = "rate of each layer as a share of that of the one after it (Howard & Ruder 2018); none: 1",
+                 .least = 1e-6,
+                 .greatest = 1});
+  all.push_back({.name = "groups", .target = &groups, .help = "parameters with a rate or weight decay of their own, or frozen"});
+  return all;
 }
 
 namespace {
@@ -178,7 +220,7 @@ struct SgdSettings : OptimizerSettings {
   bool nesterov = false;
 
   SgdSettings() { lr = 0.1; }
-  std::vector<Field> fields() override {
+  std::vector<Field> own_fields() override {
     return {
         lr_field(&lr),
         {.name = "momentum", .target = &momentum, .help = "share of the last velocity that is kept", .least = 0, .greatest = 1},
@@ -206,7 +248,7 @@ class Sgd : public Optimizer {
     kernels::sgd_update(entry.parameter, part.gradient, entry.slots.empty() ? none : entry.slots[0],
                         {.rate = part.lr,
                          .gradient_factor = part.gradient_factor,
-                         .l2 = entry.decays ? settings_.weight_decay : 0,
+                         .l2 = entry.decay(settings_.weight_decay),
                          .momentum = settings_.momentum,
                          .nesterov = settings_.nesterov},
                         {part.begin, part.end});
@@ -226,7 +268,7 @@ struct AdamSettings : OptimizerSettings {
   double eps = 1e-8;
 
   explicit AdamSettings(bool is_decoupled) : decoupled(is_decoupled) { weight_decay = decoupled ? 0.01 : 0; }
-  std::vector<Field> fields() override {
+  std::vector<Field> own_fields() override {
     return {
         lr_field(&lr),
         {.name = "betas",
@@ -253,8 +295,8 @@ class Adam : public Optimizer {
 
  private:
   void update(Entry& entry, Part const& part) const override {
-    double const decay = entry.decays ? settings_.weight_decay : 0;
-    auto const t = static_cast<double>(steps());
+    double const decay = entry.decay(settings_.weight_decay);
+    auto const t = static_cast<double>(part.number);
     double const beta1 = settings_.betas[0], beta2 = settings_.betas[1];
     kernels::adam_update(entry.parameter, part.gradient, entry.slots[0], entry.slots[1],
                          {.rate = part.lr / (1 - std::pow(beta1, t)),
@@ -325,6 +367,7 @@ void AverageWeights::update() {
   ++steps_;
   double const weight = (1 - decay_) / (1 - std::pow(decay_, static_cast<double>(steps_)));
   for_stretches(lengths_of(averages_), 0.2, [&](std::size_t i, std::int64_t begin, std::int64_t end) {
+    if (steps_ > 1 && parameters_[i].second.frozen()) return;  // the same for ever: rounding would move it
     kernels::average_update(averages_[i], parameters_[i].second, weight, {begin, end});
   });
 }

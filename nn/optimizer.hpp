@@ -2,11 +2,13 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "autograd/tensor.hpp"
+#include "nn/groups.hpp"
 #include "nn/parameters.hpp"
 #include "nn/settings.hpp"
 
@@ -17,7 +19,8 @@ using NamedTensors = std::vector<std::pair<std::string, Tensor>>;
 // ---------------------------------------------------------------- optimizers
 
 /// Changes parameters by their gradients. What it remembers of each (momentum, moments) starts at zero; weight decay falls on the
-/// parameters that declare it (WeightDecay), whatever the optimizer.
+/// parameters that declare it (WeightDecay), whatever the optimizer. Parameters may be treated differently, by groups: a rate and a weight
+/// decay of their own; frozen for good, which have no state, or up to an update, from which on they are trained as if it were the first.
 class Optimizer {
  public:
   virtual ~Optimizer() = default;
@@ -29,6 +32,9 @@ class Optimizer {
   void step(double lr, double gradient_factor = 1);
   /// Number of updates so far.
   std::int64_t steps() const { return steps_; }
+  /// Treats the parameters so (treatments() of groups.hpp, in their order); what is frozen wants no gradient from here on (set_frozen).
+  /// Throws Error after the first update, or if these are not as many as the parameters.
+  void treat(std::vector<Treatment> const& treatments);
 
   /// Everything that the next update depends on besides parameters and gradients: "adamw.step" and, a parameter, "adamw.first.NAME", ….
   /// The tensors are copies.
@@ -41,23 +47,30 @@ class Optimizer {
   struct Entry {
     std::string name;
     Tensor parameter;
-    std::vector<Tensor> slots;  ///< what is remembered of it, as its class names them
+    std::vector<Tensor> slots;  ///< what is remembered of it, as its class names them; nothing of what is never updated
     bool decays;
+    Treatment treatment{};
+
+    /// The weight decay that falls on it, where the optimizer's is `usual`.
+    double decay(double usual) const { return decays ? treatment.weight_decay.value_or(usual) : 0; }
+    bool trains(std::int64_t update) const { return treatment.first_update && *treatment.first_update <= update; }
   };
   /// Elements [begin, end) of a parameter's arrays; a gradient is defined here.
   struct Part {
     Tensor const& gradient;
     double lr, gradient_factor;
     std::int64_t begin, end;
+    std::int64_t number;  ///< of this update among those of the parameter, from 1
   };
 
   /// `name` and `slots` name the state: NAME.SLOT.PARAMETER.
   Optimizer(Parameters const& parameters, std::string name, std::vector<std::string> slots);
-  /// Updates a part of a parameter; steps() is then the number of this update, from 1. Called from several threads.
+  /// Updates a part of a parameter. Called from several threads.
   virtual void update(Entry& entry, Part const& part) const = 0;
 
  private:
   NamedTensors slots() const;
+  void freeze();
 
   std::string name_;
   std::vector<std::string> slot_names_;
@@ -65,16 +78,21 @@ class Optimizer {
   std::int64_t steps_ = 0;
 };
 
-/// The settings of one kind of optimizer; `lr` is what its schedule begins from.
+/// The settings of one kind of optimizer; `lr` is what its schedule begins from. Groups belong to every kind, and are make_optimizer()'s.
 struct OptimizerSettings : Settings {
   double lr = 1e-3;
   double weight_decay = 0;
+  ListOf<GroupSettings> groups;
+  std::optional<double> layer_decay;
+  std::vector<Field> fields() final;
+  /// Those of its kind.
+  virtual std::vector<Field> own_fields() = 0;
   virtual std::unique_ptr<Optimizer> make(Parameters const& parameters) const = 0;
 };
 
 /// `optimizer: {kind: adamw, …}`, all kinds there are; adamw with its defaults is chosen.
 Choice optimizer_choice();
-/// The settings that were chosen, or the optimizer made from them. Throws Error if nothing is chosen.
+/// The settings that were chosen, or the optimizer made from them, with its groups. Throws Error if nothing is chosen, or as treatments().
 OptimizerSettings const& optimizer_settings(Choice const& choice);
 std::unique_ptr<Optimizer> make_optimizer(Choice const& choice, Parameters const& parameters);
 
@@ -85,7 +103,8 @@ struct RegisteredOptimizer {
 
 // ---------------------------------------------------------------- clipping
 
-/// ‖g‖: the root of the sum of squares of all gradients there are, summed in double precision, the same for any number of threads.
+/// ‖g‖: the root of the sum of squares of all gradients there are (what is frozen has none), summed in double precision, the same for any
+/// number of threads.
 double gradient_norm(Parameters const& parameters);
 /// What gradients are multiplied by so that their norm is at most `limit`: min(1, limit/(norm + 1e-6)).
 double clip_factor(double norm, double limit);

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <limits>
@@ -27,12 +28,24 @@ struct Choice {
   std::shared_ptr<Settings> settings;  ///< the chosen option's settings
 };
 
+/// A list of sections of one kind (`groups: [{match: …}, {match: …}]`), in order; ListOf holds them.
+struct SettingsList {
+  virtual ~SettingsList() = default;
+  virtual std::size_t size() const = 0;
+  virtual Settings& at(std::size_t i) = 0;
+  virtual void clear() = 0;
+  /// One more at the end, with its defaults.
+  virtual Settings& add() = 0;
+  /// A section with its defaults that is in no list: what a page of help describes.
+  virtual std::unique_ptr<Settings> one() const = 0;
+};
+
 /// A field of a settings struct: where its value lives, and what a reader, a writer, a checker or a page of help must know of it.
 /// The default is what the struct holds before anything is read.
 struct Field {
   using Target = std::variant<bool*, std::int64_t*, double*, std::string*, std::vector<double>*, std::vector<std::string>*,
                               std::vector<std::vector<double>>*, std::optional<double>*, std::optional<std::int64_t>*,
-                              std::optional<std::string>*, Settings*, Choice*>;
+                              std::optional<std::string>*, Settings*, Choice*, SettingsList*>;
   std::string name;
   Target target;
   std::string help{};
@@ -56,6 +69,18 @@ struct Settings {
   virtual bool from_word(std::string_view) { return false; }
   /// The words that from_word knows, for messages.
   virtual std::vector<std::string> short_words() { return {}; }
+};
+
+/// A list of sections of type T.
+template <class T>
+struct ListOf : SettingsList {
+  std::vector<T> items;
+
+  std::size_t size() const override { return items.size(); }
+  Settings& at(std::size_t i) override { return items.at(i); }
+  void clear() override { items.clear(); }
+  Settings& add() override { return items.emplace_back(); }
+  std::unique_ptr<Settings> one() const override { return std::make_unique<T>(); }
 };
 
 }  // namespace heed

@@ -19,6 +19,9 @@ void add_rows(Settings& settings, std::string const& section, std::vector<Row>& 
       for (auto const& word : words) list += (list.empty() ? " or one of " : ", ") + word;
       rows.push_back({path, wanted(field) + list, "", field.help});
       add_rows(**sub, path, rows);
+    } else if (auto* const list = std::get_if<SettingsList*>(&field.target)) {
+      rows.push_back({path, wanted(field), "[]", field.help});
+      add_rows(*(*list)->one(), path, rows);
     } else if (auto* const choice = std::get_if<Choice*>(&field.target)) {
       rows.push_back({path, wanted(field), (*choice)->kind, field.help});
       for (auto const& option : (*choice)->options) {

@@ -71,6 +71,7 @@ struct Describe {
     if (short_words.empty()) return whole;
     return {{"anyOf", {whole, {{"enum", short_words}}}}};
   }
+  Json operator()(SettingsList* list) const { return {{"type", "array"}, {"items", section(*list->one(), "", depth + 1)}}; }
   Json operator()(Choice* options) const { return choice(*options, depth); }
 };
 

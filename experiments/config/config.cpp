@@ -45,6 +45,7 @@ void known_keys(Settings& settings, Yaml const* node, std::string const& section
     Yaml const* const inner = entry ? &entry->value : nullptr;
     std::string const path = dotted(section, field.name);
     if (auto* const sub = std::get_if<Settings*>(&field.target)) known_keys(**sub, inner, path, known);
+    if (auto* const list = std::get_if<SettingsList*>(&field.target)) known_keys(*(*list)->one(), nullptr, path, known);
     if (auto* const choice = std::get_if<Choice*>(&field.target)) {
       known.push_back({path, "kind"});
       Yaml::Entry const* const named = inner ? inner->entry("kind") : nullptr;
@@ -101,10 +102,19 @@ class Reader {
             section(*target, node, path, nullptr);
           else if constexpr (std::is_same_v<T, Choice>)
             choose(*target, field.required, node, path);
+          else if constexpr (std::is_same_v<T, SettingsList>)
+            list(*target, node, path);
           else if (auto const wrong = read_value(node, field, *target))
             refuse(wrong->node, path + wrong->where, wanted(field, !wrong->where.empty()), wrong->hint);
         },
         field.target);
+  }
+
+  void list(SettingsList& target, Yaml const& node, std::string const& path) {
+    if (node.kind != Yaml::Kind::list)
+      refuse(node, path, "a list of sections", node.kind == Yaml::Kind::map ? fmt::format(" (write [{}])", emit_line(node)) : "");
+    target.clear();
+    for (std::size_t i = 0; i < node.items.size(); ++i) section(target.add(), node.items[i], dotted(path, std::to_string(i)), nullptr);
   }
 
   void absent(Field const& field, Yaml const& parent, std::string const& section_path) {
@@ -244,8 +254,16 @@ void assign(Document& document, std::string_view key, Yaml value) {
     std::size_t const end = whole ? key.size() : std::min(key.find('.', begin), key.size());
     std::string const name(key.substr(begin, end - begin));
     if (name.empty()) throw ConfigError(place, fmt::format("{} is no key: an empty name", shown(key)));
-    if (node->kind == Yaml::Kind::list)
-      throw ConfigError(place, fmt::format("{} is a list and has no keys", shown(key.substr(0, begin - 1))));
+    if (node->kind == Yaml::Kind::list) {
+      auto const number = parse_integer(name);
+      std::string const list(key.substr(0, begin - 1));
+      if (!number) throw ConfigError(place, fmt::format("{} is a list and has no keys", shown(list)));
+      if (*number < 0 || *number >= std::ssize(node->items))
+        throw ConfigError(place, fmt::format("{} has no item {}: there are {}, from 0 on", shown(list), name, node->items.size()));
+      node = &node->items[static_cast<std::size_t>(*number)];
+      begin = end + 1;
+      continue;
+    }
     if (node->kind != Yaml::Kind::map) node->kind = Yaml::Kind::map;  // keeps the word of a short form
     auto entry = std::find_if(node->entries.begin(), node->entries.end(), [&](auto const& e) { return e.key == name; });
     if (entry == node->entries.end()) entry = node->entries.insert(entry, {name, place, Yaml{}});
@@ -295,9 +313,9 @@ Place place_of(Document const& document, std::string_view key) {
   Yaml const* node = &document.root;
   for (std::string_view rest = key; !rest.empty();) {
     auto const dot = rest.find('.');
-    auto const* const entry = node->entry(rest.substr(0, dot));
-    if (!entry) break;
-    node = &entry->value;
+    auto const* const inner = node->inside(rest.substr(0, dot));
+    if (!inner) break;
+    node = inner;
     rest = dot == rest.npos ? "" : rest.substr(dot + 1);
   }
   return node->place;

@@ -17,7 +17,7 @@ void flatten_into(Yaml const& map, std::string const& section, std::vector<std::
   }
 }
 
-/// Whether a dotted key is a switch in settings of any kind that the choices on its way have.
+/// Whether a dotted key is a switch in settings of any kind that the choices on its way have; items of lists have numbers in it, or none.
 bool is_switch(Settings& settings, std::string_view key) {
   auto const dot = key.find('.');
   auto const rest = dot == key.npos ? "" : key.substr(dot + 1);
@@ -25,6 +25,11 @@ bool is_switch(Settings& settings, std::string_view key) {
     if (field.name != key.substr(0, dot)) continue;
     if (rest.empty()) return std::holds_alternative<bool*>(field.target);
     if (auto* const section = std::get_if<Settings*>(&field.target)) return is_switch(**section, rest);
+    if (auto* const list = std::get_if<SettingsList*>(&field.target)) {
+      auto const inner = rest.find('.');
+      bool const numbered = inner != rest.npos && parse_integer(rest.substr(0, inner));
+      return is_switch(*(*list)->one(), numbered ? rest.substr(inner + 1) : rest);
+    }
     if (auto* const choice = std::get_if<Choice*>(&field.target))
       return std::ranges::any_of((*choice)->options, [&](Choice::Option const& option) { return is_switch(*option.make(), rest); });
   }
@@ -50,6 +55,10 @@ Yaml tree(Settings& settings) {
   for (auto const& field : settings.fields()) {
     Yaml value = value_of(field);
     if (auto* const sub = std::get_if<Settings*>(&field.target)) value = tree(**sub);
+    if (auto* const list = std::get_if<SettingsList*>(&field.target)) {
+      value.kind = Yaml::Kind::list;
+      for (std::size_t i = 0; i < (*list)->size(); ++i) value.items.push_back(tree((*list)->at(i)));
+    }
     if (auto* const choice = std::get_if<Choice*>(&field.target); choice && (*choice)->settings) {
       value = tree(*(*choice)->settings);
       value.entries.insert(value.entries.begin(), {"kind", {}, Yaml::scalar((*choice)->kind, true)});

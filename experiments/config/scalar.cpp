@@ -220,6 +220,8 @@ std::string wanted(Field const& field, bool item) {
           return "a section";
         else if constexpr (std::is_same_v<T, Choice>)
           return "a section with 'kind: …'";
+        else if constexpr (std::is_same_v<T, SettingsList>)
+          return "a list of sections";
         else if constexpr (std::is_same_v<T, bool>)
           return "true or false";
         else if constexpr (std::is_same_v<Value, std::vector<double>>)
@@ -250,7 +252,7 @@ Yaml value_of(Field const& field) {
   return std::visit(
       [](auto* target) -> Yaml {
         using T = std::remove_pointer_t<decltype(target)>;
-        if constexpr (std::is_same_v<T, Settings> || std::is_same_v<T, Choice>)
+        if constexpr (std::is_same_v<T, Settings> || std::is_same_v<T, Choice> || std::is_same_v<T, SettingsList>)
           return {};
         else
           return printed(*target);

@@ -23,6 +23,7 @@
 #include "autograd/error.hpp"
 #include "experiments/config/nearest.hpp"
 #include "experiments/text/utf8.hpp"
+#include "nn/files/number.hpp"
 
 namespace heed {
 namespace {
@@ -324,11 +325,18 @@ Yaml::Entry const* Yaml::entry(std::string_view key) const {
   return found == entries.end() ? nullptr : &*found;
 }
 
+Yaml const* Yaml::inside(std::string_view name) const {
+  Entry const* const found = entry(name);
+  if (found || kind != Kind::list) return found ? &found->value : nullptr;
+  auto const number = parsed_number<std::size_t>(name);
+  return number && *number < items.size() ? &items[*number] : nullptr;
+}
+
 Yaml const* Yaml::find(std::string_view path) const {
   auto const dot = path.find('.');
-  Entry const* const first = entry(path.substr(0, dot));
-  if (!first || dot == std::string_view::npos) return first ? &first->value : nullptr;
-  return first->value.find(path.substr(dot + 1));
+  Yaml const* const first = inside(path.substr(0, dot));
+  if (!first || dot == std::string_view::npos) return first;
+  return first->find(path.substr(dot + 1));
 }
 
 Yaml parse_yaml(std::string_view text, std::string const& source_name, bool lines) {

@@ -43,6 +43,8 @@ struct Yaml {
   static Yaml scalar(std::string text, bool quoted = false);
   /// The entry of a map, or null.
   Entry const* entry(std::string_view key) const;
+  /// The value of a map under a key, or the item of a list at a number from 0 on; null if there is none.
+  Yaml const* inside(std::string_view name) const;
   /// The value at a dotted path of keys ("train.optimizer.lr"), or null.
   Yaml const* find(std::string_view path) const;
 };

@@ -65,10 +65,14 @@ void block(Yaml const& map, std::size_t indent, std::string& out) {
   for (auto const& entry : map.entries) {
     std::string const head = std::string(indent, ' ') + key(entry.key) + ":";
     std::string const line = emit_line(entry.value);
-    bool const folded = entry.value.kind == Yaml::Kind::map && !entry.value.entries.empty() && head.size() + 1 + line.size() > widest;
+    bool const wide = head.size() + 1 + line.size() > widest;
+    bool const map_inside = wide && entry.value.kind == Yaml::Kind::map && !entry.value.entries.empty();
+    bool const sections = wide && std::ranges::any_of(entry.value.items, [](Yaml const& item) { return item.kind == Yaml::Kind::map; });
     out += head;
-    out += folded ? "\n" : ' ' + line + '\n';
-    if (folded) block(entry.value, indent + 2, out);
+    out += map_inside || sections ? "\n" : ' ' + line + '\n';
+    if (map_inside) block(entry.value, indent + 2, out);
+    if (!sections) continue;
+    for (auto const& item : entry.value.items) out += std::string(indent + 2, ' ') + "- " + emit_line(item) + "\n";
   }
 }
 

@@ -13,6 +13,7 @@
 #include "experiments/metric/seen.hpp"
 #include "experiments/probe/probe.hpp"
 #include "experiments/run/memory_estimate.hpp"
+#include "experiments/run/optimizer_for.hpp"
 #include "experiments/run/session.hpp"
 #include "experiments/run/start_from.hpp"
 #include "experiments/run/weights.hpp"
@@ -171,7 +172,7 @@ Trainer::Trainer(LoadedExperiment const& experiment, bool quiet)
     files_read_["init.from"] = start.file;
     if (!quiet && !start.remark.empty()) fmt::print(stderr, "init.from: {}: {}\n", start.file.file, start.remark);
   }
-  optimizer_ = make_optimizer(settings_.train.optimizer, parameters_);
+  optimizer_ = optimizer_for(experiment, parameters_);
   if (settings_.train.ema) average_.emplace(parameters_, *settings_.train.ema);
   if (EstimatorSettings const* const chooses = model_->estimator()) {
     estimator_.emplace(*chooses);

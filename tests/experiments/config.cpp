@@ -72,6 +72,10 @@ void set_any(Random& random, Field const& field) {
         using T = std::remove_pointer_t<decltype(target)>;
         if constexpr (std::is_same_v<T, Settings>)
           set_any(random, *target);
+        else if constexpr (std::is_same_v<T, SettingsList>) {
+          target->clear();
+          for (std::size_t i = below(random, 3); i > 0; --i) set_any(random, target->add());
+        }
         else if constexpr (std::is_same_v<T, Choice>) {
           std::size_t const i = below(random, target->options.size() + (target->kind.empty() && !field.required ? 1 : 0));
           if (i == target->options.size()) return;

@@ -1,0 +1,149 @@
+#include "nn/groups.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+
+#include <fmt/format.h>
+
+#include "autograd/error.hpp"
+#include "nn/files/number.hpp"
+
+namespace heed {
+
+std::vector<Field> GroupSettings::fields() {
+  return {
+      {.name = "match",
+       .target = &match,
+       .help = "parameters by name, * is any text: blocks.*.mlp.*; of several groups that match the last one holds",
+       .required = true},
+      {.name = "lr", .target = &lr, .help = "learning rate at the schedule's peak; none: the optimizer's", .least = 0, .open = true},
+      {.name = "lr_factor", .target = &lr_factor, .help = "times the optimizer's lr, and layer_decay", .least = 0, .open = true},
+      {.name = "weight_decay",
+       .target = &weight_decay,
+       .help = "on the parameters of the group that weight decay falls on; none: the optimizer's",
+       .least = 0},
+      {.name = "frozen", .target = &frozen, .help = "never updated: no gradient is computed, and grad_norm leaves it out"},
+      {.name = "unfreeze",
+       .target = &unfreeze,
+       .help = "step from which on a frozen group is trained: gradual unfreezing (Howard & Ruder 2018)",
+       .least = 1,
+       .greatest = 1e12},
+  };
+}
+
+std::optional<std::string> GroupSettings::contradiction() {
+  if (match.empty()) return "match: wants a pattern of names, such as blocks.0.*";
+  if (unfreeze && !frozen) return "unfreeze: wants frozen: true";
+  if (lr && lr_factor) return "lr_factor: does not go with lr: one of them";
+  if (frozen && !unfreeze && (lr || lr_factor || weight_decay))
+    return fmt::format("{}: does not go with frozen: true, unless unfreeze says from when on", lr ? "lr" : lr_factor ? "lr_factor" : "weight_decay");
+  return std::nullopt;
+}
+
+bool matches(std::string_view pattern, std::string_view name) {
+  std::size_t p = 0, n = 0, star = std::string_view::npos, after = 0;  // after the last *: it takes one letter more where the rest fails
+  while (n < name.size()) {
+    if (p < pattern.size() && pattern[p] == '*') {
+      star = p++;
+      after = n;
+    } else if (p < pattern.size() && pattern[p] == name[n]) {
+      ++p, ++n;
+    } else if (star != std::string_view::npos) {
+      p = star + 1;
+      n = ++after;
+    } else {
+      return false;
+    }
+  }
+  return pattern.find_first_not_of('*', p) == std::string_view::npos;
+}
+
+namespace {
+
+/// A layer of a stack: "encoder.blocks" and 3 of "encoder.blocks.3.norm1.bias".
+struct Layer {
+  std::string stack;
+  std::int64_t number;
+};
+
+std::optional<Layer> layer_of(std::string_view name) {
+  if (name.starts_with("heads.")) return std::nullopt;  // its own layers come after the model's
+  for (std::size_t begin = 0; begin < name.size();) {
+    std::size_t const end = std::min(name.find('.', begin), name.size());
+    auto const number = parsed_number<std::int64_t>(name.substr(begin, end - begin));
+    if (number && begin > 0) return Layer{std::string(name.substr(0, begin - 1)), *number};
+    begin = end + 1;
+  }
+  return std::nullopt;
+}
+
+/// What comes before the layers.
+bool is_table(std::string_view name) { return name.find("embedding.") != name.npos || name.find("relative.") != name.npos; }
+
+std::vector<double> layer_rates(Parameters const& parameters, double decay) {
+  std::map<std::string, std::int64_t> layers;  // by stack
+  for (auto const& [name, parameter] : parameters.all())
+    if (auto const layer = layer_of(name)) layers[layer->stack] = std::max(layers[layer->stack], layer->number + 1);
+  if (layers.empty()) throw Error("optimizer.layer_decay: the model has no layers by its parameters' names");
+  std::int64_t const deepest = std::ranges::max_element(layers, {}, &decltype(layers)::value_type::second)->second;
+  std::vector<double> rates;
+  for (auto const& [name, parameter] : parameters.all()) {
+    auto const layer = layer_of(name);
+    std::int64_t const above = layer ? layers.at(layer->stack) - layer->number : is_table(name) ? deepest + 1 : 0;
+    rates.push_back(std::pow(decay, static_cast<double>(above)));
+  }
+  return rates;
+}
+
+std::string key_of(std::size_t group, char const* field) { return fmt::format("optimizer.groups.{}.{}", group, field); }
+
+/// What a group's pattern names, and which of it stays its own.
+struct Members {
+  std::size_t matched = 0, own = 0, decaying = 0;
+};
+
+void check(std::vector<GroupSettings> const& groups, std::vector<Members> const& members) {
+  for (std::size_t i = 0; i < groups.size(); ++i) {
+    if (members[i].matched == 0) throw Error(fmt::format("{}: '{}' matches no parameter", key_of(i, "match"), groups[i].match));
+    if (members[i].own == 0)
+      throw Error(fmt::format("{}: later groups match all {} parameters of '{}', and the last group that matches holds", key_of(i, "match"),
+                              members[i].matched, groups[i].match));
+    if (groups[i].weight_decay.value_or(0) > 0 && members[i].decaying == 0)
+      throw Error(fmt::format("{}: of '{}' no parameter is one that weight decay falls on (biases, norms and single numbers are none)",
+                              key_of(i, "weight_decay"), groups[i].match));
+  }
+}
+
+}  // namespace
+
+std::vector<Treatment> treatments(Parameters const& parameters, std::vector<GroupSettings> const& groups,
+                                  std::optional<double> layer_decay, double lr) {
+  auto const rates = layer_decay ? layer_rates(parameters, *layer_decay) : std::vector<double>(parameters.all().size(), 1);
+  std::vector<Members> members(groups.size());
+  std::vector<Treatment> result;
+  for (auto const& [name, parameter] : parameters.all()) {
+    Treatment treatment{.rate = rates[result.size()]};
+    std::optional<std::size_t> last;
+    for (std::size_t i = 0; i < groups.size(); ++i) {
+      if (!matches(groups[i].match, name)) continue;
+      ++members[i].matched;
+      last = i;
+    }
+    if (last) {
+      GroupSettings const& group = groups[*last];
+      ++members[*last].own;
+      if (parameters.decays(name)) ++members[*last].decaying;
+      treatment.rate = group.lr ? *group.lr / lr : treatment.rate * group.lr_factor.value_or(1);
+      treatment.weight_decay = group.weight_decay;
+      if (group.frozen) treatment.first_update = group.unfreeze;
+    }
+    result.push_back(treatment);
+  }
+  check(groups, members);
+  if (!result.empty() && std::ranges::none_of(result, [](Treatment const& each) { return each.first_update == 0; }))
+    throw Error("optimizer.groups: all parameters are frozen, and nothing is trained from the first step on");
+  return result;
+}
+
+}  // namespace heed
