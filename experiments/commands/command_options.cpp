@@ -298,9 +298,11 @@ void add_inspect(CLI::App& app, CommandLine& line) {
   });
   add_text(inspect, "--picture", "FILE", ".svg, .pdf or .png: the picture, and where each word of its caption looked",
            [&](std::string const& file) { line.inspect.picture = file; });
-  add_text(inspect, "--target", "TEXT",
-           "of a model that reads a source or sees a picture: what it has written (default: what it writes itself)",
-           [&](std::string const& text) { line.inspect.target = text; });
+  add_text(
+      inspect, "--target", "TEXT",
+      "of a model that reads a source or sees a picture: what it has written (default: what it writes itself); of one that judges pairs or "
+      "finds answers: the second text",
+      [&](std::string const& text) { line.inspect.target = text; });
   add_beam(inspect, line.inspect.beam);
   add_text(inspect, "--save", "FILE", "where the weights go (default: attention.npz in the run's folder)",
            [&](std::string const& file) { line.inspect.save = file; });

@@ -3,11 +3,18 @@
 #include <algorithm>
 #include <charconv>
 #include <cmath>
+#include <functional>
+#include <numeric>
 #include <sstream>
 
 #include <fmt/format.h>
 
+#include "autograd/graph.hpp"
+#include "autograd/operations/softmax.hpp"
 #include "experiments/commands/translator.hpp"
+#include "experiments/data/examples/dataset.hpp"
+#include "experiments/data/view.hpp"
+#include "experiments/metric/span.hpp"
 #include "experiments/probe/looks.hpp"
 #include "experiments/report/picture_figure.hpp"
 #include "experiments/run/run_data.hpp"
@@ -53,6 +60,8 @@ struct Subject {
       see_picture(options);
     else if (reads_source(run))
       read_pair(options);
+    else if (predicts(*run.model, "label") || predicts(*run.model, "span"))
+      read_example(options);
     else
       read_text(options);
   }
@@ -87,6 +96,48 @@ struct Subject {
     caption.insert(caption.begin(), *words.begin());
     given.set("inputs", row_of(caption));
     batch = given;
+  }
+
+  /// A text of one example, or two, with the model's special tokens; and what the model says of it.
+  void read_example(InspectOptions const& options) {
+    bool const asks = predicts(*run.model, "span");
+    if (!tokenizers.inputs) throw ConfigError(path.string(), "the run's data have no text");
+    if (!asks && run.classes.empty())
+      throw ConfigError("--text", fmt::format("{} chooses among options, which are not asked for", path.string()));
+    if (asks && !options.target) throw ConfigError("--target", "is needed: the passage in which the answer is looked for");
+    tokenizers.added = run.data["inputs"].added;
+    Example const example{.first = options.text,
+                          .second = options.target.value_or(""),
+                          .label = asks ? "" : run.classes.front(),
+                          .span = asks,
+                          .place = "--text"};
+    auto const shown = [&](bool both_orders) {
+      Examples examples{{example}, {example}, run.classes, both_orders, {}};
+      auto data = std::make_unique<ExamplesDataset>(std::move(examples), tokenizers.inputs, 1, 1);
+      return viewed(std::move(data), run.settings.model, 1);
+    };
+    auto const data = checked("--text", [&] { return shown(run.data["inputs"].sequences > 1 && options.target); });
+    batch = data->validation(0, 1, run.model->context());
+    NoGrad const quiet;
+    auto const predictions = run.model->run(batch, {}).predictions;
+    written = asks ? said_of(span_guesses(batch, predictions).front(), *data) : said_of(predictions.front().head.logits());
+    if (batch["inputs"].rank() == 3) batch = shown(false)->validation(0, 1, run.model->context());
+    for (char const* const answer : {"label", "span"}) batch.set(answer, {});
+  }
+
+  /// "positive 0.93, negative 0.07"
+  std::string said_of(Tensor const& logits) const {
+    auto const shares = softmax(logits, -1).to_vector();
+    std::vector<std::size_t> order(shares.size());
+    std::iota(order.begin(), order.end(), std::size_t{0});
+    std::ranges::stable_sort(order, std::greater(), [&](std::size_t i) { return shares[i]; });
+    std::string text;
+    for (std::size_t const i : order) text += fmt::format("{}{} {:.2f}", text.empty() ? "" : ", ", run.classes[i], shares[i]);
+    return text;
+  }
+  std::string said_of(SpanGuess const& guess, Dataset const& data) const {
+    auto const text = text_of(guess, data, batch, 0);
+    return text.empty() ? "(no answer)" : text;
   }
 
   void read_text(InspectOptions const& options) {
@@ -176,6 +227,9 @@ struct Subject {
     throw ConfigError(path.string(), error.what());
   }
 
+  /// Whether what it has written is an answer to an example.
+  bool says() const { return predicts(*run.model, "label") || predicts(*run.model, "span"); }
+
   fs::path path;
   TrainedModel run;
   PartTokenizers tokenizers;
@@ -254,7 +308,7 @@ Exit inspect(InspectOptions const& options, std::ostream& out) {
 
   auto const shown = [&](std::string const& text) { return options.printable ? printable(text) : text; };
   if (subject.asked) out << fmt::format("the data say:     {}\n", shown(*subject.asked));
-  if (subject.written) out << fmt::format("the model writes: {}\n", shown(*subject.written));
+  if (subject.written) out << fmt::format("the model {} {}\n", subject.says() ? "says:  " : "writes:", shown(*subject.written));
   if (!looked.words.empty()) out << "weights in hundredths, as the fields lie in the picture; · is exactly 0\n\n" << picture_table(looked);
   if (looked.words.empty()) write_tables(looks, options.width, out);
   out << fmt::format("{}saved in {}\n", looked.words.empty() ? "\n" : "", file.string());

@@ -18,7 +18,8 @@ struct InspectOptions {
   std::filesystem::path run;  ///< a run's folder or its checkpoint, or the run's name in the output folder
   Places places;
   std::string text;                   ///< tokens' numbers for a model of data without a text; "[MASK]" in it is a masked model's own token
-  std::optional<std::string> target;  ///< of a model that reads a source or sees a picture; default: what it writes itself
+  std::optional<std::string> target;  ///< of a model that reads a source or sees a picture; default: what it writes itself; of labelled
+                                      ///< examples the second text
   std::optional<std::int64_t> row;    ///< of a model that sees pictures: which of the held-out ones, from 1
   BeamSettings beam{.width = 1, .length_penalty = 0.6};  ///< how it writes that
   std::filesystem::path picture;                         ///< .svg, .pdf or .png that shows where each word looked; empty: none

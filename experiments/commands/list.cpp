@@ -19,6 +19,7 @@
 #include "experiments/run/experiment.hpp"
 #include "experiments/study/study.hpp"
 #include "experiments/text/table.hpp"
+#include "nn/heads/head.hpp"
 
 namespace heed {
 
@@ -211,6 +212,7 @@ std::vector<Topic> const& topics() {
       {"positions", "how a model knows where a token stands", list_positions, position_entries},
       {"cells", "recurrent cells, for `cell: NAME`", list_cells, cell_entries},
       {"models", "kinds of models; of one: keys and parameters", [] { return choice_page(model_choice(), "models"); }, model_entries},
+      choice_topic("heads", "what models of text predict, for `model: {head: NAME}`; of one: its keys", every_head),
       {"data", "kinds of data, and data sets by name; of one: its keys", list_data, data_entries},
       choice_topic("tasks", "synthetic tasks; of one: its keys", task_choice),
       choice_topic("tokenizers", "how text becomes tokens, for `data: {kind: text, tokenizer: NAME}`; of one: its keys",

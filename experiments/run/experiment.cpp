@@ -252,6 +252,17 @@ ReadFiles files_read_in(fs::path const& folder) try {
   return {};
 }
 
+namespace {
+
+/// A list of names in JSON.
+std::vector<std::string> names_in(std::string const& text, std::string const& path) try {
+  return parse_json<nlohmann::json>(text, path + ": its classes");
+} catch (nlohmann::json::exception const&) {
+  throw FileError(fmt::format("{}: its classes are no list of names", path));
+}
+
+}  // namespace
+
 TrainedModel open_run(fs::path const& folder, Weights weights, std::optional<DType> dtype) {
   fs::path const directory = fs::is_directory(folder) ? folder : folder.parent_path();
   if (!fs::exists(folder)) throw FileError(fmt::format("{}: there is no such run", folder.string()));
@@ -284,6 +295,8 @@ TrainedModel open_run(fs::path const& folder, Weights weights, std::optional<DTy
   assign_from(path, checkpoint.parameters, *run.parameters);
   auto const tokenizer = checkpoint.metadata.find("tokenizer");
   if (tokenizer != checkpoint.metadata.end()) run.tokenizer = tokenizer->second;
+  if (auto const classes = checkpoint.metadata.find("classes"); classes != checkpoint.metadata.end())
+    run.classes = names_in(classes->second, path);
   auto const source = checkpoint.metadata.find("source_tokenizer");
   run.source_tokenizer = source != checkpoint.metadata.end() ? source->second : run.tokenizer;
   run.step = checkpoint.step;

@@ -105,6 +105,7 @@ struct TrainedModel {
   Signature data;
   std::string tokenizer, source_tokenizer;  ///< as Dataset gave them; empty if the data had none
   ReadFiles files_read;                     ///< in training
+  std::vector<std::string> classes;         ///< that labels are of; empty if the data had none
   std::int64_t step = 0;
   bool averaged = false;  ///< the weights are their running average
   bool foreign = false;   ///< another program's: no run of heed made it, and its data are not known

@@ -319,6 +319,7 @@ Checkpoint Trainer::checkpoint() const {
   made.metadata = {{"data", data_->gives().text()}, {"configuration", emit(settings)}, {"read", json_text(to_json(files_read_))}};
   if (std::string const tokenizer = data_->tokenizer(); !tokenizer.empty()) made.metadata["tokenizer"] = tokenizer;
   if (std::string const source = data_->source_tokenizer(); source != data_->tokenizer()) made.metadata["source_tokenizer"] = source;
+  if (auto const classes = data_->classes(); !classes.empty()) made.metadata["classes"] = json_text(nlohmann::json(classes));
   made.state_metadata = {{"environment", numeric_environment()}};
   return made;
 }

@@ -35,6 +35,12 @@ Choice head_choice(SeesText sees) {
   return choice;
 }
 
+Choice every_head() {
+  Choice choice;
+  for (Kind const& kind : kinds()) choice.options.push_back(kind.option);
+  return choice;
+}
+
 HeadSettings const& head_settings(Choice const& choice) {
   auto const* const settings = dynamic_cast<HeadSettings const*>(choice.settings.get());
   if (settings == nullptr) throw Error("head: no kind is chosen");

@@ -69,6 +69,8 @@ struct DeclaredHead {
 };
 /// All kinds that a model can have which sees so much, by name; the language model is chosen.
 Choice head_choice(SeesText sees);
+/// All kinds of any model.
+Choice every_head();
 /// Throws Error if none is chosen.
 HeadSettings const& head_settings(Choice const& choice);
 
