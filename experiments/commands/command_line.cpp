@@ -191,6 +191,14 @@ void find_run(SampleOptions& options) {
   options.prompts.pop_back();
 }
 
+/// `heed tokenize` has a vocabulary, or trains one and leaves it in a folder that was named.
+void check_tokenize(TokenizeOptions const& options, bool has_output) {
+  if (options.train && !options.vocabulary.empty())
+    throw ConfigError("--train", "makes a vocabulary: --vocabulary names one that is there");
+  if (!options.train && options.vocabulary.empty()) throw ConfigError("tokenize", "--vocabulary or --train is required (see heed --help)");
+  if (options.train && !has_output) throw ConfigError("--output", "is needed: the folder for the vocabulary");
+}
+
 }  // namespace
 
 CommandLine parse_command_line(std::vector<std::string> arguments) {
@@ -242,6 +250,8 @@ CommandLine parse_command_line(std::vector<std::string> arguments) {
   line.command = command->get_name();
   unmark_brackets(line.sample.prompts);
   if (line.command == "sample") find_run(line.sample);
+  if (line.command == "tokenize")
+    check_tokenize(line.tokenize, app.get_option("--output")->count() + command->get_option("--output")->count() > 0);
   if (!line.run.config.empty()) check_config_first(line.command, line.run);
   line.run.threads = line.threads;
   line.evaluate.places = line.sample.places = line.translate.places = line.exported.places = line.inspect.places = line.bench.places =

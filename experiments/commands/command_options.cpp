@@ -1,7 +1,6 @@
 #include "experiments/commands/command_options.hpp"
 
 #include <algorithm>
-#include <array>
 #include <sstream>
 
 #include <CLI/CLI.hpp>
@@ -325,29 +324,20 @@ void add_tokenize(CLI::App& app, CommandLine& line) {
           "a text, or a folder of texts, relative to the working folder, then to the data folder")
       ->required()
       ->type_name("");
-  auto const* const given =
-      add_text(tokenize, "--vocabulary", "FOLDER", "one with vocab.json and merges.txt, or encoder.json and vocab.bpe; looked for likewise",
-               [&](std::string const& folder) { options.vocabulary = folder; });
-  auto* const size = add_text(
-      tokenize, "--train", "N",
-      "make a vocabulary of N tokens of the text, the 256 bytes and <|endoftext|> included, in the folder --output",
-      [&](std::string const& text) {
-        auto const tokens = parse_integer(text);
-        if (!tokens || *tokens < least_byte_pairs || *tokens > 10'000'000)
-          throw ConfigError("--train", fmt::format("wants an integer ≥ {} and ≤ 10000000, but found '{}'", least_byte_pairs, text));
-        options.train.emplace(*tokens);
-      });
+  add_text(tokenize, "--vocabulary", "FOLDER", "one with vocab.json and merges.txt, or encoder.json and vocab.bpe; looked for likewise",
+           [&](std::string const& folder) { options.vocabulary = folder; });
+  add_text(tokenize, "--train", "N",
+           "make a vocabulary of N tokens of the text, the 256 bytes and <|endoftext|> included, in the folder --output",
+           [&](std::string const& text) {
+             auto const tokens = parse_integer(text);
+             if (!tokens || *tokens < least_byte_pairs || *tokens > 10'000'000)
+               throw ConfigError("--train", fmt::format("wants an integer ≥ {} and ≤ 10000000, but found '{}'", least_byte_pairs, text));
+             options.train.emplace(*tokens);
+           });
   add_text(tokenize, "--ids", "OUT", "a file for the tokens' numbers, as little-endian int32",
            [&](std::string const& file) { options.ids = file; });
   tokenize.add_flag("--special", options.special, "<|endoftext|> and the like in the text are those tokens (default: text like any)");
-  auto const outputs = std::array{app.get_option("--output"), tokenize.get_option("--output")};
-  outputs.back()->description("with --train: the folder for vocab.json and merges.txt");
-  tokenize.callback([given, size, outputs] {
-    if (given->count() > 0 && size->count() > 0) throw ConfigError("--train", "makes a vocabulary: --vocabulary names one that is there");
-    if (given->count() + size->count() == 0) throw CLI::RequiredError("--vocabulary or --train");
-    if (size->count() > 0 && outputs.front()->count() + outputs.back()->count() == 0)
-      throw ConfigError("--output", "is needed: the folder for the vocabulary");
-  });
+  tokenize.get_option("--output")->description("with --train: the folder for vocab.json and merges.txt");
   tokenize.footer(
       "Words are what stands between blanks.\n\n"
       "examples:\n"

@@ -60,7 +60,7 @@ Exit tokenize(TokenizeOptions const& options, std::ostream& out) {
   out << table({{"tokens", fmt::format("{}", tokens.size())},
                 {"bytes", fmt::format("{}", text.size())},
                 {"words", fmt::format("{}", words)},
-                {"bytes a token", fmt::format("{:.3f}", static_cast<double>(text.size()) / count)},
+                {"bytes a token", count > 0 ? fmt::format("{:.3f}", static_cast<double>(text.size()) / count) : "no tokens"},
                 {"tokens a word", words > 0 ? fmt::format("{:.3f}", count / words) : "no words"}});
   return Exit::done;
 }
