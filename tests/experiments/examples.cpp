@@ -8,6 +8,7 @@
 #include "experiments/data/examples/files.hpp"
 #include "tests/data_folder.hpp"
 #include "tests/folder.hpp"
+#include "tests/refusal.hpp"
 
 TEST_SUITE("examples") {
   using namespace heed;
@@ -236,5 +237,12 @@ TEST_SUITE("examples") {
     CHECK(rte.classes == Words{"entailment", "not_entailment"});
     auto const squad = read([](auto& all) { all.training = "squad/dev-v1.1.json"; });
     CHECK(squad.training.size() == 10'570);
+    auto const named = read([](auto& all) { all.name = "squad", all.validation = "0.2"; });
+    CHECK(named.training.size() + named.held_out.size() == 10'570);
+    CHECK(named.files.at("training").sha256 == squad.files.at("training").sha256);
+    CHECK(test::refusal([&] { read([](auto& all) { all.name = "sst-2"; }); }) ==
+          "data.columns: name them, or say header: true if the first line does");
+    CHECK(test::refusal([&] { read([](auto& all) { all.name = "squad", all.header = true; }); }) ==
+          "data.header: means nothing in SQuAD's format");
   }
 }

@@ -101,6 +101,7 @@ TEST_SUITE("malformed_examples") {
         {"t.csv", head + "\"\",1\n", "t.csv:2: the text is empty"},
         {"t.csv", head + "a,1\nb,\"\"\n", "t.csv:3: the label is empty"},
         {"t.all", "0 how ?\n1\n", "t.all:2: has 1 column, and there are 2: label, text", blank},
+        {"t.all", "\xef\xbb\xbf", "t.all: there are no rows", [](FileExamples& all) { all.format = "blank"; }},
         {"t.all", "0 how ?\n\n1 what ?\n", "t.all:2: the line is empty", blank},
         {"t.all", "0 h\xf8w ?\n", "t.all:1:4: byte 0xf8 is not UTF-8; of a file in Latin-1 say data.encoding: latin1", blank},
     });

@@ -38,6 +38,22 @@ std::string format_of(std::optional<std::string> const& format, fs::path const& 
   return ending == ".tsv" ? "tsv" : ending == ".csv" ? "csv" : ending == ".jsonl" ? "jsonl" : ending == ".json" ? "squad" : "";
 }
 
+/// What is missing or means nothing in a format; "": it is not known yet.
+std::optional<std::string> wrong_format(FileExamples const& of, std::string const& kind) {
+  for (auto const& [key, given] :
+       {std::pair("columns", !of.columns.empty()), std::pair("header", of.header), std::pair("second", !of.second.empty()),
+        std::pair("options", !of.options.empty()), std::pair("classes", !of.classes.empty()), std::pair("names", !of.names.empty()),
+        std::pair("answer", !of.answer.empty()), std::pair("encoding", of.encoding != "utf-8")})
+    if (kind == "squad" && given) return fmt::format("{}: means nothing in SQuAD's format", key);
+  bool const table = kind == "tsv" || kind == "csv" || kind == "blank";
+  if (table && !of.header && of.columns.empty()) return "columns: name them, or say header: true if the first line does";
+  if (kind == "blank" && of.columns.size() == 1) return "columns: beside one there is no label; the last is the rest of the line";
+  if (kind == "jsonl" && of.header) return "header: JSON lines have none";
+  if (of.unanswerable > 0 && !kind.empty() && kind != "squad" && of.answer.empty())
+    return "unanswerable: the examples are no questions about passages";
+  return std::nullopt;
+}
+
 /// What is made of a row's fields.
 struct Templates {
   Templates(FileExamples const& settings, Table const& table) {
@@ -126,6 +142,7 @@ class Files {
     auto const format = format_of(settings_.format, path);
     if (format.empty())
       throw Error(fmt::format("data.format: say how {} is written: tsv, csv, jsonl, blank or squad", path.filename().string()));
+    if (auto const wrong = wrong_format(settings_, format)) throw Error("data." + *wrong);
     auto const content = read_text(path);
     read_[part] = {path.string(), sha256(std::as_bytes(std::span(content)))};
     if (format == "squad") return read_squad(content, path.string());
@@ -248,22 +265,6 @@ std::optional<std::string> wrong_parts(FileExamples const& of) {
   return std::nullopt;
 }
 
-/// What means nothing in the format of the training file.
-std::optional<std::string> wrong_format(FileExamples const& of) {
-  auto const kind = format_of(of.format, of.training.value_or(""));
-  for (auto const& [key, given] :
-       {std::pair("columns", !of.columns.empty()), std::pair("header", of.header), std::pair("second", !of.second.empty()),
-        std::pair("options", !of.options.empty()), std::pair("classes", !of.classes.empty()), std::pair("names", !of.names.empty()),
-        std::pair("answer", !of.answer.empty()), std::pair("encoding", of.encoding != "utf-8")})
-    if (kind == "squad" && given) return fmt::format("{}: means nothing in SQuAD's format", key);
-  bool const table = kind == "tsv" || kind == "csv" || kind == "blank";
-  if (table && !of.header && of.columns.empty()) return "columns: name them, or say header: true if the first line does";
-  if (kind == "blank" && of.columns.size() == 1) return "columns: beside one there is no label; the last is the rest of the line";
-  if (kind == "jsonl" && of.header) return "header: JSON lines have none";
-  if (of.unanswerable > 0 && kind != "squad" && of.answer.empty()) return "unanswerable: the examples are no questions about passages";
-  return std::nullopt;
-}
-
 /// What does not go together in what is asked for.
 std::optional<std::string> wrong_task(FileExamples const& of) {
   if (of.options.size() == 1) return "options: of one there is nothing to choose";
@@ -286,7 +287,7 @@ std::optional<std::string> wrong_task(FileExamples const& of) {
 }  // namespace
 
 std::optional<std::string> FileExamples::contradiction() {
-  for (auto const& wrong : {wrong_parts(*this), wrong_format(*this), wrong_task(*this)})
+  for (auto const& wrong : {wrong_parts(*this), wrong_format(*this, format_of(format, training.value_or(""))), wrong_task(*this)})
     if (wrong) return wrong;
   return std::nullopt;
 }

@@ -183,7 +183,7 @@ std::vector<Table::Row> plain_rows(std::string_view text, Table const& table, Ta
   }
   auto const lines = lines_of(text, table.path);
   auto columns = format.columns.size();
-  if (format.kind == "blank" && format.header) columns = split_blanks(lines.front(), lines.front().size()).size();
+  if (format.kind == "blank" && format.header && !lines.empty()) columns = split_blanks(lines.front(), lines.front().size()).size();
   for (std::size_t i = 0; i < lines.size(); ++i)
     rows.push_back({format.kind == "tsv" ? split(lines[i], '\t') : split_blanks(lines[i], columns), i + 1});
   return rows;
