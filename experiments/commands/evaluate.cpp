@@ -115,7 +115,7 @@ class Evaluator {
     Progress progress(run_.settings.name, rows.rows, 0, options_.quiet, "rows");
     Evaluation result{.run = path_.string(),
                       .split = options_.split,
-                      .weights = run_.averaged ? "averaged" : "last",
+                      .weights = run_.weights,
                       .step = run_.step,
                       .search = {},
                       .length_of = rows.length_of,
@@ -146,6 +146,12 @@ class Evaluator {
     return result;
   }
 
+  /// What one must know of them; "": nothing.
+  std::string remark(Evaluation const& evaluation) const {
+    if (run_.weights != "best" || evaluation.split != "validation") return "";
+    return fmt::format("the weights were chosen by {} on these data: their values are optimistic\n", run_.settings.train.select.metric);
+  }
+
   /// Leaves the results on disk. What was written, as text.
   std::string save(Evaluation const& evaluation) const {
     if (!options_.save.empty()) {
@@ -166,12 +172,7 @@ class Evaluator {
   }
 
  private:
-  TrainedModel opened() const {
-    auto run = open_run(path_, options_.weights == "last" ? Weights::last : Weights::average);
-    if (options_.weights == "average" && !run.averaged)
-      throw ConfigError("--weights", "average: the run keeps no running average (train.ema)");
-    return run;
-  }
+  TrainedModel opened() const { return open_run(path_, weights_named(options_.weights)); }
 
   std::optional<std::string> lacks(MetricKind const& kind) const { return kind.lacks ? kind.lacks(*data_, *run_.model) : std::nullopt; }
 
@@ -190,7 +191,9 @@ class Evaluator {
   /// Of what the options say that changes the results; what is usual goes without saying.
   std::string folder_name(Evaluation const& evaluation) const {
     std::string name = "evaluation-" + evaluation.split;
-    if (run_.settings.train.ema && !run_.averaged) name += "-last";
+    auto const& train = run_.settings.train;
+    if ((train.ema || train.keeps_best()) && run_.weights == "last") name += "-last";
+    if (train.keeps_best() && run_.weights == "averaged") name += "-average";
     if (auto const& search = evaluation.search; search && search->width > 1) {
       name += fmt::format("-beam{}", search->width);
       if (search->length_penalty != BeamSettings().length_penalty) name += fmt::format("-penalty{}", search->length_penalty);
@@ -250,7 +253,7 @@ Exit evaluate(EvaluateOptions const& options, std::ostream& out) {
   NoGrad const no_grad;
   Evaluator const evaluator(options);
   auto const found = evaluator.evaluate();
-  if (!options.quiet) out << table_of(found) << std::flush;  // first: it is there even if nothing can be saved
+  if (!options.quiet) out << table_of(found) << evaluator.remark(found) << std::flush;  // first: it is there even if nothing can be saved
   auto const saved = evaluator.save(found);
   if (!options.quiet) out << fmt::format("saved in {}\n", saved);
   return Exit::done;

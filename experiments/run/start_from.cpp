@@ -11,6 +11,7 @@
 #include "autograd/error.hpp"
 #include "experiments/data/tokenizer.hpp"
 #include "experiments/run/weights.hpp"
+#include "nn/files/checkpoint.hpp"
 #include "nn/files/safetensors.hpp"
 #include "nn/files/sha256.hpp"
 #include "nn/signature.hpp"
@@ -161,8 +162,10 @@ class Transfer {
 
 Start start_from(Parameters& parameters, InitSettings const& init, Dataset const& data, fs::path const& path) {
   std::error_code unreadable;
-  fs::path const file = fs::is_directory(path, unreadable) ? path / "checkpoint.safetensors" : path;
+  bool const folder = fs::is_directory(path, unreadable), best = folder && has_best(path);
+  fs::path const file = best ? best_file(path) : folder ? path / "checkpoint.safetensors" : path;
   auto remark = Transfer(file, parameters, init, data).run();
+  if (best) remark = fmt::format("the run's best weights{}{}", remark.empty() ? "" : "; ", remark);
   return {{file.string(), sha256_of_file(file)}, std::move(remark)};
 }
 
