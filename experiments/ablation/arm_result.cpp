@@ -39,7 +39,11 @@ std::optional<double> finite(Json const& summary, char const* key) {
 
 std::vector<ArmResult> gather(Ablation const& ablation, std::vector<Job> const& jobs) {
   std::vector<ArmResult> arms;
-  for (auto const& arm : ablation.arms) arms.push_back({arm.name, arm.changes, {}, {}, {}, {}, 0});
+  for (auto const& arm : ablation.arms) {
+    auto& made = arms.emplace_back();
+    made.name = arm.name;
+    made.changes = arm.changes;
+  }
   double const infinity = std::numeric_limits<double>::infinity(), worst = ablation.settings.higher_is_better() ? -infinity : infinity;
   for (Job const& job : jobs) {
     auto& arm = arms.at(job.arm);
@@ -50,6 +54,7 @@ std::vector<ArmResult> gather(Ablation const& ablation, std::vector<Job> const& 
     if (job.state != State::done) continue;
     arm.jobs.push_back(&job);
     auto const summary = read_json(job.folder() / "summary.json");
+    if (auto const at = summary.find("stopped_at"); at != summary.end() && at->is_number_integer()) arm.stopped.push_back(*at);
     if (auto const count = summary.find("parameters"); count != summary.end() && count->is_number_integer()) arm.parameters = *count;
     for (char const* name : {"time.seconds", "time.tokens_per_second", "memory.peak"}) {
       if (auto const value = finite(summary, name)) arm.costs[name].push_back(*value);
@@ -106,6 +111,7 @@ std::int64_t cut_index(std::string& name, std::string const& of) {
 struct Recorded {
   std::vector<std::int64_t> steps;  ///< of the first seed
   std::vector<double> values;       ///< seed after seed
+  bool alike = true;                ///< all seeds were probed at these steps
 };
 using OfPlaces = std::map<std::pair<std::int64_t, std::int64_t>, Recorded>;
 
@@ -119,8 +125,9 @@ std::map<std::string, OfPlaces> probes_of(ArmResult const& arm) {
       std::string name = metric;
       auto const head = cut_index(name, ".head"), layer = cut_index(name, ".layer");
       if (layer >= 0 && head < 0 && history.contains(name)) name += ".layers";
-      auto& [steps, values] = all[name][{layer, head}];
+      auto& [steps, values, alike] = all[name][{layer, head}];
       if (steps.empty()) std::ranges::transform(series, std::back_inserter(steps), [](auto const& row) { return row.first; });
+      alike = alike && std::ranges::equal(steps, series, {}, {}, [](auto const& row) { return row.first; });
       for (auto const& [step, value] : series) values.push_back(value);
     }
   }
@@ -133,7 +140,7 @@ std::optional<Tensor> array_of(OfPlaces const& places, std::int64_t seeds) {
   auto const steps = std::ssize(places.begin()->second.steps);
   std::int64_t layers = 0, heads = 0;
   for (auto const& [place, recorded] : places) {
-    if (std::ssize(recorded.values) != seeds * steps) return std::nullopt;
+    if (!recorded.alike || std::ssize(recorded.values) != seeds * steps) return std::nullopt;
     layers = std::max(layers, place.first + 1);
     heads = std::max(heads, place.second + 1);
   }

@@ -20,6 +20,7 @@ struct ArmResult {
   std::vector<Job const*> jobs;
   BySeed values;                                     ///< infinite, and worse than any number, of a seed that diverged
   std::vector<std::int64_t> diverged;                ///< seeds whose value is not finite, or that ended before they had one because of that
+  std::vector<std::int64_t> stopped;                 ///< steps at which trials ended early (train.stop)
   std::map<std::string, std::vector<double>> costs;  ///< time.* and memory.* of the trials that say so
   std::int64_t parameters = 0;
 

@@ -117,7 +117,7 @@ class Crew {
 
   void finish(Job& job) {
     auto const history = read_history(job.folder());
-    job.value = heed::value_of(history, settings_);
+    job.value = heed::value_of(history, settings_, kept_step(job.folder()));
     if (!job.value) {
       std::vector<std::string> names;
       for (auto const& [name, series] : history) names.push_back(name);
@@ -181,11 +181,14 @@ bool run_jobs(std::vector<Job>& jobs, AblationSettings const& settings, Workers 
   return Crew(jobs, settings, workers, watch).run();
 }
 
-std::optional<double> value_of(History const& history, AblationSettings const& settings) {
+std::optional<double> value_of(History const& history, AblationSettings const& settings, std::optional<std::int64_t> kept) {
   auto const found = history.find(settings.metric);
   if (found == history.end()) return std::nullopt;
   auto const& series = found->second;
-  if (settings.at == "last") return series.back().second;
+  if (settings.at == "last") {
+    auto const at = std::ranges::find(series, kept.value_or(-1), &std::pair<std::int64_t, double>::first);
+    return at != series.end() ? at->second : series.back().second;
+  }
   auto const worse = [&](auto const& a, auto const& b) {  // a NaN is worse than any number
     if (std::isnan(a.second) || std::isnan(b.second)) return std::isnan(a.second) && !std::isnan(b.second);
     return settings.higher_is_better() ? a.second < b.second : a.second > b.second;

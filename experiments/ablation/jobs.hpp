@@ -26,8 +26,9 @@ struct Job {
   std::filesystem::path folder() const { return experiment.places.output / experiment.settings.name; }
 };
 
-/// The value that counts of an ablation's metric: the last, or the best. Nothing if the run has none.
-std::optional<double> value_of(History const& history, AblationSettings const& settings);
+/// The value that counts of an ablation's metric: the last, or the best. Of a run whose weights are those of another step than the last
+/// (`kept`: kept_step()), the last is that step's, where it has one. Nothing if the run has none.
+std::optional<double> value_of(History const& history, AblationSettings const& settings, std::optional<std::int64_t> kept = {});
 
 /// How jobs are run.
 struct Workers {

@@ -36,6 +36,12 @@ std::string Summary::unit() const {
   return info == nullptr ? "" : info->unit;
 }
 
+std::string Summary::at() const {
+  bool const kept = ablation.settings.at == "last" &&
+                    std::ranges::any_of(jobs, [](Job const& job) { return job.experiment.settings.train.keeps_best(); });
+  return kept ? "kept" : ablation.settings.at;
+}
+
 std::int64_t Summary::steps() const { return (jobs.empty() ? tuned.jobs : jobs).front().experiment.settings.train.steps; }
 
 namespace {
@@ -78,6 +84,31 @@ std::optional<std::string> warning_of_mixture(Summary const& summary) {
   auto const differences = read.differences();
   if (differences.empty()) return std::nullopt;
   return fmt::format("the trials have not all read the same, and are not compared: {} (--fresh begins anew)", differences);
+}
+
+/// What a value means that was chosen on the data which it is measured on.
+void warn_of_selection(Summary& summary) {
+  if (summary.at() != "kept") return;
+  auto const& train = std::ranges::find_if(summary.jobs, [](Job const& job) {
+                        return job.experiment.settings.train.keeps_best();
+                      })->experiment.settings.train;
+  summary.warnings.push_back(
+      fmt::format("{} is that of the weights kept, of each trial's best evaluation by {} (train.keep: best): chosen on the data that it is "
+                  "measured on, it is optimistic; a test split is not",
+                  summary.ablation.settings.metric, train.select.metric));
+}
+
+void say_stopped(Summary& summary) {
+  std::vector<std::int64_t> stopped;
+  std::size_t trials = 0;
+  for (auto const& arm : summary.arms) {
+    std::ranges::copy(arm.stopped, std::back_inserter(stopped));
+    trials += arm.jobs.size();
+  }
+  if (stopped.empty()) return;
+  auto const [first, last] = std::ranges::minmax(stopped);
+  summary.sentences.push_back(fmt::format("{} of {} trials stopped early (train.stop), after {} steps", stopped.size(), trials,
+                                          first == last ? fmt::format("{}", first) : fmt::format("{} to {}", first, last)));
 }
 
 void warn_of_few_seeds(Summary& summary) {
@@ -236,6 +267,8 @@ Summary summarise(Ablation const& ablation, std::vector<Job> const& jobs, Tuning
   }
   add_failures(summary);
   std::ranges::copy(different_environments(jobs), std::back_inserter(summary.warnings));
+  say_stopped(summary);
+  warn_of_selection(summary);
   warn_of_few_seeds(summary);
   warn_of_diverged(summary);
   warn_of_open_effects(summary);

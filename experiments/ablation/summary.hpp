@@ -42,6 +42,8 @@ struct Summary {
   /// "scaled", or "scaled (lr 3.0e-3)".
   std::string name_with_tuned(std::size_t arm) const;
   std::string unit() const;
+  /// Which value of a trial counts, in a word: last, best, or kept where trials keep their best weights.
+  std::string at() const;
   /// Of training.
   std::int64_t steps() const;
 };

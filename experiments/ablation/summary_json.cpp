@@ -136,7 +136,7 @@ Json summary_json(Summary const& summary) {
   Json json{{"ablation", settings.ablation},
             {"metric", settings.metric},
             {"better", settings.higher_is_better() ? "higher" : "lower"},
-            {"at", settings.at},
+            {"at", summary.at()},
             {"unit", summary.unit()},
             {"margin", settings.margin ? Json(*settings.margin) : Json(nullptr)},
             {"seeds", ablation.seeds},

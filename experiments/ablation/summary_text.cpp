@@ -104,7 +104,7 @@ Rows effect_rows(Summary const& summary) {
 
 std::string title(Summary const& summary, std::string const& metric) {
   auto const& settings = summary.ablation.settings;
-  return fmt::format("{} ({}, {} is better), mean and 95 % interval over {} seeds", metric, settings.at,
+  return fmt::format("{} ({}, {} is better), mean and 95 % interval over {} seeds", metric, summary.at(),
                      settings.higher_is_better() ? "higher" : "lower", summary.ablation.seeds.size());
 }
 

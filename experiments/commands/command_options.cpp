@@ -37,6 +37,22 @@ CLI::Option* add_number(CLI::App& app, std::string const& flag, Target& target, 
   });
 }
 
+/// An option that takes one of some words.
+void add_word(CLI::App& app, std::string const& flag, std::string& target, std::vector<std::string> words, std::string const& help) {
+  add_text(app, flag, "NAME", help, [=, &target](std::string const& text) {
+    if (std::ranges::find(words, text) == words.end())
+      throw ConfigError(flag, fmt::format("wants one of {}, but found '{}'{}", fmt::join(words, ", "), text, did_you_mean(text, words)));
+    target = text;
+  });
+}
+
+void add_weights(CLI::App& app, std::string& target) {
+  add_word(
+      app, "--weights", target, {"average", "last", "best"},
+      "best: of the best evaluation, the default where train.keep has them; average: the running one, else the default where train.ema "
+      "keeps it");
+}
+
 }  // namespace
 
 void add_everywhere(CLI::App& app, CommandLine& line) {
@@ -111,14 +127,7 @@ void add_evaluate(CLI::App& app, CommandLine& line) {
           "RUN", [&](std::string const& folder) { options.run = folder; }, "a run's folder or name, or its checkpoint")
       ->required()
       ->type_name("");
-  auto const one_of = [&](std::string const& flag, std::string& target, std::vector<std::string> words, std::string const& help) {
-    add_text(evaluate, flag, "NAME", help, [=, &target](std::string const& text) {
-      if (std::ranges::find(words, text) == words.end())
-        throw ConfigError(flag, fmt::format("wants one of {}, but found '{}'{}", fmt::join(words, ", "), text, did_you_mean(text, words)));
-      target = text;
-    });
-  };
-  one_of("--split", options.split, {"validation", "test"}, "the part of the data (default: validation)");
+  add_word(evaluate, "--split", options.split, {"validation", "test"}, "the part of the data (default: validation)");
   add_beam(evaluate, options.search);
   add_text(evaluate, "--metrics", "NAME,…", "these alone, with commas between (default: all that apply; heed list metrics)",
            [&](std::string const& text) {
@@ -126,7 +135,7 @@ void add_evaluate(CLI::App& app, CommandLine& line) {
              std::istringstream names(text);
              for (std::string name; std::getline(names, name, ',');) options.metrics->push_back(name);
            });
-  one_of("--weights", options.weights, {"average", "last"}, "average: the running one, the default where train.ema keeps it");
+  add_weights(evaluate, options.weights);
   add_number<std::int64_t>(evaluate, "--batch", options.batch, 1, 1e6, "rows at once (default: as the run's evaluations)");
   add_text(evaluate, "--save", "FILE", "a .csv or .json file for the results (default: evaluation-SPLIT in the run's folder)",
            [&](std::string const& file) { options.save = file; });
@@ -180,6 +189,7 @@ void add_translate(CLI::App& app, CommandLine& line) {
            [&](std::string const& file) { options.input = file; });
   add_text(translate, "--save", "FILE", "where the translations go (default: standard output)",
            [&](std::string const& file) { options.save = file; });
+  add_weights(translate, options.weights);
   add_beam(translate, options.beam);
   add_number<std::int64_t>(translate, "--tokens", options.tokens, 1, 1e6,
                            "at most so many in a translation (default: 50 more than the source, as far as the model's context)");
@@ -267,6 +277,7 @@ void add_sample(CLI::App& app, CommandLine& line) {
   add_number<std::int64_t>(sample, "--top-k", options.sampling.top_k, 1, many, "only the N most probable tokens");
   add_number<double>(sample, "--top-p", options.sampling.top_p, 1e-9, 1, "only the fewest tokens that have this share of the probability");
   add_number<std::int64_t>(sample, "--seed", options.seed, 0, 9e15, "the same seed writes the same text (default: 1)");
+  add_weights(sample, options.weights);
   add_text(sample, "--precision", "TYPE",
            "of the factors of products: float32, or bfloat16, in half the time where weights are large (default: as in training)",
            [&](std::string const& text) {
@@ -302,6 +313,7 @@ void add_inspect(CLI::App& app, CommandLine& line) {
       "of a model that reads a source or sees a picture: what it has written (default: what it writes itself); of one that judges pairs or "
       "finds answers: the second text",
       [&](std::string const& text) { line.inspect.target = text; });
+  add_weights(inspect, line.inspect.weights);
   add_beam(inspect, line.inspect.beam);
   add_text(inspect, "--save", "FILE", "where the weights go (default: attention.npz in the run's folder)",
            [&](std::string const& file) { line.inspect.save = file; });

@@ -116,7 +116,7 @@ class Evaluator {
     Progress progress(run_.settings.name, rows.rows, 0, options_.quiet, "rows");
     Evaluation result{.run = path_.string(),
                       .split = options_.split,
-                      .weights = run_.averaged ? "averaged" : "last",
+                      .weights = run_.weights,
                       .step = run_.step,
                       .search = {},
                       .length_of = rows.length_of,
@@ -145,6 +145,12 @@ class Evaluator {
     result.whole.errors = whole.errors(run_.step);
     if (!texts_.empty()) result.search = options_.search;
     return result;
+  }
+
+  /// What one must know of them; "": nothing.
+  std::string remark(Evaluation const& evaluation) const {
+    if (run_.weights != "best" || evaluation.split != "validation") return "";
+    return fmt::format("the weights were chosen by {} on these data: their values are optimistic\n", run_.settings.train.select.metric);
   }
 
   /// Leaves the results on disk. What was written, as text.
@@ -184,7 +190,9 @@ class Evaluator {
   /// Of what the options say that changes the results; what is usual goes without saying.
   std::string folder_name(Evaluation const& evaluation) const {
     std::string name = "evaluation-" + evaluation.split;
-    if (run_.settings.train.ema && !run_.averaged) name += "-last";
+    auto const& train = run_.settings.train;
+    if ((train.ema || train.keeps_best()) && run_.weights == "last") name += "-last";
+    if (train.keeps_best() && run_.weights == "averaged") name += "-average";
     if (options_.dtype) name += fmt::format("-{}", to_string(*options_.dtype));
     if (auto const& search = evaluation.search; search && search->width > 1) {
       name += fmt::format("-beam{}", search->width);
@@ -244,10 +252,7 @@ void check(EvaluateOptions const& options) {
 }  // namespace
 
 TrainedModel open_for_evaluation(fs::path const& path, EvaluateOptions const& options) {
-  auto run = open_run(path, options.weights == "last" ? Weights::last : Weights::average, options.dtype);
-  if (options.weights == "average" && !run.averaged)
-    throw ConfigError("--weights", "average: the run keeps no running average (train.ema)");
-  return run;
+  return open_run(path, weights_named(options.weights), options.dtype);
 }
 
 Exit evaluate(EvaluateOptions const& options, std::ostream& out) {
@@ -256,7 +261,7 @@ Exit evaluate(EvaluateOptions const& options, std::ostream& out) {
   NoGrad const no_grad;
   Evaluator const evaluator(options);
   auto const found = evaluator.evaluate();
-  if (!options.quiet) out << table_of(found) << std::flush;  // first: it is there even if nothing can be saved
+  if (!options.quiet) out << table_of(found) << evaluator.remark(found) << std::flush;  // first: it is there even if nothing can be saved
   auto const saved = evaluator.save(found);
   if (!options.quiet) out << fmt::format("saved in {}\n", saved);
   return Exit::done;

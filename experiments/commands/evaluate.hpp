@@ -20,7 +20,7 @@ struct EvaluateOptions {
   std::string split = "validation";                 ///< validation, or test where the data have one
   BeamSettings search{.width = 1};                  ///< of decoded targets; of width 1: greedily
   std::optional<std::vector<std::string>> metrics;  ///< kinds by their names; nothing: all that apply
-  std::string weights;                              ///< average, last; empty: the running average if there is one
+  std::string weights;                              ///< last, average, best; empty: as usual (open_run)
   std::optional<std::int64_t> batch;                ///< rows at once; default: as the run's evaluations
   std::filesystem::path save;                       ///< a .csv or .json alone instead of the run's folder
   std::filesystem::path text, ids;                  ///< instead of held-out data a text, or numbers of tokens (little-endian int32)

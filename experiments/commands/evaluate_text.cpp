@@ -132,15 +132,9 @@ Exit evaluate_text(EvaluateOptions const& options, std::ostream& out) {
     if (options.ids.empty() && !text.units) out << "words that it does not know became <unk>: there are no bits per byte\n";
   }
   if (options.save.empty()) return Exit::done;
-  nlohmann::ordered_json all{{"model", path.string()},
-                             {"file", file.string()},
-                             {"sha256", sha256_of_file(file)},
-                             {"weights", run.averaged ? "averaged" : "last"},
-                             {"dtype", run.settings.dtype},
-                             {"context", run.model->context()},
-                             {"stride", stride},
-                             {"tokens", loss.tokens},
-                             {"metrics", json_of(figures)}};
+  nlohmann::ordered_json all{{"model", path.string()}, {"file", file.string()},       {"sha256", sha256_of_file(file)},
+                             {"weights", run.weights}, {"dtype", run.settings.dtype}, {"context", run.model->context()},
+                             {"stride", stride},       {"tokens", loss.tokens},       {"metrics", json_of(figures)}};
   if (text.units) all["text"] = {{"tokens", text.units->tokens}, {"words", text.units->words}, {"bytes", text.units->bytes}};
   write_atomically(options.save, options.save.extension() == ".csv" ? csv_of(figures) : json_text(all, 2) + "\n");
   if (!options.quiet) out << fmt::format("saved in {}\n", options.save.string());

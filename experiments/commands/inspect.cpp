@@ -51,7 +51,8 @@ auto checked(char const* argument, F const& f) try {
 
 /// A run's model, and what it is shown.
 struct Subject {
-  explicit Subject(InspectOptions const& options) : path(find_run(options.run, options.places)), run(open_run(path)) {
+  explicit Subject(InspectOptions const& options)
+      : path(find_run(options.run, options.places)), run(open_run(path, weights_named(options.weights))) {
     if (!run.tokenizer.empty()) tokenizers.inputs = tokenizer_of(run, path.string());
     bool const sees = sees_pictures(run);
     if (options.row && !sees)
@@ -306,6 +307,7 @@ Exit inspect(InspectOptions const& options, std::ostream& out) {
   }
   if (options.quiet) return Exit::done;
 
+  if (auto const said = subject.run.said(subject.path); !said.empty()) out << said << '\n';
   auto const shown = [&](std::string const& text) { return options.printable ? printable(text) : text; };
   if (subject.asked) out << fmt::format("the data say:     {}\n", shown(*subject.asked));
   if (subject.written) out << fmt::format("the model {} {}\n", subject.says() ? "says:  " : "writes:", shown(*subject.written));

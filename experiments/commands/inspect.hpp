@@ -17,6 +17,7 @@ namespace heed {
 struct InspectOptions {
   std::filesystem::path run;  ///< a run's folder or its checkpoint, or the run's name in the output folder
   Places places;
+  std::string weights;                ///< last, average, best; empty: as usual (open_run)
   std::string text;                   ///< tokens' numbers for a model of data without a text; "[MASK]" in it is a masked model's own token
   std::optional<std::string> target;  ///< of a model that reads a source or sees a picture; default: what it writes itself; of labelled
                                       ///< examples the second text

@@ -18,6 +18,7 @@ namespace heed {
 struct SampleOptions {
   std::filesystem::path run;  ///< a run's folder or its checkpoint, or the run's name in the output folder
   Places places;
+  std::string weights;                 ///< last, average, best; empty: as usual (open_run)
   std::vector<std::string> prompts;    ///< none: a new line, or the beginning of a sentence
   std::optional<std::int64_t> tokens;  ///< at most, after the prompt; default: 500, for sentences the model's context
   std::optional<std::int64_t> count;   ///< samples of each prompt; default: 1, for sentences 10

@@ -42,8 +42,10 @@ class Filter {
         in_(in),
         out_(out),
         path_(find_run(options.run, options.places)),
-        run_(open_run(path_)),
-        translator_(run_, path_.string()) {}
+        run_(open_run(path_, weights_named(options.weights))),
+        translator_(run_, path_.string()) {
+    if (auto const said = run_.said(path_); !said.empty()) fmt::print(stderr, "{}\n", said);
+  }
 
   void translate_all() {
     while (auto const count = read_lines()) {

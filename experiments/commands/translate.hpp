@@ -14,6 +14,7 @@ namespace heed {
 struct TranslateOptions {
   std::filesystem::path run;  ///< a run's folder or its checkpoint, or the run's name in the output folder
   Places places;
+  std::string weights;              ///< last, average, best; empty: as usual (open_run)
   std::filesystem::path input;      ///< empty: standard input
   std::filesystem::path save;       ///< empty: standard output
   std::filesystem::path attention;  ///< .html, .svg, .pdf or .png: where each word looked; empty: nowhere

@@ -11,11 +11,13 @@
 namespace heed {
 
 Curve curve_of(std::vector<std::vector<std::pair<std::int64_t, double>>> const& seeds, std::size_t most) {
-  std::int64_t last = 0;
+  std::int64_t last = 0, common = std::numeric_limits<std::int64_t>::max();  // the last step of any seed, and of all
   std::size_t longest = 0;
   for (auto const& seed : seeds) {
+    if (seed.empty()) continue;
     longest = std::max(longest, seed.size());
-    for (auto const& [step, value] : seed) last = std::max(last, step);
+    last = std::max(last, seed.back().first);
+    common = std::min(common, seed.back().first);
   }
   struct Bin {
     double steps = 0;
@@ -26,6 +28,7 @@ Curve curve_of(std::vector<std::vector<std::pair<std::int64_t, double>>> const& 
   for (auto const& seed : seeds) {
     std::map<std::int64_t, std::pair<double, double>> sums;  // by bin: sum, count
     for (auto const& [step, value] : seed) {
+      if (step > common) break;
       auto const bin = longest <= most ? step : step * static_cast<std::int64_t>(most) / (last + 1);
       auto& [sum, count] = sums[bin];
       sum += value;

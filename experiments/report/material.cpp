@@ -162,6 +162,11 @@ void read_run(Json const& json, Material& material) {
     for (auto const& each : *baselines)
       if (each.is_object() && each.value("value", Json()).is_number())
         material.baselines.push_back({each.value("name", ""), each.value("metric", ""), each["value"].get<double>()});
+  if (auto const best = json.find("best"); best != json.end() && best->is_object())
+    material.sentences.push_back(fmt::format(
+        "The weights kept are those of step {}, the best of {} evaluations by {}: {:.5g}. Chosen on these data, it is optimistic.",
+        whole_at(*best, "step"), whole_at(*best, "evaluations"), best->value("metric", ""), real(*best, "value").value_or(std::nan(""))));
+  if (json.contains("stopped_at")) material.sentences.push_back(fmt::format("Stopped early: {}.", json.value("stopped_because", "")));
   material.arms.push_back(std::move(run));
 }
 

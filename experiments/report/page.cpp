@@ -58,7 +58,7 @@ class Section {
       return fmt::format("<p class=\"lead\">{}{}</p>\n", escape(chapter_.study.help),
                          chapter_.study.seconds > 1 ? fmt::format("; measured in {:.0f} s", chapter_.study.seconds) : "") +
              verdicts(material_.sentences);
-    if (material_.single) return fmt::format("<p class=\"lead\">{} steps</p>\n", material_.steps);
+    if (material_.single) return fmt::format("<p class=\"lead\">{} steps</p>\n", material_.steps) + verdicts(material_.sentences);
     std::string html = fmt::format("<p class=\"lead\"><code>{}</code> at its {} value, {} is better; {} × {}, {} steps each</p>\n",
                                    escape(material_.metric), escape(material_.at), escape(material_.better),
                                    plural(material_.arms.size(), "arm"), plural(material_.seeds, "seed"), material_.steps);

@@ -95,6 +95,12 @@ std::vector<Field> TrainSettings::fields() {
        .greatest = 0.999},
       {.name = "evaluate", .target = &evaluate, .help = "when, and on how much validation data"},
       {.name = "checkpoint", .target = &checkpoint, .help = "when to save"},
+      {.name = "keep",
+       .target = &keep,
+       .help = "weights that are used afterwards: the last, or those of the best evaluation (best.safetensors)",
+       .words = {"last", "best"}},
+      {.name = "select", .target = &select, .help = "what keep: best goes by"},
+      {.name = "stop", .target = &stop, .help = "when the run ends before its last step (early stopping)"},
       {.name = "log", .target = &log, .help = "when to write a row of metrics"},
       {.name = "ema",
        .target = &ema,
@@ -110,6 +116,13 @@ std::vector<Field> TrainSettings::fields() {
        .words = {"float32", "float64", "bfloat16"},
        .others = of_fewer_bits("of fewer bits there is bfloat16")},
   };
+}
+
+std::optional<std::string> TrainSettings::contradiction() {
+  if (!keeps_best() && select.metric != SelectSettings().metric) return "select.metric: goes with train.keep: best";
+  for (auto const& [key, metric] : {std::pair("select", select.metric), std::pair("stop", stop.metric)})
+    if (metric.starts_with("validation.ema.") && !ema) return fmt::format("{}.metric: {} wants train.ema", key, metric);
+  return std::nullopt;
 }
 
 std::vector<Field> Experiment::fields() {
@@ -161,7 +174,7 @@ fs::path find_run(fs::path const& run, Places const& places) {
     for (auto const& entry : fs::directory_iterator(places.output, unreadable)) names.push_back(entry.path().filename().string());
     throw refusal(run, "there is no such run" + did_you_mean(run.filename().string(), names));
   }
-  if (!fs::is_directory(path, unreadable) && path.filename() != "checkpoint.safetensors")
+  if (!fs::is_directory(path, unreadable) && path.filename() != "checkpoint.safetensors" && path.filename() != best_file("").filename())
     throw refusal(path, "is neither a run's folder nor its checkpoint.safetensors");
   return path;
 }
@@ -252,6 +265,15 @@ ReadFiles files_read_in(fs::path const& folder) try {
   return {};
 }
 
+std::string TrainedModel::said(fs::path const& path) const {
+  if (weights != "best") return "";
+  return fmt::format("{}: weights of step {}, the best by {}", path.string(), step, settings.train.select.metric);
+}
+
+Weights weights_named(std::string const& word) {
+  return word == "last" ? Weights::last : word == "average" ? Weights::average : word == "best" ? Weights::best : Weights::usual;
+}
+
 namespace {
 
 /// A list of names in JSON.
@@ -259,6 +281,17 @@ std::vector<std::string> names_in(std::string const& text, std::string const& pa
   return parse_json<nlohmann::json>(text, path + ": its classes");
 } catch (nlohmann::json::exception const&) {
   throw FileError(fmt::format("{}: its classes are no list of names", path));
+}
+
+/// Which weights of a run in this folder are meant where its checkpoint is named, its best.safetensors, or the folder alone.
+Weights chosen(Weights weights, fs::path const& named, fs::path const& folder, TrainSettings const& train) {
+  bool const best = named.filename() == best_file("").filename(), whole = fs::is_directory(named);
+  if (weights == Weights::best && !train.keeps_best())
+    throw ConfigError("--weights", "best: the run does not keep its best weights (train.keep: best)");
+  if (weights == Weights::average && !train.ema) throw ConfigError("--weights", "average: the run keeps no running average (train.ema)");
+  if (weights != Weights::usual) return weights;
+  if (best || (whole && train.keeps_best() && has_best(folder))) return Weights::best;
+  return train.ema ? Weights::average : Weights::last;
 }
 
 }  // namespace
@@ -272,10 +305,11 @@ TrainedModel open_run(fs::path const& folder, Weights weights, std::optional<DTy
     throw FileError(fmt::format("{}: holds no checkpoint.safetensors; has the run been started?", directory.string()));
   TrainedModel run;
   fill(load_kept(directory), run.settings);
-  bool const averaged = weights == Weights::average && run.settings.train.ema;
-  Checkpoint const checkpoint = load_checkpoint(directory, averaged);
+  weights = chosen(weights, folder, directory, run.settings.train);
+  bool const averaged = weights == Weights::average, best = weights == Weights::best;
+  Checkpoint const checkpoint = best ? load_best(directory) : load_checkpoint(directory, averaged);
   auto const data = checkpoint.metadata.find("data");
-  std::string const path = (directory / "checkpoint.safetensors").string();
+  std::string const path = (best ? best_file(directory) : directory / "checkpoint.safetensors").string();
   if (data == checkpoint.metadata.end())
     throw FileError(fmt::format("{}: its metadata do not say what its data are: another revision of heed made it (train it again)", path));
   check_configuration(checkpoint, run.settings, path);
@@ -300,6 +334,8 @@ TrainedModel open_run(fs::path const& folder, Weights weights, std::optional<DTy
   auto const source = checkpoint.metadata.find("source_tokenizer");
   run.source_tokenizer = source != checkpoint.metadata.end() ? source->second : run.tokenizer;
   run.step = checkpoint.step;
+  run.weights = best ? "best" : averaged ? "averaged" : "last";
+  run.averaged = best && run.settings.train.select.averaged();
   if (averaged) take_average(run, checkpoint, directory);
   return run;
 }

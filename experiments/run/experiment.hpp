@@ -14,6 +14,7 @@
 #include "experiments/data/read_files.hpp"
 #include "experiments/data/tokenizer.hpp"
 #include "experiments/probe/settings.hpp"
+#include "experiments/run/selection.hpp"
 #include "nn/files/checkpoint.hpp"
 #include "nn/model.hpp"
 #include "nn/optimizer.hpp"
@@ -55,11 +56,16 @@ struct TrainSettings : Settings {
   double label_smoothing = 0;
   EvaluateSettings evaluate;
   EverySettings checkpoint{500, "steps between checkpoints; one is always made at the end"};
+  std::string keep = "last";  ///< which weights a finished run gives: the last, or the best by `select`
+  SelectSettings select;
+  StopSettings stop;
   EverySettings log{1, "steps between rows of metrics.jsonl"};
   std::optional<double> ema;
   bool recompute = false;
   std::optional<std::string> precision;  ///< of the factors of matrix products; none: dtype
   std::vector<Field> fields() override;
+  std::optional<std::string> contradiction() override;
+  bool keeps_best() const { return keep == "best"; }
 };
 
 /// A whole configuration file of one run.
@@ -109,18 +115,25 @@ struct TrainedModel {
   std::int64_t step = 0;
   bool averaged = false;  ///< the weights are their running average
   bool foreign = false;   ///< another program's: no run of heed made it, and its data are not known
+  std::string weights;    ///< which they are: "last", "averaged", "best"
+  /// "runs/tiny: weights of step 40, the best by validation.loss", for who has not asked for them; "" of others than the best.
+  std::string said(std::filesystem::path const& path) const;
 };
-/// A run's folder or its checkpoint.safetensors: the path as given, or inside the output folder. Throws ConfigError if there is no such
-/// run.
+/// A run's folder, its checkpoint.safetensors or its best.safetensors: the path as given, or inside the output folder. Throws ConfigError
+/// if there is no such run.
 std::filesystem::path find_run(std::filesystem::path const& run, Places const& places);
 /// The config.yaml that a run left in its folder. Throws ConfigError as load(), FileError if it is a pipe or a device.
 Document load_kept(std::filesystem::path const& folder);
-/// The weights as the last update left them, or their running average where the run keeps one (train.ema).
-enum class Weights { last, average };
-/// Opens the checkpoint in a run's folder, or the model in a folder of another program's (open_foreign_model). Its numbers are of the type
-/// that they were trained in, or of this one. Throws FileError if there is none, naming trials if it is an ablation's folder, or if it does
-/// not fit its configuration.
-TrainedModel open_run(std::filesystem::path const& folder, Weights weights = Weights::average, std::optional<DType> dtype = {});
+/// The weights as the last update left them, their running average (train.ema), or those of the best evaluation (train.keep: best). Usual:
+/// the best where the run keeps them, else the average where it keeps one, else the last.
+enum class Weights { usual, last, average, best };
+/// Of "last", "average", "best" or "".
+Weights weights_named(std::string const& word);
+/// Opens the checkpoint in a run's folder, or the model in a folder of another program's (open_foreign_model), with numbers of the type
+/// that they were trained in, or of this one; a file that is named instead says whether it is the best one. Throws FileError if there is
+/// none, naming trials if it is an ablation's folder, or if it does not fit its configuration; ConfigError for weights that the run does
+/// not keep.
+TrainedModel open_run(std::filesystem::path const& folder, Weights weights = Weights::usual, std::optional<DType> dtype = {});
 /// The keys to which a kept configuration gives other values than these settings. A key that it lacks has its default: an earlier revision
 /// of heed made it.
 std::vector<std::string> keys_changed(Yaml const& kept, Experiment& settings);

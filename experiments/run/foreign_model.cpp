@@ -12,6 +12,7 @@ TrainedModel open_foreign_model(std::filesystem::path const& folder, std::option
   PortableModel const read = read_gpt2(folder);
   TrainedModel run;
   run.foreign = true;
+  run.weights = "last";
   run.settings.name = (folder / ".").lexically_normal().parent_path().filename().string();
   run.settings.model = read.model;
   run.settings.dtype = to_string(dtype.value_or(read.tensors.front().second.dtype()));

@@ -5,6 +5,7 @@
 #include <sstream>
 
 #include <fmt/format.h>
+#include <nlohmann/json.hpp>
 
 #include "autograd/error.hpp"
 #include "experiments/run/record.hpp"
@@ -33,6 +34,13 @@ History read_history(fs::path const& folder) {
     }
   }
   return history;
+}
+
+std::optional<std::int64_t> kept_step(fs::path const& folder) {
+  auto const summary = find_json(folder / "summary.json");
+  auto const best = summary && summary->is_object() ? summary->value("best", nlohmann::ordered_json()) : nlohmann::ordered_json();
+  if (!best.is_object() || !best.contains("step") || !best["step"].is_number_integer()) return std::nullopt;
+  return best["step"].get<std::int64_t>();
 }
 
 std::optional<std::int64_t> last_step(fs::path const& folder) {

@@ -17,6 +17,9 @@ using History = std::map<std::string, std::vector<std::pair<std::int64_t, double
 /// the finished run (check_written).
 History read_history(std::filesystem::path const& folder);
 
+/// The step whose weights a finished run has kept instead of the last (train.keep: best); nothing if it has kept these.
+std::optional<std::int64_t> kept_step(std::filesystem::path const& folder);
+
 /// The step of the last whole row on disk, by a look at the end of the file only; nothing if there is none yet.
 std::optional<std::int64_t> last_step(std::filesystem::path const& folder);
 

@@ -32,7 +32,8 @@ std::vector<std::string> patterns_of(Parameters const& parameters) {
   for (auto const& [name, parameter] : parameters.all()) {
     for (auto const& each : {name, of_any_layer(name)}) {
       all.push_back(each);
-      for (auto dot = each.rfind('.'); dot != each.npos && dot > 0; dot = each.rfind('.', dot - 1)) all.push_back(each.substr(0, dot) + ".*");
+      for (auto dot = each.rfind('.'); dot != each.npos && dot > 0; dot = each.rfind('.', dot - 1))
+        all.push_back(each.substr(0, dot) + ".*");
     }
   }
   std::ranges::sort(all);

@@ -25,11 +25,11 @@
 
 namespace heed {
 
-Metrics::Metrics(std::filesystem::path path, std::int64_t step) : path_(std::move(path)) {
+Metrics::Metrics(std::filesystem::path path, std::int64_t step, std::function<void(Row const&)> const& see) : path_(std::move(path)) {
   descriptor_ = ::open(path_.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NONBLOCK, 0644);  // a pipe is refused, not waited for
   if (descriptor_ < 0) fail();
   try {
-    std::int64_t const length = keep_before(step);
+    std::int64_t const length = keep_before(step, see);
     if (::ftruncate(descriptor_, length) != 0 || ::lseek(descriptor_, length, SEEK_SET) != length) fail();
   } catch (...) {
     ::close(descriptor_);
@@ -38,7 +38,7 @@ Metrics::Metrics(std::filesystem::path path, std::int64_t step) : path_(std::mov
 }
 
 /// Where the rows before `step` end: the length that the file is cut to.
-std::int64_t Metrics::keep_before(std::int64_t step) {
+std::int64_t Metrics::keep_before(std::int64_t step, std::function<void(Row const&)> const& see) {
   std::istringstream file(read_file(path_));  // all of it, or the file stays as it is
   std::int64_t length = 0;
   std::int64_t line_number = 0;
@@ -52,6 +52,7 @@ std::int64_t Metrics::keep_before(std::int64_t step) {
     last_step_ = row.step;
     for (auto const& [name, value] : row.values)
       if (std::isfinite(value)) before_[name] = value;
+    if (see) see(row);
     length += static_cast<std::int64_t>(line.size()) + 1;
   }
   return length;

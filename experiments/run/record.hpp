@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <fstream>
+#include <functional>
 #include <map>
 #include <string>
 #include <string_view>
@@ -20,8 +21,8 @@ class Metrics {
  public:
   /// Opens the file to append, keeping the rows before `step`: what a run that was cut off wrote after its checkpoint is dropped, and
   /// so is a torn last line. Throws FileError if the file cannot be read or a row in its middle is not one, and leaves it as it is; Error
-  /// if it cannot be written.
-  Metrics(std::filesystem::path path, std::int64_t step);
+  /// if it cannot be written. `see` is shown each row that is kept.
+  Metrics(std::filesystem::path path, std::int64_t step, std::function<void(Row const&)> const& see = {});
   ~Metrics();
   Metrics(Metrics const&) = delete;
   Metrics& operator=(Metrics const&) = delete;
@@ -36,7 +37,7 @@ class Metrics {
   void sync();
 
  private:
-  std::int64_t keep_before(std::int64_t step);
+  std::int64_t keep_before(std::int64_t step, std::function<void(Row const&)> const& see);
   [[noreturn]] void fail() const;
   std::filesystem::path path_;
   int descriptor_ = -1;

@@ -1,14 +1,12 @@
 #include "experiments/run/session.hpp"
 
 #include <algorithm>
-#include <charconv>
 #include <chrono>
 #include <cmath>
 #include <cstdio>
 #include <optional>
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 #include <nlohmann/json.hpp>
 
 #include "autograd/memory.hpp"
@@ -20,6 +18,7 @@
 #include "experiments/run/predictions.hpp"
 #include "experiments/run/record.hpp"
 #include "experiments/run/result_file.hpp"
+#include "experiments/run/run_folder.hpp"
 #include "experiments/run/signals.hpp"
 #include "experiments/run/train.hpp"
 #include "experiments/text/progress.hpp"
@@ -45,60 +44,6 @@ double seconds_since(Clock::time_point start) { return std::chrono::duration<dou
 /// Tokens per second; 0 where no time has passed.
 double rate(std::int64_t tokens, double seconds) { return seconds > 0 ? static_cast<double>(tokens) / seconds : 0; }
 
-std::optional<std::int64_t> whole_number(std::string const& text) {
-  std::int64_t number = 0;
-  auto const [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
-  return number;
-}
-
-/// A run's folder, held by this process alone while it lives.
-class RunFolder {
- public:
-  RunFolder(fs::path path, FolderLock lock) : lock_(std::move(lock)), path_(std::move(path)) {}
-
-  fs::path operator/(char const* name) const { return path_ / name; }
-  fs::path const& path() const { return path_; }
-
-  /// Throws FolderError, naming the keys that differ, if the folder holds another configuration; only train.steps may have grown. Returns
-  /// what it was; nothing for a folder without a configuration.
-  std::optional<std::int64_t> compare(Experiment& settings) const {
-    fs::path const file = path_ / "config.yaml";
-    if (fs::exists(file) && !fs::is_regular_file(file))
-      throw FolderError(fmt::format("{}: is not a regular file (--fresh puts the folder aside)", file.string()));
-    if (!fs::exists(file)) {
-      if (has_checkpoint(path_))
-        throw FolderError(fmt::format("{}: holds a checkpoint but not its config.yaml (--fresh puts it aside)", path_.string()));
-      return std::nullopt;
-    }
-    Yaml const before = load_kept(path_).root;
-    auto differing = keys_changed(before, settings);
-    Yaml const* const steps = before.find("train.steps");
-    auto const were = steps == nullptr ? std::nullopt : whole_number(steps->text);
-    if (were && *were <= settings.train.steps) std::erase(differing, "train.steps");
-    if (differing.empty()) return were;
-    constexpr std::size_t enough = 16;  // a line that one reads; the rest stands in the two files
-    if (std::size_t const rest = differing.size(); rest > enough) {
-      differing.resize(enough);
-      differing.back() = fmt::format("{} (and {} more)", differing.back(), rest - enough);
-    }
-    throw FolderError(fmt::format(
-        "{}: holds another configuration; what differs: {} (give another name or --output, or --fresh to put the old folder aside)",
-        path_.string(), fmt::join(differing, ", ")));
-  }
-
-  /// Writes the resolved configuration; a summary of fewer steps is no longer true. Throws Error if the disk is full.
-  void claim(Experiment& settings) const {
-    write_atomically(path_ / "config.yaml", emit(settings));
-    std::error_code ignored;
-    fs::remove(path_ / "summary.json", ignored);
-  }
-
- private:
-  FolderLock lock_;
-  fs::path path_;
-};
-
 double value_of(Row const& row, std::string const& name) {
   double const* const value = row.find(name);
   return value != nullptr ? *value : std::nan("");
@@ -112,7 +57,8 @@ class Session {
         settings_(settings),
         folder_(folder),
         quiet_(quiet),
-        metrics_(folder / "metrics.jsonl", trainer.step()),
+        selection_(settings.train.select, settings.train.stop),
+        metrics_(folder / "metrics.jsonl", trainer.step(), [&](Row const& row) { selection_.add(row); }),
         table_(folder / "metrics.jsonl"),
         prober_(settings.probes, settings.train.batch, settings.train.label_smoothing, trainer.model(), trainer.parameters(),
                 trainer.data(), settings.train.recompute),
@@ -125,6 +71,7 @@ class Session {
       std::string const end = metrics_.last_step() < 0 ? "holds no rows" : fmt::format("ends at step {}", metrics_.last_step());
       throw FileError(fmt::format("{}: {}, but the checkpoint is of step {}", (folder / "metrics.jsonl").string(), end, trainer.step()));
     }
+    if (settings.train.keeps_best()) check_best();
   }
 
   Exit run() {
@@ -140,10 +87,12 @@ class Session {
         return Exit::interrupted;
       }
       Row row{step, {}};
-      if (step % settings_.train.evaluate.every == 0 || trainer_.finished()) evaluate(row);
-      if (prober_.due(step, trainer_.finished())) prober_.look(row, !trainer_.finished());
-      if (maps_.due(step, trainer_.finished())) writing([&] { maps_.write(step); });
-      if (trainer_.finished()) {
+      if (evaluated_at(step)) evaluate(row);
+      bool const over = trainer_.finished() || selection_.stop();
+      if (over && step != saved_) save();
+      if (prober_.due(step, over)) prober_.look(row, !over);
+      if (maps_.due(step, over)) writing([&] { maps_.write(step); });
+      if (over) {
         finish(row, step - first);
         return Exit::done;
       }
@@ -152,9 +101,29 @@ class Session {
   }
 
  private:
+  bool evaluated_at(std::int64_t step) const { return step % settings_.train.evaluate.every == 0 || step == settings_.train.steps; }
+
+  /// Holds best.safetensors of a run that goes on against its rows. It may be of a later step than these: of one that will be made again.
+  void check_best() const {
+    auto const& best = selection_.best();
+    std::int64_t const step = has_best(folder_.path()) ? load_best(folder_.path()).step : -1;
+    std::string const path = best_file(folder_.path()).string();
+    if (step >= trainer_.step() && !evaluated_at(step))
+      throw FolderError(
+          fmt::format("{}: is of step {}, the end of a shorter run, at which one of {} steps does not evaluate (give another "
+                      "name or --output, or --fresh to begin anew)",
+                      path, step, settings_.train.steps));
+    if (!best || step == best->step || step >= trainer_.step()) return;
+    std::string const what = step < 0 ? "is missing" : fmt::format("is of step {}", step);
+    throw FileError(
+        fmt::format("{}: {}, but by metrics.jsonl the best evaluation is that of step {} (--fresh begins anew)", path, what, best->step));
+  }
+
   void evaluate(Row& row) {
     trainer_.evaluate(row);
     if (row.values.empty()) return;
+    bool const best = selection_.add(row) && settings_.train.keeps_best();
+    if (best) writing([&] { save_best(folder_.path(), trainer_.best(*selection_.best())); });
     double const excess = value_of(row, "validation.excess");
     std::string asked;
     for (auto const& name : settings_.train.evaluate.metrics)
@@ -162,9 +131,10 @@ class Session {
     for (double const length : settings_.train.evaluate.lengths)
       if (double const* const value = row.find(fmt::format("validation.loss.length{:.0f}", length)))
         asked += fmt::format(", {} at length {:.0f}", short_number(*value, 4), length);
-    progress_.message(fmt::format("step {:>7}  validation loss {}, {:.1f} % right{}{}", row.step,
+    progress_.message(fmt::format("step {:>7}  validation loss {}, {:.1f} % right{}{}{}", row.step,
                                   short_number(value_of(row, "validation.loss"), 4), 100 * value_of(row, "validation.accuracy"),
-                                  std::isnan(excess) ? "" : fmt::format(", {} above the least possible", short_number(excess, 4)), asked));
+                                  std::isnan(excess) ? "" : fmt::format(", {} above the least possible", short_number(excess, 4)), asked,
+                                  best ? ", the best so far" : ""));
   }
 
   /// Of training, with the calls before this one.
@@ -220,17 +190,54 @@ class Session {
   void finish(Row const& row, std::int64_t steps) {
     if (!row.values.empty()) record(row);
     writing([&] { metrics_.sync(); });
+    if (kept()) trainer_.take_best(folder_.path());
     writing([&] { trainer_.contexts().write(folder_.path()); });
     writing([&] { write_predictions(folder_.path(), settings_, trainer_.data(), trainer_.model()); });
     progress_.finish();
     summarise(row, steps);
   }
 
-  void summarise(Row const& last, std::int64_t steps) const {
+  /// The evaluation whose weights are kept instead of the last; null: none.
+  Selection::Best const* kept() const { return settings_.train.keeps_best() && selection_.best() ? &*selection_.best() : nullptr; }
+
+  /// The last evaluation's values; those of validation are the kept weights'.
+  Row values(Row const& last) const {
+    Row all{last.step, {}};
+    for (auto const& [name, value] : last.values) {
+      double const* const best = kept() != nullptr && name.starts_with("validation.") ? kept()->row.find(name) : nullptr;
+      all.set(name, best != nullptr ? *best : value);
+    }
+    return all;
+  }
+
+  void add_selection(nlohmann::ordered_json& summary) const {
+    if (auto const* const best = kept())
+      summary["best"] = {{"step", best->step},
+                         {"metric", settings_.train.select.metric},
+                         {"value", number(best->value)},
+                         {"evaluations", selection_.evaluations()}};
+    if (auto const why = selection_.stop(); why && trainer_.step() < settings_.train.steps) {
+      summary["stopped_at"] = trainer_.step();
+      summary["stopped_of"] = settings_.train.steps;
+      summary["stopped_because"] = *why;
+    }
+  }
+
+  void print_selection() const {
+    auto const why = selection_.stop();
+    if (why && trainer_.step() < settings_.train.steps) fmt::print("  stopped early: {}\n", *why);
+    if (auto const* const best = kept())
+      fmt::print("  kept: step {}, the best of {} evaluations by {}; chosen on these data, its value is optimistic\n", best->step,
+                 selection_.evaluations(), settings_.train.select.metric);
+  }
+
+  void summarise(Row const& last_row, std::int64_t steps) const {
+    Row const last = values(last_row);
     double const here = seconds_since(began_);
     nlohmann::ordered_json summary{
         {"name", settings_.name}, {"finished", true}, {"steps", trainer_.step()}, {"parameters", trainer_.parameters().elements()}};
     for (auto const& [name, value] : last.values) summary[name] = number(value);
+    add_selection(summary);
     auto const yardsticks = trainer_.data().yardsticks();
     for (auto const& [name, loss] : yardsticks) summary["yardsticks"][name] = loss;
     auto const baselines = trainer_.data().baselines();
@@ -252,6 +259,7 @@ class Session {
     writing([&] { write_summary(folder_.path(), summary, files); });
     if (quiet_) return;
     fmt::print("{}: {} steps in {:.1f} s, tensors of {:.0f} MB at most\n", folder_.path().string(), steps, here, memory_ / 1e6);
+    print_selection();
     double const loss = value_of(last, "validation.loss");
     if (!last.values.empty())
       fmt::print("  validation loss {} nat per token, {:.2f} % right\n", short_number(loss, 4),
@@ -270,6 +278,7 @@ class Session {
   Experiment& settings_;
   RunFolder const& folder_;
   bool quiet_;
+  Selection selection_;
   Metrics metrics_;
   MetricsTable table_;
   Prober prober_;
@@ -316,13 +325,16 @@ void check_before_going_on(fs::path const& path) {
   }
 }
 
+/// By a finished run, which may have stopped early.
+std::int64_t steps_made(fs::path const& path) { return read_json(path / "summary.json").at("steps").get<std::int64_t>(); }
+
 /// Trains in a folder that is held.
 Exit train_in(RunFolder const& folder, Trainer& trainer, LoadedExperiment& experiment, bool quiet) {
   fs::path const& path = folder.path();
   auto const steps_before = folder.compare(experiment.settings);
   if (is_finished(path, experiment.settings)) {
     check_finished(path, trainer);
-    if (!quiet) fmt::print("{}: finished already, {} steps (--fresh begins anew)\n", path.string(), experiment.settings.train.steps);
+    if (!quiet) fmt::print("{}: finished already, {} steps (--fresh begins anew)\n", path.string(), steps_made(path));
     return Exit::done;
   }
   if (has_checkpoint(path)) {
@@ -350,7 +362,8 @@ fs::path folder_of(LoadedExperiment const& experiment) { return experiment.place
 bool is_finished(fs::path const& folder, Experiment const& settings) {
   if (!has_checkpoint(folder)) return false;
   auto summary = find_json(folder / "summary.json");
-  return summary && summary->is_object() && (*summary)["finished"] == true && (*summary)["steps"] == settings.train.steps;
+  if (!summary || !summary->is_object() || (*summary)["finished"] != true) return false;
+  return (*summary)["steps"] == settings.train.steps || (*summary)["stopped_of"] == settings.train.steps;
 }
 
 Exit train(LoadedExperiment& experiment, bool quiet, bool fresh) {

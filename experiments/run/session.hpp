@@ -45,7 +45,7 @@ Exit train(LoadedExperiment& experiment, bool quiet, bool fresh);
 /// The same in a folder that this process has locked already.
 Exit train(LoadedExperiment& experiment, bool quiet, FolderLock lock);
 
-/// A run that has its summary, and as many steps as are asked for, is done.
+/// A run that has its summary, and as many steps as are asked for, or has stopped early on the way to them, is done.
 bool is_finished(std::filesystem::path const& folder, Experiment const& settings);
 
 }  // namespace heed

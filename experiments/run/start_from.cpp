@@ -12,6 +12,7 @@
 #include "experiments/data/tokenizer.hpp"
 #include "experiments/exchange/huggingface.hpp"
 #include "experiments/run/weights.hpp"
+#include "nn/files/checkpoint.hpp"
 #include "nn/files/safetensors.hpp"
 #include "nn/files/sha256.hpp"
 #include "nn/signature.hpp"
@@ -49,6 +50,7 @@ struct Source {
   std::map<std::string, Tensor> tensors;
   std::string tokenizer;        ///< as Dataset::tokenizer(); empty: not known
   std::optional<Given> inputs;  ///< the tokens that it reads
+  bool best = false;            ///< they are the weights of a run's best evaluation (train.keep: best)
 };
 
 /// Of a run's folder, the folder of a GPT-2 by transformers, or a file of tensors.
@@ -59,10 +61,11 @@ Source source_of(fs::path const& path) {
     Source source{.path = read.origin, .tensors = {read.tensors.begin(), read.tensors.end()}, .tokenizer = read.tokenizer, .inputs = {}};
     return source;
   }
-  fs::path const file = fs::is_directory(path, unreadable) ? path / "checkpoint.safetensors" : path;
+  bool const folder = fs::is_directory(path, unreadable), best = folder && has_best(path);
+  fs::path const file = best ? best_file(path) : folder ? path / "checkpoint.safetensors" : path;
   SafetensorsFile const opened(file);
   opened.check_seal();
-  Source source{.path = file.string(), .tensors = {}, .tokenizer = {}, .inputs = {}};
+  Source source{.path = file.string(), .tensors = {}, .tokenizer = {}, .inputs = {}, .best = best};
   for (std::string const& name : opened.names()) source.tensors.emplace(name, opened.tensor(name));
   auto const& metadata = opened.metadata();
   if (auto const tokenizer = metadata.find("tokenizer"); tokenizer != metadata.end()) source.tokenizer = tokenizer->second;
@@ -189,7 +192,9 @@ class Transfer {
 Start start_from(Parameters& parameters, InitSettings const& init, Dataset const& data, fs::path const& path) {
   Source source = source_of(path);
   std::string const file = source.path;
+  bool const best = source.best;
   auto remark = Transfer(std::move(source), parameters, init, data).run();
+  if (best) remark = fmt::format("the run's best weights{}{}", remark.empty() ? "" : "; ", remark);
   return {{file, sha256_of_file(file)}, std::move(remark)};
 }
 

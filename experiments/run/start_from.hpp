@@ -15,7 +15,8 @@ struct Start {
   std::string remark;
 };
 
-/// Gives the parameters the values of a checkpoint, converting the dtype: a .safetensors file, or a run's folder. Both read the same
+/// Gives the parameters the values of a checkpoint, converting the dtype: a .safetensors file, or a run's folder (its best
+/// weights where it keeps them, train.keep). Both read the same
 /// tokens: rows of embeddings go by the token, so that special tokens ([MASK], [CLS], [extract]) which the other had not, start as they
 /// were drawn. The same holds for a head for labelled examples and for segment embeddings; a head that the other had is left. Of learned
 /// positions the first are taken. `init.layers`: as many blocks are taken with the embeddings, the rest starts as it was drawn (Radford et

@@ -2,12 +2,14 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <numeric>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
 #include "autograd/graph.hpp"
+#include "experiments/config/nearest.hpp"
 #include "experiments/data/files.hpp"
 #include "experiments/data/view.hpp"
 #include "experiments/metric/seen.hpp"
@@ -181,6 +183,24 @@ Trainer::Trainer(LoadedExperiment const& experiment, bool quiet)
                         fmt::format("train.recompute: the estimator {} needs the whole pass", chooses->estimator));
     check_estimator(experiment, *estimator_, *data_, *model_);
   }
+  check_selection();
+}
+
+/// Refuses metrics to choose by or to stop by that an evaluation does not give; better now than after the first one.
+void Trainer::check_selection() {
+  TrainSettings const& train = settings_.train;
+  if (!train.keeps_best() && !train.stop.patience) return;
+  Row row;
+  measure_held_out(row, 1);
+  std::vector<std::string> names;
+  for (auto const& [name, value] : row.values) names.push_back(name);
+  auto const require = [&](std::string const& key, std::string const& metric) {
+    if (row.find(metric) != nullptr) return;
+    auto const advice = names.empty() ? ": the data hold nothing out" : did_you_mean(metric, names);
+    throw ConfigError(place_of(experiment_.document, key), fmt::format("{}: an evaluation here gives no {}{}", key, metric, advice));
+  };
+  if (train.keeps_best()) require("train.select.metric", train.select.metric);
+  if (train.stop.patience) require("train.stop.metric", train.stop.metric);
 }
 
 std::string Trainer::tokens_in_words() const {
@@ -286,9 +306,12 @@ void Trainer::validate(Row& row, std::string const& prefix, std::int64_t count, 
   for (Metric const* const metric : metrics) metric->write(row, prefix);
 }
 
-void Trainer::evaluate(Row& row) {
+void Trainer::evaluate(Row& row) { measure_held_out(row, std::numeric_limits<std::int64_t>::max()); }
+
+/// Of at most `most` batches.
+void Trainer::measure_held_out(Row& row, std::int64_t most) {
   std::int64_t const rows = settings_.train.evaluate.batch.value_or(settings_.train.batch);
-  std::int64_t const count = settings_.train.evaluate.count(data_->validation_batches(rows, model_->context()));
+  std::int64_t const count = std::min(most, settings_.train.evaluate.count(data_->validation_batches(rows, model_->context())));
   if (count == 0) return;
   validate(row, "validation", count, rows);
   contexts_->measure(row, "validation");
@@ -303,7 +326,8 @@ void Trainer::evaluate(Row& row) {
   }
 }
 
-Checkpoint Trainer::checkpoint() const {
+/// The parameters as they are, and what a reader of the model needs.
+Checkpoint Trainer::weights() const {
   if (auto const damage = find_non_finite(parameters_.all())) {
     throw TrainingError(
         fmt::format("step {}: after its update {}; a smaller learning rate, clipping or warm-up may help", step_ - 1, *damage));
@@ -311,17 +335,40 @@ Checkpoint Trainer::checkpoint() const {
   Checkpoint made;
   made.step = step_;
   made.parameters = parameters_.all();
-  made.state = optimizer_->state();
-  if (average_) std::ranges::copy(average_->state(), std::back_inserter(made.state));
-  if (estimator_) std::ranges::copy(estimator_->state(), std::back_inserter(made.state));
   Experiment settings = settings_;
   settings.probes = {};  // which change no weight
   made.metadata = {{"data", data_->gives().text()}, {"configuration", emit(settings)}, {"read", json_text(to_json(files_read_))}};
   if (std::string const tokenizer = data_->tokenizer(); !tokenizer.empty()) made.metadata["tokenizer"] = tokenizer;
   if (std::string const source = data_->source_tokenizer(); source != data_->tokenizer()) made.metadata["source_tokenizer"] = source;
   if (auto const classes = data_->classes(); !classes.empty()) made.metadata["classes"] = json_text(nlohmann::json(classes));
+  return made;
+}
+
+Checkpoint Trainer::checkpoint() const {
+  Checkpoint made = weights();
+  made.state = optimizer_->state();
+  if (average_) std::ranges::copy(average_->state(), std::back_inserter(made.state));
+  if (estimator_) std::ranges::copy(estimator_->state(), std::back_inserter(made.state));
   made.state_metadata = {{"environment", numeric_environment()}};
   return made;
+}
+
+Checkpoint Trainer::best(Selection::Best const& chosen) {
+  Checkpoint made;
+  if (settings_.train.select.averaged()) {
+    WithAverage const averaged(*average_);
+    made = weights();
+    for (auto& [name, parameter] : made.parameters) parameter = parameter.clone();
+  } else {
+    made = weights();
+  }
+  made.metadata["selected_by"] = settings_.train.select.metric;
+  made.metadata["selected_at"] = fmt::format("{}", chosen.value);
+  return made;
+}
+
+void Trainer::take_best(std::filesystem::path const& folder) {
+  assign_from(best_file(folder).string(), load_best(folder).parameters, parameters_);
 }
 
 void Trainer::resume(Checkpoint const& checkpoint, std::filesystem::path const& folder) {

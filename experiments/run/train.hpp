@@ -50,6 +50,12 @@ class Trainer {
   /// The same in rows of other lengths, with the weights as they are.
   Contexts const& contexts() const { return *contexts_; }
 
+  /// The weights by which train.select chooses, as they are now or averaged; with the row of the evaluation that chose them. Throws
+  /// TrainingError as checkpoint().
+  Checkpoint best(Selection::Best const& chosen);
+  /// Takes them back from the folder: for what is made at the end. Throws FileError.
+  void take_best(std::filesystem::path const& folder);
+
   /// All that is needed to go on. Throws TrainingError if a parameter is no longer finite: the last good checkpoint is not replaced.
   Checkpoint checkpoint() const;
   /// Goes on from a checkpoint. Throws FileError if it does not belong to this experiment, FolderError if what was read has changed since,
@@ -61,6 +67,9 @@ class Trainer {
   double accumulate_gradients(std::vector<Batch> const& batches, Observer const* observer = nullptr);
   [[noreturn]] void diagnose(std::vector<Batch> const& batches, std::string const& what);
   void validate(Row& row, std::string const& prefix, std::int64_t count, std::int64_t rows) const;
+  void measure_held_out(Row& row, std::int64_t count);
+  void check_selection();
+  Checkpoint weights() const;
 
   Training training(std::int64_t steps) const;
 

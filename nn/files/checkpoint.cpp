@@ -41,7 +41,27 @@ std::int64_t step_of(SafetensorsFile const& file) {
   return step;
 }
 
+/// A file's step, parameters and metadata.
+Checkpoint weights_of(SafetensorsFile const& file) {
+  file.check_seal();
+  return {.step = step_of(file), .parameters = all_tensors(file), .state = {}, .metadata = file.metadata(), .state_metadata = {}};
+}
+
+void save_weights(fs::path const& path, Checkpoint const& checkpoint, std::map<std::string, std::string> metadata) {
+  metadata["step"] = std::to_string(checkpoint.step);
+  metadata[std::string(seal_name)] = open_seal();
+  save_safetensors(path, checkpoint.parameters, metadata);
+}
+
 }  // namespace
+
+fs::path best_file(fs::path const& folder) { return folder / "best.safetensors"; }
+
+void save_best(fs::path const& folder, Checkpoint const& checkpoint) { save_weights(best_file(folder), checkpoint, checkpoint.metadata); }
+
+Checkpoint load_best(fs::path const& folder) { return weights_of(SafetensorsFile(best_file(folder))); }
+
+bool has_best(fs::path const& folder) { return fs::exists(best_file(folder)); }
 
 void remove_other_states(fs::path const& folder, std::int64_t step) {
   std::string const kept = state_name(step);
@@ -62,21 +82,15 @@ void save_checkpoint(fs::path const& folder, Checkpoint const& checkpoint) {
   state_metadata["step"] = std::to_string(checkpoint.step);
   save_safetensors(folder / state, checkpoint.state, state_metadata);
   auto metadata = checkpoint.metadata;
-  metadata["step"] = std::to_string(checkpoint.step);
   metadata["state"] = state;
   metadata["state_sha256"] = sha256_of_file(folder / state);
-  metadata[std::string(seal_name)] = open_seal();
-  save_safetensors(model_file(folder), checkpoint.parameters, metadata);
+  save_weights(model_file(folder), checkpoint, std::move(metadata));
   remove_other_states(folder, checkpoint.step);  // the checkpoint is whole already
 }
 
 Checkpoint load_checkpoint(fs::path const& folder, bool with_state) {
   SafetensorsFile const file(model_file(folder));
-  file.check_seal();
-  Checkpoint checkpoint;
-  checkpoint.step = step_of(file);
-  checkpoint.parameters = all_tensors(file);
-  checkpoint.metadata = file.metadata();
+  Checkpoint checkpoint = weights_of(file);
   if (!with_state) return checkpoint;
   std::string const name = required(file, "state");
   if (name != state_name(checkpoint.step))

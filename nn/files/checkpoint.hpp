@@ -31,6 +31,14 @@ void save_checkpoint(std::filesystem::path const& folder, Checkpoint const& chec
 /// single byte too, or if the state is not the one that belongs to it.
 Checkpoint load_checkpoint(std::filesystem::path const& folder, bool with_state = true);
 
+/// The weights of another step than the last beside the checkpoint, `best.safetensors`: sealed and replaced in one step as it is, without a
+/// state. Throws Error (disk full, …), with the old one still in place.
+void save_best(std::filesystem::path const& folder, Checkpoint const& checkpoint);
+/// Throws FileError if it is missing or damaged.
+Checkpoint load_best(std::filesystem::path const& folder);
+bool has_best(std::filesystem::path const& folder);
+std::filesystem::path best_file(std::filesystem::path const& folder);
+
 /// Removes states that are not of this step, and parts of states: what a process left that was killed after its checkpoint's rename, or on
 /// the way to the next. What cannot be removed stays.
 void remove_other_states(std::filesystem::path const& folder, std::int64_t step);

@@ -1,0 +1,32 @@
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <utility>
+
+#include "experiments/run/experiment.hpp"
+#include "experiments/run/folder_lock.hpp"
+
+namespace heed {
+
+/// A run's folder, held by this process alone while it lives.
+class RunFolder {
+ public:
+  RunFolder(std::filesystem::path path, FolderLock lock) : lock_(std::move(lock)), path_(std::move(path)) {}
+
+  std::filesystem::path operator/(char const* name) const { return path_ / name; }
+  std::filesystem::path const& path() const { return path_; }
+
+  /// Throws FolderError, naming the keys that differ, if the folder holds another configuration; only train.steps may have grown. Returns
+  /// what it was; nothing for a folder without a configuration.
+  std::optional<std::int64_t> compare(Experiment& settings) const;
+  /// Writes the resolved configuration; a summary of fewer steps is no longer true. Throws Error if the disk is full.
+  void claim(Experiment& settings) const;
+
+ private:
+  FolderLock lock_;
+  std::filesystem::path path_;
+};
+
+}  // namespace heed

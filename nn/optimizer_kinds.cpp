@@ -1,0 +1,132 @@
+// The kinds of optimizers there are.
+
+#include <cmath>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "autograd/kernels/update.hpp"
+#include "nn/optimizer.hpp"
+
+namespace heed {
+
+namespace {
+
+Field lr_field(double* lr) {
+  return {.name = "lr", .target = lr, .help = "learning rate, at the schedule's height", .least = 0, .open = true};
+}
+
+Field weight_decay_field(double* decay, std::string help) {
+  return {.name = "weight_decay",
+          .target = decay,
+          .help = std::move(help) + ", on weights and embeddings; not on biases, norms and single numbers such as a head's scale",
+          .least = 0};
+}
+
+struct SgdSettings : OptimizerSettings {
+  double momentum = 0;
+  bool nesterov = false;
+
+  SgdSettings() { lr = 0.1; }
+  std::vector<Field> own_fields() override {
+    return {
+        lr_field(&lr),
+        {.name = "momentum", .target = &momentum, .help = "share of the last velocity that is kept", .least = 0, .greatest = 1},
+        {.name = "nesterov", .target = &nesterov, .help = "look ahead along the velocity (Nesterov 1983)"},
+        weight_decay_field(&weight_decay, "added to the gradient, times the parameter"),
+    };
+  }
+  std::optional<std::string> contradiction() override {
+    if (nesterov && momentum == 0) return "nesterov: wants a momentum above 0";
+    return std::nullopt;
+  }
+  std::unique_ptr<Optimizer> make(Parameters const& parameters) const override;
+};
+
+/// Stochastic gradient descent with momentum, in PyTorch's form: v ← momentum·v + g; p ← p − lr·v.
+class Sgd : public Optimizer {
+ public:
+  Sgd(Parameters const& parameters, SgdSettings const& settings)
+      : Optimizer(parameters, "sgd", settings.momentum > 0 ? std::vector<std::string>{"velocity"} : std::vector<std::string>{}),
+        settings_(settings) {}
+
+ private:
+  void update(Entry& entry, Part const& part) const override {
+    Tensor none;
+    kernels::sgd_update(entry.parameter, part.gradient, entry.slots.empty() ? none : entry.slots[0],
+                        {.rate = part.lr,
+                         .gradient_factor = part.gradient_factor,
+                         .l2 = entry.decay(settings_.weight_decay),
+                         .momentum = settings_.momentum,
+                         .nesterov = settings_.nesterov},
+                        {part.begin, part.end});
+  }
+
+  SgdSettings settings_;
+};
+
+std::unique_ptr<Optimizer> SgdSettings::make(Parameters const& parameters) const { return std::make_unique<Sgd>(parameters, *this); }
+
+RegisteredOptimizer const sgd{{"sgd", "stochastic gradient descent, with momentum", [] { return std::make_shared<SgdSettings>(); }}};
+
+/// Adam, and AdamW (Loshchilov & Hutter 2019): the same but for where the weight decay falls.
+struct AdamSettings : OptimizerSettings {
+  bool decoupled;
+  std::vector<double> betas{0.9, 0.999};
+  double eps = 1e-8;
+
+  explicit AdamSettings(bool is_decoupled) : decoupled(is_decoupled) { weight_decay = decoupled ? 0.01 : 0; }
+  std::vector<Field> own_fields() override {
+    return {
+        lr_field(&lr),
+        {.name = "betas",
+         .target = &betas,
+         .help = "decay of the running means of gradient and squared gradient",
+         .least = 0,
+         .greatest = 1},
+        weight_decay_field(&weight_decay,
+                           decoupled ? "subtracted, times lr and the parameter" : "added to the gradient, times the parameter"),
+        {.name = "eps", .target = &eps, .help = "added to the root of the squared gradient's mean", .least = 0},
+    };
+  }
+  std::optional<std::string> contradiction() override {
+    if (betas.size() == 2 && betas[0] < 1 && betas[1] < 1) return std::nullopt;
+    return fmt::format("betas: wants two numbers in [0, 1), found [{}]", fmt::join(betas, ", "));
+  }
+  std::unique_ptr<Optimizer> make(Parameters const& parameters) const override;
+};
+
+class Adam : public Optimizer {
+ public:
+  Adam(Parameters const& parameters, AdamSettings const& settings)
+      : Optimizer(parameters, settings.decoupled ? "adamw" : "adam", {"first", "second"}), settings_(settings) {}
+
+ private:
+  void update(Entry& entry, Part const& part) const override {
+    double const decay = entry.decay(settings_.weight_decay);
+    auto const t = static_cast<double>(part.number);
+    double const beta1 = settings_.betas[0], beta2 = settings_.betas[1];
+    kernels::adam_update(entry.parameter, part.gradient, entry.slots[0], entry.slots[1],
+                         {.rate = part.lr / (1 - std::pow(beta1, t)),
+                          .gradient_factor = part.gradient_factor,
+                          .l2 = settings_.decoupled ? 0 : decay,
+                          .shrink = settings_.decoupled ? 1 - part.lr * decay : 1,
+                          .beta1 = beta1,
+                          .beta2 = beta2,
+                          .root_factor = 1 / std::sqrt(1 - std::pow(beta2, t)),
+                          .eps = settings_.eps},
+                         {part.begin, part.end});
+  }
+
+  AdamSettings settings_;
+};
+
+std::unique_ptr<Optimizer> AdamSettings::make(Parameters const& parameters) const { return std::make_unique<Adam>(parameters, *this); }
+
+RegisteredOptimizer const adam{{"adam", "Adam (Kingma & Ba 2015)", [] { return std::make_shared<AdamSettings>(false); }}};
+RegisteredOptimizer const adamw{
+    {"adamw", "Adam with decoupled weight decay (Loshchilov & Hutter 2019)", [] { return std::make_shared<AdamSettings>(true); }}};
+
+}  // namespace
+
+}  // namespace heed

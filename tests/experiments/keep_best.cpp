@@ -1,0 +1,348 @@
+#include <algorithm>
+#include <chrono>
+#include <csignal>
+#include <random>
+#include <thread>
+
+#include <doctest/doctest.h>
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "experiments/run/experiment.hpp"
+#include "experiments/run/history.hpp"
+#include "nn/files/checkpoint.hpp"
+#include "nn/files/sha256.hpp"
+#include "tests/experiments/small_ablation.hpp"
+#include "tests/experiments/trace.hpp"
+#include "tests/program.hpp"
+
+// A run that keeps its best weights, ends early, and freezes and unfreezes parameters on the way.
+
+using namespace heed;
+using doctest::Approx;
+namespace fs = std::filesystem;
+
+namespace {
+
+#ifndef NDEBUG
+constexpr int kills = 2;
+#else
+constexpr int kills = 8;
+#endif
+
+constexpr char const* config = R"(
+name: tiny
+seed: 3
+data: {kind: grammar, validation: 16, ngram_sentences: 50}
+model: {kind: gpt, layers: 2, heads: 2, width: 32, context: 32, dropout: 0.1}
+train:
+  steps: 100
+  batch: 4
+  optimizer:
+    kind: adamw
+    lr: 2.0e-2
+    layer_decay: 0.8
+    groups:
+      - {match: "position_embedding.*", frozen: true}
+      - {match: "blocks.0.*", frozen: true, unfreeze: 25}
+      - {match: "*.mlp.*", lr: 1.0e-2, weight_decay: 0.2}
+  schedule: {kind: constant}
+  clip: 1.0
+  ema: 0.9
+  evaluate: {every: 5}
+  checkpoint: {every: 10}
+  keep: best
+  stop: {patience: 6, least: 0.5}
+)";
+
+using Arguments = std::vector<std::string>;
+
+struct Runs {
+  test::Folder folder;
+  fs::path output = folder / "runs";
+  fs::path run = output / "tiny";
+
+  Runs() { test::put(folder / "tiny.yaml", config); }
+  Arguments command(Arguments const& more = {}) const {
+    Arguments all{"run", (folder / "tiny.yaml").string(), "--output", output.string(), "--threads", "2"};
+    all.insert(all.end(), more.begin(), more.end());
+    return all;
+  }
+  void train(Arguments const& more = {}) const {
+    auto const outcome = test::run_heed(command(more));
+    INFO(outcome.errors);
+    REQUIRE(outcome.code == 0);
+  }
+  nlohmann::json summary() const { return nlohmann::json::parse(test::get(run / "summary.json")); }
+};
+
+/// The run of the configuration, made once.
+Runs const& finished() {
+  static Runs const once;
+  static bool const trained = (once.train(), true);
+  static_cast<void>(trained);
+  return once;
+}
+
+/// A copy of it that a test may spoil.
+void copy_finished(Runs const& runs) { fs::copy(finished().output, runs.output, fs::copy_options::recursive); }
+
+std::vector<std::pair<std::int64_t, double>> losses(fs::path const& run) { return read_history(run).at("validation.loss"); }
+
+std::pair<std::int64_t, double> lowest(fs::path const& run) {
+  auto const all = losses(run);
+  return *std::ranges::min_element(all, {}, &std::pair<std::int64_t, double>::second);
+}
+
+/// What `heed evaluate` finds, in full.
+double evaluated(Runs const& runs, Arguments more) {
+  auto const file = runs.folder / "evaluated.json";
+  Arguments all{"evaluate", runs.run.string(), "--quiet", "--save", file.string()};
+  all.insert(all.end(), more.begin(), more.end());
+  auto const outcome = test::run_heed(all);
+  INFO(outcome.errors);
+  REQUIRE(outcome.code == 0);
+  return nlohmann::json::parse(test::get(file))["metrics"]["loss"];
+}
+
+double random_share() {
+  static std::random_device device;
+  return std::uniform_real_distribution<>(0, 1)(device);
+}
+
+}  // namespace
+
+TEST_SUITE("keep_best") {
+  TEST_CASE("a run that keeps its best weights tells which, and its summary has their values") {
+    auto const summary = finished().summary();
+    auto const [step, value] = lowest(finished().run);
+    CHECK(summary["best"]["step"] == step);
+    CHECK(summary["best"]["value"] == value);
+    CHECK(summary["best"]["metric"] == "validation.loss");
+    CHECK(summary["best"]["evaluations"] == losses(finished().run).size());
+    CHECK(summary["validation.loss"] == value);
+    CHECK(kept_step(finished().run) == step);
+    CHECK(load_best(finished().run).step == step);
+    CHECK(load_checkpoint(finished().run).step == summary["steps"]);
+    CHECK(load_best(finished().run).metadata.at("selected_by") == "validation.loss");
+  }
+
+  TEST_CASE("early stopping ends a run as its rows say, finished, and with a checkpoint of that step") {
+    auto const summary = finished().summary();
+    std::int64_t const stopped = summary["stopped_at"];
+    CHECK(stopped < 100);
+    CHECK(summary["steps"] == stopped);
+    double reference = losses(finished().run).front().second;
+    std::int64_t without = 0, expected = -1;
+    for (auto const& [step, loss] : losses(finished().run)) {
+      if (step == 0) continue;
+      bool const better = reference - loss >= 0.5;
+      if (better) reference = loss;
+      without = better ? 0 : without + 1;
+      if (without == 6 && expected < 0) expected = step;
+    }
+    CHECK(stopped == expected);
+    CHECK(losses(finished().run).back().first == stopped);
+    CHECK(std::string(summary["stopped_because"]).starts_with("validation.loss has not improved by 0.5 or more on the "));
+    auto const again = test::run_heed(finished().command());
+    CHECK(again.code == 0);
+    CHECK(again.output.find(fmt::format("finished already, {} steps", stopped)) != std::string::npos);
+  }
+
+  TEST_CASE("evaluate, sample, inspect and init.from take the best weights, and say so; the last ones if asked") {
+    Runs const runs;
+    copy_finished(runs);
+    auto const best = open_run(runs.run), last = open_run(runs.run, Weights::last), file = open_run(runs.run / "best.safetensors");
+    CHECK(best.step == lowest(runs.run).first);
+    CHECK(best.weights == "best");
+    CHECK(file.step == best.step);
+    CHECK(last.step == runs.summary()["steps"]);
+    CHECK(evaluated(runs, {}) == Approx(lowest(runs.run).second).epsilon(1e-5));
+    CHECK(evaluated(runs, {"--weights", "best"}) == evaluated(runs, {}));
+    CHECK(evaluated(runs, {"--weights", "last"}) == Approx(losses(runs.run).back().second).epsilon(1e-5));
+    CHECK(evaluated(runs, {"--weights", "average"}) ==
+          Approx(read_history(runs.run).at("validation.ema.loss").back().second).epsilon(1e-5));
+    auto const said = fmt::format("weights of step {}, the best by validation.loss", best.step);
+    auto const sampled = test::run_heed({"sample", runs.run.string(), "--count", "1"});
+    CHECK(sampled.errors.find(said) != std::string::npos);
+    CHECK(test::run_heed({"sample", runs.run.string(), "--count", "1", "--weights", "last"}).errors == "");
+    CHECK(test::run_heed({"inspect", runs.run.string(), "--text", "the dogs that"}).output.find(said) != std::string::npos);
+    auto const printed = test::run_heed({"evaluate", runs.run.string()}).output;
+    CHECK(printed.find(fmt::format("step {}, best weights", best.step)) != std::string::npos);
+    CHECK(printed.find("the weights were chosen by validation.loss on these data") != std::string::npos);
+    test::put(runs.folder / "next.yaml",
+              "name: next\ndata: {kind: grammar, validation: 16, ngram_sentences: 50}\n"
+              "model: {kind: gpt, layers: 2, heads: 2, width: 32, context: 32}\ninit: {from: tiny}\ntrain: {steps: 0}\n");
+    auto const started =
+        test::run_heed({"run", (runs.folder / "next.yaml").string(), "--output", runs.output.string(), "--data", runs.output.string()});
+    INFO(started.errors);
+    REQUIRE(started.code == 0);
+    CHECK(started.errors.find("the run's best weights") != std::string::npos);
+    auto const init = nlohmann::json::parse(test::get(runs.output / "next" / "summary.json"))["init"];
+    CHECK(init["sha256"] == sha256_of_file(runs.run / "best.safetensors"));
+    auto const next = open_run(runs.output / "next");
+    CHECK(next.parameters->find("norm.weight")->to_vector() == best.parameters->find("norm.weight")->to_vector());
+  }
+
+  TEST_CASE("what is frozen keeps the bits it started with; what is unfrozen does not; neither moves before") {
+    Runs const start, early;
+    start.train({"train.steps=0", "train.stop=null"});
+    early.train({"train.steps=25", "train.stop=null"});
+    auto const value = [](Runs const& runs, std::string const& name, Weights weights) {
+      return open_run(runs.run, weights).parameters->find(name)->to_vector();
+    };
+    for (Weights const weights : {Weights::last, Weights::average, Weights::best})
+      CHECK(value(start, "position_embedding.weight", Weights::last) == value(finished(), "position_embedding.weight", weights));
+    CHECK(value(start, "blocks.0.attention.query.weight", Weights::last) == value(early, "blocks.0.attention.query.weight", Weights::last));
+    CHECK(value(start, "blocks.0.attention.query.weight", Weights::last) !=
+          value(finished(), "blocks.0.attention.query.weight", Weights::last));
+    CHECK(value(start, "blocks.0.mlp.up.weight", Weights::last) != value(early, "blocks.0.mlp.up.weight", Weights::last));
+    for (auto const& state : load_checkpoint(finished().run).state)
+      CHECK((state.first.find("position_embedding") == state.first.npos || state.first.starts_with("ema.")));
+  }
+
+  TEST_CASE("killed at random moments and run again to the end: the same rows and files, the best weights too") {
+    auto const expected = test::trace_of(finished().run);
+    Runs const timed;
+    auto const start = std::chrono::steady_clock::now();
+    timed.train();
+    double const seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+    test::check_equal(test::trace_of(timed.run), expected);
+    for (int i = 0; i < kills; ++i) {
+      Runs const runs;
+      double const moment = random_share() * seconds;
+      CAPTURE(moment);
+      test::Program program(runs.command({"--quiet"}));
+      std::this_thread::sleep_for(std::chrono::duration<double>(moment));
+      program.send(SIGKILL);
+      program.wait();
+      runs.train({"--quiet"});
+      test::check_equal(test::trace_of(runs.run), expected);
+      CHECK(runs.summary()["best"] == finished().summary()["best"]);
+      CHECK(runs.summary()["stopped_because"] == finished().summary()["stopped_because"]);
+    }
+  }
+
+  TEST_CASE("killed while the best weights are written, or just after, and interrupted before the end") {
+    auto const expected = test::trace_of(finished().run);
+    for (std::string const name : {".best.safetensors.part", "best.safetensors"}) {
+      CAPTURE(name);
+      Runs const runs;
+      test::Program program(runs.command({"--quiet"}));
+      if (program.wait_until([&] { return fs::exists(runs.run / name); })) program.send(SIGKILL);
+      program.wait();
+      runs.train({"--quiet"});
+      test::check_equal(test::trace_of(runs.run), expected);
+    }
+    Runs const runs;
+    test::Program program(runs.command({"--quiet"}));
+    if (program.wait_until([&] { return fs::exists(runs.run / "state-20.safetensors"); })) program.send(SIGINT);
+    program.wait();
+    runs.train({"--quiet"});
+    test::check_equal(test::trace_of(runs.run), expected);
+  }
+
+  TEST_CASE("more steps for a run that has stopped: it stops there again") {
+    Runs const runs;
+    copy_finished(runs);
+    runs.train({"train.steps=150"});
+    CHECK(runs.summary()["stopped_at"] == finished().summary()["stopped_at"]);
+    CHECK(runs.summary()["stopped_of"] == 150);
+    CHECK(test::get(runs.run / "best.safetensors") != "");
+    CHECK(test::rows_of(runs.run) == test::rows_of(finished().run));
+  }
+
+  TEST_CASE("more steps for a run whose best evaluation was at an end that a longer run does not evaluate at") {
+    Runs const runs;
+    std::string const never_stops = "train.stop=null";
+    runs.train({"train.steps=20", never_stops});
+    runs.train({"train.steps=30", never_stops});  // at 20 as well
+    Runs const whole;
+    whole.train({"train.steps=30", never_stops});
+    test::check_equal(test::trace_of(runs.run), test::trace_of(whole.run));
+    Runs const off;
+    off.train({"train.steps=13", never_stops});
+    REQUIRE(load_best(off.run).step == 13);
+    test::refuses(off.command({"train.steps=30", never_stops}), 2, {"best.safetensors: is of step 13, the end of a shorter run"});
+  }
+
+  TEST_CASE("best weights that are missing, damaged or of another step are told in one line") {
+    Runs const runs;
+    fs::copy(finished().output, runs.output, fs::copy_options::recursive);
+    fs::remove(runs.run / "summary.json");
+    std::string const best = test::get(runs.run / "best.safetensors");
+    std::string damaged = best;
+    damaged[damaged.size() / 2] = static_cast<char>(damaged[damaged.size() / 2] ^ 1);
+    test::put(runs.run / "best.safetensors", damaged);
+    test::refuses(runs.command(), 3, {"best.safetensors"});
+    test::refuses({"evaluate", runs.run.string()}, 3, {"best.safetensors"});
+    fs::remove(runs.run / "best.safetensors");
+    if (lowest(runs.run).first < load_checkpoint(runs.run).step)
+      test::refuses(runs.command(), 3, {"best.safetensors: is missing, but by metrics.jsonl the best evaluation is that of step"});
+  }
+
+  TEST_CASE("other groups, another metric or another patience do not go on with the run") {
+    Runs const runs;
+    copy_finished(runs);
+    test::refuses(runs.command({"train.optimizer.groups.0.match=norm.*"}), 2, {"what differs: train.optimizer.groups ("});
+    test::refuses(runs.command({"train.select.metric=validation.ema.loss"}), 2, {"what differs: train.select.metric ("});
+    test::refuses(runs.command({"train.stop.patience=7"}), 2, {"what differs: train.stop.patience ("});
+  }
+
+  TEST_CASE("what cannot be chosen by is refused before anything is written, with its place and the nearest name") {
+    Runs const runs;
+    auto const refuses = [&](std::string const& argument, Arguments const& words) {
+      CAPTURE(argument);
+      test::refuses(runs.command({argument}), 2, words);
+      CHECK(!fs::exists(runs.run));
+    };
+    refuses("train.select.metric=validation.los",
+            {"train.select.metric: 'validation.los' is no metric", "did you mean 'validation.loss'?"});
+    refuses("train.select.metric=validation.bleu", {"train.select.metric: an evaluation here gives no validation.bleu"});
+    refuses("train.stop.metric=validation.bleu", {"train.stop.metric: an evaluation here gives no validation.bleu"});
+    refuses("train.optimizer.groups.0.match=positoin_embedding.*",
+            {"train.optimizer.groups.0.match: 'positoin_embedding.*' matches no parameter; did you mean 'position_embedding.*'?"});
+    test::refuses(runs.command({"train.keep=last", "train.select.metric=validation.accuracy"}), 2,
+                  {"train.select.metric: goes with train.keep: best"});
+    test::refuses(runs.command({"train.ema=none", "train.select.metric=validation.ema.loss"}), 2,
+                  {"train.select.metric: validation.ema.loss wants train.ema"});
+    test::refuses({"evaluate", finished().run.string(), "--weights", "bets"}, 2, {"did you mean 'best'?"});
+  }
+
+  TEST_CASE("weights chosen by a metric of the running average are the average") {
+    Runs const runs;
+    runs.train({"train.select.metric=validation.ema.accuracy"});
+    auto const history = read_history(runs.run);
+    auto const& all = history.at("validation.ema.accuracy");
+    auto const best = *std::ranges::max_element(all, {}, &std::pair<std::int64_t, double>::second);
+    CHECK(runs.summary()["best"]["step"] == best.first);
+    CHECK(open_run(runs.run).averaged);
+    double const loss = std::ranges::find(history.at("validation.ema.loss"), best.first, &std::pair<std::int64_t, double>::first)->second;
+    CHECK(evaluated(runs, {}) == Approx(loss).epsilon(1e-5));
+  }
+
+  TEST_CASE("an ablation's trials stop on their own, and count with the weights that they keep") {
+    test::SmallAblation const ablation;
+    test::put(ablation.folder / "base.yaml", std::string(test::small_base) +
+                                                 "  optimizer: {kind: adamw, lr: 3.0e-2}\n  keep: best\n"
+                                                 "  stop: {patience: 2, least: 0.01}\n");
+    test::put(ablation.folder / "small.yaml",
+              std::string(test::small_ablation) + "set: {train.steps: 300, train.evaluate.every: 5}\nmetric: validation.loss\n");
+    auto const made = ablation.run();
+    INFO(made.errors);
+    REQUIRE(made.code == 0);
+    auto const summary = ablation.summary();
+    CHECK(summary["at"] == "kept");
+    for (auto const& arm : summary["arms"]) {
+      std::size_t trial = 0;
+      for (auto const& [seed, value] : arm["values"].items()) {
+        fs::path const folder = ablation.small / std::string(arm["folders"][trial++]);
+        CHECK(value == lowest(folder).second);
+      }
+    }
+    auto const text = summary.dump();
+    CHECK(text.find("stopped early (train.stop)") != std::string::npos);
+    CHECK(text.find("chosen on the data that it is measured on, it is optimistic") != std::string::npos);
+    CHECK(made.output.find("(kept, lower is better)") != std::string::npos);
+  }
+}
