@@ -59,6 +59,11 @@ bool matches(std::string_view pattern, std::string_view name) {
   return pattern.find_first_not_of('*', p) == std::string_view::npos;
 }
 
+GroupSettings const* group_of(std::vector<GroupSettings> const& groups, std::string_view name) {
+  auto const last = std::find_if(groups.rbegin(), groups.rend(), [&](GroupSettings const& group) { return matches(group.match, name); });
+  return last == groups.rend() ? nullptr : &*last;
+}
+
 namespace {
 
 /// A layer of a stack: "encoder.blocks" and 3 of "encoder.blocks.3.norm1.bias".
@@ -124,19 +129,15 @@ std::vector<Treatment> treatments(Parameters const& parameters, std::vector<Grou
   std::vector<Treatment> result;
   for (auto const& [name, parameter] : parameters.all()) {
     Treatment treatment{.rate = rates[result.size()]};
-    std::optional<std::size_t> last;
-    for (std::size_t i = 0; i < groups.size(); ++i) {
-      if (!matches(groups[i].match, name)) continue;
-      ++members[i].matched;
-      last = i;
-    }
-    if (last) {
-      GroupSettings const& group = groups[*last];
-      ++members[*last].own;
-      if (parameters.decays(name)) ++members[*last].decaying;
-      treatment.rate = group.lr ? *group.lr / lr : treatment.rate * group.lr_factor.value_or(1);
-      treatment.weight_decay = group.weight_decay;
-      if (group.frozen) treatment.first_update = group.unfreeze;
+    for (std::size_t i = 0; i < groups.size(); ++i)
+      if (matches(groups[i].match, name)) ++members[i].matched;
+    if (GroupSettings const* const group = group_of(groups, name)) {
+      Members& of_group = members[static_cast<std::size_t>(group - groups.data())];
+      ++of_group.own;
+      if (parameters.decays(name)) ++of_group.decaying;
+      treatment.rate = group->lr ? *group->lr / lr : treatment.rate * group->lr_factor.value_or(1);
+      treatment.weight_decay = group->weight_decay;
+      if (group->frozen) treatment.first_update = group->unfreeze;
     }
     result.push_back(treatment);
   }

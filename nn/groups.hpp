@@ -24,6 +24,9 @@ struct GroupSettings : Settings {
 /// Whether a name fits a pattern, in which each * stands for any text, dots and nothing included.
 bool matches(std::string_view pattern, std::string_view name);
 
+/// The last group that matches a parameter's name, which is the one that holds; null: none does.
+GroupSettings const* group_of(std::vector<GroupSettings> const& groups, std::string_view name);
+
 /// What an optimizer does with one parameter.
 struct Treatment {
   double rate = 1;                              ///< factor on the learning rate

@@ -87,6 +87,17 @@ double length_bytes(TrainSettings const& train, Model const& model) {
   return most;
 }
 
+/// Elements of the parameters that are trained, at some time.
+double trained_elements(TrainSettings const& train, Parameters const& parameters) {
+  auto const& groups = optimizer_settings(train.optimizer).groups.items;
+  std::int64_t trained = 0;
+  for (auto const& [name, parameter] : parameters.all()) {
+    GroupSettings const* const group = group_of(groups, name);
+    if (group == nullptr || !group->frozen || group->unfreeze) trained += parameter.elements();
+  }
+  return static_cast<double>(trained);
+}
+
 /// Of a picture.
 std::int64_t elements_of(Given const& part) { return part.shape[0] * part.shape[1] * part.shape[2]; }
 
@@ -96,8 +107,9 @@ MemoryEstimate memory_estimate(Experiment const& settings, Signature const& data
   Parameters counted = Parameters::counted(settings.precision());
   auto const model = make_model(settings.model, counted, data);
   TrainSettings const& train = settings.train;
-  double const gradients = static_cast<double>(bytes_of(settings.precision())) * static_cast<double>(counted.elements());
-  double const copies = 3 + (train.ema ? 1 : 0) + (train.accumulate > 1 ? 1 : 0);
+  auto const bytes = static_cast<double>(bytes_of(settings.precision()));
+  double const gradients = bytes * trained_elements(train, counted), weights = bytes * static_cast<double>(counted.elements());
+  double const kept = weights * (train.ema ? 2 : 1) + gradients * (train.accumulate > 1 ? 3 : 2);
   PassShape const longest = longest_rows(data, *model, train.batch);
   double const places = data["inputs"].places > 0 ? static_cast<double>(data["inputs"].places)
                                                   : static_cast<double>(train.batch) * static_cast<double>(longest.tokens);
@@ -105,7 +117,7 @@ MemoryEstimate memory_estimate(Experiment const& settings, Signature const& data
   double pictures = 0;
   for (Given const& part : data.parts())
     if (!part.shape.empty()) pictures += static_cast<double>(train.batch * train.accumulate * elements_of(part)) * sizeof(std::int64_t);
-  return {copies * gradients,
+  return {kept,
           std::max({gradients, training_bytes(settings, data, *model), probe_bytes(settings, data, *model), length_bytes(train, *model)}),
           2 * sizeof(std::int64_t) * tokens + pictures, model->context()};
 }
