@@ -27,7 +27,7 @@ struct TargetGroups {
 /// How much the held-out text is, in units that do not depend on the tokenizer. Words stand between blanks, and the end of a line counts
 /// as one, as in the usual word counts of WikiText.
 struct TextUnits {
-  double tokens, words, bytes;
+  double tokens = 0, words = 0, bytes = 0;
 };
 
 /// What a simple rule, which reads little or nothing, reaches on the held-out rows.

@@ -5,7 +5,7 @@
 
 #include "autograd/random.hpp"
 #include "experiments/data/view.hpp"
-#include "nn/models/bert.hpp"
+#include "nn/masking.hpp"
 
 namespace heed {
 

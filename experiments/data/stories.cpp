@@ -86,8 +86,9 @@ class Stories : public TextDataset {
  public:
   Stories(TextFiles const& text, StoriesSettings const& settings, DataContext const& context, TextFiles const& held_out, ReadFiles read)
       : TextDataset(text, "stories", settings, context, held_out, "stories, held out"), read_(std::move(read)) {
-    for (auto const& [of, file] : TextDataset::files())
-      if (of != "text" && of != "held_out") read_[of] = file;
+    ReadFiles more = TextDataset::files();
+    for (char const* const in_no_file : {"text", "held_out"}) more.erase(in_no_file);
+    read_.merge(more);
   }
   /// Those of the tasks, and of the tokenizer.
   ReadFiles files() const override { return read_; }

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "experiments/exchange/gpt2_config.hpp"
+#include "experiments/exchange/gpt_config.hpp"
 #include "experiments/exchange/portable_model.hpp"
 
 namespace heed {

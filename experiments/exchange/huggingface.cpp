@@ -106,13 +106,6 @@ NamedTensors read_tensors(SafetensorsFile const& file, Gpt2Config const& config)
   return result;
 }
 
-Choice gpt_choice(GptSettings const& settings) {
-  Choice model = model_choice();
-  model.kind = "gpt";
-  model.settings = std::make_shared<GptSettings>(settings);
-  return model;
-}
-
 }  // namespace
 
 bool is_huggingface_folder(fs::path const& folder) {
@@ -125,7 +118,7 @@ PortableModel read_gpt2(fs::path const& folder) {
   auto const config = read_gpt2_config(read_file(path), path.string());
   check_weights_file(folder);
   SafetensorsFile const file(folder / weights_name);
-  PortableModel model{file.path().string(), gpt_choice(config.settings), config.vocabulary, read_tensors(file, config),
+  PortableModel model{file.path().string(), model_choice_of(config), config.vocabulary, read_tensors(file, config),
                       read_tokenizer_files(folder)};
   if (model.tokenizer.empty()) return model;
   if (auto const tokens = restore_tokenizer(model.tokenizer)->vocabulary(); tokens > config.vocabulary)

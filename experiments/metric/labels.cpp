@@ -1,5 +1,7 @@
 // Of labels: F1 and Matthews correlation.
 
+#include <limits>
+
 #include "experiments/metric/confusion.hpp"
 #include "experiments/metric/row.hpp"
 #include "experiments/metric/span.hpp"
@@ -17,15 +19,21 @@ class OfLabels : public Metric {
 
   void add(Seen const& seen) override {
     auto const right = seen.targets().data<std::int64_t>();
-    for (std::size_t row = 0; row < right.size(); ++row)
-      if (right[row] >= 0) ++counts_[static_cast<std::size_t>(right[row])][static_cast<std::size_t>(seen.best()[row])];
+    for (std::size_t row = 0; row < right.size(); ++row) {
+      if (right[row] < 0) continue;
+      ++counts_[static_cast<std::size_t>(right[row])][static_cast<std::size_t>(seen.best()[row])];
+      ++rows_;
+    }
   }
-  void write(Row& row, std::string const& prefix) const override { row.set(prefix + "." + name_, measure_(counts_)); }
+  void write(Row& row, std::string const& prefix) const override {
+    row.set(prefix + "." + name_, rows_ > 0 ? measure_(counts_) : std::numeric_limits<double>::quiet_NaN());
+  }
 
  private:
   std::string name_;
   Measure measure_;
   ConfusionMatrix counts_;
+  std::int64_t rows_ = 0;
 };
 
 std::optional<std::string> lacks_classes(Dataset const& data, Model const& model) {

@@ -35,7 +35,7 @@ DeclaredMetricKind const bits{
     {.info = {"bits_per_byte", "bit", Better::lower, "cross entropy per byte of the held-out text, whatever the tokens are", {.least = 0}},
      .lacks = lacks,
      .make = [](Dataset const& data) {
-       auto const units = data.held_out_units().value();
+       auto const units = data.held_out_units().value_or(TextUnits());
        return std::make_unique<OfUnits>(units.tokens / units.bytes, "bits_per_byte", [](double nats) { return nats / std::log(2.0); });
      }}};
 
@@ -43,7 +43,7 @@ DeclaredMetricKind const of_bytes{
     {.info = {"perplexity_per_byte", "", Better::lower, "exp of the cross entropy per byte of the held-out text", {.least = 1}},
      .lacks = lacks,
      .make = [](Dataset const& data) {
-       auto const units = data.held_out_units().value();
+       auto const units = data.held_out_units().value_or(TextUnits());
        return std::make_unique<OfUnits>(units.tokens / units.bytes, "perplexity_per_byte", [](double nats) { return std::exp(nats); });
      }}};
 
@@ -56,7 +56,7 @@ DeclaredMetricKind const of_words{
               {.least = 1}},
      .lacks = lacks,
      .make = [](Dataset const& data) {
-       auto const units = data.held_out_units().value();
+       auto const units = data.held_out_units().value_or(TextUnits());
        return std::make_unique<OfUnits>(units.tokens / units.words, "perplexity_per_word", [](double nats) { return std::exp(nats); });
      }}};
 

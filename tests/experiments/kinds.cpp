@@ -76,8 +76,8 @@ TEST_SUITE("kinds") {
   }
 
   TEST_CASE("rooms include those below them alone") {
-    std::vector<std::string> const rooms{"text",   "config",   "data",  "metric", "probe",      "run",
-                                         "report", "ablation", "study", "bench",  "evaluation", "commands"};
+    std::vector<std::string> const rooms{"text",   "config",   "data",  "exchange", "metric",     "probe",   "run",
+                                         "report", "ablation", "study", "bench",    "evaluation", "commands"};
     auto const height = [&](std::string const& path) {  // of experiments/ROOM/…
       auto const begin = path.find('/') + 1;
       auto const found = std::ranges::find(rooms, path.substr(begin, path.find('/', begin) - begin));

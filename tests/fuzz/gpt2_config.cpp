@@ -1,5 +1,4 @@
-#include "experiments/exchange/gpt2_config.hpp"
-
+#include "experiments/exchange/gpt_config.hpp"
 #include "tests/fuzz/fuzz.hpp"
 
 using namespace heed;

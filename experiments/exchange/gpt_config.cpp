@@ -1,4 +1,4 @@
-#include "experiments/exchange/gpt2_config.hpp"
+#include "experiments/exchange/gpt_config.hpp"
 
 #include <algorithm>
 #include <array>
@@ -186,6 +186,13 @@ std::optional<std::string> gpt2_lacks(Choice const& model) {
   }
   if (complaints.empty()) return std::nullopt;
   return in_short(complaints);
+}
+
+Choice model_choice_of(Gpt2Config const& config) {
+  Choice model = model_choice();
+  model.kind = "gpt";
+  model.settings = std::make_shared<GptSettings>(config.settings);
+  return model;
 }
 
 }  // namespace heed
