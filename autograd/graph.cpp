@@ -106,7 +106,7 @@ Tensor record(char const* operation, std::vector<Tensor> inputs, Tensor value, K
   if (!recording_now || !any_wants_gradient(inputs)) return value;
   auto node = std::make_shared<Node>(operation);
   for (std::size_t i = 0; i < inputs.size(); ++i) {
-    if (!inputs[i].requires_grad()) inputs[i].set_node(nullptr);  // frozen
+    if (!inputs[i].requires_grad()) inputs[i].set_node(nullptr);                // frozen
     bool const kept = (keep.inputs >> std::min<std::size_t>(i, 31) & 1U) != 0;  // the last bit is all further inputs'
     bool const recomputed = kept && i < 32 && inputs[i].node() && inputs[i].node()->recompute;
     if (recomputed) node->recomputed |= 1U << i;

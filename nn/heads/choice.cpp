@@ -6,7 +6,7 @@ namespace {
 
 /// Which of K options is right: softmax over k of v·h_k, h_k the summary of the sequence with option k, inputs [B, K, T] (Radford et al.
 /// 2018, section 3.3; Devlin et al. 2019, section 4.4).
-class MultipleChoice : public Head {
+class MultipleChoice : public OutputHead {
  public:
   MultipleChoice(HeadParts const& parts, TaskHeadSettings const& settings)
       : features_(parts, settings.features, "choice"),
@@ -41,7 +41,7 @@ struct ChoiceSettings : TaskHeadSettings {
     needs.push_back({"label"});
     return needs;
   }
-  std::unique_ptr<Head> make(HeadParts const& parts) const override { return std::make_unique<MultipleChoice>(parts, *this); }
+  std::unique_ptr<OutputHead> make(HeadParts const& parts) const override { return std::make_unique<MultipleChoice>(parts, *this); }
 };
 
 DeclaredHead const declared{{"choice", "which of several options is right (Radford et al. 2018; Devlin et al. 2019)",

@@ -8,7 +8,7 @@ namespace {
 
 /// The class of an example: softmax(W h + b) of its summary h (Radford et al. 2018, eq. 3; Devlin et al. 2019, section 4.1). Of a pair that
 /// is shown in both orders, inputs [B, 2, T], h is the sum of both summaries.
-class Classification : public Head {
+class Classification : public OutputHead {
  public:
   Classification(HeadParts const& parts, TaskHeadSettings const& settings)
       : features_(parts, settings.features, "classification"),
@@ -45,7 +45,7 @@ struct ClassificationSettings : TaskHeadSettings {
     needs.push_back({"label"});
     return needs;
   }
-  std::unique_ptr<Head> make(HeadParts const& parts) const override { return std::make_unique<Classification>(parts, *this); }
+  std::unique_ptr<OutputHead> make(HeadParts const& parts) const override { return std::make_unique<Classification>(parts, *this); }
 };
 
 DeclaredHead const declared{{"classification", "the class of a text or of a pair of texts (Radford et al. 2018; Devlin et al. 2019)",

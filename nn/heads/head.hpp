@@ -38,9 +38,9 @@ struct HeadParts {
 
 /// What a model says of its sequences: terms of the loss, and their predictions. The language-model head is one kind, heads for labelled
 /// examples are others.
-class Head {
+class OutputHead {
  public:
-  virtual ~Head() = default;
+  virtual ~OutputHead() = default;
   virtual std::vector<Term> terms() const = 0;
   /// Whether it reads the streams of all layers.
   virtual bool reads_layers() const { return false; }
@@ -57,7 +57,7 @@ struct HeadSettings : Settings {
   virtual bool predicts_tokens() const = 0;
   /// Whether the model continues a text with it.
   virtual bool continues() const { return false; }
-  virtual std::unique_ptr<Head> make(HeadParts const& parts) const = 0;
+  virtual std::unique_ptr<OutputHead> make(HeadParts const& parts) const = 0;
 };
 
 /// What a model sees of a sequence at a place: the tokens up to there, or all. A head may be for one of them alone.

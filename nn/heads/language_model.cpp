@@ -5,7 +5,7 @@ namespace heed {
 namespace {
 
 /// Every place predicts a token: the next one, or, of models that see both ways, the one that was masked there.
-class LanguageModel : public Head {
+class LanguageModel : public OutputHead {
  public:
   explicit LanguageModel(HeadParts const& parts) : weight_(parts.word_weight), bias_(parts.word_bias) {}
 
@@ -26,7 +26,7 @@ struct LanguageModelSettings : HeadSettings {
   }
   bool predicts_tokens() const override { return true; }
   bool continues() const override { return true; }
-  std::unique_ptr<Head> make(HeadParts const& parts) const override { return std::make_unique<LanguageModel>(parts); }
+  std::unique_ptr<OutputHead> make(HeadParts const& parts) const override { return std::make_unique<LanguageModel>(parts); }
 };
 
 DeclaredHead const declared{

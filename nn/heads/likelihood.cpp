@@ -27,7 +27,7 @@ namespace {
 
 /// Which of K options is right, without training: the score of an option is the log-probability of its tokens behind the text, their mean
 /// or sum (Radford et al. 2018, section 5, "zero-shot behaviors"). inputs, targets [B, K, T]: −1 where a token is not the option's.
-class Likelihood : public Head {
+class Likelihood : public OutputHead {
  public:
   Likelihood(HeadParts const& parts, bool mean) : weight_(parts.word_weight), bias_(parts.word_bias), mean_(mean) {
     check_options(parts.data);
@@ -56,7 +56,7 @@ struct LikelihoodSettings : HeadSettings {
   }
   std::vector<Need> reads(HeadViews const&) const override { return {{"inputs", "continued"}, {"targets", "continued"}, {"label"}}; }
   bool predicts_tokens() const override { return true; }
-  std::unique_ptr<Head> make(HeadParts const& parts) const override { return std::make_unique<Likelihood>(parts, score == "mean"); }
+  std::unique_ptr<OutputHead> make(HeadParts const& parts) const override { return std::make_unique<Likelihood>(parts, score == "mean"); }
 };
 
 DeclaredHead const declared{

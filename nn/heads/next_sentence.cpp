@@ -7,7 +7,7 @@ namespace {
 
 /// The masked tokens and, of the summary token C, whether the second text follows the first: softmax(W C) (Devlin et al. 2019,
 /// section 3.1).
-class NextSentence : public Head {
+class NextSentence : public OutputHead {
  public:
   explicit NextSentence(HeadParts const& parts)
       : word_weight_(parts.word_weight),
@@ -34,7 +34,7 @@ struct NextSentenceSettings : HeadSettings {
     return {{"next_sentence", "sentence_pairs"}, {"inputs"}, {"segments"}, {.name = "targets", .view = views.targets, .how = views.how}};
   }
   bool predicts_tokens() const override { return true; }
-  std::unique_ptr<Head> make(HeadParts const& parts) const override { return std::make_unique<NextSentence>(parts); }
+  std::unique_ptr<OutputHead> make(HeadParts const& parts) const override { return std::make_unique<NextSentence>(parts); }
 };
 
 DeclaredHead const declared{{"next_sentence", "masked tokens, and whether the second of two texts follows the first (Devlin et al. 2019)",

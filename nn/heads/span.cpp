@@ -10,7 +10,7 @@ constexpr double never = -1e9;  // the score of a place that no answer begins or
 /// Where an answer begins and ends in a passage: P_i = exp(S·T_i)/Σ_j exp(S·T_j) and the same with E for its end, logits [B, 2, T] (Devlin
 /// et al. 2019, section 4.2). Places that are not the passage's (part "passage" is 0) have no probability; the place of the summary token
 /// stands for "no answer" (section 4.3).
-class Span : public Head {
+class Span : public OutputHead {
  public:
   Span(HeadParts const& parts, TaskHeadSettings const& settings)
       : features_(parts, settings.features, "span"),
@@ -49,7 +49,7 @@ struct SpanSettings : TaskHeadSettings {
     needs.push_back({"span", views.examples});
     return needs;
   }
-  std::unique_ptr<Head> make(HeadParts const& parts) const override { return std::make_unique<Span>(parts, *this); }
+  std::unique_ptr<OutputHead> make(HeadParts const& parts) const override { return std::make_unique<Span>(parts, *this); }
 };
 
 DeclaredHead const declared{

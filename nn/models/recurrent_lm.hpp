@@ -45,7 +45,7 @@ class RecurrentLm : public Model {
   Recurrent cells_;
   Tensor word_weight_, bias_;  ///< of the head over the vocabulary; undefined where the head predicts no tokens
   bool continues_;
-  std::unique_ptr<Head> head_;
+  std::unique_ptr<OutputHead> head_;
 };
 
 }  // namespace heed

@@ -52,7 +52,7 @@ class TransformerStack : public Model {
   Blocks blocks_;
   Tensor word_weight_;  ///< of the head over the vocabulary; undefined where the head predicts no tokens
   bool continues_;
-  std::unique_ptr<Head> head_;
+  std::unique_ptr<OutputHead> head_;
 };
 
 }  // namespace heed
