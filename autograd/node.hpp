@@ -35,7 +35,7 @@ class Node {
   bool rule_given = false;
   bool consumed = false;
   bool frozen = false;  ///< of a leaf: a constant for the time being
-  Tensor gradient;  ///< leaves: what backward() has accumulated
+  Tensor gradient;      ///< leaves: what backward() has accumulated
   std::vector<std::function<Tensor(Tensor const&)>> hooks;
 };
 

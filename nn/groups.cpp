@@ -37,7 +37,9 @@ std::optional<std::string> GroupSettings::contradiction() {
   if (unfreeze && !frozen) return "unfreeze: wants frozen: true";
   if (lr && lr_factor) return "lr_factor: does not go with lr: one of them";
   if (frozen && !unfreeze && (lr || lr_factor || weight_decay))
-    return fmt::format("{}: does not go with frozen: true, unless unfreeze says from when on", lr ? "lr" : lr_factor ? "lr_factor" : "weight_decay");
+    return fmt::format("{}: does not go with frozen: true, unless unfreeze says from when on", lr          ? "lr"
+                                                                                               : lr_factor ? "lr_factor"
+                                                                                                           : "weight_decay");
   return std::nullopt;
 }
 
@@ -122,8 +124,8 @@ void check(std::vector<GroupSettings> const& groups, std::vector<Members> const&
 
 }  // namespace
 
-std::vector<Treatment> treatments(Parameters const& parameters, std::vector<GroupSettings> const& groups,
-                                  std::optional<double> layer_decay, double lr) {
+std::vector<Treatment> treatments(Parameters const& parameters, std::vector<GroupSettings> const& groups, std::optional<double> layer_decay,
+                                  double lr) {
   auto const rates = layer_decay ? layer_rates(parameters, *layer_decay) : std::vector<double>(parameters.all().size(), 1);
   std::vector<Members> members(groups.size());
   std::vector<Treatment> result;

@@ -29,7 +29,8 @@ struct LinearHead {
   Tensor x, weight = {}, bias = {};
 
   Tensor logits(RoundedWeights* rounded = nullptr) const;
-  /// Calls `see` with the logits [rows, V] of the places first, first + 1, …, all places in order: as many at once as logits_at_once() says.
+  /// Calls `see` with the logits [rows, V] of the places first, first + 1, …, all places in order: as many at once as logits_at_once()
+  /// says.
   void each_logits(std::function<void(std::int64_t first, Tensor const& logits)> const& see) const;
 };
 

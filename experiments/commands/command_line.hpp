@@ -20,10 +20,10 @@ namespace heed {
 
 /// What was asked for on the command line.
 struct CommandLine {
-  std::string page;     ///< --help and --version: all there is to do is to print it
+  std::string page;  ///< --help and --version: all there is to do is to print it
   /// run, plan, check, report, evaluate, sample, translate, export, inspect, tokenize, bench, compare, clean, schema, list
   std::string command;
-  RunOptions run;       ///< for run, plan and check
+  RunOptions run;  ///< for run, plan and check
   SampleOptions sample;
   InspectOptions inspect;
   TranslateOptions translate;

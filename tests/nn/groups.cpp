@@ -222,9 +222,9 @@ TEST_SUITE("groups") {
     CHECK(found.at("blocks.2.norm1.weight") == 1.0 / 2);
     CHECK(found.at("norm.weight") == 1);
     CHECK(found.at("head.weight") == 1);
-    auto const grouped = rates(parameters, 0.5,
-                               {group("blocks.0.*", [](GroupSettings& g) { g.lr_factor = 0.5; }),
-                                group("blocks.1.*", [](GroupSettings& g) { g.lr = lr / 2; })});
+    auto const grouped = rates(
+        parameters, 0.5,
+        {group("blocks.0.*", [](GroupSettings& g) { g.lr_factor = 0.5; }), group("blocks.1.*", [](GroupSettings& g) { g.lr = lr / 2; })});
     CHECK(grouped.at("blocks.0.mlp.up.weight") == 1.0 / 16);
     CHECK(grouped.at("blocks.1.mlp.up.weight") == 1.0 / 2);
     CHECK(grouped.at("blocks.2.mlp.up.weight") == 1.0 / 2);
@@ -302,14 +302,14 @@ TEST_SUITE("groups") {
     CHECK(refused({group("norm.*"), group("block.*")}) == "optimizer.groups.1.match: 'block.*' matches no parameter");
     CHECK(refused({group("blocks.0.*"), group("blocks.*")}) ==
           "optimizer.groups.0.match: later groups match all 2 parameters of 'blocks.0.*', and the last group that matches holds");
-    CHECK(refused({group("*.bias", [](GroupSettings& g) { g.weight_decay = 0.5; })}) ==
-          "optimizer.groups.0.weight_decay: of '*.bias' no parameter is one that weight decay falls on (biases, norms and single numbers are "
-          "none)");
+    CHECK(
+        refused({group("*.bias", [](GroupSettings& g) { g.weight_decay = 0.5; })}) ==
+        "optimizer.groups.0.weight_decay: of '*.bias' no parameter is one that weight decay falls on (biases, norms and single numbers are "
+        "none)");
     CHECK(refused({frozen("*", 3)}) == "optimizer.groups: all parameters are frozen, and nothing is trained from the first step on");
     Parameters flat(1, DType::float32);
     flat.add("weight", {2}, Initial::normal(1), WeightDecay::on);
-    CHECK(refusal([&] { treatments(flat, {}, 0.5, lr); }) ==
-          "optimizer.layer_decay: the model has no layers by its parameters' names");
+    CHECK(refusal([&] { treatments(flat, {}, 0.5, lr); }) == "optimizer.layer_decay: the model has no layers by its parameters' names");
   }
 
   TEST_CASE("keys of a group that contradict each other are refused") {
