@@ -37,7 +37,7 @@ std::vector<std::string> patterns_of(Parameters const& parameters) {
     }
   }
   std::ranges::sort(all);
-  all.erase(std::ranges::unique(all).begin(), all.end());
+  all.erase(std::unique(all.begin(), all.end()), all.end());
   return all;
 }
 
