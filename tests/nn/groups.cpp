@@ -195,7 +195,7 @@ TEST_SUITE("groups") {
       Parameters straight = model();
       auto const whole = optimizer(straight, kind, groups, settings, 0.5);
       train(straight, *whole, 0, 8);
-      for (std::uint64_t const stop : {0, 2, 3, 4, 5, 6}) {
+      for (std::uint64_t const stop : {0U, 2U, 3U, 4U, 5U, 6U}) {
         CAPTURE(stop);
         Parameters first = model(), second = model();
         auto const a = optimizer(first, kind, groups, settings, 0.5), b = optimizer(second, kind, groups, settings, 0.5);
