@@ -26,7 +26,7 @@ namespace {
 using Json = nlohmann::json;
 
 /// A member of an object; `place` names the object in messages.
-Json const& member(Json const& object, std::string const& place, std::string const& name, Json::value_t type, char const* wanted) {
+Json const& member(Json const& object, std::string const& place, char const* name, Json::value_t type, char const* wanted) {
   if (!object.is_object()) throw FileError(place + ": is no object");
   auto const found = object.find(name);
   if (found == object.end()) {
@@ -39,13 +39,13 @@ Json const& member(Json const& object, std::string const& place, std::string con
   return *found;
 }
 
-std::string text_member(Json const& object, std::string const& place, std::string const& name) {
+std::string text_member(Json const& object, std::string const& place, char const* name) {
   auto text = member(object, place, name, Json::value_t::string, "text").get<std::string>();
   if (text.find_first_not_of(" \t\r\n") == text.npos) throw FileError(fmt::format("{}: '{}' is empty", place, name));
   return text;
 }
 
-Json const& list_member(Json const& object, std::string const& place, std::string const& name) {
+Json const& list_member(Json const& object, std::string const& place, char const* name) {
   return member(object, place, name, Json::value_t::array, "list");
 }
 
