@@ -58,6 +58,8 @@ Tensor token_losses(Tensor const& logits, Tensor const& targets, double label_sm
 
 void Estimator::check(Model const& model, Batch const& batch) const {
   if (model.terms().size() > 1) throw Error("estimator: random choices are estimated for a model with one term in its loss");
+  if (model.terms().front().targets != Term().targets)
+    throw Error("estimator: random choices are estimated for a model that predicts tokens; its head here predicts something else");
   if (settings_.estimator == "enumerate") combinations(model, batch);
   if (settings_.estimator == "marginal") keys_of_one_look(model, batch);
 }

@@ -75,6 +75,19 @@ std::vector<std::string> different_environments(std::vector<Job> const& jobs) {
   return warnings;
 }
 
+/// What of the examples was cut, as the trials say; each such sentence with how many say it.
+std::vector<std::string> cut_examples(std::vector<Job> const& jobs) {
+  std::map<std::string, std::size_t> found;
+  for (Job const& job : jobs) {
+    if (job.state != State::done) continue;
+    auto const cut = read_json(job.folder() / "summary.json").value("cut", "");
+    if (!cut.empty()) ++found[cut];
+  }
+  std::vector<std::string> warnings;
+  for (auto const& [cut, count] : found) warnings.push_back(fmt::format("{} ({} of {} runs)", cut, count, jobs.size()));
+  return warnings;
+}
+
 /// Why the trials cannot be compared, if they did not all read the same.
 std::optional<std::string> warning_of_mixture(Summary const& summary) {
   TrialsRead read;
@@ -267,6 +280,7 @@ Summary summarise(Ablation const& ablation, std::vector<Job> const& jobs, Tuning
   }
   add_failures(summary);
   std::ranges::copy(different_environments(jobs), std::back_inserter(summary.warnings));
+  std::ranges::copy(cut_examples(jobs), std::back_inserter(summary.warnings));
   say_stopped(summary);
   warn_of_selection(summary);
   warn_of_few_seeds(summary);

@@ -82,7 +82,7 @@ std::vector<Trend> trends_of(std::vector<Keys> const& keys, std::vector<BySeed> 
       if (!place || !std::isfinite(*place) || values[arm].empty()) continue;
       std::string elsewhere;
       for (auto const& [other, of_other] : keys[arm])
-        if (other != key) elsewhere += fmt::format("{}{} {}", elsewhere.empty() ? "" : ", ", last_word(other), of_other);
+        if (other != key) elsewhere += fmt::format("{}{} {}", elsewhere.empty() ? "" : ", ", last_word(other), label_of(of_other));
       Arms& line = lines[{key, elsewhere}];
       line.places.push_back(*place);
       line.values.push_back(&values[arm]);

@@ -54,6 +54,7 @@ struct Subject {
   explicit Subject(InspectOptions const& options)
       : path(find_run(options.run, options.places)), run(open_run(path, weights_named(options.weights))) {
     if (!run.tokenizer.empty()) tokenizers.inputs = tokenizer_of(run, path.string());
+    tokenizers.added = run.data["inputs"].added;
     bool const sees = sees_pictures(run);
     if (options.row && !sees)
       throw ConfigError("--row", fmt::format("{}, of kind {}, sees no pictures", path.string(), run.settings.model.kind));
@@ -106,7 +107,6 @@ struct Subject {
     if (!asks && run.classes.empty())
       throw ConfigError("--text", fmt::format("{} chooses among options, which are not asked for", path.string()));
     if (asks && !options.target) throw ConfigError("--target", "is needed: the passage in which the answer is looked for");
-    tokenizers.added = run.data["inputs"].added;
     Example const example{.first = options.text,
                           .second = options.target.value_or(""),
                           .label = asks ? "" : run.classes.front(),
@@ -182,10 +182,11 @@ struct Subject {
 
   static Tensor row_of(std::vector<std::int64_t> const& tokens) { return Tensor::of(tokens, {1, std::ssize(tokens)}); }
 
-  /// `mask_text` in it is the token behind the vocabulary, of a model that has one.
+  /// `mask_text` in it is the token of this name, of a model that has one.
   std::vector<std::int64_t> encoded(std::string_view text) const try {
     auto const& tokenizer = *tokenizers.inputs;
-    bool const masks = tokenizer.vocabulary() < run.model->vocabulary();
+    auto const& added = run.data["inputs"].added;
+    bool const masks = std::ranges::find(added, mask_text) != added.end();
     std::vector<std::int64_t> result;
     for (bool first = true;; first = false) {
       auto const end = masks ? text.find(mask_text) : text.npos;
@@ -193,7 +194,7 @@ struct Subject {
       bool const begins_again = !first && tokenizer.begin() && !part.empty();  // a sentence, which it does not
       result.insert(result.end(), part.begin() + (begins_again ? 1 : 0), part.end());
       if (end == text.npos) return result;
-      result.push_back(tokenizer.vocabulary());
+      result.push_back(run.data["inputs"].token(mask_text));
       text.remove_prefix(end + mask_text.size());
     }
   } catch (Error const& error) {

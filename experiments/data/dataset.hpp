@@ -36,6 +36,11 @@ struct Baseline {
   std::vector<std::pair<std::string, double>> values;  ///< of metrics, as they are called behind "validation.": "accuracy", "loss"
 };
 
+/// Of a labelled example's longest sequence.
+struct ExampleSize {
+  std::int64_t tokens, texts;
+};
+
 /// A word of a target comes from a word of its source: both by their places, marks of beginning left out. Of a word that may come from
 /// several places the links are not sure.
 struct Link {
@@ -76,6 +81,11 @@ class Dataset {
 
   /// Held-out row number `row` as it was before it became tokens, of labelled examples; null for other data.
   virtual Example const* example(std::int64_t row) const { return static_cast<void>(row), nullptr; }
+  /// Of labelled examples: of each training example, or held-out one, the tokens and texts of its longest sequence, special tokens left
+  /// out.
+  virtual std::vector<ExampleSize> example_sizes(bool held_out) const { return static_cast<void>(held_out), std::vector<ExampleSize>(); }
+  /// In words, what of labelled examples has no room in sequences of so many tokens; nothing: all has.
+  virtual std::optional<std::string> cut_short(std::int64_t context) const { return static_cast<void>(context), std::nullopt; }
   /// Names of the classes that labels are of; empty where there are none.
   virtual std::vector<std::string> classes() const { return {}; }
 

@@ -31,6 +31,8 @@ class View : public Dataset {
   }
   std::optional<std::string> reference(std::int64_t row) const override { return plain_->reference(row); }
   Example const* example(std::int64_t row) const override { return plain_->example(row); }
+  std::vector<ExampleSize> example_sizes(bool held_out) const override { return plain_->example_sizes(held_out); }
+  std::optional<std::string> cut_short(std::int64_t context) const override { return plain_->cut_short(context); }
   std::vector<std::string> classes() const override { return plain_->classes(); }
   std::optional<std::vector<std::int64_t>> encode(std::string const& text) const override { return plain_->encode(text); }
   std::optional<std::string> decode(std::vector<std::int64_t> const& tokens) const override { return plain_->decode(tokens); }

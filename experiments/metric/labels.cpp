@@ -4,7 +4,7 @@
 
 #include "experiments/metric/confusion.hpp"
 #include "experiments/metric/row.hpp"
-#include "experiments/metric/span.hpp"
+#include "experiments/metric/seen.hpp"
 
 namespace heed {
 

@@ -57,6 +57,8 @@ void measure(Dataset const& data, Model const& model, HeldOut const& rows, Pass 
   for (Metric* const metric : metrics) metric->add(seen);
 }
 
+bool predicts(Model const& model, std::string_view term) { return model.terms().front().name == term; }
+
 std::optional<std::string> lacks_decoding(Dataset const& data, Model const& model) {
   if (written_of(data.gives()).empty()) return "the data give no source to decode a target from";
   auto const tokenizer = data.tokenizer_handle();

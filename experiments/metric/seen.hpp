@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "experiments/data/dataset.hpp"
@@ -72,6 +73,9 @@ class Seen {
 /// Runs the model over the rows and adds what it makes of them to the metrics.
 void measure(Dataset const& data, Model const& model, HeldOut const& rows, Pass const& pass, BeamSettings const& search,
              Seen::Metrics const& metrics);
+
+/// Whether the first term of the model's loss is this one: "token", "label", "span".
+bool predicts(Model const& model, std::string_view term);
 
 /// Why sources of these data cannot be decoded by the model; nothing: they can.
 std::optional<std::string> lacks_decoding(Dataset const& data, Model const& model);

@@ -37,6 +37,4 @@ std::string text_of(SpanGuess const& guess, Dataset const& data, Batch const& ba
   return data.decode({first + guess.begin, first + guess.end + 1}).value_or("");
 }
 
-bool predicts(Model const& model, std::string_view term) { return model.terms().front().name == term; }
-
 }  // namespace heed

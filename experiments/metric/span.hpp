@@ -27,7 +27,4 @@ std::vector<SpanGuess> span_guesses(Batch const& batch, std::vector<Prediction> 
 /// The text of a row's stretch; "" if it does not answer.
 std::string text_of(SpanGuess const& guess, Dataset const& data, Batch const& batch, std::int64_t row);
 
-/// Whether the model's first term is this one, as metrics of labels and spans ask: "label", "span".
-bool predicts(Model const& model, std::string_view term);
-
 }  // namespace heed

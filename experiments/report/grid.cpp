@@ -6,9 +6,6 @@ namespace heed {
 
 std::string last_word(std::string const& key) { return key.substr(key.rfind('.') + 1); }
 
-namespace {
-
-/// The values of a section one after the other, without their keys.
 std::string label_of(std::string const& level) {
   std::string label, word;
   for (std::size_t i = 0; i <= level.size(); ++i) {
@@ -22,8 +19,11 @@ std::string label_of(std::string const& level) {
       word += c;
     }
   }
-  return label.empty() ? level : label;
+  if (!label.empty()) return label;
+  return level == "\"\"" ? "none" : level;  // as arms are named
 }
+
+namespace {
 
 /// Labels of all levels; the levels themselves where two would have the same.
 std::vector<std::string> labels_of(std::vector<std::string> const& levels) {

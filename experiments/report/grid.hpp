@@ -10,6 +10,8 @@ namespace heed {
 
 /// "lr" of "train.optimizer.lr".
 std::string last_word(std::string const& key);
+/// The value of a key in short: of a section its values one after the other, without their keys; of an empty text "none".
+std::string label_of(std::string const& level);
 
 /// A key that arms vary, with its values in the order in which they come.
 struct Factor {

@@ -162,6 +162,7 @@ void read_run(Json const& json, Material& material) {
     for (auto const& each : *baselines)
       if (each.is_object() && each.value("value", Json()).is_number())
         material.baselines.push_back({each.value("name", ""), each.value("metric", ""), each["value"].get<double>()});
+  if (auto const cut = json.value("cut", ""); !cut.empty()) material.warnings.push_back(cut);
   if (auto const best = json.find("best"); best != json.end() && best->is_object())
     material.sentences.push_back(fmt::format(
         "The weights kept are those of step {}, the best of {} evaluations by {}: {:.5g}. Chosen on these data, it is optimistic.",

@@ -9,6 +9,7 @@
 
 #include "experiments/metric/info.hpp"
 #include "experiments/report/html.hpp"
+#include "experiments/report/run_tables.hpp"
 #include "experiments/text/table.hpp"
 
 namespace heed {
@@ -166,7 +167,7 @@ class Section {
   }
 
   std::string results() const {
-    return "<section>\n<h2>Results</h2>\n" + figures(is_interaction) + (material_.single ? last_values() : comparison()) +
+    return "<section>\n<h2>Results</h2>\n" + figures(is_interaction) + (material_.single ? run_tables(material_) : comparison()) +
            figures(is_result) + effects() + "</section>\n";
   }
 
@@ -271,38 +272,6 @@ class Section {
       return fmt::format("Equivalent means: an equivalence test finds the difference smaller than the margin of {:g}{}.", material_.margin,
                          escape(material_.unit.empty() ? "" : " " + material_.unit));
     return "No arm is called equivalent, for the ablation names no <code>margin</code> below which differences do not matter.";
-  }
-
-  std::string last_values() const {
-    std::string body;
-    for (auto const& [seed, history] : material_.arms.front().histories) {
-      for (auto const& [name, series] : history) {
-        if (!name.starts_with("probe.") && !name.starts_with("time.") && !name.starts_with("memory."))
-          body += html_row({with_unit(name), fmt::format("{:.5g}", series.back().second), fmt::format("{}", series.back().first)});
-      }
-    }
-    auto html = html_table("Last values", {"metric", "last value", "at step"}, body) + baselines();
-    if (material_.yardsticks.empty()) return html;
-    body.clear();
-    for (auto const& [name, loss] : material_.yardsticks)
-      body += html_row({name, fmt::format("{:.4f}", loss),
-                        material_.arms.front().mean ? fmt::format("{:+.4f}", *material_.arms.front().mean - loss) : ""});
-    return html + "<h3>Beside it</h3>\n" + html_table("Yardsticks", {"yardstick", "loss (nat)", "this run"}, body);
-  }
-
-  /// What simple rules reach.
-  std::string baselines() const {
-    std::string body;
-    auto const& histories = material_.arms.front().histories;
-    for (auto const& [name, metric, value] : material_.baselines) {
-      std::string difference;
-      for (auto const& [seed, history] : histories)
-        if (auto const found = history.find(metric); found != history.end())
-          difference = fmt::format("{:+.4f}", found->second.back().second - value);
-      body += html_row({name, with_unit(metric), fmt::format("{:.4f}", value), difference});
-    }
-    return body.empty() ? ""
-                        : "<h3>Baselines</h3>\n" + html_table("Baselines", {"baseline", "metric", "value", "this run beside it"}, body);
   }
 
   std::string curves() const {

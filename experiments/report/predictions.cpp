@@ -44,12 +44,7 @@ std::string text_at(Json const& line, char const* key) {
 }
 double number_at(Json const& line, char const* key) { return line.contains(key) && line[key].is_number() ? line[key].get<double>() : 0; }
 
-bool is_right(Json const& line) {
-  if (line.contains("label")) return text_at(line, "label") == text_at(line, "predicted");
-  if (!line.contains("answers") || !line["answers"].is_array()) return false;
-  if (line["answers"].empty()) return text_at(line, "predicted").empty();
-  return std::find(line["answers"].begin(), line["answers"].end(), line["predicted"]) != line["answers"].end();
-}
+bool is_right(Json const& line) { return line.value("right", Json()) == true; }
 
 /// How often each label was taken for which.
 struct Confusion {

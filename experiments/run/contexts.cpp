@@ -94,6 +94,9 @@ std::int64_t rows_at_once(TrainSettings const& train, std::int64_t context, std:
 Contexts::Contexts(LoadedExperiment const& experiment, Dataset const& data, Model const& model)
     : settings_(experiment.settings), data_(data), model_(model) {
   auto const& lengths = settings_.train.evaluate.lengths;
+  if (bool const of_tokens = model.terms().front().targets == Term().targets; !lengths.empty() && !of_tokens)
+    throw ConfigError(place_of(experiment.document, "train.evaluate.lengths"),
+                      "train.evaluate.lengths: is of models that predict tokens, and this one's head predicts something else");
   for (std::size_t item = 0; item < lengths.size(); ++item) {
     auto const length = static_cast<std::int64_t>(lengths[item]);
     auto lacks = lacks_rows(data, rows_at_once(settings_.train, model.context(), length), length, model.context());

@@ -12,13 +12,13 @@ namespace heed {
 
 namespace {
 
-/// Of `rows` rows as long as the longest.
+/// Of `rows` rows as long as the longest, all of their sequences.
 PassShape longest_rows(Signature const& data, Model const& model, std::int64_t rows) {
   auto const places = [&](std::string const& part) {
     std::int64_t const longest = data.has(part) ? data[part].longest : 0;
     return longest > 0 ? std::min(longest, model.context()) : model.context();
   };
-  return {.batch = rows, .tokens = places("inputs"), .source = places("source")};
+  return {.batch = rows * data["inputs"].sequences, .tokens = places("inputs"), .source = places("source")};
 }
 
 /// The largest batches of training: of `rows` rows, `times` over; or, where data say how many places theirs have, of the longest rows of
@@ -112,7 +112,7 @@ MemoryEstimate memory_estimate(Experiment const& settings, Signature const& data
   double const kept = weights * (train.ema ? 2 : 1) + gradients * (train.accumulate > 1 ? 3 : 2);
   PassShape const longest = longest_rows(data, *model, train.batch);
   double const places = data["inputs"].places > 0 ? static_cast<double>(data["inputs"].places)
-                                                  : static_cast<double>(train.batch) * static_cast<double>(longest.tokens);
+                                                  : static_cast<double>(longest.batch) * static_cast<double>(longest.tokens);
   double const tokens = places * static_cast<double>(train.accumulate);
   double pictures = 0;
   for (Given const& part : data.parts())

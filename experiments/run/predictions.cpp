@@ -10,6 +10,7 @@
 #include "experiments/data/examples/example.hpp"
 #include "experiments/metric/span.hpp"
 #include "experiments/probe/looks.hpp"
+#include "experiments/text/answers.hpp"
 #include "nn/files/atomic_file.hpp"
 #include "nn/files/json.hpp"
 
@@ -39,6 +40,7 @@ Said of_label(Example const& example, std::int64_t row, std::span<double const> 
   Said said{told(example, row), false, shares[found], row};
   std::string const predicted = classes.empty() ? std::to_string(found) : classes[found];
   said.right = predicted == example.label;
+  said.line["right"] = said.right;
   said.line["label"] = example.label;
   said.line["predicted"] = predicted;
   said.line["probability"] = shares[found];
@@ -47,10 +49,11 @@ Said of_label(Example const& example, std::int64_t row, std::span<double const> 
 
 Said of_span(Example const& example, std::int64_t row, SpanGuess const& guess, std::string const& text) {
   Said said{told(example, row), false, guess.score - guess.null_score, row};
-  auto answers = nlohmann::ordered_json::array();
-  for (Answer const& answer : example.answers) answers.push_back(answer.text);
-  said.right = example.answers.empty() ? !guess.answers() : std::find(answers.begin(), answers.end(), text) != answers.end();
-  said.line["answers"] = answers;
+  std::vector<std::string> right;
+  for (Answer const& answer : example.answers) right.push_back(answer.text);
+  said.right = example.answers.empty() ? !guess.answers() : answer_scores(text, right).exact == 1;
+  said.line["right"] = said.right;
+  said.line["answers"] = right;
   said.line["predicted"] = text;
   said.line["above_no_answer"] = guess.score - guess.null_score;
   return said;

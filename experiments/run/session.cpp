@@ -248,6 +248,7 @@ class Session {
     summary["time.tokens_per_second"] = number(rate(trainer_.tokens_read(), here));
     summary["memory.peak"] = static_cast<std::int64_t>(memory_);
     summary["data"] = trainer_.data().describe();
+    if (auto const cut = trainer_.data().cut_short(trainer_.model().context())) summary["cut"] = *cut;
     auto const& read = trainer_.files_read();
     if (auto const init = read.find("init.from"); init != read.end())
       summary["init"] = {{"file", init->second.file}, {"sha256", init->second.sha256}};
@@ -262,7 +263,7 @@ class Session {
     print_selection();
     double const loss = value_of(last, "validation.loss");
     if (!last.values.empty())
-      fmt::print("  validation loss {} nat per token, {:.2f} % right\n", short_number(loss, 4),
+      fmt::print("  validation loss {} nat per {}, {:.2f} % right\n", short_number(loss, 4), trainer_.model().terms().front().name,
                  100 * value_of(last, "validation.accuracy"));
     for (auto const& [name, value] : last.values) {
       if (name == "validation.ema.loss") fmt::print("  with averaged weights {}\n", short_number(value, 4));
@@ -346,6 +347,7 @@ Exit train_in(RunFolder const& folder, Trainer& trainer, LoadedExperiment& exper
   folder.claim(experiment.settings);
   if (!quiet) {
     if (auto const remark = trainer.remark()) fmt::print(stderr, "{}\n", *remark);
+    if (auto const cut = trainer.data().cut_short(trainer.model().context())) fmt::print(stderr, "{}: {}\n", path.string(), *cut);
     double const needed = memory_estimate(experiment.settings, trainer.data().gives()).total();
     fmt::print("{}: {} parameters, {}, about {:.0f} MB of memory{}\n", path.string(), trainer.parameters().elements(),
                trainer.tokens_in_words(), needed / 1e6, trainer.step() > 0 ? fmt::format(", going on from step {}", trainer.step()) : "");

@@ -206,7 +206,7 @@ void Trainer::check_selection() {
 std::string Trainer::tokens_in_words() const {
   Given const given = data_->gives()["inputs"];
   std::int64_t const longest = given.longest > 0 ? std::min(given.longest, model_->context()) : model_->context();
-  std::int64_t const places = given.places > 0 ? given.places : settings_.train.batch * longest;
+  std::int64_t const places = given.places > 0 ? given.places : settings_.train.batch * given.sequences * longest;
   return fmt::format("{}{} tokens a step", given.longest > 0 ? "at most " : "", settings_.train.accumulate * places);
 }
 

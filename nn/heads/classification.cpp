@@ -1,6 +1,6 @@
 #include "autograd/error.hpp"
 #include "autograd/operations/reduce.hpp"
-#include "nn/heads/task_settings.hpp"
+#include "nn/heads/task_head.hpp"
 
 namespace heed {
 
@@ -8,35 +8,22 @@ namespace {
 
 /// The class of an example: softmax(W h + b) of its summary h (Radford et al. 2018, eq. 3; Devlin et al. 2019, section 4.1). Of a pair that
 /// is shown in both orders, inputs [B, 2, T], h is the sum of both summaries.
-class Classification : public OutputHead {
+class Classification : public TaskHead {
  public:
   Classification(HeadParts const& parts, TaskHeadSettings const& settings)
-      : features_(parts, settings.features, "classification"),
-        linear_(parts.scope.at("classification"), features_.width(), parts.data["label"].classes, true),
-        auxiliary_(parts, settings) {
+      : TaskHead(parts, settings, "classification", {"label", "label"}),
+        linear_(parts.scope.at("classification"), features().width(), parts.data["label"].classes, true) {
     if (has_options(parts.data)) throw Error("model.head: the data are a multiple choice, whose options have no classes; head: choice");
   }
 
-  std::vector<Term> terms() const override {
-    std::vector<Term> all{{"label", "label"}};
-    auxiliary_.add_to(all);
-    return all;
-  }
-  bool reads_layers() const override { return features_.reads_layers(); }
-  std::vector<Prediction> predictions(Streams const& streams, Batch const& batch, Pass const& pass) const override {
-    Tensor const summary = features_.summary(streams, pass);
-    std::int64_t const rows = batch.rows();
-    Tensor const of_row = summary.size(0) == rows ? summary : sum(reshape(summary, {rows, -1, summary.size(1)}), {1});
-    std::vector<Prediction> all{{{"label", "label"}, {of_row, linear_.weight, linear_.bias}}};
-    auxiliary_.add_to(all, streams, batch);
-    return all;
-  }
-  double elements(std::int64_t sequences, std::int64_t tokens) const override { return features_.elements(sequences, tokens); }
-
  private:
-  Features features_;
+  LinearHead logits(Streams const& streams, Batch const& batch, Pass const& pass) const override {
+    Tensor const summary = features().summary(streams, pass);
+    std::int64_t const rows = batch.rows();
+    return {summary.size(0) == rows ? summary : sum(reshape(summary, {rows, -1, summary.size(1)}), {1}), linear_.weight, linear_.bias};
+  }
+
   Linear linear_;
-  Auxiliary auxiliary_;
 };
 
 struct ClassificationSettings : TaskHeadSettings {

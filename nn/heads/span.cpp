@@ -1,5 +1,5 @@
 #include "autograd/operations/elementwise.hpp"
-#include "nn/heads/task_settings.hpp"
+#include "nn/heads/task_head.hpp"
 
 namespace heed {
 
@@ -10,36 +10,25 @@ constexpr double never = -1e9;  // the score of a place that no answer begins or
 /// Where an answer begins and ends in a passage: P_i = exp(S·T_i)/Σ_j exp(S·T_j) and the same with E for its end, logits [B, 2, T] (Devlin
 /// et al. 2019, section 4.2). Places that are not the passage's (part "passage" is 0) have no probability; the place of the summary token
 /// stands for "no answer" (section 4.3).
-class Span : public OutputHead {
+class Span : public TaskHead {
  public:
   Span(HeadParts const& parts, TaskHeadSettings const& settings)
-      : features_(parts, settings.features, "span"),
-        ends_(parts.scope.at("span"), features_.width(), 2, true),
-        auxiliary_(parts, settings) {}
+      : TaskHead(parts, settings, "span", {"span", "span"}), ends_(parts.scope.at("span"), features().width(), 2, true) {}
 
-  std::vector<Term> terms() const override {
-    std::vector<Term> all{{"span", "span"}};
-    auxiliary_.add_to(all);
-    return all;
-  }
-  bool reads_layers() const override { return features_.reads_layers(); }
-  std::vector<Prediction> predictions(Streams const& streams, Batch const& batch, Pass const& pass) const override {
-    Tensor const scores = permute(ends_(features_.places(streams, pass), pass), {0, 2, 1});  // [B, 2, T]
-    Tensor const& passage = batch["passage"];
-    std::vector<double> outside;
-    for (std::int64_t const part : passage.data<std::int64_t>()) outside.push_back(part == 0 ? never : 0);
-    std::vector<Prediction> all{{{"span", "span"}, {scores + Tensor::of(outside, {passage.size(0), 1, passage.size(1)}, scores.dtype())}}};
-    auxiliary_.add_to(all, streams, batch);
-    return all;
-  }
   double elements(std::int64_t sequences, std::int64_t tokens) const override {
-    return features_.elements(sequences, tokens) + 8 * static_cast<double>(sequences * tokens);
+    return TaskHead::elements(sequences, tokens) + 8 * static_cast<double>(sequences * tokens);
   }
 
  private:
-  Features features_;
+  LinearHead logits(Streams const& streams, Batch const& batch, Pass const& pass) const override {
+    Tensor const scores = permute(ends_(features().places(streams, pass), pass), {0, 2, 1});  // [B, 2, T]
+    Tensor const& passage = batch["passage"];
+    std::vector<double> outside;
+    for (std::int64_t const part : passage.data<std::int64_t>()) outside.push_back(part == 0 ? never : 0);
+    return {scores + Tensor::of(outside, {passage.size(0), 1, passage.size(1)}, scores.dtype())};
+  }
+
   Linear ends_;
-  Auxiliary auxiliary_;
 };
 
 struct SpanSettings : TaskHeadSettings {

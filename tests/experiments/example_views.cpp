@@ -10,7 +10,7 @@
 #include "experiments/data/tokenizers/characters.hpp"
 #include "experiments/data/tokenizers/words.hpp"
 #include "experiments/data/view.hpp"
-#include "nn/heads/task_settings.hpp"
+#include "nn/heads/task_head.hpp"
 #include "nn/models/bert.hpp"
 #include "nn/models/gpt.hpp"
 
@@ -122,6 +122,13 @@ TEST_SUITE("example_views") {
     CHECK(values(batch, "targets") == Tokens{5, 6, -1, 7, -1, -1});
   }
 
+  TEST_CASE("of a text that is too long to be continued the beginning goes: what the option follows stays") {
+    Example choice{.first = "abcde", .options = {"xy", "z"}, .label = "1", .place = "f:1"};
+    auto const data = seen_by("gpt", "likelihood", {{choice}, {choice}, {}, false, {}});
+    CHECK(values(data->validation(0, 1, 4), "inputs") == Tokens{3, 4, 5, 6, 2, 3, 4, 7});
+    CHECK(data->cut_short(6)->starts_with("1 of 1 training examples"));
+  }
+
   TEST_CASE("an answer: its places, the passage's, and the summary token's where there is none") {
     Examples const asked{{question("cdexyz", {{"exy", 2}})}, {question("cdexyz", {{"exy", 2}}), question("cd", {})}, {}, false, {}};
     auto const bert = seen_by("bert", "span", asked);
@@ -146,6 +153,9 @@ TEST_SUITE("example_views") {
     CHECK(values(training, "span") == Tokens{5, 6});
     CHECK(values(held_out, "inputs") == Tokens{cls, 0, 1, sep, 2, 3, 4, sep});
     CHECK(values(held_out, "span") == Tokens{-1, -1});
+    CHECK(*data->cut_short(8) ==
+          "1 of 1 training examples and 1 of 1 held-out ones have more than model.context: 8 tokens and are cut (the longest has 11)");
+    CHECK(!data->cut_short(11));
     CHECK_THROWS_WITH_AS(data->validation(0, 1, 4), "model.context: leaves room for 1 tokens of an example", Error);
   }
 

@@ -71,6 +71,17 @@ TEST_SUITE("memory_estimate") {
     test::check_estimate(experiment(gpt("scaled", 128, 0, ", position: kerple")));
   }
 
+  TEST_CASE("heads for labelled examples, of one sequence a row and of several: within 20 % of the peak") {
+    std::string const sizes = ", layers: 2, heads: 4, width: 64, context: 64", more = "train: {steps: 10, batch: 32}\n";
+    auto const of = [](std::string const& kind) { return kind + ", training: 200, validation: 50, tokenizer: {kind: words}"; };
+    test::check_estimate(experiment("kind: gpt, head: classification" + sizes, more, of("topic, words: 40")));
+    test::check_estimate(
+        experiment("kind: gpt, head: {kind: classification, features: weighted, pool: mean}" + sizes, more, of("topic, words: 40")));
+    test::check_estimate(experiment("kind: gpt, head: {kind: choice, auxiliary: 0.5}" + sizes, more, of("continuation, options: 4")));
+    test::check_estimate(
+        experiment("kind: bert, head: {kind: span, recurrent: 32}" + sizes, more, of("matching_span, stretches: 6, length: 3")));
+  }
+
   TEST_CASE("longer rows than are measured: within 20 % of the peak") {
     test::check_estimate(experiment(gpt("additive", 320, 0.1)));
     test::check_estimate(experiment(gpt("{score: additive, align: sparsemax}", 320, 0.1)));

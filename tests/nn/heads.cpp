@@ -10,7 +10,7 @@
 #include "autograd/graph.hpp"
 #include "nn/decode.hpp"
 #include "nn/heads/head.hpp"
-#include "nn/heads/task_settings.hpp"
+#include "nn/heads/task_head.hpp"
 #include "nn/models/bert.hpp"
 #include "nn/models/gpt.hpp"
 #include "nn/models/recurrent_lm.hpp"

@@ -7,6 +7,7 @@
 #include <set>
 
 #include "autograd/random.hpp"
+#include "experiments/data/tokenizers/words.hpp"
 #include "experiments/text/answers.hpp"
 
 namespace heed {
@@ -79,21 +80,10 @@ std::vector<std::string> sentences_of(std::string const& passage) {
   return sentences;
 }
 
-/// The words of a text as they are written.
-std::vector<std::string_view> written_words(std::string_view text) {
-  std::vector<std::string_view> words;
-  for (std::size_t begin = text.find_first_not_of(' '); begin < text.size();) {
-    auto const end = std::min(text.find(' ', begin), text.size());
-    words.push_back(text.substr(begin, end - begin));
-    begin = std::min(text.find_first_not_of(' ', end), text.size());
-  }
-  return words;
-}
-
 std::vector<Baseline> of_spans(Examples const& examples) {
   std::vector<std::size_t> lengths;  // in words, of answers in training
   for (auto const& each : examples.training)
-    if (!each.answers.empty()) lengths.push_back(written_words(each.answers.front().text).size());
+    if (!each.answers.empty()) lengths.push_back(words_of(each.answers.front().text).size());
   if (lengths.empty()) lengths.push_back(1);
   auto const sentence = [](Example const& example, std::uint64_t) {
     auto const all = sentences_of(example.second);
@@ -101,7 +91,7 @@ std::vector<Baseline> of_spans(Examples const& examples) {
   };
   auto const random = [&](Example const& example, std::uint64_t number) {
     auto const draws = Stream(0, "baselines.random_span").child(number);
-    auto const words = written_words(example.second);
+    auto const words = words_of(example.second);
     auto const count = std::min(words.size(), lengths[draws.below(0, lengths.size())]);
     if (count == 0) return std::string();
     auto const first = draws.below(1, words.size() - count + 1);

@@ -48,6 +48,7 @@ ExamplesDataset::ExamplesDataset(Examples examples, std::shared_ptr<Tokenizer co
     lengths_.push_back({{}, std::vector<std::int32_t>(all)});
   }
   batches_ = std::make_unique<PairBatches>(lengths_, pool, 0, seed);
+  given_ = signature();
 }
 
 std::vector<std::int32_t> ExamplesDataset::tokens(std::string const& text) const {
@@ -99,7 +100,7 @@ void ExamplesDataset::find_answer(Example const& example, Row& row) const {
   }
 }
 
-Signature ExamplesDataset::gives() const {
+Signature ExamplesDataset::signature() const {
   std::int64_t const words = tokenizer_->vocabulary();
   std::int64_t first = 1, second = 1, option = 1;
   for (auto const* const part : {&training_, &held_out_})
@@ -178,6 +179,17 @@ Batch ExamplesDataset::validation(std::int64_t index, std::int64_t batch, std::i
   std::vector<Row const*> rows;
   for (auto row = first; row < last; ++row) rows.push_back(&held_out_[static_cast<std::size_t>(row)]);
   return batch_of(rows);
+}
+
+std::vector<ExampleSize> ExamplesDataset::example_sizes(bool held_out) const {
+  std::vector<ExampleSize> sizes;
+  for (Row const& row : held_out ? held_out_ : training_) {
+    std::int64_t option = 0;
+    for (auto const& each : row.options) option = std::max(option, std::ssize(each));
+    sizes.push_back(
+        {std::ssize(row.first) + std::ssize(row.second) + option, 1 + (row.second.empty() ? 0 : 1) + (row.options.empty() ? 0 : 1)});
+  }
+  return sizes;
 }
 
 std::vector<Baseline> ExamplesDataset::baselines() const {

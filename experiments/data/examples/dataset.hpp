@@ -27,13 +27,14 @@ class ExamplesDataset : public TokenizedDataset {
   /// Throws FileError for an example that is wrong, with its place.
   ExamplesDataset(Examples examples, std::shared_ptr<Tokenizer const> tokenizer, std::int64_t pool, std::uint64_t seed);
 
-  Signature gives() const override;
+  Signature gives() const override { return given_; }
   /// Throws Error for a batch of more examples than there are.
   Batch training(std::int64_t index, std::int64_t batch, std::int64_t context) const override;
   std::int64_t validation_batches(std::int64_t batch, std::int64_t context) const override;
   Batch validation(std::int64_t index, std::int64_t batch, std::int64_t context) const override;
   Example const* example(std::int64_t row) const override { return &examples_.held_out[static_cast<std::size_t>(row)]; }
   std::vector<std::string> classes() const override { return examples_.classes; }
+  std::vector<ExampleSize> example_sizes(bool held_out) const override;
   std::vector<Baseline> baselines() const override;
   ReadFiles files() const override { return examples_.files; }
   nlohmann::json describe() const override;
@@ -46,12 +47,14 @@ class ExamplesDataset : public TokenizedDataset {
     std::int64_t label = -1, begin = -1, end = -1;
   };
   std::vector<std::int32_t> tokens(std::string const& text) const;
+  Signature signature() const;
   Row encoded(Example const& example) const;
   std::int64_t label_of(Example const& example) const;
   void find_answer(Example const& example, Row& row) const;
   Batch batch_of(std::vector<Row const*> const& rows) const;
 
   Examples examples_;
+  Signature given_;
   mutable std::once_flag reckoned_;  // the bag of words takes seconds, and not every command asks for it
   mutable std::vector<Baseline> baselines_;
   std::vector<Row> training_, held_out_;

@@ -32,25 +32,26 @@ Tensor rows_of(std::vector<Sequence> const& sequences, std::vector<std::int64_t>
 }
 
 SequenceView::SequenceView(std::unique_ptr<Dataset> plain, std::string name, std::vector<std::string> marks)
-    : View(std::move(plain)), name_(std::move(name)), marks_(std::move(marks)), words_(this->plain().gives()["first"].classes) {}
+    : View(std::move(plain)), name_(std::move(name)), marks_(std::move(marks)), given_(this->plain().gives()) {}
 
-std::int64_t SequenceView::sequences_of_row(Signature const& plain) const {
-  if (plain.has("options")) return plain["options"].sequences;
-  return both_orders() && plain.has("symmetric") && plain.has("second") ? 2 : 1;
+std::int64_t SequenceView::mark(std::size_t number) const { return given_["first"].classes + static_cast<std::int64_t>(number); }
+
+std::int64_t SequenceView::sequences_of_row() const {
+  if (given_.has("options")) return given_["options"].sequences;
+  return both_orders() && given_.has("symmetric") && given_.has("second") ? 2 : 1;
 }
 
 Signature SequenceView::gives() const {
-  Signature given = View::gives();
-  std::int64_t longest = 0, texts = 0;
-  for (char const* const piece : {"first", "second", "options"})
-    if (given.has(piece)) longest += given[piece].longest, ++texts;
-  longest += special(texts);
+  Signature given = given_;
+  std::int64_t longest = 1;
+  for (bool const held_out : {false, true})
+    for (auto const& [tokens, texts] : plain().example_sizes(held_out)) longest = std::max(longest, tokens + special(texts));
   Given inputs{.name = "inputs",
-               .classes = words_ + std::ssize(marks_),
+               .classes = mark(marks_.size()),
                .longest = longest,
                .added = marks_,
                .made_by = name_,
-               .sequences = sequences_of_row(given)};
+               .sequences = sequences_of_row()};
   if (given.has("answer")) {
     given.set({.name = "passage", .classes = 3, .vocabulary = "parts", .longest = longest, .made_by = name_});
     given.set({.name = "span", .classes = longest, .vocabulary = "places", .made_by = name_});
@@ -95,50 +96,85 @@ void cut(std::array<Piece*, 3> const& pieces, std::int64_t room) {
 
 }  // namespace
 
+Sequence SequenceView::sequence_of(Batch const& plain, std::int64_t row, std::int64_t number, std::int64_t context,
+                                   AnswerSpan const& kept) const {
+  Piece first = piece_of(plain, "first", row), second = piece_of(plain, "second", row), option = piece_of(plain, "options", row, number);
+  Piece const whole_first = first, whole_second = second;
+  std::int64_t const texts = 1 + (second.empty() ? 0 : 1) + (option.empty() ? 0 : 1);
+  cut({&second, &option, &first}, context - special(texts));
+  if (cuts_beginnings()) first = whole_first.last(first.size()), second = whole_second.last(second.size());
+  std::int64_t skipped = 0;
+  if (kept.end >= std::ssize(second)) {  // a window with the answer in its middle
+    std::int64_t const before = std::max<std::int64_t>(0, (std::ssize(second) - (kept.end + 1 - kept.begin)) / 2);
+    skipped = std::clamp<std::int64_t>(kept.begin - before, 0, std::ssize(whole_second) - std::ssize(second));
+    second = whole_second.subspan(static_cast<std::size_t>(skipped), second.size());
+  }
+  Pieces pieces{first, second, option};
+  if (number == 1 && !plain.has("options")) std::swap(pieces.first, pieces.second);  // the other order
+  Sequence made = put_together(pieces);
+  made.skipped = skipped;
+  return made;
+}
+
+namespace {
+
+/// The part "answer" of a row; none where the part is not there.
+AnswerSpan answer_of(Batch const& plain, std::int64_t row) {
+  if (!plain.has("answer")) return {};
+  auto const ends = plain["answer"].data<std::int64_t>().subspan(static_cast<std::size_t>(2 * row), 2);
+  return {ends[0], ends[1]};
+}
+
+/// The places of an answer in a sequence, of none that of "no answer"; −1, which does not count, of one that was cut off.
+AnswerSpan placed(AnswerSpan const& answer, Sequence const& sequence) {
+  std::int64_t const none = std::ranges::find(sequence.passage, 2) - sequence.passage.begin();
+  if (answer.begin < 0) return {none, none};
+  std::int64_t const kept = std::ranges::count(sequence.passage, 1), begin = answer.begin - sequence.skipped;
+  if (begin >= kept) return {};
+  return {sequence.begin + begin, sequence.begin + std::min(answer.end - sequence.skipped, kept - 1)};
+}
+
+}  // namespace
+
 Batch SequenceView::shown(Batch const& plain, std::int64_t context, bool keeps_answer) const {
-  std::int64_t const per_row = sequences_of_row(View::gives()), rows = plain["first"].size(0);
-  bool const asks = plain.has("answer"), orders = per_row > 1 && !plain.has("options");
+  std::int64_t const per_row = sequences_of_row(), rows = plain["first"].size(0);
   std::vector<Sequence> sequences;
   std::vector<std::int64_t> lengths, spans;
   for (std::int64_t row = 0; row < rows; ++row) {
-    std::int64_t answer_begin = asks ? plain["answer"].data<std::int64_t>()[static_cast<std::size_t>(2 * row)] : -1;
-    std::int64_t answer_end = asks ? plain["answer"].data<std::int64_t>()[static_cast<std::size_t>(2 * row + 1)] : -1;
+    AnswerSpan const answer = answer_of(plain, row);
     for (std::int64_t k = 0; k < per_row; ++k) {
-      Piece first = piece_of(plain, "first", row), second = piece_of(plain, "second", row), option = piece_of(plain, "options", row, k);
-      Piece const whole = second;
-      std::int64_t const texts = 1 + (second.empty() ? 0 : 1) + (option.empty() ? 0 : 1);
-      cut({&second, &option, &first}, context - special(texts));
-      std::int64_t skipped = 0;
-      if (keeps_answer && answer_end >= std::ssize(second)) {  // a window with the answer in its middle
-        std::int64_t const before = std::max<std::int64_t>(0, (std::ssize(second) - (answer_end + 1 - answer_begin)) / 2);
-        skipped = std::clamp<std::int64_t>(answer_begin - before, 0, std::ssize(whole) - std::ssize(second));
-        second = whole.subspan(static_cast<std::size_t>(skipped), second.size());
-      }
-      Pieces pieces{first, second, option};
-      if (orders && k == 1) std::swap(pieces.first, pieces.second);
-      sequences.push_back(put_together(pieces));
-      sequences.back().skipped = skipped;
+      sequences.push_back(sequence_of(plain, row, k, context, keeps_answer ? answer : AnswerSpan()));
       lengths.push_back(std::ssize(sequences.back().tokens));
     }
-    if (!asks) continue;
-    Sequence const& sequence = sequences.back();
-    std::int64_t const null = std::ranges::find(sequence.passage, 2) - sequence.passage.begin();
-    std::int64_t const kept = std::ranges::count(sequence.passage, 1), from = answer_begin - sequence.skipped;
-    std::int64_t const to = std::min(answer_end - sequence.skipped, kept - 1);
-    bool const here = answer_begin >= 0 && from < kept;
-    std::int64_t const nowhere = answer_begin >= 0 ? -1 : null;  // an answer that was cut off does not count; none at all has a place
-    spans.insert(spans.end(), {here ? sequence.begin + from : nowhere, here ? sequence.begin + to : nowhere});
+    AnswerSpan const span = placed(answer, sequences.back());
+    spans.insert(spans.end(), {span.begin, span.end});
   }
   Batch batch;
   batch.set("inputs", rows_of(sequences, &Sequence::tokens, 0, per_row));
   batch.set("lengths", per_row > 1 ? Tensor::of(lengths, {rows, per_row}) : Tensor::of(lengths, {rows}));
   batch.set("label", plain.get("label"));
-  if (asks) {
+  if (plain.has("answer")) {
     batch.set("passage", rows_of(sequences, &Sequence::passage, 0, 1));
     batch.set("span", Tensor::of(spans, {rows, 2}));
   }
   complete(batch, sequences);
   return batch;
+}
+
+std::optional<std::string> SequenceView::cut_short(std::int64_t context) const {
+  std::int64_t longest = 0;
+  auto const cut_of = [&](std::vector<ExampleSize> const& sizes) {
+    return std::ranges::count_if(sizes, [&](ExampleSize const& size) {
+      longest = std::max(longest, size.tokens + special(size.texts));
+      return size.tokens + special(size.texts) > context;
+    });
+  };
+  auto const training = plain().example_sizes(false), held_out = plain().example_sizes(true);
+  auto const of_training = cut_of(training), of_held_out = cut_of(held_out);
+  if (of_training + of_held_out == 0) return std::nullopt;
+  return fmt::format(
+      "{} of {} training examples and {} of {} held-out ones have more than model.context: {} tokens and are cut (the longest has {})",
+      of_training, training.size(), of_held_out, held_out.size(), context, longest);
 }
 
 }  // namespace heed

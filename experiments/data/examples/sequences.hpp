@@ -22,6 +22,11 @@ struct Sequence {
   void add(std::span<std::int64_t const> piece, std::int64_t segment);
 };
 
+/// Where an answer begins and ends among the tokens of a passage, both included; −1: there is none.
+struct AnswerSpan {
+  std::int64_t begin = -1, end = -1;
+};
+
 /// A way of showing labelled examples to a model: each is a sequence, or several (options, orders), of special tokens and its texts.
 class SequenceView : public View {
  public:
@@ -31,6 +36,7 @@ class SequenceView : public View {
   Signature gives() const override;
   Batch training(std::int64_t index, std::int64_t batch, std::int64_t context) const override;
   Batch validation(std::int64_t index, std::int64_t batch, std::int64_t context) const override;
+  std::optional<std::string> cut_short(std::int64_t context) const override;
   // What is known of the next token says nothing of labels.
   std::optional<double> optimum(std::int64_t, std::int64_t) const override { return std::nullopt; }
 
@@ -45,17 +51,21 @@ class SequenceView : public View {
   /// What else the batch has beside inputs, lengths, label, and passage and span; of the sequences in their order.
   virtual void complete(Batch& batch, std::vector<Sequence> const& sequences) const = 0;
   virtual void complete(Signature& given) const = 0;
+  /// Whether texts that are too long lose their beginnings, not their ends.
+  virtual bool cuts_beginnings() const { return false; }
   /// Whether a pair that has no order is shown in both.
   virtual bool both_orders() const { return false; }
-  std::int64_t mark(std::size_t number) const { return words_ + static_cast<std::int64_t>(number); }
+  /// The number of a special token.
+  std::int64_t mark(std::size_t number) const;
 
  private:
-  std::int64_t sequences_of_row(Signature const& plain) const;
+  std::int64_t sequences_of_row() const;
+  Sequence sequence_of(Batch const& plain, std::int64_t row, std::int64_t number, std::int64_t context, AnswerSpan const& kept) const;
   Batch shown(Batch const& plain, std::int64_t context, bool keeps_answer) const;
 
   std::string name_;
   std::vector<std::string> marks_;
-  std::int64_t words_;
+  Signature given_;  ///< by the plain data
 };
 
 /// [R, T] of one list of each sequence, `filler` behind its end; viewed as [B, K, T] where a row has K > 1.

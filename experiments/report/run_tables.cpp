@@ -1,0 +1,50 @@
+#include "experiments/report/run_tables.hpp"
+
+#include <fmt/format.h>
+
+#include "experiments/metric/info.hpp"
+#include "experiments/report/html.hpp"
+
+namespace heed {
+
+namespace {
+
+std::string last_values(Material const& material) {
+  std::string body;
+  for (auto const& [seed, history] : material.arms.front().histories) {
+    for (auto const& [name, series] : history) {
+      if (!name.starts_with("probe.") && !name.starts_with("time.") && !name.starts_with("memory."))
+        body += html_row({with_unit(name), fmt::format("{:.5g}", series.back().second), fmt::format("{}", series.back().first)});
+    }
+  }
+  return html_table("Last values", {"metric", "last value", "at step"}, body);
+}
+
+/// What simple rules reach.
+std::string baselines(Material const& material) {
+  std::string body;
+  for (auto const& [name, metric, value] : material.baselines) {
+    std::string difference;
+    for (auto const& [seed, history] : material.arms.front().histories)
+      if (auto const found = history.find(metric); found != history.end())
+        difference = fmt::format("{:+.4f}", found->second.back().second - value);
+    body += html_row({name, with_unit(metric), fmt::format("{:.4f}", value), difference});
+  }
+  if (body.empty()) return "";
+  return "<h3>Baselines</h3>\n" + html_table("Baselines", {"baseline", "metric", "value", "this run beside it"}, body);
+}
+
+std::string known_losses(Material const& material) {
+  auto const& mean = material.arms.front().mean;
+  std::string body;
+  for (auto const& [name, loss] : material.yardsticks)
+    body += html_row({name, fmt::format("{:.4f}", loss), mean ? fmt::format("{:+.4f}", *mean - loss) : ""});
+  if (body.empty()) return "";
+  return "<h3>Beside it</h3>\n" + html_table("Yardsticks", {"yardstick", "loss (nat)", "this run"}, body);
+}
+
+}  // namespace
+
+std::string run_tables(Material const& material) { return last_values(material) + baselines(material) + known_losses(material); }
+
+}  // namespace heed

@@ -1,0 +1,51 @@
+#include "nn/heads/task_head.hpp"
+
+#include "autograd/error.hpp"
+
+namespace heed {
+
+std::vector<Field> TaskHeadSettings::fields() {
+  std::vector<Field> all = features.fields();
+  all.push_back({.name = "auxiliary",
+                 .target = &auxiliary,
+                 .help = "weight of the language model's loss on the examples beside the task's (Radford et al. 2018: 0.5)",
+                 .least = 0,
+                 .greatest = 1000});
+  return all;
+}
+
+std::vector<Need> TaskHeadSettings::examples(HeadViews const& views) const {
+  std::vector<Need> needs{{"inputs", views.examples}};
+  if (views.segments) needs.push_back({"segments", views.examples});
+  if (predicts_tokens()) needs.push_back({"targets", views.examples});
+  return needs;
+}
+
+TaskHead::TaskHead(HeadParts const& parts, TaskHeadSettings const& settings, std::string const& kind, Term task)
+    : task_(std::move(task)),
+      features_(parts, settings.features, kind),
+      auxiliary_(settings.auxiliary),
+      word_weight_(parts.word_weight),
+      word_bias_(parts.word_bias) {
+  if (auxiliary_ > 0 && parts.summary_is_first)
+    throw Error("model.head.auxiliary: a language model beside the task is of models that see the past alone");
+}
+
+std::vector<Term> TaskHead::terms() const {
+  std::vector<Term> all{task_};
+  if (auxiliary_ > 0) all.push_back({.weight = auxiliary_});
+  return all;
+}
+
+std::vector<Prediction> TaskHead::predictions(Streams const& streams, Batch const& batch, Pass const& pass) const {
+  std::vector<Prediction> all{{task_, logits(streams, batch, pass)}};
+  if (auxiliary_ <= 0) return all;
+  Tensor const& x = streams.last();
+  Shape const& places = batch["targets"].shape();
+  std::vector<std::int64_t> shape(places.begin(), places.end());
+  shape.push_back(x.size(-1));
+  all.push_back({terms()[1], {reshape(x, shape), word_weight_, word_bias_}});
+  return all;
+}
+
+}  // namespace heed
