@@ -2,6 +2,8 @@
 
 #include <sstream>
 
+#include <fmt/ranges.h>
+
 #include "experiments/commands/option_kinds.hpp"
 #include "experiments/data/tokenizers/byte_pair_training.hpp"
 
