@@ -241,6 +241,8 @@ TEST_SUITE("contexts") {
                         "{kind: pairs, task: {kind: reverse, length: 4}, validation: 5}") ==
           ":4:50: train.evaluate.lengths: 64: rows are as long as what they are written of (source); heed evaluate tells each metric by "
           "their length");
+    CHECK(texts.refusal(small + ", head: classification", "[8]", "{kind: topic, training: 10, validation: 5}") ==
+          ":4:49: train.evaluate.lengths: is of models that predict tokens, and this one's head predicts something else");
     for (auto const& [lengths, words] :
          std::map<std::string, std::string>{{"[8, 8]", ":4:49: train.evaluate.lengths: 8 stands there twice"},
                                             {"[8.5]", ":4:49: train.evaluate.lengths: 8.5 is not an integer"},

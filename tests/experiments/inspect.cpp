@@ -32,10 +32,10 @@ TEST_SUITE("inspect") {
                     ", layers: 2, heads: 3, width: 12, context: 16" + more + "}\n");
       Experiment settings;
       fill(load(folder / "tiny/config.yaml"), settings);
-      auto const size = (tokenizer.empty() ? 5 : restore_tokenizer(tokenizer)->vocabulary()) + (kind == "bert" ? 1 : 0);
+      auto const size = (tokenizer.empty() ? 5 : restore_tokenizer(tokenizer)->vocabulary()) + (kind == "bert" ? 2 : 0);
       Parameters parameters(1, DType::float64, settings.init);
       Signature data = Signature::tokens(size);
-      if (kind == "bert") data.set({.name = "inputs", .classes = size, .added = {"[MASK]"}});
+      if (kind == "bert") data.set({.name = "inputs", .classes = size, .added = {"[MASK]", "[SEP]"}});  // it goes by its name
       auto const source_size = source.empty() ? size : restore_tokenizer(source)->vocabulary();
       if (kind == "transformer") data.set({.name = "source", .classes = source_size, .vocabulary = source.empty() ? "" : "source"});
       auto const model = make_model(settings.model, parameters, data);

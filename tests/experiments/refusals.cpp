@@ -182,6 +182,19 @@ TEST_SUITE("refusals") {
     }
   }
 
+  TEST_CASE("an estimator whose reward is a token's likelihood beside a head that predicts no tokens: the place of its key") {
+    test::Folder const folder;
+    std::string const hard = "attention: {score: dot, align: softmax, read: hard, estimator: reinforce}";
+    test::put(folder / "head.yaml",
+              "name: head\ndata: {kind: topic, training: 10, validation: 5}\nmodel: {kind: gpt, layers: 1, heads: 1, width: 4, " + hard +
+                  ", head: classification}\ntrain: {steps: 1, batch: 2}\n");
+    auto const file = (folder / "head.yaml").string(), runs = (folder / "runs").string();
+    for (char const* command : {"check", "run"})
+      test::refuses({command, file, "--output", runs}, 2,
+                    {"head.yaml:3:", "model.attention.estimator: random choices are estimated for a model that predicts tokens"});
+    CHECK(!std::filesystem::exists(folder / "runs"));
+  }
+
   TEST_CASE("an odd width of heads that are to turn: the place of the position, in check, plan and run") {
     test::Folder const folder;
     test::put(folder / "base.yaml",
