@@ -75,17 +75,19 @@ std::vector<std::string> different_environments(std::vector<Job> const& jobs) {
   return warnings;
 }
 
-/// What of the examples was cut, as the trials say; each such sentence with how many say it.
+/// That examples were cut, in the words of the first trial that says so: other seeds draw other examples, and would each say another
+/// number.
 std::vector<std::string> cut_examples(std::vector<Job> const& jobs) {
-  std::map<std::string, std::size_t> found;
+  std::size_t count = 0;
+  std::string first;
   for (Job const& job : jobs) {
     if (job.state != State::done) continue;
     auto const cut = read_json(job.folder() / "summary.json").value("cut", "");
-    if (!cut.empty()) ++found[cut];
+    if (cut.empty()) continue;
+    if (count++ == 0) first = fmt::format("in {}, {}", job.experiment.settings.name, cut);
   }
-  std::vector<std::string> warnings;
-  for (auto const& [cut, count] : found) warnings.push_back(fmt::format("{} ({} of {} runs)", cut, count, jobs.size()));
-  return warnings;
+  if (count == 0) return {};
+  return {fmt::format("{} of {} runs cut examples that are too long: {}", count, jobs.size(), first)};
 }
 
 /// Why the trials cannot be compared, if they did not all read the same.
