@@ -10,10 +10,10 @@
 #include "autograd/graph.hpp"
 #include "autograd/kernels/accumulate.hpp"
 #include "autograd/node.hpp"
-#include "autograd/operations/elementwise.hpp"
-#include "autograd/operations/index.hpp"
-#include "autograd/operations/reduce.hpp"
-#include "autograd/operations/shape.hpp"
+#include "autograd/ops/elementwise.hpp"
+#include "autograd/ops/index.hpp"
+#include "autograd/ops/reduce.hpp"
+#include "autograd/ops/shape.hpp"
 
 namespace heed {
 

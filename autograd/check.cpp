@@ -6,8 +6,8 @@
 #include <fmt/format.h>
 
 #include "autograd/graph.hpp"
-#include "autograd/operations/elementwise.hpp"
-#include "autograd/operations/reduce.hpp"
+#include "autograd/ops/elementwise.hpp"
+#include "autograd/ops/reduce.hpp"
 #include "autograd/random.hpp"
 
 namespace heed {

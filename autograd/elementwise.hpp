@@ -3,7 +3,7 @@
 #include "autograd/graph.hpp"
 #include "autograd/kernels/exponential.hpp"
 #include "autograd/kernels/map.hpp"
-#include "autograd/operations/elementwise.hpp"
+#include "autograd/ops/elementwise.hpp"
 #include "autograd/tensor.hpp"
 
 /// One formula, two readings. An elementwise operation is its formula and its derivative's, each a generic lambda over values. Given

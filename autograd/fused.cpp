@@ -11,9 +11,9 @@
 #include "autograd/kernels/accumulate.hpp"
 #include "autograd/kernels/dispatch.hpp"
 #include "autograd/node.hpp"
-#include "autograd/operations/elementwise.hpp"
-#include "autograd/operations/reduce.hpp"
-#include "autograd/operations/shape.hpp"
+#include "autograd/ops/elementwise.hpp"
+#include "autograd/ops/reduce.hpp"
+#include "autograd/ops/shape.hpp"
 
 namespace heed {
 

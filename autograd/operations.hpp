@@ -3,11 +3,11 @@
 /// The differentiable operations, by family. All leave their inputs alone, broadcast as NumPy does where two shapes meet, want one dtype
 /// for all real inputs, and throw Error naming the operation and the shapes. Negative axes count from the end.
 
-#include "autograd/operations/attention.hpp"
-#include "autograd/operations/elementwise.hpp"
-#include "autograd/operations/index.hpp"
-#include "autograd/operations/loss.hpp"
-#include "autograd/operations/product.hpp"
-#include "autograd/operations/reduce.hpp"
-#include "autograd/operations/shape.hpp"
-#include "autograd/operations/softmax.hpp"
+#include "autograd/attention/attention.hpp"
+#include "autograd/ops/elementwise.hpp"
+#include "autograd/ops/index.hpp"
+#include "autograd/ops/loss.hpp"
+#include "autograd/ops/product.hpp"
+#include "autograd/ops/reduce.hpp"
+#include "autograd/ops/shape.hpp"
+#include "autograd/ops/softmax.hpp"

@@ -5,7 +5,7 @@
 #include <fmt/format.h>
 
 #include "autograd/error.hpp"
-#include "autograd/operations/shape.hpp"
+#include "autograd/ops/shape.hpp"
 
 namespace heed {
 

@@ -6,7 +6,7 @@
 
 #include "autograd/error.hpp"
 #include "autograd/graph.hpp"
-#include "autograd/operations/shape.hpp"
+#include "autograd/ops/shape.hpp"
 #include "nn/pass.hpp"
 
 namespace heed {

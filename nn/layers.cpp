@@ -4,7 +4,7 @@
 
 #include "autograd/error.hpp"
 #include "autograd/graph.hpp"
-#include "autograd/operations/elementwise.hpp"
+#include "autograd/ops/elementwise.hpp"
 
 namespace heed {
 

@@ -2,9 +2,9 @@
 
 #include <string>
 
-#include "autograd/operations/index.hpp"
-#include "autograd/operations/product.hpp"
-#include "autograd/operations/softmax.hpp"
+#include "autograd/ops/index.hpp"
+#include "autograd/ops/product.hpp"
+#include "autograd/ops/softmax.hpp"
 #include "nn/parameters.hpp"
 #include "nn/pass.hpp"
 

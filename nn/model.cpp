@@ -5,9 +5,9 @@
 #include <fmt/format.h>
 
 #include "autograd/error.hpp"
-#include "autograd/operations/elementwise.hpp"
-#include "autograd/operations/product.hpp"
-#include "autograd/operations/shape.hpp"
+#include "autograd/ops/elementwise.hpp"
+#include "autograd/ops/product.hpp"
+#include "autograd/ops/shape.hpp"
 #include "nn/decode.hpp"
 
 namespace heed {

@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
-#include "autograd/operations/attention.hpp"
-#include "autograd/operations/loss.hpp"
+#include "autograd/attention/attention.hpp"
+#include "autograd/ops/loss.hpp"
 #include "autograd/random.hpp"
 #include "nn/choices.hpp"
 
@@ -84,8 +84,8 @@ struct AttentionView {
 /// name of its module ("blocks.0.attention", "blocks.0"). Attention whose weights are watched goes by its reference.
 struct Observer {
   std::function<void(std::string const& layer, AttentionView const& view)> attention = {};
-  /// Statistics of each query's row (autograd/attention_rows.hpp), [B, H, n, row_statistics]: measured on the way, where attention goes
-  /// by its kernels too.
+  /// Statistics of each query's row (autograd/attention/row_statistics.hpp), [B, H, n, row_statistics]: measured on the way, where
+  /// attention goes by its kernels too.
   std::function<void(std::string const& layer, Tensor const& rows)> attention_rows = {};
   std::function<void(std::string const& layer, Tensor const& x)> stream = {};  ///< the residual stream after a block: [B, T, width]
   /// A recurrent cell's output after each step [B, width], in the order in which they are made; of rows that are not at work, as before. A

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "autograd/attention.hpp"
+#include "autograd/attention/fused_attention.hpp"
 #include "nn/parameters.hpp"
 #include "nn/settings.hpp"
 

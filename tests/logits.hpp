@@ -2,7 +2,7 @@
 
 #include <cstdint>
 
-#include "autograd/operations/loss.hpp"
+#include "autograd/ops/loss.hpp"
 
 namespace heed::test {
 

@@ -9,8 +9,8 @@
 
 #include <doctest/doctest.h>
 
-#include "experiments/text/npz.hpp"
-#include "experiments/text/zip.hpp"
+#include "nn/files/npz.hpp"
+#include "nn/files/zip.hpp"
 #include "tests/folder.hpp"
 
 namespace heed::test {

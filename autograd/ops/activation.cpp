@@ -3,7 +3,7 @@
 #include <numbers>
 
 #include "autograd/kernels/elementary.hpp"
-#include "autograd/operations/elementwise.hpp"
+#include "autograd/ops/elementwise.hpp"
 #include "autograd/ops/formula.hpp"
 
 namespace heed {

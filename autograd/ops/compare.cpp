@@ -6,7 +6,7 @@
 #include "autograd/graph.hpp"
 #include "autograd/kernels/dispatch.hpp"
 #include "autograd/kernels/rows.hpp"
-#include "autograd/operations/elementwise.hpp"
+#include "autograd/ops/elementwise.hpp"
 #include "autograd/ops/formula.hpp"
 #include "autograd/parallel.hpp"
 

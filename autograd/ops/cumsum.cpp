@@ -4,9 +4,9 @@
 
 #include "autograd/kernels/dispatch.hpp"
 #include "autograd/kernels/pairwise.hpp"
-#include "autograd/operations/reduce.hpp"
 #include "autograd/ops/axis.hpp"
 #include "autograd/ops/formula.hpp"
+#include "autograd/ops/reduce.hpp"
 #include "autograd/parallel.hpp"
 
 namespace heed {

@@ -1,6 +1,6 @@
 // Arithmetic and the elementary functions.
 
-#include "autograd/operations/elementwise.hpp"
+#include "autograd/ops/elementwise.hpp"
 
 #include <cmath>
 #include <limits>

@@ -6,16 +6,16 @@
 #include <span>
 #include <vector>
 
+#include "autograd/attention/attention.hpp"
+#include "autograd/blas/gemm.hpp"
 #include "autograd/graph.hpp"
 #include "autograd/kernels/dispatch.hpp"
-#include "autograd/kernels/products/gemm.hpp"
 #include "autograd/kernels/rows.hpp"
-#include "autograd/operations/attention.hpp"
-#include "autograd/operations/elementwise.hpp"
-#include "autograd/operations/product.hpp"
-#include "autograd/operations/reduce.hpp"
-#include "autograd/operations/shape.hpp"
+#include "autograd/ops/elementwise.hpp"
 #include "autograd/ops/formula.hpp"
+#include "autograd/ops/product.hpp"
+#include "autograd/ops/reduce.hpp"
+#include "autograd/ops/shape.hpp"
 #include "autograd/parallel.hpp"
 
 namespace heed {

@@ -1,7 +1,7 @@
 // Choosing elements by number, and adding back to where they came from. Sums run in an order that goes by the source alone, whatever the
 // number of threads: threads share out the columns, never the additions.
 
-#include "autograd/operations/index.hpp"
+#include "autograd/ops/index.hpp"
 
 #include <algorithm>
 #include <cmath>

@@ -1,23 +1,23 @@
 // Losses.
 
-#include "autograd/operations/loss.hpp"
+#include "autograd/ops/loss.hpp"
 
 #include <algorithm>
 #include <array>
 #include <numeric>
 #include <span>
 
+#include "autograd/blas/gemm.hpp"
 #include "autograd/kernels/accumulate.hpp"
 #include "autograd/kernels/cross_entropy.hpp"
 #include "autograd/kernels/dispatch.hpp"
-#include "autograd/kernels/products/gemm.hpp"
-#include "autograd/operations/elementwise.hpp"
-#include "autograd/operations/index.hpp"
-#include "autograd/operations/product.hpp"
-#include "autograd/operations/reduce.hpp"
-#include "autograd/operations/shape.hpp"
-#include "autograd/operations/softmax.hpp"
+#include "autograd/ops/elementwise.hpp"
 #include "autograd/ops/formula.hpp"
+#include "autograd/ops/index.hpp"
+#include "autograd/ops/product.hpp"
+#include "autograd/ops/reduce.hpp"
+#include "autograd/ops/shape.hpp"
+#include "autograd/ops/softmax.hpp"
 #include "autograd/parallel.hpp"
 #include "autograd/tensor.hpp"
 

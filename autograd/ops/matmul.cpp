@@ -1,16 +1,16 @@
 // Products of matrices, batched.
 
+#include "autograd/blas/gemm.hpp"
+#include "autograd/blas/products.hpp"
+#include "autograd/blas/rounded_matrix.hpp"
+#include "autograd/blas/rounded_weights.hpp"
 #include "autograd/kernels/dispatch.hpp"
-#include "autograd/kernels/products/gemm.hpp"
-#include "autograd/kernels/products/rounded_matrix.hpp"
-#include "autograd/operations/elementwise.hpp"
-#include "autograd/operations/product.hpp"
-#include "autograd/operations/reduce.hpp"
-#include "autograd/operations/shape.hpp"
+#include "autograd/ops/elementwise.hpp"
 #include "autograd/ops/formula.hpp"
+#include "autograd/ops/product.hpp"
+#include "autograd/ops/reduce.hpp"
+#include "autograd/ops/shape.hpp"
 #include "autograd/parallel.hpp"
-#include "autograd/products.hpp"
-#include "autograd/rounded_weights.hpp"
 
 namespace heed {
 

@@ -8,10 +8,10 @@
 
 #include "autograd/kernels/dispatch.hpp"
 #include "autograd/kernels/rows.hpp"
-#include "autograd/operations/elementwise.hpp"
-#include "autograd/operations/reduce.hpp"
-#include "autograd/operations/softmax.hpp"
+#include "autograd/ops/elementwise.hpp"
 #include "autograd/ops/formula.hpp"
+#include "autograd/ops/reduce.hpp"
+#include "autograd/ops/softmax.hpp"
 #include "autograd/parallel.hpp"
 
 namespace heed {

@@ -1,19 +1,19 @@
 // Recurrent cells over time: a fused scan, and its reference.
 
-#include "autograd/recurrence.hpp"
+#include "autograd/ops/recurrence.hpp"
 
 #include <algorithm>
 
+#include "autograd/blas/gemm.hpp"
 #include "autograd/kernels/cells.hpp"
 #include "autograd/kernels/dispatch.hpp"
-#include "autograd/kernels/products/gemm.hpp"
 #include "autograd/kernels/rows.hpp"
 #include "autograd/node.hpp"
-#include "autograd/operations/elementwise.hpp"
-#include "autograd/operations/product.hpp"
-#include "autograd/operations/reduce.hpp"
-#include "autograd/operations/shape.hpp"
+#include "autograd/ops/elementwise.hpp"
 #include "autograd/ops/formula.hpp"
+#include "autograd/ops/product.hpp"
+#include "autograd/ops/reduce.hpp"
+#include "autograd/ops/shape.hpp"
 #include "autograd/parallel.hpp"
 #include "autograd/tensor.hpp"
 

@@ -1,6 +1,6 @@
 // Reductions over any axes.
 
-#include "autograd/operations/reduce.hpp"
+#include "autograd/ops/reduce.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -8,10 +8,10 @@
 #include "autograd/kernels/dispatch.hpp"
 #include "autograd/kernels/pairwise.hpp"
 #include "autograd/kernels/rows.hpp"
-#include "autograd/operations/elementwise.hpp"
-#include "autograd/operations/shape.hpp"
 #include "autograd/ops/axis.hpp"
+#include "autograd/ops/elementwise.hpp"
 #include "autograd/ops/formula.hpp"
+#include "autograd/ops/shape.hpp"
 #include "autograd/parallel.hpp"
 
 namespace heed {

@@ -1,7 +1,7 @@
 // Reshaping, moving axes, repeating. Whatever leaves the elements in their order shares the array; the rest is one strided copy. Any dtype;
 // integers have no gradient. (slice.cpp cuts and joins.)
 
-#include "autograd/operations/shape.hpp"
+#include "autograd/ops/shape.hpp"
 
 #include <algorithm>
 #include <numeric>
@@ -13,8 +13,8 @@
 #include "autograd/graph.hpp"
 #include "autograd/kernels/strided.hpp"
 #include "autograd/node.hpp"
-#include "autograd/operations/elementwise.hpp"
 #include "autograd/ops/axis.hpp"
+#include "autograd/ops/elementwise.hpp"
 
 namespace heed {
 

@@ -11,9 +11,9 @@
 #include "autograd/graph.hpp"
 #include "autograd/kernels/dispatch.hpp"
 #include "autograd/kernels/strided.hpp"
-#include "autograd/operations/elementwise.hpp"
-#include "autograd/operations/shape.hpp"
 #include "autograd/ops/axis.hpp"
+#include "autograd/ops/elementwise.hpp"
+#include "autograd/ops/shape.hpp"
 #include "autograd/parallel.hpp"
 
 namespace heed {

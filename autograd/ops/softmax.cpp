@@ -1,16 +1,16 @@
 // Softmax and its relatives: row kernels, with rules that are made of operations where they must be differentiated again.
 
-#include "autograd/operations/softmax.hpp"
+#include "autograd/ops/softmax.hpp"
 
 #include <cmath>
 
 #include "autograd/kernels/dispatch.hpp"
 #include "autograd/kernels/rows.hpp"
-#include "autograd/operations/elementwise.hpp"
-#include "autograd/operations/reduce.hpp"
-#include "autograd/operations/shape.hpp"
 #include "autograd/ops/axis.hpp"
+#include "autograd/ops/elementwise.hpp"
 #include "autograd/ops/formula.hpp"
+#include "autograd/ops/reduce.hpp"
+#include "autograd/ops/shape.hpp"
 #include "autograd/parallel.hpp"
 
 namespace heed {

@@ -15,8 +15,8 @@
 #include "experiments/run/csv.hpp"
 #include "experiments/run/history.hpp"
 #include "experiments/run/result_file.hpp"
-#include "experiments/text/npz.hpp"
 #include "nn/files/atomic_file.hpp"
+#include "nn/files/npz.hpp"
 
 namespace heed {
 

@@ -6,8 +6,8 @@
 
 #include <fmt/format.h>
 
-#include "experiments/text/table.hpp"
-#include "experiments/text/terminal.hpp"
+#include "experiments/config/table.hpp"
+#include "experiments/run/terminal.hpp"
 
 namespace heed {
 

@@ -11,11 +11,11 @@
 #include "experiments/ablation/ablation.hpp"
 #include "experiments/ablation/jobs.hpp"
 #include "experiments/ablation/tuning.hpp"
+#include "experiments/config/table.hpp"
 #include "experiments/metric/statistics.hpp"
 #include "experiments/run/failure.hpp"
+#include "experiments/run/terminal.hpp"
 #include "experiments/run/train.hpp"
-#include "experiments/text/table.hpp"
-#include "experiments/text/terminal.hpp"
 
 namespace heed {
 

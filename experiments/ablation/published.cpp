@@ -4,7 +4,7 @@
 
 #include "experiments/ablation/arms.hpp"
 #include "experiments/config/scalar.hpp"
-#include "experiments/text/table.hpp"
+#include "experiments/config/table.hpp"
 
 namespace heed {
 

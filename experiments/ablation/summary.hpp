@@ -12,7 +12,7 @@
 #include "experiments/ablation/effects.hpp"
 #include "experiments/ablation/trends.hpp"
 #include "experiments/ablation/tuning.hpp"
-#include "experiments/text/table.hpp"
+#include "experiments/config/table.hpp"
 
 namespace heed {
 

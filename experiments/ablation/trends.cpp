@@ -9,7 +9,7 @@
 #include <fmt/format.h>
 
 #include "experiments/config/scalar.hpp"
-#include "experiments/text/table.hpp"
+#include "experiments/config/table.hpp"
 
 namespace heed {
 

@@ -7,7 +7,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include "autograd/products.hpp"
+#include "autograd/blas/products.hpp"
 #include "experiments/config/config.hpp"
 #include "experiments/config/nearest.hpp"
 

@@ -13,11 +13,11 @@
 #include <malloc.h>
 #endif
 
+#include "autograd/blas/products.hpp"
 #include "autograd/graph.hpp"
 #include "autograd/memory.hpp"
-#include "autograd/operations/product.hpp"
+#include "autograd/ops/product.hpp"
 #include "autograd/parallel.hpp"
-#include "autograd/products.hpp"
 #include "autograd/random.hpp"
 
 namespace heed {

@@ -3,8 +3,8 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "autograd/blas/products.hpp"
 #include "autograd/parallel.hpp"
-#include "autograd/products.hpp"
 #include "experiments/bench/measure.hpp"
 
 namespace heed {

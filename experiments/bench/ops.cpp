@@ -5,13 +5,13 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "autograd/blas/products.hpp"
 #include "autograd/graph.hpp"
-#include "autograd/operations/elementwise.hpp"
-#include "autograd/operations/product.hpp"
-#include "autograd/operations/reduce.hpp"
-#include "autograd/operations/softmax.hpp"
+#include "autograd/ops/elementwise.hpp"
+#include "autograd/ops/product.hpp"
+#include "autograd/ops/reduce.hpp"
+#include "autograd/ops/softmax.hpp"
 #include "autograd/parallel.hpp"
-#include "autograd/products.hpp"
 #include "autograd/random.hpp"
 #include "experiments/bench/bench.hpp"
 #include "experiments/bench/measure.hpp"

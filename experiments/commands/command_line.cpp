@@ -7,13 +7,13 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include "autograd/processor.hpp"
-#include "autograd/products.hpp"
+#include "autograd/blas/processor.hpp"
+#include "autograd/blas/products.hpp"
 #include "experiments/commands/command_options.hpp"
 #include "experiments/config/build_info.hpp"
 #include "experiments/config/nearest.hpp"
+#include "experiments/config/table.hpp"
 #include "experiments/run/system.hpp"
-#include "experiments/text/table.hpp"
 
 namespace heed {
 

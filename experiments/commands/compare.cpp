@@ -9,10 +9,10 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "experiments/config/table.hpp"
 #include "experiments/metric/info.hpp"
 #include "experiments/run/history.hpp"
 #include "experiments/run/result_file.hpp"
-#include "experiments/text/table.hpp"
 
 namespace heed {
 

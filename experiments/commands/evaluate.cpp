@@ -10,13 +10,13 @@
 #include "autograd/graph.hpp"
 #include "experiments/commands/evaluate_text.hpp"
 #include "experiments/config/nearest.hpp"
-#include "experiments/evaluation/folder.hpp"
-#include "experiments/evaluation/lengths.hpp"
-#include "experiments/evaluation/results.hpp"
+#include "experiments/metric/lengths.hpp"
 #include "experiments/metric/statistics.hpp"
+#include "experiments/report/evaluation.hpp"
+#include "experiments/report/evaluation_folder.hpp"
 #include "experiments/run/folder_name.hpp"
+#include "experiments/run/progress.hpp"
 #include "experiments/run/run_data.hpp"
-#include "experiments/text/progress.hpp"
 #include "nn/files/atomic_file.hpp"
 
 namespace heed {

@@ -8,17 +8,17 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "experiments/config/table.hpp"
 #include "experiments/data/files.hpp"
 #include "experiments/data/text.hpp"
 #include "experiments/data/tokenizer.hpp"
-#include "experiments/evaluation/text_loss.hpp"
 #include "experiments/metric/row.hpp"
-#include "experiments/text/progress.hpp"
-#include "experiments/text/table.hpp"
-#include "experiments/text/utf8.hpp"
+#include "experiments/metric/text_loss.hpp"
+#include "experiments/run/progress.hpp"
 #include "nn/files/atomic_file.hpp"
 #include "nn/files/json.hpp"
 #include "nn/files/sha256.hpp"
+#include "nn/files/utf8.hpp"
 
 namespace heed {
 

@@ -6,8 +6,8 @@
 #include <fmt/ranges.h>
 
 #include "experiments/config/nearest.hpp"
-#include "experiments/evaluation/folder.hpp"
-#include "experiments/exchange/model_format.hpp"
+#include "experiments/report/evaluation_folder.hpp"
+#include "experiments/run/exchange/model_format.hpp"
 
 namespace heed {
 

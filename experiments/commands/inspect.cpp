@@ -10,16 +10,16 @@
 #include <fmt/format.h>
 
 #include "autograd/graph.hpp"
-#include "autograd/operations/softmax.hpp"
+#include "autograd/ops/softmax.hpp"
 #include "experiments/commands/translator.hpp"
+#include "experiments/config/table.hpp"
 #include "experiments/data/examples/dataset.hpp"
 #include "experiments/data/view.hpp"
+#include "experiments/metric/probe/looks.hpp"
 #include "experiments/metric/span.hpp"
-#include "experiments/probe/looks.hpp"
 #include "experiments/report/picture_figure.hpp"
 #include "experiments/run/run_data.hpp"
-#include "experiments/text/table.hpp"
-#include "experiments/text/utf8.hpp"
+#include "nn/files/utf8.hpp"
 
 namespace heed {
 

@@ -12,13 +12,13 @@
 #include "experiments/bench/bench.hpp"
 #include "experiments/commands/list_variants.hpp"
 #include "experiments/config/nearest.hpp"
+#include "experiments/config/table.hpp"
 #include "experiments/data/catalogue.hpp"
 #include "experiments/data/pairs/pair_task.hpp"
 #include "experiments/metric/info.hpp"
-#include "experiments/probe/probe.hpp"
+#include "experiments/metric/probe/probe.hpp"
 #include "experiments/run/experiment.hpp"
 #include "experiments/study/study.hpp"
-#include "experiments/text/table.hpp"
 #include "nn/heads/head.hpp"
 
 namespace heed {

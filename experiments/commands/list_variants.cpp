@@ -8,10 +8,10 @@
 #include <fmt/ranges.h>
 
 #include "experiments/config/config.hpp"
-#include "experiments/text/table.hpp"
+#include "experiments/config/table.hpp"
 #include "nn/attention/steps.hpp"
+#include "nn/models/recurrent/recurrent.hpp"
 #include "nn/position.hpp"
-#include "nn/recurrent.hpp"
 
 namespace heed {
 

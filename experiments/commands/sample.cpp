@@ -6,7 +6,7 @@
 
 #include "autograd/graph.hpp"
 #include "experiments/data/tokenizer.hpp"
-#include "experiments/text/utf8.hpp"
+#include "nn/files/utf8.hpp"
 
 namespace heed {
 

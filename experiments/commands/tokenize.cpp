@@ -6,15 +6,15 @@
 #include <fmt/format.h>
 
 #include "autograd/error.hpp"
+#include "experiments/config/table.hpp"
 #include "experiments/data/documents.hpp"
 #include "experiments/data/files.hpp"
 #include "experiments/data/tokenizers/byte_pair_files.hpp"
 #include "experiments/data/tokenizers/byte_pair_training.hpp"
 #include "experiments/data/tokenizers/words.hpp"
-#include "experiments/text/progress.hpp"
-#include "experiments/text/table.hpp"
-#include "experiments/text/utf8.hpp"
+#include "experiments/run/progress.hpp"
 #include "nn/files/atomic_file.hpp"
+#include "nn/files/utf8.hpp"
 
 namespace heed {
 

@@ -11,13 +11,13 @@
 #include <unistd.h>
 
 #include "autograd/error.hpp"
+#include "experiments/commands/lines.hpp"
 #include "experiments/commands/translator.hpp"
 #include "experiments/data/tokenizers/words.hpp"
-#include "experiments/probe/looks.hpp"
+#include "experiments/metric/probe/looks.hpp"
 #include "experiments/report/alignment_figure.hpp"
-#include "experiments/text/lines.hpp"
-#include "experiments/text/utf8.hpp"
 #include "nn/files/atomic_file.hpp"
+#include "nn/files/utf8.hpp"
 
 namespace heed {
 

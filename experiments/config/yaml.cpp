@@ -22,8 +22,8 @@
 
 #include "autograd/error.hpp"
 #include "experiments/config/nearest.hpp"
-#include "experiments/text/utf8.hpp"
 #include "nn/files/number.hpp"
+#include "nn/files/utf8.hpp"
 
 namespace heed {
 namespace {

@@ -6,7 +6,7 @@
 
 #include "experiments/config/scalar.hpp"
 #include "experiments/config/yaml.hpp"
-#include "experiments/text/utf8.hpp"
+#include "nn/files/utf8.hpp"
 
 namespace heed {
 namespace {

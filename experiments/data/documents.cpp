@@ -7,7 +7,7 @@
 #include "autograd/error.hpp"
 #include "experiments/config/nearest.hpp"
 #include "experiments/data/files.hpp"
-#include "experiments/text/utf8.hpp"
+#include "nn/files/utf8.hpp"
 
 namespace heed {
 

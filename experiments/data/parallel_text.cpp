@@ -11,8 +11,8 @@
 #include "autograd/error.hpp"
 #include "experiments/data/files.hpp"
 #include "experiments/data/tokenizers/words.hpp"
-#include "experiments/text/utf8.hpp"
 #include "nn/files/sha256.hpp"
+#include "nn/files/utf8.hpp"
 
 namespace heed {
 namespace {

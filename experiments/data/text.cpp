@@ -12,8 +12,8 @@
 #include "experiments/data/files.hpp"
 #include "experiments/data/ngram.hpp"
 #include "experiments/data/tokenizers/words.hpp"
-#include "experiments/text/utf8.hpp"
 #include "nn/files/sha256.hpp"
+#include "nn/files/utf8.hpp"
 
 namespace heed {
 namespace {

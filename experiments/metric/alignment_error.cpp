@@ -2,7 +2,7 @@
 
 #include <fmt/format.h>
 
-#include "autograd/operations/elementwise.hpp"
+#include "autograd/ops/elementwise.hpp"
 #include "experiments/data/tokenizer.hpp"
 #include "experiments/metric/alignment.hpp"
 #include "experiments/metric/row.hpp"

@@ -10,7 +10,7 @@
 #include <fmt/format.h>
 
 #include "autograd/error.hpp"
-#include "experiments/text/utf8.hpp"
+#include "nn/files/utf8.hpp"
 
 namespace heed {
 namespace {

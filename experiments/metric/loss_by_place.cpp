@@ -4,7 +4,7 @@
 #include <cmath>
 #include <limits>
 
-#include "autograd/operations/softmax.hpp"
+#include "autograd/ops/softmax.hpp"
 #include "nn/batch.hpp"
 
 namespace heed {

@@ -2,8 +2,8 @@
 
 #include <map>
 
-#include "autograd/operations/loss.hpp"
-#include "autograd/operations/reduce.hpp"
+#include "autograd/ops/loss.hpp"
+#include "autograd/ops/reduce.hpp"
 #include "experiments/metric/row.hpp"
 #include "experiments/metric/seen.hpp"
 

@@ -1,6 +1,6 @@
 #include "experiments/metric/seen.hpp"
 
-#include "autograd/operations/reduce.hpp"
+#include "autograd/ops/reduce.hpp"
 #include "experiments/data/tokenizer.hpp"
 
 namespace heed {

@@ -2,10 +2,10 @@
 
 #include <algorithm>
 
+#include "experiments/data/examples/answers.hpp"
 #include "experiments/data/examples/example.hpp"
 #include "experiments/metric/row.hpp"
 #include "experiments/metric/span.hpp"
-#include "experiments/text/answers.hpp"
 
 namespace heed {
 

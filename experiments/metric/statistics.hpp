@@ -11,8 +11,8 @@
 #include <string_view>
 #include <vector>
 
+#include "experiments/config/table.hpp"
 #include "experiments/metric/info.hpp"
-#include "experiments/text/table.hpp"
 
 namespace heed {
 

@@ -7,10 +7,10 @@
 #include <fmt/ranges.h>
 
 #include "autograd/error.hpp"
-#include "autograd/operations/reduce.hpp"
+#include "autograd/ops/reduce.hpp"
 #include "experiments/config/config.hpp"
+#include "experiments/config/table.hpp"
 #include "experiments/report/html.hpp"
-#include "experiments/text/table.hpp"
 #include "nn/files/atomic_file.hpp"
 
 namespace heed {

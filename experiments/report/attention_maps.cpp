@@ -12,8 +12,8 @@
 
 #include "autograd/error.hpp"
 #include "experiments/run/result_file.hpp"
-#include "experiments/text/npz.hpp"
 #include "nn/files/json.hpp"
+#include "nn/files/npz.hpp"
 
 namespace heed {
 

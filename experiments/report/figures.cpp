@@ -7,12 +7,12 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "experiments/config/table.hpp"
 #include "experiments/report/forest.hpp"
 #include "experiments/report/heat_maps.hpp"
 #include "experiments/report/panels.hpp"
 #include "experiments/report/traces.hpp"
 #include "experiments/report/tuning.hpp"
-#include "experiments/text/table.hpp"
 #include "nn/files/number.hpp"
 
 namespace heed {

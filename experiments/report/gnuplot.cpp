@@ -25,7 +25,7 @@
 #include "experiments/report/html.hpp"
 #include "experiments/run/folder_name.hpp"
 #include "experiments/run/signals.hpp"
-#include "experiments/text/utf8.hpp"
+#include "nn/files/utf8.hpp"
 
 namespace heed {
 

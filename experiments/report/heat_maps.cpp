@@ -9,8 +9,8 @@
 
 #include <fmt/format.h>
 
+#include "experiments/config/table.hpp"
 #include "experiments/report/traces.hpp"
-#include "experiments/text/table.hpp"
 
 namespace heed {
 

@@ -2,7 +2,7 @@
 
 #include <fmt/format.h>
 
-#include "experiments/text/utf8.hpp"
+#include "nn/files/utf8.hpp"
 
 namespace heed {
 

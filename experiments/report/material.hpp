@@ -10,12 +10,12 @@
 
 #include <nlohmann/json_fwd.hpp>
 
+#include "experiments/config/table.hpp"
 #include "experiments/config/yaml.hpp"
 #include "experiments/data/read_files.hpp"
 #include "experiments/metric/statistics.hpp"
 #include "experiments/report/grid.hpp"
 #include "experiments/run/history.hpp"
-#include "experiments/text/table.hpp"
 
 namespace heed {
 

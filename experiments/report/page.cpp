@@ -7,10 +7,10 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "experiments/config/table.hpp"
 #include "experiments/metric/info.hpp"
 #include "experiments/report/html.hpp"
 #include "experiments/report/run_tables.hpp"
-#include "experiments/text/table.hpp"
 
 namespace heed {
 

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "experiments/probe/looks.hpp"
+#include "experiments/metric/probe/looks.hpp"
 #include "experiments/report/gnuplot.hpp"
 
 namespace heed {

@@ -7,10 +7,10 @@
 #include <nlohmann/json.hpp>
 
 #include "autograd/error.hpp"
+#include "experiments/config/table.hpp"
 #include "experiments/report/added_parts.hpp"
 #include "experiments/report/html.hpp"
 #include "experiments/run/result_file.hpp"
-#include "experiments/text/table.hpp"
 #include "nn/files/input_file.hpp"
 #include "nn/files/json.hpp"
 

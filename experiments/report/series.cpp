@@ -6,8 +6,8 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "experiments/config/table.hpp"
 #include "experiments/report/traces.hpp"
-#include "experiments/text/table.hpp"
 
 namespace heed {
 

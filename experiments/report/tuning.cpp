@@ -7,9 +7,9 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "experiments/config/table.hpp"
 #include "experiments/report/grid.hpp"
 #include "experiments/report/traces.hpp"
-#include "experiments/text/table.hpp"
 #include "nn/files/number.hpp"
 
 namespace heed {

@@ -10,8 +10,8 @@
 #include <nlohmann/json.hpp>
 
 #include "experiments/config/nearest.hpp"
-#include "experiments/exchange/huggingface.hpp"
 #include "experiments/metric/metric.hpp"
+#include "experiments/run/exchange/huggingface.hpp"
 #include "experiments/run/folder_name.hpp"
 #include "experiments/run/foreign_model.hpp"
 #include "experiments/run/result_file.hpp"

@@ -8,12 +8,12 @@
 #include <string>
 #include <vector>
 
-#include "autograd/products.hpp"
+#include "autograd/blas/products.hpp"
 #include "experiments/config/config.hpp"
 #include "experiments/data/open.hpp"
 #include "experiments/data/read_files.hpp"
 #include "experiments/data/tokenizer.hpp"
-#include "experiments/probe/settings.hpp"
+#include "experiments/metric/probe/settings.hpp"
 #include "experiments/run/selection.hpp"
 #include "nn/files/checkpoint.hpp"
 #include "nn/model.hpp"

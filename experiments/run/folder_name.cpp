@@ -6,8 +6,8 @@
 
 #include <fmt/format.h>
 
-#include "experiments/text/utf8.hpp"
 #include "nn/files/sha256.hpp"
+#include "nn/files/utf8.hpp"
 
 namespace heed {
 

@@ -3,7 +3,7 @@
 #include <fmt/format.h>
 
 #include "experiments/data/tokenizer.hpp"
-#include "experiments/exchange/huggingface.hpp"
+#include "experiments/run/exchange/huggingface.hpp"
 #include "experiments/run/weights.hpp"
 
 namespace heed {

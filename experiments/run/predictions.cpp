@@ -6,11 +6,11 @@
 #include <nlohmann/json.hpp>
 
 #include "autograd/graph.hpp"
-#include "autograd/operations/softmax.hpp"
+#include "autograd/ops/softmax.hpp"
+#include "experiments/data/examples/answers.hpp"
 #include "experiments/data/examples/example.hpp"
+#include "experiments/metric/probe/looks.hpp"
 #include "experiments/metric/span.hpp"
-#include "experiments/probe/looks.hpp"
-#include "experiments/text/answers.hpp"
 #include "nn/files/atomic_file.hpp"
 #include "nn/files/json.hpp"
 

@@ -5,7 +5,7 @@
 #include <fmt/format.h>
 
 #include "experiments/config/nearest.hpp"
-#include "experiments/text/table.hpp"
+#include "experiments/config/table.hpp"
 
 namespace heed {
 

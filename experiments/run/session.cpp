@@ -10,19 +10,19 @@
 #include <nlohmann/json.hpp>
 
 #include "autograd/memory.hpp"
+#include "experiments/config/table.hpp"
 #include "experiments/metric/info.hpp"
-#include "experiments/probe/maps.hpp"
-#include "experiments/probe/prober.hpp"
+#include "experiments/metric/probe/maps.hpp"
+#include "experiments/metric/probe/prober.hpp"
 #include "experiments/run/csv.hpp"
 #include "experiments/run/memory_estimate.hpp"
 #include "experiments/run/predictions.hpp"
+#include "experiments/run/progress.hpp"
 #include "experiments/run/record.hpp"
 #include "experiments/run/result_file.hpp"
 #include "experiments/run/run_folder.hpp"
 #include "experiments/run/signals.hpp"
 #include "experiments/run/train.hpp"
-#include "experiments/text/progress.hpp"
-#include "experiments/text/table.hpp"
 #include "nn/files/atomic_file.hpp"
 #include "nn/files/json.hpp"
 

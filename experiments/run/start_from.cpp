@@ -10,7 +10,7 @@
 
 #include "autograd/error.hpp"
 #include "experiments/data/tokenizer.hpp"
-#include "experiments/exchange/huggingface.hpp"
+#include "experiments/run/exchange/huggingface.hpp"
 #include "experiments/run/weights.hpp"
 #include "nn/files/checkpoint.hpp"
 #include "nn/files/safetensors.hpp"

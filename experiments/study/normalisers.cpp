@@ -13,13 +13,13 @@
 #include <fmt/format.h>
 
 #include "autograd/graph.hpp"
-#include "autograd/operations/elementwise.hpp"
-#include "autograd/operations/reduce.hpp"
-#include "autograd/operations/shape.hpp"
+#include "autograd/ops/elementwise.hpp"
+#include "autograd/ops/reduce.hpp"
+#include "autograd/ops/shape.hpp"
 #include "experiments/report/series.hpp"
+#include "experiments/run/progress.hpp"
 #include "experiments/run/signals.hpp"
 #include "experiments/study/study.hpp"
-#include "experiments/text/progress.hpp"
 #include "nn/attention/steps.hpp"
 #include "nn/files/number.hpp"
 

@@ -7,7 +7,7 @@
 #include <numbers>
 #include <numeric>
 
-#include "autograd/kernels/products/gemm.hpp"
+#include "autograd/blas/gemm.hpp"
 #include "autograd/kernels/simd/xsimd.hpp"
 
 namespace heed {

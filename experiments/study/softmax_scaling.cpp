@@ -16,12 +16,12 @@
 
 #include "autograd/parallel.hpp"
 #include "experiments/run/folder_name.hpp"
+#include "experiments/run/progress.hpp"
 #include "experiments/run/signals.hpp"
 #include "experiments/study/layers.hpp"
 #include "experiments/study/sampler.hpp"
 #include "experiments/study/samples.hpp"
 #include "experiments/study/trained.hpp"
-#include "experiments/text/progress.hpp"
 #include "nn/attention/steps.hpp"
 
 namespace heed {

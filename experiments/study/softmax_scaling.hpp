@@ -7,17 +7,12 @@
 #include <string_view>
 #include <vector>
 
+#include "experiments/ablation/scaling/scaled_arms.hpp"
 #include "experiments/metric/statistics.hpp"
 #include "experiments/study/saturation.hpp"
 #include "experiments/study/study.hpp"
 
 namespace heed {
-
-/// What names of the scales d_k^−α begin with, before α.
-inline constexpr std::string_view power_prefix = "power ";
-
-/// A scale as a reader sees it: "no scale", "1/√d_k", "d_k^−0.25".
-std::string said_scale(std::string const& scale);
 
 /// `study: {kind: softmax_scaling}`: how softmax saturates as d_k grows, with and without a scale, beside the theory.
 struct SoftmaxScalingSettings : Settings {

@@ -10,10 +10,10 @@
 #include <fmt/format.h>
 
 #include "autograd/error.hpp"
+#include "experiments/ablation/scaling/quadrature.hpp"
 #include "experiments/report/html.hpp"
 #include "experiments/report/material.hpp"
 #include "experiments/report/series.hpp"
-#include "experiments/study/quadrature.hpp"
 #include "experiments/study/softmax_scaling.hpp"
 #include "experiments/study/softmax_scaling_maps.hpp"
 #include "nn/files/number.hpp"

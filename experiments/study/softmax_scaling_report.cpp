@@ -8,9 +8,9 @@
 
 #include <fmt/format.h>
 
+#include "experiments/ablation/scaling/quadrature.hpp"
 #include "experiments/metric/statistics.hpp"
 #include "experiments/study/agreement.hpp"
-#include "experiments/study/quadrature.hpp"
 #include "experiments/study/softmax_scaling.hpp"
 
 namespace heed {

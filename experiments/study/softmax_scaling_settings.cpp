@@ -28,14 +28,6 @@ Law law_of(std::string const& name) {
 
 std::vector<std::int64_t> integers(std::vector<double> const& values) { return {values.begin(), values.end()}; }
 
-std::string said_scale(std::string const& scale) {
-  if (scale == "none") return "no scale";
-  if (scale == "rsqrt") return "1/√d_k";
-  if (scale == "inverse") return "1/d_k";
-  if (scale.starts_with(power_prefix)) return "d_k^−" + scale.substr(power_prefix.size());
-  return "× " + scale;
-}
-
 std::vector<Field> SoftmaxScalingSettings::fields() {
   return {
       {.name = "d_k", .target = &d_k, .help = "widths of queries and keys", .least = 1, .greatest = 65536},

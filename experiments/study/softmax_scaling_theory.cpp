@@ -4,7 +4,7 @@
 #include <cmath>
 
 #include "autograd/parallel.hpp"
-#include "experiments/study/quadrature.hpp"
+#include "experiments/ablation/scaling/quadrature.hpp"
 #include "experiments/study/softmax_scaling.hpp"
 #include "nn/attention/steps.hpp"
 

@@ -9,6 +9,7 @@
 #include <nlohmann/json.hpp>
 
 #include "autograd/parallel.hpp"
+#include "experiments/config/table.hpp"
 #include "experiments/report/report.hpp"
 #include "experiments/run/csv.hpp"
 #include "experiments/run/folder_lock.hpp"
@@ -16,7 +17,6 @@
 #include "experiments/run/record.hpp"
 #include "experiments/run/result_file.hpp"
 #include "experiments/run/signals.hpp"
-#include "experiments/text/table.hpp"
 #include "nn/files/atomic_file.hpp"
 #include "nn/files/input_file.hpp"
 #include "nn/files/json.hpp"

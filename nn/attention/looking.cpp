@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "autograd/operations/shape.hpp"
+#include "autograd/ops/shape.hpp"
 
 namespace heed {
 

@@ -5,11 +5,11 @@
 #include <functional>
 #include <vector>
 
-#include "autograd/attention_rows.hpp"
+#include "autograd/attention/row_statistics.hpp"
 #include "autograd/graph.hpp"
 #include "autograd/memory.hpp"
-#include "autograd/operations/elementwise.hpp"
-#include "autograd/operations/reduce.hpp"
+#include "autograd/ops/elementwise.hpp"
+#include "autograd/ops/reduce.hpp"
 #include "autograd/parallel.hpp"
 #include "nn/attention/attention.hpp"
 

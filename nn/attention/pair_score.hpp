@@ -5,11 +5,11 @@
 #include <type_traits>
 #include <utility>
 
-#include "autograd/pair_formula.hpp"
+#include "autograd/attention/pair_formula.hpp"
 #include "nn/attention/steps.hpp"
 
-/// Scores from two formulas, written once (autograd/pair_formula.hpp): e_ij = g(Σ_c f(q_ic, k_jc, w_c), at). They train in the fused
-/// kernels, with derivatives that nobody writes.
+/// Scores from two formulas, written once (autograd/attention/pair_formula.hpp): e_ij = g(Σ_c f(q_ic, k_jc, w_c), at). They train in the
+/// fused kernels, with derivatives that nobody writes.
 namespace heed {
 
 /// What a score has beside its formulas.

@@ -7,8 +7,8 @@
 #include <tuple>
 #include <vector>
 
-#include "autograd/attention.hpp"
-#include "autograd/operations/attention.hpp"
+#include "autograd/attention/attention.hpp"
+#include "autograd/attention/fused_attention.hpp"
 #include "nn/parameters.hpp"
 #include "nn/pass.hpp"
 #include "nn/settings.hpp"

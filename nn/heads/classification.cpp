@@ -1,5 +1,5 @@
 #include "autograd/error.hpp"
-#include "autograd/operations/reduce.hpp"
+#include "autograd/ops/reduce.hpp"
 #include "nn/heads/task_head.hpp"
 
 namespace heed {

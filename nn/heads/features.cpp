@@ -2,11 +2,11 @@
 
 #include <algorithm>
 
-#include "autograd/operations/elementwise.hpp"
-#include "autograd/operations/index.hpp"
-#include "autograd/operations/reduce.hpp"
-#include "autograd/operations/shape.hpp"
-#include "autograd/operations/softmax.hpp"
+#include "autograd/ops/elementwise.hpp"
+#include "autograd/ops/index.hpp"
+#include "autograd/ops/reduce.hpp"
+#include "autograd/ops/shape.hpp"
+#include "autograd/ops/softmax.hpp"
 
 namespace heed {
 

@@ -4,7 +4,7 @@
 #include <string>
 
 #include "nn/heads/head.hpp"
-#include "nn/recurrent.hpp"
+#include "nn/models/recurrent/recurrent.hpp"
 
 namespace heed {
 

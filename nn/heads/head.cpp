@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "autograd/error.hpp"
-#include "autograd/operations/shape.hpp"
+#include "autograd/ops/shape.hpp"
 
 namespace heed {
 

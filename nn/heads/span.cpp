@@ -1,4 +1,4 @@
-#include "autograd/operations/elementwise.hpp"
+#include "autograd/ops/elementwise.hpp"
 #include "nn/heads/task_head.hpp"
 
 namespace heed {

@@ -8,7 +8,7 @@
 
 #include "autograd/error.hpp"
 #include "autograd/graph.hpp"
-#include "autograd/operations/elementwise.hpp"
+#include "autograd/ops/elementwise.hpp"
 #include "nn/attention/memory.hpp"
 
 namespace heed {

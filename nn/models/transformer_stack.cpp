@@ -3,10 +3,10 @@
 #include <algorithm>
 #include <cmath>
 
+#include "autograd/blas/rounded_weights.hpp"
 #include "autograd/graph.hpp"
-#include "autograd/operations/elementwise.hpp"
-#include "autograd/operations/product.hpp"
-#include "autograd/rounded_weights.hpp"
+#include "autograd/ops/elementwise.hpp"
+#include "autograd/ops/product.hpp"
 #include "nn/decode.hpp"
 
 namespace heed {

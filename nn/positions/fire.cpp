@@ -4,10 +4,10 @@
 #include <algorithm>
 #include <cmath>
 
-#include "autograd/operations/attention.hpp"
-#include "autograd/operations/elementwise.hpp"
-#include "autograd/operations/product.hpp"
-#include "autograd/operations/shape.hpp"
+#include "autograd/attention/attention.hpp"
+#include "autograd/ops/elementwise.hpp"
+#include "autograd/ops/product.hpp"
+#include "autograd/ops/shape.hpp"
 #include "nn/position.hpp"
 
 namespace heed {

@@ -3,8 +3,8 @@
 #include <fmt/format.h>
 
 #include "autograd/error.hpp"
-#include "autograd/operations/elementwise.hpp"
-#include "autograd/operations/shape.hpp"
+#include "autograd/ops/elementwise.hpp"
+#include "autograd/ops/shape.hpp"
 #include "nn/layers.hpp"
 #include "nn/position.hpp"
 

@@ -2,7 +2,7 @@
 
 #include <cmath>
 
-#include "autograd/operations/elementwise.hpp"
+#include "autograd/ops/elementwise.hpp"
 #include "nn/position.hpp"
 
 namespace heed {

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
-#include "autograd/operations/index.hpp"
-#include "autograd/operations/shape.hpp"
+#include "autograd/ops/index.hpp"
+#include "autograd/ops/shape.hpp"
 #include "nn/position.hpp"
 
 namespace heed {

@@ -2,9 +2,9 @@
 
 #include "autograd/error.hpp"
 #include "autograd/graph.hpp"
-#include "autograd/operations/elementwise.hpp"
-#include "autograd/operations/product.hpp"
-#include "autograd/operations/reduce.hpp"
+#include "autograd/ops/elementwise.hpp"
+#include "autograd/ops/product.hpp"
+#include "autograd/ops/reduce.hpp"
 #include "autograd/random.hpp"
 
 using namespace heed;

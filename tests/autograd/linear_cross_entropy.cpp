@@ -6,15 +6,15 @@
 
 #include <doctest/doctest.h>
 
+#include "autograd/blas/products.hpp"
 #include "autograd/check.hpp"
 #include "autograd/graph.hpp"
 #include "autograd/memory.hpp"
-#include "autograd/operations/elementwise.hpp"
-#include "autograd/operations/index.hpp"
-#include "autograd/operations/loss.hpp"
-#include "autograd/operations/product.hpp"
+#include "autograd/ops/elementwise.hpp"
+#include "autograd/ops/index.hpp"
+#include "autograd/ops/loss.hpp"
+#include "autograd/ops/product.hpp"
 #include "autograd/parallel.hpp"
-#include "autograd/products.hpp"
 #include "autograd/random.hpp"
 #include "tests/logits.hpp"
 

@@ -1,4 +1,4 @@
-#include "autograd/products.hpp"
+#include "autograd/blas/products.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -9,16 +9,16 @@
 
 #include <doctest/doctest.h>
 
+#include "autograd/blas/amx.hpp"
+#include "autograd/blas/bfloat16.hpp"
+#include "autograd/blas/elements.hpp"
+#include "autograd/blas/gemm.hpp"
+#include "autograd/blas/tiles.hpp"
 #include "autograd/error.hpp"
 #include "autograd/graph.hpp"
-#include "autograd/kernels/products/amx.hpp"
-#include "autograd/kernels/products/bfloat16.hpp"
-#include "autograd/kernels/products/elements.hpp"
-#include "autograd/kernels/products/gemm.hpp"
-#include "autograd/kernels/products/tiles.hpp"
-#include "autograd/operations/elementwise.hpp"
-#include "autograd/operations/product.hpp"
-#include "autograd/operations/reduce.hpp"
+#include "autograd/ops/elementwise.hpp"
+#include "autograd/ops/product.hpp"
+#include "autograd/ops/reduce.hpp"
 #include "autograd/random.hpp"
 #include "tests/threads.hpp"
 

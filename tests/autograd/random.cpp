@@ -14,7 +14,7 @@
 #include <doctest/doctest.h>
 
 #include "autograd/error.hpp"
-#include "autograd/operations/loss.hpp"
+#include "autograd/ops/loss.hpp"
 #include "autograd/parallel.hpp"
 #include "autograd/tensor.hpp"
 

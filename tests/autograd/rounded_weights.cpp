@@ -1,4 +1,4 @@
-#include "autograd/rounded_weights.hpp"
+#include "autograd/blas/rounded_weights.hpp"
 
 #include <cmath>
 #include <limits>
@@ -7,8 +7,8 @@
 
 #include <doctest/doctest.h>
 
-#include "autograd/operations/product.hpp"
-#include "autograd/products.hpp"
+#include "autograd/blas/products.hpp"
+#include "autograd/ops/product.hpp"
 #include "autograd/random.hpp"
 #include "tests/threads.hpp"
 

@@ -13,8 +13,8 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "autograd/kernels/products/bfloat16.hpp"
-#include "autograd/processor.hpp"
+#include "autograd/blas/bfloat16.hpp"
+#include "autograd/blas/processor.hpp"
 #include "autograd/random.hpp"
 
 namespace heed::kernels {

@@ -6,13 +6,13 @@
 
 #include <doctest/doctest.h>
 
-#include "autograd/attention.hpp"
+#include "autograd/attention/fused_attention.hpp"
 #include "autograd/graph.hpp"
-#include "autograd/operations/elementwise.hpp"
-#include "autograd/operations/product.hpp"
-#include "autograd/operations/reduce.hpp"
-#include "autograd/operations/shape.hpp"
-#include "autograd/operations/softmax.hpp"
+#include "autograd/ops/elementwise.hpp"
+#include "autograd/ops/product.hpp"
+#include "autograd/ops/reduce.hpp"
+#include "autograd/ops/shape.hpp"
+#include "autograd/ops/softmax.hpp"
 
 using namespace heed;
 using Values = std::vector<double>;

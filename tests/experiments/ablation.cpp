@@ -11,7 +11,7 @@
 
 #include "experiments/run/folder_lock.hpp"
 #include "experiments/run/history.hpp"
-#include "experiments/text/npz.hpp"
+#include "nn/files/npz.hpp"
 #include "tests/experiments/small_ablation.hpp"
 #include "tests/experiments/unsealed.hpp"
 #include "tests/program.hpp"

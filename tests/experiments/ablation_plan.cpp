@@ -8,7 +8,7 @@
 #include "experiments/ablation/keys.hpp"
 #include "experiments/ablation/plan.hpp"
 #include "experiments/commands/list.hpp"
-#include "experiments/text/utf8.hpp"
+#include "nn/files/utf8.hpp"
 #include "tests/experiments/ablation_file.hpp"
 
 TEST_SUITE("ablation_plan") {

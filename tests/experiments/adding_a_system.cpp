@@ -12,7 +12,7 @@
 // Every word of a target asks the source's words, by one attention without positions, what comes next.
 
 #include "autograd/graph.hpp"
-#include "autograd/operations/elementwise.hpp"
+#include "autograd/ops/elementwise.hpp"
 #include "nn/attention/attention.hpp"
 #include "nn/decode.hpp"
 

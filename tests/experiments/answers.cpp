@@ -1,6 +1,6 @@
 // How answers are compared: as SQuAD's evaluation script does.
 
-#include "experiments/text/answers.hpp"
+#include "experiments/data/examples/answers.hpp"
 
 #include <doctest/doctest.h>
 

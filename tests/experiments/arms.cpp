@@ -2,7 +2,7 @@
 
 #include <doctest/doctest.h>
 
-#include "experiments/text/table.hpp"
+#include "experiments/config/table.hpp"
 #include "tests/experiments/ablation_file.hpp"
 
 // What an ablation's file means: one configuration is one arm, values are found however they are written, and the file can hold its base.

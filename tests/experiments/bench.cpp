@@ -6,8 +6,8 @@
 #include <doctest/doctest.h>
 #include <nlohmann/json.hpp>
 
+#include "autograd/blas/products.hpp"
 #include "autograd/error.hpp"
-#include "autograd/products.hpp"
 #include "autograd/tensor.hpp"
 #include "experiments/bench/measure.hpp"
 #include "experiments/config/config.hpp"

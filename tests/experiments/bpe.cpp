@@ -17,7 +17,7 @@
 #include "experiments/data/tokenizers/byte_pair_files.hpp"
 #include "experiments/data/tokenizers/byte_pair_training.hpp"
 #include "experiments/data/tokenizers/pretokens.hpp"
-#include "experiments/text/utf8.hpp"
+#include "nn/files/utf8.hpp"
 #include "tests/data_folder.hpp"
 #include "tests/folder.hpp"
 

@@ -8,7 +8,7 @@
 #include <fmt/format.h>
 
 #include "autograd/graph.hpp"
-#include "autograd/operations/shape.hpp"
+#include "autograd/ops/shape.hpp"
 #include "experiments/metric/loss_by_place.hpp"
 #include "experiments/report/gnuplot.hpp"
 #include "experiments/report/material.hpp"

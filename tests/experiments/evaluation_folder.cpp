@@ -1,3 +1,5 @@
+#include "experiments/report/evaluation_folder.hpp"
+
 #include <map>
 #include <memory>
 #include <set>
@@ -9,7 +11,6 @@
 #include <sys/resource.h>
 
 #include "autograd/error.hpp"
-#include "experiments/evaluation/folder.hpp"
 #include "experiments/metric/metric.hpp"
 #include "experiments/run/result_file.hpp"
 #include "tests/program.hpp"

@@ -14,12 +14,12 @@
 
 #include "autograd/graph.hpp"
 #include "autograd/operations.hpp"
-#include "autograd/recurrence.hpp"
+#include "autograd/ops/recurrence.hpp"
 #include "experiments/run/train.hpp"
 #include "nn/attention/attention.hpp"
 #include "nn/files/safetensors.hpp"
+#include "nn/models/recurrent/recurrent.hpp"
 #include "nn/position.hpp"
-#include "nn/recurrent.hpp"
 
 namespace {
 

@@ -9,9 +9,9 @@
 #include "experiments/data/tokenizers/characters.hpp"
 #include "experiments/data/tokenizers/sentences.hpp"
 #include "experiments/data/tokenizers/words.hpp"
-#include "experiments/text/npz.hpp"
-#include "experiments/text/zip.hpp"
 #include "nn/files/checkpoint.hpp"
+#include "nn/files/npz.hpp"
+#include "nn/files/zip.hpp"
 #include "tests/folder.hpp"
 #include "tests/npz.hpp"
 

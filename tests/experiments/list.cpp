@@ -8,9 +8,9 @@
 #include <doctest/doctest.h>
 
 #include "autograd/check.hpp"
+#include "experiments/config/table.hpp"
 #include "experiments/config/yaml.hpp"
 #include "experiments/metric/info.hpp"
-#include "experiments/text/table.hpp"
 #include "nn/attention/steps.hpp"
 #include "nn/model.hpp"
 #include "nn/position.hpp"

@@ -1,9 +1,9 @@
-#include "experiments/probe/looks.hpp"
+#include "experiments/metric/probe/looks.hpp"
 
 #include <doctest/doctest.h>
 
 #include "autograd/graph.hpp"
-#include "autograd/operations/shape.hpp"
+#include "autograd/ops/shape.hpp"
 #include "experiments/data/tokenizers/words.hpp"
 
 TEST_SUITE("looks") {

@@ -117,8 +117,8 @@ TEST_SUITE("manuals") {
   }
 
   TEST_CASE("the functions that a score's formula may use are listed where nn/README sends its reader") {
-    std::string const formulas = get("autograd/reverse.hpp"), page = get("autograd/pair_formula.hpp");
-    CHECK(get("nn/README.md").find("the functions that a formula may use stand at the top of\n`autograd/pair_formula.hpp`") !=
+    std::string const formulas = get("autograd/attention/reverse.hpp"), page = get("autograd/attention/pair_formula.hpp");
+    CHECK(get("nn/README.md").find("the functions that a formula may use stand at the top of\n`autograd/attention/pair_formula.hpp`") !=
           std::string::npos);
     auto const top = page.substr(0, page.find("namespace heed"));
     int found = 0;

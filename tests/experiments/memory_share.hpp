@@ -3,7 +3,7 @@
 #include <doctest/doctest.h>
 
 #include "autograd/memory.hpp"
-#include "experiments/probe/prober.hpp"
+#include "experiments/metric/probe/prober.hpp"
 #include "experiments/run/memory_estimate.hpp"
 #include "experiments/run/train.hpp"
 

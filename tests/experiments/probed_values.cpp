@@ -5,7 +5,7 @@
 #include <doctest/doctest.h>
 #include <fmt/format.h>
 
-#include "experiments/probe/prober.hpp"
+#include "experiments/metric/probe/prober.hpp"
 #include "experiments/run/train.hpp"
 #include "nn/decode.hpp"
 

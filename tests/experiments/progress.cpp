@@ -1,4 +1,4 @@
-#include "experiments/text/progress.hpp"
+#include "experiments/run/progress.hpp"
 
 #include <chrono>
 #include <string>
@@ -7,7 +7,7 @@
 #include <doctest/doctest.h>
 #include <unistd.h>
 
-#include "experiments/text/table.hpp"
+#include "experiments/config/table.hpp"
 #include "tests/folder.hpp"
 
 TEST_SUITE("progress") {

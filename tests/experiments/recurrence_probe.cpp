@@ -3,8 +3,8 @@
 
 #include <doctest/doctest.h>
 
-#include "autograd/operations/product.hpp"
-#include "experiments/probe/prober.hpp"
+#include "autograd/ops/product.hpp"
+#include "experiments/metric/probe/prober.hpp"
 #include "experiments/run/experiment.hpp"
 #include "experiments/run/train.hpp"
 

@@ -24,8 +24,8 @@
 #include "experiments/report/traces.hpp"
 #include "experiments/run/csv.hpp"
 #include "experiments/run/signals.hpp"
-#include "experiments/text/npz.hpp"
-#include "experiments/text/utf8.hpp"
+#include "nn/files/npz.hpp"
+#include "nn/files/utf8.hpp"
 #include "tests/folder.hpp"
 
 TEST_SUITE("report") {

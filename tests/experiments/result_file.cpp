@@ -14,8 +14,8 @@
 #include "experiments/report/report.hpp"
 #include "experiments/run/failure.hpp"
 #include "experiments/run/history.hpp"
-#include "experiments/text/npz.hpp"
 #include "nn/files/json.hpp"
+#include "nn/files/npz.hpp"
 #include "tests/program.hpp"
 
 TEST_SUITE("result_file") {

@@ -8,8 +8,8 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "autograd/blas/products.hpp"
 #include "autograd/parallel.hpp"
-#include "autograd/products.hpp"
 #include "experiments/config/config.hpp"
 #include "experiments/run/train.hpp"
 #include "nn/files/checkpoint.hpp"

@@ -5,7 +5,7 @@
 
 #include <doctest/doctest.h>
 
-#include "autograd/products.hpp"
+#include "autograd/blas/products.hpp"
 #include "experiments/data/tokenizers/bytes.hpp"
 #include "experiments/data/tokenizers/characters.hpp"
 #include "experiments/data/tokenizers/sentences.hpp"

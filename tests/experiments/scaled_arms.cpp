@@ -1,4 +1,4 @@
-#include "experiments/study/scaled_arms.hpp"
+#include "experiments/ablation/scaling/scaled_arms.hpp"
 
 #include <cmath>
 

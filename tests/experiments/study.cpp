@@ -8,12 +8,12 @@
 #include <nlohmann/json.hpp>
 
 #include "autograd/graph.hpp"
-#include "autograd/operations/elementwise.hpp"
-#include "autograd/operations/product.hpp"
-#include "autograd/operations/reduce.hpp"
-#include "autograd/operations/softmax.hpp"
+#include "autograd/ops/elementwise.hpp"
+#include "autograd/ops/product.hpp"
+#include "autograd/ops/reduce.hpp"
+#include "autograd/ops/softmax.hpp"
 #include "autograd/parallel.hpp"
-#include "experiments/study/quadrature.hpp"
+#include "experiments/ablation/scaling/quadrature.hpp"
 #include "experiments/study/softmax_scaling.hpp"
 #include "experiments/study/trained.hpp"
 #include "tests/experiments/unsealed.hpp"

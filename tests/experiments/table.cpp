@@ -1,4 +1,4 @@
-#include "experiments/text/table.hpp"
+#include "experiments/config/table.hpp"
 
 #include <cmath>
 #include <limits>

@@ -12,8 +12,8 @@
 #include "experiments/data/files.hpp"
 #include "experiments/data/tokenizers/bytes.hpp"
 #include "experiments/data/tokenizers/characters.hpp"
-#include "experiments/text/utf8.hpp"
 #include "nn/files/sha256.hpp"
+#include "nn/files/utf8.hpp"
 #include "tests/data_folder.hpp"
 #include "tests/folder.hpp"
 

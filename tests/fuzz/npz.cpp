@@ -1,4 +1,4 @@
-#include "experiments/text/npz.hpp"
+#include "nn/files/npz.hpp"
 
 #include "tests/fuzz/fuzz.hpp"
 

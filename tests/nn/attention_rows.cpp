@@ -1,11 +1,10 @@
 // Statistics of each row of attention: what the kernels measure on their way is what the definition says.
 
-#include "autograd/attention_rows.hpp"
-
 #include <cmath>
 
 #include <doctest/doctest.h>
 
+#include "autograd/attention/row_statistics.hpp"
 #include "tests/nn/variants.hpp"
 
 TEST_SUITE("attention_rows") {

@@ -6,7 +6,7 @@
 #include <doctest/doctest.h>
 
 #include "autograd/graph.hpp"
-#include "autograd/operations/product.hpp"
+#include "autograd/ops/product.hpp"
 #include "nn/generate.hpp"
 #include "nn/models/gpt.hpp"
 

@@ -1,4 +1,4 @@
-#include "nn/models/captioner.hpp"
+#include "nn/models/captioning/captioner.hpp"
 
 #include <cmath>
 #include <cstdlib>
@@ -9,10 +9,10 @@
 #include "autograd/check.hpp"
 #include "autograd/error.hpp"
 #include "autograd/graph.hpp"
-#include "autograd/operations/elementwise.hpp"
-#include "autograd/operations/reduce.hpp"
-#include "autograd/operations/shape.hpp"
-#include "autograd/operations/softmax.hpp"
+#include "autograd/ops/elementwise.hpp"
+#include "autograd/ops/reduce.hpp"
+#include "autograd/ops/shape.hpp"
+#include "autograd/ops/softmax.hpp"
 #include "nn/attention/attention.hpp"
 #include "nn/estimator.hpp"
 #include "tests/nn/plain_decoding.hpp"

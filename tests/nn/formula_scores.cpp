@@ -8,13 +8,13 @@
 
 #include <doctest/doctest.h>
 
-#include "autograd/attention.hpp"
+#include "autograd/attention/fused_attention.hpp"
+#include "autograd/attention/pair_formula.hpp"
 #include "autograd/check.hpp"
 #include "autograd/graph.hpp"
 #include "autograd/memory.hpp"
-#include "autograd/operations/elementwise.hpp"
-#include "autograd/operations/reduce.hpp"
-#include "autograd/pair_formula.hpp"
+#include "autograd/ops/elementwise.hpp"
+#include "autograd/ops/reduce.hpp"
 #include "autograd/random.hpp"
 #include "tests/threads.hpp"
 

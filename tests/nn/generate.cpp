@@ -7,8 +7,8 @@
 
 #include <doctest/doctest.h>
 
+#include "autograd/blas/products.hpp"
 #include "autograd/graph.hpp"
-#include "autograd/products.hpp"
 #include "nn/models/gpt.hpp"
 
 TEST_SUITE("generate") {

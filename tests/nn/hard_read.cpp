@@ -1,6 +1,6 @@
 // Hard reads by the kernels against their composition: what is chosen, how likely it was, and every gradient.
 
-#include "autograd/hard_read.hpp"
+#include "autograd/attention/hard_read.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -9,9 +9,9 @@
 
 #include "autograd/graph.hpp"
 #include "autograd/memory.hpp"
-#include "autograd/operations/elementwise.hpp"
-#include "autograd/operations/reduce.hpp"
-#include "autograd/operations/shape.hpp"
+#include "autograd/ops/elementwise.hpp"
+#include "autograd/ops/reduce.hpp"
+#include "autograd/ops/shape.hpp"
 #include "tests/difference.hpp"
 #include "tests/nn/variants.hpp"
 #include "tests/threads.hpp"

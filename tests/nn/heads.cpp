@@ -13,7 +13,7 @@
 #include "nn/heads/task_head.hpp"
 #include "nn/models/bert.hpp"
 #include "nn/models/gpt.hpp"
-#include "nn/models/recurrent_lm.hpp"
+#include "nn/models/recurrent/recurrent_lm.hpp"
 
 TEST_SUITE("heads") {
   using namespace heed;

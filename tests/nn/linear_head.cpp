@@ -5,7 +5,7 @@
 #include <doctest/doctest.h>
 
 #include "autograd/graph.hpp"
-#include "autograd/operations/elementwise.hpp"
+#include "autograd/ops/elementwise.hpp"
 #include "nn/models/bert.hpp"
 #include "nn/models/gpt.hpp"
 #include "tests/logits.hpp"

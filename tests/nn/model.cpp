@@ -3,9 +3,9 @@
 #include <doctest/doctest.h>
 
 #include "autograd/error.hpp"
-#include "autograd/operations/elementwise.hpp"
-#include "autograd/operations/index.hpp"
-#include "autograd/operations/reduce.hpp"
+#include "autograd/ops/elementwise.hpp"
+#include "autograd/ops/index.hpp"
+#include "autograd/ops/reduce.hpp"
 
 TEST_SUITE("model") {
   using namespace heed;

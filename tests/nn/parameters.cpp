@@ -7,8 +7,8 @@
 
 #include "autograd/error.hpp"
 #include "autograd/graph.hpp"
-#include "autograd/operations/elementwise.hpp"
-#include "autograd/operations/reduce.hpp"
+#include "autograd/ops/elementwise.hpp"
+#include "autograd/ops/reduce.hpp"
 
 using namespace heed;
 using doctest::Approx;

@@ -3,7 +3,7 @@
 #include <doctest/doctest.h>
 
 #include "autograd/error.hpp"
-#include "autograd/operations/shape.hpp"
+#include "autograd/ops/shape.hpp"
 
 using namespace heed;
 

@@ -8,8 +8,8 @@
 
 #include <doctest/doctest.h>
 
-#include "autograd/operations/shape.hpp"
-#include "autograd/operations/softmax.hpp"
+#include "autograd/ops/shape.hpp"
+#include "autograd/ops/softmax.hpp"
 #include "nn/decode.hpp"
 #include "nn/models/transformer.hpp"
 

@@ -1,4 +1,4 @@
-#include "nn/recurrent.hpp"
+#include "nn/models/recurrent/recurrent.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -8,9 +8,9 @@
 #include "autograd/check.hpp"
 #include "autograd/error.hpp"
 #include "autograd/graph.hpp"
-#include "autograd/operations/elementwise.hpp"
-#include "autograd/operations/reduce.hpp"
-#include "autograd/operations/shape.hpp"
+#include "autograd/ops/elementwise.hpp"
+#include "autograd/ops/reduce.hpp"
+#include "autograd/ops/shape.hpp"
 #include "autograd/random.hpp"
 
 // What is declared is tested; no cell is listed here.

@@ -1,4 +1,4 @@
-#include "nn/models/recurrent_lm.hpp"
+#include "nn/models/recurrent/recurrent_lm.hpp"
 
 #include <doctest/doctest.h>
 

@@ -1,4 +1,4 @@
-#include "nn/models/recurrent_seq2seq.hpp"
+#include "nn/models/recurrent/recurrent_seq2seq.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -11,8 +11,8 @@
 #include "autograd/check.hpp"
 #include "autograd/error.hpp"
 #include "autograd/graph.hpp"
-#include "autograd/operations/elementwise.hpp"
-#include "autograd/operations/reduce.hpp"
+#include "autograd/ops/elementwise.hpp"
+#include "autograd/ops/reduce.hpp"
 #include "tests/nn/plain_decoding.hpp"
 
 TEST_SUITE("recurrent_seq2seq") {

@@ -9,9 +9,9 @@
 #include "autograd/error.hpp"
 #include "autograd/graph.hpp"
 #include "autograd/memory.hpp"
-#include "autograd/operations/elementwise.hpp"
-#include "autograd/operations/reduce.hpp"
-#include "autograd/operations/shape.hpp"
+#include "autograd/ops/elementwise.hpp"
+#include "autograd/ops/reduce.hpp"
+#include "autograd/ops/shape.hpp"
 
 TEST_SUITE("transformer") {
   using namespace heed;

@@ -6,7 +6,7 @@
 #include <immintrin.h>
 #endif
 
-#include "autograd/kernels/products/bfloat16.hpp"
+#include "autograd/blas/bfloat16.hpp"
 #include "autograd/kernels/rows.hpp"
 
 /// Pairs of bfloat16 numbers in 32-bit words, which are held in batches of float32.

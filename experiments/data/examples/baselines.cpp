@@ -7,8 +7,8 @@
 #include <set>
 
 #include "autograd/random.hpp"
+#include "experiments/data/examples/answers.hpp"
 #include "experiments/data/tokenizers/words.hpp"
-#include "experiments/text/answers.hpp"
 
 namespace heed {
 namespace {

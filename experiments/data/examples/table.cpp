@@ -9,8 +9,8 @@
 #include "autograd/error.hpp"
 #include "experiments/config/nearest.hpp"
 #include "experiments/config/yaml.hpp"
-#include "experiments/text/utf8.hpp"
 #include "nn/files/json.hpp"
+#include "nn/files/utf8.hpp"
 
 namespace heed {
 namespace {

@@ -7,10 +7,10 @@
 
 #include "autograd/error.hpp"
 #include "experiments/data/files.hpp"
-#include "experiments/text/utf8.hpp"
 #include "nn/files/atomic_file.hpp"
 #include "nn/files/json.hpp"
 #include "nn/files/sha256.hpp"
+#include "nn/files/utf8.hpp"
 
 namespace heed {
 

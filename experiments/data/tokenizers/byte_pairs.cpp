@@ -9,7 +9,7 @@
 
 #include "autograd/error.hpp"
 #include "experiments/data/tokenizers/pretokens.hpp"
-#include "experiments/text/utf8.hpp"
+#include "nn/files/utf8.hpp"
 
 namespace heed {
 

@@ -6,8 +6,8 @@
 #include <nlohmann/json.hpp>
 
 #include "autograd/error.hpp"
-#include "experiments/text/utf8.hpp"
 #include "nn/files/json.hpp"
+#include "nn/files/utf8.hpp"
 
 namespace heed {
 

@@ -6,7 +6,7 @@
 
 #include <utf8proc.h>
 
-#include "experiments/text/utf8.hpp"
+#include "nn/files/utf8.hpp"
 
 namespace heed {
 

@@ -1,6 +1,6 @@
 // a_i = 1.5-entmax(e_i): between softmax and sparsemax
 
-#include "autograd/operations/softmax.hpp"
+#include "autograd/ops/softmax.hpp"
 #include "nn/attention/align/support.hpp"
 
 namespace heed {

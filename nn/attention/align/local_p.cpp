@@ -2,9 +2,9 @@
 
 #include <cmath>
 
-#include "autograd/operations/elementwise.hpp"
-#include "autograd/operations/product.hpp"
-#include "autograd/operations/shape.hpp"
+#include "autograd/ops/elementwise.hpp"
+#include "autograd/ops/product.hpp"
+#include "autograd/ops/shape.hpp"
 #include "nn/attention/steps.hpp"
 
 namespace heed {

@@ -5,9 +5,9 @@
 #include <memory>
 #include <utility>
 
-#include "autograd/operations/attention.hpp"
-#include "autograd/operations/softmax.hpp"
-#include "autograd/row_align.hpp"
+#include "autograd/attention/attention.hpp"
+#include "autograd/attention/row_align.hpp"
+#include "autograd/ops/softmax.hpp"
 #include "nn/attention/steps.hpp"
 
 namespace heed {

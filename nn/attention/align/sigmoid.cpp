@@ -1,6 +1,6 @@
 // a_ij = sigmoid(e_ij − log n_i), n_i the number of keys that query i sees; rows need not sum to one
 
-#include "autograd/operations/elementwise.hpp"
+#include "autograd/ops/elementwise.hpp"
 #include "nn/attention/align/rows.hpp"
 
 namespace heed {

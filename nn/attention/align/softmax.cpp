@@ -1,6 +1,6 @@
 // a_i = softmax(e_i) over the visible keys: global attention
 
-#include "autograd/operations/attention.hpp"
+#include "autograd/attention/attention.hpp"
 #include "nn/attention/steps.hpp"
 
 namespace heed {

@@ -2,8 +2,8 @@
 
 #include <limits>
 
-#include "autograd/operations/elementwise.hpp"
-#include "autograd/operations/reduce.hpp"
+#include "autograd/ops/elementwise.hpp"
+#include "autograd/ops/reduce.hpp"
 #include "nn/attention/align/rows.hpp"
 
 namespace heed {

@@ -1,6 +1,6 @@
 // a_i = the point of the simplex that is nearest to e_i
 
-#include "autograd/operations/softmax.hpp"
+#include "autograd/ops/softmax.hpp"
 #include "nn/attention/align/support.hpp"
 
 namespace heed {

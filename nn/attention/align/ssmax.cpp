@@ -1,8 +1,8 @@
 // a_i = softmax(s_h · log n_i · e_i), n_i the number of keys that query i sees: rows that stay as sharp in longer contexts
 
-#include "autograd/operations/elementwise.hpp"
-#include "autograd/operations/shape.hpp"
-#include "autograd/operations/softmax.hpp"
+#include "autograd/ops/elementwise.hpp"
+#include "autograd/ops/shape.hpp"
+#include "autograd/ops/softmax.hpp"
 #include "nn/attention/align/rows.hpp"
 
 namespace heed {

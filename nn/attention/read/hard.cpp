@@ -1,13 +1,14 @@
-// c_i = v_J with J ~ a_i, one draw a head and query (Xu et al. 2015, section 4.1; autograd/hard_read.hpp). While evaluating (`evaluate`):
-// argmax, the most likely key; sample; or expectation, soft attention. Gradients by `estimator`: of reinforce, enumerate and marginal,
-// which see the choices and their probabilities from outside (nn/estimator.hpp); of straight_through and gumbel by the read itself.
+// c_i = v_J with J ~ a_i, one draw a head and query (Xu et al. 2015, section 4.1; autograd/attention/hard_read.hpp). While evaluating
+// (`evaluate`): argmax, the most likely key; sample; or expectation, soft attention. Gradients by `estimator`: of reinforce, enumerate and
+// marginal, which see the choices and their probabilities from outside (nn/estimator.hpp); of straight_through and gumbel by the read
+// itself.
 
 #include <algorithm>
 
 #include <fmt/format.h>
 
 #include "autograd/error.hpp"
-#include "autograd/operations/shape.hpp"
+#include "autograd/ops/shape.hpp"
 #include "nn/attention/steps.hpp"
 
 namespace heed {

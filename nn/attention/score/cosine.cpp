@@ -1,8 +1,8 @@
 // e_ij = β · q_i·k_j / (‖q_i‖ ‖k_j‖ + 1e-8), β learned from 10
 
-#include "autograd/operations/elementwise.hpp"
-#include "autograd/operations/reduce.hpp"
-#include "autograd/operations/shape.hpp"
+#include "autograd/ops/elementwise.hpp"
+#include "autograd/ops/reduce.hpp"
+#include "autograd/ops/shape.hpp"
 #include "nn/attention/pair_score.hpp"
 
 namespace heed {

@@ -2,7 +2,7 @@
 
 #include <cmath>
 
-#include "autograd/operations/product.hpp"
+#include "autograd/ops/product.hpp"
 #include "nn/attention/steps.hpp"
 
 namespace heed {

@@ -4,9 +4,9 @@
 
 #include <fmt/format.h>
 
+#include "autograd/attention/attention.hpp"
 #include "autograd/error.hpp"
-#include "autograd/operations/attention.hpp"
-#include "autograd/operations/shape.hpp"
+#include "autograd/ops/shape.hpp"
 #include "nn/attention/steps.hpp"
 
 namespace heed {

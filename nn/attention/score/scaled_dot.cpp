@@ -2,8 +2,8 @@
 
 #include <cmath>
 
-#include "autograd/operations/elementwise.hpp"
-#include "autograd/operations/shape.hpp"
+#include "autograd/ops/elementwise.hpp"
+#include "autograd/ops/shape.hpp"
 #include "nn/attention/steps.hpp"
 
 namespace heed {

@@ -1,0 +1,147 @@
+// What fused_attention is checked with. Compiled with less optimisation, for its scores are only differentiated in tests.
+
+#include "autograd/check.hpp"
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "autograd/attention/attention.hpp"
+#include "autograd/attention/fused_attention.hpp"
+#include "autograd/attention/pair_formula.hpp"
+#include "autograd/ops/elementwise.hpp"
+
+namespace heed {
+
+namespace {
+
+/// What a sample draws beside query, key and value: which of AttentionInputs::all(), and of which shape and range.
+using Extras = std::vector<std::pair<std::size_t, SampleInput>>;
+
+Sample attention_sample(AttentionForm const& form, Shape const& query, Shape const& key, Shape const& value, Extras const& extras,
+                        bool spread = false) {
+  std::vector<SampleInput> inputs{{query}, {key}, {value}};
+  for (auto const& extra : extras) inputs.push_back(extra.second);
+  auto const arranged = [=](std::vector<Tensor> const& x) {
+    AttentionInputs in{x[0], x[1], x[2]};
+    for (std::size_t i = 0; i < extras.size(); ++i) *in.all()[extras[i].first] = x[i + 3];
+    if (spread) {  // centres all over the keys, so that the queries are not in the order of their windows
+      std::vector<std::int64_t> shifts;
+      for (std::int64_t i = 0; i < query[1]; ++i) shifts.push_back(i * 17 % (key[1] - 2));
+      in.centres = in.centres + Tensor::of(shifts, {query[1], 1}).to(x.front().dtype());
+    }
+    return in;
+  };
+  return {std::move(inputs), [=](std::vector<Tensor> const& x) { return fused_attention(form, arranged(x)); },
+          [=](std::vector<Tensor> const& x) { return attention_reference(form, arranged(x)); }};
+}
+
+/// The kinds of scores that the kernels tell apart, and what each reads beside queries and keys.
+struct SampleScore {
+  std::shared_ptr<PairSum const> sum;
+  std::shared_ptr<PairFinish const> finish;
+  std::optional<double> softcap;
+  bool weighted, finished;
+};
+std::vector<SampleScore> sample_scores() {
+  auto const smooth = pair_sum([](auto q, auto k, auto w) { return w * sigmoid(q - k) + 0.1 * (q * k); });
+  auto const finish = pair_finish([](auto s, auto const& at) {
+    auto const near = at.distance / (20.0 + at.distance * at.distance);
+    return at.parameter * tanh(s + at.query * at.key) - at.second_parameter * near / (2 + s * s) * like(at.root_width, s);
+  });
+  return {
+      {{}, {}, {}, false, false}, {additive_sum(), {}, 1.5, true, false}, {smooth, finish, {}, true, true}, {{}, finish, 2.0, false, true}};
+}
+
+std::vector<Sample> attention_samples(std::optional<WeightDropout> const& dropout = std::nullopt) {
+  constexpr auto relative = AttentionInputs::at_relative, near = AttentionInputs::at_near, centres = AttentionInputs::at_centres;
+  constexpr auto of_row = AttentionInputs::at_of_row, of_column = AttentionInputs::at_of_column;
+  Visibility const causal{.causal = true, .lengths = {}, .offset = 0};
+  Visibility const padded{.causal = true, .lengths = Tensor::of(std::vector<std::int64_t>{4, 2, 0}, {3}), .offset = 0};
+  Visibility const later{.causal = true, .lengths = {}, .offset = 2};
+  auto const lengths = [](std::vector<std::int64_t> const& values) { return Tensor::of(values, {std::ssize(values)}); };
+  Visibility const short_queries{.causal = false, .lengths = lengths({5, 4}), .offset = 2, .query_lengths = lengths({3, 1})};
+  std::vector<Sample> samples;
+  for (SampleScore const& score : sample_scores()) {
+    auto const add = [&](Visibility const& visibility, Shape const& query, Shape const& key, Shape const& value,
+                         std::vector<std::size_t> const& extras = {}, double window = 0, std::int64_t groups = 2) {
+      AttentionForm form{.heads = 2, .visibility = visibility, .scale = 0.5};
+      form.sum = score.sum, form.finish = score.finish, form.softcap = score.softcap;
+      form.window = window, form.dropout = dropout, form.key_heads = groups;
+      std::int64_t const b = query[0], n = query[1], m = key[1], d = query[2] / 2;
+      Extras drawn;
+      if (score.weighted) drawn.push_back({AttentionInputs::at_weight, {{2, d}}});
+      if (score.finished)
+        drawn.insert(drawn.end(), {{AttentionInputs::at_parameter, {{2, 2}}},
+                                   {AttentionInputs::at_of_query, {{b, 2, n}}},
+                                   {AttentionInputs::at_of_key, {{b, 2, m}}}});
+      bool spread = false;
+      for (std::size_t const slot : extras) {
+        if (slot == relative) drawn.push_back({slot, {{2, n + m - 1}}});
+        if (slot == near) drawn.push_back({slot, {{b, n, 2, 3}}});
+        if (slot == of_row) drawn.insert(drawn.end(), {{of_row, {{b, 2, n}}}, {of_column, {{b, 2, m}}}});
+        if (slot != centres) continue;
+        // Far enough from the next half that no key enters or leaves a window of 1.7 within a finite difference.
+        drawn.push_back({slot, {{b, 2, n, 1}, 1.35, 1.6}});
+        form.gaussian = true;
+        form.deviation = 0.85;
+        spread = n > 64;
+      }
+      samples.push_back(attention_sample(form, query, key, value, drawn, spread));
+    };
+    add(causal, {2, 5, 6}, {2, 5, 6}, {2, 5, 4}, {near});
+    add({}, {2, 3, 4}, {2, 5, 4}, {2, 5, 2}, {relative, of_row});
+    add(padded, {3, 4, 4}, {3, 4, 4}, {3, 4, 4}, {relative});
+    add(causal, {2, 4, 4}, {2, 4, 2}, {2, 4, 1}, {relative}, 0, 1);
+    add(short_queries, {2, 4, 4}, {2, 5, 4}, {2, 5, 4}, {relative});
+    add(short_queries, {2, 4, 4}, {2, 5, 4}, {2, 5, 4}, {near}, 1.5);
+    add(short_queries, {2, 4, 4}, {2, 5, 4}, {2, 5, 4}, {centres}, 1.7);
+    add(later, {2, 3, 4}, {2, 5, 4}, {2, 5, 4}, {near, of_row}, 1.5);
+    add(padded, {3, 4, 4}, {3, 4, 4}, {3, 4, 2}, {centres}, 1.7);
+    add(causal, {1, 4, 4}, {1, 4, 4}, {1, 4, 2}, {relative, centres});
+    add({}, {1, 1, 2}, {1, 1, 2}, {1, 1, 2});
+    add(causal, {1, 70, 2}, {1, 70, 2}, {1, 70, 2}, {}, 6);  // more than one block
+    add({}, {1, 70, 4}, {1, 12, 2}, {1, 12, 1}, {relative, centres}, 1.7, 1);
+  }
+  return samples;
+}
+
+Registered const attention_check{{"fused_attention",
+                                  "Σ_j a_ij v_j, a_i of the scores over visible keys in a window",
+                                  attention_samples(),
+                                  {{[] {
+                                      Tensor const x = Tensor::zeros({2, 3, 4}, DType::float64);
+                                      fused_attention({.heads = 2, .visibility = {}}, {x, Tensor::zeros({2, 3, 6}, DType::float64), x});
+                                    },
+                                    "attention: query [2, 3, 4], key [2, 3, 6], value [2, 3, 4] with 2 heads"},
+                                   {[] {
+                                      Tensor const x = Tensor::zeros({2, 3, 4}, DType::float64);
+                                      AttentionInputs in{x, x, x};
+                                      in.relative = x;
+                                      fused_attention({.heads = 2, .visibility = {}}, in);
+                                    },
+                                    "attention: biases by distance are [2, 3, 4], where [2, 5] is wanted"},
+                                   {[] {
+                                      Tensor const x = Tensor::zeros({2, 3, 4}, DType::float64);
+                                      AttentionForm form{.heads = 2, .visibility = {}};
+                                      form.dropout = WeightDropout{1, Stream(1, "dropout")};
+                                      fused_attention(form, {x, x, x});
+                                    },
+                                    "attention: the dropout rate 1 is not in [0, 1)"}}}};
+Registered const attention_dropout_check{
+    {"fused_attention with dropout", "Σ_j D_ij a_ij v_j", attention_samples(WeightDropout{0.3, Stream(1, "dropout")}), {}}};
+
+Registered const reference_check{
+    {"attention_reference", "the same, composed", {{{{{1, 2, 4}}, {{1, 3, 4}}, {{1, 3, 2}}}, [](std::vector<Tensor> const& x) {
+                                                      return attention_reference({.heads = 2, .visibility = {}}, {x[0], x[1], x[2]});
+                                                    }}}}};
+Registered const scaled_dot_attention_check{
+    {"scaled_dot_attention", "Σ_j softmax_j(s q_i·k_j) v_j", {{{{{1, 2, 4}}, {{1, 3, 4}}, {{1, 3, 2}}}, [](std::vector<Tensor> const& x) {
+                                                                 return scaled_dot_attention(x[0], x[1], x[2], 2, 0.5, {});
+                                                               }}}}};
+
+}  // namespace
+
+}  // namespace heed

@@ -1,0 +1,185 @@
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <limits>
+#include <vector>
+
+#include "autograd/attention/hard_read.hpp"
+#include "autograd/attention/head_kernel.hpp"
+#include "autograd/kernels/rows.hpp"
+
+namespace heed::kernels {
+
+/// J by inversion of one row, u uniform in [0, 1). Summed in float64, so that both precisions draw alike.
+template <class T>
+std::int64_t drawn(T const* weights, std::int64_t count, double u) {
+  double total = 0;
+  for (std::int64_t j = 0; j < count; ++j) total += static_cast<double>(weights[j]);
+  double const threshold = u * total;
+  std::int64_t last = 0;
+  double sum = 0;
+  for (std::int64_t j = 0; j < count && sum <= threshold; ++j) {
+    sum += static_cast<double>(weights[j]);
+    if (weights[j] > 0) last = j;
+  }
+  return last;
+}
+
+/// z_j = (log w_j + g_j)/τ of the keys first … first + count − 1, g_j = −log(−log u_j), u_j draw j of the query's stream; −∞ where w_j is
+/// 0.
+template <class T>
+void gumbel_logits(T const* weights, Stream const& of_query, std::int64_t first, std::int64_t count, double temperature, T* z) {
+  using V = Lanes<double>;
+  alignas(64) std::array<std::uint64_t, 64> bits;
+  alignas(64) std::array<double, 64> u, w;
+  V const tau(temperature), none(-std::numeric_limits<double>::infinity()), zero(0.0), one(1.0);
+  for (std::int64_t begin = 0; begin < count; begin += 64) {
+    auto const n = static_cast<std::size_t>(std::min<std::int64_t>(64, count - begin));
+    of_query.bits(static_cast<std::uint64_t>(first + begin), {bits.data(), n});
+    u.fill(0.5), w.fill(0);
+    for (std::size_t k = 0; k < n; ++k) {
+      u[k] = inside_of_unit(static_cast<double>(bits[k] >> 11) * 0x1p-53);
+      w[k] = static_cast<double>(weights[begin + static_cast<std::int64_t>(k)]);
+    }
+    for (std::size_t k = 0; k < n; k += V::size) {
+      V const g = -xsimd::log(-xsimd::log(V::load_aligned(&u[k])));
+      V const a = V::load_aligned(&w[k]);
+      V const logit = (xsimd::log(xsimd::select(a > zero, a, one)) + g) / tau;
+      xsimd::select(a > zero, logit, none).store_aligned(&u[k]);
+    }
+    for (std::size_t k = 0; k < n; ++k) z[begin + static_cast<std::int64_t>(k)] = static_cast<T>(u[k]);
+  }
+}
+
+/// One head's rows, each read at one key.
+template <class T>
+class HardRows {
+ public:
+  explicit HardRows(Head<T>& head)
+      : head_(head),
+        c_(head.c_),
+        hard_(*head.c_.form.hard),
+        weighed_(c_.form.gaussian ? static_cast<std::size_t>(c_.keys) : 0),
+        soft_(hard_.choice == HardRead::Choice::gumbel ? static_cast<std::size_t>(c_.keys) : 0) {}
+
+  /// Whether the weights' gradients begin with those of Σ_j w_ij v_j.
+  bool as_if_soft() const { return hard_.choice == HardRead::Choice::straight_through || hard_.choice == HardRead::Choice::gumbel; }
+
+  /// Of row i after align(): J, and at `result` the context; of a scored read behind the contexts of all heads w_J, and H numbers later
+  /// the entropy.
+  void forward(std::int64_t i, T* result, std::int64_t* chosen) {
+    std::int64_t const query = head_.at(head_.first_ + i), count = head_.range_of(i).last - head_.range_of(i).first;
+    T const* const w = weights(i);
+    T const sum = total(w, count);
+    std::int64_t const key = hard_.chosen.defined() ? hard_.chosen.template data<std::int64_t>()[row_of(query)]
+                             : sum > 0              ? head_.range_of(i).first + choose(i, w, count)
+                                                    : 0;
+    chosen[row_of(query)] = key;
+    T const factor = sum > 0 ? dropped(query, key) : sum;  // NaN stays NaN
+    T const* const value = head_.v + key * head_.value_stride_;
+    for (std::int64_t c = 0; c < c_.value_width; ++c) result[c] = sum == 0 ? T(0) : factor * value[c];
+    if (!hard_.scored) return;
+    std::int64_t const inside = key - head_.range_of(i).first;
+    T const probability = inside >= 0 && inside < count ? w[inside] : T(0);
+    result[place_of_score()] = sum == 0 && key == 0 ? T(1) : probability;
+    Lanes<T> const zero(T(0)), one(T(1));
+    result[place_of_score() + c_.form.heads] = -sum_row<T>(
+        count, [&](auto const& x) { return x * xsimd::log(xsimd::select(x > zero, x, one)); }, w);
+  }
+
+  /// From the gradient of row i's result those of its weights, dw, and of the values, added to `dvalues` [m, d_v] of this head. dw comes
+  /// with the gradients of Σ_j w_ij v_j if as_if_soft().
+  void backward(std::int64_t i, T const* dresult, T* dw, T* dvalues) {
+    KeyRange const s = head_.range_of(i);
+    std::int64_t const query = head_.at(head_.first_ + i), count = s.last - s.first;
+    std::int64_t const key = hard_.chosen.template data<std::int64_t>()[row_of(query)];
+    T const* const w = weights(i);
+    bool const reads = total(w, count) > 0;
+    if (reads && as_if_soft())
+      soften(i, w, dw);
+    else
+      std::fill_n(dw, count, T(0));
+    if (!reads) return;
+    T const factor = dropped(query, key);
+    for (std::int64_t c = 0; c < c_.value_width; ++c) dvalues[key * head_.value_stride_ + c] += factor * dresult[c];
+    if (!hard_.scored) return;
+    if (key >= s.first && key < s.last) dw[key - s.first] += dresult[place_of_score()];
+    Lanes<T> const zero(T(0)), one(T(1)), dentropy(dresult[place_of_score() + c_.form.heads]);
+    transform_row<T>(
+        dw, count,
+        [&](auto const& d, auto const& x) {
+          return xsimd::select(x > zero, d - dentropy * (xsimd::log(xsimd::select(x > zero, x, one)) + one), d);
+        },
+        static_cast<T const*>(dw), w);
+  }
+
+ private:
+  static T total(T const* w, std::int64_t count) {
+    return sum_row<T>(
+        count, [](auto const& x) { return x; }, w);
+  }
+  std::size_t row_of(std::int64_t query) const {
+    return static_cast<std::size_t>((head_.b_ * c_.form.heads + head_.h_) * c_.queries + query);
+  }
+  /// Of w_J, counted from this head's context.
+  std::int64_t place_of_score() const { return (c_.form.heads - head_.h_) * c_.value_width + head_.h_; }
+
+  /// w of row i: the align's times the Gaussian.
+  T const* weights(std::int64_t i) {
+    T const* const a = head_.row(i);
+    if (!c_.form.gaussian) return a;
+    head_.gaussian(i, weighed_.data());
+    for (std::int64_t j = 0; j < head_.range_of(i).last - head_.range_of(i).first; ++j) weighed_[static_cast<std::size_t>(j)] *= a[j];
+    return weighed_.data();
+  }
+
+  /// What dropout multiplies the read of this key by.
+  T dropped(std::int64_t query, std::int64_t key) const {
+    T factor(1);
+    if (c_.form.dropout) {
+      auto const element = static_cast<std::int64_t>(row_of(query)) * c_.keys + key;
+      dropout_row(c_.form.dropout->rate, c_.form.dropout->stream, static_cast<std::uint64_t>(element), &factor, &factor, 1);
+    }
+    return factor;
+  }
+
+  Stream const& stream() const { return hard_.streams[static_cast<std::size_t>(head_.b_ * c_.form.heads + head_.h_)]; }
+  std::uint64_t position(std::int64_t i) const {
+    return static_cast<std::uint64_t>(c_.form.visibility.offset + head_.at(head_.first_ + i));
+  }
+
+  std::int64_t choose(std::int64_t i, T const* w, std::int64_t count) {
+    if (hard_.choice == HardRead::Choice::largest) return std::max_element(w, w + count) - w;
+    if (hard_.choice != HardRead::Choice::gumbel) return drawn(w, count, stream().uniform(position(i)));
+    gumbel_logits(w, stream().child(position(i)), head_.range_of(i).first, count, hard_.temperature, soft_.data());
+    return std::max_element(soft_.begin(), soft_.begin() + count) - soft_.begin();
+  }
+
+  /// dw of Σ_j w_ij v_j: times dropout's factors; of Gumbel noise, then through y_i.
+  void soften(std::int64_t i, T const* w, T* dw) {
+    KeyRange const s = head_.range_of(i);
+    std::int64_t const count = s.last - s.first;
+    if (c_.form.dropout) {
+      auto const element = static_cast<std::int64_t>(row_of(head_.at(head_.first_ + i))) * c_.keys + s.first;
+      dropout_row(c_.form.dropout->rate, c_.form.dropout->stream, static_cast<std::uint64_t>(element), dw, dw, count);
+    }
+    if (hard_.choice != HardRead::Choice::gumbel) return;
+    T* const y = soft_.data();
+    gumbel_logits(w, stream().child(position(i)), s.first, count, hard_.temperature, y);
+    softmax_row(y, y, count);
+    softmax_row_backward<T>(y, dw, dw, count);
+    Lanes<T> const zero(T(0)), one(T(1)), tau(static_cast<T>(hard_.temperature));
+    transform_row<T>(
+        dw, count, [&](auto const& d, auto const& x) { return xsimd::select(x > zero, d / (tau * xsimd::select(x > zero, x, one)), zero); },
+        static_cast<T const*>(dw), w);
+  }
+
+  Head<T>& head_;
+  AttentionCall const& c_;
+  HardRead const& hard_;
+  std::vector<T> weighed_, soft_;  // one row: times the Gaussian, and y
+};
+
+}  // namespace heed::kernels

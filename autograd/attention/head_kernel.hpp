@@ -1,0 +1,292 @@
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <memory>
+#include <numeric>
+#include <vector>
+
+#include "autograd/attention/kernel.hpp"
+#include "autograd/attention/row_statistics_kernel.hpp"
+#include "autograd/blas/gemm.hpp"
+#include "autograd/kernels/dropout.hpp"
+#include "autograd/kernels/rows.hpp"
+
+namespace heed::kernels {
+
+inline constexpr std::int64_t block_rows = 64;  // queries whose scores are held at once
+
+/// The elements of x [B, parts, …] that one part of one sequence owns; null where x is undefined.
+template <class T>
+T const* part_of(Tensor const& x, std::int64_t b, std::int64_t part) {
+  return x.defined() ? x.data<T>().data() + (b * x.size(1) + part) * (x.elements() / (x.size(0) * x.size(1))) : nullptr;
+}
+
+/// One head of one sequence: pointers, strides, and the work on a block of its queries. Where every query has a centre of its own, the
+/// queries are taken in the order of their windows, so that those of a block overlap: row i is then query at(i).
+template <class T>
+class Head {
+ public:
+  /// `derived`: whether what the derivative needs beside the weights is kept of every block.
+  Head(AttentionCall const& c, std::int64_t b, std::int64_t h, bool derived)
+      : c_(c),
+        b_(b),
+        h_(h),
+        group_(h * c.form.groups() / c.form.heads),
+        stride_(c.form.heads * c.width),
+        key_stride_(c.form.groups() * c.width),
+        value_stride_(c.form.groups() * c.value_width),
+        context_stride_(c.form.heads * c.value_width + c.form.scores_of_choice()),
+        q(c.in.query.data<T>().data() + b * c.queries * stride_ + h * c.width),
+        k(c.in.key.data<T>().data() + b * c.keys * key_stride_ + group_ * c.width),
+        v(c.in.value.data<T>().data() + b * c.keys * value_stride_ + group_ * c.value_width),
+        centres_(part_of<T>(c.in.centres, b, h)),
+        order_(order_of_windows()),
+        packed_(order_.empty() ? Tensor() : packed(q, stride_, c.width)),
+        query_stride_(order_.empty() ? stride_ : c.width),
+        row_stride_((widest_block() + lanes<T> - 1) / lanes<T> * lanes<T> + lanes<T>),
+        weights_(block()) {
+    if (!order_.empty()) q = packed_.template data<T>().data();
+    if (c.form.sum) {
+      T const* const w = c.in.weight.defined() ? c.in.weight.data<T>().data() + h * c.width : nullptr;
+      sum_ = c.form.sum->of_head(PairRows<T>{q, query_stride_, k, key_stride_, w, c.queries, c.keys, c.width});
+    }
+    if (!derived) return;
+    if (c.form.finish) sums_ = block();
+    if (c.form.softcap) capped_ = block();
+    if (c.form.align && c.form.align->wants_scores()) scores_ = block();
+  }
+
+  /// For measure(), before the first block.
+  void keep_scores() { scores_ = block(); }
+  /// RowStatistics of row i after align(). With a Gaussian, of the weights times it.
+  void measure(std::int64_t i, double* out) {
+    KeyRange const s = range_of(i);
+    auto const distance = static_cast<double>(c_.form.visibility.offset + at(first_ + i) - s.first);
+    T const* weights = row(i);
+    std::vector<T> weighed;
+    if (c_.form.gaussian) {
+      weighed.resize(static_cast<std::size_t>(s.last - s.first));
+      gaussian(i, weighed.data());
+      for (std::size_t j = 0; j < weighed.size(); ++j) weighed[j] *= weights[j];
+      weights = weighed.data();
+    }
+    measure_row<T>(inside_of(scores_, i), weights, s.last - s.first, distance, s.first == 0, out);
+  }
+
+  bool ordered() const { return !order_.empty(); }
+  std::int64_t at(std::int64_t row) const { return order_.empty() ? row : order_[static_cast<std::size_t>(row)]; }
+  /// The rows x [n, width] in the order of this head's work.
+  Tensor packed(T const* x, std::int64_t stride, std::int64_t width) const {
+    Tensor rows({c_.queries, width}, c_.in.query.dtype());
+    T* const out = rows.template mutable_data<T>().data();
+    for (std::int64_t i = 0; i < c_.queries; ++i) std::copy_n(x + at(i) * stride, width, out + i * width);
+    return rows;
+  }
+  void unpack(T const* rows, std::int64_t width, T* x, std::int64_t stride) const {
+    for (std::int64_t i = 0; i < c_.queries; ++i) std::copy_n(rows + i * width, width, x + at(i) * stride);
+  }
+  /// Room for the scores of a block.
+  Tensor block() const { return Tensor({std::min(block_rows, c_.queries), row_stride_}, c_.in.query.dtype()); }
+
+  std::int64_t visible(std::int64_t i) const { return c_.form.visibility.count(b_, i, c_.keys); }
+  /// The keys that query i attends to.
+  KeyRange range(std::int64_t i) const {
+    if (c_.form.window <= 0) return {0, visible(i)};
+    double const centre = centres_ != nullptr ? static_cast<double>(centres_[i]) : static_cast<double>(c_.form.visibility.offset + i);
+    return window_around(centre, c_.form.window, visible(i));
+  }
+  /// Begins with the rows first … first + rows − 1; all_ is then the union of their ranges, and an empty range begins where it does.
+  void begin_block(std::int64_t first, std::int64_t rows) {
+    first_ = first;
+    rows_ = rows;
+    ranges_.clear();
+    all_ = {c_.keys, 0};
+    for (std::int64_t i = 0; i < rows; ++i) {
+      KeyRange const s = range(at(first + i));
+      ranges_.push_back(s);
+      if (s.first < s.last) all_ = {std::min(all_.first, s.first), std::max(all_.last, s.last)};
+    }
+    if (all_.first >= all_.last) all_ = {0, 0};
+    for (KeyRange& s : ranges_) {
+      if (s.first >= s.last) s = {all_.first, all_.first};
+    }
+  }
+
+  /// weights_ [rows, all]: those of each row's range, 0 outside. Sets what the rows keep, or goes by it if it is `known`.
+  void align(T* kept, bool known) {
+    std::int64_t const seen = all_.last - all_.first;
+    T* const w = weights();
+    if (sum_) {
+      sum_->sums(first_, ranges_, all_, w, row_stride_);
+    } else if (seen > 0) {
+      gemm<T>(rows_, seen, c_.width, static_cast<T>(c_.form.scale), {q + first_ * query_stride_, query_stride_},
+              {k + all_.first * key_stride_, key_stride_, true}, 0, w, row_stride_);
+    }
+    for (std::int64_t i = 0; i < rows_; ++i) {
+      T* const row = w + i * row_stride_;
+      T* const inside = this->row(i);
+      std::int64_t const count = range_of(i).last - range_of(i).first;
+      finish_scores(i);
+      if (scores_.defined()) std::copy_n(inside, count, inside_of(scores_, i));
+      T* const numbers = kept + at(first_ + i) * kept_numbers;
+      if (c_.form.align) {
+        if (count > 0) c_.form.align->weights(align_row(i, numbers, nullptr), known);
+      } else if (known) {
+        scaled_exp_row(inside, numbers[0], numbers[1], inside, count);
+      } else if (count > 0) {
+        auto const sum = softmax_row(inside, inside, count);
+        numbers[0] = sum.m, numbers[1] = 1 / sum.total;
+      }
+      std::fill(row, inside, T(0));
+      std::fill(inside + count, row + std::max<std::int64_t>(seen, 0), T(0));
+    }
+  }
+
+  /// What an align is told of row i; in the derivative with the weights' gradients.
+  AlignRow<T> align_row(std::int64_t i, T* kept, T* dweights, T* dparameter = nullptr) {
+    KeyRange const s = range_of(i);
+    T const parameter = c_.in.align.defined() ? c_.in.align.data<T>()[static_cast<std::size_t>(h_)] : T(0);
+    T* const scores = scores_.defined() ? inside_of(scores_, i) : row(i);
+    return {scores, row(i), dweights, s.last - s.first, static_cast<double>(visible(at(first_ + i))), parameter, dparameter, kept};
+  }
+  /// What the score's finish is told of row i.
+  FinishRow<T> finish_row(std::int64_t i, T* scores, T const* sums) const {
+    KeyRange const s = range_of(i);
+    std::int64_t const query = at(first_ + i);
+    auto const shift = static_cast<double>(c_.form.visibility.offset + query - s.first);
+    T const* const of_query = part_of<T>(c_.in.of_query, b_, h_);
+    T const* const of_key = part_of<T>(c_.in.of_key, b_, h_);
+    T const* const p = c_.in.parameter.defined() ? c_.in.parameter.data<T>().data() + h_ * c_.in.parameter.size(1) : nullptr;
+    return {scores,
+            sums,
+            s.last - s.first,
+            shift,
+            std::sqrt(static_cast<double>(c_.width)),
+            of_query != nullptr ? of_query[query] : T(0),
+            of_key != nullptr ? of_key + s.first : nullptr,
+            p,
+            p != nullptr ? c_.in.parameter.size(1) : 0,
+            nullptr,
+            nullptr,
+            nullptr};
+  }
+
+  /// Whether the values' weights are more than the align's: times factors().
+  bool has_factors() const { return c_.form.gaussian || c_.form.dropout; }
+  /// What row i's weights are multiplied by, for its range: exp(−(j − p)²/(2σ²)) if the call has a Gaussian, and 0 or 1/(1 − rate) if it
+  /// has dropout.
+  void factors(std::int64_t i, T* out) const {
+    KeyRange const s = range_of(i);
+    std::int64_t const query = at(first_ + i), count = s.last - s.first;
+    gaussian(i, out);
+    if (!c_.form.dropout) return;
+    std::int64_t const element = ((b_ * c_.form.heads + h_) * c_.queries + query) * c_.keys + s.first;  // of [B, H, n, m]
+    dropout_row(c_.form.dropout->rate, c_.form.dropout->stream, static_cast<std::uint64_t>(element), out, out, count);
+  }
+
+  /// The first of the two; 1 if the call has none.
+  void gaussian(std::int64_t i, T* out) const {
+    KeyRange const s = range_of(i);
+    if (!c_.form.gaussian) {
+      std::fill_n(out, s.last - s.first, T(1));
+      return;
+    }
+    T const centre = centres_[at(first_ + i)], deviation = static_cast<T>(c_.form.deviation);
+    for (std::int64_t j = s.first; j < s.last; ++j) {
+      T const z = (static_cast<T>(j) - centre) / deviation;
+      out[j - s.first] = std::exp(-z * z / 2);
+    }
+  }
+
+  KeyRange range_of(std::int64_t i) const { return ranges_[static_cast<std::size_t>(i)]; }
+  /// Where row i's range begins in a block.
+  T* inside_of(Tensor& block, std::int64_t i) {
+    return block.template mutable_data<T>().data() + i * row_stride_ + (range_of(i).first - all_.first);
+  }
+  T* row(std::int64_t i) { return inside_of(weights_, i); }
+  T* weights() { return weights_.template mutable_data<T>().data(); }
+  /// Where the biases by distance clipped on both sides stand for row i, in an array like them: first + place(j), j the key.
+  struct Near {
+    std::int64_t first;
+    std::int64_t query, reach;
+    std::int64_t place(std::int64_t j) const { return std::clamp(j - query, -reach, reach) + reach; }
+  };
+  Near near_of(std::int64_t i) const {
+    std::int64_t const query = at(first_ + i), size = c_.in.near.size(3);
+    return {((b_ * c_.queries + query) * c_.form.heads + h_) * size, c_.form.visibility.offset + query, size / 2};
+  }
+
+  AttentionCall const& c_;
+  std::int64_t b_, h_, group_, stride_, key_stride_, value_stride_, context_stride_;
+  T const *q, *k, *v;
+  T const* centres_;
+  std::vector<std::int64_t> order_;
+  Tensor packed_;
+  std::int64_t query_stride_, row_stride_;
+  Tensor weights_;
+  Tensor sums_, capped_, scores_;  // of a block, for the derivative: before the finish, after the cap, and with biases
+  std::unique_ptr<HeadSum<T>> sum_;
+  std::int64_t first_ = 0, rows_ = 0;
+  std::vector<KeyRange> ranges_;
+  KeyRange all_{0, 0};
+
+ private:
+  /// Empty: as they are.
+  std::vector<std::int64_t> order_of_windows() const {
+    if (centres_ == nullptr || c_.form.window <= 0 || c_.queries <= block_rows) return {};
+    std::vector<std::int64_t> order(static_cast<std::size_t>(c_.queries));
+    std::iota(order.begin(), order.end(), std::int64_t{0});
+    std::ranges::stable_sort(order, {}, [&](std::int64_t i) { return range(i).first; });
+    return order;
+  }
+
+  /// The most keys that the queries of a block see together.
+  std::int64_t widest_block() const {
+    if (c_.form.window <= 0) return c_.keys;
+    std::int64_t widest = 0;
+    for (std::int64_t block = 0; block < c_.queries; block += block_rows) {
+      KeyRange all{c_.keys, 0};
+      for (std::int64_t i = block; i < std::min(block + block_rows, c_.queries); ++i) {
+        KeyRange const s = range(at(i));
+        if (s.first < s.last) all = {std::min(all.first, s.first), std::max(all.last, s.last)};
+      }
+      widest = std::max(widest, all.last - all.first);
+    }
+    return widest;
+  }
+
+  /// From the sums of row i its scores.
+  void finish_scores(std::int64_t i) {
+    KeyRange const s = range_of(i);
+    std::int64_t const query = at(first_ + i), count = s.last - s.first;
+    T* const e = row(i);
+    if (count == 0) return;
+    if (sums_.defined()) std::copy_n(e, count, inside_of(sums_, i));
+    if (c_.form.finish) c_.form.finish->scores(finish_row(i, e, e));
+    if (c_.form.softcap) {
+      Lanes<T> const cap(static_cast<T>(*c_.form.softcap));
+      transform_row<T>(
+          e, count, [&](auto const& x) { return cap * xsimd::tanh(x / cap); }, static_cast<T const*>(e));
+      if (capped_.defined()) std::copy_n(e, count, inside_of(capped_, i));
+    }
+    auto const plus = [](auto const& a, auto const& b) { return a + b; };
+    T const* const in = e;
+    if (c_.in.relative.defined()) {
+      T const* const bias = c_.in.relative.data<T>().data() + h_ * c_.in.relative.size(1) + (c_.queries - 1 - query) + s.first;
+      transform_row<T>(e, count, plus, in, bias);
+    }
+    if (c_.in.near.defined()) {
+      Near const near = near_of(i);
+      T const* const bias = c_.in.near.data<T>().data() + near.first;
+      for (std::int64_t j = s.first; j < s.last; ++j) e[j - s.first] += bias[near.place(j)];
+    }
+    if (c_.in.of_row.defined()) {
+      Lanes<T> const of_row(part_of<T>(c_.in.of_row, b_, h_)[query]);
+      transform_row<T>(
+          e, count, [&](auto const& a, auto const& b) { return a + (of_row + b); }, in, part_of<T>(c_.in.of_column, b_, h_) + s.first);
+    }
+  }
+};
+
+}  // namespace heed::kernels

@@ -1,0 +1,370 @@
+// Fused attention, forward and backward: scores, mask, window, weights and the weighted sum of one block of queries at a time. A block
+// needs the union of its rows' ranges of keys and no more. Dropout's mask is never held: forward and backward draw it, keyed by sequence,
+// head, query and key.
+
+#include "autograd/attention/kernel.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+#include <vector>
+
+#include "autograd/attention/hard_read_kernel.hpp"
+#include "autograd/attention/head_kernel.hpp"
+#include "autograd/ops/reduce.hpp"
+#include "autograd/parallel.hpp"
+
+namespace heed::kernels {
+
+KeyRange window_around(double centre, double reach, std::int64_t visible) {
+  if (visible == 0) return {0, 0};
+  auto const inside = [&](std::int64_t j) { return std::abs(static_cast<double>(j) - centre) <= reach; };
+  auto const limited = [&](double j) { return static_cast<std::int64_t>(std::clamp(j, 0.0, static_cast<double>(visible - 1))); };
+  // Rounding of centre ± reach may miss an edge by one: the definition decides.
+  std::int64_t first = limited(std::floor(centre - reach));
+  std::int64_t last = limited(std::ceil(centre + reach));
+  while (first <= last && !inside(first)) ++first;
+  while (last > first && !inside(last)) --last;
+  if (first <= last) return {first, last + 1};
+  std::int64_t const nearest = limited(std::ceil(centre - 0.5));
+  return {nearest, nearest + 1};
+}
+
+namespace {
+
+/// Rows of a matrix that is written.
+template <class T>
+struct Block {
+  T* data;
+  std::int64_t stride;
+};
+
+/// Calls body(b, g) for every sequence and group of heads, on the pool. `products`: matrix products that it makes of a head's [n, m]
+/// scores.
+template <class Body>
+void for_groups(AttentionCall const& c, double products, Body const& body) {
+  double const product = c.form.sum ? 0.4 * static_cast<double>(c.width) : 0.02 * static_cast<double>(c.width + 20);
+  double const pair = products * product + (c.form.dropout ? 1 : 0) + (c.form.align ? 1 : 0);  // nanoseconds for a query and a key
+  std::int64_t const groups = c.form.groups();
+  parallel_for(
+      c.batch * groups, pair * static_cast<double>(c.queries * c.keys * c.form.heads / groups),
+      [&](std::int64_t begin, std::int64_t end) {
+        for (std::int64_t at = begin; at < end; ++at) body(at / groups, at % groups);
+      },
+      1, Cut::fine);
+}
+
+/// Where one head's gradients go (`near`: those of all heads); what heads of different sequences share is summed later. Null: not wanted.
+template <class T>
+struct HeadTargets {
+  T *query, *key, *value, *weight, *parameter, *of_query, *of_key, *relative, *near, *of_row, *of_column, *centres, *align;
+};
+
+/// The gradient of one head.
+template <class T>
+class HeadBackward {
+ public:
+  /// `adds`: whether heads before have written to the gradients of these keys and values.
+  HeadBackward(Head<T>& head, HeadTargets<T> const& targets, T const* dresult, bool adds)
+      : head_(head),
+        c_(head.c_),
+        to_(targets),
+        dresult_(dresult + head.b_ * c_.queries * head.context_stride_ + head.h_ * c_.value_width),
+        dcontext_(dresult_),
+        context_stride_(head.ordered() ? c_.value_width : head.context_stride_),
+        dq_(to_.query),
+        dscores_(head.block()),
+        untouched_(!adds) {
+    if (c_.form.hard) hard_.emplace(head);
+    if (!head.ordered()) return;
+    packed_dcontext_ = head.packed(dcontext_, head.context_stride_, c_.value_width);
+    dcontext_ = packed_dcontext_.template data<T>().data();
+    packed_dq_ = Tensor({c_.queries, c_.width}, c_.in.query.dtype());
+    dq_ = packed_dq_.template mutable_data<T>().data();
+  }
+
+  void block(std::int64_t first, std::int64_t rows, T* kept) {
+    head_.begin_block(first, rows);
+    head_.align(kept, true);
+    KeyRange const all = head_.all_;
+    std::int64_t const seen = all.last - all.first;
+    T* const dq = dq_ + first * head_.query_stride_;
+    if (seen == 0) {
+      for (std::int64_t i = 0; i < rows; ++i) std::fill_n(dq + i * head_.query_stride_, c_.width, T(0));
+      for (std::int64_t i = 0; to_.centres != nullptr && i < rows; ++i) to_.centres[head_.at(first + i)] = 0;
+      return;
+    }
+    T const before = sum_before(all);
+    T* const ds = dscores_.template mutable_data<T>().data();
+    Matrix<T> const dc{dcontext_ + first * context_stride_, context_stride_};
+    if (!hard_ || hard_->as_if_soft())
+      gemm<T>(rows, seen, c_.value_width, 1, dc, {head_.v + all.first * head_.value_stride_, head_.value_stride_, true}, 0, ds,
+              head_.row_stride_);
+    if (hard_) {
+      read_gradients(ds);
+    } else {
+      apply_factors(ds);
+      gemm<T>(seen, c_.value_width, rows, 1, {read_weights_, head_.row_stride_, true}, dc, before,
+              to_.value + all.first * head_.value_stride_, head_.value_stride_);
+    }
+    for (std::int64_t i = 0; i < rows; ++i) score_gradients(i, ds + i * head_.row_stride_, kept);
+    if (head_.sum_) {
+      head_.sum_->gradients(first, rows, all, ds, head_.row_stride_, dq, head_.query_stride_, to_.weight);
+      return;
+    }
+    T const scale = static_cast<T>(c_.form.scale);
+    gemm<T>(seen, c_.width, rows, scale, {ds, head_.row_stride_, true}, {head_.q + first * head_.query_stride_, head_.query_stride_},
+            before, to_.key + all.first * head_.key_stride_, head_.key_stride_);
+    gemm<T>(rows, c_.width, seen, scale, {ds, head_.row_stride_}, {head_.k + all.first * head_.key_stride_, head_.key_stride_}, 0, dq,
+            head_.query_stride_);  // last: it may be where the queries are
+  }
+
+  void finish() {
+    if (untouched_) clear();
+    if (head_.sum_) head_.sum_->add_keys(to_.key, head_.key_stride_);
+    if (head_.ordered()) head_.unpack(dq_, c_.width, to_.query, head_.stride_);
+  }
+
+ private:
+  void clear() {
+    for (std::int64_t j = 0; j < c_.keys; ++j) {
+      std::fill_n(to_.key + j * head_.key_stride_, c_.width, T(0));
+      std::fill_n(to_.value + j * head_.value_stride_, c_.value_width, T(0));
+    }
+  }
+  /// What the gradients of keys and values are multiplied by before a block adds to them: 0 where nothing was written yet and the block
+  /// writes all of them.
+  T sum_before(KeyRange all) {
+    bool const first = std::exchange(untouched_, false);
+    if (first && !head_.sum_ && !hard_ && all.first == 0 && all.last == c_.keys) return 0;
+    if (first) clear();
+    return 1;
+  }
+
+  /// Of what the values are multiplied by, the gradients become those of the align's weights.
+  void apply_factors(T* ds) {
+    read_weights_ = head_.weights();
+    if (!head_.has_factors()) return;
+    if (!factored_.defined()) factored_ = head_.block();
+    T* const r = factored_.template mutable_data<T>().data();
+    std::copy_n(head_.weights(), head_.rows_ * head_.row_stride_, r);
+    std::vector<T> f(static_cast<std::size_t>(c_.keys));
+    for (std::int64_t i = 0; i < head_.rows_; ++i) {
+      std::int64_t const inside = i * head_.row_stride_ + head_.range_of(i).first - head_.all_.first;
+      head_.factors(i, f.data());
+      through_factors(i, f.data(), r + inside, ds + inside);
+    }
+    read_weights_ = r;
+  }
+
+  /// With r = a f, a a row of the align's weights, in r at first, and f the Gaussian, dropout or both: da = dr f, dp = Σ_j dr r (j − p)/σ².
+  void through_factors(std::int64_t i, T const* f, T* r, T* d) {
+    KeyRange const s = head_.range_of(i);
+    T const square = static_cast<T>(c_.form.deviation * c_.form.deviation);
+    T const centre = to_.centres != nullptr ? head_.centres_[head_.at(head_.first_ + i)] : T(0);
+    T slope = 0;
+    for (std::int64_t j = 0; j < s.last - s.first; ++j) {
+      r[j] *= f[j];
+      if (to_.centres != nullptr) slope += d[j] * r[j] * (static_cast<T>(s.first + j) - centre);
+      d[j] *= f[j];
+    }
+    if (to_.centres != nullptr) to_.centres[head_.at(head_.first_ + i)] = slope / square;
+  }
+
+  /// Likewise of a hard read, whose values get theirs here too.
+  void read_gradients(T* ds) {
+    std::vector<T> f(c_.form.gaussian ? static_cast<std::size_t>(c_.keys) : 0), r(f.size());
+    for (std::int64_t i = 0; i < head_.rows_; ++i) {
+      KeyRange const s = head_.range_of(i);
+      T* const row = ds + i * head_.row_stride_;
+      T* const inside = row + s.first - head_.all_.first;
+      std::fill(row, inside, T(0));
+      std::fill(inside + (s.last - s.first), row + (head_.all_.last - head_.all_.first), T(0));
+      hard_->backward(i, dresult_ + head_.at(head_.first_ + i) * head_.context_stride_, inside, to_.value);
+      if (!c_.form.gaussian) continue;
+      head_.gaussian(i, f.data());
+      std::copy_n(head_.row(i), s.last - s.first, r.data());
+      through_factors(i, f.data(), r.data(), inside);
+    }
+  }
+
+  /// The gradients of row i's weights become those of what the sum gave; on the way those of all that is added to scores.
+  void score_gradients(std::int64_t i, T* row, T* kept) {
+    std::int64_t const seen = head_.all_.last - head_.all_.first, query = head_.at(head_.first_ + i);
+    KeyRange const s = head_.range_of(i);
+    std::int64_t const count = s.last - s.first;
+    if (c_.form.align) {
+      T* const inside = row + (s.first - head_.all_.first);
+      std::fill(row, inside, T(0));
+      std::fill(inside + count, row + seen, T(0));
+      if (count > 0) c_.form.align->gradients(head_.align_row(i, kept + query * kept_numbers, inside, to_.align));
+    } else {
+      softmax_row_backward<T>(head_.weights() + i * head_.row_stride_, row, row, seen);
+    }
+    if (count == 0) return;
+    T* const de = row + (s.first - head_.all_.first);
+    T const* const from = de;
+    auto const plus = [](auto const& a, auto const& b) { return a + b; };
+    if (to_.relative != nullptr) {
+      T* const target = to_.relative + (c_.queries - 1 - query) + s.first;
+      transform_row<T>(target, count, plus, static_cast<T const*>(target), from);
+    }
+    if (to_.near != nullptr) {
+      auto const near = head_.near_of(i);
+      T* const target = to_.near + near.first;
+      for (std::int64_t j = s.first; j < s.last; ++j) target[near.place(j)] += de[j - s.first];
+    }
+    if (to_.of_row != nullptr) {
+      to_.of_row[query] += sum_row<T>(
+          count, [](auto const& x) { return x; }, from);
+      T* const target = to_.of_column + s.first;
+      transform_row<T>(target, count, plus, static_cast<T const*>(target), from);
+    }
+    if (c_.form.softcap) {
+      Lanes<T> const cap(static_cast<T>(*c_.form.softcap)), one(T(1));
+      transform_row<T>(
+          de, count,
+          [&](auto const& d, auto const& e) {
+            auto const t = e / cap;
+            return d * xsimd::fnma(t, t, one);
+          },
+          from, static_cast<T const*>(head_.inside_of(head_.capped_, i)));
+    }
+    if (c_.form.finish) {
+      FinishRow<T> finish = head_.finish_row(i, de, head_.inside_of(head_.sums_, i));
+      finish.dquery = to_.of_query != nullptr ? to_.of_query + query : nullptr;
+      finish.dkeys = to_.of_key != nullptr ? to_.of_key + s.first : nullptr;
+      finish.dparameter = to_.parameter;
+      c_.form.finish->gradients(finish);
+    }
+  }
+
+  Head<T>& head_;
+  AttentionCall const& c_;
+  HeadTargets<T> to_;
+  T const *dresult_, *dcontext_;  ///< as they are, and in the order of this head's work
+  std::int64_t context_stride_;
+  T* dq_;
+  Tensor dscores_, factored_, packed_dcontext_, packed_dq_;
+  std::optional<HardRows<T>> hard_;
+  T const* read_weights_ = nullptr;  ///< what the values are multiplied by: head_.weights(), or factored_
+  bool untouched_;                   ///< nothing has been written to the gradients of keys and values
+};
+
+/// Σ over the sequences of gradients [B, …] of what they share, in order.
+Tensor summed_over_batch(Tensor const& parts, Tensor const& whole) {
+  return parts.defined() ? sum(parts.viewed({parts.size(0), whole.elements()}), {0}).viewed(whole.shape()) : Tensor();
+}
+
+template <class T>
+HeadTargets<T> targets_of(AttentionCall const& c, AttentionInputs& g, std::int64_t b, std::int64_t h) {
+  std::int64_t const group = h * c.form.groups() / c.form.heads;
+  auto const rows = [&](Tensor& x, std::int64_t part) { return x.mutable_data<T>().data() + b * x.size(1) * x.size(2) + part; };
+  auto const part = [&](Tensor& x) { return const_cast<T*>(part_of<T>(x, b, h)); };
+  return {rows(g.query, h * c.width),
+          rows(g.key, group * c.width),
+          rows(g.value, group * c.value_width),
+          part(g.weight),
+          part(g.parameter),
+          part(g.of_query),
+          part(g.of_key),
+          part(g.relative),
+          g.near.defined() ? g.near.mutable_data<T>().data() : nullptr,
+          part(g.of_row),
+          part(g.of_column),
+          c.form.gaussian ? part(g.centres) : nullptr,
+          part(g.align)};
+}
+
+/// The contexts of a block whose weights are there: written at `to`, the block's first row.
+template <class T>
+void read_all(Head<T>& head, std::vector<T>& factors, T* to, std::int64_t stride) {
+  for (std::int64_t i = 0; head.has_factors() && i < head.rows_; ++i) {
+    head.factors(i, factors.data());
+    KeyRange const s = head.range_of(i);
+    T* const row = head.row(i);
+    for (std::int64_t j = 0; j < s.last - s.first; ++j) row[j] *= factors[static_cast<std::size_t>(j)];
+  }
+  gemm<T>(head.rows_, head.c_.value_width, head.all_.last - head.all_.first, 1, {head.weights(), head.row_stride_},
+          {head.v + head.all_.first * head.value_stride_, head.value_stride_}, 0, to, stride);
+}
+
+}  // namespace
+
+template <class T>
+void attention_forward(AttentionCall const& c, AttentionOutput& output) {
+  T* const out = output.context.mutable_data<T>().data();
+  T* const numbers = output.kept.mutable_data<T>().data();
+  std::int64_t* const chosen = c.form.hard ? output.chosen.mutable_data<std::int64_t>().data() : nullptr;
+  double* const measured = output.rows != nullptr ? output.rows->mutable_data<double>().data() : nullptr;
+  std::int64_t const share = c.form.heads / c.form.groups();
+  for_groups(c, 2, [&](std::int64_t b, std::int64_t g) {
+    for (std::int64_t h = g * share; h < (g + 1) * share; ++h) {
+      Head<T> head(c, b, h, false);
+      if (measured != nullptr) head.keep_scores();
+      T* const first_row = out + b * c.queries * head.context_stride_ + h * c.value_width;
+      bool const packs = head.ordered() && !c.form.hard;
+      Tensor packed = packs ? Tensor({c.queries, c.value_width}, output.context.dtype()) : Tensor();
+      Block<T> const to =
+          packs ? Block<T>{packed.template mutable_data<T>().data(), c.value_width} : Block<T>{first_row, head.context_stride_};
+      std::vector<T> f(head.has_factors() ? static_cast<std::size_t>(c.keys) : 0);
+      std::optional<HardRows<T>> hard;
+      if (c.form.hard) hard.emplace(head);
+      for (std::int64_t first = 0; first < c.queries; first += block_rows) {
+        std::int64_t const rows = std::min(block_rows, c.queries - first);
+        head.begin_block(first, rows);
+        head.align(numbers + (b * c.form.heads + h) * c.queries * kept_numbers, false);
+        for (std::int64_t i = 0; measured != nullptr && i < rows; ++i)
+          head.measure(i, measured + ((b * c.form.heads + h) * c.queries + head.at(first + i)) * row_statistics);
+        if (!hard) read_all(head, f, to.data + first * to.stride, to.stride);
+        for (std::int64_t i = 0; hard && i < rows; ++i) hard->forward(i, first_row + head.at(first + i) * head.context_stride_, chosen);
+      }
+      if (packs) head.unpack(to.data, c.value_width, first_row, head.context_stride_);
+    }
+  });
+}
+
+template <class T>
+AttentionInputs attention_backward(AttentionCall const& c, Tensor const& kept, Tensor const& dresult, bool over_queries) {
+  AttentionInputs in = c.in, g;
+  auto const inputs = in.all();
+  auto const gradients = g.all();
+  // Of what the sequences share, each has a gradient of its own first.
+  auto const shared = [&](Tensor const* x) { return x == &in.weight || x == &in.parameter || x == &in.relative || x == &in.align; };
+  for (std::size_t i = 0; i < AttentionInputs::count; ++i) {
+    Tensor const& x = *inputs[i];
+    if (!x.defined()) continue;
+    if (over_queries && i == AttentionInputs::at_query)
+      *gradients[i] = x.detach();
+    else if (shared(&x))
+      *gradients[i] = Tensor::zeros({c.batch, c.form.heads, x.elements() / c.form.heads}, x.dtype());
+    else
+      *gradients[i] = i < 3 ? Tensor(x.shape(), x.dtype()) : Tensor::zeros(x.shape(), x.dtype());
+  }
+  T const* const dr = dresult.data<T>().data();
+  Tensor numbers = kept;
+  T* const all_kept = numbers.mutable_data<T>().data();
+  std::int64_t const heads = c.form.heads, share = heads / c.form.groups();
+  for_groups(c, 5, [&](std::int64_t b, std::int64_t group) {
+    for (std::int64_t h = group * share; h < (group + 1) * share; ++h) {
+      Head<T> head(c, b, h, true);
+      HeadBackward<T> back(head, targets_of<T>(c, g, b, h), dr, h > group * share);
+      // Backwards: the last queries, where attention is causal, see all keys, so that their block need not add to anything.
+      for (std::int64_t block = (c.queries + block_rows - 1) / block_rows - 1; block >= 0; --block) {
+        std::int64_t const first = block * block_rows;
+        back.block(first, std::min(block_rows, c.queries - first), all_kept + (b * heads + h) * c.queries * kept_numbers);
+      }
+      back.finish();
+    }
+  });
+  for (std::size_t i = 0; i < AttentionInputs::count; ++i)
+    if (shared(inputs[i])) *gradients[i] = summed_over_batch(*gradients[i], *inputs[i]);
+  return g;
+}
+
+template void attention_forward<float>(AttentionCall const&, AttentionOutput&);
+template void attention_forward<double>(AttentionCall const&, AttentionOutput&);
+template AttentionInputs attention_backward<float>(AttentionCall const&, Tensor const&, Tensor const&, bool);
+template AttentionInputs attention_backward<double>(AttentionCall const&, Tensor const&, Tensor const&, bool);
+
+}  // namespace heed::kernels

@@ -1,0 +1,99 @@
+// Rotary positions.
+
+#include <algorithm>
+#include <cmath>
+#include <vector>
+
+#include "autograd/attention/attention.hpp"
+#include "autograd/kernels/dispatch.hpp"
+#include "autograd/kernels/simd/xsimd.hpp"
+#include "autograd/ops/formula.hpp"
+#include "autograd/parallel.hpp"
+
+namespace heed {
+
+namespace {
+
+/// Cosines and sines of the pairs of a head of `width`, of one position after another.
+template <class T>
+class Angles {
+ public:
+  Angles(std::int64_t width, Turn const& turn)
+      : Angles((static_cast<std::size_t>(width / 2) + Batch::size - 1) / Batch::size * Batch::size) {
+    stretch_ = turn.stretch;
+    for (std::size_t i = 0; i < slowness_.size(); ++i)
+      slowness_[i] = std::pow(turn.base, 2 * static_cast<double>(i) / static_cast<double>(width));
+  }
+  void place(std::int64_t position, bool back) {
+    Batch const place(static_cast<double>(position) / stretch_);
+    for (std::size_t i = 0; i < slowness_.size(); i += Batch::size) {
+      auto const [s, c] = xsimd::sincos(place / Batch::load_unaligned(&slowness_[i]));
+      s.store_unaligned(&sines_[i]);
+      c.store_unaligned(&cosines_[i]);
+    }
+    std::ranges::transform(cosines_, cosine.begin(), [](double c) { return static_cast<T>(c); });
+    std::ranges::transform(sines_, sine.begin(), [&](double s) { return static_cast<T>(back ? -s : s); });
+  }
+
+  std::vector<T> cosine, sine;
+
+ private:
+  using Batch = xsimd::batch<double>;
+  explicit Angles(std::size_t padded) : cosine(padded), sine(padded), slowness_(padded), cosines_(padded), sines_(padded) {}
+  double stretch_ = 1;
+  std::vector<double> slowness_, cosines_, sines_;
+};
+
+/// One head of one token: `pairs` pairs.
+template <class T>
+void turn_pairs(T const* __restrict in, T const* __restrict cosine, T const* __restrict sine, T* __restrict out, std::int64_t pairs) {
+  for (std::int64_t i = 0; i < pairs; ++i) {
+    T const even = in[2 * i], odd = in[2 * i + 1];
+    out[2 * i] = even * cosine[i] - odd * sine[i];
+    out[2 * i + 1] = even * sine[i] + odd * cosine[i];
+  }
+}
+
+}  // namespace
+
+Tensor rotary(Tensor const& x, std::int64_t heads, std::int64_t offset, Turn const& turn, bool back) {
+  require_real("rotary", x);
+  if (x.rank() != 3 || heads < 1 || x.size(2) % (2 * heads) != 0) {
+    throw Error(fmt::format("rotary: {} is not [B, T, H·d] with an even d for {} heads", to_string(x.shape()), heads));
+  }
+  std::int64_t const length = x.size(1), width = x.size(2) / heads;
+  Tensor y(x.shape(), x.dtype());
+  kernels::with_real(x.dtype(), [&](auto type) {
+    using T = decltype(type);
+    T const* const in = x.data<T>().data();
+    T* const out = y.mutable_data<T>().data();
+    // Positions outside, so that a turn's sine and cosine are computed once for all sequences and heads.
+    double const nanoseconds = 0.4 * static_cast<double>(x.size(0) * x.size(2)) + 3 * static_cast<double>(width);
+    parallel_for(length, nanoseconds, [&](std::int64_t begin, std::int64_t end) {
+      Angles<T> angles(width, turn);
+      for (std::int64_t t = begin; t < end; ++t) {
+        angles.place(offset + t, back);
+        for (std::int64_t b = 0; b < x.size(0); ++b) {
+          for (std::int64_t h = 0; h < heads; ++h) {
+            std::int64_t const at = (b * length + t) * x.size(2) + h * width;
+            turn_pairs(in + at, angles.cosine.data(), angles.sine.data(), out + at, width / 2);
+          }
+        }
+      }
+    });
+  });
+  // A rotation's transpose turns back.
+  return record("rotary", {x}, std::move(y), keep_nothing,
+                [=](Step const& step) { return std::vector{rotary(step.dy, heads, offset, turn, !back)}; });
+}
+static Registered const rotary_check{
+    {"rotary",
+     "every pair of a head turned by (p/stretch)/base^{2i/d}",
+     {{{{{2, 3, 8}}}, [](std::vector<Tensor> const& x) { return rotary(x[0], 2); }},
+      {{{{1, 2, 6}}}, [](std::vector<Tensor> const& x) { return rotary(x[0], 1, 5, {.base = 100, .stretch = 2.5}, true); }}},
+     {{[] {
+         rotary(Tensor::zeros({2, 3, 6}, DType::float64), 2);
+       },
+       "rotary: [2, 3, 6] is not [B, T, H·d] with an even d for 2 heads"}}}};
+
+}  // namespace heed

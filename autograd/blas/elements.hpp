@@ -1,0 +1,79 @@
+#pragma once
+
+#include <cstdint>
+
+#include "autograd/blas/bfloat16.hpp"
+#include "autograd/kernels/rows.hpp"
+#include "autograd/kernels/simd/pairs.hpp"
+
+/// What the kernel of tiles multiplies: 32-bit words, held in batches of float32. A policy says what a word is.
+namespace heed::kernels {
+
+/// The first `count` numbers at x, zeros beyond; nothing is read if count ≤ 0.
+inline WordBatch load_up_to(float const* x, std::int64_t count) {
+  if (count >= lanes<float>) return WordBatch::load_unaligned(x);
+  return count > 0 ? load_some<float>(x, count, 0.0F) : WordBatch(0.0F);
+}
+
+/// The arithmetic of words that are float32 numbers.
+struct FusedMultiplyAdd {
+  /// sum + a · b, of words.
+  static WordBatch multiply_add(WordBatch const& a, WordBatch const& b, WordBatch const& sum) { return xsimd::fma(a, b, sum); }
+};
+
+/// A word is a float32 number as it is.
+struct Numbers {
+  using Arithmetic = FusedMultiplyAdd;
+  static constexpr std::int64_t per_word = 1;  ///< numbers
+  static constexpr bool as_they_are = true;    ///< factors may be read where they are
+  /// Words of the same place along k: columns [0, L) of a matrix [k, m], of which `rows` and `columns` are left at x; zeros beyond.
+  static WordBatch across(float const* x, std::int64_t /*leading*/, std::int64_t /*rows*/, std::int64_t columns) {
+    return load_up_to(x, columns);
+  }
+  /// Words that follow each other along k: of a row of a matrix [m, k], of which `numbers` are left at x; zeros beyond.
+  static WordBatch along(float const* x, std::int64_t numbers) { return load_up_to(x, numbers); }
+};
+
+/// A word is a number that was rounded to bfloat16, as float32 has it: for processors without instructions for pairs.
+struct Rounded {
+  using Arithmetic = FusedMultiplyAdd;
+  static constexpr std::int64_t per_word = 1;
+  static constexpr bool as_they_are = false;
+  static WordBatch across(float const* x, std::int64_t /*leading*/, std::int64_t /*rows*/, std::int64_t columns) {
+    return rounded_to_bfloat16(load_up_to(x, columns));
+  }
+  static WordBatch along(float const* x, std::int64_t numbers) { return rounded_to_bfloat16(load_up_to(x, numbers)); }
+};
+
+#ifdef __AVX512BF16__
+
+/// Whether this build has instructions for pairs.
+constexpr bool has_pairs = true;
+
+/// The arithmetic of words that are two bfloat16 numbers.
+struct DotOfPairs {
+  /// sum + a₀ · b₀ + a₁ · b₁, of words.
+  static WordBatch multiply_add(WordBatch const& a, WordBatch const& b, WordBatch const& sum) { return dot_pairs(a, b, sum); }
+};
+
+/// A word is two bfloat16 numbers that follow each other along k.
+struct Pairs {
+  using Arithmetic = DotOfPairs;
+  static constexpr std::int64_t per_word = 2;
+  static constexpr bool as_they_are = false;
+  static WordBatch across(float const* x, std::int64_t leading, std::int64_t rows, std::int64_t columns) {
+    return interleaved(load_up_to(x, columns), load_up_to(x + leading, rows > 1 ? columns : 0));
+  }
+  static WordBatch along(float const* x, std::int64_t numbers) {
+    return pairs_of(load_up_to(x, numbers), load_up_to(x + lanes<float>, numbers - lanes<float>));
+  }
+};
+
+#else
+
+constexpr bool has_pairs = false;
+struct Pairs;
+
+#endif
+
+}  // namespace heed::kernels

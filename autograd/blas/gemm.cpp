@@ -1,0 +1,196 @@
+// The one place where matrices are multiplied: float32 by kernels of our own, float64 by OpenBLAS through xtensor-blas's interface, over
+// pointers and leading dimensions only (its linalg::dot may take a wrong path on views).
+
+#include "autograd/blas/gemm.hpp"
+
+#include <algorithm>
+#include <complex>
+#include <optional>
+#include <type_traits>
+
+#include <xflens/cxxblas/cxxblas.cxx>
+#include <xtensor-blas/xblas_config.hpp>
+
+#include "autograd/blas/amx.hpp"
+#include "autograd/blas/gemv.hpp"
+#include "autograd/blas/processor.hpp"
+#include "autograd/blas/products.hpp"
+#include "autograd/blas/row_sum.hpp"
+#include "autograd/blas/tiles.hpp"
+#include "autograd/kernels/rows.hpp"
+#include "autograd/parallel.hpp"
+
+namespace heed::kernels {
+
+namespace {
+
+// Float32, on an AMD Zen 5 (Debian 12), one thread: GFLOP/s of OpenBLAS 0.3.21's and our kernels, taken by turns
+//                                     Haswell's / AVX2     Cooperlake's / AVX-512
+//   [512, 64] x [64, 64]ᵀ                112 / 124                 198 / 233
+//   [768, 128] x [128, 512]ᵀ             117 / 117                 225 / 230
+//   [16, 512] x [512, 512]                80 / 93                  109 / 231
+//   [512, 768]ᵀ x [768, 128]             108 / 115                 215 / 227
+//   [32, 32] x [32, 32]ᵀ                  80 / 102                 115 / 176
+//   [32, 256] x [256, 64]                101 / 114                 247 / 235
+//   [2048, 384] x [384, 1536]ᵀ           109 / 122                 210 / 239
+//   [384, 2048]ᵀ x [2048, 384]           112 / 110                 205 / 219
+//   [1024, 1024]ᵀ x [1024, 4096]         118 / 116                 213 / 210
+//   [1536, 1536] x [1536, 1536]          115 / 120                 219 / 228
+
+/// Rows of C that are made together: pieces of as many have no leftovers.
+constexpr std::int64_t tile_rows = 24, amx_rows = 32;
+
+/// Nanoseconds of a multiply-add, roughly: half of one at 100 GFLOP/s.
+constexpr double fused_cost = 0.02;
+
+template <class T>
+void scale_rows(std::int64_t n, std::int64_t m, T beta, T* c, std::int64_t leading_c) {
+  for (std::int64_t i = 0; i < n; ++i)
+    std::transform(c + i * leading_c, c + i * leading_c + m, c + i * leading_c, [&](T x) { return beta == 0 ? T(0) : beta * x; });
+}
+
+/// Rows [begin, end) of the addend into C; false if there is none.
+template <class T>
+bool put_addend(Addend<T> const& addend, std::int64_t begin, std::int64_t end, std::int64_t m, T* c) {
+  if (addend.row == nullptr && addend.matrix == nullptr) return addend.in_place;
+  for (std::int64_t i = begin; i < end; ++i) {
+    T const* const rows = addend.matrix + (addend.matrix != nullptr ? i * m : 0);
+    if (addend.row == nullptr || addend.matrix == nullptr) {
+      std::copy_n(addend.row != nullptr ? addend.row : rows, m, c + i * m);
+    } else {
+      transform_row<T>(
+          c + i * m, m, [](auto x, auto y) { return x + y; }, addend.row, rows);
+    }
+  }
+  return true;
+}
+
+/// A vector times a matrix, if the product is one: C is a single row or, contiguous, a single column, and the vector has no gaps.
+template <class T>
+struct VectorProduct {
+  T const* vector;
+  std::int64_t outputs;
+  Matrix<T> matrix;  ///< [k, outputs]
+};
+template <class T>
+std::optional<VectorProduct<T>> as_vector_product(std::int64_t n, std::int64_t m, Matrix<T> const& a, Matrix<T> const& b,
+                                                  std::int64_t leading_c) {
+  if (n == 1 && (!a.transposed || a.leading == 1)) return VectorProduct<T>{a.data, m, b};
+  if (m == 1 && (b.transposed || b.leading == 1) && leading_c == 1) return VectorProduct<T>{b.data, n, {a.data, a.leading, !a.transposed}};
+  return {};
+}
+
+/// c [outputs] = alpha · vector · matrix + beta · c, in columns [begin, end).
+template <class T>
+void gemv(std::int64_t k, T alpha, VectorProduct<T> const& v, std::int64_t begin, std::int64_t end, T beta, T* c) {
+  auto const multiply = [&](auto const& rounding) {
+    auto const& x = v.matrix;
+    if (x.transposed) {
+      row_times_transposed(end - begin, k, alpha, v.vector, x.data + begin * x.leading, x.leading, beta, c + begin, rounding);
+    } else {
+      row_times(end - begin, k, alpha, v.vector, x.data + begin, x.leading, beta, c + begin, rounding);
+    }
+  };
+  if constexpr (std::is_same_v<T, float>) {
+    if (products().bfloat16) return multiply([](auto x) { return rounded_to_bfloat16(x); });
+  }
+  multiply([](auto x) { return x; });
+}
+
+/// f(element), of the kind (elements.hpp) that float32 matrices are multiplied as where there is no AMX. `InPairs` is a parameter, since
+/// Pairs is incomplete where there are none.
+template <class F, class InPairs = Pairs>
+void with_element(F const& f) {
+  if (!products().bfloat16) return f(Numbers());
+  if constexpr (has_pairs) {
+    if (!bfloat16_is_slower()) return f(InPairs());
+  }
+  f(Rounded());
+}
+
+bool by_amx() { return products().bfloat16 && has_amx(); }
+
+/// Runs body(begin, end) over pieces of n rows on the pool. The pieces depend on n alone: a library may choose its kernels, and so how it
+/// rounds, by the number of rows it is handed.
+template <class Body>
+void in_fixed_pieces(std::int64_t n, double cost, std::int64_t unit, Body const& body) {
+  constexpr std::int64_t most = 16;
+  std::int64_t const rows = std::max<std::int64_t>(4 * tile_rows, (n + most - 1) / most), piece = (rows + unit - 1) / unit * unit;
+  parallel_for((n + piece - 1) / piece, cost * static_cast<double>(piece),
+               [&](std::int64_t first, std::int64_t last) {
+                 for (std::int64_t i = first; i < last; ++i) body(i * piece, std::min(n, (i + 1) * piece));
+               },
+               1, Cut::fine);
+}
+
+}  // namespace
+
+bool bfloat16_is_slower() {
+  static bool const slower = !has_amx() && processor_is_intel() && processor_has(Instructions::avx512_fp16);  // since Sapphire Rapids
+  return slower;
+}
+
+template <class T>
+void openblas_gemm(std::int64_t n, std::int64_t m, std::int64_t k, T alpha, Matrix<T> a, Matrix<T> b, T beta, T* c,
+                   std::int64_t leading_c) {
+  using Index = BLAS_IDX;
+  auto const index = [](std::int64_t i) { return static_cast<Index>(i); };
+  auto const order = [](Matrix<T> const& x) { return x.transposed ? cxxblas::Trans : cxxblas::NoTrans; };
+  cxxblas::gemm<Index>(cxxblas::RowMajor, order(a), order(b), index(n), index(m), index(k), alpha, a.data, index(a.leading), b.data,
+                       index(b.leading), beta, c, index(leading_c));
+}
+
+template <class T>
+void gemm(std::int64_t n, std::int64_t m, std::int64_t k, T alpha, Matrix<T> a, Matrix<T> b, T beta, T* c, std::int64_t leading_c) {
+  if (n == 0 || m == 0) return;
+  if (k == 0) return scale_rows(n, m, beta, c, leading_c);
+  detail::count_product_flops(2 * n * m * k);
+  if (auto const vector = as_vector_product(n, m, a, b, n == 1 ? 1 : leading_c))
+    return gemv(k, alpha, *vector, 0, vector->outputs, beta, c);
+  if constexpr (std::is_same_v<T, float>) {
+    if (by_amx()) return amx_gemm(n, m, k, alpha, a, b, beta, c, leading_c);
+    with_element([&](auto element) { tiled_gemm<decltype(element)>(n, m, k, alpha, a, b, beta, c, leading_c); });
+  } else {
+    openblas_gemm(n, m, k, alpha, a, b, beta, c, leading_c);
+  }
+}
+
+template <class T>
+void parallel_gemm(std::int64_t n, std::int64_t m, std::int64_t k, Matrix<T> a, Matrix<T> b, T* c, Addend<T> addend, T* sum) {
+  RowSum<T> sums(n, k, sum, std::is_same_v<T, float> && by_amx() ? amx_rows : tile_rows);
+  if (n == 0 || m == 0) return;
+  if (k == 0) {
+    if (!put_addend(addend, 0, n, m, c)) std::fill_n(c, n * m, T(0));
+    return;
+  }
+  detail::count_product_flops(2 * n * m * k);
+  if (auto const vector = as_vector_product(n, m, a, b, 1)) {  // what it costs is to read the matrix, from the third cache
+    T const beta = put_addend(addend, 0, n, m, c) ? T(1) : T(0);
+    sums.add_rows(0, n, a);
+    double const cost = 0.05 * static_cast<double>(static_cast<std::int64_t>(sizeof(T)) * k);
+    return parallel_for(
+        vector->outputs, cost, [&](std::int64_t begin, std::int64_t end) { gemv(k, T(1), *vector, begin, end, beta, c); }, 16);
+  }
+  if constexpr (std::is_same_v<T, float>) {
+    RowSum<float>* const asked = sums.asked() ? &sums : nullptr;
+    if (by_amx()) return parallel_amx_gemm(n, m, k, a, b, c, addend, asked);
+    with_element([&](auto element) { parallel_tiled_gemm<decltype(element)>(n, m, k, a, b, c, addend, asked); });
+  } else {
+    in_fixed_pieces(n, fused_cost * static_cast<double>(m * k), sums.stretch(), [&](std::int64_t begin, std::int64_t end) {
+      T const beta = put_addend(addend, begin, end, m, c) ? T(1) : T(0);
+      Matrix<T> const rows{a.data + (a.transposed ? begin : begin * a.leading), a.leading, a.transposed};
+      openblas_gemm<T>(end - begin, m, k, 1, rows, b, beta, c + begin * m, m);
+      sums.add_rows(begin, end, a);
+    });
+  }
+}
+
+template void openblas_gemm(std::int64_t, std::int64_t, std::int64_t, float, Matrix<float>, Matrix<float>, float, float*, std::int64_t);
+template void openblas_gemm(std::int64_t, std::int64_t, std::int64_t, double, Matrix<double>, Matrix<double>, double, double*,
+                            std::int64_t);
+template void gemm(std::int64_t, std::int64_t, std::int64_t, float, Matrix<float>, Matrix<float>, float, float*, std::int64_t);
+template void gemm(std::int64_t, std::int64_t, std::int64_t, double, Matrix<double>, Matrix<double>, double, double*, std::int64_t);
+template void parallel_gemm(std::int64_t, std::int64_t, std::int64_t, Matrix<float>, Matrix<float>, float*, Addend<float>, float*);
+template void parallel_gemm(std::int64_t, std::int64_t, std::int64_t, Matrix<double>, Matrix<double>, double*, Addend<double>, double*);
+
+}  // namespace heed::kernels

@@ -1,0 +1,23 @@
+#include "autograd/blas/rounded_weights.hpp"
+
+#include "autograd/blas/rounded_matrix.hpp"
+
+namespace heed {
+
+struct RoundedWeights::Rounded {
+  Tensor weight;
+  kernels::RoundedMatrix matrix;
+};
+
+RoundedWeights::RoundedWeights() = default;
+RoundedWeights::~RoundedWeights() = default;
+
+kernels::RoundedMatrix const& RoundedWeights::of(Tensor const& weight) {
+  float const* const data = weight.data<float>().data();
+  std::int64_t const out = weight.size(0), in = weight.size(1);
+  auto& kept = rounded_[{data, out, in}];
+  if (kept == nullptr) kept = std::make_unique<Rounded>(Rounded{weight.detach(), {data, out, in}});
+  return kept->matrix;
+}
+
+}  // namespace heed

@@ -1,0 +1,231 @@
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <vector>
+
+#include "autograd/blas/row_sum.hpp"
+#include "autograd/blas/tile.hpp"
+#include "autograd/blas/tiles.hpp"
+#include "autograd/parallel.hpp"
+
+/// Products of matrices in blocks (Goto & van de Geijn 2008): B is copied in panels, block by block, for the second cache; A is read where
+/// it is, or copied a few rows at a time for the first.
+namespace heed::kernels {
+
+#if defined(__AVX512F__) || defined(__aarch64__)
+constexpr bool has_32_registers = true;
+#else
+constexpr bool has_32_registers = false;
+#endif
+using Wide = TileShape<6, has_32_registers ? 4 : 2>;                             // 24 + 4 + 1 registers of 32, 12 + 2 + 1 of 16
+using Narrow = TileShape<has_32_registers ? 14 : 12, has_32_registers ? 2 : 1>;  // 28 + 2 + 1, 12 + 1 + 1: for a C of no more columns
+
+constexpr std::int64_t depth = 384;                               // words of B's columns that are copied at a time
+constexpr std::int64_t breadth = lanes<float> == 16 ? 384 : 192;  // columns: 590 KB for a second cache of 1 MB, or 295 KB for 512 KB
+constexpr std::int64_t near = 180'000;                            // numbers of A and C that stay in the caches by themselves: 720 KB
+constexpr std::int64_t few_rows = 64;                             // of A, for which B's rows are read where they are
+constexpr std::int64_t page = 1024;                               // numbers: rows so far apart evict one another from the caches
+
+struct Factors {
+  std::int64_t n, m, k;
+  Matrix<float> a, b;
+};
+
+struct Result {
+  float alpha, beta;
+  float* c;
+  std::int64_t leading;
+  Addend<float> addend;  ///< its matrix has C's leading dimension; in_place is not looked at
+  RowSum<float>* sum;
+};
+
+/// This thread's, for a block of B.
+float* room_for_panels();
+/// This thread's, for a group of A's rows.
+float* room_for_rows();
+
+/// Columns of as many batches as are left, `batches` at most. Whole tiles alone prefetch: the others are few, and each is code of its own.
+template <class Arithmetic, class S, int R, int batches, bool transposed, bool prefetches, class... Arguments>
+void tile_of(std::int64_t count, Arguments&... arguments) {
+  if constexpr (batches > 0) {
+    if (count == batches)
+      return tile < Arithmetic, R, batches, transposed, prefetches && R == S::rows && batches == S::batches > (arguments...);
+    tile_of<Arithmetic, S, R, batches - 1, transposed, prefetches>(count, arguments...);
+  }
+}
+
+/// R rows of C, all its columns.
+template <class Arithmetic, class S, int R, bool transposed, bool prefetches>
+void row_of_tiles(std::int64_t steps, Left const& a, Panels const& b, Prefetch& next, Target to) {
+  auto const* panel = b.data;
+  for (; to.column < to.width; to.column += S::width, panel += b.next) {
+    tile_of<Arithmetic, S, R, S::batches, transposed, prefetches>(
+        std::min<std::int64_t>(S::batches, parts(to.width - to.column, lanes<float>)), steps, a.data, a.leading, panel, b.leading, next,
+        to);
+  }
+}
+
+/// Rows of C, R at most.
+template <class Arithmetic, class S, int R, bool transposed, bool prefetches, class... Arguments>
+void few_rows_of_tiles(std::int64_t rows, Arguments&... arguments) {
+  if constexpr (R > 0) {
+    if (rows == R) return row_of_tiles < Arithmetic, S, R, transposed, prefetches && R == S::rows > (arguments...);
+    few_rows_of_tiles<Arithmetic, S, R - 1, transposed, prefetches>(rows, arguments...);
+  }
+}
+
+/// Any number of rows of C.
+template <class Arithmetic, class S, bool transposed, bool prefetches>
+void rows_of_tiles(std::int64_t rows, std::int64_t steps, Left a, Panels const& b, Prefetch next, Target to) {
+  while (rows > 0) {
+    std::int64_t const rest = rows % S::rows;
+    // A tile of few rows would wait for its sums: the last two share what is left.
+    bool const halved = rows < 2 * S::rows && rows > S::rows && rest < S::rows / 3;
+    std::int64_t const count = halved ? parts(rows, 2) : std::min<std::int64_t>(rows, S::rows);
+    few_rows_of_tiles<Arithmetic, S, S::rows, transposed, prefetches>(count, steps, a, b, next, to);
+    rows -= count;
+    a.data += transposed ? count : count * a.leading;
+    to.c += count * to.leading;
+    if (to.finish.matrix != nullptr) to.finish.matrix += count * to.leading;
+  }
+}
+
+/// A product in sweeps over C's rows, one for each block of B: stretch of k by stretch of k, and in each block of columns by block of
+/// columns.
+template <class Element, class S>
+class TiledProduct {
+ public:
+  TiledProduct(Factors const& f, Result const& to) : f_(f), to_(to) {
+    auto const& [n, m, k, a, b] = f;
+    constexpr bool always = !Element::as_they_are;
+    bool const in_order = !always && !b.transposed && m % lanes<float> == 0 && b.leading % page != 0;
+    // With AVX-512, for [128, 768]ᵀ x [768, 512] on an Intel Emerald Rapids: 637 µs, where copying both takes 739.
+    by_blocks_ =
+        in_order && lanes<float> == 16 && a.transposed && a.leading % page != 0 && n * (k + m) > near / 2 && stretch() * (n + m) <= near;
+    copies_left_ = always || (a.transposed && !by_blocks_ && (m > copied_from || a.leading % page == 0));
+    copies_right_ = !in_order || (n > few_rows && !by_blocks_);
+    prefetches_ = by_blocks_ || n * (k + m) > near;
+    bool const at_once = !copies_left_ && (by_blocks_ || !prefetches_);
+    std::int64_t const steps = words<Element>(std::min(k, stretch()));
+    group_ = at_once ? n : S::rows * (a.transposed ? most_tiles : std::clamp<std::int64_t>(depth / steps, 1, most_tiles));
+  }
+
+  std::int64_t sweeps() const { return parts(f_.k, stretch()) * parts(f_.m, breadth); }
+
+  /// What a thread has at hand of the sweep that it is in.
+  struct AtHand {
+    std::int64_t sweep = -1;
+    Panels panels{};
+  };
+
+  void make(AtHand& at_hand, std::int64_t sweep, std::int64_t begin, std::int64_t end) const {
+    Block const block = block_of(sweep);
+    if (at_hand.sweep != sweep) at_hand = {sweep, panels(block)};
+    for (std::int64_t i = begin, rows = 0; i < end; i += rows) {
+      rows = end - i < group_ + S::rows ? end - i : group_;
+      make_rows(block, at_hand.panels, i, rows, i + rows < end ? std::min(group_, end - i - rows) : std::min(group_, f_.n - i - rows));
+    }
+  }
+
+ private:
+  static constexpr std::int64_t copied_from = 128;  // columns of C that pay for a copy of A
+  static constexpr std::int64_t most_tiles = 8;     // whose rows are copied together
+
+  struct Block {
+    std::int64_t k0, k, j0, m;  ///< rows [k0, k0 + k) and columns [j0, j0 + m) of B
+  };
+
+  /// Of k. A transposed A has a line for each of its words in the first cache.
+  std::int64_t stretch() const { return (f_.a.transposed ? depth / 2 : depth) * Element::per_word; }
+
+  Block block_of(std::int64_t sweep) const {
+    std::int64_t const k0 = sweep / parts(f_.m, breadth) * stretch(), j0 = sweep % parts(f_.m, breadth) * breadth;
+    return {k0, std::min(stretch(), f_.k - k0), j0, std::min(breadth, f_.m - j0)};
+  }
+
+  /// Where rows of A from row i on meet a block.
+  float const* left_at(std::int64_t i, Block const& block) const {
+    return f_.a.data + (f_.a.transposed ? block.k0 * f_.a.leading + i : i * f_.a.leading + block.k0);
+  }
+
+  Panels panels(Block const& block) const {
+    auto const& b = f_.b;
+    float const* const data = b.data + (b.transposed ? block.j0 * b.leading + block.k0 : block.k0 * b.leading + block.j0);
+    if (!copies_right_) return {data, b.leading, S::width};
+    return packed<Element>({data, b.leading, b.transposed}, block.k, block.m, S::width, room_for_panels());
+  }
+
+  /// The rows that come next, `following` of them; by_blocks_: the block that comes next, of both factors.
+  Prefetch prefetch(Block const& block, std::int64_t i, std::int64_t rows, std::int64_t following) const {
+    std::int64_t const steps = parts(rows, S::rows) * parts(block.m, S::width) * parts(words<Element>(block.k), step_width);
+    if (by_blocks_) {
+      std::int64_t const k0 = block.k0 + block.k, k = std::min(stretch(), f_.k - k0);
+      if (k <= 0 || block.j0 > 0) return {};
+      return Prefetch(f_.a.data + k0 * f_.a.leading, f_.a.leading, k, f_.n, f_.b.data + k0 * f_.b.leading, f_.b.leading, f_.m, steps);
+    }
+    if (following == 0 || !prefetches_) return {};
+    float const* const next = left_at(i + rows, block);
+    return f_.a.transposed ? Prefetch(next, f_.a.leading, block.k, following, steps)
+                           : Prefetch(next, f_.a.leading, following, block.k, steps);
+  }
+
+  void make_rows(Block const& block, Panels const& panels, std::int64_t i, std::int64_t rows, std::int64_t following) const {
+    float const* const data = left_at(i, block);
+    if (to_.sum != nullptr && block.j0 == 0) to_.sum->add(i, i + rows, block.k0, block.k, data, f_.a.leading);
+    Left const left = copies_left_ ? copied<Element>({data, f_.a.leading, f_.a.transposed}, rows, block.k, room_for_rows())
+                                   : Left{data, f_.a.leading, f_.a.transposed};
+    std::int64_t const at = i * to_.leading + block.j0;
+    auto const from = [](float const* x, std::int64_t offset) { return x != nullptr ? x + offset : nullptr; };
+    Finish const finish = block.k0 == 0 ? Finish{to_.alpha, to_.beta, from(to_.addend.row, block.j0), from(to_.addend.matrix, at)}
+                                        : Finish{to_.alpha, 1, nullptr, nullptr};
+    using Arithmetic = typename Element::Arithmetic;
+    auto const& make = left.transposed
+                           ? (prefetches_ ? rows_of_tiles<Arithmetic, S, true, true> : rows_of_tiles<Arithmetic, S, true, false>)
+                           : (prefetches_ ? rows_of_tiles<Arithmetic, S, false, true> : rows_of_tiles<Arithmetic, S, false, false>);
+    make(rows, words<Element>(block.k), left, panels, prefetch(block, i, rows, following), {finish, to_.c + at, to_.leading, 0, block.m});
+  }
+
+  Factors f_;
+  Result to_;
+  bool by_blocks_;  ///< both factors are read where they are: a block of them, and the next one, stay in the second cache
+  bool copies_left_, copies_right_, prefetches_;
+  std::int64_t group_;  ///< rows of A that are copied, or prefetched, together
+};
+
+template <class Element, class S>
+void make_here(Factors const& factors, Result const& result) {
+  TiledProduct<Element, S> const product(factors, result);
+  typename TiledProduct<Element, S>::AtHand at_hand;
+  for (std::int64_t sweep = 0; sweep < product.sweeps(); ++sweep) product.make(at_hand, sweep, 0, factors.n);
+}
+
+template <class Element, class S>
+void make_in_parallel(Factors const& factors, Result const& result) {
+  auto const& [n, m, k, a, b] = factors;
+  TiledProduct<Element, S> const product(factors, result);
+  std::vector<typename TiledProduct<Element, S>::AtHand> at_hand(static_cast<std::size_t>(threads()));
+  constexpr double multiply_add = 0.02 / Element::per_word;  // nanoseconds, about
+  parallel_sweeps(
+      product.sweeps(), n, multiply_add * static_cast<double>(m * k) / static_cast<double>(product.sweeps()),
+      [&](std::int64_t sweep, std::int64_t begin, std::int64_t end) {
+        product.make(at_hand[static_cast<std::size_t>(thread_index())], sweep, begin, end);
+      },
+      result.sum != nullptr ? result.sum->stretch() : S::rows);
+}
+
+template <class Element>
+void tiled_gemm(std::int64_t n, std::int64_t m, std::int64_t k, float alpha, Matrix<float> a, Matrix<float> b, float beta, float* c,
+                std::int64_t leading_c, Addend<float> const& addend) {
+  auto const& make = m > Narrow::width ? make_here<Element, Wide> : make_here<Element, Narrow>;
+  make({n, m, k, a, b}, {alpha, beta, c, leading_c, addend, nullptr});
+}
+
+template <class Element>
+void parallel_tiled_gemm(std::int64_t n, std::int64_t m, std::int64_t k, Matrix<float> a, Matrix<float> b, float* c,
+                         Addend<float> const& addend, RowSum<float>* sum) {
+  auto const& make = m > Narrow::width ? make_in_parallel<Element, Wide> : make_in_parallel<Element, Narrow>;
+  make({n, m, k, a, b}, {1, addend.in_place ? 1.0F : 0.0F, c, m, addend, sum});
+}
+
+}  // namespace heed::kernels

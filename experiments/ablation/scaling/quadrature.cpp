@@ -1,0 +1,232 @@
+#include "experiments/ablation/scaling/quadrature.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <numbers>
+
+namespace heed {
+
+namespace {
+
+// e^{−e^x} is 1 below the first and 0 above the second, as far as a double tells.
+constexpr double lowest = -34, highest = 4;
+constexpr double reach = 9;  // standard deviations
+constexpr double du = 0.2;
+
+double density(double t) { return std::exp(-t * t / 2) * std::numbers::inv_sqrtpi / std::numbers::sqrt2; }
+double cumulative(double t) { return std::erfc(-t / std::numbers::sqrt2) / 2; }
+
+/// Equidistant points over ±reach·σ (and a few more), with N(z; 0, σ²) dz, and e^x and e^{−e^x} at the sums x of points z and u. The
+/// spacing of u is a multiple of theirs, so that these are few; where σ is so small that the sums for different u do not meet, they are
+/// computed for each u.
+struct Points {
+  Points(double deviation, double spacing, int more)
+      : ratio(static_cast<std::int64_t>(std::ceil(du / spacing - 1e-9))),
+        dz(du / static_cast<double>(ratio)),
+        half(static_cast<std::int64_t>(std::ceil(reach * deviation / dz)) + more),
+        margin(more),
+        lowest_sum(std::llround(lowest / dz)),
+        highest_sum(std::llround(highest / dz)) {
+    for (std::int64_t k = -half; k <= half; ++k) {
+      z.push_back(static_cast<double>(k) * dz);
+      weight.push_back(density(z.back() / deviation) / deviation * dz);
+    }
+    if (deviation < 0.02) return;
+    shared = true;
+    origin = lowest_sum - margin;
+    for (std::int64_t x = origin; x <= highest_sum + margin; ++x) add_sum(static_cast<double>(x) * dz);
+  }
+
+  /// Makes `power` and `damping` those of u.
+  void prepare(std::int64_t u) {
+    if (shared) return;
+    origin = u - half;
+    power.clear();
+    damping.clear();
+    for (double const each : z) add_sum(static_cast<double>(u) * dz + each);
+  }
+
+  // u as multiples of dz: from first() to last() in steps of `ratio`.
+  std::int64_t first() const { return lowest_sum - half; }
+  std::int64_t last() const { return highest_sum + half; }
+  /// The first point with z + u ≥ the lowest and the highest sum.
+  std::int64_t begin(std::int64_t u) const { return std::clamp<std::int64_t>(lowest_sum - u + half, 0, 2 * half + 1); }
+  std::int64_t end(std::int64_t u) const { return std::clamp<std::int64_t>(highest_sum - u + half, 0, 2 * half + 1); }
+  /// Where z + u stands in `power` and `damping`, z being point k.
+  std::size_t at(std::int64_t k, std::int64_t u) const { return static_cast<std::size_t>(k - half + u - origin); }
+
+  std::int64_t ratio;
+  double dz;
+  std::int64_t half, margin, lowest_sum, highest_sum;
+  std::vector<double> z, weight, power, damping;
+
+ private:
+  void add_sum(double x) {
+    power.push_back(std::exp(x));
+    damping.push_back(std::exp(-power.back()));
+  }
+
+  bool shared = false;
+  std::int64_t origin = 0;  ///< of the first sum
+};
+
+/// G_m,r(u) = ∫ N(z) z^r e^{m(z+u)} e^{−e^{z+u}} dz at one u.
+struct Transforms {
+  double g0 = 0, g2 = 0, g3 = 0, g4 = 0, z11 = 0, z21 = 0, z31 = 0, z22 = 0, z32 = 0, z42 = 0;
+
+  Transforms(Points const& points, std::vector<double> const& below, std::int64_t u) {
+    std::int64_t const begin = points.begin(u), end = points.end(u);
+    g0 = below[static_cast<std::size_t>(begin)];
+    for (std::int64_t k = begin; k < end; ++k) {
+      auto const i = static_cast<std::size_t>(k), at = points.at(k, u);
+      double const z = points.z[i], e = points.power[at], e2 = e * e;
+      double const w = points.weight[i] * points.damping[at];
+      g0 += w;
+      g2 += w * e2;
+      g3 += w * e2 * e;
+      g4 += w * e2 * e2;
+      z11 += w * e * z;
+      z21 += w * e2 * z;
+      z31 += w * e2 * e * z;
+      z22 += w * e2 * z * z;
+      z32 += w * e2 * e * z * z;
+      z42 += w * e2 * e2 * z * z;
+    }
+  }
+};
+
+/// All but the largest weight.
+void add_moments(double deviation, std::vector<std::int64_t> const& keys, std::vector<SoftmaxExpectations>& result) {
+  Points points(deviation, std::min(0.2, 0.5 * deviation), 0);
+  std::vector<double> below{0};
+  for (double const weight : points.weight) below.push_back(below.back() + weight);
+  for (std::int64_t u = points.first(); u <= points.last(); u += points.ratio) {
+    points.prepare(u);
+    Transforms const g(points, below, u);
+    double const everywhere = std::exp(-std::exp(static_cast<double>(u) * points.dz));
+    for (std::size_t i = 0; i < keys.size(); ++i) {
+      auto const n = static_cast<double>(keys[i]);
+      double const three = keys[i] > 2 ? std::pow(g.g0, n - 3) : 0, two = keys[i] > 2 ? three * g.g0 : 1, one = two * g.g0;
+      auto& e = result[i];
+      e.trace -= du * n * g.g2 * one;
+      e.frobenius_squared += du * n * ((g.g2 - g.g3 + g.g4 / 6) * one + (n - 1) / 6 * g.g2 * g.g2 * two);
+      e.entropy += du * (everywhere - one * g.g0);  // E log Σ e^z so far
+      double const square = g.z22 * one, product = (g.z32 * one + (n - 1) * g.z21 * g.z11 * two) / 2;
+      double const squared_mean =
+          (g.z42 * one + (n - 1) * ((2 * g.z31 * g.z11 + g.g2 * g.z22) * two + (n - 2) * g.g2 * g.z11 * g.z11 * three)) / 6;
+      e.along_logits += du * n * (square - 2 * product + squared_mean);
+    }
+  }
+  for (auto& e : result) {
+    e.trace += 1;
+    e.entropy -= deviation * deviation * e.trace;
+  }
+}
+
+/// The largest weight. The inner integral needs finer steps than the others, because it ends where its integrand is not small: a polynomial
+/// through eight points each step.
+void add_max_weight(double deviation, std::vector<std::int64_t> const& keys, std::vector<SoftmaxExpectations>& result) {
+  constexpr std::array rule{-191.0, 1879.0, -9531.0, 68323.0, 68323.0, -9531.0, 1879.0, -191.0};  // over 120960, for the middle interval
+  constexpr std::int64_t margin = 4, stride = 2;  // the outer integral takes every second point
+  Points points(deviation, std::min(0.05, 0.07 * deviation), margin);
+  std::int64_t const size = 2 * points.half + 1;
+  std::vector<double> integrand(points.z.size());
+  for (std::int64_t u = points.first(); u <= points.last(); u += points.ratio) {
+    points.prepare(u);
+    std::int64_t const begin = std::max(points.begin(u), margin), end = std::min(points.end(u), size - margin);
+    for (std::int64_t k = begin - margin; k < std::min(end + margin, size); ++k)
+      integrand[static_cast<std::size_t>(k)] = points.weight[static_cast<std::size_t>(k)] * points.damping[points.at(k, u)];
+    double below = cumulative(static_cast<double>(begin - points.half) * points.dz / deviation);
+    for (std::int64_t k = begin; k < end; ++k) {
+      auto const here = static_cast<std::size_t>(k);
+      double const outer = du * stride * integrand[here] * points.power[points.at(k, u)];
+      if (k % stride == 0 && below > 0 && outer > 1e-20) {
+        double const log_below = std::log(below);
+        for (std::size_t i = 0; i < keys.size(); ++i)
+          result[i].max_weight += static_cast<double>(keys[i]) * outer * std::exp(static_cast<double>(keys[i] - 1) * log_below);
+      }
+      double step = 0;
+      for (std::size_t j = 0; j < rule.size(); ++j) step += rule[j] * integrand[here + j - 3];
+      below += step / 120960;
+    }
+  }
+}
+
+void add(SoftmaxExpectations& to, SoftmaxExpectations const& e, double weight) {
+  to.trace += weight * e.trace;
+  to.frobenius_squared += weight * e.frobenius_squared;
+  to.entropy += weight * e.entropy;
+  to.max_weight += weight * e.max_weight;
+  to.along_logits += weight * e.along_logits;
+}
+
+}  // namespace
+
+std::vector<SoftmaxExpectations> softmax_of_normal_logits(double variance, std::vector<std::int64_t> const& keys) {
+  std::vector<SoftmaxExpectations> result(keys.size());
+  add_moments(std::sqrt(variance), keys, result);
+  add_max_weight(std::sqrt(variance), keys, result);
+  return result;
+}
+
+std::vector<DotProductExpectations> softmax_of_gaussian_products(std::int64_t width, double scale, std::vector<std::int64_t> const& keys) {
+  auto const d = static_cast<double>(width);
+  // x = ln |q| has the density ∝ e^{dx − e^{2x}/2}, largest at ln √d; trapezoids in x, away from there until nothing is left.
+  double const peak = std::log(d) / 2, spacing = std::min(0.15, 0.35 / std::sqrt(d));
+  auto const weight = [&](double x) { return std::exp(d * (x - peak) - (std::exp(2 * x) - d) / 2); };
+  std::vector<DotProductExpectations> result(keys.size());
+  double total = 0;
+  auto const add_node = [&](double x) {
+    double const w = weight(x), variance = scale * scale * std::exp(2 * x);
+    auto const given = softmax_of_normal_logits(variance, keys);
+    total += w;
+    for (std::size_t i = 0; i < keys.size(); ++i) {
+      auto const& e = given[i];
+      add(result[i].softmax, e, w);
+      result[i].query_gradient_squared += w * scale * scale * ((d - 1) * e.frobenius_squared + e.along_logits / variance);
+      result[i].key_gradient_squared += w * variance * e.frobenius_squared;
+    }
+  };
+  add_node(peak);
+  for (double const direction : {-spacing, spacing}) {
+    for (double x = peak + direction; weight(x) > 1e-14; x += direction) add_node(x);
+  }
+  for (auto& e : result) {
+    e.softmax = [&, sum = e.softmax] {
+      SoftmaxExpectations mean;
+      add(mean, sum, 1 / total);
+      return mean;
+    }();
+    e.query_gradient_squared /= total;
+    e.key_gradient_squared /= total;
+  }
+  return result;
+}
+
+double expected_maximum(std::int64_t keys) {
+  // n (n − 1) ∫ φ² Φ^{n−2}, by trapezoids
+  auto const n = static_cast<double>(keys);
+  constexpr double step = 0.05;
+  double sum = 0;
+  for (double t = -reach; t <= reach; t += step) sum += density(t) * density(t) * std::pow(cumulative(t), n - 2);
+  return n * (n - 1) * sum * step;
+}
+
+double gap_quantile(std::int64_t keys, double probability) {
+  auto const n = static_cast<double>(keys);
+  auto const beyond = [&](double g) {
+    constexpr double step = 0.02;
+    double sum = 0;
+    for (double t = -reach; t <= reach; t += step) sum += density(t) * std::pow(cumulative(t - g), n - 1);
+    return n * sum * step;
+  };
+  double low = 0, high = 2 * reach;
+  while (high - low > 1e-10) {
+    double const middle = (low + high) / 2;
+    (beyond(middle) > 1 - probability ? low : high) = middle;
+  }
+  return (low + high) / 2;
+}
+
+}  // namespace heed

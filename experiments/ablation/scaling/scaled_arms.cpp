@@ -1,0 +1,94 @@
+#include "experiments/ablation/scaling/scaled_arms.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <set>
+
+#include "experiments/config/yaml.hpp"
+#include "experiments/report/curve.hpp"
+#include "nn/attention/steps.hpp"
+#include "nn/files/number.hpp"
+
+namespace heed {
+
+namespace {
+
+std::optional<double> number(Yaml const& root, char const* path) {
+  auto const* const value = root.find(path);
+  return value == nullptr ? std::nullopt : parsed_number<double>(value->text);
+}
+
+std::string text(Yaml const& root, char const* path) {
+  auto const* const value = root.find(path);
+  return value == nullptr ? "" : value->text;
+}
+
+/// Of a resolved configuration; nothing if its scores have no scale.
+std::optional<ScaledArm> read(ReportedArm const& arm, Yaml const& root) {
+  auto const width = number(root, "model.width"), heads = number(root, "model.heads"), context = number(root, "model.context");
+  auto const scale = text(root, "model.attention.scale");
+  if (text(root, "model.attention.score") != "scaled_dot" || scale.empty() || !width || !heads || !context) return std::nullopt;
+  double const d_k = number(root, "model.key_width").value_or(*width / *heads);
+  return ScaledArm{&arm, scale, d_k, fixed_scale(scale, d_k), number(root, "model.query_key_spread").value_or(1), *context};
+}
+
+}  // namespace
+
+std::string said_scale(std::string const& scale) {
+  if (scale == "none") return "no scale";
+  if (scale == "rsqrt") return "1/√d_k";
+  if (scale == "inverse") return "1/d_k";
+  if (scale.starts_with(power_prefix)) return "d_k^−" + scale.substr(power_prefix.size());
+  return "× " + scale;
+}
+
+std::optional<double> ScaledArm::power() const {
+  if (!factor || !(*factor > 0) || d_k == 1) return std::nullopt;
+  double const power = -std::log(*factor) / std::log(d_k);
+  return std::round(power * 1e9) / 1e9 + 0.0;
+}
+
+std::vector<ScaledArm> scaled_arms(Material const& material) {
+  std::vector<ScaledArm> found;
+  for (auto const& arm : material.arms) {
+    if (auto read_arm = read(arm, configuration_of(material, arm))) found.push_back(std::move(*read_arm));
+  }
+  return found;
+}
+
+std::vector<double> widths_of(std::vector<ScaledArm> const& arms) {
+  std::set<double> widths;
+  for (auto const& arm : arms) widths.insert(arm.d_k);
+  return {widths.begin(), widths.end()};
+}
+
+std::vector<std::string> scales_of(std::vector<ScaledArm> const& arms) {
+  std::vector<std::string> scales;
+  for (auto const& arm : arms)
+    if (std::ranges::find(scales, arm.scale) == scales.end()) scales.push_back(arm.scale);
+  return scales;
+}
+
+std::vector<HeadSeries> head_series(ReportedArm const& arm, std::string const& probe) {
+  auto const prefix = "probe." + probe + ".";
+  std::set<std::string> places;
+  for (auto const& [seed, history] : arm.histories) {
+    for (auto at = history.lower_bound(prefix + "layer"); at != history.end() && at->first.starts_with(prefix + "layer"); ++at) {
+      auto const place = at->first.substr(prefix.size());
+      if (std::ranges::count(place, '.') == 1) places.insert(place);  // no median
+    }
+  }
+  std::vector<HeadSeries> result;
+  for (auto const& place : places) {
+    std::vector<std::vector<std::pair<std::int64_t, double>>> seeds;
+    for (auto const& [seed, history] : arm.histories)
+      if (auto const found = history.find(prefix + place); found != history.end()) seeds.push_back(found->second);
+    HeadSeries series{place, {}};
+    for (auto const& point : curve_of(seeds))
+      if (std::isfinite(point.mean)) series.points.emplace_back(point.step, point.mean);
+    if (!series.points.empty()) result.push_back(std::move(series));
+  }
+  return result;
+}
+
+}  // namespace heed

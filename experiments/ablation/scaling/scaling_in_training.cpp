@@ -1,0 +1,336 @@
+// What the page of an ablation over the factor before q·k shows beside its comparison: each trained head on the curve of softmax over
+// random scores, which exponent trains best at which width, and whether it is the factor or the scores' variance at the start that matters.
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "experiments/ablation/scaling/quadrature.hpp"
+#include "experiments/ablation/scaling/scaled_arms.hpp"
+#include "experiments/report/added_parts.hpp"
+#include "experiments/report/html.hpp"
+#include "experiments/report/series.hpp"
+#include "experiments/report/traces.hpp"
+
+namespace heed {
+
+namespace {
+
+// ---------------------------------------------------------------- heads on the theory's curve
+
+/// E tr J of softmax over independent normal scores, by their variance: of rows that see 1 … T keys, or all of them T.
+struct Theory {
+  double context;
+  bool causal;
+  double operator()(double variance) const {
+    std::vector<std::int64_t> keys;
+    for (std::int64_t n = causal ? 2 : static_cast<std::int64_t>(context); n <= static_cast<std::int64_t>(context); ++n) keys.push_back(n);
+    double sum = 0;
+    for (auto const& e : softmax_of_normal_logits(variance, keys)) sum += e.trace;
+    return sum / (causal ? context : 1);
+  }
+};
+
+/// A head along training.
+struct Path {
+  std::string panel, name, place;
+  std::size_t look;
+  std::vector<std::pair<double, double>> points;  ///< score variance, mean of tr J
+};
+
+std::vector<Path> paths_of(std::vector<ScaledArm> const& arms) {
+  auto const widths = widths_of(arms);
+  std::vector<Path> paths;
+  for (auto const& arm : arms) {
+    auto const variances = head_series(*arm.arm, "attention.score_variance"), traces = head_series(*arm.arm, "gradients.jacobian_trace");
+    for (auto const& variance : variances) {
+      auto const trace = std::ranges::find(traces, variance.place, &HeadSeries::place);
+      if (trace == traces.end()) continue;
+      std::map<double, double> const at(trace->points.begin(), trace->points.end());
+      auto const width = std::ranges::find(widths, arm.d_k) - widths.begin();
+      Path path{arm.said_start(), fmt::format("d_k {:g}", arm.d_k), variance.place, static_cast<std::size_t>(width) + 1, {}};
+      for (auto const& [step, value] : variance.points)
+        if (auto const found = at.find(step); found != at.end() && value > 0) path.points.emplace_back(value, found->second);
+      if (path.points.size() > 1) paths.push_back(std::move(path));
+    }
+  }
+  return paths;
+}
+
+/// How far heads lie from the curve, on average, at the first or the last point of their paths.
+struct Distance {
+  double size = 0, signed_size = 0;
+};
+Distance distance(std::vector<Path> const& paths, Theory const& theory, bool last) {
+  Distance found;
+  for (auto const& path : paths) {
+    auto const& [variance, trace] = last ? path.points.back() : path.points.front();
+    double const by = (trace - theory(variance)) / static_cast<double>(paths.size());
+    found.size += std::abs(by);
+    found.signed_size += by;
+  }
+  return found;
+}
+
+std::optional<StudyPart> heads_on_curve(std::vector<ScaledArm> const& arms) {
+  auto const paths = paths_of(arms);
+  if (paths.empty()) return std::nullopt;
+  double low = INFINITY, high = 0, largest = 0;
+  std::vector<std::string> panels;
+  for (auto const& path : paths) {
+    if (std::ranges::find(panels, path.panel) == panels.end()) panels.push_back(path.panel);
+    for (auto const& [variance, trace] : path.points)
+      low = std::min(low, variance), high = std::max(high, variance), largest = std::max(largest, trace);
+  }
+  low = std::max(low, 1e-9 * high);
+  // Even weights let the most through: what is above it for rows of 1 … T keys sees all T.
+  Theory theory{arms.front().context, true};
+  theory.causal = largest < theory(1e-9) * 1.02;
+  Series curve{"random scores", 0, {}};
+  for (double x = std::floor(2 * std::log10(low)) / 2; x <= std::log10(high) + 0.5; x += 0.1)
+    curve.points.push_back({std::pow(10, x), {}, 0, 0, theory(std::pow(10, x))});
+  SeriesFigure figure{.name = "heads",
+                      .title = "Each head along training, on the curve of random scores",
+                      .caption = "",
+                      .x = "variance of a row's scores",
+                      .ten = true,
+                      .panels = {}};
+  for (auto const& title : panels) {
+    SeriesPanel panel{.title = title, .series = {curve}, .low = 0, .high = std::max(largest, theory(1e-9)) * 1.06};
+    for (auto const& path : paths) {
+      if (path.panel != title) continue;
+      Series series{path.name, path.look, {}};
+      for (auto const& [variance, trace] : path.points) series.points.push_back({variance, {}, 0, 0, trace});
+      auto& end = series.points.back();
+      end.y = end.low = end.high = *end.theory;
+      panel.series.push_back(std::move(series));
+    }
+    figure.panels.push_back(std::move(panel));
+  }
+  auto const before = distance(paths, theory, false), after = distance(paths, theory, true);
+  figure.caption = fmt::format(
+      "Mean of tr J = 1 − Σp² of each layer's heads over the variance of their scores, means over seeds; lines: along training, to the "
+      "marks. "
+      "Black: the expectation for independent normal scores of that variance, {}.",
+      theory.causal ? fmt::format("mean over rows that see 1 … {:g} keys", theory.context) : fmt::format("{:g} keys", theory.context));
+  StudyPart part{"Trained heads beside random scores", "", {figure_of(figure)}};
+  part.sentences.push_back(
+      fmt::format("At the first probe tr J of a head is {:.3f} from the curve of random scores on average, at the last {:.3f}, {} it: {}.",
+                  before.size, after.size, after.signed_size > 0 ? "mostly above" : "mostly below",
+                  after.size < 2 * before.size ? "the variance of its scores says how saturated a trained head is"
+                  : after.signed_size > 0      ? "trained heads are less saturated than random scores of their variance"
+                                               : "trained heads are more saturated than random scores of their variance"));
+  return part;
+}
+
+// ---------------------------------------------------------------- which exponent trains best
+
+/// Where the parabola through the best of (x, y) and its neighbours is lowest; the best itself at an end.
+double lowest_of(std::vector<std::pair<double, double>> const& points) {
+  auto const best = static_cast<std::size_t>(std::ranges::min_element(points, {}, &std::pair<double, double>::second) - points.begin());
+  if (best == 0 || best + 1 == points.size()) return points[best].first;
+  auto const [x0, y0] = points[best - 1];
+  auto const [x1, y1] = points[best];
+  auto const [x2, y2] = points[best + 1];
+  double const a = (x1 - x0) * (y1 - y2), b = (x1 - x2) * (y1 - y0);
+  return a == b ? x1 : x1 - ((x1 - x0) * a - (x1 - x2) * b) / (2 * (a - b));
+}
+
+/// Of one width: α and the arm, in the order of α.
+std::vector<std::pair<double, ReportedArm const*>> by_power(std::vector<ScaledArm> const& arms, double width) {
+  std::map<double, ReportedArm const*> found;
+  for (auto const& arm : arms)
+    if (arm.d_k == width && arm.starts_as_drawn() && arm.power() && arm.arm->mean) found.emplace(*arm.power(), arm.arm);
+  return {found.begin(), found.end()};
+}
+
+std::string with_interval(Estimate const& found) {
+  return found.interval ? fmt::format("{:.3f} ± {:.3f}", found.mean, found.interval->half_width()) : fmt::format("{:.3f}", found.mean);
+}
+
+/// By how much an arm is worse than another in each seed in which both have a finite value.
+std::vector<double> worse_by(Material const& material, ReportedArm const& arm, ReportedArm const& other) {
+  double const sign = material.better == "higher" ? -1 : 1;
+  std::vector<double> found;
+  for (auto const& [seed, value] : arm.values)
+    if (auto const pair = other.values.find(seed); pair != other.values.end() && std::isfinite(value) && std::isfinite(pair->second))
+      found.push_back(sign * (value - pair->second));
+  return found;
+}
+
+bool is_clear(Estimate const& difference) { return difference.interval && (difference.interval->low > 0 || difference.interval->high < 0); }
+
+/// Where the parabolas of the seeds are lowest, beside the best of the exponents that were tried.
+std::string place_of_lowest(Material const& material, std::vector<std::pair<double, ReportedArm const*>> const& powers, double best) {
+  double const sign = material.better == "higher" ? -1 : 1;
+  std::map<std::int64_t, std::vector<std::pair<double, double>>> seeds;
+  for (auto const& [power, arm] : powers)
+    for (auto const& [seed, value] : arm->values)
+      if (std::isfinite(value)) seeds[seed].emplace_back(power, sign * value);
+  std::vector<double> lowest;
+  for (auto const& [seed, points] : seeds)
+    if (points.size() == powers.size()) lowest.push_back(lowest_of(points));
+  if (lowest.empty()) return "";
+  if (best == powers.front().first || best == powers.back().first) {
+    auto const there = std::ranges::count(lowest, best);
+    return fmt::format(", in {} of {} seeds; it is the {} that was tried, and the best may lie beyond", there, lowest.size(),
+                       best == powers.front().first ? "smallest" : "largest");
+  }
+  auto const place = estimate(lowest);
+  return place.interval ? fmt::format(" (parabolas seed by seed are lowest at {:.2f} [{:.2f}, {:.2f}])", place.mean, place.interval->low,
+                                      place.interval->high)
+                        : fmt::format(" (parabolas seed by seed are lowest at {:.2f})", place.mean);
+}
+
+/// What is to be said of the exponents at one width.
+std::string verdict(Material const& material, double width, std::vector<std::pair<double, ReportedArm const*>> const& powers) {
+  double const sign = material.better == "higher" ? -1 : 1;
+  auto const best = std::ranges::min_element(powers, {}, [&](auto const& each) { return sign * *each.second->mean; });
+  auto const unit = material.unit.empty() ? "" : " " + material.unit;
+  std::vector<std::string> worse, alike;
+  for (auto const& [power, arm] : powers) {
+    auto const by = worse_by(material, *arm, *best->second);
+    if (arm == best->second || by.empty()) continue;
+    auto const found = estimate(by);
+    (is_clear(found) ? worse : alike).push_back(fmt::format("{:g} by {}{}", power, with_interval(found), unit));
+  }
+  std::string sentence =
+      fmt::format("At d_k {:g}, α = {:g} trains best{}", width, best->first, place_of_lowest(material, powers, best->first));
+  if (!worse.empty()) sentence += fmt::format("; worse are {}", fmt::join(worse, ", "));
+  if (!alike.empty()) sentence += fmt::format("; not told apart from it: {}", fmt::join(alike, ", "));
+  return sentence + ".";
+}
+
+std::optional<StudyPart> exponents(Material const& material, std::vector<ScaledArm> const& arms) {
+  SeriesFigure figure{
+      .name = "exponents",
+      .title = axis_name(material, material.metric) + " over the exponent α of the factor d_k^−α",
+      .caption = fmt::format("{}; {} is better. 0: no scale, 0.5: 1/√d_k, 1: 1/d_k.", seeds_said(material), material.better),
+      .x = "α",
+      .log_x = false,
+      .across = 1,
+      .panels = {{.title = axis_name(material, material.metric), .series = {}}}};
+  StudyPart part{"Which exponent trains best", "", {}};
+  for (double const width : widths_of(arms)) {
+    auto const powers = by_power(arms, width);
+    if (powers.size() < 3) continue;
+    Series series{fmt::format("d_k {:g}", width), figure.panels.front().series.size() + 1, {}};
+    for (auto const& [power, arm] : powers) {
+      auto const interval = arm->interval.value_or(Interval{*arm->mean, *arm->mean});
+      series.points.push_back({power, *arm->mean, interval.low, interval.high, *arm->mean});
+    }
+    figure.panels.front().series.push_back(std::move(series));
+    part.sentences.push_back(verdict(material, width, powers));
+  }
+  if (part.sentences.empty()) return std::nullopt;
+  part.figures.push_back(figure_of(figure));
+  return part;
+}
+
+// ---------------------------------------------------------------- the factor, or the variance at the start
+
+/// Two factors at one width, each with the usual start and with that whose scores start with the other's variance.
+struct Exchange {
+  double width;
+  ScaledArm const *large, *small;  ///< the larger factor and the smaller one
+  ScaledArm const *large_starts_small, *small_starts_large;
+};
+
+std::vector<Exchange> exchanges(std::vector<ScaledArm> const& arms) {
+  std::vector<Exchange> found;
+  auto const usual = [&](ScaledArm const& start) {
+    // spread² · s of one is s of the other
+    return std::ranges::find_if(arms, [&](ScaledArm const& arm) {
+      return arm.d_k == start.d_k && arm.starts_as_drawn() && arm.factor &&
+             std::abs(*arm.factor / (*start.factor * start.spread * start.spread) - 1) < 0.01;
+    });
+  };
+  for (auto const& down : arms) {
+    if (!down.factor || down.spread >= 1) continue;
+    for (auto const& up : arms) {
+      if (!up.factor || up.spread <= 1 || up.d_k != down.d_k) continue;
+      auto const small = usual(down), large = usual(up);
+      if (small == arms.end() || large == arms.end() || large->factor != down.factor || small->factor != up.factor) continue;
+      found.push_back({down.d_k, &*large, &*small, &down, &up});
+    }
+  }
+  std::ranges::sort(found, {}, &Exchange::width);
+  return found;
+}
+
+std::string verdict(Material const& material, Exchange const& x) {
+  auto const usual = worse_by(material, *x.large->arm, *x.small->arm),
+             cured = worse_by(material, *x.large->arm, *x.large_starts_small->arm),
+             spoilt = worse_by(material, *x.small_starts_large->arm, *x.small->arm);
+  if (usual.size() < 2 || cured.size() < 2 || spoilt.size() < 2) return "";
+  auto const gap = estimate(usual), gained = estimate(cured), lost = estimate(spoilt);
+  auto const unit = material.unit.empty() ? "" : " " + material.unit;
+  auto const large = x.large->said(), small = x.small->said();
+  auto const sentence =
+      fmt::format("At d_k {:g} the arm with {} is {}{} worse than that with {}", x.width, large, with_interval(gap), unit, small);
+  if (!is_clear(gap)) return sentence + ", which may be chance.";
+  double const first = gained.mean / gap.mean, second = lost.mean / gap.mean;
+  return sentence + fmt::format(". Starting with the variance of the other, {} gains {} ({:.0f} % of that) and {} loses {} ({:.0f} %): {}.",
+                                large, with_interval(gained), 100 * first, small, with_interval(lost), 100 * second,
+                                first > 0.5 && second > 0.5   ? "it is mostly the scores' variance at the start"
+                                : first < 0.5 && second < 0.5 ? "it is mostly the factor itself"
+                                                              : "the start matters, and so does the factor");
+}
+
+std::optional<StudyPart> mechanism(Material const& material, std::vector<ScaledArm> const& arms) {
+  auto const all = exchanges(arms);
+  if (all.empty()) return std::nullopt;
+  StudyPart part{"The factor, or the variance that scores start with", "", {}};
+  SeriesFigure figure{
+      .name = "mechanism",
+      .title = "Each factor with its own start and with the other's",
+      .caption = fmt::format("{}; {} is better. Right: of all layers and heads at the first probe. Initial weights of queries and keys "
+                             "times d_k^±¼ give the scores of one factor the variance that they have with the other.",
+                             seeds_said(material), material.better),
+      .x = "d_k",
+      .panels = {{.title = axis_name(material, material.metric), .series = {}},
+                 {.title = "score variance at the start", .series = {}, .log_y = true}}};
+  auto const add = [&](std::string const& name, std::size_t look, ScaledArm const* Exchange::*which) {
+    Series values{name, look, {}}, variances{name, look, {}};
+    for (auto const& x : all) {
+      auto const& arm = *(x.*which)->arm;
+      if (!arm.mean || !std::isfinite(*arm.mean)) continue;
+      auto const interval = arm.interval.value_or(Interval{*arm.mean, *arm.mean});
+      values.points.push_back({x.width, *arm.mean, interval.low, interval.high, *arm.mean});
+      double sum = 0;
+      auto const heads = head_series(arm, "attention.score_variance");
+      for (auto const& head : heads) sum += head.points.front().second / static_cast<double>(heads.size());
+      if (sum > 0) variances.points.push_back({x.width, sum, sum, sum, sum});
+    }
+    figure.panels[0].series.push_back(std::move(values));
+    figure.panels[1].series.push_back(std::move(variances));
+  };
+  auto const large = all.front().large->said(), small = all.front().small->said();
+  add(large, 1, &Exchange::large);
+  add(large + ", smaller start", 2, &Exchange::large_starts_small);
+  add(small, 3, &Exchange::small);
+  add(small + ", larger start", 4, &Exchange::small_starts_large);
+  if (figure.panels[1].series.front().points.empty()) figure.panels.pop_back();
+  part.figures.push_back(figure_of(figure));
+  for (auto const& x : all)
+    if (auto sentence = verdict(material, x); !sentence.empty()) part.sentences.push_back(std::move(sentence));
+  return part;
+}
+
+std::vector<StudyPart> parts(Material const& material) {
+  auto const arms = scaled_arms(material);
+  std::vector<StudyPart> found;
+  if (arms.empty()) return found;
+  for (auto& part : {exponents(material, arms), mechanism(material, arms), heads_on_curve(arms)})
+    if (part) found.push_back(*part);
+  return found;
+}
+
+bool const registered = register_added_parts(parts);
+
+}  // namespace
+
+}  // namespace heed

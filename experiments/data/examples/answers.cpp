@@ -1,0 +1,92 @@
+#include "experiments/data/examples/answers.hpp"
+
+#include <algorithm>
+#include <map>
+
+#include <utf8proc.h>
+
+#include "nn/files/utf8.hpp"
+
+namespace heed {
+namespace {
+
+/// What Python's str.split() parts at.
+bool parts_words(char32_t c) { return is_white_space(c) || (c >= 0x1C && c <= 0x1F); }
+
+/// Letters and numbers, what \w is of text without underscores.
+bool is_of_word(char32_t c) {
+  auto const category = utf8proc_category(static_cast<utf8proc_int32_t>(c));
+  return (category >= UTF8PROC_CATEGORY_LU && category <= UTF8PROC_CATEGORY_LO) ||
+         (category >= UTF8PROC_CATEGORY_ND && category <= UTF8PROC_CATEGORY_NO);
+}
+
+bool is_ascii_punctuation(char32_t c) { return c > 0x20 && c < 0x7F && !is_of_word(c); }
+
+/// In lower case, without ASCII punctuation; U+FFFD for bytes that are not UTF-8.
+std::u32string plain(std::string_view text) {
+  std::u32string result;
+  for (std::size_t i = 0; i < text.size();) {
+    auto const c = decode_utf8(text, i).value_or(0xFFFD);
+    if (is_ascii_punctuation(c)) continue;
+    if (c == 0x130)  // İ, the only letter that becomes two
+      result += U"i\u0307";
+    else
+      result += static_cast<char32_t>(utf8proc_tolower(static_cast<utf8proc_int32_t>(c)));
+  }
+  return result;
+}
+
+std::vector<std::string> words_of_answer(std::string_view text) {
+  auto const all = plain(text);
+  std::vector<std::string> words;
+  bool goes_on = false;  // the last word
+  for (std::size_t i = 0; i < all.size();) {
+    auto end = i;
+    while (end < all.size() && is_of_word(all[end])) ++end;
+    auto const run = all.substr(i, end - i);
+    bool const article = run == U"a" || run == U"an" || run == U"the";
+    if (article || (run.empty() && parts_words(all[i]))) {
+      goes_on = false;
+      i = article ? end : i + 1;
+      continue;
+    }
+    if (!goes_on) words.emplace_back();
+    goes_on = true;
+    end = std::max(end, i + 1);
+    for (; i < end; ++i) words.back() += to_utf8(all[i]);
+  }
+  return words;
+}
+
+}  // namespace
+
+std::string normalised_answer(std::string_view text) {
+  std::string result;
+  for (auto const& word : words_of_answer(text)) result += (result.empty() ? "" : " ") + word;
+  return result;
+}
+
+AnswerScores answer_scores(std::string_view given, std::string_view right) {
+  auto const found = words_of_answer(given), wanted = words_of_answer(right);
+  AnswerScores scores{found == wanted ? 1.0 : 0.0, 0};
+  if (found.empty() || wanted.empty()) return {scores.exact, scores.exact};
+  std::map<std::string, std::int64_t> left;
+  for (auto const& word : wanted) ++left[word];
+  auto const common = static_cast<double>(std::ranges::count_if(found, [&](auto const& word) { return left[word]-- > 0; }));
+  scores.f1 = 2 * common / static_cast<double>(found.size() + wanted.size());
+  return scores;
+}
+
+AnswerScores answer_scores(std::string_view given, std::vector<std::string> const& right) {
+  AnswerScores best;
+  bool any = false;
+  for (auto const& each : right) {
+    if (words_of_answer(each).empty()) continue;
+    auto const [exact, f1] = answer_scores(given, std::string_view(each));
+    best = {std::max(best.exact, exact), std::max(best.f1, f1)};
+    any = true;
+  }
+  return any ? best : answer_scores(given, std::string_view());
+}
+
+}  // namespace heed

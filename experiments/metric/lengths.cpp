@@ -1,0 +1,162 @@
+#include "experiments/metric/lengths.hpp"
+
+#include <algorithm>
+#include <map>
+#include <numeric>
+#include <set>
+#include <span>
+
+#include "autograd/error.hpp"
+
+namespace heed {
+
+namespace {
+
+constexpr std::int64_t most_groups = 6;  // columns of a table that fits a terminal
+
+/// A row where it was read.
+struct Place {
+  HeldOut const* from;
+  std::size_t row;
+  std::int64_t length;
+};
+
+/// The name of the part with a part's lengths; "": it has none.
+std::string lengths_of(Batch const& batch, std::string const& part) {
+  if (batch.has(part + "_lengths")) return part + "_lengths";
+  static std::set<std::string> const of_inputs{"inputs", "targets", "next", "groups", "segments", "passage"};
+  return of_inputs.contains(part) && batch.has("lengths") ? "lengths" : "";
+}
+
+std::int64_t length_of(Place const& place, std::string const& part) {
+  auto const name = lengths_of(place.from->batch, part);
+  Tensor const& whole = place.from->batch[part];
+  if (name.empty()) return whole.size(-1);
+  Tensor const& lengths = place.from->batch[name];
+  auto const of_row = static_cast<std::size_t>(lengths.elements() / lengths.size(0));
+  return std::ranges::max(lengths.data<std::int64_t>().subspan(place.row * of_row, of_row));
+}
+
+/// What stands where a row has ended.
+std::int64_t filler(std::string const& part) { return part == "targets" || part == "next" || part == "groups" ? -1 : 0; }
+
+/// A part of some rows. Rows that were padded to one width keep it: a model may look at a row's last places. Others get the width of the
+/// longest of them.
+Tensor joined(std::vector<Place> const& places, std::string const& part, bool one_width) {
+  Tensor const& first = places.front().from->batch[part];
+  Shape shape = first.shape();
+  shape.set(0, std::ssize(places));
+  if (!one_width) {
+    std::int64_t width = 0;
+    for (Place const& place : places) width = std::max(width, length_of(place, part));
+    shape.set(-1, width);
+  }
+  Tensor result = Tensor::full(shape, static_cast<double>(filler(part)), DType::int64);
+  auto const values = result.mutable_data<std::int64_t>();
+  auto const room = shape.rank() < 2 ? std::size_t{1} : static_cast<std::size_t>(result.size(-1));  // of a row's lists of tokens, each
+  auto const lists = static_cast<std::size_t>(result.elements() / result.size(0)) / room;
+  for (std::size_t i = 0; i < places.size(); ++i) {
+    Tensor const& from = places[i].from->batch[part];
+    auto const own = static_cast<std::size_t>(from.elements() / from.size(0)) / lists;
+    for (std::size_t list = 0; list < lists; ++list) {
+      auto const tokens = from.data<std::int64_t>().subspan((places[i].row * lists + list) * own, std::min(own, room));
+      std::ranges::copy(tokens, values.begin() + static_cast<std::ptrdiff_t>((i * lists + list) * room));
+    }
+  }
+  return result;
+}
+
+HeldOut joined(std::vector<Place> const& places, std::set<std::string> const& ragged) {
+  HeldOut result;
+  for (auto const& [part, tensor] : places.front().from->batch.parts()) {
+    if (tensor.dtype() != DType::int64) throw Error("evaluate: the part '" + part + "' of these data has no tokens");
+    bool const everywhere = std::ranges::all_of(places, [&, &name = part](Place const& place) { return place.from->batch.has(name); });
+    if (everywhere) result.batch.set(part, joined(places, part, !ragged.contains(part)));
+  }
+  for (Place const& place : places) {
+    result.numbers.push_back(place.from->numbers[place.row]);
+    if (!place.from->links.empty()) result.links.push_back(place.from->links[place.row]);
+  }
+  return result;
+}
+
+/// Gives every batch the lengths that one of them has: a text's last window alone is shorter.
+void complete_lengths(std::vector<HeldOut>& all) {
+  if (std::ranges::none_of(all, [](HeldOut const& each) { return each.batch.has("lengths"); })) return;
+  for (HeldOut& each : all) {
+    if (each.batch.has("lengths")) continue;
+    each.batch.set("lengths", Tensor::full({each.batch.rows()}, static_cast<double>(each.batch["inputs"].size(1)), DType::int64));
+  }
+}
+
+/// The parts whose batches have different widths.
+std::set<std::string> ragged_parts(std::vector<HeldOut> const& all) {
+  std::set<std::string> ragged;
+  for (HeldOut const& each : all)
+    for (auto const& [part, tensor] : each.batch.parts())
+      if (tensor.rank() >= 2 && tensor.size(-1) != all.front().batch[part].size(-1)) ragged.insert(part);
+  return ragged;
+}
+
+/// The last place of each group, of places that are sorted by length.
+std::vector<std::size_t> ends_of(std::vector<Place> const& places) {
+  std::vector<std::size_t> ends;
+  auto const all = std::ssize(places);
+  for (std::size_t i = 0; i < places.size(); ++i) {
+    bool const last = i + 1 == places.size();
+    auto const due = (std::ssize(ends) + 1) * all / most_groups;
+    if (last || (std::ssize(ends) + 1 < most_groups && static_cast<std::int64_t>(i) + 1 >= due && places[i].length != places[i + 1].length))
+      ends.push_back(i + 1);
+  }
+  return ends;
+}
+
+std::vector<std::vector<HeldOut>> folded(std::vector<Place> const& places, std::int64_t at_once, std::set<std::string> const& ragged) {
+  std::int64_t const rows = std::ssize(places), folds = std::min(rows, most_folds);
+  std::vector<std::vector<HeldOut>> result(static_cast<std::size_t>(folds));
+  for (std::int64_t fold = 0; fold < folds; ++fold) {
+    auto const end = (fold + 1) * rows / folds;
+    for (auto first = fold * rows / folds; first < end; first += at_once) {
+      std::vector<Place> const batch(places.begin() + first, places.begin() + std::min(end, first + at_once));
+      result[static_cast<std::size_t>(fold)].push_back(joined(batch, ragged));
+    }
+  }
+  return result;
+}
+
+}  // namespace
+
+ByLength by_length(Dataset const& data, std::int64_t context, std::int64_t read, std::int64_t at_once) {
+  std::vector<HeldOut> all;
+  for (std::int64_t i = 0; i < data.validation_batches(read, context); ++i) all.push_back(held_out(data, i, read, context));
+  if (all.empty()) return {};
+  complete_lengths(all);
+  std::string const measured = all.front().batch.has("source") ? "source" : "inputs";
+  std::vector<Place> places;
+  std::set<std::int64_t> lengths;
+  for (HeldOut const& each : all) {
+    for (std::size_t row = 0; row < each.numbers.size(); ++row) {
+      places.push_back({&each, row, 0});
+      lengths.insert(places.back().length = length_of(places.back(), measured));
+    }
+  }
+  // Of two lengths one is a text's last window.
+  bool const differ = lengths.size() > 2;
+  if (differ) std::ranges::stable_sort(places, {}, &Place::length);
+  auto const ragged = ragged_parts(all);
+  ByLength result{differ ? (measured == "source" ? "source" : "row") : "", std::ssize(places), {}};
+  std::size_t first = 0;
+  for (auto const end : differ ? ends_of(places) : std::vector{places.size()}) {
+    std::span<Place const> const of_group(places.data() + first, end - first);
+    auto const [shortest, longest] = std::ranges::minmax(of_group, {}, &Place::length);
+    OfLength group{shortest.length, longest.length, static_cast<std::int64_t>(end - first), 0, {}};
+    for (auto i = first; i < end; ++i) group.mean += static_cast<double>(places[i].length) / static_cast<double>(group.rows);
+    group.folds =
+        folded({places.begin() + static_cast<std::ptrdiff_t>(first), places.begin() + static_cast<std::ptrdiff_t>(end)}, at_once, ragged);
+    first = end;
+    result.groups.push_back(std::move(group));
+  }
+  return result;
+}
+
+}  // namespace heed

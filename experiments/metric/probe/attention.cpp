@@ -1,0 +1,40 @@
+// How a head attends: means over the rows of the probes' batch that see a key.
+
+#include <cmath>
+
+#include "experiments/metric/probe/heads.hpp"
+
+namespace heed {
+
+namespace {
+
+Probe of_number(std::string const& name, std::string const& unit, std::string formula, std::string help, RowStatistic which,
+                Bounds bounds = {}) {
+  return {"attention",
+          name,
+          std::move(formula),
+          std::move(help),
+          {"attention." + name + ".layer*.head*", unit, {}, "", bounds},
+          Probe::Sees::attention,
+          [name, which](Probed const& probed, Row& row) {
+            auto const of_row = [which](AttentionRow const& r) { return std::isnan(r[which]) ? std::nullopt : std::optional(r[which]); };
+            record_rows(probed.sight, "attention." + name, of_row, false, row);
+          }};
+}
+
+DeclaredProbe const entropy{of_number("entropy", "nat", "−Σ_j p_j log p_j", "of p_j = a_j / Σ_j a_j: log n where weights are even",
+                                      RowStatistic::entropy, {.least = 0})};
+DeclaredProbe const max_weight{
+    of_number("max_weight", "", "max_j a_j", "the largest weight", RowStatistic::largest_weight, {.least = 0, .greatest = 1})};
+DeclaredProbe const distance{of_number("distance", "tokens", "Σ_j p_j |i − j|", "how far away it looks", RowStatistic::distance)};
+DeclaredProbe const first_token{
+    of_number("first_token", "", "p_0", "share of the weight on the first token", RowStatistic::first, {.least = 0, .greatest = 1})};
+DeclaredProbe const score_mean{
+    of_number("score_mean", "", "ē = Σ_j e_j / n", "of the scores of the n visible keys", RowStatistic::score_mean)};
+DeclaredProbe const score_variance{of_number("score_variance", "", "Σ_j (e_j − ē)² / (n − 1)",
+                                             "of the scores within rows that see two keys", RowStatistic::score_variance)};
+DeclaredProbe const max_score{of_number("max_score", "", "max_j e_j", "the largest score, or logit", RowStatistic::largest_score)};
+
+}  // namespace
+
+}  // namespace heed

@@ -1,0 +1,97 @@
+// What reaches the parameters and the scores, and what the softmax lets through.
+
+#include <cctype>
+#include <cmath>
+#include <map>
+
+#include <fmt/format.h>
+
+#include "autograd/ops/shape.hpp"
+#include "experiments/metric/probe/heads.hpp"
+
+namespace heed {
+
+namespace {
+
+double sum_of_squares(Tensor const& x) {
+  double sum = 0;
+  for (double const value : x.to_vector()) sum += value * value;
+  return sum;
+}
+
+/// "blocks.3.mlp.up.weight" → "layer3", "decoder.blocks.3.norm1.bias" → "decoder.layer3", "token_embedding.weight" → "token_embedding".
+std::string layer_of(std::string const& parameter) {
+  auto const blocks = parameter.find("blocks.");
+  if (blocks == std::string::npos) return parameter.substr(0, parameter.find('.'));
+  auto const number = blocks + std::string_view("blocks.").size();
+  return parameter.substr(0, blocks) + "layer" + parameter.substr(number, parameter.find('.', number) - number);
+}
+
+DeclaredProbe const by_layer{{"gradients",
+                              "norm_by_layer",
+                              "√Σ_p ‖∂L/∂p‖²",
+                              "of the parameters p of a layer or another part; the step's own gradient, as grad_norm: before clipping",
+                              {"gradients.norm.*", "", {}, ""},
+                              Probe::Sees::step,
+                              [](Probed const& probed, Row& row) {
+                                std::map<std::string, double> squares;
+                                for (auto const& [name, parameter] : probed.parameters.all())
+                                  squares[layer_of(name)] += parameter.grad().defined() ? sum_of_squares(parameter.grad()) : 0;
+                                for (auto const& [layer, sum] : squares) row.set("probe.gradients.norm." + layer, std::sqrt(sum));
+                              }}};
+
+DeclaredProbe const by_parameter{{"gradients",
+                                  "norm_by_parameter",
+                                  "‖∂L/∂p‖",
+                                  "of each parameter p by its name, likewise",
+                                  {"gradients.norm.*.*", "", {}, ""},
+                                  Probe::Sees::step,
+                                  [](Probed const& probed, Row& row) {
+                                    for (auto const& [name, parameter] : probed.parameters.all())
+                                      row.set("probe.gradients.norm." + name,
+                                              parameter.grad().defined() ? std::sqrt(sum_of_squares(parameter.grad())) : 0);
+                                  }}};
+
+DeclaredProbe const scores{{"gradients",
+                            "scores",
+                            "‖∂L/∂e‖",
+                            "over all scores e_ij of a head, L the mean loss of the probes' batch",
+                            {"gradients.scores.layer*.head*", "", {}, ""},
+                            Probe::Sees::score_gradients,
+                            [](Probed const& probed, Row& row) {
+                              for (std::size_t l = 0; l < probed.sight.attention.size(); ++l) {
+                                Tensor const& gradient = probed.sight.attention[l].gradient;
+                                for (std::int64_t head = 0; head < gradient.size(1); ++head)
+                                  row.set(fmt::format("probe.gradients.scores.layer{}.head{}", l, head),
+                                          std::sqrt(sum_of_squares(slice(gradient, 1, head, head + 1))));
+                              }
+                            }}};
+
+DeclaredProbe const trace{{"gradients",
+                           "softmax_jacobian_trace",
+                           "tr(diag(p) − p pᵀ) = 1 − Σ_j p_j²",
+                           "of the row p_j = a_j / Σ_j a_j: what a softmax lets through; mean and median over rows",
+                           {"gradients.jacobian_trace.layer*.head*", "", {}, ""},
+                           Probe::Sees::attention,
+                           [](Probed const& probed, Row& row) {
+                             auto const of_row = [](AttentionRow const& r) { return std::optional(1 - r[RowStatistic::squares]); };
+                             record_rows(probed.sight, "gradients.jacobian_trace", of_row, true, row);
+                           }}};
+
+DeclaredProbe const norm{{"gradients",
+                          "softmax_jacobian_norm",
+                          "‖diag(p) − p pᵀ‖_F = √(Σ_j p_j² − 2 Σ_j p_j³ + (Σ_j p_j²)²)",
+                          "of the same rows, mean and median",
+                          {"gradients.jacobian_norm.layer*.head*", "", {}, ""},
+                          Probe::Sees::attention,
+                          [](Probed const& probed, Row& row) {
+                            auto const of_row = [](AttentionRow const& r) {
+                              double const squares = r[RowStatistic::squares];
+                              return std::optional(std::sqrt(std::max(squares - 2 * r[RowStatistic::cubes] + squares * squares, 0.0)));
+                            };
+                            record_rows(probed.sight, "gradients.jacobian_norm", of_row, true, row);
+                          }}};
+
+}  // namespace
+
+}  // namespace heed

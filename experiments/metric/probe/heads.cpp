@@ -1,0 +1,67 @@
+#include "experiments/metric/probe/heads.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+#include <vector>
+
+#include <fmt/format.h>
+
+namespace heed {
+
+namespace {
+
+/// f of the rows of one head that have a weight.
+std::vector<double> values(Sight::Layer const& layer, std::int64_t head,
+                           std::function<std::optional<double>(AttentionRow const&)> const& f) {
+  std::vector<double> found;
+  each_row(layer, head, [&](AttentionRow const& row) {
+    if (!(row[RowStatistic::total] > 0)) return;
+    if (auto const value = f(row)) found.push_back(*value);
+  });
+  return found;
+}
+
+double mean(std::vector<double> const& values) {
+  return std::accumulate(values.begin(), values.end(), 0.0) / static_cast<double>(values.size());
+}
+
+/// Of an even number: the mean of the two in the middle.
+double median_of(std::vector<double> values) {
+  std::ranges::sort(values);
+  auto const half = values.size() / 2;
+  return values.size() % 2 == 1 ? values[half] : (values[half - 1] + values[half]) / 2;
+}
+
+}  // namespace
+
+void each_row(Sight::Layer const& layer, std::int64_t head, std::function<void(AttentionRow const&)> const& use) {
+  for (Tensor const& rows : layer.rows) {
+    std::int64_t const batch = rows.size(0), heads = rows.size(1), queries = rows.size(2);
+    auto const all = rows.data<double>();
+    for (std::int64_t b = 0; b < batch; ++b) {
+      for (std::int64_t i = 0; i < queries; ++i) {
+        auto const at = static_cast<std::size_t>((((b * heads + head) * queries) + i) * row_statistics);
+        AttentionRow const row{all.subspan(at, static_cast<std::size_t>(row_statistics))};
+        if (!std::isnan(row[RowStatistic::total])) use(row);
+      }
+    }
+  }
+}
+
+std::int64_t heads_of(Sight::Layer const& layer) { return layer.rows.empty() ? 0 : layer.rows.front().size(1); }
+
+void record_rows(Sight const& sight, std::string const& name, std::function<std::optional<double>(AttentionRow const&)> const& f,
+                 bool median, Row& row) {
+  for (std::size_t l = 0; l < sight.attention.size(); ++l) {
+    for (std::int64_t head = 0; head < heads_of(sight.attention[l]); ++head) {
+      auto const found = values(sight.attention[l], head, f);
+      if (found.empty()) continue;
+      std::string const key = fmt::format("probe.{}.layer{}.head{}", name, l, head);
+      row.set(key, mean(found));
+      if (median) row.set(key + ".median", median_of(found));
+    }
+  }
+}
+
+}  // namespace heed

@@ -1,0 +1,65 @@
+// Whether a head finds what followed the last time (Olsson et al. 2022): random tokens come twice,
+//
+//     c a b d c a b d
+//             ↑ looks at the a that came after the first c
+//
+// and nothing but the repetition says where to look.
+
+#include <fmt/format.h>
+
+#include "autograd/graph.hpp"
+#include "experiments/metric/probe/probe.hpp"
+#include "nn/decode.hpp"
+
+namespace heed {
+
+namespace {
+
+/// The mean weight from a token of the second half to the one after its first coming.
+double prefix_matching(Tensor const& weights, std::int64_t head) {
+  std::int64_t const rows = weights.size(0), heads = weights.size(1), places = weights.size(2), half = places / 2;
+  double sum = 0;
+  for (std::int64_t b = 0; b < rows; ++b)
+    for (std::int64_t i = half; i < places; ++i) sum += weights.at(((b * heads + head) * places + i) * places + i - half + 1);
+  return sum / static_cast<double>(rows * half);
+}
+
+/// Whether the model looks from token to token at all.
+bool looks(Model const& model) {
+  NoGrad const no_grad;
+  bool seen = false;
+  Observer observer;
+  observer.attention = [&](std::string const&, AttentionView const&) { seen = true; };
+  Pass pass;
+  pass.observer = &observer;
+  model.run({{"inputs", Tensor::full({1, 2}, 0, DType::int64)}}, pass);
+  return seen;
+}
+
+std::optional<std::string> lacks(Model const& model) {
+  if (!model.decode({}, {})) return "it is of models that continue one sequence of tokens, seeing the past alone";
+  if (!looks(model)) return "the model has no attention";
+  if (model.context() < 4) return fmt::format("into model.context: {} no two tokens fit that come twice", model.context());
+  return std::nullopt;
+}
+
+DeclaredProbe const induction{{"attention",
+                               "induction",
+                               "a_ij, j = i − T/2 + 1, i ≥ T/2",
+                               "prefix matching: rows of T random tokens whose second half is the first again; weight on the token after "
+                               "the same one, mean over the second half. Small unless a head has learned induction, and then up to 1",
+                               {"attention.induction.layer*.head*", "", {}, ""},
+                               Probe::Sees::repetition,
+                               [](Probed const& probed, Row& row) {
+                                 for (std::size_t l = 0; l < probed.sight.attention.size(); ++l) {
+                                   Tensor const& weights = probed.sight.attention[l].weights;
+                                   for (std::int64_t head = 0; head < weights.size(1); ++head)
+                                     row.set(fmt::format("probe.attention.induction.layer{}.head{}", l, head),
+                                             prefix_matching(weights, head));
+                                 }
+                               },
+                               lacks}};
+
+}  // namespace
+
+}  // namespace heed

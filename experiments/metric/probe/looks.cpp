@@ -1,0 +1,150 @@
+#include "experiments/metric/probe/looks.hpp"
+
+#include <algorithm>
+#include <span>
+
+#include <fmt/format.h>
+
+#include "autograd/graph.hpp"
+#include "autograd/ops/shape.hpp"
+#include "nn/files/utf8.hpp"
+
+namespace heed {
+
+namespace {
+
+/// A token's text as something that can be seen: blanks and ends of lines by their signs, bytes that are no character as \xE2.
+std::string visible(std::string const& text) {
+  std::string shown;
+  for (std::size_t i = 0; i < text.size();) {
+    auto const start = i;
+    auto const character = decode_utf8(text, i);
+    if (character == U' ')
+      shown += "␣";
+    else if (character == U'\n')
+      shown += "⏎";
+    else if (!character || *character < 0x20 || (*character >= 0x7F && *character < 0xA0))
+      for (auto at = start; at < i; ++at) shown += fmt::format("\\x{:02X}", static_cast<unsigned char>(text[at]));
+    else
+      shown += text.substr(start, i - start);
+  }
+  return shown;
+}
+
+/// A layer's weights, step by step or at once.
+struct Watched {
+  Looks::Layer layer;
+  std::vector<Tensor> steps;
+
+  /// Keys that a step did not have yet have weight 0.
+  Tensor all() const {
+    if (steps.size() == 1) return steps[0];
+    std::int64_t keys = 0;
+    for (Tensor const& step : steps) keys = std::max(keys, step.size(3));
+    std::vector<Tensor> padded;
+    for (Tensor const& step : steps) padded.push_back(pad(step, 3, 0, keys - step.size(3)));
+    return concatenate(padded, 2);
+  }
+};
+
+std::vector<Looks::Layer> watched_layers(Model const& model, Batch const& batch, Pass& pass) {
+  std::vector<Watched> seen;
+  Observer observer;
+  observer.attention = [&](std::string const& name, AttentionView const& view) {
+    auto known = seen.end();
+    if (view.first_query() > 0)  // of a later step; a module that is used twice is two layers
+      known = std::ranges::find(seen, name, [](Watched const& watched) { return watched.layer.name; });
+    if (known == seen.end()) known = seen.insert(known, Watched{{name, view.of, {}}, {}});
+    known->steps.push_back(view.weights);
+  };
+  pass.observer = &observer;
+  model.run(batch, pass);
+  std::vector<Looks::Layer> layers;
+  for (auto& watched : seen) {
+    watched.layer.weights = watched.all();
+    layers.push_back(std::move(watched.layer));
+  }
+  return layers;
+}
+
+/// Without tokens and pixels if the batch has no such part, or as neither.
+Looks::Part part_of(Batch const& batch, std::string const& name, PartTokenizers const& tokenizers) {
+  Looks::Part part{name, batch.get(name), {}, {}};
+  if (part.tokens.defined() && part.tokens.dtype() == DType::int64 && part.tokens.rank() == 4) return {name, {}, {}, {}, part.tokens};
+  if (!part.tokens.defined() || part.tokens.dtype() != DType::int64 || part.tokens.rank() != 2) return {name, {}, {}, {}};
+  for (auto const token : part.tokens.data<std::int64_t>()) {
+    auto const* const tokenizer = tokenizers[name];
+    auto const behind = tokenizer != nullptr ? token - tokenizer->vocabulary() : -1;
+    bool const added = behind >= 0 && behind < std::ssize(tokenizers.added);
+    part.labels.push_back(added ? tokenizers.added[static_cast<std::size_t>(behind)] : token_label(tokenizer, token));
+  }
+  if (Tensor const lengths = batch.get(name == "inputs" ? "lengths" : name + "_lengths"); lengths.defined()) {
+    auto const each = lengths.data<std::int64_t>();
+    if (std::ranges::any_of(each, [&](std::int64_t length) { return length < part.tokens.size(1); }))
+      part.lengths.assign(each.begin(), each.end());
+  }
+  return part;
+}
+
+}  // namespace
+
+std::string token_label(Tokenizer const* tokenizer, std::int64_t token) {
+  if (tokenizer == nullptr) return std::to_string(token);
+  if (token == tokenizer->vocabulary()) return std::string(mask_text);
+  auto const mark = tokenizer->mark(token);
+  return mark ? *mark : visible(tokenizer->decode({token}));
+}
+
+std::vector<std::string> Looks::axis(std::string_view part, std::int64_t row, std::int64_t places) const {
+  std::vector<std::string> labels;
+  auto const found = std::ranges::find(parts, part, &Part::name);
+  if (found == parts.end() || !found->tokens.defined()) {
+    for (std::int64_t place = 0; place < places; ++place) labels.push_back(std::to_string(place));
+    return labels;
+  }
+  auto const first = found->labels.begin() + row * found->tokens.size(1);
+  auto const length = found->lengths.empty() ? found->tokens.size(1) : found->lengths[static_cast<std::size_t>(row)];
+  return {first, first + length};
+}
+
+bool Looks::only_inputs() const {
+  return std::ranges::all_of(layers, [](Layer const& layer) { return layer.of.queries == "inputs" && layer.of.keys == "inputs"; });
+}
+
+std::vector<NpyArray> Looks::arrays(bool single) const {
+  auto const rows = [&](Tensor const& x) { return single ? x.viewed(Shape(std::span<std::int64_t const>(x.shape()).subspan(1))) : x; };
+  bool const plain = only_inputs();
+  std::vector<NpyArray> arrays;
+  for (auto const& part : parts) {
+    std::string const before = plain ? "" : part.name + ".";
+    if (part.pixels.defined()) arrays.push_back(NpyArray::of(before + "pixels", rows(part.pixels)));
+    if (!part.tokens.defined()) continue;
+    arrays.push_back(NpyArray::of(before + "tokens", rows(part.tokens)));
+    arrays.push_back(NpyArray::of(before + "labels", part.labels));
+    if (!part.lengths.empty() && !single)
+      arrays.push_back(NpyArray::of(before + "lengths", Tensor::of(part.lengths, {std::ssize(part.lengths)})));
+  }
+  for (std::size_t i = 0; i < layers.size(); ++i) {
+    auto const& [name, of, weights] = layers[i];
+    arrays.push_back(NpyArray::of(fmt::format("layer{}.weights", i), rows(weights)));
+    if (!plain) arrays.push_back(NpyArray::of(fmt::format("layer{}.of", i), {name, of.queries, of.keys}));
+    if (of.across > 0)
+      arrays.push_back(NpyArray::of(fmt::format("layer{}.across", i), Tensor::full({}, static_cast<double>(of.across), DType::int64)));
+  }
+  return arrays;
+}
+
+Looks look(Model const& model, Batch const& batch, PartTokenizers const& tokenizers, Pass pass) {
+  NoGrad const no_grad;
+  Looks looks{{}, watched_layers(model, batch, pass)};
+  std::vector<std::string> names{"inputs"};
+  for (auto const& layer : looks.layers)
+    for (auto const& name : {layer.of.queries, layer.of.keys})
+      if (!name.empty() && std::ranges::find(names, name) == names.end()) names.push_back(name);
+  for (auto const& name : names)
+    if (auto part = part_of(batch, name, tokenizers); part.tokens.defined() || part.pixels.defined())
+      looks.parts.push_back(std::move(part));
+  return looks;
+}
+
+}  // namespace heed

@@ -1,0 +1,56 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "experiments/data/tokenizer.hpp"
+#include "nn/files/npz.hpp"
+#include "nn/model.hpp"
+
+namespace heed {
+
+/// A token as something that can be seen: its text, with blanks and ends of lines as signs and bytes that are no character as \xE2; the
+/// one after the vocabulary "[MASK]", the one that ends texts "<eos>". Its number where there is no tokenizer (null).
+std::string token_label(Tokenizer const* tokenizer, std::int64_t token);
+constexpr std::string_view mask_text = "[MASK]";
+
+/// What made tokens of a batch's parts, as far as there is such a thing: of the source, and of all others.
+struct PartTokenizers {
+  std::shared_ptr<Tokenizer const> inputs, source = nullptr;
+  std::vector<std::string> added = {std::string(mask_text)};  ///< what the tokens behind the vocabulary of the inputs are called
+
+  Tokenizer const* operator[](std::string_view part) const { return part == "source" ? source.get() : inputs.get(); }
+};
+
+/// Where a model looked in a pass over a batch: the weights of its attention layers, and what stands on their axes.
+struct Looks {
+  struct Part {
+    std::string name;
+    Tensor tokens;                      ///< int64 [B, n]; undefined for a picture
+    std::vector<std::string> labels;    ///< of each of them
+    std::vector<std::int64_t> lengths;  ///< of the rows; what stands behind is padding; empty: there is no padding
+    Tensor pixels = {};                 ///< of a picture, int64 [B, C, H, W]
+  };
+  struct Layer {
+    std::string name;  ///< of its module
+    LookingParts of;
+    Tensor weights;  ///< [B, H, n, m]; of a decoder that looks step by step, all of its steps
+  };
+  std::vector<Part> parts;    ///< the inputs, if they are tokens, and all others that look or are looked at: tokens and pictures
+  std::vector<Layer> layers;  ///< in the order of the pass
+
+  /// The labels of a row's places in a part, of `places` with the padding; their numbers where the part has no tokens.
+  std::vector<std::string> axis(std::string_view part, std::int64_t row, std::int64_t places) const;
+  /// Whether the inputs alone look, at themselves.
+  bool only_inputs() const;
+  /// As arrays for write_npz(), see experiments/README.md; `single`: of one row, without the rows' axis.
+  std::vector<NpyArray> arrays(bool single = false) const;
+};
+
+/// Looks on while the model reads the batch; nothing is recorded. Of `pass` counts all but its observer.
+Looks look(Model const& model, Batch const& batch, PartTokenizers const& tokenizers, Pass pass = {});
+
+}  // namespace heed

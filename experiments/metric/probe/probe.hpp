@@ -1,0 +1,65 @@
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "experiments/metric/info.hpp"
+#include "experiments/metric/probe/settings.hpp"
+#include "experiments/metric/row.hpp"
+#include "nn/model.hpp"
+#include "nn/parameters.hpp"
+#include "nn/pass.hpp"
+
+/// Probes are recorded beside the loss, in keys that begin with `probe.`. Each is declared in a file of this folder and so is known to YAML
+/// and to `heed list probes`. They look at the weights before a step's update and never change what training computes.
+namespace heed {
+
+/// What one pass over the probes' batch showed.
+struct Sight {
+  struct Layer {
+    std::vector<Tensor> rows;  ///< statistics of the rows (autograd/attention/row_statistics.hpp), a batch after the other
+    Tensor weights = {};       ///< as AttentionView's; undefined where rows alone were watched
+    Tensor gradient = {};      ///< ∂L/∂scores; undefined unless a probe wants it
+    /// Of an attention that was seen whole.
+    static Layer of(AttentionView const& view);
+  };
+  std::vector<Layer> attention;                  ///< in the order of the pass
+  std::vector<Tensor> streams;                   ///< the residual stream after each block
+  std::vector<std::vector<Tensor>> recurrences;  ///< of each recurrent cell, its output after each step, recorded
+};
+
+/// What a probe is given.
+struct Probed {
+  ProbeSettings const& settings;
+  Parameters const& parameters;        ///< with the step's gradient, for probes of Sees::step
+  Sight const sight;                   ///< as much as the probe sees
+  std::function<Tensor()> const loss;  ///< L of the probes' batch, recorded; draws nothing
+};
+
+struct Probe {
+  /// What it must be given: what training leaves behind anyway; a pass; a pass over random tokens that come twice; a pass that is recorded;
+  /// as many passes as it makes itself.
+  enum class Sees { step, attention, repetition, score_gradients, streams, recurrences, loss };
+
+  std::string group, name, formula, help;
+  MetricInfo records;  ///< its metrics' name without `probe.`; formula and help are the probe's
+  Sees sees;
+  std::function<void(Probed const& probed, Row& row)> measure;
+  /// Why it says nothing of a model, as "it reads a source too"; nothing: it does. Null: it does of any.
+  std::function<std::optional<std::string>(Model const& model)> lacks = {};
+};
+
+/// All declared probes, by group and name; DeclaredProbe const x{{…}} adds one, and declares what it records.
+std::vector<Probe> const& probes();
+struct DeclaredProbe {
+  explicit DeclaredProbe(Probe probe);
+};
+
+/// The names that settings ask for in a probe's group.
+std::vector<std::string> const& asked_for(ProbeSettings const& settings, std::string_view group);
+
+}  // namespace heed

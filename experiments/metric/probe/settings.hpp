@@ -1,0 +1,34 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "nn/settings.hpp"
+
+namespace heed {
+
+/// `maps:` attention maps on disk.
+struct MapSettings : Settings {
+  std::int64_t examples = 0;
+  std::int64_t every = 500;
+  std::vector<Field> fields() override;
+};
+
+/// `probes:` what is recorded beside the loss, by group; the names are those of the declared probes (experiments/metric/probe/probe.hpp).
+struct ProbeSettings : Settings {
+  std::int64_t every = 100;
+  std::string batch = "validation";
+  std::optional<std::int64_t> rows;  ///< of that batch; default: the training batch
+  std::vector<std::string> attention, gradients, activations, curvature;
+  std::int64_t iterations = 100;
+  double tolerance = 0.02;
+  MapSettings maps;
+
+  bool any() const { return !attention.empty() || !gradients.empty() || !activations.empty() || !curvature.empty(); }
+  std::vector<Field> fields() override;
+  std::optional<std::string> contradiction() override;
+};
+
+}  // namespace heed

@@ -1,0 +1,67 @@
+// How many heads rest on the first token, whatever it says (Xiao et al. 2023; Gu et al. 2024).
+
+#include <fmt/format.h>
+
+#include "experiments/metric/probe/heads.hpp"
+
+namespace heed {
+
+namespace {
+
+constexpr double much = 0.3;  // Gu et al. 2024
+
+/// Of the heads of one layer or more, those whose mean weight on the first token is large.
+struct Heads {
+  double sinks = 0, all = 0;
+
+  void record(Row& row, std::string const& name) const {
+    if (all > 0) row.set(name, sinks / all);
+  }
+};
+
+/// A query counts if it sees a key, also where it gives none of them any weight.
+Heads sinks_of(Sight::Layer const& layer) {
+  Heads found;
+  for (std::int64_t head = 0; head < heads_of(layer); ++head) {
+    double sum = 0, count = 0;
+    each_row(layer, head, [&](AttentionRow const& row) {
+      double const total = row[RowStatistic::total];
+      sum += total > 0 ? row[RowStatistic::first] * total : 0;
+      count += 1;
+    });
+    if (count == 0) continue;
+    found.all += 1;
+    found.sinks += sum / count > much ? 1 : 0;
+  }
+  return found;
+}
+
+DeclaredProbe const sink_rate{{"attention",
+                               "sink_rate",
+                               "share of heads with E a_0 > 0.3",
+                               "heads that rest on the first token: their mean weight on it over all queries is large; of the model, and "
+                               "of each layer. Where rows are short, even weights are large too",
+                               {"attention.sink_rate", "", {}, "", {.least = 0, .greatest = 1}},
+                               Probe::Sees::attention,
+                               [](Probed const& probed, Row& row) {
+                                 std::string const name = "probe.attention.sink_rate";
+                                 std::vector<Heads> layers;
+                                 Heads model;
+                                 for (auto const& layer : probed.sight.attention) {
+                                   layers.push_back(sinks_of(layer));
+                                   model.sinks += layers.back().sinks;
+                                   model.all += layers.back().all;
+                                 }
+                                 model.record(row, name);
+                                 for (std::size_t l = 0; l < layers.size(); ++l) layers[l].record(row, fmt::format("{}.layer{}", name, l));
+                               }}};
+
+DeclaredMetric const of_layers{{"probe.attention.sink_rate.layer*",
+                                "",
+                                {},
+                                "the share of a layer's heads, as probe.attention.sink_rate",
+                                {.least = 0, .greatest = 1}}};
+
+}  // namespace
+
+}  // namespace heed

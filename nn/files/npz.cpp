@@ -1,0 +1,195 @@
+#include "nn/files/npz.hpp"
+
+#include <algorithm>
+#include <charconv>
+#include <cstring>
+#include <span>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "autograd/error.hpp"
+#include "nn/files/input_file.hpp"
+#include "nn/files/utf8.hpp"
+#include "nn/files/zip.hpp"
+
+namespace heed {
+
+namespace {
+
+/// Magic number, version, and a Python dictionary, padded so that the elements begin at a multiple of 64.
+std::string npy_header(std::string const& descr, std::vector<std::int64_t> const& shape) {
+  std::string dictionary = fmt::format("{{'descr': '{}', 'fortran_order': False, 'shape': ({}{}), }}", descr, fmt::join(shape, ", "),
+                                       shape.size() == 1 ? "," : "");
+  constexpr std::size_t before = 10;
+  dictionary.append((64 - (before + dictionary.size() + 1) % 64) % 64, ' ');
+  dictionary += '\n';
+  return std::string("\x93NUMPY\x01\x00", 8) + little_endian(dictionary.size(), 2) + dictionary;
+}
+
+template <class T>
+std::string raw(Tensor const& values) {
+  auto const bytes = std::as_bytes(values.data<T>());
+  return {reinterpret_cast<char const*>(bytes.data()), bytes.size()};
+}
+
+/// Bytes that are read from a file, and refuse to be read beyond its end.
+class Bytes {
+ public:
+  Bytes(std::string_view bytes, std::string const& what) : bytes_(bytes), what_(what) {}
+  std::string_view at(std::uint64_t from, std::uint64_t count) const {
+    if (from > bytes_.size() || count > bytes_.size() - from) refuse("is cut off");
+    return bytes_.substr(from, count);
+  }
+  std::uint64_t number(std::uint64_t from, int count) const {
+    std::uint64_t value = 0;
+    auto const text = at(from, static_cast<std::uint64_t>(count));
+    for (int i = count - 1; i >= 0; --i) value = value << 8 | static_cast<unsigned char>(text[static_cast<std::size_t>(i)]);
+    return value;
+  }
+  std::uint64_t size() const { return bytes_.size(); }
+  [[noreturn]] void refuse(std::string const& why) const { throw FileError(fmt::format("{}: {}", what_, why)); }
+
+ private:
+  std::string_view bytes_;
+  std::string const& what_;
+};
+
+/// What an .npy says of itself, and its elements.
+struct Npy {
+  std::string descr;
+  std::vector<std::int64_t> shape;
+  std::string_view elements;
+  std::int64_t count = 1;
+};
+
+Npy parse(NpyArray const& array) {
+  Bytes const bytes(array.npy, array.name);
+  if (bytes.at(0, 6) != "\x93NUMPY") bytes.refuse("is no .npy array");
+  int const width = bytes.number(6, 1) == 1 ? 2 : 4;  // of the header's length, in version 1 and later ones
+  auto const length = bytes.number(8, width), start = 8 + static_cast<std::uint64_t>(width);
+  std::string const header(bytes.at(start, length));
+  auto const value = [&](std::string const& key, char const* open, char close) {
+    auto const at = header.find("'" + key + "': " + open);
+    auto const from = at + key.size() + 4 + std::strlen(open), to = header.find(close, from);
+    if (at == header.npos || to == header.npos) bytes.refuse("has no " + key);
+    return header.substr(from, to - from);
+  };
+  Npy npy{value("descr", "'", '\''), {}, bytes.at(start + length, bytes.size() - start - length)};
+  if (header.find("'fortran_order': False") == header.npos) bytes.refuse("is not row-major");
+  auto const shape = value("shape", "(", ')');
+  std::int64_t room = std::int64_t{1} << 40;  // a 0 counts as 1: the extents beside it must make sense, too
+  for (char const *at = shape.data(), *const end = at + shape.size(); at < end;) {
+    std::int64_t size = 0;
+    auto const [next, error] = std::from_chars(at, end, size);
+    if (error != std::errc() || size < 0 || size > room) bytes.refuse("has no shape");
+    if (npy.shape.size() == Shape::max_rank) bytes.refuse(fmt::format("has more than {} axes", Shape::max_rank));
+    npy.shape.push_back(size);
+    npy.count *= size;
+    room /= std::max<std::int64_t>(size, 1);
+    for (at = next; at < end && (*at == ',' || *at == ' ');) ++at;
+  }
+  return npy;
+}
+
+template <class T>
+Tensor numbers(Npy const& npy, DType dtype, std::string const& name) {
+  if (npy.elements.size() != static_cast<std::size_t>(npy.count) * sizeof(T)) throw FileError(name + ": size and shape differ");
+  Tensor result(Shape(std::span<std::int64_t const>(npy.shape)), dtype);
+  if (npy.count > 0) std::memcpy(result.mutable_data<T>().data(), npy.elements.data(), npy.elements.size());
+  return result;
+}
+
+}  // namespace
+
+Tensor NpyArray::tensor() const {
+  Npy const found = parse(*this);
+  if (found.descr == "<f4") return numbers<float>(found, DType::float32, name);
+  if (found.descr == "<f8") return numbers<double>(found, DType::float64, name);
+  if (found.descr == "<i8") return numbers<std::int64_t>(found, DType::int64, name);
+  throw FileError(fmt::format("{}: has elements of type {}, not <f4, <f8 or <i8", name, found.descr));
+}
+
+std::vector<std::string> NpyArray::texts() const {
+  Npy const found = parse(*this);
+  std::uint64_t longest = 0;
+  auto const* const end = found.descr.data() + found.descr.size();
+  bool const is_text = found.descr.starts_with("<U") && std::from_chars(found.descr.data() + 2, end, longest).ptr == end;
+  // Texts of no characters take no bytes, however many there are said to be.
+  if (!is_text || longest > 0xFFFF || (longest == 0 && found.count > 0) ||
+      found.elements.size() != static_cast<std::size_t>(found.count) * longest * 4)
+    throw FileError(fmt::format("{}: holds no texts", name));
+  Bytes const bytes(found.elements, name);
+  std::vector<std::string> result;
+  for (std::uint64_t i = 0; i < static_cast<std::uint64_t>(found.count); ++i) {
+    std::string& text = result.emplace_back();
+    for (std::uint64_t k = 0; k < longest; ++k) {
+      auto const point = static_cast<char32_t>(bytes.number(4 * (i * longest + k), 4));
+      if (point == 0) break;
+      text += to_utf8(point > 0x10FFFF || (point >= 0xD800 && point < 0xE000) ? U'\uFFFD' : point);
+    }
+  }
+  return result;
+}
+
+std::map<std::string, NpyArray> read_npz(std::filesystem::path const& path) {
+  std::string const content = read_file(path), name = path.string();
+  Bytes const bytes(content, name);
+  constexpr std::uint64_t end_size = 22;
+  if (bytes.size() < end_size || bytes.at(bytes.size() - end_size, 4) != "PK\x05\x06") bytes.refuse("is no .npz file, or is cut off");
+  auto const end = bytes.size() - end_size;
+  std::map<std::string, NpyArray> arrays;
+  auto at = bytes.number(end + 16, 4);
+  std::uint64_t all = 0;  // bytes of the arrays: entries that name the same ones would make much of a small file
+  for (auto left = bytes.number(end + 10, 2); left > 0; --left) {
+    if (bytes.at(at, 4) != "PK\x01\x02") bytes.refuse("has a damaged directory");
+    if (bytes.number(at + 10, 2) != 0) bytes.refuse("is compressed (numpy.savez writes what can be read here)");
+    auto const size = bytes.number(at + 24, 4), length = bytes.number(at + 28, 2), local = bytes.number(at + 42, 4);
+    std::string key(bytes.at(at + 46, length));
+    if (key.ends_with(".npy")) key.resize(key.size() - 4);
+    if ((all += size) > bytes.size()) bytes.refuse("has arrays that overlap");
+    auto const start = local + 30 + bytes.number(local + 26, 2) + bytes.number(local + 28, 2);
+    std::string npy(bytes.at(start, size));
+    if (crc32(npy) != bytes.number(at + 16, 4)) bytes.refuse(fmt::format("{} is damaged", key));
+    arrays.emplace(key, NpyArray{name + ": " + key, std::move(npy)});
+    at += 46 + length + bytes.number(at + 30, 2) + bytes.number(at + 32, 2);
+  }
+  return arrays;
+}
+
+NpyArray NpyArray::of(std::string name, Tensor const& values) {
+  std::vector<std::int64_t> const shape(values.shape().begin(), values.shape().end());
+  switch (values.dtype()) {
+    case DType::float32:
+      return {std::move(name), npy_header("<f4", shape) + raw<float>(values)};
+    case DType::float64:
+      return {std::move(name), npy_header("<f8", shape) + raw<double>(values)};
+    case DType::int64:
+      break;
+  }
+  return {std::move(name), npy_header("<i8", shape) + raw<std::int64_t>(values)};
+}
+
+NpyArray NpyArray::of(std::string name, std::vector<std::string> const& texts) {
+  std::vector<std::u32string> decoded;
+  std::size_t longest = 1;
+  for (auto const& text : texts) {
+    auto& points = decoded.emplace_back();
+    for (std::size_t i = 0; i < text.size();) points += decode_utf8(text, i).value_or(0xFFFD);
+    longest = std::max(longest, points.size());
+  }
+  std::string npy = npy_header(fmt::format("<U{}", longest), {static_cast<std::int64_t>(texts.size())});
+  for (auto& points : decoded) {
+    points.resize(longest);
+    for (char32_t const point : points) npy += little_endian(point, 4);
+  }
+  return {std::move(name), std::move(npy)};
+}
+
+void write_npz(std::filesystem::path const& path, std::vector<NpyArray> const& arrays) {
+  ZipFile file(path);
+  for (auto const& array : arrays) file.add(array.name + ".npy", array.npy);
+  file.commit();
+}
+
+}  // namespace heed

@@ -1,0 +1,65 @@
+#include "nn/files/utf8.hpp"
+
+namespace heed {
+
+std::optional<char32_t> decode_utf8(std::string_view text, std::size_t& i) {
+  auto const byte = [&](std::size_t at) { return static_cast<char32_t>(static_cast<unsigned char>(text[at])); };
+  char32_t const lead = byte(i);
+  std::size_t const start = i++;
+  if (lead < 0x80) return lead;
+  std::size_t const length = lead < 0xC2 ? 0 : lead < 0xE0 ? 2 : lead < 0xF0 ? 3 : lead < 0xF5 ? 4 : 0;
+  if (length == 0 || start + length > text.size()) return std::nullopt;
+  char32_t code = lead & (0x7Fu >> length);
+  for (std::size_t k = 1; k < length; ++k) {
+    if ((byte(start + k) & 0xC0) != 0x80) return std::nullopt;
+    code = code << 6 | (byte(start + k) & 0x3F);
+  }
+  char32_t const least = length == 2 ? 0x80 : length == 3 ? 0x800 : 0x10000;
+  if (code < least || code > 0x10FFFF || (code >= 0xD800 && code < 0xE000)) return std::nullopt;
+  i = start + length;
+  return code;
+}
+
+std::string to_utf8(char32_t c) {
+  auto const byte = [](char32_t bits) { return static_cast<char>(static_cast<unsigned char>(bits)); };
+  auto const tail = [&](int shift) { return byte(0x80 | ((c >> shift) & 0x3f)); };
+  if (c < 0x80) return {byte(c)};
+  if (c < 0x800) return {byte(0xc0 | (c >> 6)), tail(0)};
+  if (c < 0x10000) return {byte(0xe0 | (c >> 12)), tail(6), tail(0)};
+  return {byte(0xf0 | (c >> 18)), tail(12), tail(6), tail(0)};
+}
+
+std::string valid_utf8(std::string_view text) {
+  std::string result;
+  for (std::size_t i = 0; i < text.size();) {
+    auto const start = i;
+    result += decode_utf8(text, i) ? text.substr(start, i - start) : "\uFFFD";
+  }
+  return result;
+}
+
+std::string_view without_byte_order_mark(std::string_view text) {
+  constexpr std::string_view mark = "\xEF\xBB\xBF";
+  return text.starts_with(mark) ? text.substr(mark.size()) : text;
+}
+
+bool is_control(char32_t c) { return c < 0x20 || (c >= 0x7F && c < 0xA0); }
+
+std::string printable(std::string_view text) {
+  std::string result;
+  for (std::size_t i = 0; i < text.size();) {
+    auto const start = i;
+    auto const character = decode_utf8(text, i);
+    bool const shown = character && (!is_control(*character) || *character == '\n' || *character == '\t');
+    result += shown ? text.substr(start, i - start) : "\uFFFD";
+  }
+  return result;
+}
+
+bool is_visible(char32_t c) {
+  bool const control = is_control(c) || c == 0x2028 || c == 0x2029 || c == 0xFEFF;
+  bool const turns = c == 0x061C || c == 0x200E || c == 0x200F || (c >= 0x202A && c <= 0x202E) || (c >= 0x2066 && c <= 0x2069);
+  return !control && !turns;
+}
+
+}  // namespace heed

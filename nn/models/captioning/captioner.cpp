@@ -1,0 +1,268 @@
+#include "nn/models/captioning/captioner.hpp"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "autograd/blas/rounded_weights.hpp"
+#include "autograd/graph.hpp"
+#include "autograd/ops/elementwise.hpp"
+#include "autograd/ops/product.hpp"
+#include "autograd/ops/reduce.hpp"
+#include "autograd/ops/shape.hpp"
+#include "nn/attention/memory.hpp"
+#include "nn/decode.hpp"
+#include "nn/models/blocks.hpp"
+
+namespace heed {
+
+namespace {
+
+DeclaredModel const declared{{"captioner",
+                              "tells what a picture shows: convolutions, and a recurrent cell that looks at its fields (Xu et al. 2015)",
+                              {{.name = "image", .picture = true}, {"inputs"}, {"targets"}},
+                              [] { return std::make_shared<CaptionerSettings>(); },
+                              [](Parameters& parameters, Settings const& settings, Signature const& data) {
+                                return std::make_unique<Captioner>(parameters, dynamic_cast<CaptionerSettings const&>(settings), data);
+                              }}};
+
+double number(std::int64_t count) { return static_cast<double>(count); }
+
+/// x's row t: [T, B, width] → [B, width].
+Tensor at(Tensor const& x, std::int64_t t) { return reshape(slice(x, 0, t, t + 1), {x.size(1), x.size(2)}); }
+
+/// λ Σ_i (1 − Σ_t α_ti)² of weights α [B, H, T, L], the mean over B; the heads' mean.
+Tensor doubly_stochastic(Tensor const& weights, double factor) {
+  Tensor const missing = 1 - sum(weights, {2});
+  return scale(sum_of_squares(missing), factor / number(weights.size(0) * weights.size(1)));
+}
+
+}  // namespace
+
+std::int64_t CaptionerSettings::channels_after(std::int64_t layer) const {
+  return std::max<std::int64_t>(channels >> (convolutions - 1 - layer), std::min<std::int64_t>(channels, 8));
+}
+
+std::vector<Field> CaptionerSettings::fields() {
+  return {
+      {.name = "convolutions",
+       .target = &convolutions,
+       .help = "of 3×3 in steps of two: each halves the picture's sides",
+       .least = 1,
+       .greatest = 16},
+      {.name = "channels", .target = &channels, .help = "of the last; each before has half as many", .least = 1, .greatest = 65536},
+      {.name = "cell", .target = &cell, .help = "that tells", .words = cell_names()},
+      {.name = "width", .target = &width, .help = "of the cell's state", .least = 1, .greatest = 65536},
+      {.name = "embedding", .target = &embedding, .help = "width of the words' vectors", .least = 1, .greatest = 65536},
+      {.name = "context",
+       .target = &context,
+       .help = "words of a caption that it is made for, its end included",
+       .least = 1,
+       .greatest = 1 << 20},
+      {.name = "attention", .target = &attention, .help = "none, or style, score, align and read"},
+      {.name = "gate", .target = &gate, .help = "a factor β on what is read of the picture, which the state gives"},
+      {.name = "doubly_stochastic",
+       .target = &doubly_stochastic,
+       .help = "factor on Σ_i (1 − Σ_t α_ti)²: a caption should look at every field once",
+       .least = 0,
+       .greatest = 1e9},
+      {.name = "dropout", .target = &dropout, .help = "on embeddings and on what the head reads", .least = 0, .greatest = 0.999},
+  };
+}
+
+std::optional<std::string> CaptionerSettings::contradiction() {
+  if (doubly_stochastic > 0 && attention.style == "none") return "doubly_stochastic: without attention there are no weights";
+  if (doubly_stochastic > 0 && attention.read == "hard") return "doubly_stochastic: is of soft reading alone, not of hard";
+  return std::nullopt;
+}
+
+Eye::Eye(Scope const& scope, CaptionerSettings const& s, std::vector<std::int64_t> const& picture, std::int64_t levels)
+    : levels_(number(levels)), rows_(picture[1]), across_(picture[2]) {
+  std::int64_t channels = picture[0];
+  for (std::int64_t layer = 0; layer < s.convolutions; ++layer) {
+    Scope const here = scope.at(fmt::format("{}", layer));
+    std::int64_t const out = s.channels_after(layer);
+    convolutions_.push_back({here.parameter("weight", {out, channels, 3, 3}, Initial::weight(), WeightDecay::on),
+                             here.parameter("bias", {out}, Initial::constant(0), WeightDecay::off)});
+    rows_ = (rows_ + 1) / 2;
+    across_ = (across_ + 1) / 2;
+    double const patches = number(9 * channels * fields()), pixels = number(out * fields());
+    kept_ += patches + pixels;
+    at_hand_ = std::max(at_hand_, patches + 2 * pixels);
+    flops_ += 2 * patches * number(out);
+    channels = out;
+  }
+  kept_ += number(channels * fields());
+  places_ = scope.parameter("places.weight", {fields(), channels}, Initial::weight(), WeightDecay::on);
+}
+
+Tensor Eye::operator()(Tensor const& image) const {
+  Part const here("eye");
+  Tensor x = scale(image.to(places_.dtype()), 1 / std::max(levels_ - 1, 1.0));
+  for (auto const& [weight, bias] : convolutions_) x = relu(conv2d(x, weight, bias, 2, 1));
+  return transpose(reshape(x, {x.size(0), x.size(1), -1})) + places_;
+}
+
+Captioner::Captioner(Parameters& parameters, CaptionerSettings const& s, Signature const& data)
+    : settings_(s),
+      eye_(Scope(parameters).at("eye"), s, data["image"].shape, data["image"].classes),
+      words_(Scope(parameters).at("words"), data["inputs"].classes, s.embedding),
+      cell_(Scope(parameters).at("cell"), s.cell, s.embedding + (s.attention.bahdanau() ? s.channels : 0), s.width),
+      tell_(Scope(parameters).at("tell"), s.width + (s.attention.style == "none" ? 0 : s.channels), s.embedding, true),
+      output_(Scope(parameters).at("output"), s.embedding, data["inputs"].classes, true) {
+  Scope const scope(parameters);
+  for (std::int64_t state = 0; state < cell_kind(s.cell).states; ++state)
+    starts_.emplace_back(layer_scope(scope.at("start"), state, cell_kind(s.cell).states), s.channels, s.width, true);
+  if (s.attention.style == "none") return;
+  attention_.emplace(scope.at("attention"), s.attention, s.width, s.channels, eye_.fields(),
+                     LookingParts{"inputs", "image", eye_.across()});
+  if (s.gate) gate_.emplace(scope.at("gate"), s.width, 1, true);
+}
+
+Captioner::Seen Captioner::see(Batch const& batch, Pass const& pass) const {
+  Tensor const fields = eye_(batch["image"]), all = mean(fields, {1});
+  Seen seen;
+  for (Linear const& start : starts_) seen.start.push_back(tanh(start(all, pass)));
+  if (attention_) seen.memory = attention_->project(fields, pass);
+  return seen;
+}
+
+Tensor Captioner::looked(Tensor const& state, std::int64_t position, Looking& looks, Pass const& pass) const {
+  Tensor const z = looks(state, position);
+  return gate_ ? sigmoid((*gate_)(state, pass)) * z : z;
+}
+
+Tensor Captioner::told(Tensor const& y, Tensor const& state, Tensor const& z, Pass const& pass) const {
+  return y + tell_(z.defined() ? concatenate({state, z}, -1) : state, pass);
+}
+
+Tensor Captioner::step(Tensor const& y, States& states, std::int64_t position, Looking& looks, Pass const& pass) const {
+  Tensor z;
+  if (settings_.attention.bahdanau()) z = looked(states[0], position, looks, pass);
+  states = cell_.step(z.defined() ? concatenate({y, z}, -1) : y, states, pass);
+  if (settings_.attention.luong()) z = looked(states[0], position, looks, pass);
+  return told(y, states[0], z, pass);
+}
+
+Tensor Captioner::at_once(Tensor const& y, Seen const& seen, Looking& looks, Pass const& pass) const {
+  Tensor const states = permute(cell_.scan(y, {}, seen.start, pass).outputs, {1, 0, 2});
+  Tensor const z = attention_ ? looked(states, 0, looks, pass) : Tensor();
+  return told(permute(y, {1, 0, 2}), states, z, pass);
+}
+
+Tensor Captioner::step_by_step(Tensor const& y, Seen const& seen, Looking& looks, Pass const& pass) const {
+  States states = seen.start;
+  std::vector<Tensor> outputs;
+  for (std::int64_t t = 0; t < y.size(0); ++t) outputs.push_back(step(at(y, t), states, t, looks, pass));
+  return stack(outputs, 1);
+}
+
+Outcome Captioner::run(Batch const& batch, Pass const& given) const {
+  Tensor weights;
+  Observer observer = given.observer != nullptr ? *given.observer : Observer();
+  Pass pass = given;
+  if (settings_.doubly_stochastic > 0) {
+    observer.attention = [&weights, outer = observer.attention](std::string const& layer, AttentionView const& view) {
+      weights = view.weights;
+      if (outer) outer(layer, view);
+    };
+    pass.observer = &observer;
+  }
+  Seen const seen = see(batch, pass);
+  Tensor const y = pass.dropout(words_(transpose(batch["inputs"])), settings_.dropout, "words");
+  Looking looks(attention_ ? &*attention_ : nullptr, seen.memory, {}, batch.get("lengths"), pass);
+  bool const stepwise = settings_.attention.bahdanau();
+  Tensor const outputs = stepwise ? step_by_step(y, seen, looks, pass) : at_once(y, seen, looks, pass);
+  looks.finish(stepwise ? Choices::Reach::later : Choices::Reach::place);
+  Outcome outcome{{{Term(), {pass.dropout(outputs, settings_.dropout, "output"), output_.weight, output_.bias}}}};
+  if (weights.defined()) outcome.penalty = doubly_stochastic(weights, settings_.doubly_stochastic);
+  return outcome;
+}
+
+/// Captions that are told together.
+class Captioner::Step : public Decoding {
+ public:
+  Step(Captioner const& model, Batch const& given, Pass const& pass) : model_(model) {
+    pass_.choosing = pass.choosing;
+    pass_.sequences = pass.sequences;
+    pass_.rounded = &weights_;
+    seen_ = model.see(given, pass_);
+    for (std::int64_t row = std::ssize(pass_.sequences); row < given.rows(); ++row) pass_.sequences.push_back(pass.sequence(row));
+    restart();
+  }
+
+  void restart() override {
+    states_ = seen_.start;
+    position_ = 0;
+  }
+
+  Tensor scores(Tensor const& tokens) override {
+    NoGrad const quiet;
+    Tensor const y = model_.words_(tokens.rank() == 2 ? transpose(tokens) : unsqueeze(tokens, 0));
+    Looking looks(model_.attention_ ? &*model_.attention_ : nullptr, seen_.memory, {}, {}, pass_);
+    Tensor output;
+    for (std::int64_t t = 0; t < y.size(0); ++t) output = model_.step(at(y, t), states_, position_++, looks, pass_);
+    return model_.output_(output, pass_);
+  }
+
+  void keep(std::span<std::int64_t const> rows) override {
+    NoGrad const quiet;
+    states_ = chosen_rows(states_, rows);
+    seen_.start = chosen_rows(seen_.start, rows);
+    if (seen_.memory) {
+      auto const of_rows = [&](Tensor const& x) {
+        return reshape(chosen_rows({reshape(x, {x.size(0), -1})}, rows)[0], {std::ssize(rows), x.size(1), x.size(2)});
+      };
+      seen_.memory = Projected{of_rows(seen_.memory->key), of_rows(seen_.memory->value)};
+    }
+    auto const before = pass_.sequences;
+    pass_.sequences.clear();
+    for (std::int64_t const row : rows) pass_.sequences.push_back(before[static_cast<std::size_t>(row)]);
+  }
+
+ private:
+  Captioner const& model_;
+  RoundedWeights weights_;
+  Pass pass_;
+  Seen seen_;
+  States states_;
+  std::int64_t position_ = 0;
+};
+
+std::unique_ptr<Decoding> Captioner::decode(Batch const& given, Pass const& pass) const {
+  NoGrad const quiet;
+  if (!given.has("image")) return nullptr;
+  return std::make_unique<Step>(*this, given, pass);
+}
+
+double Captioner::peak_bytes(PassShape const& shape) const {
+  auto const& s = settings_;
+  DType const dtype = output_.weight.dtype();
+  double const element = number(static_cast<std::int64_t>(bytes_of(dtype))), rows = number(shape.batch) * element;
+  double const places = rows * number(shape.tokens), fields = rows * number(eye_.fields());
+  double const width = number(s.width), channels = number(s.channels), embedding = number(s.embedding);
+  bool const stepwise = s.attention.bahdanau(), watched = shape.watched || s.doubly_stochastic > 0;
+  AttentionBytes attention{0, 0};
+  if (attention_)
+    attention = attention_bytes({s.attention, {1, s.width, eye_.fields()}, s.channels, "none", false, 0, dtype}, shape.batch, shape.tokens,
+                                eye_.fields(), shape.recorded, shape.trains, watched);
+  double const logits = head_bytes(shape, s.embedding, vocabulary(), dtype, shape.recorded && shape.trains && estimator() != nullptr);
+  double const keys = attention_ ? channels + (attention_->projects() ? width : 0) : 0, read = attention_ ? channels : 0;
+  if (!shape.recorded) {
+    double const telling = attention.peak + places * (width + read + 2 * embedding);
+    return fields * keys + std::max({rows * eye_.at_hand(), telling, attention.kept + places * embedding + logits});
+  }
+  double const numbers = cell_.kept() + 2 * width + 3 * embedding + 3 * read + (stepwise ? embedding + 2 * channels : 0);
+  double const seen = rows * eye_.kept() + fields * keys, telling = places * numbers + attention.kept;
+  double const looking = (attention.peak - attention.kept) / (stepwise ? number(shape.tokens) : 1);
+  return seen + std::max(telling + std::max({logits, looking, places * cell_.at_hand()}), rows * eye_.at_hand());
+}
+
+double Captioner::flops_per_token() const {
+  double operations = cell_.flops() + eye_.flops() / number(settings_.context);
+  operations += 2 * number(tell_.weight.elements() + output_.weight.elements());
+  if (attention_) operations += 2 * number(eye_.fields() * (settings_.width + settings_.channels));
+  return operations;
+}
+
+}  // namespace heed

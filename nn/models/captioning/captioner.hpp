@@ -1,0 +1,119 @@
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "nn/attention/looking.hpp"
+#include "nn/attention/single_head.hpp"
+#include "nn/model.hpp"
+#include "nn/models/recurrent/recurrent.hpp"
+#include "nn/models/recurrent/recurrent_attention.hpp"
+
+namespace heed {
+
+/// `attention:` of a captioner: additive and in Bahdanau's style, as Xu et al. 2015 have it, unless it is said otherwise.
+struct CaptionAttentionSettings : RecurrentAttentionSettings {
+  CaptionAttentionSettings() { from_word("bahdanau"); }
+};
+
+/// `model: {kind: captioner, …}`.
+struct CaptionerSettings : Settings {
+  std::int64_t convolutions = 3;
+  std::int64_t channels = 64;
+  std::string cell = "lstm";
+  std::int64_t width = 64;
+  std::int64_t embedding = 32;
+  std::int64_t context = 16;
+  CaptionAttentionSettings attention;
+  bool gate = true;
+  double doubly_stochastic = 0;
+  double dropout = 0;
+
+  /// What convolution number `layer` gives: the last `channels`, each before half as many, but 8 at least.
+  std::int64_t channels_after(std::int64_t layer) const;
+  std::vector<Field> fields() override;
+  std::optional<std::string> contradiction() override;
+};
+
+/// Convolutions that make fields of a picture, row by row: [B, L, D].
+class Eye {
+ public:
+  /// `picture`: channels, height and width, of levels 0 … levels − 1.
+  Eye(Scope const& scope, CaptionerSettings const& settings, std::vector<std::int64_t> const& picture, std::int64_t levels);
+
+  /// image int64 [B, C, H, W] → a: relu of 3×3 convolutions in steps of two, and of each field what its place adds.
+  Tensor operator()(Tensor const& image) const;
+
+  std::int64_t fields() const { return rows_ * across_; }
+  /// In a row.
+  std::int64_t across() const { return across_; }
+  /// Numbers that are kept of one picture for its gradient, and at hand on the way; its operations.
+  double kept() const { return kept_; }
+  double at_hand() const { return at_hand_; }
+  double flops() const { return flops_; }
+
+ private:
+  struct Convolution {
+    Tensor weight, bias;
+  };
+  double levels_;
+  std::int64_t rows_, across_;
+  double kept_ = 0, at_hand_ = 0, flops_ = 0;
+  std::vector<Convolution> convolutions_;
+  Tensor places_;
+};
+
+/// Show, Attend and Tell (Xu et al. 2015, section 3.1): an LSTM tells what a picture shows, word by word, of its fields a:
+///
+///   bahdanau   z_t = β_t look(s_{t−1}, a);  s_t = cell([E y_{t−1}; z_t], s_{t−1})       as in the paper
+///   luong      s_t = cell(E y_{t−1}, s_{t−1});  z_t = β_t look(s_t, a)                  no look touches a later word
+///   none       s_t = cell(E y_{t−1}, s_{t−1})                                           the picture is the start alone
+///   logits     L_o (E y_{t−1} + L_s s_t + L_z z_t),  β_t = σ(f_β(s)) of the state that asks,  s_0 = tanh(W mean a), and so an LSTM's c_0
+///
+/// The doubly stochastic penalty is λ Σ_i (1 − Σ_t α_ti)², with α the weights, a mean over the pictures (equation 14).
+class Captioner : public Model {
+ public:
+  Captioner(Parameters& parameters, CaptionerSettings const& settings, Signature const& data);
+
+  Outcome run(Batch const& batch, Pass const& pass) const override;
+  std::int64_t context() const override { return settings_.context; }
+  std::int64_t vocabulary() const override { return words_.weight.size(0); }
+  std::int64_t width() const override { return settings_.width; }
+  EstimatorSettings const* estimator() const override { return settings_.attention.estimator_if_hard(); }
+  double peak_bytes(PassShape const& shape) const override;
+  double flops_per_token() const override;
+  std::unique_ptr<Decoding> decode(Batch const& given, Pass const& pass) const override;
+
+ private:
+  class Step;
+
+  /// What is seen of a picture: its fields as attention looks at them, and what the cell starts from.
+  struct Seen {
+    std::optional<Projected> memory = {};
+    States start = {};
+  };
+  Seen see(Batch const& batch, Pass const& pass) const;
+
+  /// Words y [B, embedding] and a state's look at the picture, gated; [B, D].
+  Tensor looked(Tensor const& state, std::int64_t position, Looking& looks, Pass const& pass) const;
+  /// What the head reads, of y_{t−1}, s_t and z_t (undefined: there is none).
+  Tensor told(Tensor const& y, Tensor const& state, Tensor const& z, Pass const& pass) const;
+  /// The step at `position`: what the head reads, [B, embedding]; replaces the states.
+  Tensor step(Tensor const& y, States& states, std::int64_t position, Looking& looks, Pass const& pass) const;
+  /// All steps of y [T, B, embedding]: what the head reads, [B, T, embedding].
+  Tensor at_once(Tensor const& y, Seen const& seen, Looking& looks, Pass const& pass) const;
+  Tensor step_by_step(Tensor const& y, Seen const& seen, Looking& looks, Pass const& pass) const;
+
+  CaptionerSettings settings_;
+  Eye eye_;
+  Embedding words_;
+  std::vector<Linear> starts_;  // of each state
+  std::optional<SingleHead> attention_;
+  std::optional<Linear> gate_;
+  RecurrentCell cell_;
+  Linear tell_, output_;
+};
+
+}  // namespace heed

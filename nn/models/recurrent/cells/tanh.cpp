@@ -1,0 +1,13 @@
+// h' = tanh(W x + U h)
+
+#include "nn/models/recurrent/recurrent.hpp"
+
+namespace heed {
+
+namespace {
+
+DeclaredCell const declared{"tanh", "tanh(W x + U h)", "Elman 1990", CellForm::tanh};
+
+}  // namespace
+
+}  // namespace heed

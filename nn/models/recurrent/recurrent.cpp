@@ -1,0 +1,166 @@
+#include "nn/models/recurrent/recurrent.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "autograd/error.hpp"
+#include "autograd/graph.hpp"
+#include "autograd/ops/shape.hpp"
+
+namespace heed {
+
+namespace {
+
+thread_local bool reference_only = false;
+
+std::vector<CellKind>& registry() {
+  static auto* const kinds = new std::vector<CellKind>;
+  return *kinds;
+}
+
+/// The outputs of `steps` steps and, behind them, the last states.
+Scanned apart(Tensor const& scanned, std::int64_t steps) {
+  States last;
+  for (std::int64_t k = steps; k < scanned.size(0); ++k) last.push_back(squeeze(slice(scanned, 0, k, k + 1), 0));
+  return {slice(scanned, 0, 0, steps), std::move(last)};
+}
+
+}  // namespace
+
+DeclaredCell::DeclaredCell(CellKind kind) {
+  registry().push_back(std::move(kind));
+  std::ranges::sort(registry(), {}, &CellKind::name);
+}
+
+DeclaredCell::DeclaredCell(std::string name, std::string formula, std::string paper, CellForm form)
+    : DeclaredCell({std::move(name), std::move(formula), std::move(paper), gates_of(form), states_of(form),
+                    [form](Tensor const& a, Tensor const& b, States const& before) { return cell_step(form, a, b, before); }, form}) {}
+
+std::vector<CellKind> const& cell_kinds() { return registry(); }
+
+std::vector<std::string> cell_names() {
+  std::vector<std::string> names;
+  for (CellKind const& kind : registry()) names.push_back(kind.name);
+  return names;
+}
+
+CellKind const& cell_kind(std::string const& name) {
+  auto const found = std::ranges::find(registry(), name, &CellKind::name);
+  if (found == registry().end()) throw Error(fmt::format("cell: there is no '{}'; there are {}", name, fmt::join(cell_names(), ", ")));
+  return *found;
+}
+
+States chosen_rows(States const& states, std::span<std::int64_t const> rows) {
+  Tensor const numbers = Tensor::of(std::vector<std::int64_t>(rows.begin(), rows.end()), {std::ssize(rows)});
+  States chosen;
+  for (Tensor const& state : states) chosen.push_back(embedding(state, numbers));
+  return chosen;
+}
+
+RecurrentCell::RecurrentCell(Scope const& scope, std::string const& kind, std::int64_t in, std::int64_t width, bool normed)
+    : kind_(cell_kind(kind)),
+      part_(scope.path()),
+      input_(scope.at("input"), in, kind_.gates * width, !normed),
+      recurrent_(scope.at("recurrent"), width, kind_.gates * width, !normed) {
+  if (!normed) return;
+  input_norm_.emplace(scope.at("input_norm"), kind_.gates * width, "layer");
+  recurrent_norm_.emplace(scope.at("recurrent_norm"), kind_.gates * width, "layer");
+}
+
+ReferenceCells::ReferenceCells() : before_(std::exchange(reference_only, true)) {}
+ReferenceCells::~ReferenceCells() { reference_only = before_; }
+
+bool RecurrentCell::fused() const { return kind_.form && !recurrent_norm_ && !reference_only; }
+
+States RecurrentCell::begin(std::int64_t rows) const {
+  return States(static_cast<std::size_t>(kind_.states), Tensor::zeros({rows, width()}, recurrent_.weight.dtype()));
+}
+
+States RecurrentCell::step_of(Tensor const& a, States const& before, Pass const& pass) const {
+  Part const here(part_);
+  if (fused()) return apart(heed::scan(*kind_.form, {}, unsqueeze(a, 0), recurrent_.weight, recurrent_.bias, before), 1).last;
+  Tensor const b = recurrent_(before[0], pass);
+  return recurrent_norm_ ? kind_.step((*input_norm_)(a), (*recurrent_norm_)(b), before) : kind_.step(a, b, before);
+}
+
+Scanned RecurrentCell::scan(Tensor const& x, ScanOrder const& order, States const& start, Pass const& pass) const {
+  Part const here(part_);
+  Tensor const a = input_(x, pass);
+  States const from = start.empty() ? begin(x.size(1)) : start;
+  if (fused() && !pass.watches_recurrence())
+    return apart(heed::scan(*kind_.form, order, a, recurrent_.weight, recurrent_.bias, from), x.size(0));
+  std::vector<Tensor> outputs;  // before each step, and at the end
+  auto const step = [&](Tensor const& of_input, States const& before) {
+    outputs.push_back(before[0]);
+    return step_of(of_input, before, pass);
+  };
+  Scanned scanned = apart(scan_by_steps(order, a, from, step), x.size(0));
+  outputs.push_back(scanned.last[0]);
+  if (pass.watches_recurrence()) pass.observer->recurrence(part_, std::span(outputs).subspan(1));
+  return scanned;
+}
+
+double RecurrentCell::kept() const {
+  std::int64_t const of_step = kind_.form ? kept_by(*kind_.form) : 2 * kind_.gates + kind_.states;
+  std::int64_t const of_parts = fused() ? kind_.gates : 2 * kind_.gates;  // W x; or W x and U h, before their norms
+  return static_cast<double>(width() * (of_step + of_parts));
+}
+
+double RecurrentCell::at_hand() const {
+  std::int64_t const of_gates = fused() ? made_by(*kind_.form) : kind_.gates;
+  std::int64_t const of_outputs = fused() ? 3 : 2;  // its own gradient, cut, and turned
+  return static_cast<double>(width() * (of_gates + of_outputs));
+}
+
+double RecurrentCell::flops() const { return 2 * static_cast<double>(input_.weight.elements() + recurrent_.weight.elements()); }
+
+Scope layer_scope(Scope const& scope, std::int64_t layer, std::int64_t layers) {
+  return layers > 1 ? scope.at(std::to_string(layer)) : scope;
+}
+
+Recurrent::Recurrent(Scope const& scope, RecurrentShape const& shape) : shape_(shape), part_(scope.path()) {
+  for (std::int64_t layer = 0; layer < shape.layers; ++layer) {
+    Scope const here = layer_scope(scope, layer, shape.layers);
+    std::int64_t const in = layer == 0 ? shape.in : width();
+    forward_.emplace_back(here.at("forward"), shape.cell, in, shape.width, shape.normed);
+    if (shape.bidirectional) backward_.emplace_back(here.at("backward"), shape.cell, in, shape.width, shape.normed);
+  }
+}
+
+Recurrent::Result Recurrent::operator()(Tensor x, Tensor const& lengths, std::vector<States> const& start, Pass const& pass) const {
+  Result result;
+  for (std::size_t layer = 0; layer < forward_.size(); ++layer) {
+    if (layer > 0) x = pass.dropout(x, shape_.dropout, fmt::format("{}.{}", part_, layer));
+    auto [outputs, last] = forward_[layer].scan(x, {lengths, shape_.from_end}, start.empty() ? States() : start[layer], pass);
+    result.forward.push_back(std::move(last));
+    if (shape_.bidirectional) {
+      auto const other = backward_[layer].scan(x, {lengths, true}, {}, pass);
+      outputs = concatenate({outputs, other.outputs}, -1);
+      result.backward.push_back(other.last);
+    }
+    x = outputs;
+  }
+  result.outputs = x;
+  return result;
+}
+
+double Recurrent::kept() const {
+  double numbers = 0;
+  for (std::size_t layer = 0; layer < forward_.size(); ++layer) {
+    numbers += static_cast<double>(forward_[layer].input().weight.size(1)) + forward_[layer].kept();
+    if (shape_.bidirectional) numbers += backward_[layer].kept();
+  }
+  return numbers;
+}
+
+double Recurrent::flops() const {
+  double operations = 0;
+  for (auto const* cells : {&forward_, &backward_})
+    for (RecurrentCell const& cell : *cells) operations += cell.flops();
+  return operations;
+}
+
+}  // namespace heed

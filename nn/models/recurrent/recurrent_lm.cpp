@@ -1,0 +1,132 @@
+#include "nn/models/recurrent/recurrent_lm.hpp"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "autograd/blas/rounded_weights.hpp"
+#include "autograd/error.hpp"
+#include "autograd/graph.hpp"
+#include "autograd/ops/product.hpp"
+#include "autograd/ops/shape.hpp"
+#include "nn/decode.hpp"
+#include "nn/models/blocks.hpp"
+
+namespace heed {
+
+namespace {
+
+DeclaredModel const declared{{"recurrent_lm", "recurrent cells over a text, predict the next token (Mikolov et al. 2010)",
+                              [](Settings const& settings) {
+                                return head_settings(dynamic_cast<RecurrentLmSettings const&>(settings).head)
+                                    .reads({.targets = "next_token", .examples = "delimited"});
+                              },
+                              [] { return std::make_shared<RecurrentLmSettings>(); },
+                              [](Parameters& parameters, Settings const& settings, Signature const& data) {
+                                return std::make_unique<RecurrentLm>(parameters, dynamic_cast<RecurrentLmSettings const&>(settings), data);
+                              }}};
+
+}  // namespace
+
+std::vector<Field> RecurrentLmSettings::fields() {
+  return {
+      {.name = "cell", .target = &cell, .help = "of every layer", .words = cell_names()},
+      {.name = "layers", .target = &layers, .help = "of cells", .least = 1, .greatest = 100},
+      {.name = "width", .target = &width, .help = "of a cell's state", .least = 1, .greatest = 65536},
+      {.name = "embedding", .target = &embedding, .help = "width of the tokens' vectors; default: width", .least = 1, .greatest = 65536},
+      {.name = "context", .target = &context, .help = "tokens of a row, through which gradients flow", .least = 1, .greatest = 1 << 20},
+      {.name = "tie", .target = &tie, .help = "the head is the token embedding (Press & Wolf 2017)"},
+      {.name = "dropout",
+       .target = &dropout,
+       .help = "on embeddings, between layers and on what the head reads",
+       .least = 0,
+       .greatest = 0.999},
+      {.name = "norm", .target = &norm, .help = "layer: of what a cell's gates are made of (Ba et al. 2016)", .words = {"none", "layer"}},
+      {.name = "head", .target = &head, .help = "what it predicts: tokens, or the labels of examples"},
+  };
+}
+
+std::optional<std::string> RecurrentLmSettings::contradiction() {
+  if (tie && embedded() != width) return fmt::format("tie: the head of width {} cannot be an embedding of {}", width, embedded());
+  return std::nullopt;
+}
+
+RecurrentLm::RecurrentLm(Parameters& parameters, RecurrentLmSettings const& s, Signature const& data)
+    : settings_(s),
+      tokens_(Scope(parameters).at("token_embedding"), data["inputs"].classes, s.embedded()),
+      cells_(Scope(parameters).at("cells"),
+             {.cell = s.cell, .in = s.embedded(), .width = s.width, .layers = s.layers, .dropout = s.dropout, .normed = s.norm == "layer"}),
+      continues_(head_settings(s.head).continues()) {
+  HeadSettings const& head = head_settings(s.head);
+  if (head.predicts_tokens()) {
+    word_weight_ = s.tie ? tokens_.weight : Embedding(Scope(parameters).at("head"), vocabulary(), s.width).weight;
+    bias_ = parameters.add("head.bias", {vocabulary()}, Initial::constant(0), WeightDecay::off);
+  }
+  head_ = head.make({.scope = Scope(parameters).at("heads"),
+                     .width = s.width,
+                     .layers = 2,
+                     .summary_is_first = false,
+                     .data = data,
+                     .word_weight = word_weight_,
+                     .word_bias = bias_});
+  if (head_->reads_layers() && s.embedded() != s.width)
+    throw Error(fmt::format("model.embedding: a head that reads the embeddings too wants them as wide as the states, {}, not {}", s.width,
+                            s.embedded()));
+}
+
+Outcome RecurrentLm::run(Batch const& batch, Pass const& pass) const {
+  Tensor const x = pass.dropout(tokens_(transpose(sequences_of(batch["inputs"]))), settings_.dropout, "token_embedding");
+  Tensor const states = permute(cells_(x, {}, {}, pass).outputs, {1, 0, 2});  // no place sees the padding, which stands behind it
+  Streams streams{{}, lengths_of_sequences(batch)};
+  if (head_->reads_layers()) streams.layers.push_back(permute(x, {1, 0, 2}));
+  streams.layers.push_back(pass.dropout(states, settings_.dropout, "output"));
+  return {head_->predictions(streams, batch, pass)};
+}
+
+/// Texts that are continued together.
+class RecurrentLm::Step : public Decoding {
+ public:
+  explicit Step(RecurrentLm const& model) : model_(model) { pass_.rounded = &weights_; }
+
+  void restart() override { states_.clear(); }
+
+  Tensor scores(Tensor const& tokens) override {
+    NoGrad const quiet;
+    auto result = model_.cells_(model_.tokens_(tokens.rank() == 2 ? transpose(tokens) : unsqueeze(tokens, 0)), {}, states_, pass_);
+    states_ = std::move(result.forward);
+    return linear(states_.back()[0], model_.word_weight_, model_.bias_, {}, &weights_);
+  }
+
+  void keep(std::span<std::int64_t const> rows) override {
+    NoGrad const quiet;
+    for (States& states : states_) states = chosen_rows(states, rows);
+  }
+
+ private:
+  RecurrentLm const& model_;
+  RoundedWeights weights_;
+  Pass pass_;
+  std::vector<States> states_;
+};
+
+std::unique_ptr<Decoding> RecurrentLm::decode(Batch const& given, Pass const&) const {
+  if (!continues_ || !given.parts().empty()) return nullptr;
+  return std::make_unique<Step>(*this);
+}
+
+double RecurrentLm::peak_bytes(PassShape const& shape) const {
+  double const places = static_cast<double>(shape.batch * shape.tokens), element = static_cast<double>(bytes_of(tokens_.weight.dtype()));
+  auto const bytes = [&](double numbers) { return places * numbers * element; };
+  double const width = static_cast<double>(settings_.width),
+               logits = (word_weight_.defined() ? head_bytes(shape, settings_.width, vocabulary(), tokens_.weight.dtype(), false) : 0) +
+                        head_->elements(shape.batch, shape.tokens) * element;
+  double const way = bytes(cells_.at_hand());
+  if (!shape.recorded) return std::max(bytes(static_cast<double>(settings_.embedded()) + 4 * width) + way, bytes(width) + logits);
+  return bytes(cells_.kept() + width) + std::max(logits, way);
+}
+
+double RecurrentLm::flops_per_token() const {
+  return cells_.flops() + (word_weight_.defined() ? 2 * static_cast<double>(settings_.width) * static_cast<double>(vocabulary()) : 0);
+}
+
+}  // namespace heed

@@ -1,0 +1,51 @@
+#pragma once
+
+#include "nn/heads/head.hpp"
+#include "nn/models/recurrent/recurrent.hpp"
+
+namespace heed {
+
+/// `model: {kind: recurrent_lm, …}`.
+struct RecurrentLmSettings : Settings {
+  std::string cell = "lstm";
+  std::int64_t layers = 1;
+  std::int64_t width = 128;
+  std::optional<std::int64_t> embedding;  ///< width unless given
+  std::int64_t context = 64;
+  bool tie = false;
+  double dropout = 0;
+  std::string norm = "none";
+  Choice head = head_choice(SeesText::past);
+
+  std::int64_t embedded() const { return embedding.value_or(width); }
+  std::vector<Field> fields() override;
+  std::optional<std::string> contradiction() override;
+};
+
+/// A recurrent language model (Mikolov et al. 2010; Zaremba et al. 2014): cells read a text, and their state predicts the next token. Each
+/// row of a batch starts from zeros. A head for labelled examples reads the state at a text's last token.
+class RecurrentLm : public Model {
+ public:
+  RecurrentLm(Parameters& parameters, RecurrentLmSettings const& settings, Signature const& data);
+
+  std::vector<Term> terms() const override { return head_->terms(); }
+  Outcome run(Batch const& batch, Pass const& pass) const override;
+  std::int64_t context() const override { return settings_.context; }
+  std::int64_t vocabulary() const override { return tokens_.weight.size(0); }
+  std::int64_t width() const override { return settings_.width; }
+  double peak_bytes(PassShape const& shape) const override;
+  double flops_per_token() const override;
+  std::unique_ptr<Decoding> decode(Batch const& given, Pass const& pass) const override;
+
+ private:
+  class Step;
+
+  RecurrentLmSettings settings_;
+  Embedding tokens_;
+  Recurrent cells_;
+  Tensor word_weight_, bias_;  ///< of the head over the vocabulary; undefined where the head predicts no tokens
+  bool continues_;
+  std::unique_ptr<OutputHead> head_;
+};
+
+}  // namespace heed

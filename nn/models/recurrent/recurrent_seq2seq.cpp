@@ -1,0 +1,317 @@
+#include "nn/models/recurrent/recurrent_seq2seq.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include <fmt/format.h>
+
+#include "autograd/blas/rounded_weights.hpp"
+#include "autograd/error.hpp"
+#include "autograd/graph.hpp"
+#include "autograd/ops/elementwise.hpp"
+#include "autograd/ops/index.hpp"
+#include "autograd/ops/product.hpp"
+#include "autograd/ops/shape.hpp"
+#include "autograd/ops/softmax.hpp"
+#include "nn/attention/memory.hpp"
+#include "nn/decode.hpp"
+#include "nn/models/blocks.hpp"
+
+namespace heed {
+
+namespace {
+
+DeclaredModel const declared{{"recurrent_seq2seq",
+                              "recurrent encoder–decoder, from a source to a target (Bahdanau et al. 2015, Luong et al. 2015)",
+                              {{"source"}, {"inputs"}, {"targets"}},
+                              [] { return std::make_shared<RecurrentSeq2seqSettings>(); },
+                              [](Parameters& parameters, Settings const& settings, Signature const& data) {
+                                return std::make_unique<RecurrentSeq2seq>(parameters,
+                                                                          dynamic_cast<RecurrentSeq2seqSettings const&>(settings),
+                                                                          data["source"].classes, data["inputs"].classes);
+                              }}};
+
+RecurrentShape encoder_shape(RecurrentSeq2seqSettings const& s) {
+  return {.cell = s.cell,
+          .in = s.embedding,
+          .width = s.width,
+          .layers = s.layers,
+          .bidirectional = s.bidirectional,
+          .from_end = s.reverse_source,
+          .dropout = s.dropout,
+          .normed = s.norm == "layer"};
+}
+
+/// Whether the decoder starts from the encoder's states themselves.
+bool copies_states(RecurrentSeq2seqSettings const& s) { return s.luong() && !s.bidirectional; }
+
+/// x's row t: [T, B, width] → [B, width].
+Tensor at(Tensor const& x, std::int64_t t) { return reshape(slice(x, 0, t, t + 1), {x.size(1), x.size(2)}); }
+
+/// The rows of x with these numbers.
+Tensor chosen(Tensor const& x, Tensor const& numbers) {
+  std::vector<std::int64_t> shape(x.shape().begin(), x.shape().end());
+  shape[0] = numbers.elements();
+  return reshape(embedding(reshape(x, {x.size(0), -1}), numbers), shape);
+}
+
+}  // namespace
+
+RecurrentSeq2seq::RecurrentSeq2seq(Parameters& parameters, RecurrentSeq2seqSettings const& s, std::int64_t source_vocabulary,
+                                   std::int64_t vocabulary)
+    : settings_(s),
+      source_tokens_(Scope(parameters).at("source_embedding"), source_vocabulary, s.embedding),
+      target_tokens_(Scope(parameters).at("target_embedding"), vocabulary, s.embedding),
+      encoder_(Scope(parameters).at("encoder"), encoder_shape(s)),
+      attention_(s.attention.style == "none"
+                     ? std::optional<SingleHead>()
+                     : std::optional<SingleHead>(std::in_place, Scope(parameters).at("attention"), s.attention, s.width, encoder_.width(),
+                                                 s.context, LookingParts{"inputs", "source"})),
+      combine_(s.luong() ? std::optional<Linear>(std::in_place, Scope(parameters).at("combine"), encoder_.width() + s.width, s.width, false)
+                         : std::nullopt),
+      output_(Scope(parameters).at("output"), s.bahdanau() ? s.width + encoder_.width() + s.embedding : s.width, vocabulary, true) {
+  for (std::int64_t layer = 0; layer < s.layers; ++layer) {
+    if (!copies_states(s))
+      bridges_.emplace_back(layer_scope(Scope(parameters).at("bridge"), layer, s.layers), encoder_.width(), s.width, true);
+    decoder_.emplace_back(layer_scope(Scope(parameters).at("decoder"), layer, s.layers), s.cell,
+                          layer == 0 ? s.embedding + beside_words() : s.width, s.width, s.norm == "layer");
+  }
+}
+
+std::int64_t RecurrentSeq2seq::beside_words() const {
+  return settings_.bahdanau() ? encoder_.width() : settings_.input_feeding ? settings_.width : 0;
+}
+
+std::optional<std::int64_t> RecurrentSeq2seq::limit() const {
+  bool const by_place = attention_ && settings_.attention.score == "location";
+  return by_place ? std::optional(settings_.context) : std::nullopt;
+}
+
+void RecurrentSeq2seq::check(Batch const& batch) const {
+  std::int64_t const places = batch["source"].size(1);
+  if (auto const most = limit(); most && places > *most)
+    throw Error(fmt::format("model.context: a source has {} tokens, but the score location is learned for {}", places, *most));
+}
+
+Tensor RecurrentSeq2seq::embedded(Embedding const& table, Tensor const& tokens, std::string const& place, Pass const& pass) const {
+  return pass.dropout(table(tokens), settings_.dropout, place);
+}
+
+RecurrentSeq2seq::Source RecurrentSeq2seq::encode(Batch const& batch, Pass const& pass) const {
+  Tensor const lengths = batch.get("source_lengths");
+  Tensor const x = embedded(source_tokens_, transpose(batch["source"]), "source_embedding", pass);
+  auto const read = encoder_(x, lengths, {}, pass);
+  Source source{{}, lengths, read.forward};
+  if (attention_) source.memory = attention_->project(permute(read.outputs, {1, 0, 2}), pass);
+  for (std::size_t layer = 0; layer < bridges_.size(); ++layer) {
+    States& start = source.start[layer];
+    Tensor const ends = settings_.bidirectional ? concatenate({start[0], read.backward[layer][0]}, -1) : start[0];
+    start = decoder_[layer].begin(ends.size(0));
+    start[0] = tanh(bridges_[layer](ends, pass));
+  }
+  return source;
+}
+
+RecurrentSeq2seq::Writer RecurrentSeq2seq::begin(Source const& source) const {
+  Tensor const& s = source.start[0][0];
+  return {source.start, settings_.input_feeding ? Tensor::zeros(s.shape(), s.dtype()) : Tensor()};
+}
+
+std::vector<Tensor> RecurrentSeq2seq::columns() const {
+  if (beside_words() == 0) return {decoder_[0].input().weight};
+  return decoder_[0].input_columns({settings_.embedding, beside_words()});
+}
+
+Tensor RecurrentSeq2seq::of_words(Tensor const& y, std::vector<Tensor> const& columns) const {
+  return linear(y, columns[0], decoder_[0].input().bias);
+}
+
+Tensor RecurrentSeq2seq::attentional(Tensor const& context, Tensor const& state, Pass const& pass) const {
+  return tanh((*combine_)(concatenate({context, state}, -1), pass));
+}
+
+Tensor RecurrentSeq2seq::step(Tensor const& words, Tensor const& y, std::vector<Tensor> const& columns, Writer& writer,
+                              std::int64_t position, Looking& looks, Pass const& pass) const {
+  Tensor a = words, context;
+  if (settings_.bahdanau()) context = looks(writer.layers.back()[0], position);
+  if (beside_words() > 0) a = linear(settings_.bahdanau() ? context : writer.fed, columns[1], {}, a);
+  for (std::size_t layer = 0; layer < decoder_.size(); ++layer) {
+    States& states = writer.layers[layer];
+    if (layer == 0) {
+      states = decoder_[0].step_of(a, states, pass);
+    } else {
+      auto const place = fmt::format("decoder.{}.{}", layer, position);
+      states = decoder_[layer].step(pass.dropout(writer.layers[layer - 1][0], settings_.dropout, place), states, pass);
+    }
+  }
+  Tensor const s = writer.layers.back()[0];
+  if (settings_.bahdanau()) return concatenate({s, context, y}, -1);
+  Tensor const top = settings_.luong() ? attentional(looks(s, position), s, pass) : s;
+  if (settings_.input_feeding) writer.fed = top;
+  return top;
+}
+
+Tensor RecurrentSeq2seq::at_once(Tensor const& y, Source const& source, Looking& looks, Pass const& pass) const {
+  Tensor x = y;
+  for (std::size_t layer = 0; layer < decoder_.size(); ++layer) {
+    if (layer > 0) x = pass.dropout(x, settings_.dropout, fmt::format("decoder.{}", layer));
+    x = decoder_[layer].scan(x, {}, source.start[layer], pass).outputs;
+  }
+  Tensor const states = permute(x, {1, 0, 2});
+  return settings_.luong() ? attentional(looks(states, 0), states, pass) : states;
+}
+
+Tensor RecurrentSeq2seq::step_by_step(Tensor const& tokens, Tensor const& y, Source const& source, double share, Looking& looks,
+                                      Pass const& pass) const {
+  auto const parts = columns();
+  Tensor const words = of_words(y, parts);
+  Writer writer = begin(source);
+  std::vector<Tensor> outputs;
+  for (std::int64_t t = 0; t < tokens.size(0); ++t) {
+    Tensor read = at(y, t), of_read = at(words, t);
+    if (share > 0 && t > 0) {
+      Tensor const now = own_words(reshape(slice(tokens, 0, t, t + 1), {-1}), outputs.back(), share, t, pass);
+      read = embedded(target_tokens_, now, fmt::format("target_embedding.{}", t), pass);
+      of_read = of_words(read, parts);
+    }
+    outputs.push_back(step(of_read, read, parts, writer, t, looks, pass));
+  }
+  return stack(outputs, 1);
+}
+
+Tensor RecurrentSeq2seq::own_words(Tensor const& given, Tensor const& output, double share, std::int64_t position, Pass const& pass) const {
+  NoGrad const quiet;
+  Tensor const probabilities = softmax(output_(output, pass)).to(DType::float64);
+  auto const p = probabilities.data<double>();
+  Stream const stream = pass.noise->child("scheduled_sampling");
+  Tensor words = given.clone();
+  auto const tokens = words.mutable_data<std::int64_t>();
+  auto const classes = static_cast<std::size_t>(vocabulary());
+  for (std::size_t row = 0; row < tokens.size(); ++row) {
+    Stream const of_row = stream.child(pass.sequence(static_cast<std::int64_t>(row)));
+    auto const place = static_cast<std::uint64_t>(2 * position);
+    if (of_row.uniform(place) >= share) continue;
+    double left = of_row.uniform(place + 1);
+    std::size_t token = 0;
+    while (token + 1 < classes && (left -= p[row * classes + token]) >= 0) ++token;
+    tokens[row] = static_cast<std::int64_t>(token);
+  }
+  return words;
+}
+
+Outcome RecurrentSeq2seq::run(Batch const& batch, Pass const& pass) const {
+  Source const source = encode(batch, pass);
+  Tensor const tokens = transpose(batch["inputs"]);
+  Tensor const y = embedded(target_tokens_, tokens, "target_embedding", pass);
+  Looking looks(attention_ ? &*attention_ : nullptr, source.memory, source.lengths, batch.get("lengths"), pass);
+  double const share = pass.noise ? settings_.own_words(pass.step) : 0;
+  bool const stepwise = beside_words() > 0 || share > 0;
+  Tensor const outputs = stepwise ? step_by_step(tokens, y, source, share, looks, pass) : at_once(y, source, looks, pass);
+  looks.finish(stepwise ? Choices::Reach::later : Choices::Reach::place);
+  return {{{Term(), {pass.dropout(outputs, settings_.dropout, "output"), output_.weight, output_.bias}}}};
+}
+
+/// Rows that are decoded together.
+class RecurrentSeq2seq::Step : public Decoding {
+ public:
+  Step(RecurrentSeq2seq const& model, Batch const& given, Pass const& pass) : model_(model), columns_(model.columns()) {
+    pass_.choosing = pass.choosing;
+    pass_.sequences = pass.sequences;
+    pass_.rounded = &weights_;
+    source_ = model.encode(given, pass_);
+    for (std::int64_t row = 0; row < given.rows(); ++row) origins_.push_back(row);
+    for (std::int64_t row = std::ssize(pass_.sequences); row < given.rows(); ++row) pass_.sequences.push_back(pass.sequence(row));
+    restart();
+  }
+
+  void restart() override {
+    writer_ = model_.begin(source_);
+    position_ = 0;
+  }
+
+  Tensor scores(Tensor const& tokens) override {
+    NoGrad const quiet;
+    Tensor const all = tokens.rank() == 2 ? transpose(tokens) : unsqueeze(tokens, 0);
+    Tensor const y = model_.target_tokens_(all), words = model_.of_words(y, columns_);
+    Looking looks(model_.attention_ ? &*model_.attention_ : nullptr, source_.memory, source_.lengths, {}, pass_);
+    Tensor output;
+    for (std::int64_t t = 0; t < all.size(0); ++t)
+      output = model_.step(at(words, t), at(y, t), columns_, writer_, position_++, looks, pass_);
+    return model_.output_(output, pass_);
+  }
+
+  void keep(std::span<std::int64_t const> rows) override {
+    NoGrad const quiet;
+    Tensor const numbers = Tensor::of(std::vector<std::int64_t>(rows.begin(), rows.end()), {std::ssize(rows)});
+    for (States& states : writer_.layers) states = chosen_rows(states, rows);
+    if (writer_.fed.defined()) writer_.fed = chosen(writer_.fed, numbers);
+    auto const of_each = [&](auto const& all) {
+      std::vector<std::remove_cvref_t<decltype(all[0])>> result;
+      for (std::int64_t const row : rows) result.push_back(all[static_cast<std::size_t>(row)]);
+      return result;
+    };
+    auto const before = std::exchange(origins_, of_each(origins_));
+    if (origins_ == before) return;  // each looks at what stood there before
+    pass_.sequences = of_each(pass_.sequences);
+    for (States& states : source_.start) states = chosen_rows(states, rows);
+    if (source_.memory) source_.memory = Projected{chosen(source_.memory->key, numbers), chosen(source_.memory->value, numbers)};
+    if (source_.lengths.defined()) source_.lengths = Tensor::of(of_each(source_.lengths.data<std::int64_t>()), {std::ssize(rows)});
+  }
+
+ private:
+  RecurrentSeq2seq const& model_;
+  std::vector<Tensor> columns_;
+  RoundedWeights weights_;
+  Pass pass_;
+  Source source_;
+  Writer writer_;
+  std::vector<std::int64_t> origins_;  // the given row that each row goes on from
+  std::int64_t position_ = 0;
+};
+
+std::unique_ptr<Decoding> RecurrentSeq2seq::decode(Batch const& given, Pass const& pass) const {
+  NoGrad const quiet;
+  if (!given.has("source")) return nullptr;
+  return std::make_unique<Step>(*this, given, pass);
+}
+
+double RecurrentSeq2seq::peak_bytes(PassShape const& shape) const {
+  auto const number = [](std::int64_t count) { return static_cast<double>(count); };
+  auto const& s = settings_;
+  DType const dtype = output_.weight.dtype();
+  std::int64_t const source = shape.source > 0 ? shape.source : shape.tokens;
+  double const element = number(static_cast<std::int64_t>(bytes_of(dtype))), rows = number(shape.batch);
+  double const sources = element * rows * number(source), places = element * rows * number(shape.tokens);
+  double const width = number(s.width), memory = number(encoder_.width()), read = number(output_.weight.size(1));
+  bool const stepwise = beside_words() > 0 || (shape.trains && s.scheduled_sampling > 0);
+  AttentionBytes attention{0, 0};
+  if (attention_)
+    attention = attention_bytes({s.attention, {1, s.width, s.context}, encoder_.width(), "none", false, 0, dtype}, shape.batch,
+                                shape.tokens, source, shape.recorded, shape.trains, shape.watched);
+  double const logits =
+      head_bytes(shape, output_.weight.size(1), vocabulary(), dtype, shape.recorded && shape.trains && estimator() != nullptr);
+  double const keys = attention_ ? memory + (attention_->projects() ? width : 0) : 0;
+  if (!shape.recorded) {
+    double const reading = std::max(sources * encoder_.at_hand(), places * decoder_[0].at_hand());
+    double const looking = attention.peak + places * (width + memory + read);
+    return sources * (keys + memory) + std::max({reading, looking, attention.kept + places * read + logits});
+  }
+  double numbers = number(s.embedding) + read;  // what its first layer reads, and its head
+  for (RecurrentCell const& cell : decoder_) numbers += cell.kept() + width;
+  if (stepwise) numbers += number(beside_words()) + number(decoder_[0].input().weight.size(0)) + read;
+  if (s.luong()) numbers += memory + 2 * width;
+  double const encoder = sources * (encoder_.kept() + keys), decoder = places * numbers + attention.kept;
+  double const looking = (attention.peak - attention.kept) / (stepwise ? number(shape.tokens) : 1);
+  double const writing = decoder + std::max({logits, looking, places * decoder_[0].at_hand()});
+  return encoder + std::max(writing, sources * encoder_.at_hand());
+}
+
+double RecurrentSeq2seq::flops_per_token() const {
+  double operations = encoder_.flops() + 2 * static_cast<double>(output_.weight.elements());
+  for (RecurrentCell const& cell : decoder_) operations += cell.flops();
+  if (combine_) operations += 2 * static_cast<double>(combine_->weight.elements());
+  if (attention_) operations += 2 * static_cast<double>(settings_.context * (settings_.width + encoder_.width()));
+  return operations;
+}
+
+}  // namespace heed

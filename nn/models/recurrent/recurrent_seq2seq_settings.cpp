@@ -1,0 +1,54 @@
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "nn/models/recurrent/recurrent_seq2seq.hpp"
+
+namespace heed {
+
+double RecurrentSeq2seqSettings::own_words(std::int64_t step) const {
+  if (scheduled_sampling_steps == 0) return scheduled_sampling;
+  return scheduled_sampling * std::min(1.0, static_cast<double>(step) / static_cast<double>(scheduled_sampling_steps));
+}
+
+std::vector<Field> RecurrentSeq2seqSettings::fields() {
+  return {
+      {.name = "cell", .target = &cell, .help = "of encoder and decoder", .words = cell_names()},
+      {.name = "layers", .target = &layers, .help = "of cells, in the encoder and in the decoder", .least = 1, .greatest = 100},
+      {.name = "width", .target = &width, .help = "of a cell's state", .least = 1, .greatest = 65536},
+      {.name = "embedding", .target = &embedding, .help = "width of the words' vectors", .least = 1, .greatest = 65536},
+      {.name = "context",
+       .target = &context,
+       .help = "tokens of a source, and of a target, that it is made for; longer ones are read too, but for the score location",
+       .least = 1,
+       .greatest = 1 << 20},
+      {.name = "bidirectional", .target = &bidirectional, .help = "the encoder reads both ways"},
+      {.name = "reverse_source", .target = &reverse_source, .help = "the encoder reads from the end (Sutskever et al. 2014)"},
+      {.name = "attention", .target = &attention, .help = "none, or style, score, align and read"},
+      {.name = "input_feeding", .target = &input_feeding, .help = "the decoder reads what it last gave its head (Luong et al. 2015)"},
+      {.name = "dropout",
+       .target = &dropout,
+       .help = "on embeddings, between layers and on what the head reads",
+       .least = 0,
+       .greatest = 0.999},
+      {.name = "norm", .target = &norm, .help = "layer: of what a cell's gates are made of (Ba et al. 2016)", .words = {"none", "layer"}},
+      {.name = "scheduled_sampling",
+       .target = &scheduled_sampling,
+       .help = "probability that training reads a word that the model drew instead of the one given (Bengio et al. 2015)",
+       .least = 0,
+       .greatest = 1},
+      {.name = "scheduled_sampling_steps",
+       .target = &scheduled_sampling_steps,
+       .help = "updates in which that probability grows from 0",
+       .least = 0,
+       .greatest = 1e12},
+  };
+}
+
+std::optional<std::string> RecurrentSeq2seqSettings::contradiction() {
+  if (bidirectional && reverse_source) return "reverse_source: a bidirectional encoder reads both ways already";
+  if (input_feeding && bahdanau()) return "input_feeding: in Bahdanau's style the context enters the cell already";
+  return std::nullopt;
+}
+
+}  // namespace heed
