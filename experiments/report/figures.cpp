@@ -74,7 +74,7 @@ std::optional<Figure> difference_curves(Material const& material) {
                 .caption = "",
                 .height = height,
                 .commands = ""};
-  figure.commands = blocks(traces) + plot_style + margins(0.65, Figure::width - label_width(traces), bottom, top, height) +
+  figure.commands = blocks(traces) + plot_style + margins(0.75, Figure::width - label_width(traces), bottom, top, height) +
                     x_steps(0, last) +
                     fmt::format("set ylabel {} offset 0.5\nset yrange [{:.8g}:{:.8g}]\n",
                                 gnuplot_text("difference in " + axis_name(material, material.metric)), range.low, range.high) +
@@ -142,13 +142,14 @@ std::vector<Figure> over_keys(Material const& material) {
                   .caption = "",
                   .height = height,
                   .commands = ""};
-    figure.commands = blocks(traces) + plot_style + margins(0.65, Figure::width - label_width(traces), bottom, top, height) +
-                      (powers ? "set logscale x 2\n" : "") + fmt::format("set xtics ({})\n", fmt::join(tics, ", ")) +
-                      (powers ? fmt::format("set xrange [{}:{}]\n", *places.begin() / 1.2, *places.rbegin() * 1.2)
-                              : "set offsets graph 0.03, graph 0.03, 0, 0\n") +
-                      fmt::format("set xlabel {}\nset ylabel {} offset 0.5\nset yrange [{:.8g}:{:.8g}]\n", gnuplot_text(key),
-                                  gnuplot_text(axis_name(material, material.metric)), range.low, range.high) +
-                      direct_labels(traces, range, top - bottom) + fmt::format("plot {}\n", fmt::join(plots, ", \\\n  "));
+    figure.commands =
+        blocks(traces) + plot_style + margins(0.75, Figure::width - label_width(traces), bottom, top, height) +
+        (powers ? "set logscale x 2\n" : "") + fmt::format("set xtics ({})\n", fmt::join(tics, ", ")) +
+        (powers ? fmt::format("set xrange [{}:{}]\n", *places.begin() / 1.2, *places.rbegin() * 1.2)
+                : "set offsets graph 0.03, graph 0.03, 0, 0\n") +
+        fmt::format("set xlabel {}\nset ylabel {} offset 0.5\nset yrange [{:.8g}:{:.8g}]\nset ytics {:.8g}\n", gnuplot_text(key),
+                    gnuplot_text(axis_name(material, material.metric)), range.low, range.high, tick_step(range.high - range.low, 5)) +
+        direct_labels(traces, range, top - bottom) + fmt::format("plot {}\n", fmt::join(plots, ", \\\n  "));
     figure.caption = fmt::format("{}.{}", seeds_said(material), left_out.empty() ? "" : " Left out, for they diverged: " + left_out + ".");
     result.push_back(std::move(figure));
   }

@@ -130,7 +130,7 @@ std::optional<Figure> tuning_figure(Material const& material) {
                 .height = height,
                 .commands = ""};
   figure.commands =
-      data + plot_style + margins(0.65, Figure::width - label_width(traces), bottom, top, height) + (axis.log ? "set logscale x\n" : "") +
+      data + plot_style + margins(0.75, Figure::width - label_width(traces), bottom, top, height) + (axis.log ? "set logscale x\n" : "") +
       fmt::format("set xtics ({})\n", fmt::join(axis.tics, ", ")) +
       fmt::format("set xrange [{:.8g}:{:.8g}]\nset xlabel {}\nset ylabel {} offset 0.5\nset yrange [{:.8g}:{:.8g}]\n", axis.low, axis.high,
                   gnuplot_text(axis.label), gnuplot_text(axis_name(material, material.metric)), range.low, range.high) +
