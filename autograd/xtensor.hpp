@@ -1,18 +1,23 @@
 #pragma once
 
-// Tensors from and to xtensor, without a copy. With xtensor's arrays, functions and views, whose headers moved
-// with its version 0.26. Nothing in heed includes this: they cost 2 s of a compiler's time.
+// The one door to xtensor, the array layer: its arrays, functions and views, whose headers moved with its version 0.26, and Tensors from
+// and to them without a copy. It costs 2 s of a compiler's time, unless precompiled.
 
+#ifndef XTENSOR_USE_XSIMD
+#define XTENSOR_USE_XSIMD  // expressions are evaluated in xsimd's batches
+#endif
 #if __has_include(<xtensor/containers/xadapt.hpp>)  // the layout of folders since xtensor 0.26
 #include <xtensor/containers/xadapt.hpp>
 #include <xtensor/containers/xarray.hpp>
 #include <xtensor/containers/xtensor.hpp>
+#include <xtensor/core/xfunction.hpp>
 #include <xtensor/core/xmath.hpp>
 #include <xtensor/core/xnoalias.hpp>
 #include <xtensor/views/xview.hpp>
 #else
 #include <xtensor/xadapt.hpp>
 #include <xtensor/xarray.hpp>
+#include <xtensor/xfunction.hpp>
 #include <xtensor/xmath.hpp>
 #include <xtensor/xnoalias.hpp>
 #include <xtensor/xtensor.hpp>

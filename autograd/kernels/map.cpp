@@ -9,12 +9,20 @@ namespace heed::kernels {
 
 namespace {
 
-/// Reads a broadcast operand a piece at a time: element i of the output's order, for i in [begin, end), gathered into `scratch`.
+/// Where the elements of a broadcast operand stand, in the output's order.
 class BroadcastReader {
  public:
   BroadcastReader() = default;
   BroadcastReader(Shape const& from, Shape const& to);
   bool contiguous() const { return contiguous_; }
+  /// Whether it is contiguous in stretches that are worth a call of a formula's loop each.
+  bool in_stretches() const { return contiguous_ || (strides_[rank_ - 1] == 1 && extents_[rank_ - 1] >= 256); }
+  /// The place of element i, and how many from it on are neighbours.
+  struct Stretch {
+    std::int64_t offset, count;
+  };
+  Stretch stretch_at(std::int64_t i) const;
+  /// Elements [begin, begin + count) of the output's order, gathered into `scratch`.
   template <class T>
   void gather(T const* source, std::int64_t begin, std::int64_t count, T* scratch) const;
 
@@ -45,6 +53,17 @@ BroadcastReader::BroadcastReader(Shape const& from, Shape const& to) : contiguou
     extents_[rank_ - 1] *= extent;
     strides_[rank_ - 1] = stride[axis];
   }
+}
+
+BroadcastReader::Stretch BroadcastReader::stretch_at(std::int64_t i) const {
+  std::int64_t const last = extents_[rank_ - 1], within = i % last;
+  std::int64_t offset = within;
+  std::int64_t rest = i / last;
+  for (std::size_t axis = rank_ - 1; axis-- > 0;) {
+    offset += rest % extents_[axis] * strides_[axis];
+    rest /= extents_[axis];
+  }
+  return {offset, last - within};
 }
 
 template <class T>
@@ -79,40 +98,36 @@ void BroadcastReader::gather(T const* source, std::int64_t begin, std::int64_t c
 /// Elements that are worked on at once: an operand that must be gathered first stays in the first-level cache.
 constexpr std::int64_t map_block = 2048;
 
-/// The formula over n contiguous elements; what is left behind the last whole line is worked on in a copy.
-template <class T>
-void apply(void const* formula, FormulaLoop<T> loop, T* out, std::array<T const*, most_operands> x, std::size_t operands, std::int64_t n) {
-  std::int64_t const whole = n / line<T> * line<T>;
-  std::int64_t const rest = n - whole;
-  if (whole > 0) loop(formula, out, x.data(), whole);
-  if (rest == 0) return;
-  alignas(64) std::array<std::array<T, line<T>>, most_operands + 1> copies;
-  for (std::size_t i = 0; i < operands; ++i) {
-    auto const end = std::copy_n(x[i] + whole, rest, copies[i].begin());
-    std::fill(end, copies[i].end(), x[i][whole]);
-    x[i] = copies[i].data();
-  }
-  loop(formula, copies.back().data(), x.data(), line<T>);
-  std::copy_n(copies.back().begin(), rest, out + whole);
-}
-
 template <class T>
 void map_broadcast(Tensor& y, void const* formula, FormulaLoop<T> loop, double cost, std::span<Tensor const* const> x) {
   std::size_t const operands = x.size();
   std::array<T const*, most_operands> sources{};
   std::array<BroadcastReader, most_operands> readers;
-  bool plain = true;
+  bool plain = true, stretches = true;
   for (std::size_t i = 0; i < operands; ++i) {
     sources[i] = x[i]->data<T>().data();
     readers[i] = BroadcastReader(x[i]->shape(), y.shape());
     plain = plain && readers[i].contiguous();
+    stretches = stretches && readers[i].in_stretches();
   }
   T* const out = y.mutable_data<T>().data();
   auto const body = [&](std::int64_t begin, std::int64_t end) {
     auto at = sources;
     if (plain) {
       for (std::size_t i = 0; i < operands; ++i) at[i] += begin;
-      return apply(formula, loop, out + begin, at, operands, end - begin);
+      return loop(formula, out + begin, at.data(), end - begin);
+    }
+    if (stretches) {  // such as a row that is added to each of many: nothing is gathered
+      for (std::int64_t first = begin, count = 0; first < end; first += count) {
+        count = end - first;
+        for (std::size_t i = 0; i < operands; ++i) {
+          auto const stretch = readers[i].contiguous() ? BroadcastReader::Stretch{first, count} : readers[i].stretch_at(first);
+          at[i] = sources[i] + stretch.offset;
+          count = std::min(count, stretch.count);
+        }
+        loop(formula, out + first, at.data(), count);
+      }
+      return;
     }
     alignas(64) std::array<std::array<T, map_block>, most_operands> scratch;
     for (std::int64_t first = begin; first < end; first += map_block) {
@@ -121,7 +136,7 @@ void map_broadcast(Tensor& y, void const* formula, FormulaLoop<T> loop, double c
         at[i] = readers[i].contiguous() ? sources[i] + first : scratch[i].data();
         if (!readers[i].contiguous()) readers[i].gather(sources[i], first, count, scratch[i].data());
       }
-      apply(formula, loop, out + first, at, operands, count);
+      loop(formula, out + first, at.data(), count);
     }
   };
   parallel_for(y.elements(), cost, body, map_block, Cut::fine);

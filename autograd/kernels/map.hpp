@@ -8,16 +8,13 @@
 
 #include "autograd/kernels/simd/xsimd.hpp"
 #include "autograd/tensor.hpp"
+#include "autograd/xtensor.hpp"
 
-/// A formula over values, applied element by element. Only the loop over whole cache lines is compiled once a formula; broadcasting,
-/// threads and what is left at an array's end are the same code for all of them.
+/// A formula over values, applied element by element: as an expression of xtensor's. Only the loop over contiguous elements is compiled
+/// once a formula; broadcasting and threads are the same code for all of them.
 namespace heed::kernels {
 
-/// Elements that a formula's loop is given are a multiple of this: one cache line, whole batches on every instruction set.
-template <class T>
-inline constexpr std::int64_t line = 64 / sizeof(T);
-
-/// out[i] = formula(x[0][i], x[1][i], …) for n elements, n a multiple of line<T>. `out` may be one of x.
+/// out[i] = formula(x[0][i], x[1][i], …) for n elements. `out` may be one of x.
 template <class T>
 using FormulaLoop = void (*)(void const* formula, T* out, T const* const* x, std::int64_t n);
 
@@ -30,12 +27,43 @@ struct FormulaLoops {
 
 namespace detail {
 
+template <class T, std::size_t>
+struct Same {
+  using type = T;
+};
+
+/// A formula over batches as a function that xt::xfunction takes: batch by batch through simd_apply(), and element by element where an
+/// array ends, as lanes of a batch, so that both are computed alike. (xtensor asks for the address of simd_apply<Batch>: it must be one
+/// function, whatever the number of operands, hence the index.)
+template <class Formula, class MoreOperands>
+struct FormulaFunction;
+template <class Formula, std::size_t... I>
+struct FormulaFunction<Formula, std::index_sequence<I...>> {
+  Formula const* formula;
+
+  template <class T>
+  T operator()(T const& x, typename Same<T, I>::type const&... more) const {
+    using Batch = xsimd::batch<T>;
+    std::array<T, Batch::size> lanes;
+    (*formula)(Batch(x), Batch(more)...).store_unaligned(lanes.data());
+    return lanes[0];
+  }
+  template <class Batch>
+  Batch simd_apply(Batch const& x, typename Same<Batch, I>::type const&... more) const {
+    return (*formula)(x, more...);
+  }
+};
+
 /// Flat: a formula's constants stay in registers, a quarter of the exponential's time.
 template <class T, class Formula, class... X>
 [[gnu::flatten]] void formula_loop(Formula const& formula, T* out, std::int64_t n, X const*... x) {
-  using Batch = xsimd::batch<T>;
-  for (std::int64_t i = 0; i < n; i += static_cast<std::int64_t>(Batch::size))
-    formula(Batch::load_unaligned(x + i)...).store_unaligned(out + i);
+  using Function = FormulaFunction<Formula, std::make_index_sequence<sizeof...(X) - 1>>;
+  auto const elements = [n](auto* at) {
+    auto const count = static_cast<std::size_t>(n);
+    return xt::adapt(at, count, xt::no_ownership(), std::array{count});
+  };
+  auto y = elements(out);
+  xt::noalias(y) = xt::xfunction<Function, decltype(elements(x))...>(Function{&formula}, elements(x)...);
 }
 
 template <class T, class Formula, std::size_t... I>
