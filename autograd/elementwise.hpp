@@ -1,6 +1,6 @@
 #pragma once
 
-#include "autograd/graph.hpp"
+#include "autograd/graph_memory.hpp"
 #include "autograd/kernels/exponential.hpp"
 #include "autograd/kernels/map.hpp"
 #include "autograd/ops/elementwise.hpp"

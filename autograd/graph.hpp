@@ -36,17 +36,6 @@ Tensor jvp(std::function<Tensor(Tensor const&)> const& f, Tensor const& x, Tenso
 /// ∂y_i/∂x_j of y = f(x), shape [elements of y, elements of x]; one backward walk a row.
 Tensor jacobian(std::function<Tensor(Tensor const&)> const& f, Tensor const& x);
 
-/// f(inputs), recomputed when its gradient is wanted instead of keeping what is between (Chen et al. 2016). f is a pure function of its
-/// inputs and of leaves (parameters) that it holds; it runs once more in the backward walk, and once more for each further order of
-/// derivative, in which nothing of what is between is kept either.
-Tensor checkpoint(std::function<Tensor(std::vector<Tensor> const&)> const& f, std::vector<Tensor> const& inputs);
-
-/// f(inputs), where each row of inputs[0] alone makes a row of the result and the other inputs are shared by all: so many rows at a time,
-/// in the value and in its derivatives, that what f has between is held for about 2¹⁵ elements of inputs[0] only. f is a pure function of
-/// its inputs, holds none that wants a gradient, and takes any number of rows; it runs once more for each order of derivative.
-Tensor by_rows(std::function<Tensor(std::vector<Tensor> const&)> const& f, std::vector<Tensor> const& inputs);
-inline constexpr std::int64_t by_rows_elements = std::int64_t{1} << 15;
-
 /// True if operations on tensors that want gradients are being recorded.
 bool recording();
 
@@ -146,43 +135,6 @@ bool records(X const&... inputs) {
 
 /// Ends every operation: `value` as the result of `operation` on `inputs`, with the rule for its derivative if one of them wants it.
 Tensor record(char const* operation, std::vector<Tensor> inputs, Tensor value, Keep keep, Rule rule);
-
-/// Of Σ_i u_i·g_i, where g_i are the gradients that a kernel gives for a step: the derivatives by the inputs and, last, by dy. An undefined
-/// u_i is zero, as is an undefined result.
-using SecondRule = std::function<std::vector<Tensor>(Step const& step, std::vector<Tensor> const& u)>;
-
-/// An operation with hand-written kernels: like record(), but all inputs are kept, and where the walk records the kernel's gradients are an
-/// operation themselves. Its derivatives are those of `second`, where there is one, and else, as all further ones, those of `reference`:
-/// the same function composed of simple operations.
-Tensor record_fused(char const* operation, std::vector<Tensor> inputs, Tensor value, Keep keep, Rule kernel,
-                    std::function<Tensor(std::vector<Tensor> const&)> reference, SecondRule second = {});
-
-/// Some rows of a function whose result (or whose sum) goes by the rows of its first input: of[rows of inputs[0], the others …] from row
-/// `first` on.
-using SomeRows = std::function<Tensor(std::vector<Tensor> const& inputs, std::int64_t first)>;
-/// A SecondRule for such a function, of `at_once` rows [rows, n] at a time (0: of about 2¹⁵ elements): what lies between is held for no
-/// more of them. dy is by rows too, or one number.
-std::vector<Tensor> second_by_rows(SomeRows const& of, Step const& step, std::vector<Tensor> const& u, std::int64_t at_once = 0);
-
-/// An operation's value again from its inputs, bit for bit.
-using Recompute = std::function<Tensor(std::vector<Tensor> const& inputs)>;
-
-/// A derivative that was made from dy, and 0 where it is NaN and dy is 0: what was not chosen (by where, maximum, clamp …) has no gradient,
-/// not 0 · ∞.
-Tensor of_what_counts(Tensor const& dy, Tensor const& derivative);
-
-/// The derivative of an elementwise operation as an operation itself, value = derivative(dy, x): its own derivatives are those of the
-/// formula's graph, of one block of elements at a time, so that nothing of what the formula holds between is kept.
-Tensor record_derivative(char const* operation, Tensor const& dy, Tensor const& x, Tensor value,
-                         std::function<Tensor(Tensor const& dy, Tensor const& x)> derivative);
-
-/// Marks `value` as cheaper to recompute than to keep, if it is of recompute_bytes() or more: operations that use it do not hold it for
-/// their derivative, but have it recomputed in the backward walk. For what is one pass over inputs that are kept anyway (norms,
-/// activations).
-Tensor recomputable(Tensor value, Recompute recompute);
-/// From how many bytes on; 2 MiB unless set: less stays in the processor's cache, where keeping costs nothing.
-std::int64_t recompute_bytes();
-void set_recompute_bytes(std::int64_t bytes);
 
 /// Number of operations on the longest path of the graph behind `output` (0 for a leaf), each time step of a scan being one: the sequential
 /// depth of a computation (Vaswani et al. 2017, Table 1).

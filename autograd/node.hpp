@@ -5,7 +5,7 @@
 #include <memory>
 #include <vector>
 
-#include "autograd/graph.hpp"
+#include "autograd/graph_memory.hpp"
 
 namespace heed {
 

@@ -5,7 +5,7 @@
 #include <memory>
 
 #include "autograd/error.hpp"
-#include "autograd/graph.hpp"
+#include "autograd/graph_memory.hpp"
 #include "autograd/ops/shape.hpp"
 #include "nn/pass.hpp"
 

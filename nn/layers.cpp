@@ -3,7 +3,7 @@
 #include <map>
 
 #include "autograd/error.hpp"
-#include "autograd/graph.hpp"
+#include "autograd/graph_memory.hpp"
 #include "autograd/ops/elementwise.hpp"
 
 namespace heed {

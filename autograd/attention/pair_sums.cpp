@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "autograd/attention/fused_attention.hpp"
-#include "autograd/graph.hpp"
+#include "autograd/graph_memory.hpp"
 #include "autograd/kernels/dispatch.hpp"
 #include "autograd/ops/formula.hpp"
 #include "autograd/ops/reduce.hpp"

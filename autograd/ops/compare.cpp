@@ -3,7 +3,7 @@
 #include <atomic>
 #include <cmath>
 
-#include "autograd/graph.hpp"
+#include "autograd/graph_memory.hpp"
 #include "autograd/kernels/dispatch.hpp"
 #include "autograd/kernels/rows.hpp"
 #include "autograd/ops/elementwise.hpp"

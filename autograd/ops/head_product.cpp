@@ -8,7 +8,7 @@
 
 #include "autograd/attention/attention.hpp"
 #include "autograd/blas/gemm.hpp"
-#include "autograd/graph.hpp"
+#include "autograd/graph_memory.hpp"
 #include "autograd/kernels/dispatch.hpp"
 #include "autograd/kernels/rows.hpp"
 #include "autograd/ops/elementwise.hpp"

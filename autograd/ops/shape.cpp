@@ -10,7 +10,7 @@
 #include <fmt/ranges.h>
 
 #include "autograd/check.hpp"
-#include "autograd/graph.hpp"
+#include "autograd/graph_memory.hpp"
 #include "autograd/kernels/strided.hpp"
 #include "autograd/node.hpp"
 #include "autograd/ops/axis.hpp"

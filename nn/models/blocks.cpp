@@ -7,7 +7,7 @@
 #include <fmt/format.h>
 
 #include "autograd/error.hpp"
-#include "autograd/graph.hpp"
+#include "autograd/graph_memory.hpp"
 #include "autograd/ops/elementwise.hpp"
 #include "nn/attention/memory.hpp"
 

@@ -1,4 +1,4 @@
-#include "autograd/graph.hpp"
+#include "autograd/graph_memory.hpp"
 
 #include <cmath>
 #include <functional>

@@ -3,7 +3,7 @@
 
 #include <doctest/doctest.h>
 
-#include "autograd/graph.hpp"
+#include "autograd/graph_memory.hpp"
 #include "autograd/memory.hpp"
 #include "autograd/ops/elementwise.hpp"
 #include "autograd/ops/product.hpp"

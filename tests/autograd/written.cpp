@@ -7,7 +7,7 @@
 #include <doctest/doctest.h>
 
 #include "autograd/error.hpp"
-#include "autograd/graph.hpp"
+#include "autograd/graph_memory.hpp"
 #include "autograd/ops/elementwise.hpp"
 #include "autograd/ops/index.hpp"
 #include "autograd/ops/product.hpp"

@@ -2,7 +2,7 @@
 
 #include <doctest/doctest.h>
 
-#include "autograd/graph.hpp"
+#include "autograd/graph_memory.hpp"
 #include "autograd/memory.hpp"
 #include "nn/models/gpt.hpp"
 

@@ -7,7 +7,7 @@
 #include <unordered_set>
 #include <utility>
 
-#include "autograd/graph.hpp"
+#include "autograd/graph_memory.hpp"
 #include "autograd/kernels/accumulate.hpp"
 #include "autograd/kernels/dispatch.hpp"
 #include "autograd/node.hpp"
