@@ -2,6 +2,19 @@
 
 file(GLOB_RECURSE EXPERIMENTS CONFIGURE_DEPENDS experiments/*.cpp experiments/*.hpp)
 list(REMOVE_ITEM EXPERIMENTS ${PROJECT_SOURCE_DIR}/experiments/commands/main.cpp)
+# What each room that can be left out (HEED_ROOMS) consists of, and the suites that test it (tests/tests.cmake): nothing else includes it.
+set(SOURCES_OF_studies /experiments/study/)
+set(SUITES_OF_studies agreement interrupted_study scaled_arms study)
+set(SOURCES_OF_bench /experiments/bench/)
+set(SUITES_OF_bench bench)
+set(WITHOUT_SUITES "")
+foreach(room studies bench)
+  if(NOT room IN_LIST HEED_ROOMS)
+    list(FILTER EXPERIMENTS EXCLUDE REGEX ${SOURCES_OF_${room}})
+    list(APPEND WITHOUT_SUITES ${SUITES_OF_${room}})
+  endif()
+endforeach()
+
 # A report's styles and its program, as strings (experiments/report/html.hpp).
 set(ASSETS page.css viewer.js)
 set(STRINGS "")

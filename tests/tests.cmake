@@ -25,6 +25,10 @@ endif()
 if(BUILT)
   list(FILTER TESTS INCLUDE REGEX "/(main|${BUILT})\\.cpp$")
 endif()
+if(WITHOUT_SUITES) # of rooms that are left out
+  list(JOIN WITHOUT_SUITES "|" WITHOUT)
+  list(FILTER TESTS EXCLUDE REGEX "/(${WITHOUT})\\.cpp$")
+endif()
 set(LEVEL -O0) # what they test is in the libraries
 if(CMAKE_CROSSCOMPILING)
   set(LEVEL -O1) # in an emulator their references would take most of the time

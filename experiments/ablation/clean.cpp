@@ -1,11 +1,13 @@
 #include "experiments/ablation/clean.hpp"
 
 #include <algorithm>
+#include <iostream>
 #include <set>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "experiments/run/command.hpp"
 #include "experiments/run/folder_lock.hpp"
 #include "experiments/run/result_file.hpp"
 
@@ -73,5 +75,30 @@ Exit clean(std::vector<fs::path> const& folders, Places const& places, std::ostr
   }
   return Exit::done;
 }
+
+namespace {
+
+struct CleanOptions {
+  std::vector<std::filesystem::path> ablations;
+  Places places;
+};
+
+void declare_clean(CLI::App& app, CleanOptions& options) {
+  app.add_option("ABLATION", options.ablations, "ablations' folders, or their names in the output folder")
+      ->required()
+      ->expected(1, 1000)
+      ->type_name("");
+}
+
+DeclaredCommand const declared_command{
+    {.place = 13,
+     .name = "clean",
+     .usage = "ABLATION …",
+     .help = "put the trials of earlier versions of an ablation's file aside",
+     .footer = "They go into one folder beside the ablation's, NAME.old-1.\n\nexample:\n  heed clean runs/positions",
+     .add = with_options<CleanOptions>(declare_clean,
+                                       [](CleanOptions const& options) { return clean(options.ablations, options.places, std::cout); })}};
+
+}  // namespace
 
 }  // namespace heed

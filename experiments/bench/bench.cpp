@@ -1,6 +1,7 @@
 #include "experiments/bench/bench.hpp"
 
 #include <algorithm>
+#include <iostream>
 #include <memory>
 #include <utility>
 
@@ -10,6 +11,9 @@
 #include "autograd/blas/products.hpp"
 #include "experiments/config/config.hpp"
 #include "experiments/config/nearest.hpp"
+#include "experiments/config/table.hpp"
+#include "experiments/run/command.hpp"
+#include "experiments/run/list_topic.hpp"
 
 namespace heed {
 
@@ -46,5 +50,47 @@ Exit bench(BenchOptions const& options, std::ostream& out) {
   }
   return Exit::done;
 }
+
+namespace {
+
+void declare_bench(CLI::App& app, BenchOptions& options) {
+  std::vector<std::string> topics;
+  for (auto const& topic : bench_topics()) topics.push_back(topic.name);
+  app.add_option("TOPIC", options.what, fmt::format("{} (default: all)", fmt::join(topics, ", ")))->type_name("");
+  app.add_option("NAME", options.names,
+                 "only these. attention: a score, align, read or position; gpt: train, forward, sample; ops, scaling: names of lines; "
+                 "training: CONFIG [key.path=value …], which it needs")
+      ->type_name("");
+  add_text(app, "--size", "SIZE", "gpt: tiny, nano, small, gpt2 (default: the first three); attention: BxHxTxD (default: 12x4x256x64)",
+           options.size);
+  app.add_option("--precision", options.precision, "of the factors of matrix products: float32 (default), bfloat16")->type_name("TYPE");
+  app.add_flag("--recompute", options.recompute, "gpt, training: run each block again for its gradient");
+  app.add_flag("--causal", options.causal, "attention: a query sees the keys up to its own place");
+  add_number<double>(app, "--dropout", options.dropout, 0, 0.99, "attention: the part of the weights that is dropped");
+  add_number<double>(app, "--seconds", options.seconds, 0, 3600, "to repeat each measurement for (default: 0.5)");
+  app.add_flag("--json", options.json, "one JSON object a line");
+}
+
+DeclaredTopic const listed{{16, "benchmarks", "what `heed bench` measures", [] {
+                              std::vector<std::vector<std::string>> rows;
+                              for (auto const& topic : bench_topics()) rows.push_back({topic.name, topic.measures});
+                              return table(rows);
+                            }}};
+DeclaredCommand const declared_command{
+    {.place = 11,
+     .name = "bench",
+     .usage = "[TOPIC [NAME …]]",
+     .help = "measure how long things take on this machine, and how much memory",
+     .footer = "examples:\n"
+               "  heed bench gpt --size nano --threads 1\n"
+               "  heed bench gpt train --size small --threads 2 --precision bfloat16 --json\n"
+               "  heed bench training configs/systems/reverse.yaml model.width=256\n"
+               "  heed bench ops matmul gelu --threads 1\n"
+               "  heed bench scaling tokens\n"
+               "  heed bench attention --threads 1\n"
+               "  heed bench attention local_m local_p --size 1x4x2048x64 --causal",
+     .add = with_options<BenchOptions>(declare_bench, [](BenchOptions const& options) { return bench(options, std::cout); })}};
+
+}  // namespace
 
 }  // namespace heed

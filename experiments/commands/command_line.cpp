@@ -9,7 +9,6 @@
 
 #include "autograd/blas/processor.hpp"
 #include "autograd/blas/products.hpp"
-#include "experiments/commands/command_options.hpp"
 #include "experiments/config/build_info.hpp"
 #include "experiments/config/nearest.hpp"
 #include "experiments/config/table.hpp"
@@ -23,37 +22,24 @@ namespace {
 class Pages : public CLI::FormatterBase {
  public:
   std::string make_help(CLI::App const* app, std::string, CLI::AppFormatMode) const override {
-    static std::map<std::string, std::string> const usages{
-        {"heed", "heed COMMAND …"},
-        {"run", "heed run CONFIG [key.path=value …]"},
-        {"plan", "heed plan CONFIG [key.path=value …]"},
-        {"check", "heed check CONFIG [key.path=value …]"},
-        {"report", "heed report DIR …"},
-        {"evaluate", "heed evaluate RUN"},
-        {"sample", "heed sample RUN [--prompt TEXT …]"},
-        {"translate", "heed translate RUN"},
-        {"export", "heed export RUN --format NAME DIR"},
-        {"inspect", "heed inspect RUN --text TEXT | --row N"},
-        {"tokenize", "heed tokenize FILE --vocabulary FOLDER | --train N --output FOLDER"},
-        {"bench", "heed bench [TOPIC [NAME …]]"},
-        {"compare", "heed compare RUN …"},
-        {"clean", "heed clean ABLATION …"},
-        {"schema", "heed schema"},
-        {"list", "heed list [TOPIC [NAME]]"},
-    };
-    Rows commands, arguments, options, everywhere;
+    Rows subcommands, arguments, options, everywhere;
     for (auto const* command : app->get_subcommands([](CLI::App const*) { return true; }))
-      commands.push_back({command->get_name(), command->get_description()});
+      subcommands.push_back({command->get_name(), command->get_description()});
     for (auto const* option : app->get_options()) {
       auto& rows = option->get_positional() ? arguments : option->get_group() == "everywhere" ? everywhere : options;
       rows.push_back({shown(*option), option->get_description()});
     }
-    return fmt::format("{}\n\nusage: {}\n{}{}{}{}\n{}\n", app->get_description(), usages.at(app->get_name()), section("commands", commands),
-                       section("arguments", arguments), section("options", options), section("everywhere", everywhere), app->get_footer());
+    return fmt::format("{}\n\nusage: heed {}\n{}{}{}{}\n{}\n", app->get_description(), usage_of(app->get_name()),
+                       section("commands", subcommands), section("arguments", arguments), section("options", options),
+                       section("everywhere", everywhere), app->get_footer());
   }
 
  private:
   using Rows = std::vector<std::vector<std::string>>;
+  static std::string usage_of(std::string const& name) {
+    auto const command = std::ranges::find(commands(), name, &Command::name);
+    return command == commands().end() ? "COMMAND …" : name + (command->usage.empty() ? "" : " " + command->usage);
+  }
   /// An option with what follows it. An argument by its name, or by its type where the name may not say it: CLI11 2.4 lets none have a '='.
   static std::string shown(CLI::Option const& option) {
     auto const type = option.get_type_name();
@@ -117,16 +103,6 @@ void check_order(CLI::App const& app, std::vector<std::string> const& arguments)
     throw ConfigError(arguments[first], fmt::format("is a file, and a command is missing before it: heed run {}", arguments[first]));
 }
 
-/// Refuses a change before the file that it changes: `heed run train.steps=5 good.yaml`.
-void check_config_first(std::string const& command, RunOptions const& options) {
-  std::string const config = options.config.string();
-  std::error_code unreadable;
-  if (config.find('=') == config.npos || std::filesystem::exists(options.config, unreadable)) return;
-  auto const file = std::ranges::find_if(options.overrides, [](std::string const& each) { return each.find('=') == each.npos; });
-  throw ConfigError(config, fmt::format("the file comes first, then what changes it: heed {} {} {}", command,
-                                        file != options.overrides.end() ? *file : "FILE", config));
-}
-
 /// What there is to say of an option that a command does not have; "": nothing.
 std::string about_option(CLI::App const& app, CLI::App const* command, std::string const& name) {
   for (std::string_view const of_gpus : {"--gpu", "--gpus", "--cuda", "--device", "--mps", "--tpu"})
@@ -163,6 +139,14 @@ std::string about_option(CLI::App const& app, CLI::App const* command, std::stri
                     fmt::format("there is no such command{} (there are {})", did_you_mean(argument, names), fmt::join(names, ", ")));
 }
 
+std::string missing_command() {
+  std::vector<std::string> names;
+  for (Command const& command : commands()) names.push_back(command.name);
+  auto const last = names.back();
+  names.pop_back();
+  return fmt::format("a command is missing: {} or {} (see heed --help)", fmt::join(names, ", "), last);
+}
+
 /// What CLI11 cannot read.
 [[noreturn]] void refuse_parse(CLI::App const& app, CLI::ParseError const& error) {
   std::string const what = error.what();
@@ -172,31 +156,25 @@ std::string about_option(CLI::App const& app, CLI::App const* command, std::stri
   throw ConfigError(chosen.empty() ? "command line" : chosen.front()->get_name(), fmt::format("{} (see heed --help)", what));
 }
 
-/// CLI11 from 2.6 on takes a text in brackets for a list of texts: until it has parsed, it ends with a mark.
-constexpr char end_of_text = '\x03';
-void mark_brackets(std::vector<std::string>& arguments) {
-  for (std::string& text : arguments)
-    if (text.starts_with('[') && text.ends_with(']')) text += end_of_text;
-}
-void unmark_brackets(std::vector<std::string>& texts) {
-  for (std::string& text : texts)
-    if (text.ends_with(end_of_text)) text.pop_back();
-}
-
-/// `heed sample --prompt TEXT RUN`: the run is not a prompt.
-void find_run(SampleOptions& options) {
-  if (!options.run.empty()) return;
-  if (options.prompts.size() < 2) throw ConfigError("sample", "RUN is required (see heed sample --help)");
-  options.run = options.prompts.back();
-  options.prompts.pop_back();
-}
-
-/// `heed tokenize` has a vocabulary, or trains one and leaves it in a folder that was named.
-void check_tokenize(TokenizeOptions const& options, bool has_output) {
-  if (options.train && !options.vocabulary.empty())
-    throw ConfigError("--train", "makes a vocabulary: --vocabulary names one that is there");
-  if (!options.train && options.vocabulary.empty()) throw ConfigError("tokenize", "--vocabulary or --train is required (see heed --help)");
-  if (options.train && !has_output) throw ConfigError("--output", "is needed: the folder for the vocabulary");
+/// What every command takes, before its name and after.
+void add_everywhere(CLI::App& app, Everywhere& everywhere) {
+  auto const group = [](CLI::Option* option) { option->group("everywhere"); };
+  app.set_help_flag();
+  group(app.set_help_flag("-h,--help", "this page"));
+  group(add_text(app, "--output", "DIR", "where runs are kept (default: runs)", [&](std::string const& folder) {
+    everywhere.places.output = folder;
+    everywhere.output_given = true;
+  }));
+  group(add_text(app, "--data", "DIR", "where data are looked for (default: $HEED_DATA, then a cache folder)",
+                 [&](std::string const& folder) {
+                   std::error_code unreadable;
+                   if (!std::filesystem::is_directory(folder, unreadable))
+                     throw ConfigError("--data", fmt::format("there is no folder '{}'", folder));
+                   everywhere.places.data = folder;
+                 }));
+  group(add_number<std::int64_t>(app, "--threads", everywhere.threads, 1, 1024,
+                                 "threads to compute with (default: all cores; of an ablation's trials: 1)"));
+  group(app.add_flag("--quiet", everywhere.quiet, "no progress and no results on the terminal"));
 }
 
 }  // namespace
@@ -207,10 +185,17 @@ CommandLine parse_command_line(std::vector<std::string> arguments) {
   app.formatter(std::make_shared<Pages>());
   app.allow_extras();
   app.require_subcommand(0, 1);
-  add_everywhere(app, line);
+  add_everywhere(app, line.everywhere);
   bool asks_version = false;
   app.add_flag("--version", asks_version, "version, revision, libraries and system")->group("everywhere");
-  add_commands(app, line);
+  std::map<std::string, ReadCommand> read;
+  for (Command const& command : commands()) {
+    auto& sub = *app.add_subcommand(command.name, command.help);
+    sub.allow_extras();
+    add_everywhere(sub, line.everywhere);
+    read[command.name] = command.add(sub);
+    sub.footer(command.footer);
+  }
   app.footer(
       "examples:\n"
       "  heed run configs/gpt/grammar.yaml                       train a small GPT on an embedded language\n"
@@ -225,7 +210,7 @@ CommandLine parse_command_line(std::vector<std::string> arguments) {
   }
   if (arguments.empty()) arguments.emplace_back("--help");
   check_order(app, arguments);
-  if (arguments.front() == "sample") mark_brackets(arguments);
+  mark_brackets(arguments);
   std::ranges::reverse(arguments);  // the order that CLI11 wants
   try {
     app.parse(arguments);
@@ -237,26 +222,17 @@ CommandLine parse_command_line(std::vector<std::string> arguments) {
   }
   auto const chosen = app.get_subcommands();
   auto const* const command = chosen.empty() ? nullptr : chosen.front();
-  if (auto const extras = app.remaining(true); !extras.empty()) refuse_extra(app, command, extras.front());
+  if (auto const extras = app.remaining(true); !extras.empty()) refuse_extra(app, command, unmarked(extras.front()));
   if (asks_version) {
     line.page = version_page();
     return line;
   }
-  if (command == nullptr)
-    throw ConfigError("command line",
-                      "a command is missing: run, plan, check, report, evaluate, sample, translate, export, inspect, tokenize, bench, "
-                      "compare, clean, schema or list "
-                      "(see heed --help)");
+  if (command == nullptr) throw ConfigError("command line", missing_command());
   line.command = command->get_name();
-  unmark_brackets(line.sample.prompts);
-  if (line.command == "sample") find_run(line.sample);
-  if (line.command == "tokenize")
-    check_tokenize(line.tokenize, app.get_option("--output")->count() + command->get_option("--output")->count() > 0);
-  if (!line.run.config.empty()) check_config_first(line.command, line.run);
-  line.run.threads = line.threads;
-  line.evaluate.places = line.sample.places = line.translate.places = line.exported.places = line.inspect.places = line.bench.places =
-      line.report.places = line.tokenize.places = line.run.places;
-  line.evaluate.quiet = line.exported.quiet = line.inspect.quiet = line.tokenize.quiet = line.report.quiet = line.run.quiet;
+  auto const& chosen_command = read.at(line.command);
+  chosen_command.check(line.everywhere);
+  line.options = chosen_command.options;
+  line.run = chosen_command.run;
   return line;
 }
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iostream>
 #include <limits>
 #include <map>
 #include <set>
@@ -11,6 +12,7 @@
 
 #include "experiments/config/table.hpp"
 #include "experiments/metric/info.hpp"
+#include "experiments/run/command.hpp"
 #include "experiments/run/history.hpp"
 #include "experiments/run/result_file.hpp"
 
@@ -198,5 +200,31 @@ Exit compare_runs(std::vector<fs::path> const& names, Places const& places, std:
   for (auto const& metric : metrics) out << curves(runs, metric) << '\n';
   return Exit::done;
 }
+
+namespace {
+
+struct CompareOptions {
+  std::vector<std::filesystem::path> runs;
+  Places places;
+};
+
+void declare_compare(CLI::App& app, CompareOptions& options) {
+  app.add_option("RUN", options.runs, "folders of runs and ablations, or their names in the output folder")
+      ->required()
+      ->expected(1, 1000)
+      ->type_name("");
+}
+
+DeclaredCommand const declared_command{
+    {.place = 12,
+     .name = "compare",
+     .usage = "RUN …",
+     .help = "runs beside each other: the keys that differ, curves, final figures",
+     .footer = "An ablation stands for its arms, each with its first seed.\n\n"
+               "examples:\n  heed compare runs/shakespeare runs/shakespeare-2\n  heed compare runs/positions",
+     .add = with_options<CompareOptions>(
+         declare_compare, [](CompareOptions const& options) { return compare_runs(options.runs, options.places, std::cout); })}};
+
+}  // namespace
 
 }  // namespace heed

@@ -1,19 +1,23 @@
 #include "experiments/commands/evaluate.hpp"
 
 #include <algorithm>
+#include <iostream>
 #include <limits>
 #include <map>
+#include <sstream>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
 #include "autograd/graph.hpp"
 #include "experiments/commands/evaluate_text.hpp"
+#include "experiments/commands/search_options.hpp"
 #include "experiments/config/nearest.hpp"
 #include "experiments/metric/lengths.hpp"
 #include "experiments/metric/statistics.hpp"
 #include "experiments/report/evaluation.hpp"
 #include "experiments/report/evaluation_folder.hpp"
+#include "experiments/run/command.hpp"
 #include "experiments/run/folder_name.hpp"
 #include "experiments/run/progress.hpp"
 #include "experiments/run/run_data.hpp"
@@ -144,6 +148,7 @@ class Evaluator {
     result.whole.values = whole.values(run_.step);
     result.whole.errors = whole.errors(run_.step);
     if (!texts_.empty()) result.search = options_.search;
+    if (result.whole.values.find("loss") != nullptr) result.references = data_->yardsticks();
     return result;
   }
 
@@ -266,5 +271,46 @@ Exit evaluate(EvaluateOptions const& options, std::ostream& out) {
   if (!options.quiet) out << fmt::format("saved in {}\n", saved);
   return Exit::done;
 }
+
+namespace {
+
+void declare_evaluate(CLI::App& app, EvaluateOptions& options) {
+  add_argument(app, "RUN", "a run's folder or name, or its checkpoint", options.run);
+  add_word(app, "--split", options.split, {"validation", "test"}, "the part of the data (default: validation)");
+  add_beam(app, options.search);
+  add_text(app, "--metrics", "NAME,…", "these alone, with commas between (default: all that apply; heed list metrics)",
+           [&](std::string const& text) {
+             options.metrics.emplace();
+             std::istringstream names(text);
+             for (std::string name; std::getline(names, name, ',');) options.metrics->push_back(name);
+           });
+  add_weights(app, options.weights);
+  add_number<std::int64_t>(app, "--batch", options.batch, 1, 1e6, "rows at once (default: as the run's evaluations)");
+  add_text(app, "--save", "FILE", "a .csv or .json file for the results (default: evaluation-SPLIT in the run's folder)", options.save);
+  add_text(app, "--text", "FILE", "instead of held-out data: the loss of this text", options.text);
+  add_text(app, "--ids", "FILE", "the same of a text as numbers of tokens, little-endian int32", options.ids);
+  add_number<std::int64_t>(app, "--stride", options.stride, 1, 1 << 20,
+                           "of --text: tokens between windows, of which each predicts its last so many (default: the context)");
+  add_text(app, "--dtype", "TYPE", "float32 or float64 to compute in (default: as in training)", [&](std::string const& text) {
+    if (text != "float32" && text != "float64") throw ConfigError("--dtype", fmt::format("wants float32 or float64, but found '{}'", text));
+    options.dtype = text == "float64" ? DType::float64 : DType::float32;
+  });
+}
+
+DeclaredCommand const declared_command{
+    {.place = 5,
+     .name = "evaluate",
+     .usage = "RUN",
+     .help = "metrics of a trained model on its held-out data, of all rows and by their length",
+     .footer =
+         "The run's folder gets evaluation-SPLIT/results.csv and results.json, metrics_by_length.svg and .pdf and, of decoded targets, "
+         "decoded.txt. Other options have folders of their own (evaluation-test-beam5); each is replaced as a whole.\n\n"
+         "examples:\n"
+         "  heed evaluate runs/grammar\n"
+         "  heed evaluate runs/multi30k --split test --beam 5\n"
+         "  heed evaluate gpt2 --text wiki.txt --stride 512            a Hugging Face folder",
+     .add = with_options<EvaluateOptions>(declare_evaluate, [](EvaluateOptions const& options) { return evaluate(options, std::cout); })}};
+
+}  // namespace
 
 }  // namespace heed

@@ -1,12 +1,14 @@
 #include "experiments/commands/export.hpp"
 
 #include <algorithm>
+#include <iostream>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
 #include "experiments/config/nearest.hpp"
 #include "experiments/report/evaluation_folder.hpp"
+#include "experiments/run/command.hpp"
 #include "experiments/run/exchange/model_format.hpp"
 
 namespace heed {
@@ -43,5 +45,23 @@ Exit export_model(ExportOptions const& options, std::ostream& out) {
   for (std::string const& remark : remarks) out << remark << "\n";
   return Exit::done;
 }
+
+namespace {
+
+void declare_export(CLI::App& app, ExportOptions& options) {
+  add_argument(app, "RUN", "a run's folder or name, its checkpoint, or a Hugging Face folder", options.run);
+  add_argument(app, "DIR", "where it goes: a folder that is not there yet", options.folder);
+  add_text(app, "--format", "NAME", fmt::format("{}", fmt::join(export_formats(), ", ")), options.format);
+}
+
+DeclaredCommand const declared_command{
+    {.place = 8,
+     .name = "export",
+     .usage = "RUN --format NAME DIR",
+     .help = "write a trained GPT for another program",
+     .footer = "example:\n  heed export runs/shakespeare --format huggingface shakespeare-gpt2",
+     .add = with_options<ExportOptions>(declare_export, [](ExportOptions const& options) { return export_model(options, std::cout); })}};
+
+}  // namespace
 
 }  // namespace heed

@@ -4,13 +4,17 @@
 #include <charconv>
 #include <cmath>
 #include <functional>
+#include <iostream>
 #include <numeric>
 #include <sstream>
 
 #include <fmt/format.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
 
 #include "autograd/graph.hpp"
 #include "autograd/ops/softmax.hpp"
+#include "experiments/commands/search_options.hpp"
 #include "experiments/commands/translator.hpp"
 #include "experiments/config/table.hpp"
 #include "experiments/data/examples/dataset.hpp"
@@ -18,6 +22,7 @@
 #include "experiments/metric/probe/looks.hpp"
 #include "experiments/metric/span.hpp"
 #include "experiments/report/picture_figure.hpp"
+#include "experiments/run/command.hpp"
 #include "experiments/run/run_data.hpp"
 #include "nn/files/utf8.hpp"
 
@@ -318,5 +323,52 @@ Exit inspect(InspectOptions const& options, std::ostream& out) {
   if (!options.picture.empty()) out << fmt::format("drawn in {}\n", options.picture.string());
   return Exit::done;
 }
+
+namespace {
+
+void declare_inspect(CLI::App& app, InspectOptions& options) {
+  add_argument(app, "RUN", "a run's folder or name, or its checkpoint", options.run);
+  auto const* const reads =
+      add_text(app, "--text", "TEXT", "what the model reads; [MASK] is a masked model's own token (data without text: numbers of tokens)",
+               options.text);
+  auto const* const row =
+      add_number<std::int64_t>(app, "--row", options.row, 1, 1e9, "of a model that sees pictures: which of the held-out ones");
+  app.callback([reads, row] {
+    if (reads->count() + row->count() == 0) throw CLI::RequiredError("--text or --row");
+  });
+  add_text(app, "--picture", "FILE", ".svg, .pdf or .png: the picture, and where each word of its caption looked", options.picture);
+  add_text(
+      app, "--target", "TEXT",
+      "of a model that reads a source or sees a picture: what it has written (default: what it writes itself); of one that judges pairs or "
+      "finds answers: the second text",
+      options.target);
+  add_weights(app, options.weights);
+  add_beam(app, options.beam);
+  add_text(app, "--save", "FILE", "where the weights go (default: attention.npz in the run's folder)", options.save);
+}
+
+Exit inspect_at_terminal(InspectOptions options) {
+  options.printable = ::isatty(STDOUT_FILENO) != 0;
+  winsize size{};
+  if (::isatty(STDOUT_FILENO) != 0 && ::ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0) options.width = size.ws_col;
+  return inspect(options, std::cout);
+}
+
+DeclaredCommand const declared_command{
+    {.place = 9,
+     .name = "inspect",
+     .usage = "RUN --text TEXT | --row N",
+     .help = "show what each head of a trained model attends to in a text",
+     .footer =
+         "FILE holds tokens, labels and layer0.weights, layer1.weights, … [heads, queries, keys], for numpy.load; of a model that reads a\n"
+         "source, source.tokens, inputs.tokens, … and for each layer what looks at what, layer0.of.\n\n"
+         "examples:\n"
+         "  heed inspect grammar --text \"the dogs that\"\n"
+         "  heed inspect runs/shakespeare --text \"ROMEO:\" --save romeo.npz --quiet\n"
+         "  heed inspect multi30k --text \"ein mann geht .\" --target \"a man walks .\"\n"
+         "  heed inspect captions-soft --row 3 --picture where.png",
+     .add = with_options<InspectOptions>(declare_inspect, [](InspectOptions const& options) { return inspect_at_terminal(options); })}};
+
+}  // namespace
 
 }  // namespace heed

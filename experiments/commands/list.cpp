@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <functional>
+#include <iostream>
 #include <sstream>
 
 #include <fmt/format.h>
@@ -9,7 +10,6 @@
 
 #include "autograd/check.hpp"
 #include "experiments/ablation/keys.hpp"
-#include "experiments/bench/bench.hpp"
 #include "experiments/commands/list_variants.hpp"
 #include "experiments/config/nearest.hpp"
 #include "experiments/config/table.hpp"
@@ -17,8 +17,9 @@
 #include "experiments/data/pairs/pair_task.hpp"
 #include "experiments/metric/info.hpp"
 #include "experiments/metric/probe/probe.hpp"
+#include "experiments/run/command.hpp"
 #include "experiments/run/experiment.hpp"
-#include "experiments/study/study.hpp"
+#include "experiments/run/list_topic.hpp"
 #include "nn/heads/head.hpp"
 
 namespace heed {
@@ -26,25 +27,6 @@ namespace heed {
 namespace {
 
 using Rows = std::vector<std::vector<std::string>>;
-
-/// A line for each kind of a choice.
-std::string choice_page(Choice const& choice, std::string const& topic) {
-  Rows rows;
-  for (auto const& option : choice.options) rows.push_back({option.name, option.help});
-  return table(rows) + fmt::format("\nheed list {} NAME: its keys, with types, ranges, defaults and meanings\n", topic);
-}
-
-/// The kinds of a choice, each with its keys.
-std::vector<Entry> choice_entries(Choice const& choice) {
-  std::vector<Entry> entries;
-  for (auto const& option : choice.options) {
-    entries.push_back({option.name, [option] {
-                         auto const settings = option.make();
-                         return option.name + ": " + option.help + "\n" + indented(describe(*settings));
-                       }});
-  }
-  return entries;
-}
 
 /// The parameters of a model of default settings, those of block i once.
 std::string parameters_page(ModelKind const& kind) {
@@ -145,12 +127,6 @@ std::string list_operations() {
   return table(rows);
 }
 
-std::string list_benchmarks() {
-  Rows rows;
-  for (auto const& topic : bench_topics()) rows.push_back({topic.name, topic.measures});
-  return table(rows);
-}
-
 std::string list_keys() {
   Experiment settings;
   return describe(settings);
@@ -195,43 +171,32 @@ std::vector<Entry> ablation_entries() {
   return entries;
 }
 
-struct Topic {
-  std::string name, help;
-  std::function<std::string()> page;
-  std::function<std::vector<Entry>()> entries;  ///< empty: it has no more to say of one than the page does
-};
+DeclaredTopic const attention_topic{
+    {1, "attention", "scores, alignments and reads, and the names of whole variants", list_attention, attention_entries}};
+DeclaredTopic const positions_topic{{2, "positions", "how a model knows where a token stands", list_positions, position_entries}};
+DeclaredTopic const cells_topic{{3, "cells", "recurrent cells, for `cell: NAME`", list_cells, cell_entries}};
+DeclaredTopic const models_topic{
+    {4, "models", "kinds of models; of one: keys and parameters", [] { return choice_page(model_choice(), "models"); }, model_entries}};
+DeclaredTopic const heads_topic{
+    choice_topic(5, "heads", "what models of text predict, for `model: {head: NAME}`; of one: its keys", every_head)};
+DeclaredTopic const data_topic{{6, "data", "kinds of data, and data sets by name; of one: its keys", list_data, data_entries}};
+DeclaredTopic const tasks_topic{choice_topic(7, "tasks", "synthetic tasks; of one: its keys", task_choice)};
+DeclaredTopic const tokenizers_topic{choice_topic(8, "tokenizers",
+                                                  "how text becomes tokens, for `data: {kind: text, tokenizer: NAME}`; of one: its keys",
+                                                  [] { return tokenizer_choice(); })};
+DeclaredTopic const pairs_topic{
+    choice_topic(9, "pairs", "synthetic pairs of sequences, for `data: {kind: pairs, task: NAME}`; of one: its keys", pair_choice)};
+DeclaredTopic const optimizers_topic{choice_topic(10, "optimizers", "kinds of optimizers; of one: its keys", optimizer_choice)};
+DeclaredTopic const schedules_topic{choice_topic(11, "schedules", "kinds of learning rate schedules; of one: its keys", schedule_choice)};
+DeclaredTopic const probes_topic{
+    {12, "probes", "what can be recorded beside the loss, with formulas and keys", list_probes, probe_entries}};
+DeclaredTopic const metrics_topic{{13, "metrics", "what runs record: units, and which direction is better", list_metrics, metric_entries}};
+DeclaredTopic const operations_topic{{15, "operations", "the differentiable operations of the engine and their formulas", list_operations}};
+DeclaredTopic const ablation_topic{{17, "ablation", "every key of an ablation's file, with an example", list_ablation, ablation_entries}};
+DeclaredTopic const keys_topic{
+    {18, "keys", "every key of a configuration file, or of one section: type, default, meaning", list_keys, key_entries}};
 
-/// A topic that lists the kinds of a choice.
-Topic choice_topic(std::string const& name, std::string const& help, Choice (*choice)()) {
-  return {name, help, [=] { return choice_page(choice(), name); }, [=] { return choice_entries(choice()); }};
-}
-
-std::vector<Topic> const& topics() {
-  static std::vector<Topic> const all{
-      {"attention", "scores, alignments and reads, and the names of whole variants", list_attention, attention_entries},
-      {"positions", "how a model knows where a token stands", list_positions, position_entries},
-      {"cells", "recurrent cells, for `cell: NAME`", list_cells, cell_entries},
-      {"models", "kinds of models; of one: keys and parameters", [] { return choice_page(model_choice(), "models"); }, model_entries},
-      choice_topic("heads", "what models of text predict, for `model: {head: NAME}`; of one: its keys", every_head),
-      {"data", "kinds of data, and data sets by name; of one: its keys", list_data, data_entries},
-      choice_topic("tasks", "synthetic tasks; of one: its keys", task_choice),
-      choice_topic("tokenizers", "how text becomes tokens, for `data: {kind: text, tokenizer: NAME}`; of one: its keys",
-                   [] { return tokenizer_choice(); }),
-      choice_topic("pairs", "synthetic pairs of sequences, for `data: {kind: pairs, task: NAME}`; of one: its keys", pair_choice),
-      choice_topic("optimizers", "kinds of optimizers; of one: its keys", optimizer_choice),
-      choice_topic("schedules", "kinds of learning rate schedules; of one: its keys", schedule_choice),
-      {"probes", "what can be recorded beside the loss, with formulas and keys", list_probes, probe_entries},
-      {"metrics", "what runs record: units, and which direction is better", list_metrics, metric_entries},
-      choice_topic("studies", "kinds of studies; of one: its keys", study_choice),
-      {"operations", "the differentiable operations of the engine and their formulas", list_operations, {}},
-      {"benchmarks", "what `heed bench` measures", list_benchmarks, {}},
-      {"ablation", "every key of an ablation's file, with an example", list_ablation, ablation_entries},
-      {"keys", "every key of a configuration file, or of one section: type, default, meaning", list_keys, key_entries},
-  };
-  return all;
-}
-
-std::string entry_page(Topic const& topic, std::string const& name) {
+std::string entry_page(ListTopic const& topic, std::string const& name) {
   auto const entries = topic.entries ? topic.entries() : std::vector<Entry>{};
   std::string page;
   std::vector<std::string> names;
@@ -249,14 +214,14 @@ std::string entry_page(Topic const& topic, std::string const& name) {
 
 std::vector<std::string> list_topics() {
   std::vector<std::string> names;
-  for (auto const& topic : topics()) names.push_back(topic.name);
+  for (auto const& topic : declared_topics()) names.push_back(topic.name);
   return names;
 }
 
 std::vector<std::string> list_entries(std::string const& topic) {
   std::vector<std::string> names;
-  auto const found = std::ranges::find(topics(), topic, &Topic::name);
-  if (found == topics().end() || !found->entries) return names;
+  auto const found = std::ranges::find(declared_topics(), topic, &ListTopic::name);
+  if (found == declared_topics().end() || !found->entries) return names;
   for (auto const& entry : found->entries()) names.push_back(entry.name);
   return names;
 }
@@ -267,14 +232,39 @@ std::string list(std::string const& topic, std::string const& name, bool markdow
   if (markdown) return topic == "ablation" ? ablation_in_markdown() : variants_in_markdown();
   if (topic.empty()) {
     Rows rows;
-    for (auto const& each : topics()) rows.push_back({"heed list " + each.name + (each.entries ? " [NAME]" : ""), each.help});
+    for (auto const& each : declared_topics()) rows.push_back({"heed list " + each.name + (each.entries ? " [NAME]" : ""), each.help});
     return table(rows);
   }
-  auto const found = std::ranges::find(topics(), topic, &Topic::name);
-  if (found == topics().end())
+  auto const found = std::ranges::find(declared_topics(), topic, &ListTopic::name);
+  if (found == declared_topics().end())
     throw ConfigError("list", fmt::format("there is no topic '{}'{} (there are {})", topic, did_you_mean(topic, list_topics()),
                                           fmt::join(list_topics(), ", ")));
   return name.empty() ? found->page() : entry_page(*found, name);
 }
+
+namespace {
+
+struct ListOptions {
+  std::string topic, name;
+  bool markdown = false;
+};
+
+void declare_list(CLI::App& app, ListOptions& options) {
+  app.add_option("TOPIC", options.topic, fmt::format("{}", fmt::join(list_topics(), ", ")))->type_name("");
+  app.add_option("NAME", options.name, "all there is to say of one of them: gpt, additive, copy, …")->type_name("");
+  app.add_flag("--markdown", options.markdown, "attention, ablation: the tables as the README files have them");
+}
+
+DeclaredCommand const declared_command{{.place = 15,
+                                        .name = "list",
+                                        .usage = "[TOPIC [NAME]]",
+                                        .help = "what there is: attention, positions, models, data, metrics, keys, …",
+                                        .footer = "examples:\n  heed list attention\n  heed list models gpt\n  heed list keys | less",
+                                        .add = with_options<ListOptions>(declare_list, [](ListOptions const& options) {
+                                          std::cout << list(options.topic, options.name, options.markdown);
+                                          return Exit::done;
+                                        })}};
+
+}  // namespace
 
 }  // namespace heed

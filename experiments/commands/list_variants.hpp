@@ -1,16 +1,11 @@
 #pragma once
 
-#include <functional>
 #include <string>
 #include <vector>
 
-namespace heed {
+#include "experiments/run/list_topic.hpp"
 
-/// One of what a topic has: `heed list TOPIC NAME`.
-struct Entry {
-  std::string name;
-  std::function<std::string()> page;
-};
+namespace heed {
 
 /// The pages of attention, positions and recurrent cells, as tables made from the declarations.
 std::string list_attention();

@@ -27,46 +27,8 @@ namespace heed {
 namespace {
 
 Exit dispatch(CommandLine const& line) {
-  if (!line.page.empty()) {
-    std::cout << line.page;
-    return Exit::done;
-  }
-  if (line.command == "run") return run(line.run);
-  if (line.command == "plan") return plan_ablation(line.run);
-  if (line.threads) set_threads(static_cast<int>(*line.threads));
-  if (line.command == "check") return check(line.run);
-  if (line.command == "evaluate") return evaluate(line.evaluate, std::cout);
-  if (line.command == "sample") {
-    auto options = line.sample;
-    options.printable = ::isatty(STDOUT_FILENO) != 0;
-    return sample(options, std::cout);
-  }
-  if (line.command == "translate") {
-    auto options = line.translate;
-    options.printable = options.save.empty() && ::isatty(STDOUT_FILENO) != 0;
-    options.at_once = options.input.empty() && ::isatty(STDIN_FILENO) != 0;
-    DescriptorBuffer standard_input(STDIN_FILENO);
-    std::istream in(&standard_input);
-    return translate(options, in, std::cout);
-  }
-  if (line.command == "export") return export_model(line.exported, std::cout);
-  if (line.command == "inspect") {
-    auto options = line.inspect;
-    options.printable = ::isatty(STDOUT_FILENO) != 0;
-    winsize size{};
-    if (::isatty(STDOUT_FILENO) != 0 && ::ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0) options.width = size.ws_col;
-    return inspect(options, std::cout);
-  }
-  if (line.command == "tokenize") return tokenize(line.tokenize, std::cout);
-  if (line.command == "report") return report(line.report);
-  if (line.command == "bench") return bench(line.bench, std::cout);
-  if (line.command == "compare") return compare_runs(line.runs, line.run.places, std::cout);
-  if (line.command == "clean") return clean(line.runs, line.run.places, std::cout);
-  if (line.command == "schema") {
-    std::cout << schema();
-    return Exit::done;
-  }
-  std::cout << list(line.topic, line.name, line.markdown);
+  if (line.page.empty()) return line.run(line.everywhere);
+  std::cout << line.page;
   return Exit::done;
 }
 

@@ -6,6 +6,7 @@
 
 #include "experiments/ablation/ablation.hpp"
 #include "experiments/report/report.hpp"
+#include "experiments/run/command.hpp"
 #include "nn/files/input_file.hpp"
 
 namespace heed {
@@ -72,5 +73,27 @@ Exit report(ReportOptions const& options) {
   if (folders.size() > 1) write_report(folders, together / "report.html", options.quiet);
   return Exit::done;
 }
+
+namespace {
+
+void declare_report(CLI::App& app, ReportOptions& options) {
+  app.add_option_function<std::vector<std::string>>(
+         "DIR", [&](std::vector<std::string> const& folders) { options.folders.assign(folders.begin(), folders.end()); },
+         "folders or names of runs, studies and ablations, or a folder that holds them")
+      ->required()
+      ->type_name("");
+}
+
+DeclaredCommand const declared_command{{.place = 4,
+                                        .name = "report",
+                                        .usage = "DIR …",
+                                        .help = "write the report of finished ablations and runs again, from what is on disk",
+                                        .footer = "Each folder gets its report.html and figures/*.svg and *.pdf; several of them one "
+                                                  "report.html more, in the folder that holds them "
+                                                  "or the output folder.\n\n"
+                                                  "example:\n  heed report runs/attention runs/positions",
+                                        .add = with_options<ReportOptions>(declare_report, report)}};
+
+}  // namespace
 
 }  // namespace heed

@@ -5,15 +5,16 @@
 #include "autograd/parallel.hpp"
 #include "experiments/ablation/ablation.hpp"
 #include "experiments/report/report.hpp"
+#include "experiments/run/command.hpp"
+#include "experiments/run/file_kind.hpp"
 #include "experiments/run/train.hpp"
-#include "experiments/study/study.hpp"
 
 namespace heed {
 
 Exit run(RunOptions const& options) {
   Document const document = load(options.config);
   if (is_ablation(document)) return run_ablation(options);
-  if (is_study(document)) return run_study(options);
+  if (auto const* const kind = file_kind_of(document)) return kind->run(options);
   if (options.threads) set_threads(static_cast<int>(*options.threads));
   LoadedExperiment experiment = load_experiment(options.config, options.overrides, options.places);
   Exit const exit = train(experiment, options.quiet, options.fresh);
@@ -23,9 +24,10 @@ Exit run(RunOptions const& options) {
 }
 
 Exit check(RunOptions const& options) {
+  if (options.threads) set_threads(static_cast<int>(*options.threads));
   Document const document = load(options.config);
   if (is_ablation(document)) return check_ablation(options);
-  if (is_study(document)) return check_study(options);
+  if (auto const* const kind = file_kind_of(document)) return kind->check(options);
   LoadedExperiment experiment = load_experiment(options.config, options.overrides, options.places);
   Trainer const trainer(experiment, true);
   if (options.quiet) return Exit::done;
@@ -35,5 +37,90 @@ Exit check(RunOptions const& options) {
              trainer.tokens_in_words());
   return Exit::done;
 }
+
+namespace {
+
+void declare_config(CLI::App& app, RunOptions& options) {
+  add_argument(app, "CONFIG", "a YAML file", options.config);
+  app.add_option("overrides", options.overrides, "replaces what the file says, e.g. train.steps=500")->type_name("key.path=value");
+}
+
+void add_workers(CLI::App& app, RunOptions& options) {
+  add_text(app, "--jobs", "N", "trials of an ablation, or blocks of a study, at a time (default: cores / threads)",
+           [&](std::string const& text) {
+             auto const count = parse_integer(text);
+             if (!count || *count < 1 || *count > 1024)
+               throw ConfigError("--jobs", fmt::format("wants an integer ≥ 1 and ≤ 1024, but found '{}'", text));
+             options.jobs.emplace(*count);
+           });
+}
+
+void read_shard(std::string const& text, RunOptions& options) {
+  auto const slash = text.find('/');
+  auto const shard = parse_integer(text.substr(0, slash));
+  std::optional<std::int64_t> shards;
+  if (slash != text.npos) shards = parse_integer(text.substr(slash + 1));
+  if (!shard || !shards || *shard < 1 || *shard > *shards)
+    throw ConfigError("--shard", fmt::format("wants I/N with 1 ≤ I ≤ N, like 1/3, but found '{}'", text));
+  options.shard = *shard;
+  options.shards = *shards;
+}
+
+void declare_run(CLI::App& app, RunOptions& options) {
+  declare_config(app, options);
+  app.add_flag("--fresh", options.fresh, "put an old run of this name aside and begin anew");
+  app.add_flag("--resume")->description("go on from the last checkpoint (the default)")->excludes("--fresh");
+  add_workers(app, options);
+  add_text(app, "--shard", "I/N",
+           "of an ablation, begin with the Ith of N parts of its trials (processes that run one file share them all, with or without it)",
+           [&](std::string const& text) { read_shard(text, options); });
+}
+
+void declare_plan(CLI::App& app, RunOptions& options) {
+  declare_config(app, options);
+  add_workers(app, options);
+}
+
+/// Refuses a change before the file that it changes: `heed run train.steps=5 good.yaml`.
+void check_config_first(char const* command, RunOptions const& options) {
+  std::string const config = options.config.string();
+  std::error_code unreadable;
+  if (config.find('=') == config.npos || std::filesystem::exists(options.config, unreadable)) return;
+  auto const file = std::ranges::find_if(options.overrides, [](std::string const& each) { return each.find('=') == each.npos; });
+  throw ConfigError(config, fmt::format("the file comes first, then what changes it: heed {} {} {}", command,
+                                        file != options.overrides.end() ? *file : "FILE", config));
+}
+
+DeclaredCommand const declared_run{
+    {.place = 1,
+     .name = "run",
+     .usage = "CONFIG [key.path=value …]",
+     .help = "train what a file describes, or go on where it was cut off",
+     .footer = "The run is left in DIR/NAME: config.yaml, metrics.jsonl, metrics.csv, checkpoint.safetensors, summary.json.\n"
+               "Ctrl-C finishes the step and saves; the same command goes on from there.\n\n"
+               "examples:\n"
+               "  heed run configs/gpt/grammar.yaml\n"
+               "  heed run configs/gpt/shakespeare.yaml seed=2 name=shakespeare-2\n"
+               "  heed run configs/gpt/grammar.yaml 'model.attention={score: scaled_dot, scale: inverse}' name=inverse",
+     .add =
+         with_options<RunOptions>(declare_run, run, [](RunOptions& options, Everywhere const&) { check_config_first("run", options); })}};
+DeclaredCommand const declared_plan{
+    {.place = 2,
+     .name = "plan",
+     .usage = "CONFIG [key.path=value …]",
+     .help = "an ablation's arms, runs, expected time (from a few steps of each arm), and what its seeds can show; writes nothing",
+     .footer = "example:\n  heed plan configs/ablations/attention.yaml seeds=8",
+     .add = with_options<RunOptions>(declare_plan, plan_ablation,
+                                     [](RunOptions& options, Everywhere const&) { check_config_first("plan", options); })}};
+DeclaredCommand const declared_check{{.place = 3,
+                                      .name = "check",
+                                      .usage = "CONFIG [key.path=value …]",
+                                      .help = "validate a file and print it with everything it leaves to defaults; train nothing",
+                                      .footer = "example:\n  heed check configs/gpt/grammar.yaml model.layers=6",
+                                      .add = with_options<RunOptions>(declare_config, check, [](RunOptions& options, Everywhere const&) {
+                                        check_config_first("check", options);
+                                      })}};
+
+}  // namespace
 
 }  // namespace heed

@@ -1,11 +1,15 @@
 #include "experiments/commands/sample.hpp"
 
 #include <algorithm>
+#include <iostream>
 
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include "autograd/graph.hpp"
+#include "experiments/commands/search_options.hpp"
 #include "experiments/data/tokenizer.hpp"
+#include "experiments/run/command.hpp"
 #include "nn/files/utf8.hpp"
 
 namespace heed {
@@ -155,5 +159,61 @@ Exit sample(SampleOptions const& options, std::ostream& out) {
   Writer(options, out).write_all();
   return Exit::done;
 }
+
+namespace {
+
+void declare_sample(CLI::App& app, SampleOptions& options) {
+  app.add_option_function<std::string>(
+         "RUN", [&](std::string const& folder) { options.run = folder; }, "a run's folder or name, or its checkpoint")
+      ->type_name("");
+  app.add_option("--prompt", options.prompts,
+                 "text to continue; several: one after the other (default: a new line, or the start of a sentence)")
+      ->type_name("TEXT …")
+      ->expected(1, 1 << 20)
+      ->allow_extra_args(false);
+  constexpr double many = 1e9;
+  add_number<std::int64_t>(app, "--tokens", options.tokens, 0, many, "at most so many after the prompt (default: 500, or a sentence)");
+  add_number<std::int64_t>(app, "--count", options.count, 0, many, "samples of each prompt (default: 1, of sentences 10)");
+  add_number<double>(app, "--temperature", options.sampling.temperature, 0, 1e6,
+                     "1: the model's own probabilities (default); below: surer; 0: the most probable token, always");
+  add_number<std::int64_t>(app, "--top-k", options.sampling.top_k, 1, many, "only the N most probable tokens");
+  add_number<double>(app, "--top-p", options.sampling.top_p, 1e-9, 1, "only the fewest tokens that have this share of the probability");
+  add_number<std::int64_t>(app, "--seed", options.seed, 0, 9e15, "the same seed writes the same text (default: 1)");
+  add_weights(app, options.weights);
+  add_text(app, "--precision", "TYPE",
+           "of the factors of products: float32, or bfloat16, in half the time where weights are large (default: as in training)",
+           [&](std::string const& text) {
+             if (text != "float32" && text != "bfloat16")
+               throw ConfigError("--precision", fmt::format("wants float32 or bfloat16, but found '{}'", text));
+             options.precision = text;
+           });
+}
+
+/// `heed sample --prompt TEXT RUN`: the run is not a prompt.
+void find_run(SampleOptions& options, Everywhere const&) {
+  for (std::string& prompt : options.prompts) prompt = unmarked(prompt);
+  if (!options.run.empty()) return;
+  if (options.prompts.size() < 2) throw ConfigError("sample", "RUN is required (see heed sample --help)");
+  options.run = options.prompts.back();
+  options.prompts.pop_back();
+}
+
+Exit sample_at_terminal(SampleOptions options) {
+  options.printable = ::isatty(STDOUT_FILENO) != 0;
+  return sample(options, std::cout);
+}
+
+DeclaredCommand const declared_command{
+    {.place = 6,
+     .name = "sample",
+     .usage = "RUN [--prompt TEXT …]",
+     .help = "write text with a trained model",
+     .footer = "examples:\n"
+               "  heed sample runs/shakespeare --prompt \"ROMEO:\" \"JULIET:\" --tokens 300 --temperature 0.8\n"
+               "  heed sample grammar --prompt \"the dogs that\" --count 5",
+     .add = with_options<SampleOptions>(
+         declare_sample, [](SampleOptions const& options) { return sample_at_terminal(options); }, find_run)}};
+
+}  // namespace
 
 }  // namespace heed

@@ -1,13 +1,15 @@
 #include "experiments/commands/schema.hpp"
 
 #include <cmath>
+#include <iostream>
 
 #include <nlohmann/json.hpp>
 
 #include "experiments/ablation/keys.hpp"
 #include "experiments/ablation/plan.hpp"
+#include "experiments/run/command.hpp"
 #include "experiments/run/experiment.hpp"
-#include "experiments/study/study.hpp"
+#include "experiments/run/file_kind.hpp"
 #include "nn/files/json.hpp"
 
 namespace heed {
@@ -122,14 +124,32 @@ Json ablation_section() {
 
 std::string schema() {
   Experiment experiment;
-  auto const study = study_file();
-  Json const run_or_study{{"if", {{"required", {"study"}}}}, {"then", section(*study, "", 0)}, {"else", section(experiment, "", 0)}};
+  Json other = section(experiment, "", 0);
+  for (FileKind const& kind : file_kinds())
+    other = {{"if", {{"required", {kind.key}}}}, {"then", section(*kind.settings(), "", 0)}, {"else", std::move(other)}};
   Json const whole{{"$schema", "http://json-schema.org/draft-07/schema#"},
                    {"title", "a configuration of heed"},
                    {"if", {{"required", {"ablation"}}}},
                    {"then", ablation_section()},
-                   {"else", run_or_study}};
+                   {"else", other}};
   return json_text(whole, 1) + "\n";
 }
+
+namespace {
+
+struct NoOptions {};
+
+DeclaredCommand const declared_command{
+    {.place = 14,
+     .name = "schema",
+     .usage = "",
+     .help = "a JSON Schema of configuration files, for editors that complete and check YAML",
+     .footer = "example:\n  heed schema > heed.schema.json     # then, first in a file: # yaml-language-server: $schema=heed.schema.json",
+     .add = with_options<NoOptions>(nullptr, [](NoOptions const&) {
+       std::cout << schema();
+       return Exit::done;
+     })}};
+
+}  // namespace
 
 }  // namespace heed

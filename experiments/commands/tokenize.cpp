@@ -2,6 +2,7 @@
 
 #include <array>
 #include <bit>
+#include <iostream>
 
 #include <fmt/format.h>
 
@@ -12,6 +13,7 @@
 #include "experiments/data/tokenizers/byte_pair_files.hpp"
 #include "experiments/data/tokenizers/byte_pair_training.hpp"
 #include "experiments/data/tokenizers/words.hpp"
+#include "experiments/run/command.hpp"
 #include "experiments/run/progress.hpp"
 #include "nn/files/atomic_file.hpp"
 #include "nn/files/utf8.hpp"
@@ -64,5 +66,46 @@ Exit tokenize(TokenizeOptions const& options, std::ostream& out) {
                 {"tokens a word", words > 0 ? fmt::format("{:.3f}", count / words) : "no words"}});
   return Exit::done;
 }
+
+namespace {
+
+void declare_tokenize(CLI::App& app, TokenizeOptions& options) {
+  add_argument(app, "FILE", "a text, or a folder of texts, relative to the working folder, then to the data folder", options.file);
+  add_text(app, "--vocabulary", "FOLDER", "one with vocab.json and merges.txt, or encoder.json and vocab.bpe; looked for likewise",
+           options.vocabulary);
+  add_text(app, "--train", "N",
+           "make a vocabulary of N tokens of the text, the 256 bytes and <|endoftext|> included, in the folder --output",
+           [&](std::string const& text) {
+             auto const tokens = parse_integer(text);
+             if (!tokens || *tokens < least_byte_pairs || *tokens > 10'000'000)
+               throw ConfigError("--train", fmt::format("wants an integer ≥ {} and ≤ 10000000, but found '{}'", least_byte_pairs, text));
+             options.train.emplace(*tokens);
+           });
+  add_text(app, "--ids", "OUT", "a file for the tokens' numbers, as little-endian int32", options.ids);
+  app.add_flag("--special", options.special, "<|endoftext|> and the like in the text are those tokens (default: text like any)");
+  app.get_option("--output")->description("with --train: the folder for vocab.json and merges.txt");
+}
+
+/// It has a vocabulary, or trains one and leaves it in a folder that was named.
+void check_tokenize(TokenizeOptions& options, Everywhere const& everywhere) {
+  if (options.train && !options.vocabulary.empty())
+    throw ConfigError("--train", "makes a vocabulary: --vocabulary names one that is there");
+  if (!options.train && options.vocabulary.empty()) throw ConfigError("tokenize", "--vocabulary or --train is required (see heed --help)");
+  if (options.train && !everywhere.output_given) throw ConfigError("--output", "is needed: the folder for the vocabulary");
+}
+
+DeclaredCommand const declared_command{
+    {.place = 10,
+     .name = "tokenize",
+     .usage = "FILE --vocabulary FOLDER | --train N --output FOLDER",
+     .help = "tokens of a text by byte pairs, or a vocabulary of them that is trained on it",
+     .footer = "Words are what stands between blanks.\n\n"
+               "examples:\n"
+               "  heed tokenize shakespeare.txt --vocabulary gpt2-bpe --ids shakespeare.bin\n"
+               "  heed tokenize wikitext-2/train.txt --train 8000 --output wikitext-8000",
+     .add = with_options<TokenizeOptions>(
+         declare_tokenize, [](TokenizeOptions const& options) { return tokenize(options, std::cout); }, check_tokenize)}};
+
+}  // namespace
 
 }  // namespace heed

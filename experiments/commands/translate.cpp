@@ -1,6 +1,7 @@
 #include "experiments/commands/translate.hpp"
 
 #include <algorithm>
+#include <iostream>
 #include <optional>
 #include <set>
 #include <sstream>
@@ -12,10 +13,12 @@
 
 #include "autograd/error.hpp"
 #include "experiments/commands/lines.hpp"
+#include "experiments/commands/search_options.hpp"
 #include "experiments/commands/translator.hpp"
 #include "experiments/data/tokenizers/words.hpp"
 #include "experiments/metric/probe/looks.hpp"
 #include "experiments/report/alignment_figure.hpp"
+#include "experiments/run/command.hpp"
 #include "nn/files/atomic_file.hpp"
 #include "nn/files/utf8.hpp"
 
@@ -203,5 +206,48 @@ Exit translate(TranslateOptions const& options, std::istream& in, std::ostream& 
   std::istream from(&buffer);
   return translate_from(options, from, out);
 }
+
+namespace {
+
+void declare_translate(CLI::App& app, TranslateOptions& options) {
+  add_argument(app, "RUN", "a run's folder or name, or its checkpoint", options.run);
+  add_text(app, "--input", "FILE", "what is translated (default: standard input)", options.input);
+  add_text(app, "--save", "FILE", "where the translations go (default: standard output)", options.save);
+  add_weights(app, options.weights);
+  add_beam(app, options.beam);
+  add_number<std::int64_t>(app, "--tokens", options.tokens, 1, 1e6,
+                           "at most so many in a translation (default: 50 more than the source, as far as the model's context)");
+  add_number<std::int64_t>(
+      app, "--nbest", options.best, 1, 1000,
+      "hypotheses of each line that differ in their words, each behind the line's number and a tab (default: the best alone)");
+  app.add_flag("--scores", options.scores, "before each translation the logarithm of its probability, and a tab");
+  add_text(app, "--attention", "FILE",
+           "where each word looked: a page (.html), or a picture of each line (.svg, .pdf, .png; FILE-3.svg of line 3)", options.attention);
+}
+
+Exit translate_at_terminal(TranslateOptions options) {
+  options.printable = options.save.empty() && ::isatty(STDOUT_FILENO) != 0;
+  options.at_once = options.input.empty() && ::isatty(STDIN_FILENO) != 0;
+  DescriptorBuffer standard_input(STDIN_FILENO);
+  std::istream in(&standard_input);
+  return translate(options, in, std::cout);
+}
+
+DeclaredCommand const declared_command{
+    {.place = 7,
+     .name = "translate",
+     .usage = "RUN",
+     .help = "lines in, lines out, by a model that reads a source",
+     .footer =
+         "The text's words stand between blanks, as in the data that the model was trained on; one that it does not know is <unk>. Lines "
+         "stay\n"
+         "in order, an empty one stays empty.\n\n"
+         "examples:\n"
+         "  heed translate multi30k --beam 5 < test.de > test.en\n"
+         "  echo \"ein mann geht .\" | heed translate runs/multi30k --attention man.pdf",
+     .add = with_options<TranslateOptions>(declare_translate,
+                                           [](TranslateOptions const& options) { return translate_at_terminal(options); })}};
+
+}  // namespace
 
 }  // namespace heed

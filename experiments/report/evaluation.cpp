@@ -142,6 +142,14 @@ std::optional<Figure> figure(Evaluation const& evaluation) {
   return result;
 }
 
+/// "reference losses in nat: 4-gram 5.92 (perplexity 373), …"; "": there are none.
+std::string references_of(Evaluation const& evaluation) {
+  std::string text;
+  for (auto const& [name, loss] : evaluation.references)
+    text += fmt::format("{}{} {:.3f} (perplexity {:.4g})", text.empty() ? "" : ", ", name, loss, std::exp(loss));
+  return text.empty() ? "" : fmt::format("reference losses in nat: {}\n", text);
+}
+
 }  // namespace
 
 std::string table_of(Evaluation const& evaluation) {
@@ -160,7 +168,7 @@ std::string table_of(Evaluation const& evaluation) {
   }
   return fmt::format("{}: step {}, {} weights, {}{}\n", evaluation.run, evaluation.step, evaluation.weights, evaluation.split,
                      evaluation.search ? fmt::format(", decoded: {}", decoding(*evaluation.search)) : "") +
-         table(rows);
+         table(rows) + references_of(evaluation);
 }
 
 std::string csv_of(Evaluation const& evaluation) {
@@ -197,6 +205,7 @@ std::string json_of(Evaluation const& evaluation) {
                                    {"rows", part.rows},
                                    {"metrics", json_of(part.values)},
                                    {"standard_errors", json_of(part.errors)}});
+  for (auto const& [name, loss] : evaluation.references) result["references"][name] = loss;
   result["environment"] = environment();
   return json_text(result, 2) + "\n";
 }

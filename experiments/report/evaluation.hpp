@@ -4,6 +4,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "experiments/metric/lengths.hpp"
@@ -25,7 +26,8 @@ struct Evaluation {
   std::optional<BeamSettings> search;  ///< how targets were decoded, if any were
   std::string length_of;               ///< as ByLength's
   Part whole;
-  std::vector<Part> by_length;  ///< empty if rows do not differ in length
+  std::vector<Part> by_length;                                  ///< empty if rows do not differ in length
+  std::vector<std::pair<std::string, double>> references = {};  ///< losses of n-grams and the like on the same rows, in nat per token
 };
 
 /// A head line and a table: a row a metric with its standard error, a column a group of rows.

@@ -12,8 +12,10 @@
 #include "experiments/config/table.hpp"
 #include "experiments/report/report.hpp"
 #include "experiments/run/csv.hpp"
+#include "experiments/run/file_kind.hpp"
 #include "experiments/run/folder_lock.hpp"
 #include "experiments/run/folder_name.hpp"
+#include "experiments/run/list_topic.hpp"
 #include "experiments/run/record.hpp"
 #include "experiments/run/result_file.hpp"
 #include "experiments/run/signals.hpp"
@@ -208,5 +210,12 @@ Exit run_study(RunOptions const& options) {
   fmt::print("{}: report.html, summary.md, results.csv ({:.1f} s)\n", path.string(), seconds());
   return Exit::done;
 }
+
+namespace {
+
+DeclaredFileKind const file_kind{{"study", is_study, run_study, check_study, study_file}};
+DeclaredTopic const listed{choice_topic(14, "studies", "kinds of studies; of one: its keys", study_choice)};
+
+}  // namespace
 
 }  // namespace heed

@@ -4,6 +4,11 @@
 #include <fmt/format.h>
 #include <sys/resource.h>
 
+#include "experiments/commands/evaluate.hpp"
+#include "experiments/commands/inspect.hpp"
+#include "experiments/commands/sample.hpp"
+#include "experiments/commands/tokenize.hpp"
+#include "experiments/commands/translate.hpp"
 #include "experiments/config/yaml.hpp"
 #include "tests/program.hpp"
 
@@ -13,6 +18,16 @@ TEST_SUITE("command_line") {
   namespace {
 
   CommandLine parsed(std::vector<std::string> const& arguments) { return parse_command_line(arguments); }
+
+  /// What a command has read, of the type of its options.
+  template <class Options>
+  Options read(CommandLine const& line) {
+    return *static_cast<Options const*>(line.options.get());
+  }
+  template <class Options>
+  Options read(std::vector<std::string> const& arguments) {
+    return read<Options>(parsed(arguments));
+  }
 
   std::string refused(std::vector<std::string> const& arguments) {
     try {
@@ -33,13 +48,14 @@ TEST_SUITE("command_line") {
           Words{"run", "a.yaml", "seed=2", "--fresh", "x.y=[1, 2]"}}) {
       auto const line = parsed(arguments);
       CHECK(line.command == "run");
-      CHECK(line.run.config == "a.yaml");
-      CHECK(line.run.overrides == Words{"seed=2", "x.y=[1, 2]"});
-      CHECK(line.run.fresh);
+      auto const run = read<RunOptions>(line);
+      CHECK(run.config == "a.yaml");
+      CHECK(run.overrides == Words{"seed=2", "x.y=[1, 2]"});
+      CHECK(run.fresh);
     }
-    CHECK(!parsed({"run", "a.yaml", "--resume"}).run.fresh);
-    CHECK(parsed({"check", "a.yaml", "name=run"}).run.overrides == Words{"name=run"});
-    CHECK(parsed({"check", "run"}).run.config == "run");
+    CHECK(!read<RunOptions>(Words{"run", "a.yaml", "--resume"}).fresh);
+    CHECK(read<RunOptions>(Words{"check", "a.yaml", "name=run"}).overrides == Words{"name=run"});
+    CHECK(read<RunOptions>(Words{"check", "run"}).config == "run");
   }
 
   TEST_CASE("what holds everywhere may stand before and after the command; the last one counts") {
@@ -49,22 +65,22 @@ TEST_SUITE("command_line") {
                                   Words{"run", "--output", "o", "--data", folder, "--threads=3", "--quiet", "a"},
                                   Words{"--threads", "7", "--output=o", "run", "a", "--threads", "3", "--data=" + folder, "--quiet"}}) {
       auto const line = parsed(arguments);
-      CHECK(line.run.places.output == "o");
-      CHECK(line.run.places.data == folder);
-      CHECK(line.threads == 3);
-      CHECK(line.run.quiet);
+      CHECK(line.everywhere.places.output == "o");
+      CHECK(line.everywhere.places.data == folder);
+      CHECK(line.everywhere.threads == 3);
+      CHECK(line.everywhere.quiet);
     }
     auto const line = parsed({"sample", "r", "--output", "o"});
-    CHECK(line.sample.places.output == "o");
-    CHECK(line.run.places.data.empty());
-    CHECK(!line.threads);
-    CHECK(parsed({"list"}).run.places.output == "runs");
+    CHECK(read<SampleOptions>(line).places.output == "o");
+    CHECK(line.everywhere.places.data.empty());
+    CHECK(!line.everywhere.threads);
+    CHECK(parsed({"list"}).everywhere.places.output == "runs");
   }
 
   TEST_CASE("what an evaluation is told") {
-    auto const test = parsed({"evaluate", "r", "--split", "test", "--beam", "5", "--length-penalty", "1", "--metrics", "bleu,loss",
-                              "--batch", "9", "--weights", "last", "--save", "f.csv", "--quiet", "--output", "o"})
-                          .evaluate;
+    auto const test =
+        read<EvaluateOptions>(Words{"evaluate", "r", "--split", "test", "--beam", "5", "--length-penalty", "1", "--metrics", "bleu,loss",
+                                    "--batch", "9", "--weights", "last", "--save", "f.csv", "--quiet", "--output", "o"});
     CHECK(test.run == "r");
     CHECK(test.split == "test");
     CHECK(test.search.width == 5);
@@ -75,15 +91,15 @@ TEST_SUITE("command_line") {
     CHECK(test.save == "f.csv");
     CHECK(test.quiet);
     CHECK(test.places.output == "o");
-    CHECK(parsed({"evaluate", "r"}).evaluate.search.width == 1);
-    CHECK(!parsed({"evaluate", "r"}).evaluate.metrics);
+    CHECK(read<EvaluateOptions>(Words{"evaluate", "r"}).search.width == 1);
+    CHECK(!read<EvaluateOptions>(Words{"evaluate", "r"}).metrics);
   }
 
   TEST_CASE("samples: numbers, and prompts of any look") {
     auto const line = parsed({"sample",  "runs/a", "--tokens", "7", "--count",  "2",        "--temperature", "0.5", "--top-k",  "3",
                               "--top-p", ".9",     "--seed",   "4", "--prompt", "[ a, b ]", "two words",     "",    "--prompt", "-x"});
     CHECK(line.command == "sample");
-    auto const& options = line.sample;
+    auto const& options = read<SampleOptions>(line);
     CHECK(options.run == "runs/a");
     CHECK(options.tokens == 7);
     CHECK(options.count == 2);
@@ -92,27 +108,27 @@ TEST_SUITE("command_line") {
     CHECK(options.sampling.top_p == 0.9);
     CHECK(options.seed == 4);
     CHECK(options.prompts == Words{"[ a, b ]", "two words", "", "-x"});
-    CHECK(parsed({"sample", "--prompt", "x", "r"}).sample.run == "r");
-    CHECK(parsed({"sample", "--prompt", "x", "r", "--seed", "2"}).sample.run == "r");
-    CHECK(parsed({"sample", "--prompt", "x", "r", "--seed", "2"}).sample.prompts == Words{"x"});
-    CHECK(parsed({"sample", "r", "--precision", "bfloat16"}).sample.precision == "bfloat16");
-    CHECK(!parsed({"sample", "r"}).sample.tokens);
+    CHECK(read<SampleOptions>(Words{"sample", "--prompt", "x", "r"}).run == "r");
+    CHECK(read<SampleOptions>(Words{"sample", "--prompt", "x", "r", "--seed", "2"}).run == "r");
+    CHECK(read<SampleOptions>(Words{"sample", "--prompt", "x", "r", "--seed", "2"}).prompts == Words{"x"});
+    CHECK(read<SampleOptions>(Words{"sample", "r", "--precision", "bfloat16"}).precision == "bfloat16");
+    CHECK(!read<SampleOptions>(Words{"sample", "r"}).tokens);
   }
 
   TEST_CASE("tokens: a text, and a vocabulary that is there or is trained") {
     auto const line = parsed({"tokenize", "t.txt", "--vocabulary", "v", "--ids", "o.bin", "--special", "--quiet", "--data", "."});
     CHECK(line.command == "tokenize");
-    CHECK(line.tokenize.file == "t.txt");
-    CHECK(line.tokenize.vocabulary == "v");
-    CHECK(line.tokenize.ids == "o.bin");
-    CHECK(line.tokenize.special);
-    CHECK(line.tokenize.quiet);
-    CHECK(!line.tokenize.train);
-    CHECK(line.tokenize.places.data == ".");
+    CHECK(read<TokenizeOptions>(line).file == "t.txt");
+    CHECK(read<TokenizeOptions>(line).vocabulary == "v");
+    CHECK(read<TokenizeOptions>(line).ids == "o.bin");
+    CHECK(read<TokenizeOptions>(line).special);
+    CHECK(read<TokenizeOptions>(line).quiet);
+    CHECK(!read<TokenizeOptions>(line).train);
+    CHECK(read<TokenizeOptions>(line).places.data == ".");
     for (auto const& arguments :
          {Words{"tokenize", "t.txt", "--train", "8000", "--output", "o"}, Words{"--output", "o", "tokenize", "t.txt", "--train", "8000"}}) {
-      CHECK(parsed(arguments).tokenize.train == 8000);
-      CHECK(parsed(arguments).tokenize.places.output == "o");
+      CHECK(read<TokenizeOptions>(arguments).train == 8000);
+      CHECK(read<TokenizeOptions>(arguments).places.output == "o");
     }
     CHECK(refused({"tokenize"}) == "tokenize: FILE is required (see heed --help)");
     CHECK(refused({"tokenize", "t"}) == "tokenize: --vocabulary or --train is required (see heed --help)");
@@ -129,18 +145,18 @@ TEST_SUITE("command_line") {
                               "5",         "--length-penalty", "1.5",       "--tokens", "40",     "--nbest",   "2",
                               "--scores",  "--attention",      "where.pdf", "--output", "o",      "--threads", "1"});
     CHECK(line.command == "translate");
-    CHECK(line.translate.run == "runs/a");
-    CHECK(line.translate.input == "in.de");
-    CHECK(line.translate.save == "out.en");
-    CHECK(line.translate.beam.width == 5);
-    CHECK(line.translate.beam.length_penalty == 1.5);
-    CHECK(line.translate.tokens == 40);
-    CHECK(line.translate.best == 2);
-    CHECK(line.translate.scores);
-    CHECK(line.translate.attention == "where.pdf");
-    CHECK(line.translate.places.output == "o");
-    CHECK(line.threads == 1);
-    auto const usual = parsed({"translate", "r"}).translate;
+    CHECK(read<TranslateOptions>(line).run == "runs/a");
+    CHECK(read<TranslateOptions>(line).input == "in.de");
+    CHECK(read<TranslateOptions>(line).save == "out.en");
+    CHECK(read<TranslateOptions>(line).beam.width == 5);
+    CHECK(read<TranslateOptions>(line).beam.length_penalty == 1.5);
+    CHECK(read<TranslateOptions>(line).tokens == 40);
+    CHECK(read<TranslateOptions>(line).best == 2);
+    CHECK(read<TranslateOptions>(line).scores);
+    CHECK(read<TranslateOptions>(line).attention == "where.pdf");
+    CHECK(read<TranslateOptions>(line).places.output == "o");
+    CHECK(line.everywhere.threads == 1);
+    auto const usual = read<TranslateOptions>(Words{"translate", "r"});
     CHECK(usual.beam.width == 1);
     CHECK(usual.tokens == 0);
     CHECK(!usual.scores);
@@ -149,20 +165,20 @@ TEST_SUITE("command_line") {
     CHECK(refused({"translate", "r", "--length-penalty", "x"}).find("--length-penalty: wants") == 0);
     CHECK(refused({"translate", "r", "in.de"}) == "in.de: is one argument too many (see heed translate --help)");
     CHECK(refused({"translate", "r", "--beem", "5"}) == "--beem: there is no such option; did you mean '--beam'?");
-    CHECK(parsed({"inspect", "r", "--text", "x", "--target", "y", "--beam", "3"}).inspect.target == "y");
-    CHECK(parsed({"inspect", "r", "--text", "x", "--beam", "3"}).inspect.beam.width == 3);
+    CHECK(read<InspectOptions>(Words{"inspect", "r", "--text", "x", "--target", "y", "--beam", "3"}).target == "y");
+    CHECK(read<InspectOptions>(Words{"inspect", "r", "--text", "x", "--beam", "3"}).beam.width == 3);
   }
 
   TEST_CASE("inspections: a run, a text of any look, and where the weights go") {
     auto const line = parsed({"inspect", "runs/a", "--text", "-x [MASK]", "--save", "w.npz", "--output", "o", "--quiet"});
     CHECK(line.command == "inspect");
-    CHECK(line.inspect.run == "runs/a");
-    CHECK(line.inspect.text == "-x [MASK]");
-    CHECK(line.inspect.save == "w.npz");
-    CHECK(line.inspect.places.output == "o");
-    CHECK(line.inspect.quiet);
-    CHECK(parsed({"inspect", "--text", "x", "r"}).inspect.run == "r");
-    CHECK(parsed({"inspect", "r", "--row", "3"}).inspect.row == 3);
+    CHECK(read<InspectOptions>(line).run == "runs/a");
+    CHECK(read<InspectOptions>(line).text == "-x [MASK]");
+    CHECK(read<InspectOptions>(line).save == "w.npz");
+    CHECK(read<InspectOptions>(line).places.output == "o");
+    CHECK(read<InspectOptions>(line).quiet);
+    CHECK(read<InspectOptions>(Words{"inspect", "--text", "x", "r"}).run == "r");
+    CHECK(read<InspectOptions>(Words{"inspect", "r", "--row", "3"}).row == 3);
     CHECK(refused({"inspect", "r"}) == "inspect: --text or --row is required (see heed --help)");
     CHECK(refused({"inspect", "--text", "x"}) == "inspect: RUN is required (see heed --help)");
   }
@@ -184,7 +200,7 @@ TEST_SUITE("command_line") {
     CHECK(versions.starts_with(version()));
     for (auto const* const named : {"compiler ", "xtensor ", "xsimd ", "OpenBLAS ", "processor ", "system "})
       CHECK_MESSAGE(versions.find(named) != std::string::npos, named);
-    CHECK(parsed({"list", "data"}).topic == "data");
+    CHECK(parsed({"list", "data"}).command == "list");
   }
 
   TEST_CASE("too little address space is said at once, and --version works all the same") {
@@ -234,7 +250,7 @@ TEST_SUITE("command_line") {
     CHECK(refused({"grammar", "sample"}) == "grammar: the command comes first: heed sample grammar");
     CHECK(refused({good}) == fmt::format("{0}: is a file, and a command is missing before it: heed run {0}", good));
     test::put(folder / "a=b.yaml", "");
-    CHECK(parsed({"run", (folder / "a=b.yaml").string()}).run.config == folder / "a=b.yaml");
+    CHECK(read<RunOptions>(Words{"run", (folder / "a=b.yaml").string()}).config == folder / "a=b.yaml");
   }
 
   TEST_CASE("what cannot be meant is refused, with the nearest that can") {

@@ -1,0 +1,49 @@
+#include "experiments/run/list_topic.hpp"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "experiments/config/config.hpp"
+#include "experiments/config/table.hpp"
+
+namespace heed {
+
+namespace {
+
+std::vector<ListTopic>& all_topics() {
+  static std::vector<ListTopic> all;
+  return all;
+}
+
+}  // namespace
+
+DeclaredTopic::DeclaredTopic(ListTopic topic) {
+  auto& all = all_topics();
+  all.insert(std::ranges::upper_bound(all, topic.place, {}, &ListTopic::place), std::move(topic));
+}
+
+std::vector<ListTopic> const& declared_topics() { return all_topics(); }
+
+std::string choice_page(Choice const& choice, std::string const& topic) {
+  std::vector<std::vector<std::string>> rows;
+  for (auto const& option : choice.options) rows.push_back({option.name, option.help});
+  return table(rows) + fmt::format("\nheed list {} NAME: its keys, with types, ranges, defaults and meanings\n", topic);
+}
+
+std::vector<Entry> choice_entries(Choice const& choice) {
+  std::vector<Entry> entries;
+  for (auto const& option : choice.options) {
+    entries.push_back({option.name, [option] {
+                         auto const settings = option.make();
+                         return option.name + ": " + option.help + "\n" + indented(describe(*settings));
+                       }});
+  }
+  return entries;
+}
+
+ListTopic choice_topic(int place, std::string const& name, std::string const& help, Choice (*choice)()) {
+  return {place, name, help, [=] { return choice_page(choice(), name); }, [=] { return choice_entries(choice()); }};
+}
+
+}  // namespace heed
