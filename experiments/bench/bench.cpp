@@ -13,35 +13,16 @@
 
 namespace heed {
 
-namespace {
-
-/// Never destroyed and made on first use: declarations are static objects of many files.
-std::vector<BenchTopic>& registry() {
-  static auto* const all = new std::vector<BenchTopic>;
-  return *all;
-}
-
-}  // namespace
-
-DeclaredBench::DeclaredBench(BenchTopic topic) {
-  auto& all = registry();
-  all.insert(std::ranges::upper_bound(all, topic.name, {}, &BenchTopic::name), std::move(topic));
-}
-
-std::vector<BenchTopic> const& bench_topics() { return registry(); }
-
 void expect_known(std::string const& option, std::string const& name, std::vector<std::string> const& known) {
   if (std::ranges::find(known, name) == known.end())
     throw ConfigError(option, fmt::format("there is no '{}'{} (there are {})", name, did_you_mean(name, known), fmt::join(known, ", ")));
 }
 
 Exit bench(BenchOptions const& options, std::ostream& out) {
-  std::vector<std::string> names;
-  for (auto const& topic : bench_topics()) names.push_back(topic.name);
-  if (!options.what.empty()) expect_known("bench", options.what, names);
+  if (!options.what.empty()) expect_known("bench", options.what, Registry<BenchTopic>::names());
   expect_known("--precision", options.precision, {"float32", "bfloat16"});
   WithProducts const chosen({.bfloat16 = options.precision == "bfloat16"});
-  for (auto const& topic : bench_topics()) {
+  for (auto const& topic : Registry<BenchTopic>::all()) {
     if (options.what.empty() || options.what == topic.name) topic.run(options, out);
   }
   return Exit::done;

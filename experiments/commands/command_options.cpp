@@ -113,9 +113,8 @@ void add_report(CLI::App& app, CommandLine& line) {
 
 void add_bench(CLI::App& app, CommandLine& line) {
   auto& bench = add_command(app, line, "bench", "measure how long things take on this machine, and how much memory");
-  std::vector<std::string> topics;
-  for (auto const& topic : bench_topics()) topics.push_back(topic.name);
-  bench.add_option("TOPIC", line.bench.what, fmt::format("{} (default: all)", fmt::join(topics, ", ")))->type_name("");
+  bench.add_option("TOPIC", line.bench.what, fmt::format("{} (default: all)", fmt::join(Registry<BenchTopic>::names(), ", ")))
+      ->type_name("");
   bench
       .add_option("NAME", line.bench.names,
                   "only these. attention: a score, align, read or position; gpt: train, forward, sample; ops, scaling: names of lines; "

@@ -86,27 +86,27 @@ Rows data_set_row(CatalogueEntry const& entry) {
 std::string list_data() {
   Rows rows;
   for (auto const& entry : catalogue()) rows.push_back(data_set_row(entry).front());
-  return choice_page(data_choice(), "data") +
+  return choice_page(choice_of<DataKind>(), "data") +
          "\ndata sets, for `data: {kind: text, name: NAME}` or, if labelled, `{kind: examples, name: NAME, …}`; fetched when first used\n" +
          table(rows);
 }
 
 std::vector<Entry> data_entries() {
-  auto entries = choice_entries(data_choice());
+  auto entries = choice_entries(choice_of<DataKind>());
   for (auto const& entry : catalogue()) entries.push_back({entry.name, [&entry] { return table(data_set_row(entry)); }});
   return entries;
 }
 
 std::string list_probes() {
   Rows rows{{"group", "probe", "formula", "meaning"}};
-  for (auto const& probe : probes()) rows.push_back({probe.group, probe.name, probe.formula, probe.help});
+  for (auto const& probe : Registry<Probe>::all()) rows.push_back({probe.group, probe.name, probe.formula, probe.help});
   ProbeSettings settings;
   return table(rows) + "\nkeys of `probes: {…}`\n" + indented(describe(settings));
 }
 
 std::vector<Entry> probe_entries() {
   std::vector<Entry> entries;
-  for (auto const& probe : probes()) {
+  for (auto const& probe : Registry<Probe>::all()) {
     entries.push_back({probe.name, [&probe] {
                          return fmt::format("{}: {}\n", probe.name, probe.help) +
                                 table({{"formula", probe.formula},
@@ -124,21 +124,21 @@ std::vector<std::string> metric_row(MetricInfo const& info) {
 
 std::string list_metrics() {
   Rows rows{{"metric", "unit", "better", "meaning"}};
-  for (auto const& info : metrics()) rows.push_back(metric_row(info));
+  for (auto const& info : Registry<MetricInfo>::all()) rows.push_back(metric_row(info));
   return table(rows);
 }
 
 /// A metric by its declared name.
 std::vector<Entry> metric_entries() {
   std::vector<Entry> entries;
-  for (auto const& info : metrics())
+  for (auto const& info : Registry<MetricInfo>::all())
     entries.push_back({info.name, [&info] { return table({{"metric", "unit", "better", "meaning"}, metric_row(info)}); }});
   return entries;
 }
 
 std::string list_operations() {
   Rows rows;
-  for (auto const& operation : operation_checks()) {
+  for (auto const& operation : Registry<OperationCheck>::all()) {
     auto const name = operation.name.substr(0, operation.name.find(" ("));  // "abs (negative)" is a second check of abs
     if (rows.empty() || rows.back().front() != name) rows.push_back({name, operation.formula});
   }
@@ -147,7 +147,7 @@ std::string list_operations() {
 
 std::string list_benchmarks() {
   Rows rows;
-  for (auto const& topic : bench_topics()) rows.push_back({topic.name, topic.measures});
+  for (auto const& topic : Registry<BenchTopic>::all()) rows.push_back({topic.name, topic.measures});
   return table(rows);
 }
 
@@ -212,17 +212,19 @@ std::vector<Topic> const& topics() {
       {"positions", "how a model knows where a token stands", list_positions, position_entries},
       {"cells", "recurrent cells, for `cell: NAME`", list_cells, cell_entries},
       {"models", "kinds of models; of one: keys and parameters", [] { return choice_page(model_choice(), "models"); }, model_entries},
-      choice_topic("heads", "what models of text predict, for `model: {head: NAME}`; of one: its keys", every_head),
+      choice_topic("heads", "what models of text predict, for `model: {head: NAME}`; of one: its keys",
+                   [] { return choice_of<HeadKind>(); }),
       {"data", "kinds of data, and data sets by name; of one: its keys", list_data, data_entries},
       choice_topic("tasks", "synthetic tasks; of one: its keys", task_choice),
       choice_topic("tokenizers", "how text becomes tokens, for `data: {kind: text, tokenizer: NAME}`; of one: its keys",
                    [] { return tokenizer_choice(); }),
-      choice_topic("pairs", "synthetic pairs of sequences, for `data: {kind: pairs, task: NAME}`; of one: its keys", pair_choice),
+      choice_topic("pairs", "synthetic pairs of sequences, for `data: {kind: pairs, task: NAME}`; of one: its keys",
+                   [] { return choice_of<PairKind>(); }),
       choice_topic("optimizers", "kinds of optimizers; of one: its keys", optimizer_choice),
       choice_topic("schedules", "kinds of learning rate schedules; of one: its keys", schedule_choice),
       {"probes", "what can be recorded beside the loss, with formulas and keys", list_probes, probe_entries},
       {"metrics", "what runs record: units, and which direction is better", list_metrics, metric_entries},
-      choice_topic("studies", "kinds of studies; of one: its keys", study_choice),
+      choice_topic("studies", "kinds of studies; of one: its keys", [] { return choice_of<StudyKind>(); }),
       {"operations", "the differentiable operations of the engine and their formulas", list_operations, {}},
       {"benchmarks", "what `heed bench` measures", list_benchmarks, {}},
       {"ablation", "every key of an ablation's file, with an example", list_ablation, ablation_entries},

@@ -6,6 +6,7 @@
 
 #include "experiments/commands/option_kinds.hpp"
 #include "experiments/data/tokenizers/byte_pair_training.hpp"
+#include "experiments/run/exchange/model_format.hpp"
 
 namespace heed {
 
@@ -78,7 +79,7 @@ void add_export(CLI::App& app, CommandLine& line) {
           "DIR", [&](std::string const& folder) { options.folder = folder; }, "where it goes: a folder that is not there yet")
       ->required()
       ->type_name("");
-  add_text(command, "--format", "NAME", fmt::format("{}", fmt::join(export_formats(), ", ")),
+  add_text(command, "--format", "NAME", fmt::format("{}", fmt::join(Registry<ModelFormat>::names(), ", ")),
            [&](std::string const& name) { options.format = name; });
   command.footer("example:\n  heed export runs/shakespeare --format huggingface shakespeare-gpt2");
 }
