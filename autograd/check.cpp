@@ -132,22 +132,6 @@ CheckResult jvpcheck(TensorFunction const& f, std::vector<Tensor> const& inputs,
   return result;
 }
 
-namespace {
-
-std::vector<OperationCheck>& registry() {
-  static auto* const checks = new std::vector<OperationCheck>;
-  return *checks;
-}
-
-}  // namespace
-
-Registered::Registered(OperationCheck check) { registry().push_back(std::move(check)); }
-
-std::vector<OperationCheck> const& operation_checks() {
-  std::ranges::stable_sort(registry(), {}, &OperationCheck::name);
-  return registry();
-}
-
 OperationCheck unary_check(std::string name, std::string formula, Tensor (*function)(Tensor const&), double low, double high) {
   TensorFunction const call = [function](std::vector<Tensor> const& x) { return function(x[0]); };
   std::vector<Sample> samples;

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "autograd/registry.hpp"
 #include "autograd/tensor.hpp"
 
 namespace heed {
@@ -54,7 +55,8 @@ struct ErrorCase {
   std::string message;
 };
 
-/// Drives the generic suite: gradcheck, gradgradcheck, float32 against float64, kernel against reference, errors.
+/// What is declared beside an operation. Drives the generic suite: gradcheck, gradgradcheck, float32 against float64, kernel against
+/// reference, errors.
 struct OperationCheck {
   std::string name;
   std::string formula;  ///< for people: "y = tanh x"
@@ -69,13 +71,5 @@ OperationCheck unary_check(std::string name, std::string formula, Tensor (*funct
 /// The check of a function of two tensors, over shapes that broadcast, with samples over the ranges given for each.
 OperationCheck binary_check(std::string name, std::string formula, Tensor (*function)(Tensor const&, Tensor const&),
                             SampleInput a = {{}, -2, 2}, SampleInput b = {{}, -2, 2}, bool differentiable = true);
-
-/// Makes an operation known to the suite: a static object beside its definition.
-struct Registered {
-  explicit Registered(OperationCheck check);
-};
-
-/// All registered operations, by name.
-std::vector<OperationCheck> const& operation_checks();
 
 }  // namespace heed

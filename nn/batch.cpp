@@ -5,9 +5,18 @@
 #include <fmt/format.h>
 
 #include "autograd/error.hpp"
+#include "autograd/ops/index.hpp"
 #include "autograd/ops/shape.hpp"
 
 namespace heed {
+
+Tensor take(Tensor const& x, std::span<std::int64_t const> rows) {
+  std::vector<std::int64_t> shape(x.shape().begin(), x.shape().end());
+  std::int64_t const width = Shape(std::span(shape).subspan(1)).elements();
+  shape[0] = std::ssize(rows);
+  Tensor const numbers = Tensor::of(std::vector(rows.begin(), rows.end()), {std::ssize(rows)});
+  return reshape(embedding(reshape(x, {x.size(0), width}), numbers), shape);
+}
 
 Batch::Batch(std::initializer_list<Part> parts) {
   for (auto const& [name, value] : parts) set(name, value);
@@ -39,11 +48,7 @@ Batch Batch::first(std::int64_t count) const {
 
 Batch Batch::chosen(std::span<std::int64_t const> rows) const {
   Batch some;
-  for (auto const& [name, value] : parts_) {
-    std::vector<Tensor> each;
-    for (std::int64_t const row : rows) each.push_back(value.rows(row, 1));
-    some.set(name, concatenate(each, 0));
-  }
+  for (auto const& [name, value] : parts_) some.set(name, take(value, rows));
   return some;
 }
 

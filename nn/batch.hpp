@@ -12,6 +12,16 @@
 
 namespace heed {
 
+/// The rows x[i, …] of these numbers, in this order; a row may be named more than once.
+Tensor take(Tensor const& x, std::span<std::int64_t const> rows);
+/// The same of a list.
+template <class T>
+std::vector<T> take(std::vector<T> const& list, std::span<std::int64_t const> rows) {
+  std::vector<T> taken;
+  for (std::int64_t const row : rows) taken.push_back(list.at(static_cast<std::size_t>(row)));
+  return taken;
+}
+
 /// What one step of training or evaluation sees: tensors by name, whose first axis is the row. Which there are is the data's affair, which
 /// are read the model's. Names that several systems share:
 ///

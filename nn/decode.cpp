@@ -14,6 +14,7 @@
 #include "autograd/ops/reduce.hpp"
 #include "autograd/ops/shape.hpp"
 #include "autograd/parallel.hpp"
+#include "nn/batch.hpp"
 #include "nn/generate.hpp"
 
 namespace heed {
@@ -68,9 +69,7 @@ class Rows {
     for (std::size_t i = 0; same && i < places.size(); ++i) same = places[i] == static_cast<std::int64_t>(i);
     if (same) return;
     decoding_->keep(places);
-    std::vector<std::size_t> kept;
-    for (std::int64_t const place : places) kept.push_back(rows_[static_cast<std::size_t>(place)]);
-    rows_ = std::move(kept);
+    rows_ = take(rows_, places);
   }
 
   std::unique_ptr<Decoding> decoding_;

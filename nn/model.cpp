@@ -12,15 +12,6 @@
 
 namespace heed {
 
-namespace {
-
-std::vector<ModelKind>& registry() {
-  static auto* const kinds = new std::vector<ModelKind>;
-  return *kinds;
-}
-
-}  // namespace
-
 std::unique_ptr<Decoding> Model::decode(Batch const&, Pass const&) const { return nullptr; }
 
 Tensor LinearHead::logits(RoundedWeights* rounded) const { return weight.defined() ? linear(x, weight, bias, {}, rounded) : x; }
@@ -68,26 +59,11 @@ void LinearHead::each_logits(std::function<void(std::int64_t, Tensor const&)> co
     see(first, linear(slice(places, 0, first, std::min(all, first + at_once)), weight, bias));
 }
 
-DeclaredModel::DeclaredModel(ModelKind kind) {
-  registry().push_back(std::move(kind));
-  std::ranges::sort(registry(), {}, &ModelKind::name);
-}
-
-std::vector<ModelKind> const& model_kinds() { return registry(); }
-
-ModelKind const& model_kind(std::string const& name) {
-  auto const found = std::ranges::find(registry(), name, &ModelKind::name);
-  if (found == registry().end()) throw Error(fmt::format("model: there is no kind '{}'", name));
-  return *found;
-}
+ModelKind const& model_kind(std::string const& name) { return Registry<ModelKind>::at(name, "model: there is no kind"); }
 
 std::vector<Need> needs_of(Choice const& choice) { return model_kind(choice.kind).reads(*choice.settings); }
 
-Choice model_choice() {
-  Choice choice;
-  for (ModelKind const& kind : registry()) choice.options.push_back({kind.name, kind.help, kind.settings});
-  return choice;
-}
+Choice model_choice() { return choice_of<ModelKind>(); }
 
 std::unique_ptr<Model> make_model(Choice const& choice, Parameters& parameters, Signature const& data) {
   ModelKind const& kind = model_kind(choice.kind);

@@ -137,10 +137,6 @@ struct ModelKind {
   std::function<std::shared_ptr<Settings>()> settings;
   std::function<std::unique_ptr<Model>(Parameters& parameters, Settings const& settings, Signature const& data)> make;
 };
-struct DeclaredModel {
-  explicit DeclaredModel(ModelKind kind);
-};
-std::vector<ModelKind> const& model_kinds();
 /// Throws Error for a kind that is not declared.
 ModelKind const& model_kind(std::string const& name);
 /// What a model of these settings reads. Throws Error for a kind that is not declared.

@@ -156,25 +156,7 @@ void Optimizer::load_state(NamedTensors const& state) {
 
 // ---------------------------------------------------------------- the kinds there are
 
-namespace {
-
-std::vector<Choice::Option>& kinds() {
-  static auto* const options = new std::vector<Choice::Option>;
-  return *options;
-}
-
-}  // namespace
-
-RegisteredOptimizer::RegisteredOptimizer(Choice::Option option) {
-  auto const place = std::ranges::lower_bound(kinds(), option.name, {}, &Choice::Option::name);
-  kinds().insert(place, std::move(option));
-}
-
-Choice optimizer_choice() {
-  Choice choice{kinds(), "adamw", {}};
-  choice.settings = std::ranges::find(kinds(), choice.kind, &Choice::Option::name)->make();
-  return choice;
-}
+Choice optimizer_choice() { return choice_of<OptimizerKind>("adamw"); }
 
 OptimizerSettings const& optimizer_settings(Choice const& choice) {
   auto const* const settings = dynamic_cast<OptimizerSettings const*>(choice.settings.get());

@@ -90,16 +90,12 @@ struct OptimizerSettings : Settings {
   virtual std::unique_ptr<Optimizer> make(Parameters const& parameters) const = 0;
 };
 
+using OptimizerKind = KindOf<OptimizerSettings>;
 /// `optimizer: {kind: adamw, …}`, all kinds there are; adamw with its defaults is chosen.
 Choice optimizer_choice();
 /// The settings that were chosen, or the optimizer made from them, with its groups. Throws Error if nothing is chosen, or as treatments().
 OptimizerSettings const& optimizer_settings(Choice const& choice);
 std::unique_ptr<Optimizer> make_optimizer(Choice const& choice, Parameters const& parameters);
-
-/// Makes a kind of optimizer known: a static object beside its definition.
-struct RegisteredOptimizer {
-  explicit RegisteredOptimizer(Choice::Option option);
-};
 
 // ---------------------------------------------------------------- clipping
 

@@ -67,7 +67,7 @@ class Sgd : public Optimizer {
 
 std::unique_ptr<Optimizer> SgdSettings::make(Parameters const& parameters) const { return std::make_unique<Sgd>(parameters, *this); }
 
-RegisteredOptimizer const sgd{{"sgd", "stochastic gradient descent, with momentum", [] { return std::make_shared<SgdSettings>(); }}};
+Declared<OptimizerKind> const sgd{{"sgd", "stochastic gradient descent, with momentum", [] { return std::make_shared<SgdSettings>(); }}};
 
 /// Adam, and AdamW (Loshchilov & Hutter 2019): the same but for where the weight decay falls.
 struct AdamSettings : OptimizerSettings {
@@ -123,8 +123,8 @@ class Adam : public Optimizer {
 
 std::unique_ptr<Optimizer> AdamSettings::make(Parameters const& parameters) const { return std::make_unique<Adam>(parameters, *this); }
 
-RegisteredOptimizer const adam{{"adam", "Adam (Kingma & Ba 2015)", [] { return std::make_shared<AdamSettings>(false); }}};
-RegisteredOptimizer const adamw{
+Declared<OptimizerKind> const adam{{"adam", "Adam (Kingma & Ba 2015)", [] { return std::make_shared<AdamSettings>(false); }}};
+Declared<OptimizerKind> const adamw{
     {"adamw", "Adam with decoupled weight decay (Loshchilov & Hutter 2019)", [] { return std::make_shared<AdamSettings>(true); }}};
 
 }  // namespace

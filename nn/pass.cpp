@@ -7,6 +7,7 @@
 
 #include "autograd/error.hpp"
 #include "autograd/parallel.hpp"
+#include "nn/batch.hpp"
 
 namespace heed {
 
@@ -38,13 +39,6 @@ std::vector<std::int64_t> all_of(std::int64_t count) {
   return numbers;
 }
 
-/// The sequences of x [B, n, width] with these numbers.
-Tensor chosen(Tensor const& x, std::vector<std::int64_t> const& sequences) {
-  Tensor result({std::ssize(sequences), x.size(1), x.size(2)}, x.dtype());
-  write_rows(x, sequences, x.size(1), result, 0);
-  return result;
-}
-
 }  // namespace
 
 Tensor GrowingRows::append(Tensor const& fresh) {
@@ -70,9 +64,7 @@ Tensor GrowingRows::append(Tensor const& fresh) {
 
 void GrowingRows::keep(std::span<std::int64_t const> sequences) {
   if (!room_.defined()) return;
-  std::vector<std::int64_t> kept;
-  for (std::int64_t const sequence : sequences) kept.push_back(going_.at(static_cast<std::size_t>(sequence)));
-  going_ = std::move(kept);
+  going_ = take(going_, sequences);
 }
 
 void KeyValueCache::keep(std::span<std::int64_t const> sequences) {
@@ -84,9 +76,8 @@ void KeyValueCache::keep(std::span<std::int64_t const> sequences) {
 }
 
 void KeyValueCache::keep_memory(std::span<std::int64_t const> sequences) {
-  std::vector<std::int64_t> const kept(sequences.begin(), sequences.end());
   for (Layer& layer : layers)
-    if (layer.memory) layer.memory = Projected{chosen(layer.memory->key, kept), chosen(layer.memory->value, kept)};
+    if (layer.memory) layer.memory = Projected{take(layer.memory->key, sequences), take(layer.memory->value, sequences)};
 }
 
 std::uint64_t Pass::sequence(std::int64_t row) const {

@@ -71,13 +71,6 @@ struct PositionKind {
   bool of_the_past = false;                           ///< whether it places only what looks back
   bool of_pairs = false;                              ///< whether it takes the entries of a query and a key in pairs: of even widths
 };
-struct DeclaredPosition {
-  explicit DeclaredPosition(PositionKind kind);
-};
-
-/// All kinds, by name.
-std::vector<PositionKind> const& position_kinds();
-std::vector<std::string> position_names();
 /// Throws Error for an unknown name.
 PositionKind const& position_kind(std::string const& name);
 

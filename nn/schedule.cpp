@@ -10,25 +10,7 @@
 
 namespace heed {
 
-namespace {
-
-std::vector<Choice::Option>& kinds() {
-  static auto* const options = new std::vector<Choice::Option>;
-  return *options;
-}
-
-}  // namespace
-
-RegisteredSchedule::RegisteredSchedule(Choice::Option option) {
-  auto const place = std::ranges::lower_bound(kinds(), option.name, {}, &Choice::Option::name);
-  kinds().insert(place, std::move(option));
-}
-
-Choice schedule_choice() {
-  Choice choice{kinds(), "constant", {}};
-  choice.settings = std::ranges::find(kinds(), choice.kind, &Choice::Option::name)->make();
-  return choice;
-}
+Choice schedule_choice() { return choice_of<ScheduleKind>("constant"); }
 
 namespace {
 
@@ -123,12 +105,12 @@ struct Noam : ScheduleSettings {
   }
 };
 
-RegisteredSchedule const constant{{"constant", "lr throughout, after the warm-up", [] { return std::make_shared<Constant>(); }}};
-RegisteredSchedule const linear{
+Declared<ScheduleKind> const constant{{"constant", "lr throughout, after the warm-up", [] { return std::make_shared<Constant>(); }}};
+Declared<ScheduleKind> const linear{
     {"linear", "after the warm-up straight down to min_lr, one step after the last", [] { return std::make_shared<Linear>(); }}};
-RegisteredSchedule const cosine{
+Declared<ScheduleKind> const cosine{
     {"cosine", "after the warm-up half a cosine down to min_lr, one step after the last", [] { return std::make_shared<Cosine>(); }}};
-RegisteredSchedule const noam{
+Declared<ScheduleKind> const noam{
     {"noam", "up in proportion to the step, then down with its square root", [] { return std::make_shared<Noam>(); }}};
 
 }  // namespace

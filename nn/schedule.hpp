@@ -23,16 +23,12 @@ struct ScheduleSettings : Settings {
   virtual std::int64_t height() const { return 0; }
 };
 
+using ScheduleKind = KindOf<ScheduleSettings>;
 /// `schedule: {kind: cosine, …}`, all kinds there are; constant without warm-up is chosen.
 Choice schedule_choice();
 /// The learning rate of update `step`, counted from 0. Throws Error if no schedule is chosen.
 double learning_rate(Choice const& choice, std::int64_t step, Training const& training);
 /// Says so if the training ends before its warm-up does; nothing if it does not. Throws Error if no schedule is chosen.
 std::optional<std::string> unfinished_warmup(Choice const& choice, Training const& training);
-
-/// Makes a kind of schedule known: a static object beside its definition.
-struct RegisteredSchedule {
-  explicit RegisteredSchedule(Choice::Option option);
-};
 
 }  // namespace heed

@@ -12,6 +12,8 @@
 #include <variant>
 #include <vector>
 
+#include "autograd/registry.hpp"
+
 namespace heed {
 
 struct Settings;
@@ -27,6 +29,25 @@ struct Choice {
   std::string kind;                    ///< the chosen option's name; empty until chosen
   std::shared_ptr<Settings> settings;  ///< the chosen option's settings
 };
+
+/// A kind that is chosen by its name and no more than its settings: `using HeadKind = KindOf<HeadSettings>`.
+template <class S>
+struct KindOf {
+  std::string name, help;
+  std::function<std::shared_ptr<S>()> settings;
+};
+
+/// A choice among the declared kinds of a registry, or those for which `takes` is true; `chosen`, unless it is empty, is chosen.
+template <class Kind>
+Choice choice_of(std::string const& chosen = "", std::function<bool(Kind const&)> const& takes = nullptr) {
+  Choice choice;
+  for (Kind const& kind : Registry<Kind>::all())
+    if (!takes || takes(kind)) choice.options.push_back({kind.name, kind.help, kind.settings});
+  if (chosen.empty()) return choice;
+  choice.kind = chosen;
+  choice.settings = Registry<Kind>::at(chosen, "there is no kind").settings();
+  return choice;
+}
 
 /// A list of sections of one kind (`groups: [{match: …}, {match: …}]`), in order; ListOf holds them.
 struct SettingsList {

@@ -108,36 +108,37 @@ std::vector<Sample> attention_samples(std::optional<WeightDropout> const& dropou
   return samples;
 }
 
-Registered const attention_check{{"fused_attention",
-                                  "Σ_j a_ij v_j, a_i of the scores over visible keys in a window",
-                                  attention_samples(),
-                                  {{[] {
-                                      Tensor const x = Tensor::zeros({2, 3, 4}, DType::float64);
-                                      fused_attention({.heads = 2, .visibility = {}}, {x, Tensor::zeros({2, 3, 6}, DType::float64), x});
-                                    },
-                                    "attention: query [2, 3, 4], key [2, 3, 6], value [2, 3, 4] with 2 heads"},
-                                   {[] {
-                                      Tensor const x = Tensor::zeros({2, 3, 4}, DType::float64);
-                                      AttentionInputs in{x, x, x};
-                                      in.relative = x;
-                                      fused_attention({.heads = 2, .visibility = {}}, in);
-                                    },
-                                    "attention: biases by distance are [2, 3, 4], where [2, 5] is wanted"},
-                                   {[] {
-                                      Tensor const x = Tensor::zeros({2, 3, 4}, DType::float64);
-                                      AttentionForm form{.heads = 2, .visibility = {}};
-                                      form.dropout = WeightDropout{1, Stream(1, "dropout")};
-                                      fused_attention(form, {x, x, x});
-                                    },
-                                    "attention: the dropout rate 1 is not in [0, 1)"}}}};
-Registered const attention_dropout_check{
+Declared<OperationCheck> const attention_check{
+    {"fused_attention",
+     "Σ_j a_ij v_j, a_i of the scores over visible keys in a window",
+     attention_samples(),
+     {{[] {
+         Tensor const x = Tensor::zeros({2, 3, 4}, DType::float64);
+         fused_attention({.heads = 2, .visibility = {}}, {x, Tensor::zeros({2, 3, 6}, DType::float64), x});
+       },
+       "attention: query [2, 3, 4], key [2, 3, 6], value [2, 3, 4] with 2 heads"},
+      {[] {
+         Tensor const x = Tensor::zeros({2, 3, 4}, DType::float64);
+         AttentionInputs in{x, x, x};
+         in.relative = x;
+         fused_attention({.heads = 2, .visibility = {}}, in);
+       },
+       "attention: biases by distance are [2, 3, 4], where [2, 5] is wanted"},
+      {[] {
+         Tensor const x = Tensor::zeros({2, 3, 4}, DType::float64);
+         AttentionForm form{.heads = 2, .visibility = {}};
+         form.dropout = WeightDropout{1, Stream(1, "dropout")};
+         fused_attention(form, {x, x, x});
+       },
+       "attention: the dropout rate 1 is not in [0, 1)"}}}};
+Declared<OperationCheck> const attention_dropout_check{
     {"fused_attention with dropout", "Σ_j D_ij a_ij v_j", attention_samples(WeightDropout{0.3, Stream(1, "dropout")}), {}}};
 
-Registered const reference_check{
+Declared<OperationCheck> const reference_check{
     {"attention_reference", "the same, composed", {{{{{1, 2, 4}}, {{1, 3, 4}}, {{1, 3, 2}}}, [](std::vector<Tensor> const& x) {
                                                       return attention_reference({.heads = 2, .visibility = {}}, {x[0], x[1], x[2]});
                                                     }}}}};
-Registered const scaled_dot_attention_check{
+Declared<OperationCheck> const scaled_dot_attention_check{
     {"scaled_dot_attention", "Σ_j softmax_j(s q_i·k_j) v_j", {{{{{1, 2, 4}}, {{1, 3, 4}}, {{1, 3, 2}}}, [](std::vector<Tensor> const& x) {
                                                                  return scaled_dot_attention(x[0], x[1], x[2], 2, 0.5, {});
                                                                }}}}};

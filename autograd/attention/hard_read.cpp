@@ -127,19 +127,20 @@ void read_hard(HardRead const& hard) {
   fused_attention(form, {x, x, x});
 }
 
-Registered const hard_check{{"fused_attention with a hard read",
-                             "v_J, a_iJ and the entropy of a_i, J ~ a_i",
-                             hard_samples(std::nullopt),
-                             {{[] { read_hard({.choice = HardRead::Choice::sampled, .streams = {}, .chosen = {}}); },
-                               "attention: 0 streams of a hard read for 1 sequences of 2 heads"},
-                              {[] {
-                                 read_hard({.streams = {}, .chosen = Tensor::of(std::vector<std::int64_t>{0, 1, 2, 0}, {1, 2, 2})});
-                               },
-                               "attention: a hard read of key 2, of 2"}}}};
-Registered const hard_dropout_check{{"fused_attention with a hard read and dropout",
-                                     "D_iJ v_J, a_iJ and the entropy of a_i, J ~ a_i",
-                                     hard_samples(WeightDropout{0.3, Stream(1, "dropout")}),
-                                     {}}};
+Declared<OperationCheck> const hard_check{
+    {"fused_attention with a hard read",
+     "v_J, a_iJ and the entropy of a_i, J ~ a_i",
+     hard_samples(std::nullopt),
+     {{[] { read_hard({.choice = HardRead::Choice::sampled, .streams = {}, .chosen = {}}); },
+       "attention: 0 streams of a hard read for 1 sequences of 2 heads"},
+      {[] {
+         read_hard({.streams = {}, .chosen = Tensor::of(std::vector<std::int64_t>{0, 1, 2, 0}, {1, 2, 2})});
+       },
+       "attention: a hard read of key 2, of 2"}}}};
+Declared<OperationCheck> const hard_dropout_check{{"fused_attention with a hard read and dropout",
+                                                   "D_iJ v_J, a_iJ and the entropy of a_i, J ~ a_i",
+                                                   hard_samples(WeightDropout{0.3, Stream(1, "dropout")}),
+                                                   {}}};
 
 }  // namespace
 

@@ -28,16 +28,16 @@ std::vector<Sample> samples(std::shared_ptr<PairSum const> const& sum, bool weig
           sample({1, 67, 2}, {1, 35, 2}, 1, 1)};
 }
 
-Registered const additive_check{{"pair_sums of tanh", "Σ_c w_c tanh(q_ic + k_jc)", samples(additive_sum(), true)}};
-Registered const weighted_check{{"pair_sums with a weight", "Σ_c w_c σ(q_ic − k_jc)",
-                                 samples(pair_sum([](auto q, auto k, auto w) { return w * sigmoid(q - k); }), true)}};
-Registered const formula_check{{"pair_sums of two", "Σ_c f(q_ic, k_jc)",
-                                samples(pair_sum([](auto q, auto k) {
-                                          auto const apart = 1 + (q - k) * (q - k);
-                                          return log(apart) / sqrt(apart) + exp(-apart) * sin(k) + k * log1p(q * q) +
-                                                 tanh(q) * abs(k + 5.0);
-                                        }),
-                                        false)}};
+Declared<OperationCheck> const additive_check{{"pair_sums of tanh", "Σ_c w_c tanh(q_ic + k_jc)", samples(additive_sum(), true)}};
+Declared<OperationCheck> const weighted_check{{"pair_sums with a weight", "Σ_c w_c σ(q_ic − k_jc)",
+                                               samples(pair_sum([](auto q, auto k, auto w) { return w * sigmoid(q - k); }), true)}};
+Declared<OperationCheck> const formula_check{{"pair_sums of two", "Σ_c f(q_ic, k_jc)",
+                                              samples(pair_sum([](auto q, auto k) {
+                                                        auto const apart = 1 + (q - k) * (q - k);
+                                                        return log(apart) / sqrt(apart) + exp(-apart) * sin(k) + k * log1p(q * q) +
+                                                               tanh(q) * abs(k + 5.0);
+                                                      }),
+                                                      false)}};
 
 }  // namespace
 

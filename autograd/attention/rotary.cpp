@@ -86,7 +86,7 @@ Tensor rotary(Tensor const& x, std::int64_t heads, std::int64_t offset, Turn con
   return record("rotary", {x}, std::move(y), keep_nothing,
                 [=](Step const& step) { return std::vector{rotary(step.dy, heads, offset, turn, !back)}; });
 }
-static Registered const rotary_check{
+static Declared<OperationCheck> const rotary_check{
     {"rotary",
      "every pair of a head turned by (p/stretch)/base^{2i/d}",
      {{{{{2, 3, 8}}}, [](std::vector<Tensor> const& x) { return rotary(x[0], 2); }},

@@ -60,7 +60,7 @@ Tensor window_mask(Tensor const& centres, double reach, Visibility const& visibi
   return mask;
 }
 
-static Registered const window_mask_check{
+static Declared<OperationCheck> const window_mask_check{
     {"window_mask",
      "1 where |j − centre| ≤ reach",
      {{{{{2, 2, 3, 1}, 0, 4}}, [](std::vector<Tensor> const& x) { return window_mask(x[0].detach(), 1.5, {}, 4); }}},

@@ -152,7 +152,7 @@ ErrorCase conv2d_error(Shape const& x, Shape const& weight, Shape const& bias, s
 
 }  // namespace
 
-static Registered const conv2d_check{
+static Declared<OperationCheck> const conv2d_check{
     {"conv2d",
      "Σ weight[o, c, i, j] x[b, c, s·y + i − p, s·x + j − p] + bias[o]",
      {conv2d_sample({2, 2, 4, 3}, {2, 2, 3, 3}, true, 1, 0), conv2d_sample({1, 2, 5, 4}, {2, 2, 3, 2}, true, 1, 1),

@@ -192,7 +192,7 @@ ErrorCase einsum_error(char const* formula, std::vector<Shape> const& shapes, ch
 
 }  // namespace
 
-static Registered const einsum_check{
+static Declared<OperationCheck> const einsum_check{
     {"einsum",
      "Σ over the letters that the output lacks of the operands' product",
      {einsum_sample("bhnd,bhmd->bhnm", {{2, 2, 3, 4}, {2, 2, 5, 4}}), einsum_sample("bhnm,bhmd->bhnd", {{2, 2, 3, 5}, {2, 2, 5, 4}}),

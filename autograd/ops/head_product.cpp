@@ -112,7 +112,7 @@ Tensor head_product(Tensor const& x, Tensor const& weight, std::int64_t heads) {
       },
       [heads](std::vector<Tensor> const& in) { return composed_product(in[0], in[1], heads); });
 }
-static Registered const head_product_check{
+static Declared<OperationCheck> const head_product_check{
     {"head_product",
      "x_h W_h, of every head h",
      {{{{{2, 3, 8}}, {{4, 2, 3}}},
@@ -227,7 +227,7 @@ Tensor head_readout(Tensor const& x, Tensor const& weight, Tensor const& vector,
       },
       [heads](std::vector<Tensor> const& in) { return composed_readout(in[0], in[1], in[2], heads); });
 }
-static Registered const head_readout_check{
+static Declared<OperationCheck> const head_readout_check{
     {"head_readout",
      "v_h·tanh(x_h W_h), of every head h",
      {{{{{2, 3, 4}}, {{2, 2, 3}}, {{2, 3}}},

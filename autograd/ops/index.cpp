@@ -136,36 +136,37 @@ Tensor gather(Tensor const& x, std::int64_t axis, Tensor const& index) {
     return std::vector{scatter_add(s.x(0).shape(), axis, s.x(1), s.dy), Tensor()};
   });
 }
-static Registered const gather_check{{"gather",
-                                      "x[index] along an axis",
-                                      {{{{{3, 4}}},
-                                        [](std::vector<Tensor> const& x) {
-                                          return gather(x[0], 1, Tensor::of(std::vector<std::int64_t>{0, 0, 3, 2, 1, 2}, {3, 2}));
-                                        }},
-                                       {{{{2, 3, 2}}},
-                                        [](std::vector<Tensor> const& x) {
-                                          return gather(x[0], -2, Tensor::of(std::vector<std::int64_t>{2, 0, 1, 1}, {2, 1, 2}));
-                                        }},
-                                       {{{{3, 4}}},
-                                        [](std::vector<Tensor> const& x) {
-                                          return gather(x[0], 1, Tensor({3, 0}, DType::int64));
-                                        }}},
-                                      {{[] {
-                                          gather(matrix(), 1, Tensor::of(std::vector<std::int64_t>{0, 3}, {2, 1}));
-                                        },
-                                        "gather: index 3 at [1, 0] is outside [0, 3)"},
-                                       {[] {
-                                          gather(matrix(), 1, Tensor::zeros({3, 1}, DType::int64));
-                                        },
-                                        "gather: shapes differ beside axis 1: [2, 3] and index [3, 1]"},
-                                       {[] {
-                                          gather(matrix(), 1, Tensor::zeros({2, 1}, DType::float32));
-                                        },
-                                        "gather: indices are int64, not float32 [2, 1]"},
-                                       {[] {
-                                          gather(matrix(), 2, Tensor::zeros({2, 1}, DType::int64));
-                                        },
-                                        "gather: axis 2 is out of range for the shape [2, 3]"}}}};
+static Declared<OperationCheck> const gather_check{
+    {"gather",
+     "x[index] along an axis",
+     {{{{{3, 4}}},
+       [](std::vector<Tensor> const& x) {
+         return gather(x[0], 1, Tensor::of(std::vector<std::int64_t>{0, 0, 3, 2, 1, 2}, {3, 2}));
+       }},
+      {{{{2, 3, 2}}},
+       [](std::vector<Tensor> const& x) {
+         return gather(x[0], -2, Tensor::of(std::vector<std::int64_t>{2, 0, 1, 1}, {2, 1, 2}));
+       }},
+      {{{{3, 4}}},
+       [](std::vector<Tensor> const& x) {
+         return gather(x[0], 1, Tensor({3, 0}, DType::int64));
+       }}},
+     {{[] {
+         gather(matrix(), 1, Tensor::of(std::vector<std::int64_t>{0, 3}, {2, 1}));
+       },
+       "gather: index 3 at [1, 0] is outside [0, 3)"},
+      {[] {
+         gather(matrix(), 1, Tensor::zeros({3, 1}, DType::int64));
+       },
+       "gather: shapes differ beside axis 1: [2, 3] and index [3, 1]"},
+      {[] {
+         gather(matrix(), 1, Tensor::zeros({2, 1}, DType::float32));
+       },
+       "gather: indices are int64, not float32 [2, 1]"},
+      {[] {
+         gather(matrix(), 2, Tensor::zeros({2, 1}, DType::int64));
+       },
+       "gather: axis 2 is out of range for the shape [2, 3]"}}}};
 
 Tensor scatter_add(Shape const& shape, std::int64_t axis, Tensor const& index, Tensor const& source) {
   axis = axis_of("scatter_add", shape, axis);
@@ -206,7 +207,7 @@ Tensor scatter_add(Shape const& shape, std::int64_t axis, Tensor const& index, T
     return std::vector{Tensor(), gather(s.dy, axis, s.x(0))};
   });
 }
-static Registered const scatter_add_check{
+static Declared<OperationCheck> const scatter_add_check{
     {"scatter_add",
      "Σ source where index is here",
      {{{{{3, 2}}},
@@ -254,7 +255,7 @@ Tensor embedding(Tensor const& weight, Tensor const& tokens) {
     return std::vector{embedding_transposed(s.dy, s.x(1), rows), Tensor()};
   });
 }
-static Registered const embedding_check{
+static Declared<OperationCheck> const embedding_check{
     {"embedding",
      "weight[tokens]",
      {{{{{5, 3}}},
@@ -306,7 +307,7 @@ Tensor embedding_transposed(Tensor const& source, Tensor const& tokens, std::int
     return std::vector{embedding(s.dy, s.x(1)), Tensor()};
   });
 }
-static Registered const embedding_transposed_check{
+static Declared<OperationCheck> const embedding_transposed_check{
     {"embedding_transposed",
      "Σ source where the token is here",
      {{{{{2, 3, 2}}},
@@ -336,16 +337,17 @@ Tensor one_hot(Tensor const& index, std::int64_t classes, DType dtype) {
   });
   return y;
 }
-static Registered const one_hot_check{{"one_hot",
-                                       "1 at the index",
-                                       {{{},
-                                         [](std::vector<Tensor> const&) {
-                                           return one_hot(Tensor::of(std::vector<std::int64_t>{2, 0, 1, 1}, {2, 2}), 3, DType::float64);
-                                         }}},
-                                       {{[] {
-                                           one_hot(Tensor::of(std::vector<std::int64_t>{0, 3}, {2}), 3, DType::float64);
-                                         },
-                                         "one_hot: index 3 at [1] is outside [0, 3)"}},
-                                       false}};
+static Declared<OperationCheck> const one_hot_check{
+    {"one_hot",
+     "1 at the index",
+     {{{},
+       [](std::vector<Tensor> const&) {
+         return one_hot(Tensor::of(std::vector<std::int64_t>{2, 0, 1, 1}, {2, 2}), 3, DType::float64);
+       }}},
+     {{[] {
+         one_hot(Tensor::of(std::vector<std::int64_t>{0, 3}, {2}), 3, DType::float64);
+       },
+       "one_hot: index 3 at [1] is outside [0, 3)"}},
+     false}};
 
 }  // namespace heed

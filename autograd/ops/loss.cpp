@@ -176,7 +176,7 @@ Sample cross_entropy_sample(double smoothing, std::vector<std::int64_t> values, 
 
 }  // namespace
 
-static Registered const cross_entropy_check{
+static Declared<OperationCheck> const cross_entropy_check{
     {"cross_entropy",
      "−Σ_c t_c log softmax(x)_c, mean over what counts",
      {cross_entropy_sample(0, {1, -1, 5, 0}, 3), cross_entropy_sample(0.1, {1, -1, 5, 0}, 3), cross_entropy_sample(0, {-1, -1, -1, -1}, 0),
@@ -368,7 +368,7 @@ Sample linear_sample(Shape const& x, std::int64_t classes, double smoothing, boo
 
 }  // namespace
 
-static Registered const linear_cross_entropy_check{
+static Declared<OperationCheck> const linear_cross_entropy_check{
     {"linear_cross_entropy",
      "cross_entropy(x Wᵀ + b)",
      {linear_sample({2, 3, 4}, 6, 0, true), linear_sample({5, 3}, 4, 0.1, false), linear_sample({2, 4, 3}, 5, 0.1, true, true),

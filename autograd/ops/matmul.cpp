@@ -123,7 +123,7 @@ Sample product_sample(Shape a, Shape b, bool transpose_a = false, bool transpose
 
 }  // namespace
 
-static Registered const matmul_check{
+static Declared<OperationCheck> const matmul_check{
     {"matmul",
      "Σ_k a_ik b_kj",
      {product_sample({3, 4}, {4, 5}), product_sample({2, 3, 4}, {4, 5}), product_sample({2, 3, 4}, {2, 4, 5}),
@@ -204,23 +204,24 @@ Tensor linear(Tensor const& x, Tensor const& weight, Tensor const& bias, Tensor 
     return gradients;
   });
 }
-static Registered const linear_check{{"linear",
-                                      "x Wᵀ + b + residual",
-                                      {{{{{2, 3, 4}}, {{5, 4}}, {{5}}},
-                                        [](std::vector<Tensor> const& x) { return linear(x[0], x[1], x[2]); },
-                                        [](std::vector<Tensor> const& x) { return matmul(x[0], transpose(x[1])) + x[2]; }},
-                                       {{{{4}}, {{5, 4}}},
-                                        [](std::vector<Tensor> const& x) { return linear(x[0], x[1], {}); },
-                                        [](std::vector<Tensor> const& x) { return matmul(x[0], transpose(x[1])); }},
-                                       {{{{2, 3, 4}}, {{19, 4}}, {{19}}, {{2, 3, 19}}},
-                                        [](std::vector<Tensor> const& x) { return linear(x[0], x[1], x[2], x[3]); },
-                                        [](std::vector<Tensor> const& x) { return matmul(x[0], transpose(x[1])) + x[2] + x[3]; }},
-                                       {{{{3, 4}}, {{5, 4}}, {{3, 5}}},
-                                        [](std::vector<Tensor> const& x) { return linear(x[0], x[1], {}, x[2]); },
-                                        [](std::vector<Tensor> const& x) { return matmul(x[0], transpose(x[1])) + x[2]; }}},
-                                      {{[] {
-                                          linear(Tensor::zeros({2, 3}, DType::float64), Tensor::zeros({4, 5}, DType::float64), {});
-                                        },
-                                        "linear: x [2, 3], weight [4, 5], bias none"}}}};
+static Declared<OperationCheck> const linear_check{
+    {"linear",
+     "x Wᵀ + b + residual",
+     {{{{{2, 3, 4}}, {{5, 4}}, {{5}}},
+       [](std::vector<Tensor> const& x) { return linear(x[0], x[1], x[2]); },
+       [](std::vector<Tensor> const& x) { return matmul(x[0], transpose(x[1])) + x[2]; }},
+      {{{{4}}, {{5, 4}}},
+       [](std::vector<Tensor> const& x) { return linear(x[0], x[1], {}); },
+       [](std::vector<Tensor> const& x) { return matmul(x[0], transpose(x[1])); }},
+      {{{{2, 3, 4}}, {{19, 4}}, {{19}}, {{2, 3, 19}}},
+       [](std::vector<Tensor> const& x) { return linear(x[0], x[1], x[2], x[3]); },
+       [](std::vector<Tensor> const& x) { return matmul(x[0], transpose(x[1])) + x[2] + x[3]; }},
+      {{{{3, 4}}, {{5, 4}}, {{3, 5}}},
+       [](std::vector<Tensor> const& x) { return linear(x[0], x[1], {}, x[2]); },
+       [](std::vector<Tensor> const& x) { return matmul(x[0], transpose(x[1])) + x[2]; }}},
+     {{[] {
+         linear(Tensor::zeros({2, 3}, DType::float64), Tensor::zeros({4, 5}, DType::float64), {});
+       },
+       "linear: x [2, 3], weight [4, 5], bias none"}}}};
 
 }  // namespace heed

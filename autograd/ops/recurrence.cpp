@@ -343,7 +343,7 @@ std::vector<Sample> scan_samples() {
 
 }  // namespace
 
-static Registered const scan_check{
+static Declared<OperationCheck> const scan_check{
     {"scan",
      "states of a recurrent cell over time",
      scan_samples(),

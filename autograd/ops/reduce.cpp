@@ -162,7 +162,7 @@ Tensor sum(Tensor const& x, Axes const& axes, bool keep) {
     return std::vector{expand(reshape(s.dy, {kept.begin(), kept.end()}), s.x().shape())};
   });
 }
-static Registered const sum_check{{"sum", "Σ x", reduction_samples(sum), reduction_errors(sum)}};
+static Declared<OperationCheck> const sum_check{{"sum", "Σ x", reduction_samples(sum), reduction_errors(sum)}};
 
 Tensor sum_of_squares(Tensor const& x, Axes const& axes, bool keep) {
   Plan const p = plan("sum_of_squares", x, axes, keep);
@@ -173,7 +173,7 @@ Tensor sum_of_squares(Tensor const& x, Axes const& axes, bool keep) {
                                          s.x().shape(), [](auto d, auto v) { return slope_times(d, v); }, arithmetic_cost, dy, s.x())};
   });
 }
-static Registered const sum_of_squares_check{
+static Declared<OperationCheck> const sum_of_squares_check{
     {"sum_of_squares", "Σ x²", reduction_samples(sum_of_squares), reduction_errors(sum_of_squares)}};
 
 Tensor sum_to(Tensor const& x, Shape const& shape) {
@@ -189,24 +189,24 @@ Tensor sum_to(Tensor const& x, Shape const& shape) {
   }
   return reshape(axes.empty() ? x : sum(x, axes), {shape.begin(), shape.end()});
 }
-static Registered const sum_to_check{{"sum_to",
-                                      "the sum over what broadcasting repeated",
-                                      {{{{{3, 4, 5}}},
-                                        [](std::vector<Tensor> const& x) {
-                                          return sum_to(x[0], {4, 1});
-                                        }},
-                                       {{{{3, 4}}}, [](std::vector<Tensor> const& x) { return sum_to(x[0], {}); }}},
-                                      {{[] {
-                                          sum_to(Tensor::zeros({2, 3}, DType::float64), {4});
-                                        },
-                                        "sum_to: [2, 3] does not come from [4] by broadcasting"}}}};
+static Declared<OperationCheck> const sum_to_check{{"sum_to",
+                                                    "the sum over what broadcasting repeated",
+                                                    {{{{{3, 4, 5}}},
+                                                      [](std::vector<Tensor> const& x) {
+                                                        return sum_to(x[0], {4, 1});
+                                                      }},
+                                                     {{{{3, 4}}}, [](std::vector<Tensor> const& x) { return sum_to(x[0], {}); }}},
+                                                    {{[] {
+                                                        sum_to(Tensor::zeros({2, 3}, DType::float64), {4});
+                                                      },
+                                                      "sum_to: [2, 3] does not come from [4] by broadcasting"}}}};
 
 Tensor mean(Tensor const& x, Axes const& axes, bool keep) {
   double const part = 1 / static_cast<double>(reduced_elements("mean", x, axes));
   Tensor y = scale(sum(x, axes, keep), part);
   return all_finite(y) ? y : sum(scale(x, part), axes, keep);  // the sum may leave the range where the mean does not
 }
-static Registered const mean_check{{"mean", "Σ x / n", reduction_samples(mean), reduction_errors(mean)}};
+static Declared<OperationCheck> const mean_check{{"mean", "Σ x / n", reduction_samples(mean), reduction_errors(mean)}};
 
 Tensor variance(Tensor const& x, Axes const& axes, bool keep, std::int64_t correction) {
   double const part = 1 / static_cast<double>(reduced_elements("variance", x, axes) - correction);
@@ -214,7 +214,7 @@ Tensor variance(Tensor const& x, Axes const& axes, bool keep, std::int64_t corre
   Tensor y = scale(sum_of_squares(deviation, axes, keep), part);
   return all_finite(y) || part < 0 ? y : sum_of_squares(scale(deviation, std::sqrt(part)), axes, keep);
 }
-static Registered const variance_check{
+static Declared<OperationCheck> const variance_check{
     {"variance", "Σ(x − mean)²/(n − correction)",
      reduction_samples([](Tensor const& x, Axes const& axes, bool keep) { return variance(x, axes, keep); }),
      reduction_errors([](Tensor const& x, Axes const& axes, bool keep) { return variance(x, axes, keep); })}};
@@ -243,10 +243,10 @@ Tensor extreme(char const* operation, Tensor const& x, Axes const& axes, bool ke
 }  // namespace
 
 Tensor max(Tensor const& x, Axes const& axes, bool keep) { return extreme("max", x, axes, keep, 1); }
-static Registered const max_check{{"max", "max x", reduction_samples(max, 50), reduction_errors(max)}};
+static Declared<OperationCheck> const max_check{{"max", "max x", reduction_samples(max, 50), reduction_errors(max)}};
 
 Tensor min(Tensor const& x, Axes const& axes, bool keep) { return extreme("min", x, axes, keep, -1); }
-static Registered const min_check{{"min", "min x", reduction_samples(min, 50), reduction_errors(min)}};
+static Declared<OperationCheck> const min_check{{"min", "min x", reduction_samples(min, 50), reduction_errors(min)}};
 
 namespace {
 
@@ -304,7 +304,7 @@ Tensor logsumexp(Tensor const& x, Axes const& axes, bool keep) {
     return std::vector{reshape(s.dy, {kept.begin(), kept.end()}) * shares(s.x(), axes)};
   });
 }
-static Registered const logsumexp_check{{"logsumexp", "log Σ eˣ", reduction_samples(logsumexp), reduction_errors(logsumexp)}};
+static Declared<OperationCheck> const logsumexp_check{{"logsumexp", "log Σ eˣ", reduction_samples(logsumexp), reduction_errors(logsumexp)}};
 
 Tensor argmax(Tensor const& x, std::int64_t axis) {
   Plan const p = plan("argmax", x, {axis}, false);
@@ -325,13 +325,13 @@ Tensor argmax(Tensor const& x, std::int64_t axis) {
   });
   return y;
 }
-static Registered const argmax_check{{"argmax",
-                                      "the position of max x",
-                                      {{{{{3, 4}}}, [](std::vector<Tensor> const& x) { return argmax(x[0], 1); }}},
-                                      {{[] {
-                                          argmax(Tensor::zeros({2, 0}, DType::float64), 1);
-                                        },
-                                        "argmax: over no elements at all, in [2, 0]"}},
-                                      false}};
+static Declared<OperationCheck> const argmax_check{{"argmax",
+                                                    "the position of max x",
+                                                    {{{{{3, 4}}}, [](std::vector<Tensor> const& x) { return argmax(x[0], 1); }}},
+                                                    {{[] {
+                                                        argmax(Tensor::zeros({2, 0}, DType::float64), 1);
+                                                      },
+                                                      "argmax: over no elements at all, in [2, 0]"}},
+                                                    false}};
 
 }  // namespace heed

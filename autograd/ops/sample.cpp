@@ -24,7 +24,7 @@ Tensor dropout(Tensor const& x, double rate, Stream const& stream) {
   return record("dropout", {x}, std::move(y), keep_nothing,
                 [rate, stream](Step const& s) { return std::vector{dropout(s.dy, rate, stream)}; });
 }
-static Registered const dropout_check{
+static Declared<OperationCheck> const dropout_check{
     {"dropout",
      "x/(1 − rate), or 0 with probability rate",
      {{{{{3, 14}}}, [](std::vector<Tensor> const& x) { return dropout(x[0], 0.4, Stream(1, "dropout")); }},

@@ -50,26 +50,26 @@ Tensor reshape(Tensor const& x, Extents const& extents) {
   if (elements != x.elements()) throw Error(fmt::format("reshape: {} does not become {}", to_string(x.shape()), to_text(extents)));
   return reshaped("reshape", x, Shape(resolved));
 }
-static Registered const reshape_check{{"reshape",
-                                       "the same elements, in another shape",
-                                       {{{{{3, 4}}},
-                                         [](std::vector<Tensor> const& x) {
-                                           return reshape(x[0], {2, -1, 3}) * reshape(x[0], {2, 2, 3});
-                                         }},
-                                        {{{{1}}}, [](std::vector<Tensor> const& x) { return reshape(x[0], {}); }},
-                                        {{{{3, 0}}},
-                                         [](std::vector<Tensor> const& x) {
-                                           return reshape(x[0], {0, 7});
-                                         }}},
-                                       {{[] {
-                                           reshape(matrix(), {4, -1});
-                                         },
-                                         "reshape: [2, 3] does not become [4, -1]"},
-                                        {[] {
-                                           reshape(matrix(), {-1, -1});
-                                         },
-                                         "reshape: [2, 3] does not become [-1, -1]"},
-                                        {[] { reshape(matrix(), {5}); }, "reshape: [2, 3] does not become [5]"}}}};
+static Declared<OperationCheck> const reshape_check{{"reshape",
+                                                     "the same elements, in another shape",
+                                                     {{{{{3, 4}}},
+                                                       [](std::vector<Tensor> const& x) {
+                                                         return reshape(x[0], {2, -1, 3}) * reshape(x[0], {2, 2, 3});
+                                                       }},
+                                                      {{{{1}}}, [](std::vector<Tensor> const& x) { return reshape(x[0], {}); }},
+                                                      {{{{3, 0}}},
+                                                       [](std::vector<Tensor> const& x) {
+                                                         return reshape(x[0], {0, 7});
+                                                       }}},
+                                                     {{[] {
+                                                         reshape(matrix(), {4, -1});
+                                                       },
+                                                       "reshape: [2, 3] does not become [4, -1]"},
+                                                      {[] {
+                                                         reshape(matrix(), {-1, -1});
+                                                       },
+                                                       "reshape: [2, 3] does not become [-1, -1]"},
+                                                      {[] { reshape(matrix(), {5}); }, "reshape: [2, 3] does not become [5]"}}}};
 
 Tensor squeeze(Tensor const& x, std::int64_t axis) {
   std::int64_t const gone = axis_of("squeeze", x.shape(), axis);
@@ -80,7 +80,7 @@ Tensor squeeze(Tensor const& x, std::int64_t axis) {
   }
   return reshaped("squeeze", x, shape);
 }
-static Registered const squeeze_check{
+static Declared<OperationCheck> const squeeze_check{
     {"squeeze",
      "without an axis of 1",
      {{{{{3, 1, 4}}}, [](std::vector<Tensor> const& x) { return squeeze(x[0], 1); }},
@@ -95,7 +95,7 @@ Tensor unsqueeze(Tensor const& x, std::int64_t axis) {
   extents.insert(extents.begin() + (axis < 0 ? axis + rank + 1 : axis), 1);
   return reshaped("unsqueeze", x, Shape(extents));
 }
-static Registered const unsqueeze_check{
+static Declared<OperationCheck> const unsqueeze_check{
     {"unsqueeze",
      "with a new axis of 1",
      {{{{{3, 4}}}, [](std::vector<Tensor> const& x) { return unsqueeze(x[0], 1) * unsqueeze(x[0], 0); }},
@@ -126,38 +126,39 @@ Tensor permute(Tensor const& x, Extents const& axes) {
   if (!in_order) kernels::copy_strided(shape, x, moved, y, kernels::row_major(shape));
   return record("permute", {x}, std::move(y), keep_nothing, [inverse](Step const& s) { return std::vector{permute(s.dy, inverse)}; });
 }
-static Registered const permute_check{{"permute",
-                                       "axes in another order",
-                                       {{{{{2, 3, 4, 2}}},
-                                         [](std::vector<Tensor> const& x) {
-                                           return permute(x[0], {0, 2, 1, 3});
-                                         }},
-                                        {{{{2, 3, 4}}},
-                                         [](std::vector<Tensor> const& x) {
-                                           return permute(x[0], {2, 0, -2});
-                                         }},
-                                        {{{{17, 19}}},
-                                         [](std::vector<Tensor> const& x) {
-                                           return permute(x[0], {1, 0});
-                                         }},
-                                        {{{{2, 1, 3}}},
-                                         [](std::vector<Tensor> const& x) {
-                                           return permute(x[0], {1, 0, 2});
-                                         }},
-                                        {{{{3, 0, 2}}},
-                                         [](std::vector<Tensor> const& x) {
-                                           return permute(x[0], {2, 1, 0});
-                                         }},
-                                        {{{{}}}, [](std::vector<Tensor> const& x) { return permute(x[0], {}); }}},
-                                       {{[] { permute(matrix(), {0}); }, "permute: [0] does not name every axis of [2, 3] once"},
-                                        {[] {
-                                           permute(matrix(), {1, 1});
-                                         },
-                                         "permute: [1, 1] does not name every axis of [2, 3] once"},
-                                        {[] {
-                                           permute(matrix(), {0, 2});
-                                         },
-                                         "permute: axis 2 is out of range for the shape [2, 3]"}}}};
+static Declared<OperationCheck> const permute_check{
+    {"permute",
+     "axes in another order",
+     {{{{{2, 3, 4, 2}}},
+       [](std::vector<Tensor> const& x) {
+         return permute(x[0], {0, 2, 1, 3});
+       }},
+      {{{{2, 3, 4}}},
+       [](std::vector<Tensor> const& x) {
+         return permute(x[0], {2, 0, -2});
+       }},
+      {{{{17, 19}}},
+       [](std::vector<Tensor> const& x) {
+         return permute(x[0], {1, 0});
+       }},
+      {{{{2, 1, 3}}},
+       [](std::vector<Tensor> const& x) {
+         return permute(x[0], {1, 0, 2});
+       }},
+      {{{{3, 0, 2}}},
+       [](std::vector<Tensor> const& x) {
+         return permute(x[0], {2, 1, 0});
+       }},
+      {{{{}}}, [](std::vector<Tensor> const& x) { return permute(x[0], {}); }}},
+     {{[] { permute(matrix(), {0}); }, "permute: [0] does not name every axis of [2, 3] once"},
+      {[] {
+         permute(matrix(), {1, 1});
+       },
+       "permute: [1, 1] does not name every axis of [2, 3] once"},
+      {[] {
+         permute(matrix(), {0, 2});
+       },
+       "permute: axis 2 is out of range for the shape [2, 3]"}}}};
 
 Tensor transpose(Tensor const& x, std::int64_t axis1, std::int64_t axis2) {
   Extents axes(x.rank());
@@ -166,7 +167,7 @@ Tensor transpose(Tensor const& x, std::int64_t axis1, std::int64_t axis2) {
             axes[static_cast<std::size_t>(axis_of("transpose", x.shape(), axis2))]);
   return permute(x, axes);
 }
-static Registered const transpose_check{
+static Declared<OperationCheck> const transpose_check{
     {"transpose",
      "two axes exchanged",
      {{{{{2, 3, 4}}}, [](std::vector<Tensor> const& x) { return transpose(x[0]); }},
@@ -191,28 +192,28 @@ Tensor expand(Tensor const& x, Shape const& shape) {
   return record("expand", {x}, std::move(y), keep_nothing,
                 [](Step const& s) { return std::vector{s.dy}; });  // the engine sums what was repeated
 }
-static Registered const expand_check{{"expand",
-                                      "repeated to a shape",
-                                      {{{{{3, 1}}},
-                                        [](std::vector<Tensor> const& x) {
-                                          return expand(x[0], {2, 3, 4});
-                                        }},
-                                       {{{{2, 1, 3}}},
-                                        [](std::vector<Tensor> const& x) {
-                                          return expand(x[0], {2, 4, 3});
-                                        }},
-                                       {{{{}}},
-                                        [](std::vector<Tensor> const& x) {
-                                          return expand(x[0], {2, 3});
-                                        }},
-                                       {{{{1, 3}}},
-                                        [](std::vector<Tensor> const& x) {
-                                          return expand(x[0], {0, 3});
-                                        }}},
-                                      {{[] {
-                                          expand(matrix(), {4, 3});
-                                        },
-                                        "expand: [2, 3] does not expand to [4, 3]"},
-                                       {[] { expand(matrix(), {3}); }, "expand: [2, 3] does not expand to [3]"}}}};
+static Declared<OperationCheck> const expand_check{{"expand",
+                                                    "repeated to a shape",
+                                                    {{{{{3, 1}}},
+                                                      [](std::vector<Tensor> const& x) {
+                                                        return expand(x[0], {2, 3, 4});
+                                                      }},
+                                                     {{{{2, 1, 3}}},
+                                                      [](std::vector<Tensor> const& x) {
+                                                        return expand(x[0], {2, 4, 3});
+                                                      }},
+                                                     {{{{}}},
+                                                      [](std::vector<Tensor> const& x) {
+                                                        return expand(x[0], {2, 3});
+                                                      }},
+                                                     {{{{1, 3}}},
+                                                      [](std::vector<Tensor> const& x) {
+                                                        return expand(x[0], {0, 3});
+                                                      }}},
+                                                    {{[] {
+                                                        expand(matrix(), {4, 3});
+                                                      },
+                                                      "expand: [2, 3] does not expand to [4, 3]"},
+                                                     {[] { expand(matrix(), {3}); }, "expand: [2, 3] does not expand to [3]"}}}};
 
 }  // namespace heed

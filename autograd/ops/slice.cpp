@@ -89,18 +89,19 @@ Tensor slice(Tensor const& x, std::int64_t axis, std::int64_t start, std::int64_
   std::int64_t const count = distance > 0 ? (distance - 1) / stride + 1 : 0;
   return sliced(x, {position, count > 0 ? first : 0, count, step});
 }
-static Registered const slice_check{{"slice",
-                                     "x[start : stop : step]",
-                                     {{{{{5, 3}}}, [](std::vector<Tensor> const& x) { return slice(x[0], 0, 1, 3); }},
-                                      {{{{2, 5, 3}}}, [](std::vector<Tensor> const& x) { return slice(x[0], 1, -4, 100); }},
-                                      {{{{2, 7}}}, [](std::vector<Tensor> const& x) { return slice(x[0], -1, 1, 7, 3); }},
-                                      {{{{2, 5, 3}}}, [](std::vector<Tensor> const& x) { return slice(x[0], 1, -1, -100, -1); }},
-                                      {{{{6, 2}}}, [](std::vector<Tensor> const& x) { return slice(x[0], 0, 4, 0, -2); }},
-                                      {{{{1, 4, 2}}}, [](std::vector<Tensor> const& x) { return slice(x[0], 1, 1, 3); }},
-                                      {{{{4, 2}}}, [](std::vector<Tensor> const& x) { return slice(x[0], 0, 3, 1); }},
-                                      {{{{0, 2}}}, [](std::vector<Tensor> const& x) { return slice(x[0], 0, 0, 5, 2); }}},
-                                     {{[] { slice(matrix(), 2, 0, 1); }, "slice: axis 2 is out of range for the shape [2, 3]"},
-                                      {[] { slice(matrix(), 1, 0, 1, 0); }, "slice: a step of 0 along axis 1 of [2, 3]"}}}};
+static Declared<OperationCheck> const slice_check{
+    {"slice",
+     "x[start : stop : step]",
+     {{{{{5, 3}}}, [](std::vector<Tensor> const& x) { return slice(x[0], 0, 1, 3); }},
+      {{{{2, 5, 3}}}, [](std::vector<Tensor> const& x) { return slice(x[0], 1, -4, 100); }},
+      {{{{2, 7}}}, [](std::vector<Tensor> const& x) { return slice(x[0], -1, 1, 7, 3); }},
+      {{{{2, 5, 3}}}, [](std::vector<Tensor> const& x) { return slice(x[0], 1, -1, -100, -1); }},
+      {{{{6, 2}}}, [](std::vector<Tensor> const& x) { return slice(x[0], 0, 4, 0, -2); }},
+      {{{{1, 4, 2}}}, [](std::vector<Tensor> const& x) { return slice(x[0], 1, 1, 3); }},
+      {{{{4, 2}}}, [](std::vector<Tensor> const& x) { return slice(x[0], 0, 3, 1); }},
+      {{{{0, 2}}}, [](std::vector<Tensor> const& x) { return slice(x[0], 0, 0, 5, 2); }}},
+     {{[] { slice(matrix(), 2, 0, 1); }, "slice: axis 2 is out of range for the shape [2, 3]"},
+      {[] { slice(matrix(), 1, 0, 1, 0); }, "slice: a step of 0 along axis 1 of [2, 3]"}}}};
 
 std::vector<Tensor> split(Tensor const& x, std::vector<std::int64_t> const& sizes, std::int64_t axis) {
   std::int64_t const position = axis_of("split", x.shape(), axis);
@@ -116,21 +117,21 @@ std::vector<Tensor> split(Tensor const& x, std::vector<std::int64_t> const& size
   }
   return pieces;
 }
-static Registered const split_check{{"split",
-                                     "consecutive pieces",
-                                     {{{{{2, 6}}},
-                                       [](std::vector<Tensor> const& x) {
-                                         auto const parts = split(x[0], {2, 0, 1, 3}, -1);
-                                         return concatenate({parts[3], parts[1], parts[0] * 2, parts[2] * parts[2]}, 1);
-                                       }}},
-                                     {{[] {
-                                         split(matrix(), {1, 1}, 1);
-                                       },
-                                       "split: the sizes [1, 1] do not make up axis 1 of [2, 3]"},
-                                      {[] {
-                                         split(matrix(), {4, -1}, 1);
-                                       },
-                                       "split: the sizes [4, -1] do not make up axis 1 of [2, 3]"}}}};
+static Declared<OperationCheck> const split_check{{"split",
+                                                   "consecutive pieces",
+                                                   {{{{{2, 6}}},
+                                                     [](std::vector<Tensor> const& x) {
+                                                       auto const parts = split(x[0], {2, 0, 1, 3}, -1);
+                                                       return concatenate({parts[3], parts[1], parts[0] * 2, parts[2] * parts[2]}, 1);
+                                                     }}},
+                                                   {{[] {
+                                                       split(matrix(), {1, 1}, 1);
+                                                     },
+                                                     "split: the sizes [1, 1] do not make up axis 1 of [2, 3]"},
+                                                    {[] {
+                                                       split(matrix(), {4, -1}, 1);
+                                                     },
+                                                     "split: the sizes [4, -1] do not make up axis 1 of [2, 3]"}}}};
 
 Tensor concatenate(std::vector<Tensor> const& parts, std::int64_t axis) {
   if (parts.empty()) throw Error("concatenate: no tensors");
@@ -167,7 +168,7 @@ Tensor concatenate(std::vector<Tensor> const& parts, std::int64_t axis) {
     return gradients;
   });
 }
-static Registered const concatenate_check{
+static Declared<OperationCheck> const concatenate_check{
     {"concatenate",
      "one after another",
      {{{{{2, 3}}, {{2, 1}}, {{2, 0}}}, [](std::vector<Tensor> const& x) { return concatenate(x, -1); }},
@@ -202,19 +203,19 @@ Tensor stack(std::vector<Tensor> const& parts, std::int64_t axis) {
   }
   return concatenate(layers, axis);
 }
-static Registered const stack_check{{"stack",
-                                     "one after another along a new axis",
-                                     {{{{{2, 3}}, {{2, 3}}}, [](std::vector<Tensor> const& x) { return stack(x, 0); }},
-                                      {{{{2, 3}}, {{2, 3}}},
-                                       [](std::vector<Tensor> const& x) {
-                                         return stack({x[0], x[1], x[0] * x[1]}, -1);
-                                       }},
-                                      {{{{}}, {{}}}, [](std::vector<Tensor> const& x) { return stack(x, 0); }}},
-                                     {{[] { stack({}, 0); }, "stack: no tensors"},
-                                      {[] {
-                                         stack({Tensor::zeros({2}, DType::float32), Tensor::zeros({3}, DType::float32)}, 0);
-                                       },
-                                       "stack: shapes differ: [2] and [3]"}}}};
+static Declared<OperationCheck> const stack_check{{"stack",
+                                                   "one after another along a new axis",
+                                                   {{{{{2, 3}}, {{2, 3}}}, [](std::vector<Tensor> const& x) { return stack(x, 0); }},
+                                                    {{{{2, 3}}, {{2, 3}}},
+                                                     [](std::vector<Tensor> const& x) {
+                                                       return stack({x[0], x[1], x[0] * x[1]}, -1);
+                                                     }},
+                                                    {{{{}}, {{}}}, [](std::vector<Tensor> const& x) { return stack(x, 0); }}},
+                                                   {{[] { stack({}, 0); }, "stack: no tensors"},
+                                                    {[] {
+                                                       stack({Tensor::zeros({2}, DType::float32), Tensor::zeros({3}, DType::float32)}, 0);
+                                                     },
+                                                     "stack: shapes differ: [2] and [3]"}}}};
 
 Tensor pad(Tensor const& x, std::int64_t axis, std::int64_t before, std::int64_t after, double value) {
   std::int64_t const position = axis_of("pad", x.shape(), axis);
@@ -231,7 +232,7 @@ Tensor pad(Tensor const& x, std::int64_t axis, std::int64_t before, std::int64_t
   Range const inside{position, before, x.size(position), 1};
   return record("pad", {x}, std::move(y), keep_nothing, [inside](Step const& s) { return std::vector{sliced(s.dy, inside)}; });
 }
-static Registered const pad_check{
+static Declared<OperationCheck> const pad_check{
     {"pad",
      "a value before and after",
      {{{{{2, 3}}}, [](std::vector<Tensor> const& x) { return pad(x[0], -1, 2, 1, 0.5); }},
@@ -256,11 +257,11 @@ Tensor tril(Tensor const& x, std::int64_t diagonal) {
   });
   return record("tril", {x}, std::move(y), keep_nothing, [diagonal](Step const& s) { return std::vector{tril(s.dy, diagonal)}; });
 }
-static Registered const tril_check{{"tril",
-                                    "x where column ≤ row + diagonal",
-                                    {{{{{4, 4}}}, [](std::vector<Tensor> const& x) { return tril(x[0]); }},
-                                     {{{{2, 3, 5}}}, [](std::vector<Tensor> const& x) { return tril(x[0], 1); }},
-                                     {{{{5, 3}}}, [](std::vector<Tensor> const& x) { return tril(x[0], -2); }}},
-                                    {{[] { tril(Tensor::zeros({3}, DType::float32)); }, "tril: wants a matrix, not [3]"}}}};
+static Declared<OperationCheck> const tril_check{{"tril",
+                                                  "x where column ≤ row + diagonal",
+                                                  {{{{{4, 4}}}, [](std::vector<Tensor> const& x) { return tril(x[0]); }},
+                                                   {{{{2, 3, 5}}}, [](std::vector<Tensor> const& x) { return tril(x[0], 1); }},
+                                                   {{{{5, 3}}}, [](std::vector<Tensor> const& x) { return tril(x[0], -2); }}},
+                                                  {{[] { tril(Tensor::zeros({3}, DType::float32)); }, "tril: wants a matrix, not [3]"}}}};
 
 }  // namespace heed

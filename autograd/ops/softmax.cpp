@@ -103,16 +103,16 @@ std::vector<ErrorCase> softmax_errors(Tensor (*f)(Tensor const&, std::int64_t)) 
 }  // namespace
 
 Tensor softmax(Tensor const& x, std::int64_t axis) { return along("softmax", x, axis, softmax_last); }
-static Registered const softmax_check{{"softmax", "eˣ / Σ eˣ",
-                                       softmax_samples(softmax,
-                                                       [](Tensor const& x, std::int64_t axis) {
-                                                         Tensor const e = exp(x - max(x.detach(), {axis}, true));
-                                                         return e / sum(e, {axis}, true);
-                                                       }),
-                                       softmax_errors(softmax)}};
+static Declared<OperationCheck> const softmax_check{{"softmax", "eˣ / Σ eˣ",
+                                                     softmax_samples(softmax,
+                                                                     [](Tensor const& x, std::int64_t axis) {
+                                                                       Tensor const e = exp(x - max(x.detach(), {axis}, true));
+                                                                       return e / sum(e, {axis}, true);
+                                                                     }),
+                                                     softmax_errors(softmax)}};
 
 Tensor log_softmax(Tensor const& x, std::int64_t axis) { return along("log_softmax", x, axis, log_softmax_last); }
-static Registered const log_softmax_check{
+static Declared<OperationCheck> const log_softmax_check{
     {"log_softmax", "x − log Σ eˣ",
      softmax_samples(log_softmax, [](Tensor const& x, std::int64_t axis) { return x - logsumexp(x, {axis}, true); }),
      softmax_errors(log_softmax)}};
@@ -140,7 +140,7 @@ Tensor masked_softmax(Tensor const& x, Tensor const& visible) {
   });
   return record("masked_softmax", {x}, std::move(y), keep_output, [](Step const& s) { return std::vector{softmax_gradient(s.y, s.dy)}; });
 }
-static Registered const masked_softmax_check{
+static Declared<OperationCheck> const masked_softmax_check{
     {"masked_softmax",
      "softmax over what is visible; zeros where nothing is",
      {{{{{2, 3, 4}}},
@@ -163,16 +163,17 @@ Tensor softmax_beside(Tensor const& x, Tensor const& visible, Tensor const& besi
   Tensor const weights = masked_softmax(concatenate({x, one_more}, -1), pad(visible, -1, 0, 1, 1));
   return slice(weights, -1, 0, x.size(-1));
 }
-static Registered const softmax_beside_check{{"softmax_beside",
-                                              "e^x/(e^s + Σ e^x)",
-                                              {{{{{2, 2, 3, 4}}, {{2}}},
-                                                [](std::vector<Tensor> const& x) {
-                                                  return softmax_beside(x[0], tril(Tensor::ones({3, 4}, x[0].dtype()), -1), x[1]);
-                                                }}},
-                                              {{[] {
-                                                  softmax_beside(Tensor::zeros({1, 2, 3, 3}, DType::float64),
-                                                                 Tensor::ones({3, 3}, DType::float64), Tensor::zeros({3}, DType::float64));
-                                                },
-                                                "softmax_beside: [3] beside [1, 2, 3, 3]: wants [B, H, n, m] and [H]"}}}};
+static Declared<OperationCheck> const softmax_beside_check{
+    {"softmax_beside",
+     "e^x/(e^s + Σ e^x)",
+     {{{{{2, 2, 3, 4}}, {{2}}},
+       [](std::vector<Tensor> const& x) {
+         return softmax_beside(x[0], tril(Tensor::ones({3, 4}, x[0].dtype()), -1), x[1]);
+       }}},
+     {{[] {
+         softmax_beside(Tensor::zeros({1, 2, 3, 3}, DType::float64), Tensor::ones({3, 3}, DType::float64),
+                        Tensor::zeros({3}, DType::float64));
+       },
+       "softmax_beside: [3] beside [1, 2, 3, 3]: wants [B, H, n, m] and [H]"}}}};
 
 }  // namespace heed

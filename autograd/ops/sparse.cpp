@@ -142,7 +142,9 @@ std::vector<ErrorCase> sparse_errors(Tensor (*f)(Tensor const&, Tensor const&)) 
 
 }  // namespace
 
-static Registered const sparsemax_check{{"sparsemax", "max(x − τ, 0), Σ = 1", sparse_samples(sparsemax), sparse_errors(sparsemax)}};
-static Registered const entmax15_check{{"entmax15", "max(x/2 − τ, 0)², Σ = 1", sparse_samples(entmax15), sparse_errors(entmax15)}};
+static Declared<OperationCheck> const sparsemax_check{
+    {"sparsemax", "max(x − τ, 0), Σ = 1", sparse_samples(sparsemax), sparse_errors(sparsemax)}};
+static Declared<OperationCheck> const entmax15_check{
+    {"entmax15", "max(x/2 − τ, 0)², Σ = 1", sparse_samples(entmax15), sparse_errors(entmax15)}};
 
 }  // namespace heed

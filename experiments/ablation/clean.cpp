@@ -90,7 +90,7 @@ void declare_clean(CLI::App& app, CleanOptions& options) {
       ->type_name("");
 }
 
-DeclaredCommand const declared_command{
+Declared<Command> const declared_command{
     {.place = 13,
      .name = "clean",
      .usage = "ABLATION …",

@@ -82,12 +82,9 @@ Document plain_part(Document const& file) {
 void check_metric(Document const& file, AblationSettings const& settings) {
   auto const place = place_of(file, file.root.entry("metric") != nullptr ? "metric" : "ablation");
   auto const* const info = find_metric(settings.metric);
-  if (info == nullptr) {
-    std::vector<std::string> names;
-    for (auto const& each : metrics()) names.push_back(each.name);
+  if (info == nullptr)
     throw ConfigError(place, fmt::format("metric: there is no metric '{}'{} (heed list metrics shows all)", settings.metric,
-                                         did_you_mean(settings.metric, names)));
-  }
+                                         did_you_mean(settings.metric, Registry<MetricInfo>::names())));
   if (!info->better && !settings.better)
     throw ConfigError(place, fmt::format("metric: of '{}' neither low nor high values are better; say `better: lower` or `better: higher`",
                                          settings.metric));

@@ -32,22 +32,14 @@ struct Variant {
   }
 };
 
-template <class Kind>
-std::vector<std::string> names_of(std::vector<Kind> const& kinds) {
-  std::vector<std::string> names;
-  for (auto const& kind : kinds) names.push_back(kind.name);
-  std::ranges::sort(names);
-  return names;
-}
-
 /// Scaled dot first, with which the others are compared; then every score × align, and scaled dot with each other read and position.
 std::vector<Variant> all_variants() {
   std::vector<Variant> variants{{}};
   auto const add = [&](Variant const& variant) {
     if (!variant.is_yardstick()) variants.push_back(variant);
   };
-  auto const scores = names_of(step_kinds<Score>());
-  auto const aligns = names_of(step_kinds<Align>());
+  auto const scores = Registry<ScoreKind>::names();
+  auto const aligns = Registry<AlignKind>::names();
   for (auto const& align : aligns) {
     for (auto const& score : scores) {
       Variant variant;
@@ -57,12 +49,12 @@ std::vector<Variant> all_variants() {
       add(variant);
     }
   }
-  for (auto const& read : names_of(step_kinds<Read>())) {
+  for (auto const& read : Registry<ReadKind>::names()) {
     Variant variant;
     variant.settings.read = read;
     add(variant);
   }
-  for (auto const& position : position_names()) {
+  for (auto const& position : Registry<PositionKind>::names()) {
     Variant variant;
     variant.position = position;
     add(variant);
@@ -169,10 +161,11 @@ void run(BenchOptions const& options, std::ostream& out) {
   }
 }
 
-DeclaredBench const declared{{"attention",
-                              "attention alone, forward and with its gradients, over every score × align, read and position: milliseconds, "
-                              "and memory of the engine's pool, beside scaled dot product attention",
-                              run}};
+Declared<BenchTopic> const declared{
+    {"attention",
+     "attention alone, forward and with its gradients, over every score × align, read and position: milliseconds, "
+     "and memory of the engine's pool, beside scaled dot product attention",
+     run}};
 
 }  // namespace
 

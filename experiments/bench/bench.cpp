@@ -17,35 +17,16 @@
 
 namespace heed {
 
-namespace {
-
-/// Never destroyed and made on first use: declarations are static objects of many files.
-std::vector<BenchTopic>& registry() {
-  static auto* const all = new std::vector<BenchTopic>;
-  return *all;
-}
-
-}  // namespace
-
-DeclaredBench::DeclaredBench(BenchTopic topic) {
-  auto& all = registry();
-  all.insert(std::ranges::upper_bound(all, topic.name, {}, &BenchTopic::name), std::move(topic));
-}
-
-std::vector<BenchTopic> const& bench_topics() { return registry(); }
-
 void expect_known(std::string const& option, std::string const& name, std::vector<std::string> const& known) {
   if (std::ranges::find(known, name) == known.end())
     throw ConfigError(option, fmt::format("there is no '{}'{} (there are {})", name, did_you_mean(name, known), fmt::join(known, ", ")));
 }
 
 Exit bench(BenchOptions const& options, std::ostream& out) {
-  std::vector<std::string> names;
-  for (auto const& topic : bench_topics()) names.push_back(topic.name);
-  if (!options.what.empty()) expect_known("bench", options.what, names);
+  if (!options.what.empty()) expect_known("bench", options.what, Registry<BenchTopic>::names());
   expect_known("--precision", options.precision, {"float32", "bfloat16"});
   WithProducts const chosen({.bfloat16 = options.precision == "bfloat16"});
-  for (auto const& topic : bench_topics()) {
+  for (auto const& topic : Registry<BenchTopic>::all()) {
     if (options.what.empty() || options.what == topic.name) topic.run(options, out);
   }
   return Exit::done;
@@ -55,7 +36,7 @@ namespace {
 
 void declare_bench(CLI::App& app, BenchOptions& options) {
   std::vector<std::string> topics;
-  for (auto const& topic : bench_topics()) topics.push_back(topic.name);
+  for (auto const& topic : Registry<BenchTopic>::all()) topics.push_back(topic.name);
   app.add_option("TOPIC", options.what, fmt::format("{} (default: all)", fmt::join(topics, ", ")))->type_name("");
   app.add_option("NAME", options.names,
                  "only these. attention: a score, align, read or position; gpt: train, forward, sample; ops, scaling: names of lines; "
@@ -71,12 +52,12 @@ void declare_bench(CLI::App& app, BenchOptions& options) {
   app.add_flag("--json", options.json, "one JSON object a line");
 }
 
-DeclaredTopic const listed{{16, "benchmarks", "what `heed bench` measures", [] {
-                              std::vector<std::vector<std::string>> rows;
-                              for (auto const& topic : bench_topics()) rows.push_back({topic.name, topic.measures});
-                              return table(rows);
-                            }}};
-DeclaredCommand const declared_command{
+Declared<ListTopic> const listed{{16, "benchmarks", "what `heed bench` measures", [] {
+                                    std::vector<std::vector<std::string>> rows;
+                                    for (auto const& topic : Registry<BenchTopic>::all()) rows.push_back({topic.name, topic.measures});
+                                    return table(rows);
+                                  }}};
+Declared<Command> const declared_command{
     {.place = 11,
      .name = "bench",
      .usage = "[TOPIC [NAME …]]",

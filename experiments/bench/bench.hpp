@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "autograd/registry.hpp"
 #include "experiments/run/session.hpp"
 
 namespace heed {
@@ -32,12 +33,6 @@ struct BenchTopic {
   std::string name, measures;
   void (*run)(BenchOptions const& options, std::ostream& out);
 };
-struct DeclaredBench {
-  explicit DeclaredBench(BenchTopic topic);
-};
-
-/// All of them, by name.
-std::vector<BenchTopic> const& bench_topics();
 
 /// Measures, and writes each row to `out` as soon as it is known. Throws ConfigError for a topic, name or size that does not exist.
 Exit bench(BenchOptions const& options, std::ostream& out);

@@ -39,7 +39,7 @@ void run(BenchOptions const& options, std::ostream& out) {
   }
 }
 
-DeclaredBench const declared{
+Declared<BenchTopic> const declared{
     {"gpt",
      "a GPT of several sizes: a training step (forward, backward, clipping, AdamW), a forward pass, sampling token by token: milliseconds, "
      "tokens a second, the share of the machine's peak in matrix products, and memory",

@@ -44,9 +44,7 @@ class OneLayer {
 
 void run(BenchOptions const& options, std::ostream& out) {
   AttentionSize const size = attention_size_of(options.size, {1, 4, 1024, 64});
-  std::vector<std::string> known;
-  for (auto const& kind : step_kinds<Score>()) known.push_back(kind.name);
-  std::ranges::sort(known);
+  auto const known = Registry<ScoreKind>::names();
   for (auto const& name : options.names) expect_known("bench hessian", name, known);
   if (!options.json) {
     out << fmt::format("a GPT of one layer, B x H x T x d = {}, float32, {}: median of {:g} s each\n\n", size.text(), threads_in_words(),
@@ -81,7 +79,7 @@ void run(BenchOptions const& options, std::ostream& out) {
   }
 }
 
-DeclaredBench const declared{
+Declared<BenchTopic> const declared{
     {"hessian",
      "a product of the Hessian with a vector, of a GPT of one layer: milliseconds and memory beside a gradient's and "
      "beside those of attention by its reference",

@@ -160,7 +160,7 @@ void run(BenchOptions const& options, std::ostream& out) {
   }
 }
 
-DeclaredBench const declared{
+Declared<BenchTopic> const declared{
     {"ops", "single operations, and what the engine itself costs: microseconds, nanoseconds an element, the share of the machine's peak",
      run}};
 

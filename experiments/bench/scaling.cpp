@@ -137,7 +137,7 @@ void run(BenchOptions const& options, std::ostream& out) {
   }
 }
 
-DeclaredBench const declared{
+Declared<BenchTopic> const declared{
     {"scaling",
      "a training step as tokens, width, layers and vocabulary grow, with the exponents of time and memory; the price of recomputation",
      run}};

@@ -37,10 +37,11 @@ void run(BenchOptions const& options, std::ostream& out) {
                 options, out);
 }
 
-DeclaredBench const declared{{"training",
-                              "a training step of any configuration, as heed run makes it, its data included: a row as gpt's, tokens being "
-                              "those of the first step, padding left out; and how many operations of the loss must wait for one another",
-                              run}};
+Declared<BenchTopic> const declared{
+    {"training",
+     "a training step of any configuration, as heed run makes it, its data included: a row as gpt's, tokens being "
+     "those of the first step, padding left out; and how many operations of the loss must wait for one another",
+     run}};
 
 }  // namespace
 

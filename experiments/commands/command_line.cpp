@@ -37,8 +37,8 @@ class Pages : public CLI::FormatterBase {
  private:
   using Rows = std::vector<std::vector<std::string>>;
   static std::string usage_of(std::string const& name) {
-    auto const command = std::ranges::find(commands(), name, &Command::name);
-    return command == commands().end() ? "COMMAND …" : name + (command->usage.empty() ? "" : " " + command->usage);
+    auto const command = std::ranges::find(Registry<Command>::all(), name, &Command::name);
+    return command == Registry<Command>::all().end() ? "COMMAND …" : name + (command->usage.empty() ? "" : " " + command->usage);
   }
   /// An option with what follows it. An argument by its name, or by its type where the name may not say it: CLI11 2.4 lets none have a '='.
   static std::string shown(CLI::Option const& option) {
@@ -141,7 +141,7 @@ std::string about_option(CLI::App const& app, CLI::App const* command, std::stri
 
 std::string missing_command() {
   std::vector<std::string> names;
-  for (Command const& command : commands()) names.push_back(command.name);
+  for (Command const& command : Registry<Command>::all()) names.push_back(command.name);
   auto const last = names.back();
   names.pop_back();
   return fmt::format("a command is missing: {} or {} (see heed --help)", fmt::join(names, ", "), last);
@@ -189,7 +189,7 @@ CommandLine parse_command_line(std::vector<std::string> arguments) {
   bool asks_version = false;
   app.add_flag("--version", asks_version, "version, revision, libraries and system")->group("everywhere");
   std::map<std::string, ReadCommand> read;
-  for (Command const& command : commands()) {
+  for (Command const& command : Registry<Command>::all()) {
     auto& sub = *app.add_subcommand(command.name, command.help);
     sub.allow_extras();
     add_everywhere(sub, line.everywhere);

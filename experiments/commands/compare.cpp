@@ -215,7 +215,7 @@ void declare_compare(CLI::App& app, CompareOptions& options) {
       ->type_name("");
 }
 
-DeclaredCommand const declared_command{
+Declared<Command> const declared_command{
     {.place = 12,
      .name = "compare",
      .usage = "RUN …",

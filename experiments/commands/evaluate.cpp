@@ -182,7 +182,7 @@ class Evaluator {
 
   std::vector<MetricKind const*> kinds() const {
     std::vector<MetricKind const*> all;
-    for (MetricKind const& kind : metric_kinds()) {
+    for (MetricKind const& kind : Registry<MetricKind>::all()) {
       bool const asked = options_.metrics && std::ranges::find(*options_.metrics, kind.info.name) != options_.metrics->end();
       if (options_.metrics && !asked) continue;
       auto const why = lacks(kind);
@@ -203,7 +203,7 @@ class Evaluator {
       name += fmt::format("-beam{}", search->width);
       if (search->length_penalty != BeamSettings().length_penalty) name += fmt::format("-penalty{}", search->length_penalty);
     }
-    auto const usual = std::ranges::count_if(metric_kinds(), [&](MetricKind const& kind) { return !lacks(kind); });
+    auto const usual = std::ranges::count_if(Registry<MetricKind>::all(), [&](MetricKind const& kind) { return !lacks(kind); });
     if (std::ssize(kinds_) == usual) return name;
     std::string only;
     for (auto const* const kind : kinds_) only += (only.empty() ? "" : "+") + file_label(kind->info.name);
@@ -239,11 +239,11 @@ class Evaluator {
 };
 
 void check(EvaluateOptions const& options) {
-  auto const names = metric_kind_names();
+  auto const names = Registry<MetricKind>::names();
   if (options.metrics && options.metrics->empty())
     throw ConfigError("--metrics", fmt::format("names no metric (there are {}; without --metrics all that apply)", fmt::join(names, ", ")));
   for (auto const& name : options.metrics.value_or(std::vector<std::string>()))
-    if (find_metric_kind(name) == nullptr)
+    if (Registry<MetricKind>::find(name) == nullptr)
       throw ConfigError("--metrics",
                         fmt::format("there is no metric '{}'{} (there are {})", name, did_you_mean(name, names), fmt::join(names, ", ")));
   auto const ending = options.save.extension();
@@ -297,7 +297,7 @@ void declare_evaluate(CLI::App& app, EvaluateOptions& options) {
   });
 }
 
-DeclaredCommand const declared_command{
+Declared<Command> const declared_command{
     {.place = 5,
      .name = "evaluate",
      .usage = "RUN",

@@ -16,21 +16,14 @@ namespace heed {
 namespace {
 
 ModelFormat const& format_of(std::string const& name) {
-  auto const found = std::ranges::find(model_formats(), name, &ModelFormat::name);
-  if (found != model_formats().end()) return *found;
-  auto const names = export_formats();
+  if (auto const* const found = Registry<ModelFormat>::find(name)) return *found;
+  auto const names = Registry<ModelFormat>::names();
   throw ConfigError("--format", name.empty() ? fmt::format("is needed: {}", fmt::join(names, ", "))
                                              : fmt::format("there is no format '{}'{} (there are {})", name, did_you_mean(name, names),
                                                            fmt::join(names, ", ")));
 }
 
 }  // namespace
-
-std::vector<std::string> export_formats() {
-  std::vector<std::string> names;
-  for (ModelFormat const& format : model_formats()) names.push_back(format.name);
-  return names;
-}
 
 Exit export_model(ExportOptions const& options, std::ostream& out) {
   ModelFormat const& format = format_of(options.format);
@@ -51,10 +44,10 @@ namespace {
 void declare_export(CLI::App& app, ExportOptions& options) {
   add_argument(app, "RUN", "a run's folder or name, its checkpoint, or a Hugging Face folder", options.run);
   add_argument(app, "DIR", "where it goes: a folder that is not there yet", options.folder);
-  add_text(app, "--format", "NAME", fmt::format("{}", fmt::join(export_formats(), ", ")), options.format);
+  add_text(app, "--format", "NAME", fmt::format("{}", fmt::join(Registry<ModelFormat>::names(), ", ")), options.format);
 }
 
-DeclaredCommand const declared_command{
+Declared<Command> const declared_command{
     {.place = 8,
      .name = "export",
      .usage = "RUN --format NAME DIR",

@@ -19,9 +19,6 @@ struct ExportOptions {
   bool quiet = false;
 };
 
-/// What --format takes.
-std::vector<std::string> export_formats();
-
 /// Writes a trained model for another program into a folder that is not there yet, which appears whole or not at all (make_folder). Throws
 /// ConfigError for a folder that holds something, an unknown format, and a model that the format has no words for, naming its keys.
 Exit export_model(ExportOptions const& options, std::ostream& out);

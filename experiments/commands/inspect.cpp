@@ -354,7 +354,7 @@ Exit inspect_at_terminal(InspectOptions options) {
   return inspect(options, std::cout);
 }
 
-DeclaredCommand const declared_command{
+Declared<Command> const declared_command{
     {.place = 9,
      .name = "inspect",
      .usage = "RUN --text TEXT | --row N",

@@ -68,27 +68,27 @@ Rows data_set_row(CatalogueEntry const& entry) {
 std::string list_data() {
   Rows rows;
   for (auto const& entry : catalogue()) rows.push_back(data_set_row(entry).front());
-  return choice_page(data_choice(), "data") +
+  return choice_page(choice_of<DataKind>(), "data") +
          "\ndata sets, for `data: {kind: text, name: NAME}` or, if labelled, `{kind: examples, name: NAME, …}`; fetched when first used\n" +
          table(rows);
 }
 
 std::vector<Entry> data_entries() {
-  auto entries = choice_entries(data_choice());
+  auto entries = choice_entries(choice_of<DataKind>());
   for (auto const& entry : catalogue()) entries.push_back({entry.name, [&entry] { return table(data_set_row(entry)); }});
   return entries;
 }
 
 std::string list_probes() {
   Rows rows{{"group", "probe", "formula", "meaning"}};
-  for (auto const& probe : probes()) rows.push_back({probe.group, probe.name, probe.formula, probe.help});
+  for (auto const& probe : Registry<Probe>::all()) rows.push_back({probe.group, probe.name, probe.formula, probe.help});
   ProbeSettings settings;
   return table(rows) + "\nkeys of `probes: {…}`\n" + indented(describe(settings));
 }
 
 std::vector<Entry> probe_entries() {
   std::vector<Entry> entries;
-  for (auto const& probe : probes()) {
+  for (auto const& probe : Registry<Probe>::all()) {
     entries.push_back({probe.name, [&probe] {
                          return fmt::format("{}: {}\n", probe.name, probe.help) +
                                 table({{"formula", probe.formula},
@@ -106,21 +106,21 @@ std::vector<std::string> metric_row(MetricInfo const& info) {
 
 std::string list_metrics() {
   Rows rows{{"metric", "unit", "better", "meaning"}};
-  for (auto const& info : metrics()) rows.push_back(metric_row(info));
+  for (auto const& info : Registry<MetricInfo>::all()) rows.push_back(metric_row(info));
   return table(rows);
 }
 
 /// A metric by its declared name.
 std::vector<Entry> metric_entries() {
   std::vector<Entry> entries;
-  for (auto const& info : metrics())
+  for (auto const& info : Registry<MetricInfo>::all())
     entries.push_back({info.name, [&info] { return table({{"metric", "unit", "better", "meaning"}, metric_row(info)}); }});
   return entries;
 }
 
 std::string list_operations() {
   Rows rows;
-  for (auto const& operation : operation_checks()) {
+  for (auto const& operation : Registry<OperationCheck>::all()) {
     auto const name = operation.name.substr(0, operation.name.find(" ("));  // "abs (negative)" is a second check of abs
     if (rows.empty() || rows.back().front() != name) rows.push_back({name, operation.formula});
   }
@@ -171,29 +171,34 @@ std::vector<Entry> ablation_entries() {
   return entries;
 }
 
-DeclaredTopic const attention_topic{
+Declared<ListTopic> const attention_topic{
     {1, "attention", "scores, alignments and reads, and the names of whole variants", list_attention, attention_entries}};
-DeclaredTopic const positions_topic{{2, "positions", "how a model knows where a token stands", list_positions, position_entries}};
-DeclaredTopic const cells_topic{{3, "cells", "recurrent cells, for `cell: NAME`", list_cells, cell_entries}};
-DeclaredTopic const models_topic{
+Declared<ListTopic> const positions_topic{{2, "positions", "how a model knows where a token stands", list_positions, position_entries}};
+Declared<ListTopic> const cells_topic{{3, "cells", "recurrent cells, for `cell: NAME`", list_cells, cell_entries}};
+Declared<ListTopic> const models_topic{
     {4, "models", "kinds of models; of one: keys and parameters", [] { return choice_page(model_choice(), "models"); }, model_entries}};
-DeclaredTopic const heads_topic{
-    choice_topic(5, "heads", "what models of text predict, for `model: {head: NAME}`; of one: its keys", every_head)};
-DeclaredTopic const data_topic{{6, "data", "kinds of data, and data sets by name; of one: its keys", list_data, data_entries}};
-DeclaredTopic const tasks_topic{choice_topic(7, "tasks", "synthetic tasks; of one: its keys", task_choice)};
-DeclaredTopic const tokenizers_topic{choice_topic(8, "tokenizers",
-                                                  "how text becomes tokens, for `data: {kind: text, tokenizer: NAME}`; of one: its keys",
-                                                  [] { return tokenizer_choice(); })};
-DeclaredTopic const pairs_topic{
-    choice_topic(9, "pairs", "synthetic pairs of sequences, for `data: {kind: pairs, task: NAME}`; of one: its keys", pair_choice)};
-DeclaredTopic const optimizers_topic{choice_topic(10, "optimizers", "kinds of optimizers; of one: its keys", optimizer_choice)};
-DeclaredTopic const schedules_topic{choice_topic(11, "schedules", "kinds of learning rate schedules; of one: its keys", schedule_choice)};
-DeclaredTopic const probes_topic{
+Declared<ListTopic> const heads_topic{choice_topic(5, "heads", "what models of text predict, for `model: {head: NAME}`; of one: its keys",
+                                                   [] { return choice_of<HeadKind>(); })};
+Declared<ListTopic> const data_topic{{6, "data", "kinds of data, and data sets by name; of one: its keys", list_data, data_entries}};
+Declared<ListTopic> const tasks_topic{choice_topic(7, "tasks", "synthetic tasks; of one: its keys", task_choice)};
+Declared<ListTopic> const tokenizers_topic{
+    choice_topic(8, "tokenizers", "how text becomes tokens, for `data: {kind: text, tokenizer: NAME}`; of one: its keys",
+                 [] { return tokenizer_choice(); })};
+Declared<ListTopic> const pairs_topic{choice_topic(9, "pairs",
+                                                   "synthetic pairs of sequences, for `data: {kind: pairs, task: NAME}`; of one: its keys",
+                                                   [] { return choice_of<PairKind>(); })};
+Declared<ListTopic> const optimizers_topic{choice_topic(10, "optimizers", "kinds of optimizers; of one: its keys", optimizer_choice)};
+Declared<ListTopic> const schedules_topic{
+    choice_topic(11, "schedules", "kinds of learning rate schedules; of one: its keys", schedule_choice)};
+Declared<ListTopic> const probes_topic{
     {12, "probes", "what can be recorded beside the loss, with formulas and keys", list_probes, probe_entries}};
-DeclaredTopic const metrics_topic{{13, "metrics", "what runs record: units, and which direction is better", list_metrics, metric_entries}};
-DeclaredTopic const operations_topic{{15, "operations", "the differentiable operations of the engine and their formulas", list_operations}};
-DeclaredTopic const ablation_topic{{17, "ablation", "every key of an ablation's file, with an example", list_ablation, ablation_entries}};
-DeclaredTopic const keys_topic{
+Declared<ListTopic> const metrics_topic{
+    {13, "metrics", "what runs record: units, and which direction is better", list_metrics, metric_entries}};
+Declared<ListTopic> const operations_topic{
+    {15, "operations", "the differentiable operations of the engine and their formulas", list_operations}};
+Declared<ListTopic> const ablation_topic{
+    {17, "ablation", "every key of an ablation's file, with an example", list_ablation, ablation_entries}};
+Declared<ListTopic> const keys_topic{
     {18, "keys", "every key of a configuration file, or of one section: type, default, meaning", list_keys, key_entries}};
 
 std::string entry_page(ListTopic const& topic, std::string const& name) {
@@ -214,14 +219,14 @@ std::string entry_page(ListTopic const& topic, std::string const& name) {
 
 std::vector<std::string> list_topics() {
   std::vector<std::string> names;
-  for (auto const& topic : declared_topics()) names.push_back(topic.name);
+  for (auto const& topic : Registry<ListTopic>::all()) names.push_back(topic.name);
   return names;
 }
 
 std::vector<std::string> list_entries(std::string const& topic) {
   std::vector<std::string> names;
-  auto const found = std::ranges::find(declared_topics(), topic, &ListTopic::name);
-  if (found == declared_topics().end() || !found->entries) return names;
+  auto const found = std::ranges::find(Registry<ListTopic>::all(), topic, &ListTopic::name);
+  if (found == Registry<ListTopic>::all().end() || !found->entries) return names;
   for (auto const& entry : found->entries()) names.push_back(entry.name);
   return names;
 }
@@ -232,11 +237,12 @@ std::string list(std::string const& topic, std::string const& name, bool markdow
   if (markdown) return topic == "ablation" ? ablation_in_markdown() : variants_in_markdown();
   if (topic.empty()) {
     Rows rows;
-    for (auto const& each : declared_topics()) rows.push_back({"heed list " + each.name + (each.entries ? " [NAME]" : ""), each.help});
+    for (auto const& each : Registry<ListTopic>::all())
+      rows.push_back({"heed list " + each.name + (each.entries ? " [NAME]" : ""), each.help});
     return table(rows);
   }
-  auto const found = std::ranges::find(declared_topics(), topic, &ListTopic::name);
-  if (found == declared_topics().end())
+  auto const found = std::ranges::find(Registry<ListTopic>::all(), topic, &ListTopic::name);
+  if (found == Registry<ListTopic>::all().end())
     throw ConfigError("list", fmt::format("there is no topic '{}'{} (there are {})", topic, did_you_mean(topic, list_topics()),
                                           fmt::join(list_topics(), ", ")));
   return name.empty() ? found->page() : entry_page(*found, name);
@@ -255,15 +261,15 @@ void declare_list(CLI::App& app, ListOptions& options) {
   app.add_flag("--markdown", options.markdown, "attention, ablation: the tables as the README files have them");
 }
 
-DeclaredCommand const declared_command{{.place = 15,
-                                        .name = "list",
-                                        .usage = "[TOPIC [NAME]]",
-                                        .help = "what there is: attention, positions, models, data, metrics, keys, …",
-                                        .footer = "examples:\n  heed list attention\n  heed list models gpt\n  heed list keys | less",
-                                        .add = with_options<ListOptions>(declare_list, [](ListOptions const& options) {
-                                          std::cout << list(options.topic, options.name, options.markdown);
-                                          return Exit::done;
-                                        })}};
+Declared<Command> const declared_command{{.place = 15,
+                                          .name = "list",
+                                          .usage = "[TOPIC [NAME]]",
+                                          .help = "what there is: attention, positions, models, data, metrics, keys, …",
+                                          .footer = "examples:\n  heed list attention\n  heed list models gpt\n  heed list keys | less",
+                                          .add = with_options<ListOptions>(declare_list, [](ListOptions const& options) {
+                                            std::cout << list(options.topic, options.name, options.markdown);
+                                            return Exit::done;
+                                          })}};
 
 }  // namespace
 

@@ -37,10 +37,8 @@ std::string parameters_of(StepKind<Step> const& kind, AttentionSettings const& s
 
 template <class Step>
 Rows step_rows() {
-  auto kinds = step_kinds<Step>();
-  std::ranges::sort(kinds, {}, &StepKind<Step>::name);
   Rows rows;
-  for (auto const& kind : kinds) {
+  for (auto const& kind : Registry<StepKind<Step>>::all()) {
     AttentionSettings const usual;
     AttentionSettings learned;
     learned.scale = "learned";
@@ -73,13 +71,13 @@ std::vector<Part> attention_parts() {
 
 Part position_part() {
   Rows rows;
-  for (auto const& kind : position_kinds()) rows.push_back({kind.name, kind.formula, kind.beyond, kind.paper});
+  for (auto const& kind : Registry<PositionKind>::all()) rows.push_back({kind.name, kind.formula, kind.beyond, kind.paper});
   return {"how a model knows where a token stands", {"position", "formula", "beyond the trained context", "paper"}, rows};
 }
 
 Part cell_part() {
   Rows rows;
-  for (auto const& kind : cell_kinds())
+  for (auto const& kind : Registry<CellKind>::all())
     rows.push_back({kind.name, kind.formula, std::to_string(kind.gates), std::to_string(kind.states), kind.paper});
   return {"the next output h of a recurrent cell, from what it reads and its states",
           {"cell", "next output", "gates", "states", "paper"},

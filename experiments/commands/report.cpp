@@ -84,15 +84,15 @@ void declare_report(CLI::App& app, ReportOptions& options) {
       ->type_name("");
 }
 
-DeclaredCommand const declared_command{{.place = 4,
-                                        .name = "report",
-                                        .usage = "DIR …",
-                                        .help = "write the report of finished ablations and runs again, from what is on disk",
-                                        .footer = "Each folder gets its report.html and figures/*.svg and *.pdf; several of them one "
-                                                  "report.html more, in the folder that holds them "
-                                                  "or the output folder.\n\n"
-                                                  "example:\n  heed report runs/attention runs/positions",
-                                        .add = with_options<ReportOptions>(declare_report, report)}};
+Declared<Command> const declared_command{{.place = 4,
+                                          .name = "report",
+                                          .usage = "DIR …",
+                                          .help = "write the report of finished ablations and runs again, from what is on disk",
+                                          .footer = "Each folder gets its report.html and figures/*.svg and *.pdf; several of them one "
+                                                    "report.html more, in the folder that holds them "
+                                                    "or the output folder.\n\n"
+                                                    "example:\n  heed report runs/attention runs/positions",
+                                          .add = with_options<ReportOptions>(declare_report, report)}};
 
 }  // namespace
 

@@ -91,7 +91,7 @@ void check_config_first(char const* command, RunOptions const& options) {
                                         file != options.overrides.end() ? *file : "FILE", config));
 }
 
-DeclaredCommand const declared_run{
+Declared<Command> const declared_run{
     {.place = 1,
      .name = "run",
      .usage = "CONFIG [key.path=value …]",
@@ -104,7 +104,7 @@ DeclaredCommand const declared_run{
                "  heed run configs/gpt/grammar.yaml 'model.attention={score: scaled_dot, scale: inverse}' name=inverse",
      .add =
          with_options<RunOptions>(declare_run, run, [](RunOptions& options, Everywhere const&) { check_config_first("run", options); })}};
-DeclaredCommand const declared_plan{
+Declared<Command> const declared_plan{
     {.place = 2,
      .name = "plan",
      .usage = "CONFIG [key.path=value …]",
@@ -112,14 +112,14 @@ DeclaredCommand const declared_plan{
      .footer = "example:\n  heed plan configs/ablations/attention.yaml seeds=8",
      .add = with_options<RunOptions>(declare_plan, plan_ablation,
                                      [](RunOptions& options, Everywhere const&) { check_config_first("plan", options); })}};
-DeclaredCommand const declared_check{{.place = 3,
-                                      .name = "check",
-                                      .usage = "CONFIG [key.path=value …]",
-                                      .help = "validate a file and print it with everything it leaves to defaults; train nothing",
-                                      .footer = "example:\n  heed check configs/gpt/grammar.yaml model.layers=6",
-                                      .add = with_options<RunOptions>(declare_config, check, [](RunOptions& options, Everywhere const&) {
-                                        check_config_first("check", options);
-                                      })}};
+Declared<Command> const declared_check{{.place = 3,
+                                        .name = "check",
+                                        .usage = "CONFIG [key.path=value …]",
+                                        .help = "validate a file and print it with everything it leaves to defaults; train nothing",
+                                        .footer = "example:\n  heed check configs/gpt/grammar.yaml model.layers=6",
+                                        .add = with_options<RunOptions>(declare_config, check, [](RunOptions& options, Everywhere const&) {
+                                          check_config_first("check", options);
+                                        })}};
 
 }  // namespace
 

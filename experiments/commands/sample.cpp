@@ -203,7 +203,7 @@ Exit sample_at_terminal(SampleOptions options) {
   return sample(options, std::cout);
 }
 
-DeclaredCommand const declared_command{
+Declared<Command> const declared_command{
     {.place = 6,
      .name = "sample",
      .usage = "RUN [--prompt TEXT …]",

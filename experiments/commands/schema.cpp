@@ -125,8 +125,8 @@ Json ablation_section() {
 std::string schema() {
   Experiment experiment;
   Json other = section(experiment, "", 0);
-  for (FileKind const& kind : file_kinds())
-    other = {{"if", {{"required", {kind.key}}}}, {"then", section(*kind.settings(), "", 0)}, {"else", std::move(other)}};
+  for (FileKind const& kind : Registry<FileKind>::all())
+    other = {{"if", {{"required", {kind.name}}}}, {"then", section(*kind.settings(), "", 0)}, {"else", std::move(other)}};
   Json const whole{{"$schema", "http://json-schema.org/draft-07/schema#"},
                    {"title", "a configuration of heed"},
                    {"if", {{"required", {"ablation"}}}},
@@ -139,7 +139,7 @@ namespace {
 
 struct NoOptions {};
 
-DeclaredCommand const declared_command{
+Declared<Command> const declared_command{
     {.place = 14,
      .name = "schema",
      .usage = "",

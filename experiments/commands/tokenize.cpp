@@ -94,7 +94,7 @@ void check_tokenize(TokenizeOptions& options, Everywhere const& everywhere) {
   if (options.train && !everywhere.output_given) throw ConfigError("--output", "is needed: the folder for the vocabulary");
 }
 
-DeclaredCommand const declared_command{
+Declared<Command> const declared_command{
     {.place = 10,
      .name = "tokenize",
      .usage = "FILE --vocabulary FOLDER | --train N --output FOLDER",

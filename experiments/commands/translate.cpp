@@ -233,7 +233,7 @@ Exit translate_at_terminal(TranslateOptions options) {
   return translate(options, in, std::cout);
 }
 
-DeclaredCommand const declared_command{
+Declared<Command> const declared_command{
     {.place = 7,
      .name = "translate",
      .usage = "RUN",

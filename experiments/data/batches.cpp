@@ -117,7 +117,8 @@ std::unique_ptr<Dataset> open_batches(BatchesSettings const& settings, DataConte
   return std::make_unique<BatchesDataset>(settings, context);
 }
 
-bool const registered = register_data("batches", "fixed batches from a safetensors file, to compare with another framework", open_batches);
+Declared<DataKind> const declared{
+    data_kind("batches", "fixed batches from a safetensors file, to compare with another framework", open_batches)};
 
 }  // namespace
 }  // namespace heed

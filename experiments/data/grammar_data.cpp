@@ -51,8 +51,8 @@ std::unique_ptr<Dataset> open_grammar(GrammarSettings const& settings, DataConte
                                           settings, context.seed);
 }
 
-bool const registered =
-    register_data("grammar", "sentences of a probabilistic context-free grammar, whose entropy is known exactly", open_grammar);
+Declared<DataKind> const declared{
+    data_kind("grammar", "sentences of a probabilistic context-free grammar, whose entropy is known exactly", open_grammar)};
 
 }  // namespace
 

@@ -25,10 +25,10 @@ struct Rows {
   }
 };
 
-bool const registered =
-    register_view({"masked_tokens", {"inputs", "next"}, [](std::unique_ptr<Dataset> plain, std::uint64_t seed, Settings const* how) {
-                     return std::make_unique<MaskedDataset>(std::move(plain), seed, dynamic_cast<MaskingSettings const&>(*how));
-                   }});
+Declared<ViewKind> const declared{
+    {"masked_tokens", {"inputs", "next"}, [](std::unique_ptr<Dataset> plain, std::uint64_t seed, Settings const* how) {
+       return std::make_unique<MaskedDataset>(std::move(plain), seed, dynamic_cast<MaskingSettings const&>(*how));
+     }}};
 
 }  // namespace
 

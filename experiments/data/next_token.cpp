@@ -32,10 +32,9 @@ class NextToken : public View {
   }
 };
 
-bool const registered =
-    register_view({"next_token", {"inputs", "next"}, [](std::unique_ptr<Dataset> plain, std::uint64_t, Settings const*) {
-                     return std::make_unique<NextToken>(std::move(plain));
-                   }});
+Declared<ViewKind> const declared{{"next_token", {"inputs", "next"}, [](std::unique_ptr<Dataset> plain, std::uint64_t, Settings const*) {
+                                     return std::make_unique<NextToken>(std::move(plain));
+                                   }}};
 
 }  // namespace
 }  // namespace heed

@@ -24,38 +24,37 @@ struct DataContext {
   ReadFiles* tokenizer_files = nullptr;           ///< noted here: what a tokenizer was read from
 };
 
-/// All kinds of data, for the section `data: {kind: …}`.
-Choice data_choice();
-/// Those of them that are synthetic tasks.
+/// The kinds of data that are synthetic tasks.
 Choice task_choice();
 
-/// Opens what a filled-in data_choice() describes; tells on standard error, unless it is to be quiet, which files were found where a run
-/// has read them alone. Throws FileError for data that are wrong, Error that begins with the key for settings that are, and for data
+/// Opens what a filled-in choice_of<DataKind>() describes; tells on standard error, unless it is to be quiet, which files were found where
+/// a run has read them alone. Throws FileError for data that are wrong, Error that begins with the key for settings that are, and for data
 /// without the part that is to be held out.
 std::unique_ptr<Dataset> open_dataset(Choice const& data, DataContext const& context);
 
 /// What can be held out of a kind's data, if not of each.
 enum class DataParts { validation, validation_and_test };
 
-/// A kind of data: its name and help, fresh settings, and how to open it. A file that adds one says
-/// `bool const registered = register_data("text", "…", open_text);` and nothing else needs to know.
+/// A kind of data: its name and help, fresh settings, and how to open it.
 struct DataKind {
   std::string name;
   std::string help;
-  std::function<std::shared_ptr<Settings>()> make;
+  std::function<std::shared_ptr<Settings>()> settings;
   std::function<std::unique_ptr<Dataset>(Settings const&, DataContext const&)> open;
   bool task = false;  ///< a synthetic task (experiments/data/tasks)
   DataParts parts = DataParts::validation;
 };
-bool register_data(DataKind kind);
 
+/// `Declared<DataKind> const declared{data_kind("text", "…", open_text)};`
 template <class S>
-bool register_data(std::string name, std::string help, std::unique_ptr<Dataset> (*open)(S const&, DataContext const&),
+DataKind data_kind(std::string name, std::string help, std::unique_ptr<Dataset> (*open)(S const&, DataContext const&),
                    DataParts parts = DataParts::validation) {
-  return register_data(
-      {std::move(name), std::move(help), [] { return std::make_shared<S>(); },
-       [open](Settings const& settings, DataContext const& context) { return open(dynamic_cast<S const&>(settings), context); }, false,
-       parts});
+  return {std::move(name),
+          std::move(help),
+          [] { return std::make_shared<S>(); },
+          [open](Settings const& settings, DataContext const& context) { return open(dynamic_cast<S const&>(settings), context); },
+          false,
+          parts};
 }
 
 }  // namespace heed

@@ -108,10 +108,10 @@ Batch SentencePairs::paired(Batch const& plain, Stream const& stream, std::int64
           {"next_sentence", Tensor::of(follows, {rows})}};
 }
 
-bool const registered =
-    register_view({"sentence_pairs", {"inputs", "next"}, [](std::unique_ptr<Dataset> plain, std::uint64_t seed, Settings const*) {
-                     return std::make_unique<SentencePairs>(std::move(plain), seed);
-                   }});
+Declared<ViewKind> const declared{
+    {"sentence_pairs", {"inputs", "next"}, [](std::unique_ptr<Dataset> plain, std::uint64_t seed, Settings const*) {
+       return std::make_unique<SentencePairs>(std::move(plain), seed);
+     }}};
 
 }  // namespace
 

@@ -28,7 +28,7 @@ std::shared_ptr<ExampleTask> example_task(Choice::Option const& option) {
 
 std::vector<std::string> example_task_names() {
   std::vector<std::string> names;
-  for (auto const& option : data_choice().options)
+  for (auto const& option : choice_of<DataKind>().options)
     if (example_task(option)) names.push_back(option.name);
   return names;
 }
@@ -101,7 +101,7 @@ std::unique_ptr<Dataset> open_stories(StoriesSettings const& settings, DataConte
   std::vector<std::shared_ptr<ExampleTask const>> tasks;
   std::vector<ExampleTask::Write> writers;
   ReadFiles read;
-  for (auto const& option : data_choice().options) {
+  for (auto const& option : choice_of<DataKind>().options) {
     bool const wanted = settings.tasks.empty() || std::ranges::find(settings.tasks, option.name) != settings.tasks.end();
     auto const task = wanted ? example_task(option) : nullptr;
     if (!task) continue;
@@ -114,7 +114,7 @@ std::unique_ptr<Dataset> open_stories(StoriesSettings const& settings, DataConte
                                    told_by(settings.held_out_lines, Stream(0, "stories.held_out")), std::move(read));
 }
 
-bool const registered = register_data("stories", "text of the synthetic tasks of labelled examples, to pre-train on", open_stories);
+Declared<DataKind> const declared{data_kind("stories", "text of the synthetic tasks of labelled examples, to pre-train on", open_stories)};
 
 }  // namespace
 

@@ -59,8 +59,8 @@ std::unique_ptr<Dataset> open_text(TextSettings const& settings, DataContext con
   return data;
 }
 
-bool const registered = register_data("text", "a text file, or a folder of them, by characters, bytes, words or byte pairs", open_text,
-                                      DataParts::validation_and_test);
+Declared<DataKind> const declared{data_kind("text", "a text file, or a folder of them, by characters, bytes, words or byte pairs",
+                                            open_text, DataParts::validation_and_test)};
 
 }  // namespace
 

@@ -49,8 +49,7 @@ class Tokenizer {
   virtual std::string text_of(std::vector<std::int64_t> const& tokens) const = 0;
 };
 
-/// A kind of tokenizer, by the name that it has in YAML and in JSON. A file that adds one says
-/// `bool const registered = register_tokenizer({"byte", …});` and nothing else needs to know.
+/// A kind of tokenizer, by the name that it has in YAML and in JSON.
 struct TokenizerKind {
   /// What a vocabulary is made from: the training text, the same with what is held out, and what opening data knows.
   struct Source {
@@ -66,7 +65,6 @@ struct TokenizerKind {
   /// Whether a text may be cut within a character: what is held out begins at any byte.
   bool cuts_characters = false;
 };
-bool register_tokenizer(TokenizerKind kind);
 
 /// Of a kind without keys.
 struct NoTokenizerKeys : Settings {

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "autograd/registry.hpp"
 #include "experiments/data/open.hpp"
 #include "nn/model.hpp"
 
@@ -52,15 +53,13 @@ class View : public Dataset {
   std::unique_ptr<Dataset> plain_;
 };
 
-/// A kind of view, by the name that models give (Need::view): it needs these parts of the plain data. A file that adds one says
-/// `bool const registered = register_view({"masked_tokens", {"inputs", "next"}, …});`.
+/// A kind of view, by the name that models give (Need::view): it needs these parts of the plain data.
 struct ViewKind {
   std::string name;
   std::vector<std::string> needs;
   /// `how`: the settings that the model has for it (Need::how), or null.
   std::function<std::unique_ptr<Dataset>(std::unique_ptr<Dataset> plain, std::uint64_t seed, Settings const* how)> make;
 };
-bool register_view(ViewKind kind);
 
 /// The data in the view of this name. Throws Error if there is none.
 std::unique_ptr<Dataset> make_view(std::string const& name, std::unique_ptr<Dataset> data, std::uint64_t seed);

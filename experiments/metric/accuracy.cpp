@@ -19,7 +19,7 @@ class Accuracy : public Metric {
   double right_ = 0, targets_ = 0;
 };
 
-DeclaredMetricKind const declared{
+Declared<MetricKind> const declared{
     {.info = {"accuracy", "", Better::higher, "share of the targets that are the most probable token", {.least = 0, .greatest = 1}},
      .always = 2,
      .make = [](Dataset const&) { return std::make_unique<Accuracy>(); }}};

@@ -101,7 +101,7 @@ std::optional<std::string> lacks_alignment(Dataset const& data, Model const& mod
   return std::nullopt;
 }
 
-DeclaredMetricKind const of_all{
+Declared<MetricKind> const of_all{
     {.info = {"alignment_error",
               "",
               Better::lower,
@@ -109,7 +109,7 @@ DeclaredMetricKind const of_all{
               {.least = 0, .greatest = 1}},
      .lacks = lacks_alignment,
      .make = [](Dataset const&) { return std::make_unique<AlignmentError>(); }}};
-DeclaredMetricKind const pointing{
+Declared<MetricKind> const pointing{
     {.info = {"pointing",
               "",
               Better::higher,
@@ -118,7 +118,7 @@ DeclaredMetricKind const pointing{
               {.least = 0, .greatest = 1}},
      .lacks = lacks_alignment,
      .make = [](Dataset const&) { return std::make_unique<Pointing>(); }}};
-DeclaredMetricKind const of_layers{
+Declared<MetricKind> const of_layers{
     {.info = {"alignment_error.layer*", "", Better::lower, "the same of one layer's heads", {.least = 0, .greatest = 1}},
      .lacks = lacks_alignment,
      .make = [](Dataset const&) { return std::make_unique<LayerAlignmentErrors>(); }}};

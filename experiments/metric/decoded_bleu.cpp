@@ -47,10 +47,10 @@ MetricKind kind(std::string const& name, BleuSettings const& settings, std::stri
           }};
 }
 
-DeclaredMetricKind const of_words{
+Declared<MetricKind> const of_words{
     kind("bleu", {.tokens = BleuSettings::Tokens::words},
          "BLEU of the decoded targets, 0 to 100, of the words as the data have them (sacrebleu's tok:none, case as in the data)")};
-DeclaredMetricKind const of_13a{
+Declared<MetricKind> const of_13a{
     kind("bleu.13a", {}, "the same after mteval-v13a's tokenisation, which sacrebleu does unless told otherwise")};
 
 }  // namespace

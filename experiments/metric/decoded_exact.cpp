@@ -20,13 +20,13 @@ class DecodedExact : public Metric {
   double right_ = 0, rows_ = 0;
 };
 
-DeclaredMetricKind const declared{{.info = {"decoded.exact",
-                                            "",
-                                            Better::higher,
-                                            "share of the sources that are decoded to their target, word by word to its end",
-                                            {.least = 0, .greatest = 1}},
-                                   .lacks = lacks_decoding,
-                                   .make = [](Dataset const&) { return std::make_unique<DecodedExact>(); }}};
+Declared<MetricKind> const declared{{.info = {"decoded.exact",
+                                              "",
+                                              Better::higher,
+                                              "share of the sources that are decoded to their target, word by word to its end",
+                                              {.least = 0, .greatest = 1}},
+                                     .lacks = lacks_decoding,
+                                     .make = [](Dataset const&) { return std::make_unique<DecodedExact>(); }}};
 
 }  // namespace
 

@@ -29,7 +29,7 @@ class Exact : public Metric {
   double right_ = 0, rows_ = 0;
 };
 
-DeclaredMetricKind const declared{
+Declared<MetricKind> const declared{
     {.info = {"exact", "", Better::higher, "of tasks: share of the rows whose targets all are", {.least = 0, .greatest = 1}},
      .always = 3,
      .lacks = [](Dataset const& data, Model const&) -> std::optional<std::string> {

@@ -45,17 +45,17 @@ class Groups : public Metric {
   std::vector<Share> shares_;
 };
 
-DeclaredMetricKind const declared{{.info = {"accuracy.*",
-                                            "",
-                                            Better::higher,
-                                            "the same share within a group of targets (grammar: of verbs, by their distance)",
-                                            {.least = 0, .greatest = 1}},
-                                   .always = 4,
-                                   .lacks = [](Dataset const& data, Model const&) -> std::optional<std::string> {
-                                     if (!data.groups().names.empty()) return std::nullopt;
-                                     return "the data tell no groups of targets apart";
-                                   },
-                                   .make = [](Dataset const& data) { return std::make_unique<Groups>(data.groups()); }}};
+Declared<MetricKind> const declared{{.info = {"accuracy.*",
+                                              "",
+                                              Better::higher,
+                                              "the same share within a group of targets (grammar: of verbs, by their distance)",
+                                              {.least = 0, .greatest = 1}},
+                                     .always = 4,
+                                     .lacks = [](Dataset const& data, Model const&) -> std::optional<std::string> {
+                                       if (!data.groups().names.empty()) return std::nullopt;
+                                       return "the data tell no groups of targets apart";
+                                     },
+                                     .make = [](Dataset const& data) { return std::make_unique<Groups>(data.groups()); }}};
 
 }  // namespace
 

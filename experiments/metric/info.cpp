@@ -6,12 +6,6 @@ namespace heed {
 
 namespace {
 
-/// Never destroyed and made on first use: declarations are static objects of many files.
-std::vector<MetricInfo>& registry() {
-  static auto* const all = new std::vector<MetricInfo>;
-  return *all;
-}
-
 /// Whether a name fits a pattern, in which each * stands for one letter or more.
 bool fits(std::string_view pattern, std::string_view name) {
   if (pattern.empty()) return name.empty();
@@ -24,19 +18,12 @@ bool fits(std::string_view pattern, std::string_view name) {
 
 std::string_view name(Better better) { return better == Better::higher ? "higher" : "lower"; }
 
-std::vector<MetricInfo> const& metrics() { return registry(); }
-
-DeclaredMetric::DeclaredMetric(MetricInfo info) {
-  auto& all = registry();
-  all.insert(std::ranges::upper_bound(all, info.name, {}, &MetricInfo::name), std::move(info));
-}
-
 MetricInfo const* find_metric(std::string_view name) {
   MetricInfo const* best = nullptr;
   auto const letters = [](MetricInfo const& info) {
     return info.name.size() - static_cast<std::size_t>(std::ranges::count(info.name, '*'));
   };
-  for (auto const& info : registry()) {
+  for (auto const& info : Registry<MetricInfo>::all()) {
     if (fits(info.name, name) && (best == nullptr || letters(info) > letters(*best))) best = &info;
   }
   return best;

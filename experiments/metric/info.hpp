@@ -6,6 +6,8 @@
 #include <string_view>
 #include <vector>
 
+#include "autograd/registry.hpp"
+
 namespace heed {
 
 /// Which of two values of a metric is the better one.
@@ -25,12 +27,6 @@ struct MetricInfo {
   std::optional<Better> better;  ///< nothing: neither is
   std::string help;
   Bounds bounds = {};  ///< of its values: 0 and 1 of a share
-};
-
-/// All declared metrics, by name; DeclaredMetric const x{{…}} adds one.
-std::vector<MetricInfo> const& metrics();
-struct DeclaredMetric {
-  explicit DeclaredMetric(MetricInfo info);
 };
 
 /// The declaration that a metric's name fits, with the fewest letters left to a *; null if there is none.

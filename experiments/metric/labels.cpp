@@ -57,12 +57,12 @@ MetricKind of_labels(MetricInfo info, int order, OfLabels::Measure measure,
 
 constexpr Bounds share{.least = 0, .greatest = 1};
 
-DeclaredMetricKind const f1_declared{of_labels(
+Declared<MetricKind> const f1_declared{of_labels(
     {"f1", "", Better::higher, "of two classes: 2 · precision · recall / (precision + recall) of the second", share}, 6,
     [](ConfusionMatrix const& counts) { return f1(counts, 1); }, lacks_two)};
-DeclaredMetricKind const macro_declared{
+Declared<MetricKind> const macro_declared{
     of_labels({"macro_f1", "", Better::higher, "the mean of F1 over the classes", share}, 7, macro_f1, lacks_classes)};
-DeclaredMetricKind const matthews_declared{of_labels(
+Declared<MetricKind> const matthews_declared{of_labels(
     {"matthews", "", Better::higher, "correlation of labels and what the model says (Matthews 1975)", {.least = -1, .greatest = 1}}, 8,
     matthews_correlation, lacks_classes)};
 

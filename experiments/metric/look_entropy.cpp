@@ -37,13 +37,13 @@ std::optional<std::string> lacks_looks(Dataset const& data, Model const& model) 
   return std::nullopt;
 }
 
-DeclaredMetricKind const declared{{.info = {"look_entropy",
-                                            "nat",
-                                            std::nullopt,
-                                            "mean entropy of the weights with which targets look at what they are written of",
-                                            {.least = 0}},
-                                   .lacks = lacks_looks,
-                                   .make = [](Dataset const&) { return std::make_unique<LookEntropy>(); }}};
+Declared<MetricKind> const declared{{.info = {"look_entropy",
+                                              "nat",
+                                              std::nullopt,
+                                              "mean entropy of the weights with which targets look at what they are written of",
+                                              {.least = 0}},
+                                     .lacks = lacks_looks,
+                                     .make = [](Dataset const&) { return std::make_unique<LookEntropy>(); }}};
 
 }  // namespace
 

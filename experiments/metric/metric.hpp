@@ -41,14 +41,12 @@ struct MetricKind {
   /// Why there is no such metric of the data and the model, as "the data pose no task"; nothing: there is. Null: there always is.
   std::function<std::optional<std::string>(Dataset const& data, Model const& model)> lacks = {};
   std::function<std::unique_ptr<Metric>(Dataset const& data)> make;
+
+  /// Those that training always has in their order, then the others by name.
+  std::pair<int, std::string_view> order() const { return {always.value_or(std::numeric_limits<int>::max()), info.name}; }
+  /// Both metrics that a run writes of it.
+  void declare() const;
 };
-struct DeclaredMetricKind {
-  explicit DeclaredMetricKind(MetricKind kind);
-};
-/// Those that training always has in their order, then the others by name.
-std::vector<MetricKind> const& metric_kinds();
-std::vector<std::string> metric_kind_names();
-/// Null if there is none.
-MetricKind const* find_metric_kind(std::string_view name);
+inline std::string const& name_of(MetricKind const& kind) { return kind.info.name; }
 
 }  // namespace heed

@@ -43,17 +43,18 @@ class OtherTerms : public Metric {
   std::map<std::string, Sums> terms_;
 };
 
-DeclaredMetric const accuracy_declared{{"validation.accuracy_of.*",
-                                        "",
-                                        Better::higher,
-                                        "share of another term's targets that are the most probable class",
-                                        {.least = 0, .greatest = 1}}};
-DeclaredMetric const averaged_accuracy_declared{{"validation.ema.accuracy_of.*",
-                                                 "",
-                                                 Better::higher,
-                                                 "share of another term's targets that are the most probable class; of averaged weights",
-                                                 {.least = 0, .greatest = 1}}};
-DeclaredMetricKind const declared{
+Declared<MetricInfo> const accuracy_declared{{"validation.accuracy_of.*",
+                                              "",
+                                              Better::higher,
+                                              "share of another term's targets that are the most probable class",
+                                              {.least = 0, .greatest = 1}}};
+Declared<MetricInfo> const averaged_accuracy_declared{
+    {"validation.ema.accuracy_of.*",
+     "",
+     Better::higher,
+     "share of another term's targets that are the most probable class; of averaged weights",
+     {.least = 0, .greatest = 1}}};
+Declared<MetricKind> const declared{
     {.info = {"loss_of.*", "nat", Better::lower, "mean cross entropy of another term of the loss: next_sentence, token", {.least = 0}},
      .always = 5,
      .lacks = [](Dataset const&, Model const& model) -> std::optional<std::string> {

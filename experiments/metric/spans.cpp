@@ -85,18 +85,18 @@ std::optional<std::string> lacks_spans(Dataset const&, Model const& model) {
 
 constexpr Bounds share{.least = 0, .greatest = 1};
 
-DeclaredMetricKind const exact_declared{
+Declared<MetricKind> const exact_declared{
     {.info = {"span_exact", "", Better::higher, "share of the answers that are a right one, word for word, after SQuAD's normalisation",
               share},
      .always = 9,
      .lacks = lacks_spans,
      .make = [](Dataset const&) { return std::make_unique<SpanMean>("span_exact", &AnswerScores::exact); }}};
-DeclaredMetricKind const f1_declared{
+Declared<MetricKind> const f1_declared{
     {.info = {"span_f1", "", Better::higher, "F1 of an answer's words, the best over the right ones", share},
      .always = 10,
      .lacks = lacks_spans,
      .make = [](Dataset const&) { return std::make_unique<SpanMean>("span_f1", &AnswerScores::f1); }}};
-DeclaredMetricKind const best_declared{
+Declared<MetricKind> const best_declared{
     {.info = {"span_best.*", "", std::nullopt,
               "F1 at the threshold above no answer's score that is best for these rows, and that threshold"},
      .always = 11,

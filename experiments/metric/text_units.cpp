@@ -31,7 +31,7 @@ std::optional<std::string> lacks(Dataset const& data, Model const&) {
   return "the held-out data are no text that tokens are all of: its bytes and words cannot be counted";
 }
 
-DeclaredMetricKind const bits{
+Declared<MetricKind> const bits{
     {.info = {"bits_per_byte", "bit", Better::lower, "cross entropy per byte of the held-out text, whatever the tokens are", {.least = 0}},
      .lacks = lacks,
      .make = [](Dataset const& data) {
@@ -39,7 +39,7 @@ DeclaredMetricKind const bits{
        return std::make_unique<OfUnits>(units.tokens / units.bytes, "bits_per_byte", [](double nats) { return nats / std::log(2.0); });
      }}};
 
-DeclaredMetricKind const of_bytes{
+Declared<MetricKind> const of_bytes{
     {.info = {"perplexity_per_byte", "", Better::lower, "exp of the cross entropy per byte of the held-out text", {.least = 1}},
      .lacks = lacks,
      .make = [](Dataset const& data) {
@@ -47,7 +47,7 @@ DeclaredMetricKind const of_bytes{
        return std::make_unique<OfUnits>(units.tokens / units.bytes, "perplexity_per_byte", [](double nats) { return std::exp(nats); });
      }}};
 
-DeclaredMetricKind const of_words{
+Declared<MetricKind> const of_words{
     {.info = {"perplexity_per_word",
               "",
               Better::lower,

@@ -174,7 +174,7 @@ std::vector<StudyPart> parts(Material const& material) {
   return {part};
 }
 
-bool const registered = register_added_parts(parts);
+Declared<AddedParts> const declared{parts};
 
 }  // namespace
 

@@ -1,7 +1,5 @@
 #include "experiments/report/study.hpp"
 
-#include <map>
-
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
@@ -15,12 +13,6 @@ namespace heed {
 namespace fs = std::filesystem;
 
 namespace {
-
-/// Never destroyed and made on first use: kinds register from static objects of many files.
-std::map<std::string, StudyPage>& pages() {
-  static auto* const all = new std::map<std::string, StudyPage>;
-  return *all;
-}
 
 StudyRecord read_study(fs::path const& folder) {
   fs::path const path = folder / "summary.json";
@@ -51,11 +43,6 @@ StudyRecord read_study(fs::path const& folder) {
 
 }  // namespace
 
-void register_study_page(StudyPage page) {
-  auto kind = page.kind;
-  pages().emplace(std::move(kind), std::move(page));
-}
-
 bool holds_study(fs::path const& folder) {
   auto const summary = find_json(folder / "summary.json");
   return summary && summary->is_object() && summary->contains("study");
@@ -64,8 +51,7 @@ bool holds_study(fs::path const& folder) {
 Chapter study_chapter(fs::path const& folder) {
   StudyRecord record = read_study(folder);
   Chapter chapter{.material = {}, .figures = {}, .drawings = {}, .maps = {}};
-  auto const found = pages().find(record.kind);
-  StudyPage const* const page = found == pages().end() ? nullptr : &found->second;
+  auto const* const page = Registry<StudyPage>::find(record.kind);
   chapter.study = {.kind = record.kind, .help = page != nullptr ? page->help : record.kind, .seconds = record.seconds, .tables = {}};
   if (page != nullptr && page->present) chapter.parts = page->present(record);
   for (auto const& part : chapter.parts) chapter.figures.insert(chapter.figures.end(), part.figures.begin(), part.figures.end());

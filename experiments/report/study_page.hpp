@@ -38,10 +38,8 @@ struct StudyPart {
 
 /// How the page of a kind of study is made; `present` may be absent. It throws FileError for a results.csv that is none of its own.
 struct StudyPage {
-  std::string kind, help;
+  std::string name, help;
   std::function<std::vector<StudyPart>(StudyRecord const&)> present;
 };
-/// A kind of study tells its page when it is registered.
-void register_study_page(StudyPage page);
 
 }  // namespace heed

@@ -11,21 +11,9 @@ namespace heed {
 
 namespace {
 
-std::vector<Command>& declared_commands() {
-  static std::vector<Command> all;
-  return all;
-}
-
 constexpr char end_of_text = '\x03';
 
 }  // namespace
-
-DeclaredCommand::DeclaredCommand(Command command) {
-  auto& all = declared_commands();
-  all.insert(std::ranges::upper_bound(all, command.place, {}, &Command::place), std::move(command));
-}
-
-std::vector<Command> const& commands() { return declared_commands(); }
 
 CLI::Option* add_text(CLI::App& app, std::string const& flag, std::string const& type, std::string const& help,
                       std::function<void(std::string const&)> take) {

@@ -11,6 +11,7 @@
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
 
+#include "autograd/registry.hpp"
 #include "experiments/config/scalar.hpp"
 #include "experiments/run/session.hpp"
 
@@ -38,12 +39,9 @@ struct Command {
   std::string usage;  ///< what follows the name: "CONFIG [key.path=value …]"
   std::string help, footer;
   std::function<ReadCommand(CLI::App& app)> add;
+
+  int order() const { return place; }
 };
-struct DeclaredCommand {
-  explicit DeclaredCommand(Command command);
-};
-/// All of them, by place.
-std::vector<Command> const& commands();
 
 /// Command::add of options of a type: `declare` their flags; `check` what was read, if there is more to check; and `run`. Places and quiet
 /// are everywhere's. Unless the options have threads of their own, those are set for the process.

@@ -18,15 +18,15 @@ namespace heed {
 
 namespace {
 
-DeclaredMetric const loss_declared{
+Declared<MetricInfo> const loss_declared{
     {"validation.loss.length*", "nat", Better::lower, "validation.loss in rows of so many tokens (train.evaluate.lengths)", {.least = 0}}};
-DeclaredMetric const averaged_declared{
+Declared<MetricInfo> const averaged_declared{
     {"validation.ema.loss.length*", "nat", Better::lower, "validation.loss in rows of so many tokens; of averaged weights", {.least = 0}}};
 
 /// "alibi, none or rotary": the positions that go on beyond the trained context, in a model that has another.
 std::string going_on(StackSettings const& model) {
   std::vector<std::string> names;
-  for (PositionKind const& kind : position_kinds())
+  for (PositionKind const& kind : Registry<PositionKind>::all())
     if (kind.beyond.starts_with("goes on") && (model.causal || !kind.of_the_past)) names.push_back(kind.name);
   std::string const last = names.back();
   names.pop_back();
@@ -120,7 +120,7 @@ void Contexts::read(std::int64_t length, Metric& metric) const {
 
 void Contexts::measure(Row& row, std::string const& prefix) const {
   for (double const length : settings_.train.evaluate.lengths) {
-    auto const loss = find_metric_kind("loss")->make(data_);
+    auto const loss = Registry<MetricKind>::find("loss")->make(data_);
     read(static_cast<std::int64_t>(length), *loss);
     Row found;
     loss->write(found, prefix);

@@ -52,7 +52,7 @@ std::vector<Field> EvaluateSettings::fields() {
       {.name = "metrics",
        .target = &metrics,
        .help = "recorded beside those that always are (heed list metrics, without validation.)",
-       .words = metric_kind_names()},
+       .words = Registry<MetricKind>::names()},
       {.name = "zero_shot",
        .target = &zero_shot,
        .help =

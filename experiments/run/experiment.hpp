@@ -73,7 +73,7 @@ struct Experiment : Settings {
   std::string name = "run";
   std::int64_t seed = 1;
   std::string dtype = "float32";
-  Choice data = data_choice();
+  Choice data = choice_of<DataKind>();
   Choice model = model_choice();
   InitSettings init;
   TrainSettings train;

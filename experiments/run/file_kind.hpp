@@ -4,22 +4,19 @@
 #include <string>
 #include <vector>
 
+#include "autograd/registry.hpp"
 #include "experiments/run/session.hpp"
 
 namespace heed {
 
 /// A kind of file that `heed run` and `heed check` take beside that of one run and of an ablation, declared in its room.
 struct FileKind {
-  std::string key;  ///< that its files have: "study"
+  std::string name;  ///< the key that its files have: "study"
   bool (*is)(Document const& document);
   Exit (*run)(RunOptions const& options);
   Exit (*check)(RunOptions const& options);
   std::unique_ptr<Settings> (*settings)();  ///< fresh ones of a whole file, for its schema
 };
-struct DeclaredFileKind {
-  explicit DeclaredFileKind(FileKind kind);
-};
-std::vector<FileKind> const& file_kinds();
 /// Of which kind a file is; null: of none of these.
 FileKind const* file_kind_of(Document const& document);
 

@@ -1,29 +1,11 @@
 #include "experiments/run/list_topic.hpp"
 
-#include <algorithm>
-
 #include <fmt/format.h>
 
 #include "experiments/config/config.hpp"
 #include "experiments/config/table.hpp"
 
 namespace heed {
-
-namespace {
-
-std::vector<ListTopic>& all_topics() {
-  static std::vector<ListTopic> all;
-  return all;
-}
-
-}  // namespace
-
-DeclaredTopic::DeclaredTopic(ListTopic topic) {
-  auto& all = all_topics();
-  all.insert(std::ranges::upper_bound(all, topic.place, {}, &ListTopic::place), std::move(topic));
-}
-
-std::vector<ListTopic> const& declared_topics() { return all_topics(); }
 
 std::string choice_page(Choice const& choice, std::string const& topic) {
   std::vector<std::vector<std::string>> rows;

@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "autograd/registry.hpp"
 #include "nn/settings.hpp"
 
 namespace heed {
@@ -20,12 +21,9 @@ struct ListTopic {
   std::string name, help;
   std::function<std::string()> page;
   std::function<std::vector<Entry>()> entries = {};  ///< empty: it has no more to say of one than the page does
+
+  int order() const { return place; }
 };
-struct DeclaredTopic {
-  explicit DeclaredTopic(ListTopic topic);
-};
-/// All of them, by place.
-std::vector<ListTopic> const& declared_topics();
 
 /// A line for each kind of a choice; and its kinds, each with its keys.
 std::string choice_page(Choice const& choice, std::string const& topic);

@@ -19,7 +19,7 @@ Field metric_field(std::string* metric, std::string help) {
 std::optional<std::string> unfit(std::string const& metric) {
   auto const* const info = find_metric(metric);
   std::vector<std::string> names;
-  for (auto const& each : metrics())
+  for (auto const& each : Registry<MetricInfo>::all())
     if (each.name.starts_with("validation.") && each.better) names.push_back(each.name);
   if (info == nullptr || !metric.starts_with("validation."))
     return fmt::format("metric: '{}' is no metric of an evaluation{}", metric, did_you_mean(metric, names));

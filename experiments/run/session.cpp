@@ -32,10 +32,10 @@ namespace fs = std::filesystem;
 
 namespace {
 
-DeclaredMetric const seconds_declared{{"time.seconds", "s", Better::lower, "of training, all calls that the run took", {.least = 0}}};
-DeclaredMetric const rate_declared{
+Declared<MetricInfo> const seconds_declared{{"time.seconds", "s", Better::lower, "of training, all calls that the run took", {.least = 0}}};
+Declared<MetricInfo> const rate_declared{
     {"time.tokens_per_second", "1/s", Better::higher, "of this step, without evaluation and probes", {.least = 0}}};
-DeclaredMetric const memory_declared{
+Declared<MetricInfo> const memory_declared{
     {"memory.peak", "B", Better::lower, "the most that tensors held at once in a training step so far", {.least = 0}}};
 
 using Clock = std::chrono::steady_clock;

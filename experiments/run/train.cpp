@@ -27,11 +27,12 @@ namespace heed {
 
 namespace {
 
-DeclaredMetric const loss_declared{
+Declared<MetricInfo> const loss_declared{
     {"loss", "nat", Better::lower, "mean cross entropy of the step's training targets, before its update", {.least = 0}}};
-DeclaredMetric const norm_declared{{"grad_norm", "", std::nullopt, "norm of the step's whole gradient, before clipping", {.least = 0}}};
-DeclaredMetric const rate_declared{{"lr", "", std::nullopt, "the step's learning rate"}};
-DeclaredMetric const excess_declared{
+Declared<MetricInfo> const norm_declared{
+    {"grad_norm", "", std::nullopt, "norm of the step's whole gradient, before clipping", {.least = 0}}};
+Declared<MetricInfo> const rate_declared{{"lr", "", std::nullopt, "the step's learning rate"}};
+Declared<MetricInfo> const excess_declared{
     {"validation.excess", "nat", Better::lower, "validation.loss above the least that any model can expect, where that is known"}};
 
 DataContext data_context(LoadedExperiment const& experiment, bool quiet) {
@@ -120,7 +121,7 @@ void check_data(LoadedExperiment const& experiment, Dataset const& data, Model c
 std::vector<MetricKind const*> metrics_of(LoadedExperiment const& experiment, Dataset const& data, Model const& model) {
   auto const& asked = experiment.settings.train.evaluate.metrics;
   std::vector<MetricKind const*> result;
-  for (MetricKind const& kind : metric_kinds()) {
+  for (MetricKind const& kind : Registry<MetricKind>::all()) {
     auto const named = std::ranges::find(asked, kind.info.name);
     if (!kind.always && named == asked.end()) continue;
     auto const lacks = kind.lacks ? kind.lacks(data, model) : std::nullopt;
@@ -135,7 +136,7 @@ std::vector<MetricKind const*> metrics_of(LoadedExperiment const& experiment, Da
 
 /// Refuses probes that say nothing of the model.
 void check_probes(LoadedExperiment const& experiment, Model const& model) {
-  for (Probe const& probe : probes()) {
+  for (Probe const& probe : Registry<Probe>::all()) {
     auto const& asked = asked_for(experiment.settings.probes, probe.group);
     auto const named = std::ranges::find(asked, probe.name);
     auto const lacks = named != asked.end() && probe.lacks ? probe.lacks(model) : std::nullopt;

@@ -18,12 +18,13 @@ namespace {
 
 namespace fs = std::filesystem;
 
-DeclaredMetric const declared{{"validation.zero_shot.*",
-                               "",
-                               Better::higher,
-                               "share of a multiple choice's held-out examples whose right option the language model finds most probable",
-                               {.least = 0, .greatest = 1}}};
-DeclaredMetric const averaged_declared{
+Declared<MetricInfo> const declared{
+    {"validation.zero_shot.*",
+     "",
+     Better::higher,
+     "share of a multiple choice's held-out examples whose right option the language model finds most probable",
+     {.least = 0, .greatest = 1}}};
+Declared<MetricInfo> const averaged_declared{
     {"validation.ema.zero_shot.*",
      "",
      Better::higher,
@@ -33,7 +34,7 @@ DeclaredMetric const averaged_declared{
 
 /// A file of one section, `data:`.
 struct Described : Settings {
-  Choice data = data_choice();
+  Choice data = choice_of<DataKind>();
   std::vector<Field> fields() override { return {{.name = "data", .target = &data, .help = "examples with options", .required = true}}; }
 };
 

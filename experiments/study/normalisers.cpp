@@ -51,7 +51,7 @@ constexpr std::size_t quantity_count = std::size(quantity_names);
 /// A normaliser as a function of scores [rows, n].
 class Normaliser {
  public:
-  Normaliser(StepKind<Align> const& kind, std::int64_t keys)
+  Normaliser(AlignKind const& kind, std::int64_t keys)
       : name(kind.name), formula(kind.formula), keys_(keys), parameters_(1, DType::float64) {
     AttentionSettings settings;
     settings.align = kind.name;
@@ -166,11 +166,10 @@ void report(Lines const& lines, Normaliser const& normaliser, std::string const&
 /// Cells are short: one that was begun is finished, and those that are there are kept now and then, and when it is interrupted.
 std::optional<StudyResult> study_normalisers(NormalisersSettings const& settings, StudyContext const& context) {
   std::vector<std::unique_ptr<Normaliser>> all;
-  for (auto const& kind : step_kinds<Align>()) {
+  for (auto const& kind : Registry<AlignKind>::all()) {
     auto normaliser = std::make_unique<Normaliser>(kind, settings.keys);
     if (normaliser->is_of_scores_alone()) all.push_back(std::move(normaliser));
   }
-  std::ranges::sort(all, {}, [](auto const& each) { return each->name; });
   StudyResult result;
   result.csv.push_back({"align", "scale", "d_k", "keys", "quantity", "mean", "standard_error", "median"});
   result.tables.push_back(
@@ -240,8 +239,8 @@ std::vector<StudyPart> normalisers_page(StudyRecord const& record) {
   return {std::move(part)};
 }
 
-bool const registered = register_study("normalisers", "what every normaliser of scores lets through as d_k grows, by exact Jacobians",
-                                       study_normalisers, normalisers_page);
+Declared<StudyKind> const declared{study_kind(
+    "normalisers", "what every normaliser of scores lets through as d_k grows, by exact Jacobians", study_normalisers, normalisers_page)};
 
 }  // namespace
 

@@ -191,8 +191,9 @@ std::optional<StudyResult> study_softmax_scaling(SoftmaxScalingSettings const& s
   return cells ? std::optional(report(looked_at, *cells)) : std::nullopt;
 }
 
-bool const registered = register_study("softmax_scaling", "how softmax saturates as d_k grows, with and without a scale, beside the theory",
-                                       study_softmax_scaling, softmax_scaling_page);
+Declared<StudyKind> const declared{study_kind("softmax_scaling",
+                                              "how softmax saturates as d_k grows, with and without a scale, beside the theory",
+                                              study_softmax_scaling, softmax_scaling_page)};
 
 }  // namespace
 

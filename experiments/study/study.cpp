@@ -2,7 +2,6 @@
 
 #include <chrono>
 #include <cstdio>
-#include <map>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -29,17 +28,11 @@ namespace fs = std::filesystem;
 
 namespace {
 
-// By name, because the order in which files register themselves is not defined.
-std::map<std::string, StudyKind>& kinds() {
-  static std::map<std::string, StudyKind> all;
-  return all;
-}
-
 /// The whole file of a study.
 struct StudyFile : Settings {
   std::string name = "${study.kind}";
   std::int64_t seed = 1;
-  Choice study = study_choice();
+  Choice study = choice_of<StudyKind>();
 
   std::vector<Field> fields() override {
     return {{.name = "name", .target = &name, .help = "of the study's folder; may hold ${key.path}"},
@@ -130,25 +123,10 @@ void write(fs::path const& folder, StudyFile& file, StudyResult const& result, R
 
 }  // namespace
 
-bool register_study(StudyKind kind) {
-  register_study_page({kind.name, kind.help, kind.present});
-  auto const name = kind.name;
-  if (!kinds().emplace(name, std::move(kind)).second) throw Error("study " + name + " is registered twice");
-  return true;
-}
-
-Choice study_choice() {
-  Choice choice;
-  for (auto const& [name, kind] : kinds()) choice.options.push_back({name, kind.help, kind.make});
-  return choice;
-}
-
 std::unique_ptr<Settings> study_file() { return std::make_unique<StudyFile>(); }
 
 std::optional<StudyResult> measure(Choice const& study, StudyContext const& context) {
-  auto const kind = kinds().find(study.kind);
-  if (kind == kinds().end() || !study.settings) throw Error("study.kind: '" + study.kind + "' is not a kind of study");
-  return kind->second.measure(*study.settings, context);
+  return Registry<StudyKind>::at(study.kind, "study.kind: there is no").measure(*study.settings, context);
 }
 
 bool is_study(Document const& document) { return document.root.entry("study") != nullptr; }
@@ -213,8 +191,8 @@ Exit run_study(RunOptions const& options) {
 
 namespace {
 
-DeclaredFileKind const file_kind{{"study", is_study, run_study, check_study, study_file}};
-DeclaredTopic const listed{choice_topic(14, "studies", "kinds of studies; of one: its keys", study_choice)};
+Declared<FileKind> const file_kind{{"study", is_study, run_study, check_study, study_file}};
+Declared<ListTopic> const listed{choice_topic(14, "studies", "kinds of studies; of one: its keys", [] { return choice_of<StudyKind>(); })};
 
 }  // namespace
 

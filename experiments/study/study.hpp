@@ -30,9 +30,6 @@ Exit run_study(RunOptions const& options);
 /// Validates the file and prints the resolved configuration.
 Exit check_study(RunOptions const& options);
 
-/// All kinds of studies, for the section `study: {kind: …}`.
-Choice study_choice();
-
 /// Fresh settings of a whole file with a study, for its schema.
 std::unique_ptr<Settings> study_file();
 
@@ -58,28 +55,28 @@ struct StudyContext {
   std::function<void(std::string const& of, HashedFile const& file)> note_read = nullptr;
 };
 
-/// A kind of study: its name and help, fresh settings, and how to make it. A file that adds one says
-/// `bool const registered = register_study("worked_example", "…", work_example);` and nothing else needs to know.
+/// A kind of study: its name and help, fresh settings, and how to make it.
 struct StudyKind {
   std::string name, help;
-  std::function<std::shared_ptr<Settings>()> make;
+  std::function<std::shared_ptr<Settings>()> settings;
   /// Nothing if it was interrupted.
   std::function<std::optional<StudyResult>(Settings const&, StudyContext const&)> measure;
   /// The parts of its page; may be absent. Throws FileError for a results.csv that is none of its own.
   std::function<std::vector<StudyPart>(StudyRecord const&)> present = {};
-};
-bool register_study(StudyKind kind);
 
+  void declare() const { Declared<StudyPage>({name, help, present}); }
+};
+
+/// `Declared<StudyKind> const declared{study_kind("worked_example", "…", work_example)};`
 template <class S>
-bool register_study(std::string name, std::string help, std::optional<StudyResult> (*measure)(S const&, StudyContext const&),
-                    std::vector<StudyPart> (*present)(StudyRecord const&) = nullptr) {
-  return register_study(
-      {std::move(name), std::move(help), [] { return std::make_shared<S>(); },
-       [measure](Settings const& settings, StudyContext const& context) { return measure(dynamic_cast<S const&>(settings), context); },
-       present});
+StudyKind study_kind(std::string name, std::string help, std::optional<StudyResult> (*measure)(S const&, StudyContext const&),
+                     std::vector<StudyPart> (*present)(StudyRecord const&) = nullptr) {
+  return {std::move(name), std::move(help), [] { return std::make_shared<S>(); },
+          [measure](Settings const& settings, StudyContext const& context) { return measure(dynamic_cast<S const&>(settings), context); },
+          present};
 }
 
-/// Makes the study that a filled-in study_choice() describes.
+/// Makes the study that a filled-in choice_of<StudyKind>() describes.
 std::optional<StudyResult> measure(Choice const& study, StudyContext const& context);
 
 }  // namespace heed

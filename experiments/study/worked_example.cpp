@@ -137,8 +137,8 @@ std::optional<StudyResult> work_example(WorkedExampleSettings const& settings, S
   return page.take();
 }
 
-bool const registered =
-    register_study("worked_example", "self-attention over a few tokens: every matrix, every gradient", work_example, worked_example_page);
+Declared<StudyKind> const declared{
+    study_kind("worked_example", "self-attention over a few tokens: every matrix, every gradient", work_example, worked_example_page)};
 
 }  // namespace
 

@@ -19,10 +19,7 @@ thread_local bool reference_only = false;
 
 template <class Step>
 std::unique_ptr<Step> make_step(std::string const& name, Scope const& scope, AttentionSettings const& settings, HeadShape const& shape) {
-  auto const& kinds = step_kinds<Step>();
-  auto const found = std::ranges::find(kinds, name, &StepKind<Step>::name);
-  if (found == kinds.end()) throw Error(fmt::format("attention: there is no '{}'", name));
-  return found->make(scope, settings, shape);
+  return Registry<StepKind<Step>>::at(name, "attention: there is no").make(scope, settings, shape);
 }
 
 }  // namespace

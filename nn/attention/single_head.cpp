@@ -10,9 +10,8 @@ namespace {
 
 /// Of a score that is declared; Attention refuses another.
 Compares compares(AttentionSettings const& settings) {
-  auto const& kinds = step_kinds<Score>();
-  auto const found = std::ranges::find(kinds, settings.score, &StepKind<Score>::name);
-  return found == kinds.end() ? Compares::same_width : found->compares;
+  auto const* const found = Registry<ScoreKind>::find(settings.score);
+  return found == nullptr ? Compares::same_width : found->compares;
 }
 
 std::optional<Linear> projection(Scope const& scope, std::int64_t in, std::int64_t out, bool wanted) {

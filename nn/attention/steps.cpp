@@ -10,44 +10,12 @@
 
 namespace heed {
 
-namespace {
-
-/// Never destroyed and made on first use: declarations are static objects of many files.
-template <class Step>
-std::vector<StepKind<Step>>& registry() {
-  static auto* const kinds = new std::vector<StepKind<Step>>;
-  return *kinds;
-}
-
-template <class Step>
-std::vector<std::string> names() {
-  std::vector<std::string> result;
-  std::ranges::transform(step_kinds<Step>(), std::back_inserter(result), &StepKind<Step>::name);
-  std::ranges::sort(result);
-  return result;
-}
-
-}  // namespace
-
-template <>
-std::vector<StepKind<Score>>& step_kinds<Score>() {
-  return registry<Score>();
-}
-template <>
-std::vector<StepKind<Align>>& step_kinds<Align>() {
-  return registry<Align>();
-}
-template <>
-std::vector<StepKind<Read>>& step_kinds<Read>() {
-  return registry<Read>();
-}
-
 std::vector<Field> AttentionSettings::fields() {
   EstimatorSettings& e = estimator;
   return {
-      {.name = "score", .target = &score, .help = "how well a query and a key match", .words = names<Score>()},
+      {.name = "score", .target = &score, .help = "how well a query and a key match", .words = Registry<ScoreKind>::names()},
       {.name = "scale", .target = &scale, .help = "of scaled_dot: rsqrt, inverse, none, learned, 'power α' (d^−α), or a number"},
-      {.name = "align", .target = &align, .help = "weights from scores", .words = names<Align>()},
+      {.name = "align", .target = &align, .help = "weights from scores", .words = Registry<AlignKind>::names()},
       {.name = "window",
        .target = &window,
        .help = "D of local_m and local_p: keys at most so far from the centre",
@@ -55,7 +23,7 @@ std::vector<Field> AttentionSettings::fields() {
        .greatest = 1e9,
        .open = true},
       {.name = "windowed", .target = &windowed, .help = "of local_p; false: no window, the Gaussian alone"},
-      {.name = "read", .target = &read, .help = "a context from weights and values", .words = names<Read>()},
+      {.name = "read", .target = &read, .help = "a context from weights and values", .words = Registry<ReadKind>::names()},
       {.name = "softcap",
        .target = &softcap,
        .help = "c: a score e becomes c tanh(e/c), before a position's bias",
@@ -135,9 +103,8 @@ std::optional<std::string> estimator_contradiction(AttentionSettings const& sett
   }
   if (settings.read != "hard") return std::nullopt;
   std::vector<std::string> distributions;
-  for (auto const& kind : step_kinds<Align>())
+  for (auto const& kind : Registry<AlignKind>::all())
     if (kind.rows_are_distributions) distributions.push_back(kind.name);
-  std::ranges::sort(distributions);
   if (std::ranges::find(distributions, settings.align) == distributions.end()) {
     return fmt::format("read: hard draws a key from each row of weights, and the rows of the align '{}' do not sum to one; those of {} do",
                        settings.align, fmt::join(distributions, ", "));

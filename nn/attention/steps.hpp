@@ -9,6 +9,7 @@
 
 #include "autograd/attention/attention.hpp"
 #include "autograd/attention/fused_attention.hpp"
+#include "autograd/registry.hpp"
 #include "nn/parameters.hpp"
 #include "nn/pass.hpp"
 #include "nn/settings.hpp"
@@ -143,13 +144,9 @@ struct StepKind {
   bool rows_are_distributions = false;       ///< of an align: not negative, with sums of one
 };
 
-/// All declared choices of a step, by name; Declared<Score> const x{{…}} adds one.
-template <class Step>
-std::vector<StepKind<Step>>& step_kinds();
-template <class Step>
-struct Declared {
-  explicit Declared(StepKind<Step> kind) { step_kinds<Step>().push_back(std::move(kind)); }
-};
+using ScoreKind = StepKind<Score>;
+using AlignKind = StepKind<Align>;
+using ReadKind = StepKind<Read>;
 
 /// A short name and the parts that it stands for.
 struct AttentionName {

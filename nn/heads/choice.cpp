@@ -31,8 +31,8 @@ struct ChoiceSettings : TaskHeadSettings {
   std::unique_ptr<OutputHead> make(HeadParts const& parts) const override { return std::make_unique<MultipleChoice>(parts, *this); }
 };
 
-DeclaredHead const declared{{"choice", "which of several options is right (Radford et al. 2018; Devlin et al. 2019)",
-                             [] { return std::make_shared<ChoiceSettings>(); }}};
+Declared<HeadKind> const declared{{"choice", "which of several options is right (Radford et al. 2018; Devlin et al. 2019)",
+                                   [] { return std::make_shared<ChoiceSettings>(); }}};
 
 }  // namespace
 

@@ -7,38 +7,8 @@
 
 namespace heed {
 
-namespace {
-
-struct Kind {
-  Choice::Option option;
-  std::optional<SeesText> only;
-};
-
-std::vector<Kind>& kinds() {
-  static auto* const all = new std::vector<Kind>;
-  return *all;
-}
-
-}  // namespace
-
-DeclaredHead::DeclaredHead(Choice::Option option, std::optional<SeesText> only) {
-  kinds().push_back({std::move(option), only});
-  std::ranges::sort(kinds(), {}, [](Kind const& kind) { return kind.option.name; });
-}
-
 Choice head_choice(SeesText sees) {
-  Choice choice;
-  for (Kind const& kind : kinds())
-    if (kind.only.value_or(sees) == sees) choice.options.push_back(kind.option);
-  choice.kind = "language_model";
-  choice.settings = std::ranges::find(choice.options, choice.kind, &Choice::Option::name)->make();
-  return choice;
-}
-
-Choice every_head() {
-  Choice choice;
-  for (Kind const& kind : kinds()) choice.options.push_back(kind.option);
-  return choice;
+  return choice_of<HeadKind>("language_model", [sees](HeadKind const& kind) { return kind.only.value_or(sees) == sees; });
 }
 
 HeadSettings const& head_settings(Choice const& choice) {

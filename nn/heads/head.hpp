@@ -63,14 +63,14 @@ struct HeadSettings : Settings {
 /// What a model sees of a sequence at a place: the tokens up to there, or all. A head may be for one of them alone.
 enum class SeesText { past, all };
 
-/// Makes a kind of head known: a static object beside its definition.
-struct DeclaredHead {
-  explicit DeclaredHead(Choice::Option option, std::optional<SeesText> only = std::nullopt);
+/// A kind of head, declared beside its definition.
+struct HeadKind {
+  std::string name, help;
+  std::function<std::shared_ptr<HeadSettings>()> settings;
+  std::optional<SeesText> only = {};
 };
-/// All kinds that a model can have which sees so much, by name; the language model is chosen.
+/// All kinds that a model can have which sees so much; the language model is chosen.
 Choice head_choice(SeesText sees);
-/// All kinds of any model.
-Choice every_head();
 /// Throws Error if none is chosen.
 HeadSettings const& head_settings(Choice const& choice);
 

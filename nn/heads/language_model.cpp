@@ -29,7 +29,7 @@ struct LanguageModelSettings : HeadSettings {
   std::unique_ptr<OutputHead> make(HeadParts const& parts) const override { return std::make_unique<LanguageModel>(parts); }
 };
 
-DeclaredHead const declared{
+Declared<HeadKind> const declared{
     {"language_model", "the next token, or the masked ones", [] { return std::make_shared<LanguageModelSettings>(); }}};
 
 }  // namespace

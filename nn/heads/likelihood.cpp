@@ -59,10 +59,9 @@ struct LikelihoodSettings : HeadSettings {
   std::unique_ptr<OutputHead> make(HeadParts const& parts) const override { return std::make_unique<Likelihood>(parts, score == "mean"); }
 };
 
-DeclaredHead const declared{
-    {"likelihood", "the option that a language model finds most probable, with nothing learnt (Radford et al. 2018)",
-     [] { return std::make_shared<LikelihoodSettings>(); }},
-    SeesText::past};
+Declared<HeadKind> const declared{{"likelihood",
+                                   "the option that a language model finds most probable, with nothing learnt (Radford et al. 2018)",
+                                   [] { return std::make_shared<LikelihoodSettings>(); }, SeesText::past}};
 
 }  // namespace
 

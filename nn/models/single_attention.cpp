@@ -16,14 +16,14 @@ namespace heed {
 
 namespace {
 
-DeclaredModel const declared{{"single_attention",
-                              "one bare attention layer between given inputs and a readout, for the tasks recall and lookup",
-                              {{"inputs"}, {"targets"}},
-                              [] { return std::make_shared<SingleAttentionSettings>(); },
-                              [](Parameters& parameters, Settings const& settings, Signature const& data) {
-                                return std::make_unique<SingleAttention>(parameters, dynamic_cast<SingleAttentionSettings const&>(settings),
-                                                                         data["inputs"].classes);
-                              }}};
+Declared<ModelKind> const declared{{"single_attention",
+                                    "one bare attention layer between given inputs and a readout, for the tasks recall and lookup",
+                                    {{"inputs"}, {"targets"}},
+                                    [] { return std::make_shared<SingleAttentionSettings>(); },
+                                    [](Parameters& parameters, Settings const& settings, Signature const& data) {
+                                      return std::make_unique<SingleAttention>(
+                                          parameters, dynamic_cast<SingleAttentionSettings const&>(settings), data["inputs"].classes);
+                                    }}};
 
 constexpr double never = -100;  // the logit of a token that is no value: e⁻¹⁰⁰ of an answer's probability
 

@@ -17,16 +17,17 @@ namespace heed {
 
 namespace {
 
-DeclaredModel const declared{{"transformer",
-                              "encoder–decoder Transformer, from a source to a target (Vaswani et al. 2017)",
-                              {{"source"}, {"inputs"}, {"targets"}},
-                              [] { return std::make_shared<TransformerSettings>(); },
-                              [](Parameters& parameters, Settings const& settings, Signature const& data) {
-                                Given const &source = data["source"], &target = data["inputs"];
-                                bool const joint = source.vocabulary == target.vocabulary;
-                                return std::make_unique<Transformer>(parameters, dynamic_cast<TransformerSettings const&>(settings),
-                                                                     target.classes, joint ? std::nullopt : std::optional(source.classes));
-                              }}};
+Declared<ModelKind> const declared{{"transformer",
+                                    "encoder–decoder Transformer, from a source to a target (Vaswani et al. 2017)",
+                                    {{"source"}, {"inputs"}, {"targets"}},
+                                    [] { return std::make_shared<TransformerSettings>(); },
+                                    [](Parameters& parameters, Settings const& settings, Signature const& data) {
+                                      Given const &source = data["source"], &target = data["inputs"];
+                                      bool const joint = source.vocabulary == target.vocabulary;
+                                      return std::make_unique<Transformer>(parameters, dynamic_cast<TransformerSettings const&>(settings),
+                                                                           target.classes,
+                                                                           joint ? std::nullopt : std::optional(source.classes));
+                                    }}};
 
 /// Of pre-norm, as many residual branches as a side has start with a sum as large as one; of post-norm each sum is normed anyway.
 double residual_share(StackSettings const& s, std::int64_t branches) {

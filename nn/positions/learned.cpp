@@ -26,10 +26,10 @@ struct Learned : Position {
   Embedding table;
 };
 
-DeclaredPosition const declared{{"learned", "x_p + table[p]", "Gehring et al. 2017", "refuses",
-                                 [](Scope const& scope, PositionShape const& shape, Settings const&) -> std::unique_ptr<Position> {
-                                   return std::make_unique<Learned>(scope, shape);
-                                 }}};
+Declared<PositionKind> const declared{{"learned", "x_p + table[p]", "Gehring et al. 2017", "refuses",
+                                       [](Scope const& scope, PositionShape const& shape, Settings const&) -> std::unique_ptr<Position> {
+                                         return std::make_unique<Learned>(scope, shape);
+                                       }}};
 
 }  // namespace
 

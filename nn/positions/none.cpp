@@ -8,7 +8,7 @@ namespace {
 
 struct None : Position {};
 
-DeclaredPosition const declared{
+Declared<PositionKind> const declared{
     {"none", "nothing: order only through the causal mask", "Haviv et al. 2022", "goes on",
      [](Scope const&, PositionShape const&, Settings const&) -> std::unique_ptr<Position> { return std::make_unique<None>(); }}};
 

@@ -53,7 +53,7 @@ std::vector<Tensor> drawn(Sample const& sample, Stream const& stream) {
 template <class Test>
 void for_each_draw(int draws, Test const& test) {
   if (slow) draws = 1;
-  for (OperationCheck const& operation : operation_checks()) {
+  for (OperationCheck const& operation : Registry<OperationCheck>::all()) {
     for (std::size_t s = 0; s < operation.samples.size(); ++s) {
       for (int draw = 0; draw < draws; ++draw) {
         Sample const& sample = operation.samples[s];
@@ -130,7 +130,7 @@ TEST_SUITE("operations") {
     }
     REQUIRE(declared.size() > 60);
     for (std::string const& name : declared) {
-      bool const registered = std::ranges::any_of(operation_checks(), [&](OperationCheck const& operation) {
+      bool const registered = std::ranges::any_of(Registry<OperationCheck>::all(), [&](OperationCheck const& operation) {
         return operation.name == name || operation.name.starts_with(name + " ");
       });
       CHECK_MESSAGE(registered, name, " has no check beside its definition");
@@ -138,7 +138,7 @@ TEST_SUITE("operations") {
   }
 
   TEST_CASE("every operation has a formula, a sample and a name that says so") {
-    for (OperationCheck const& operation : operation_checks()) {
+    for (OperationCheck const& operation : Registry<OperationCheck>::all()) {
       INFO(operation.name);
       CHECK_FALSE(operation.formula.empty());
       CHECK_FALSE(operation.samples.empty());
@@ -192,7 +192,7 @@ TEST_SUITE("operations") {
   }
 
   TEST_CASE("third derivatives of what has kernels for the second") {
-    for (OperationCheck const& operation : operation_checks()) {
+    for (OperationCheck const& operation : Registry<OperationCheck>::all()) {
       if (!operation.name.starts_with("pair_sums") && operation.name != "fused_attention") continue;
       INFO(operation.name);
       Sample const& sample = operation.samples.front();
@@ -247,7 +247,7 @@ TEST_SUITE("operations") {
   }
 
   TEST_CASE("wrong calls fail with the words promised") {
-    for (OperationCheck const& operation : operation_checks()) {
+    for (OperationCheck const& operation : Registry<OperationCheck>::all()) {
       for (std::size_t e = 0; e < operation.errors.size(); ++e) {
         INFO(operation.name, ", error case ", e);
         try {

@@ -80,13 +80,13 @@ std::unique_ptr<Decoding> Glance::decode(Batch const& given, Pass const&) const 
   return given.has("source") ? std::make_unique<Writing>(*this, given) : nullptr;
 }
 
-DeclaredModel const declared{{"glance",
-                              "one attention from a target's words to a source's",
-                              {{"source"}, {"inputs"}, {"targets"}},
-                              [] { return std::make_shared<GlanceSettings>(); },
-                              [](Parameters& parameters, Settings const& settings, Signature const& data) {
-                                return std::make_unique<Glance>(parameters, dynamic_cast<GlanceSettings const&>(settings), data);
-                              }}};
+Declared<ModelKind> const declared{{"glance",
+                                    "one attention from a target's words to a source's",
+                                    {{"source"}, {"inputs"}, {"targets"}},
+                                    [] { return std::make_shared<GlanceSettings>(); },
+                                    [](Parameters& parameters, Settings const& settings, Signature const& data) {
+                                      return std::make_unique<Glance>(parameters, dynamic_cast<GlanceSettings const&>(settings), data);
+                                    }}};
 
 }  // namespace
 
@@ -117,9 +117,9 @@ class LengthRatio : public Metric {
   double written_ = 0, wanted_ = 0;
 };
 
-DeclaredMetricKind const length_declared{{.info = {"decoded.length", "", std::nullopt, "words written for each of the target"},
-                                          .lacks = lacks_decoding,
-                                          .make = [](Dataset const&) { return std::make_unique<LengthRatio>(); }}};
+Declared<MetricKind> const length_declared{{.info = {"decoded.length", "", std::nullopt, "words written for each of the target"},
+                                            .lacks = lacks_decoding,
+                                            .make = [](Dataset const&) { return std::make_unique<LengthRatio>(); }}};
 
 }  // namespace
 

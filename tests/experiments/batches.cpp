@@ -20,7 +20,7 @@ Tensor counting(Shape const& shape, std::int64_t modulus) {
 }
 
 std::unique_ptr<Dataset> open(std::filesystem::path const& path, std::int64_t vocabulary) {
-  auto choice = data_choice();
+  auto choice = choice_of<DataKind>();
   choice.kind = "batches";
   for (auto const& option : choice.options)
     if (option.name == choice.kind) choice.settings = option.make();

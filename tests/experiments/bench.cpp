@@ -48,8 +48,8 @@ TEST_SUITE("bench") {
 
   TEST_CASE("every score with every align, every read and every position is measured, forward and with gradients") {
     auto const all = rows(small());
-    auto const pairs = step_kinds<Score>().size() * step_kinds<Align>().size();
-    CHECK(all.size() == 2 * (pairs + (step_kinds<Read>().size() - 1) + (position_kinds().size() - 1)));
+    auto const pairs = Registry<ScoreKind>::all().size() * Registry<AlignKind>::all().size();
+    CHECK(all.size() == 2 * (pairs + (Registry<ReadKind>::all().size() - 1) + (Registry<PositionKind>::all().size() - 1)));
     for (auto const& row : all) {
       CAPTURE(row.dump());
       CHECK(row.at("size") == "1x2x5x4");
@@ -68,7 +68,7 @@ TEST_SUITE("bench") {
     options.causal = true;
     options.dropout = 0.25;
     auto const chosen = rows(options);
-    CHECK(chosen.size() == 2 * (1 + step_kinds<Score>().size() + 1));
+    CHECK(chosen.size() == 2 * (1 + Registry<ScoreKind>::all().size() + 1));
     CHECK(chosen.front().at("score") == "scaled_dot");
     CHECK(chosen.back().at("position") == "t5");
     for (auto const& row : chosen) {

@@ -212,7 +212,7 @@ TEST_SUITE("bpe") {
     TextSettings settings;
     settings.name = "tinyshakespeare";
     settings.tokenizer = tokenizer_choice("bpe");
-    auto choice = data_choice();
+    auto choice = choice_of<DataKind>();
     choice.kind = "text";
     for (auto const& field : settings.tokenizer.settings->fields())
       if (field.name == "vocabulary") *std::get<std::optional<std::string>*>(field.target) = "gpt2-bpe";

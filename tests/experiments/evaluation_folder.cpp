@@ -92,7 +92,7 @@ TEST_SUITE("evaluation_folder") {
     CHECK(trained.results("evaluation-validation-only-loss")["metrics"].size() == 1);
 
     // What is usual goes without saying, and rows at once change nothing.
-    auto names = metric_kind_names();
+    auto names = Registry<MetricKind>::names();
     // Of groups, which pairs do not tell apart, of other terms, labels and answers, and of bytes of a text; all others apply.
     for (char const* const of_others : {"accuracy.*", "loss_of.*", "f1", "macro_f1", "matthews", "span_exact", "span_f1", "span_best.*"})
       std::erase(names, of_others);

@@ -23,7 +23,7 @@ TEST_SUITE("example_tasks") {
   std::vector<std::string> const names{"topic", "agreement", "order", "matching_span", "continuation"};
 
   Examples examples_of(std::string const& task, Keys const& keys = {}, std::uint64_t seed = 1) {
-    auto const choice = test::chosen(data_choice(), task, keys);
+    auto const choice = test::chosen(choice_of<DataKind>(), task, keys);
     auto const& source = dynamic_cast<ExamplesSettings const&>(*choice.settings).source;
     REQUIRE(!source->contradiction());
     return source->read({.config_folder = {}, .data_folder = {}, .seed = seed, .quiet = true});
@@ -144,7 +144,7 @@ TEST_SUITE("example_tasks") {
   TEST_CASE("matching_span: no reader from left to right is right more often than by chance, whatever its scores are") {
     // All examples that share what stands up to the end of the last stretch: a model's scores there are the same for all of them. Each
     // place is the answer of at most one of the four, so that the best choice of all is right once in four; answers have no word behind it.
-    auto const choice = test::chosen(data_choice(), "matching_span", {});
+    auto const choice = test::chosen(choice_of<DataKind>(), "matching_span", {});
     auto const& source = *dynamic_cast<ExamplesSettings const&>(*choice.settings).source;
     auto const& task = dynamic_cast<ExampleTask const&>(source);
     auto const write = task.open({.config_folder = {}, .data_folder = {}});
@@ -170,7 +170,8 @@ TEST_SUITE("example_tasks") {
   }
 
   TEST_CASE("stories tell every task's true texts, and no label") {
-    auto const choice = test::chosen(data_choice(), "stories", {{"lines", std::int64_t{500}}, {"held_out_lines", std::int64_t{50}}});
+    auto const choice =
+        test::chosen(choice_of<DataKind>(), "stories", {{"lines", std::int64_t{500}}, {"held_out_lines", std::int64_t{50}}});
     auto const opened = [&](std::uint64_t seed) {
       return open_dataset(choice, {.config_folder = {}, .data_folder = {}, .seed = seed, .quiet = true});
     };
@@ -185,7 +186,7 @@ TEST_SUITE("example_tasks") {
     CHECK(said.find(" before ") != said.npos);
     CHECK(said.find(" ; find ") != said.npos);
     for (char const* const label : {"acceptable", "people", "yes"}) CHECK(said.find(label) == said.npos);
-    auto const order = test::chosen(data_choice(), "stories", {{"held_out_lines", std::int64_t{20}}, {"tasks", Words{"order"}}});
+    auto const order = test::chosen(choice_of<DataKind>(), "stories", {{"held_out_lines", std::int64_t{20}}, {"tasks", Words{"order"}}});
     std::istringstream lines(text(*open_dataset(order, {.config_folder = {}, .data_folder = {}, .seed = 1, .quiet = true})));
     for (std::string line; std::getline(lines, line) && !line.empty();) {  // padding behind
       auto const words = words_of(line);

@@ -208,20 +208,11 @@ std::map<std::string, Runner> const& runners() {
 
 // ---------------------------------------------------------------- attention
 
-template <class Step>
-bool known(std::string const& name) {
-  return std::ranges::find(step_kinds<Step>(), name, &StepKind<Step>::name) != step_kinds<Step>().end();
-}
-bool known_position(std::string const& name) {
-  auto const names = position_names();
-  return std::ranges::find(names, name) != names.end();
-}
-
 /// What is not there yet, or "".
 std::string missing_part(std::string const& score, std::string const& align, std::string const& position) {
-  if (!known<Score>(score)) return "score " + score;
-  if (!known<Align>(align)) return "align " + align;
-  return known_position(position) ? "" : "position " + position;
+  if (Registry<ScoreKind>::find(score) == nullptr) return "score " + score;
+  if (Registry<AlignKind>::find(align) == nullptr) return "align " + align;
+  return Registry<PositionKind>::find(position) != nullptr ? "" : "position " + position;
 }
 
 /// Context by the kernel or by the reference; weights beside it.
@@ -279,7 +270,7 @@ std::string missing_in(Yaml const& config) {
     return found != nullptr ? found->text : otherwise;
   };
   std::string const kind = text("model.kind", "");
-  if (std::ranges::find(model_kinds(), kind, &ModelKind::name) == model_kinds().end()) return "model " + kind;
+  if (Registry<ModelKind>::find(kind) == nullptr) return "model " + kind;
   return missing_part(text("model.attention.score", "scaled_dot"), text("model.attention.align", "softmax"),
                       text("model.position", "learned"));
 }

@@ -488,7 +488,7 @@ rules:
   TEST_CASE("the grammar in a file of one's own") {
     test::Folder const folder;
     test::put(folder / "mine.yaml", brackets);
-    auto choice = data_choice();
+    auto choice = choice_of<DataKind>();
     choice.kind = "grammar";
     auto settings = std::make_shared<GrammarSettings>();
     settings->path = "mine.yaml";

@@ -58,7 +58,7 @@ TEST_SUITE("kinds") {
   /// Of the kinds of data, tasks and pairs.
   std::set<std::string> data_kinds() {
     std::set<std::string> names;
-    for (auto const& choice : {data_choice(), task_choice(), pair_choice()})
+    for (auto const& choice : {choice_of<DataKind>(), task_choice(), choice_of<PairKind>()})
       for (auto const& option : choice.options) names.insert(option.name);
     return names;
   }
@@ -67,8 +67,8 @@ TEST_SUITE("kinds") {
 
   TEST_CASE("no file but its own holds the name of a kind of model") {
     REQUIRE(sources().size() > 100);
-    REQUIRE(model_kinds().size() >= 4);
-    for (auto const& kind : model_kinds()) {
+    REQUIRE(Registry<ModelKind>::all().size() >= 4);
+    for (auto const& kind : Registry<ModelKind>::all()) {
       CAPTURE(kind.name);
       CHECK(files_with('"' + kind.name + '"', kind.name).empty());
       CHECK(files_with("/" + kind.name + ".hpp\"", kind.name).empty());

@@ -44,19 +44,19 @@ TEST_SUITE("list") {
 
   TEST_CASE("what is declared is listed, with what it says of itself") {
     auto const attention = list("attention");
-    for (auto const& kind : step_kinds<Score>())
+    for (auto const& kind : Registry<ScoreKind>::all())
       says(attention, "\n  " + kind.name + " ") && says(attention, kind.formula) && says(attention, kind.paper);
-    for (auto const& kind : step_kinds<Align>()) says(attention, "\n  " + kind.name + " ") && says(attention, kind.formula);
-    for (auto const& kind : step_kinds<Read>()) says(attention, "\n  " + kind.name + " ") && says(attention, kind.formula);
+    for (auto const& kind : Registry<AlignKind>::all()) says(attention, "\n  " + kind.name + " ") && says(attention, kind.formula);
+    for (auto const& kind : Registry<ReadKind>::all()) says(attention, "\n  " + kind.name + " ") && says(attention, kind.formula);
     for (auto const& name : attention_names()) says(attention, "\n  " + name.name + " ");
-    for (auto const& kind : position_kinds()) says(list("positions"), "  " + kind.name + " ");
-    for (auto const& kind : model_kinds()) says(list("models"), "  " + kind.name + " ") && says(list("models"), kind.help);
-    for (auto const& operation : operation_checks())
+    for (auto const& kind : Registry<PositionKind>::all()) says(list("positions"), "  " + kind.name + " ");
+    for (auto const& kind : Registry<ModelKind>::all()) says(list("models"), "  " + kind.name + " ") && says(list("models"), kind.help);
+    for (auto const& operation : Registry<OperationCheck>::all())
       says(list("operations"), "  " + operation.name.substr(0, operation.name.find(" (")) + " ");
     for (char const* name : {"  text ", "  grammar ", "  batches ", "tinyshakespeare "}) says(list("data"), name);
     for (char const* name : {"  sgd ", "  adam ", "  adamw "}) says(list("optimizers"), name);
     for (char const* name : {"  constant ", "  cosine "}) says(list("schedules"), name);
-    for (auto const& info : metrics()) says(list("metrics"), "  " + info.name + " ") && says(list("metrics"), info.help);
+    for (auto const& info : Registry<MetricInfo>::all()) says(list("metrics"), "  " + info.name + " ") && says(list("metrics"), info.help);
     for (char const* name : {"train.optimizer.lr ", "model.attention.score ", "seed "}) says(list("keys"), name);
   }
 
@@ -75,13 +75,13 @@ TEST_SUITE("list") {
     for (char const* text : {"sharpness [H] ", "matrix [H, d, d] ", "matrix [H, context, d] ", "scale [H] if `scale: learned` ",
                              "position_matrix [H, d, d], position_vector [H, d] ", "everywhere but where a key enters the window "})
       says(page, text);
-    for (auto const& kind : step_kinds<Align>()) says(page, kind.cost) && says(page, kind.smooth);
+    for (auto const& kind : Registry<AlignKind>::all()) says(page, kind.cost) && says(page, kind.smooth);
   }
 
   TEST_CASE("a line a model, and all of one by its name: keys, defaults, help and parameters") {
     auto const page = list("models");
-    CHECK(static_cast<std::size_t>(std::ranges::count(page, '\n')) <= model_kinds().size() + 2);
-    for (auto const& kind : model_kinds()) {
+    CHECK(static_cast<std::size_t>(std::ranges::count(page, '\n')) <= Registry<ModelKind>::all().size() + 2);
+    for (auto const& kind : Registry<ModelKind>::all()) {
       auto const all = list("models", kind.name);
       says(all, kind.name + ": " + kind.help + "\n");
       says(all, "\n  width ");

@@ -95,16 +95,16 @@ TEST_SUITE("metric_kinds") {
   using Keys = std::vector<std::pair<std::string, test::Value>>;
 
   std::unique_ptr<Dataset> pairs(std::string const& task, Keys const& keys) {
-    auto data = test::chosen(data_choice(), "pairs", {{"validation", std::int64_t{20}}});
+    auto data = test::chosen(choice_of<DataKind>(), "pairs", {{"validation", std::int64_t{20}}});
     for (auto const& field : data.settings->fields())
-      if (field.name == "task") *std::get<Choice*>(field.target) = test::chosen(pair_choice(), task, keys);
+      if (field.name == "task") *std::get<Choice*>(field.target) = test::chosen(choice_of<PairKind>(), task, keys);
     return open_dataset(data, {.config_folder = {}, .data_folder = {}, .seed = 1, .quiet = true});
   }
   Keys const words{{"length", std::int64_t{5}}, {"vocabulary", std::int64_t{6}}};
 
   /// A kind of metric over all held-out rows, so many at once.
   std::map<std::string, double> measured(std::string const& name, Dataset const& data, Model const& model, std::int64_t at_once = 7) {
-    auto const* const kind = find_metric_kind(name);
+    auto const* const kind = Registry<MetricKind>::find(name);
     REQUIRE(kind != nullptr);
     CHECK(!(kind->lacks && kind->lacks(data, model)));
     auto const metric = kind->make(data);
@@ -116,7 +116,7 @@ TEST_SUITE("metric_kinds") {
   }
 
   std::string why_not(std::string const& name, Dataset const& data, Model const& model) {
-    auto const* const kind = find_metric_kind(name);
+    auto const* const kind = Registry<MetricKind>::find(name);
     REQUIRE(kind != nullptr);
     return (kind->lacks ? kind->lacks(data, model) : std::nullopt).value_or("");
   }
@@ -181,7 +181,7 @@ TEST_SUITE("metric_kinds") {
     HeldOut none = held_out(*copy, 0, 2, 12);
     none.batch.set("targets", Tensor::full(none.batch["targets"].shape(), -1, DType::int64));
     none.links.assign(2, {});
-    for (MetricKind const& kind : metric_kinds()) {
+    for (MetricKind const& kind : Registry<MetricKind>::all()) {
       CAPTURE(kind.info.name);
       auto const metric = kind.make(*copy);
       for (bool const added : {false, true}) {
@@ -197,14 +197,14 @@ TEST_SUITE("metric_kinds") {
   }
 
   TEST_CASE("a kind says why it does not apply") {
-    auto const copy = pairs("copy", words),
-               rows = open_dataset(test::chosen(data_choice(), "copy"), {.config_folder = {}, .data_folder = {}, .seed = 1, .quiet = true});
+    auto const copy = pairs("copy", words), rows = open_dataset(test::chosen(choice_of<DataKind>(), "copy"),
+                                                                {.config_folder = {}, .data_folder = {}, .seed = 1, .quiet = true});
     Parrot const parrot(copy->vocabulary());
     CHECK(why_not("bleu", *rows, parrot) == "the data give no source to decode a target from");
     CHECK(why_not("decoded.exact", *rows, parrot) == "the data give no source to decode a target from");
     CHECK(why_not("alignment_error", *rows, parrot) == "the data give no source");
     CHECK(why_not("accuracy.*", *rows, parrot) == "the data tell no groups of targets apart");
     CHECK(why_not("exact", *rows, parrot) == "");
-    CHECK(find_metric_kind("blue") == nullptr);
+    CHECK(Registry<MetricKind>::find("blue") == nullptr);
   }
 }

@@ -77,7 +77,7 @@ probes: {every: 15, attention: [entropy, max_weight, distance, first_token, scor
 
   TEST_CASE("whatever a run records is declared, and declared once") {
     std::set<std::string> names;
-    for (auto const& info : metrics()) {
+    for (auto const& info : Registry<MetricInfo>::all()) {
       CAPTURE(info.name);
       CHECK(names.insert(info.name).second);
       CHECK(!info.help.empty());

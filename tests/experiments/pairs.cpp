@@ -25,9 +25,9 @@ TEST_SUITE("pairs") {
   using Keys = std::vector<std::pair<std::string, test::Value>>;
 
   std::unique_ptr<Dataset> pairs(std::string const& task, Keys const& keys = {}, std::uint64_t seed = 1, Keys const& of_all = {}) {
-    auto data = test::chosen(data_choice(), "pairs", of_all);
+    auto data = test::chosen(choice_of<DataKind>(), "pairs", of_all);
     for (auto const& field : data.settings->fields())
-      if (field.name == "task") *std::get<Choice*>(field.target) = test::chosen(pair_choice(), task, keys);
+      if (field.name == "task") *std::get<Choice*>(field.target) = test::chosen(choice_of<PairKind>(), task, keys);
     return open_dataset(data, {.config_folder = {}, .data_folder = {}, .seed = seed, .quiet = true});
   }
 
@@ -89,7 +89,7 @@ TEST_SUITE("pairs") {
   }  // namespace
 
   TEST_CASE("of every task: rows are a function of seed and number, held-out rows of their number alone") {
-    for (auto const& option : pair_choice().options) {
+    for (auto const& option : choice_of<PairKind>().options) {
       CAPTURE(option.name);
       auto const one = pairs(option.name), again = pairs(option.name), other = pairs(option.name, {}, 2);
       auto const of = [](Dataset const& data, std::int64_t index, std::int64_t batch = 8) {
@@ -125,7 +125,7 @@ TEST_SUITE("pairs") {
   }
 
   TEST_CASE("the longest rows that a task says there are fit the least context that it asks for") {
-    for (auto const& option : pair_choice().options) {
+    for (auto const& option : choice_of<PairKind>().options) {
       CAPTURE(option.name);
       for (std::int64_t length = 1; length <= 9; ++length) {
         auto const data = pairs(option.name, {{"length", length}});
@@ -325,7 +325,7 @@ TEST_SUITE("pairs") {
     CHECK_THROWS_WITH_AS(open("{kind: copy, first: 17}"), doctest::Contains("there is no word 17 among 1 to 16"), ConfigError);
     CHECK_THROWS_WITH_AS(open("{kind: copy, first: 1, length: 1}"), doctest::Contains("nothing to copy"), ConfigError);
     CHECK_THROWS_WITH_AS(open("{kind: digits, length: 10}"), doctest::Contains("data.task.length"), ConfigError);
-    for (auto const& option : pair_choice().options) {
+    for (auto const& option : choice_of<PairKind>().options) {
       CHECK(list("pairs").find("  " + option.name + " ") != std::string::npos);
       CHECK(list("pairs", option.name).starts_with(option.name + ": " + option.help + "\n"));
     }

@@ -49,7 +49,7 @@ TEST_SUITE("parallel_text") {
       settings->to = "en";
       settings->least_count = 1;
       if (change) change(*settings);
-      auto choice = data_choice();
+      auto choice = choice_of<DataKind>();
       choice.kind = "parallel";
       choice.settings = settings;
       return open_dataset(choice, {folder.path(), folder / "data", seed, true, held_out});
@@ -244,10 +244,10 @@ TEST_SUITE("parallel_text") {
   }
 
   TEST_CASE("data without a test part say so") {
-    for (auto const& option : data_choice().options) {
+    for (auto const& option : choice_of<DataKind>().options) {
       if (option.name == "parallel" || option.name == "text" || option.name == "digits" || option.name == "examples") continue;
       CAPTURE(option.name);
-      auto choice = data_choice();
+      auto choice = choice_of<DataKind>();
       choice.kind = option.name;
       choice.settings = option.make();
       DataContext context;

@@ -26,7 +26,7 @@ TEST_SUITE("pictures") {
     context.seed = seed;
     context.quiet = true;
     context.held_out = held_out;
-    return open_dataset(test::chosen(data_choice(), kind, keys), context);
+    return open_dataset(test::chosen(choice_of<DataKind>(), kind, keys), context);
   }
 
   std::vector<std::string> split(std::string const& text) {
@@ -219,7 +219,7 @@ TEST_SUITE("pictures") {
   }
 
   TEST_CASE("what cannot be is refused") {
-    auto const said = [](Keys const& keys) { return test::chosen(data_choice(), "glyphs", keys).settings->contradiction(); };
+    auto const said = [](Keys const& keys) { return test::chosen(choice_of<DataKind>(), "glyphs", keys).settings->contradiction(); };
     CHECK(!said({}));
     CHECK(said({{"least", std::int64_t{5}}}) == "least: it is more than most");
     CHECK(said({{"most", std::int64_t{17}}}) == "most: 17 things do not fit into 16 cells");

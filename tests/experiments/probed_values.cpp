@@ -22,8 +22,8 @@ TEST_SUITE("probed_values") {
 
   /// What a probe records of what is seen.
   Values recorded(std::string const& name, Sight const& sight) {
-    auto const probe = std::ranges::find(probes(), name, &Probe::name);
-    REQUIRE(probe != probes().end());
+    auto const probe = Registry<Probe>::find(name);
+    REQUIRE(probe != nullptr);
     Parameters const none(1, DType::float64);
     ProbeSettings const usual;
     Row row;

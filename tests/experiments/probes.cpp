@@ -349,7 +349,7 @@ TEST_SUITE("probes") {
     }
     auto const loaded = experiment(tiny, "");
     Row row;
-    for (Probe const& probe : probes())
+    for (Probe const& probe : Registry<Probe>::all())
       if (begins(probe.name, "softmax_jacobian")) probe.measure({loaded.settings.probes, Parameters(1, DType::float64), sight, {}}, row);
     auto const found = by_name(row);
     for (auto& [name, values] : {std::pair<std::string, Vector&>{"trace", traces}, {"norm", norms}}) {
@@ -466,8 +466,8 @@ TEST_SUITE("probes") {
   }
 
   TEST_CASE("every score with every align, soft and hard, in either model") {
-    for (auto const& score : step_kinds<Score>()) {
-      for (auto const& align : step_kinds<Align>()) {
+    for (auto const& score : Registry<ScoreKind>::all()) {
+      for (auto const& align : Registry<AlignKind>::all()) {
         for (std::string const model : {"gpt", "bert"}) {
           for (std::string const read : {"soft", "hard"}) {
             if (read == "hard" && !align.rows_are_distributions) continue;
@@ -630,7 +630,7 @@ TEST_SUITE("probes") {
     CHECK(message("probes: {every: 0}\n").find("probes.every") != std::string::npos);
     CHECK(message(everything) == "");
     auto const page = list("probes");
-    for (Probe const& probe : probes()) {
+    for (Probe const& probe : Registry<Probe>::all()) {
       CHECK(page.find(" " + probe.name + " ") != std::string::npos);
       CHECK(page.find(probe.formula) != std::string::npos);
       CHECK(everything.find(probe.name) != std::string::npos);  // the other tests ask for all there are

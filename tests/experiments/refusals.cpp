@@ -103,7 +103,7 @@ TEST_SUITE("refusals") {
   template <class Step>
   Words names() {
     Words all;
-    for (auto const& kind : step_kinds<Step>()) all.push_back(kind.name);
+    for (auto const& kind : Registry<StepKind<Step>>::all()) all.push_back(kind.name);
     return all;
   }
 
@@ -112,7 +112,7 @@ TEST_SUITE("refusals") {
   TEST_CASE("every position with every shape and key of attention") {
     for (auto const& subject : subjects) {
       Tally tally;
-      for (auto const& position : position_names())
+      for (auto const& position : Registry<PositionKind>::names())
         for (auto const& shape : shapes)
           for (auto const& key : attention_keys)
             examine(with(subject, shape + ", position: " + position + ", " + attention("scaled_dot", "softmax", "soft", key)), subject.data,
@@ -128,7 +128,7 @@ TEST_SUITE("refusals") {
       Tally tally;
       for (auto const& score : names<Score>()) {
         for (auto const& shape : shapes) examine(with(subject, shape + ", " + attention(score)), subject.data, tally);
-        for (auto const& position : position_names())
+        for (auto const& position : Registry<PositionKind>::names())
           for (char const* shape : {"width: 6, heads: 2", "width: 8, heads: 4, key_heads: 2"})
             examine(with(subject, fmt::format("{}, position: {}, {}", shape, position, attention(score))), subject.data, tally);
         for (auto const& key : attention_keys)

@@ -33,7 +33,7 @@ struct Letters : ExampleSource {
   }
 };
 
-bool const registered = register_examples<Letters>("test_letters", "texts of one letter");
+Declared<DataKind> const declared{examples_kind<Letters>("test_letters", "texts of one letter")};
 
 }  // namespace
 

@@ -47,7 +47,7 @@ TextDataset dataset(std::string const& text, double validation, std::uint64_t se
 }
 
 std::unique_ptr<Dataset> open(test::Folder const& folder, std::string const& path, std::string const& tokenizer = "char") {
-  auto choice = data_choice();
+  auto choice = choice_of<DataKind>();
   choice.kind = "text";
   auto settings = std::make_shared<TextSettings>();
   settings->path = path;
@@ -181,7 +181,7 @@ TEST_SUITE("text") {
     CHECK_THROWS_WITH_AS(data.test_on(text_of("abd"), "test.txt"), doctest::Contains("test.txt: "), FileError);
     CHECK_THROWS_WITH_AS(data.test_on(text_of("a"), "test.txt"), doctest::Contains("test.txt: too short to test on"), FileError);
     auto const opened = [](std::optional<std::string> path, std::optional<std::string> name) {
-      auto choice = data_choice();
+      auto choice = choice_of<DataKind>();
       choice.kind = "text";
       auto settings = std::make_shared<TextSettings>();
       settings->path = std::move(path), settings->name = std::move(name);
@@ -276,7 +276,7 @@ TEST_SUITE("text") {
       MESSAGE("not found below HEED_DATA: left out");
       return;
     }
-    auto choice = data_choice();
+    auto choice = choice_of<DataKind>();
     choice.kind = "text";
     auto settings = std::make_shared<TextSettings>();
     settings->name = "tinyshakespeare";

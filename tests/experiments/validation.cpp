@@ -59,7 +59,7 @@ TEST_SUITE("validation") {
   class Validation {
    public:
     explicit Validation(Dataset const& data) : data_(data) {
-      for (auto const& kind : metric_kinds())
+      for (auto const& kind : Registry<MetricKind>::all())
         if (kind.always && !(kind.lacks && kind.lacks(data, Says({})))) made_.push_back(kind.make(data));
     }
     void add(Model const& model, Batch const& rows) {

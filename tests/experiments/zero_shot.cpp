@@ -35,7 +35,7 @@ struct Continuations : ExampleSource {
   }
 };
 
-bool const registered = register_examples<Continuations>("test_continuations", "continuations of abab");
+Declared<DataKind> const declared{examples_kind<Continuations>("test_continuations", "continuations of abab")};
 
 }  // namespace
 

@@ -254,7 +254,7 @@ TEST_SUITE("attention_gradients") {
 
   TEST_CASE("a definition that says 'everywhere' has no corners") {
     for (Variant const& variant : variants()) {
-      auto const align = std::ranges::find(step_kinds<Align>(), variant.settings.align, &StepKind<Align>::name);
+      auto const align = Registry<AlignKind>::find(variant.settings.align);
       if (align->smooth != "everywhere" || variant.position != "none") continue;
       INFO(variant.name());
       for (Kind const kind : kinds) CHECK(Slice(drawn(variant, kind, Stream(1, variant.name()).child(kind))).smooth());
@@ -323,7 +323,7 @@ TEST_SUITE("attention_gradients") {
       INFO(variant.name());
       Problem problem = drawn(variant, self, Stream(8, variant.name()));
       // What a score is multiplied by grows: its parameters, or the query where it has none.
-      auto const kind = std::ranges::find(step_kinds<Score>(), variant.settings.score, &StepKind<Score>::name);
+      auto const kind = Registry<ScoreKind>::find(variant.settings.score);
       auto const largest = [&] {
         std::vector<std::pair<std::string, Tensor>> given;
         for (std::size_t i = 0; i < problem.names.size(); ++i) given.emplace_back(problem.names[i], problem.inputs[i + 3]);

@@ -54,7 +54,7 @@ TEST_SUITE("attention_properties") {
                                     std::string const& scale = "rsqrt") {
     AttentionSettings settings;
     settings.scale = scale;
-    return std::ranges::find(step_kinds<Score>(), name, &StepKind<Score>::name)->make(Scope(parameters), settings, shape);
+    return Registry<ScoreKind>::find(name)->make(Scope(parameters), settings, shape);
   }
 
   /// Softpick weighs scores above 0 alone, and a distance has none.
@@ -74,7 +74,8 @@ TEST_SUITE("attention_properties") {
       names.insert(variant.name());
     }
     CHECK(names.size() == variants().size());
-    CHECK(names.size() == (step_kinds<Score>().size() + 4) * (step_kinds<Align>().size() + 1) * position_kinds().size());
+    CHECK(names.size() ==
+          (Registry<ScoreKind>::all().size() + 4) * (Registry<AlignKind>::all().size() + 1) * Registry<PositionKind>::all().size());
   }
 
   // ---------------------------------------------------------------- who may influence whom
@@ -208,7 +209,7 @@ TEST_SUITE("attention_properties") {
       return split_heads(rotary->rotate(reshape(expand(some({1, 1, heads * width}, name), {1, places, heads * width}), {1, places, -1}), 7),
                          heads);
     };
-    for (auto const& kind : step_kinds<Score>()) {
+    for (auto const& kind : Registry<ScoreKind>::all()) {
       for (std::string const scale : {"rsqrt", "inverse", "none", "learned", "2.5"}) {
         if (kind.name != "scaled_dot" && scale != "rsqrt") continue;
         CAPTURE(kind.name);
@@ -383,7 +384,7 @@ TEST_SUITE("attention_properties") {
     for (std::string const name : {"sparsemax", "entmax15"}) {
       CAPTURE(name);
       Parameters none(1, DType::float64);
-      auto const align = std::ranges::find(step_kinds<Align>(), name, &StepKind<Align>::name)->make(Scope(none), {}, {1, 1, 9});
+      auto const align = Registry<AlignKind>::find(name)->make(Scope(none), {}, {1, 1, 9});
       Tensor const weights = (*align)(scores, scores, visibility);
       double worst = 0;
       for (std::int64_t i = 0; i < 200; ++i) {

@@ -22,9 +22,9 @@ TEST_SUITE("beam") {
     Batch const given = some_sources(rows);
     BeamSettings const beam_of_3{.width = 3, .length_penalty = 0.6};
     std::size_t number = 0;
-    for (auto const& score : step_kinds<Score>()) {
-      for (auto const& align : step_kinds<Align>()) {
-        for (std::string const& position : position_names()) {
+    for (auto const& score : Registry<ScoreKind>::all()) {
+      for (auto const& align : Registry<AlignKind>::all()) {
+        for (std::string const& position : Registry<PositionKind>::names()) {
           if (position_kind(position).of_the_past) continue;
           TransformerSettings settings = small("scaled", position);
           settings.norm.place = number % 2 == 0 ? "pre" : "post";

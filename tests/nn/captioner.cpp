@@ -122,9 +122,9 @@ TEST_SUITE("captioner") {
                                    {2, 3}));
     REQUIRE(batch["inputs"].to_vector() != other["inputs"].to_vector());
     int accepted = 0;
-    for (auto const& score : step_kinds<Score>()) {
-      for (auto const& align : step_kinds<Align>()) {
-        for (auto const& read : step_kinds<Read>()) {
+    for (auto const& score : Registry<ScoreKind>::all()) {
+      for (auto const& align : Registry<AlignKind>::all()) {
+        for (auto const& read : Registry<ReadKind>::all()) {
           for (std::string const style : {"bahdanau", "luong"}) {
             CaptionerSettings settings = tiny(style, true, read.name == "soft" ? 0.3 : 0);
             settings.attention.score = score.name, settings.attention.align = align.name, settings.attention.read = read.name;

@@ -230,7 +230,7 @@ TEST_SUITE("hard") {
       attention.read = "hard";
       attention.estimator = e;
       Parameters none(1, DType::float64);
-      auto const found = std::ranges::find(step_kinds<Read>(), "hard", &StepKind<Read>::name);
+      auto const found = Registry<ReadKind>::find("hard");
       read = found->make(Scope(none), attention, {1, 1, z.size(1)});
     }
     Outcome run(Batch const& batch, Pass const& pass) const override {

@@ -259,15 +259,15 @@ TEST_SUITE("optimizer") {
     };
     GptSettings settings;
     settings.layers = 1, settings.heads = 2, settings.width = 8, settings.context = 6, settings.tie = false;
-    for (auto const& position : position_names()) {
+    for (auto const& position : Registry<PositionKind>::names()) {
       CAPTURE(position);
       settings.position = position;
       check(settings);
     }
-    for (auto const& score : step_kinds<Score>()) {
+    for (auto const& score : Registry<ScoreKind>::all()) {
       CAPTURE(score.name);
       settings.attention.score = score.name;
-      for (auto const& align : step_kinds<Align>()) {
+      for (auto const& align : Registry<AlignKind>::all()) {
         CAPTURE(align.name);
         settings.attention.align = align.name;
         check(settings);

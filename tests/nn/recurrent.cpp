@@ -58,7 +58,7 @@ TEST_SUITE("recurrent") {
   }  // namespace
 
   TEST_CASE("a scan is its steps one after the other, of each row as many as its length, forward and backward") {
-    for (CellKind const& kind : cell_kinds()) {
+    for (CellKind const& kind : Registry<CellKind>::all()) {
       for (bool const backward : {false, true}) {
         for (bool const normed : {false, true}) {
           CAPTURE(kind.name);
@@ -90,7 +90,7 @@ TEST_SUITE("recurrent") {
   }
 
   TEST_CASE("the fused scan and its steps agree, values and gradients, in both precisions") {
-    for (CellKind const& kind : cell_kinds()) {
+    for (CellKind const& kind : Registry<CellKind>::all()) {
       for (DType const dtype : {DType::float64, DType::float32}) {
         for (std::int64_t const wide_as : {6, 37}) {
           for (bool const backward : {false, true}) {
@@ -124,7 +124,7 @@ TEST_SUITE("recurrent") {
   }
 
   TEST_CASE("first and second derivatives of a cell, with padding, layers, both directions and layer norm") {
-    for (CellKind const& kind : cell_kinds()) {
+    for (CellKind const& kind : Registry<CellKind>::all()) {
       for (bool const normed : {false, true}) {
         CAPTURE(kind.name);
         CAPTURE(normed);
@@ -154,7 +154,7 @@ TEST_SUITE("recurrent") {
   }
 
   TEST_CASE("what stands behind a length changes no bit of any result or gradient") {
-    for (CellKind const& kind : cell_kinds()) {
+    for (CellKind const& kind : Registry<CellKind>::all()) {
       for (bool const composed : {false, true}) {
         CAPTURE(kind.name);
         CAPTURE(composed);

@@ -27,7 +27,7 @@ TEST_SUITE("recurrent_lm") {
 
   std::vector<RecurrentLmSettings> all_settings() {
     std::vector<RecurrentLmSettings> all;
-    for (std::string const& cell : cell_names()) {
+    for (std::string const& cell : Registry<CellKind>::names()) {
       for (std::int64_t const layers : {1, 2}) {
         RecurrentLmSettings settings;
         settings.cell = cell;

@@ -148,9 +148,9 @@ TEST_SUITE("recurrent_seq2seq") {
     other.set("inputs", changed_behind(batch["inputs"], lengths));
     other.set("source", changed_behind(batch["source"], source_lengths));
     int accepted = 0;
-    for (auto const& score : step_kinds<Score>()) {
-      for (auto const& align : step_kinds<Align>()) {
-        for (auto const& read : step_kinds<Read>()) {
+    for (auto const& score : Registry<ScoreKind>::all()) {
+      for (auto const& align : Registry<AlignKind>::all()) {
+        for (auto const& read : Registry<ReadKind>::all()) {
           for (std::string const style : {"bahdanau", "luong"}) {
             for (bool const bidirectional : {false, true}) {
               RecurrentSeq2seqSettings settings = tiny("luong", "gru", bidirectional);

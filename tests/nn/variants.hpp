@@ -16,7 +16,7 @@ namespace heed::test {
 
 template <class Step>
 StepKind<Step> const& kind_of(std::string const& name) {
-  return *std::ranges::find(step_kinds<Step>(), name, &StepKind<Step>::name);
+  return *Registry<StepKind<Step>>::find(name);
 }
 
 struct Variant {
@@ -33,20 +33,20 @@ struct Variant {
 /// The scores with their scales, the aligns with and without a window, and the positions, each with each.
 inline std::vector<Variant> variants() {
   std::vector<std::pair<std::string, std::string>> scores;
-  for (auto const& score : step_kinds<Score>()) {
+  for (auto const& score : Registry<ScoreKind>::all()) {
     scores.emplace_back(score.name, "rsqrt");
     if (score.name != "scaled_dot") continue;
     for (char const* scale : {"inverse", "none", "learned", "0.3"}) scores.emplace_back(score.name, scale);
   }
   std::vector<std::pair<std::string, bool>> aligns;
-  for (auto const& align : step_kinds<Align>()) {
+  for (auto const& align : Registry<AlignKind>::all()) {
     aligns.emplace_back(align.name, true);
     if (align.name == "local_p") aligns.emplace_back(align.name, false);
   }
   std::vector<Variant> result;
   for (auto const& [score, scale] : scores) {
     for (auto const& [align, windowed] : aligns) {
-      for (std::string const& position : position_names()) {
+      for (std::string const& position : Registry<PositionKind>::names()) {
         Variant variant{{}, position};
         variant.settings.score = score;
         variant.settings.scale = scale;

@@ -329,7 +329,7 @@ std::vector<StudyPart> parts(Material const& material) {
   return found;
 }
 
-bool const registered = register_added_parts(parts);
+Declared<AddedParts> const declared{parts};
 
 }  // namespace
 

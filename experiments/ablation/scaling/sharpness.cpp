@@ -122,7 +122,7 @@ std::vector<StudyPart> parts(Material const& material) {
   return {std::move(part)};
 }
 
-bool const registered = register_added_parts(parts);
+Declared<AddedParts> const declared{parts};
 
 }  // namespace
 

@@ -37,10 +37,9 @@ class Continued : public SequenceView {
   }
 };
 
-bool const registered =
-    register_view({"continued", {"first", "options"}, [](std::unique_ptr<Dataset> plain, std::uint64_t, Settings const*) {
-                     return std::make_unique<Continued>(std::move(plain));
-                   }});
+Declared<ViewKind> const declared{{"continued", {"first", "options"}, [](std::unique_ptr<Dataset> plain, std::uint64_t, Settings const*) {
+                                     return std::make_unique<Continued>(std::move(plain));
+                                   }}};
 
 }  // namespace
 

@@ -237,7 +237,7 @@ std::string text_of(std::vector<Example> const& examples) {
 
 }  // namespace
 
-bool register_examples(std::string name, std::string help, std::function<std::shared_ptr<ExampleSource>()> make, DataParts parts) {
+DataKind examples_kind(std::string name, std::string help, std::function<std::shared_ptr<ExampleSource>()> make, DataParts parts) {
   auto const open = [](Settings const& given, DataContext const& context) -> std::unique_ptr<Dataset> {
     auto const& settings = dynamic_cast<ExamplesSettings const&>(given);
     Examples examples = settings.source->read(context);
@@ -247,11 +247,11 @@ bool register_examples(std::string name, std::string help, std::function<std::sh
     auto tokenizer = make_tokenizer(settings.tokenizer, training, noting, training + text_of(examples.held_out));
     return std::make_unique<ExamplesDataset>(std::move(examples), std::move(tokenizer), settings.pool, context.seed);
   };
-  return register_data({.name = std::move(name),
-                        .help = std::move(help),
-                        .make = [make = std::move(make)] { return std::make_shared<ExamplesSettings>(make()); },
-                        .open = open,
-                        .parts = parts});
+  return {.name = std::move(name),
+          .help = std::move(help),
+          .settings = [make = std::move(make)] { return std::make_shared<ExamplesSettings>(make()); },
+          .open = open,
+          .parts = parts};
 }
 
 }  // namespace heed

@@ -76,11 +76,11 @@ struct ExamplesSettings : Settings {
   std::optional<std::string> contradiction() override { return source->contradiction(); }
 };
 
-/// Makes a source known as a kind of data: `bool const registered = register_examples<Topic>("topic", "…");`.
-bool register_examples(std::string name, std::string help, std::function<std::shared_ptr<ExampleSource>()> make, DataParts parts);
+/// A source as a kind of data: `Declared<DataKind> const declared{examples_kind<Topic>("topic", "…")};`.
+DataKind examples_kind(std::string name, std::string help, std::function<std::shared_ptr<ExampleSource>()> make, DataParts parts);
 template <class Source>
-bool register_examples(std::string name, std::string help, DataParts parts = DataParts::validation) {
-  return register_examples(
+DataKind examples_kind(std::string name, std::string help, DataParts parts = DataParts::validation) {
+  return examples_kind(
       std::move(name), std::move(help), [] { return std::make_shared<Source>(); }, parts);
 }
 

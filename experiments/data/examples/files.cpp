@@ -26,8 +26,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-bool const registered = register_examples<FileExamples>(
-    "examples", "labelled examples of files (TSV, CSV, JSON lines, SQuAD), by description", DataParts::validation_and_test);
+Declared<DataKind> const declared{examples_kind<FileExamples>(
+    "examples", "labelled examples of files (TSV, CSV, JSON lines, SQuAD), by description", DataParts::validation_and_test)};
 
 /// `0.1` where a path could stand too.
 std::optional<double> share_of(std::optional<std::string> const& part) { return part ? parse_real(*part) : std::nullopt; }

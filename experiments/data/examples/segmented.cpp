@@ -43,9 +43,9 @@ class Segmented : public SequenceView {
   }
 };
 
-bool const registered = register_view({"segmented", {"first"}, [](std::unique_ptr<Dataset> plain, std::uint64_t, Settings const*) {
-                                         return std::make_unique<Segmented>(std::move(plain));
-                                       }});
+Declared<ViewKind> const declared{{"segmented", {"first"}, [](std::unique_ptr<Dataset> plain, std::uint64_t, Settings const*) {
+                                     return std::make_unique<Segmented>(std::move(plain));
+                                   }}};
 
 }  // namespace
 

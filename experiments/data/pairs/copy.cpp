@@ -43,7 +43,7 @@ struct Copy : RandomPairs {
   }
 };
 
-bool const registered = register_pairs<Copy>("copy", "a sequence, and the same again");
+Declared<PairKind> const declared{{"copy", "a sequence, and the same again", [] { return std::make_shared<Copy>(); }}};
 
 }  // namespace
 

@@ -110,7 +110,7 @@ struct Digits : PairTask {
   }
 };
 
-bool const registered = register_pairs<Digits>("digits", "a number in digits, and in words");
+Declared<PairKind> const declared{{"digits", "a number in digits, and in words", [] { return std::make_shared<Digits>(); }}};
 
 }  // namespace
 

@@ -29,7 +29,8 @@ struct Insert : RandomPairs {
   }
 };
 
-bool const registered = register_pairs<Insert>("insert", "a sequence, and the same with a word put in after each of the upper half");
+Declared<PairKind> const declared{
+    {"insert", "a sequence, and the same with a word put in after each of the upper half", [] { return std::make_shared<Insert>(); }}};
 
 }  // namespace
 

@@ -29,8 +29,7 @@ struct PairRow : SequencePair {
   }
 };
 
-/// A synthetic task whose answer is a sequence of its own, for encoder–decoders: settings, and how one pair is drawn from them. A file that
-/// adds one defines a struct and says `bool const registered = register_pairs<Copy>("copy", "…");`.
+/// A synthetic task whose answer is a sequence of its own, for encoder–decoders: settings, and how one pair is drawn from them.
 struct PairTask : Settings {
   /// All words of both sequences, sorted.
   virtual std::vector<std::string> words() const = 0;
@@ -60,13 +59,7 @@ struct RandomPairs : PairTask {
   PairRow draw(Stream const& draws, bool held_out) const override;
 };
 
-/// All tasks of pairs, for `data: {kind: pairs, task: {kind: …}}`.
-Choice pair_choice();
-bool register_pairs(Choice::Option task);
-
-template <class T>
-bool register_pairs(std::string const& name, std::string const& help) {
-  return register_pairs({name, help, [] { return std::make_shared<T>(); }});
-}
+/// A task of pairs, for `data: {kind: pairs, task: {kind: …}}`.
+using PairKind = KindOf<PairTask>;
 
 }  // namespace heed

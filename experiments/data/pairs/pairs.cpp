@@ -1,6 +1,5 @@
 #include <algorithm>
 #include <cmath>
-#include <map>
 #include <numeric>
 
 #include <fmt/format.h>
@@ -15,15 +14,9 @@
 namespace heed {
 namespace {
 
-// By name, because the order in which files register themselves is not defined.
-std::map<std::string, Choice::Option>& tasks() {
-  static std::map<std::string, Choice::Option> all;
-  return all;
-}
-
 /// `data: {kind: pairs, task: reverse}` or `task: {kind: reverse, length: 20}`
 struct PairsSettings : Settings {
-  Choice task = pair_choice();
+  Choice task = choice_of<PairKind>();
   std::optional<std::int64_t> training;
   std::int64_t validation = 1'000;
 
@@ -164,20 +157,8 @@ std::unique_ptr<Dataset> open_pairs(PairsSettings const& settings, DataContext c
   return std::make_unique<PairsDataset>(settings, context.seed);
 }
 
-bool const registered = register_data("pairs", "synthetic pairs of a source and a target, for encoder–decoders", open_pairs);
+Declared<DataKind> const declared{data_kind("pairs", "synthetic pairs of a source and a target, for encoder–decoders", open_pairs)};
 
 }  // namespace
-
-Choice pair_choice() {
-  Choice choice;
-  for (auto const& [name, task] : tasks()) choice.options.push_back(task);
-  return choice;
-}
-
-bool register_pairs(Choice::Option task) {
-  auto const name = task.name;
-  if (!tasks().emplace(name, std::move(task)).second) throw Error("task of pairs " + name + " is registered twice");
-  return true;
-}
 
 }  // namespace heed

@@ -17,7 +17,7 @@ struct Reverse : RandomPairs {
   }
 };
 
-bool const registered = register_pairs<Reverse>("reverse", "a sequence, and the same backwards");
+Declared<PairKind> const declared{{"reverse", "a sequence, and the same backwards", [] { return std::make_shared<Reverse>(); }}};
 
 }  // namespace
 

@@ -31,7 +31,7 @@ struct Sort : RandomPairs {
   }
 };
 
-bool const registered = register_pairs<Sort>("sort", "a sequence, and its words in order");
+Declared<PairKind> const declared{{"sort", "a sequence, and its words in order", [] { return std::make_shared<Sort>(); }}};
 
 }  // namespace
 

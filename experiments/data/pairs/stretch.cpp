@@ -28,7 +28,8 @@ struct Stretch : RandomPairs {
   }
 };
 
-bool const registered = register_pairs<Stretch>("stretch", "a sequence, and the same with each word said as often as its number asks for");
+Declared<PairKind> const declared{{"stretch", "a sequence, and the same with each word said as often as its number asks for",
+                                   [] { return std::make_shared<Stretch>(); }}};
 
 }  // namespace
 

@@ -131,8 +131,8 @@ struct Digits : PictureTask {
   std::vector<std::string> words_;
 };
 
-bool const registered = register_pictures<Digits>("digits", "pictures of handwritten digits in rows, and captions in reading order",
-                                                  DataParts::validation_and_test);
+Declared<DataKind> const declared{picture_kind<Digits>("digits", "pictures of handwritten digits in rows, and captions in reading order",
+                                                       DataParts::validation_and_test)};
 
 }  // namespace
 

@@ -148,7 +148,7 @@ struct Glyphs : PictureTask {
   std::vector<std::string> words_;
 };
 
-bool const registered = register_pictures<Glyphs>("glyphs", "pictures of coloured glyphs on a grid, and captions in reading order");
+Declared<DataKind> const declared{picture_kind<Glyphs>("glyphs", "pictures of coloured glyphs on a grid, and captions in reading order")};
 
 }  // namespace
 

@@ -33,8 +33,7 @@ class PictureCell {
 };
 
 /// Pictures of rows and columns of square cells, some of which hold a thing, and captions that tell of the things in reading order. A file
-/// that adds one says what a thing looks like and how it is called, and `bool const registered = register_pictures<Glyphs>("glyphs",
-/// "…");`.
+/// that adds one says what a thing looks like and how it is called.
 struct PictureTask : Settings {
   std::int64_t rows = 4, columns = 4;
   std::int64_t least = 2, most = 4;
@@ -65,12 +64,15 @@ struct PictureTask : Settings {
 std::unique_ptr<Dataset> open_pictures(std::string const& name, std::unique_ptr<PictureTask> task, DataContext const& context);
 
 template <class T>
-bool register_pictures(std::string const& name, std::string const& help, DataParts parts = DataParts::validation) {
-  return register_data({name, help, [] { return std::make_shared<T>(); },
-                        [name](Settings const& settings, DataContext const& context) {
-                          return open_pictures(name, std::make_unique<T>(dynamic_cast<T const&>(settings)), context);
-                        },
-                        false, parts});
+DataKind picture_kind(std::string const& name, std::string const& help, DataParts parts = DataParts::validation) {
+  return {name,
+          help,
+          [] { return std::make_shared<T>(); },
+          [name](Settings const& settings, DataContext const& context) {
+            return open_pictures(name, std::make_unique<T>(dynamic_cast<T const&>(settings)), context);
+          },
+          false,
+          parts};
 }
 
 }  // namespace heed

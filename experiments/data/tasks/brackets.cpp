@@ -59,7 +59,7 @@ struct Brackets : Task {
   }
 };
 
-bool const registered = register_task<Brackets>("brackets", "balanced brackets of several kinds: which one closes next");
+Declared<DataKind> const declared{task_kind<Brackets>("brackets", "balanced brackets of several kinds: which one closes next")};
 
 }  // namespace
 

@@ -16,7 +16,7 @@ struct Copy : SequenceTask {
   void transform(std::span<std::int64_t>) const override {}
 };
 
-bool const registered = register_task<Copy>("copy", "a sequence, and the same again");
+Declared<DataKind> const declared{task_kind<Copy>("copy", "a sequence, and the same again")};
 
 }  // namespace
 

@@ -37,7 +37,7 @@ struct Induction : Task {
   }
 };
 
-bool const registered = register_task<Induction>("induction", "random tokens: what followed the last time that this one was there");
+Declared<DataKind> const declared{task_kind<Induction>("induction", "random tokens: what followed the last time that this one was there")};
 
 }  // namespace
 

@@ -38,7 +38,7 @@ struct Lag : Task {
   }
 };
 
-bool const registered = register_task<Lag>("lag", "the token that stood so many steps ago");
+Declared<DataKind> const declared{task_kind<Lag>("lag", "the token that stood so many steps ago")};
 
 }  // namespace
 

@@ -68,7 +68,8 @@ struct Lookup : Task {
   }
 };
 
-bool const registered = register_task<Lookup>("lookup", "pairs, then a question of two keys, whose values are the answer in this order");
+Declared<DataKind> const declared{
+    task_kind<Lookup>("lookup", "pairs, then a question of two keys, whose values are the answer in this order")};
 
 }  // namespace
 

@@ -70,7 +70,8 @@ struct Recall : Task {
   }
 };
 
-bool const registered = register_task<Recall>("recall", "multi-query associative recall: pairs, then keys whose values are asked for");
+Declared<DataKind> const declared{
+    task_kind<Recall>("recall", "multi-query associative recall: pairs, then keys whose values are asked for")};
 
 }  // namespace
 

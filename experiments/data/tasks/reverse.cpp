@@ -15,7 +15,7 @@ struct Reverse : SequenceTask {
   void transform(std::span<std::int64_t> sequence) const override { std::ranges::reverse(sequence); }
 };
 
-bool const registered = register_task<Reverse>("reverse", "a sequence, and the same backwards");
+Declared<DataKind> const declared{task_kind<Reverse>("reverse", "a sequence, and the same backwards")};
 
 }  // namespace
 

@@ -15,7 +15,7 @@ struct Sort : SequenceTask {
   void transform(std::span<std::int64_t> sequence) const override { std::ranges::sort(sequence); }
 };
 
-bool const registered = register_task<Sort>("sort", "a sequence, and its tokens in order");
+Declared<DataKind> const declared{task_kind<Sort>("sort", "a sequence, and its tokens in order")};
 
 }  // namespace
 

@@ -18,7 +18,7 @@ struct TaskRow {
 };
 
 /// A synthetic task: settings, and how one row is drawn from them. A file that adds one defines a struct and says
-/// `bool const registered = register_task<Copy>("copy", "…");`; batches, splits and accuracies follow (TaskDataset).
+/// `Declared<DataKind> const declared{task_kind<Copy>("copy", "…")};`; batches, splits and accuracies follow (TaskDataset).
 struct Task : Settings {
   static constexpr std::int64_t blank = 0;  ///< the token that stands where nothing is said
   std::int64_t validation = 1'000;
@@ -64,12 +64,12 @@ class TaskDataset : public Dataset {
 };
 
 template <class T>
-bool register_task(std::string const& name, std::string const& help) {
-  return register_data({name, help, [] { return std::make_shared<T>(); },
-                        [name](Settings const& settings, DataContext const& context) {
-                          return std::make_unique<TaskDataset>(std::make_unique<T>(dynamic_cast<T const&>(settings)), name, context.seed);
-                        },
-                        true});
+DataKind task_kind(std::string const& name, std::string const& help) {
+  return {name, help, [] { return std::make_shared<T>(); },
+          [name](Settings const& settings, DataContext const& context) {
+            return std::make_unique<TaskDataset>(std::make_unique<T>(dynamic_cast<T const&>(settings)), name, context.seed);
+          },
+          true};
 }
 
 /// The whole numbers and switches of settings, by their names, as far as they are given.

@@ -50,11 +50,11 @@ std::shared_ptr<Tokenizer const> restore(nlohmann::json const& saved) {
                                   "its tokens", [](std::size_t merge) { return fmt::format("its merge {}", merge); }));
 }
 
-bool const registered = register_tokenizer({.name = "bpe",
-                                            .help = "byte-pair encoding, GPT-2's: of a vocabulary that is there, or is trained",
-                                            .settings = [] { return std::make_shared<BytePairSettings>(); },
-                                            .make = make,
-                                            .restore = restore});
+Declared<TokenizerKind> const declared{{.name = "bpe",
+                                        .help = "byte-pair encoding, GPT-2's: of a vocabulary that is there, or is trained",
+                                        .settings = [] { return std::make_shared<BytePairSettings>(); },
+                                        .make = make,
+                                        .restore = restore}};
 
 }  // namespace
 

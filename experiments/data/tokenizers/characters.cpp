@@ -78,12 +78,12 @@ class CharacterTokenizer : public Tokenizer {
   std::vector<std::int32_t> numbers_;  ///< of each code point up to the greatest; −1: not in the vocabulary
 };
 
-bool const registered = register_tokenizer(
+Declared<TokenizerKind> const declared{
     {.name = "char",
      .help = "UTF-8 code points: those of the text",
      .settings = [] { return std::make_shared<NoTokenizerKeys>(); },
      .make = [](Settings const&, TokenizerKind::Source const& source) { return character_tokenizer(source.all); },
-     .restore = [](nlohmann::json const& saved) { return character_tokenizer(saved.at("characters").get_ref<std::string const&>()); }});
+     .restore = [](nlohmann::json const& saved) { return character_tokenizer(saved.at("characters").get_ref<std::string const&>()); }}};
 
 }  // namespace
 

@@ -37,10 +37,10 @@ std::shared_ptr<Tokenizer const> make(Settings const& settings, TokenizerKind::S
   }
 }
 
-bool const registered = register_tokenizer({.name = "run",
-                                            .help = "that of a trained run, whatever kind it is",
-                                            .settings = [] { return std::make_shared<RunTokenizerSettings>(); },
-                                            .make = make});
+Declared<TokenizerKind> const declared{{.name = "run",
+                                        .help = "that of a trained run, whatever kind it is",
+                                        .settings = [] { return std::make_shared<RunTokenizerSettings>(); },
+                                        .make = make}};
 
 }  // namespace
 

@@ -62,10 +62,10 @@ class SentenceTokenizer : public Tokenizer {
   std::vector<std::string> words_;
 };
 
-bool const registered = register_tokenizer(
+Declared<TokenizerKind> const declared{
     {.name = "sentences", .help = "the words of a grammar, sentences on lines", .restore = [](nlohmann::json const& saved) {
        return sentence_tokenizer(saved.at("words").get<std::vector<std::string>>());
-     }});
+     }}};
 
 }  // namespace
 

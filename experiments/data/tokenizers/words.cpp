@@ -82,12 +82,12 @@ std::shared_ptr<Tokenizer const> make(Settings const& settings, TokenizerKind::S
   return word_tokenizer(frequent_words(counts, dynamic_cast<WordSettings const&>(settings).min_count, "data.tokenizer.min_count"));
 }
 
-bool const registered = register_tokenizer(
+Declared<TokenizerKind> const declared{
     {.name = "words",
      .help = "the words of the training text, which stand between blanks; others are <unk>",
      .settings = [] { return std::make_shared<WordSettings>(); },
      .make = make,
-     .restore = [](nlohmann::json const& saved) { return word_tokenizer(saved.at("words").get<std::vector<std::string>>()); }});
+     .restore = [](nlohmann::json const& saved) { return word_tokenizer(saved.at("words").get<std::vector<std::string>>()); }}};
 
 }  // namespace
 

@@ -10,20 +10,20 @@ namespace heed {
 
 namespace {
 
-DeclaredProbe const rms{{"activations",
-                         "rms",
-                         "√mean x²",
-                         "of the residual stream x after each layer",
-                         {"activations.rms.layer*", "", {}, ""},
-                         Probe::Sees::streams,
-                         [](Probed const& probed, Row& row) {
-                           for (std::size_t l = 0; l < probed.sight.streams.size(); ++l) {
-                             double squares = 0;
-                             for (double const x : probed.sight.streams[l].to_vector()) squares += x * x;
-                             double const count = static_cast<double>(probed.sight.streams[l].elements());
-                             row.set(fmt::format("probe.activations.rms.layer{}", l), std::sqrt(squares / count));
-                           }
-                         }}};
+Declared<Probe> const rms{{"activations",
+                           "rms",
+                           "√mean x²",
+                           "of the residual stream x after each layer",
+                           {"activations.rms.layer*", "", {}, ""},
+                           Probe::Sees::streams,
+                           [](Probed const& probed, Row& row) {
+                             for (std::size_t l = 0; l < probed.sight.streams.size(); ++l) {
+                               double squares = 0;
+                               for (double const x : probed.sight.streams[l].to_vector()) squares += x * x;
+                               double const count = static_cast<double>(probed.sight.streams[l].elements());
+                               row.set(fmt::format("probe.activations.rms.layer{}", l), std::sqrt(squares / count));
+                             }
+                           }}};
 
 }  // namespace
 

@@ -81,7 +81,7 @@ std::vector<Tensor> parted(Vector const& all, std::vector<Tensor> const& like) {
   return tensors;
 }
 
-DeclaredProbe const sharpness{
+Declared<Probe> const sharpness{
     {"curvature",
      "sharpness",
      "λ_max(∂²L/∂θ²)",
@@ -99,7 +99,7 @@ DeclaredProbe const sharpness{
        row.set("probe.curvature.sharpness.residual", found.residual);
      }}};
 
-DeclaredMetric const residual_metric{
+Declared<MetricInfo> const residual_metric{
     {"probe.curvature.sharpness.residual", "", Better::lower, "‖Hv − λv‖, the error of probe.curvature.sharpness"}};
 
 }  // namespace

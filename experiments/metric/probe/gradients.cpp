@@ -27,70 +27,70 @@ std::string layer_of(std::string const& parameter) {
   return parameter.substr(0, blocks) + "layer" + parameter.substr(number, parameter.find('.', number) - number);
 }
 
-DeclaredProbe const by_layer{{"gradients",
-                              "norm_by_layer",
-                              "√Σ_p ‖∂L/∂p‖²",
-                              "of the parameters p of a layer or another part; the step's own gradient, as grad_norm: before clipping",
-                              {"gradients.norm.*", "", {}, ""},
-                              Probe::Sees::step,
+Declared<Probe> const by_layer{{"gradients",
+                                "norm_by_layer",
+                                "√Σ_p ‖∂L/∂p‖²",
+                                "of the parameters p of a layer or another part; the step's own gradient, as grad_norm: before clipping",
+                                {"gradients.norm.*", "", {}, ""},
+                                Probe::Sees::step,
+                                [](Probed const& probed, Row& row) {
+                                  std::map<std::string, double> squares;
+                                  for (auto const& [name, parameter] : probed.parameters.all())
+                                    squares[layer_of(name)] += parameter.grad().defined() ? sum_of_squares(parameter.grad()) : 0;
+                                  for (auto const& [layer, sum] : squares) row.set("probe.gradients.norm." + layer, std::sqrt(sum));
+                                }}};
+
+Declared<Probe> const by_parameter{{"gradients",
+                                    "norm_by_parameter",
+                                    "‖∂L/∂p‖",
+                                    "of each parameter p by its name, likewise",
+                                    {"gradients.norm.*.*", "", {}, ""},
+                                    Probe::Sees::step,
+                                    [](Probed const& probed, Row& row) {
+                                      for (auto const& [name, parameter] : probed.parameters.all())
+                                        row.set("probe.gradients.norm." + name,
+                                                parameter.grad().defined() ? std::sqrt(sum_of_squares(parameter.grad())) : 0);
+                                    }}};
+
+Declared<Probe> const scores{{"gradients",
+                              "scores",
+                              "‖∂L/∂e‖",
+                              "over all scores e_ij of a head, L the mean loss of the probes' batch",
+                              {"gradients.scores.layer*.head*", "", {}, ""},
+                              Probe::Sees::score_gradients,
                               [](Probed const& probed, Row& row) {
-                                std::map<std::string, double> squares;
-                                for (auto const& [name, parameter] : probed.parameters.all())
-                                  squares[layer_of(name)] += parameter.grad().defined() ? sum_of_squares(parameter.grad()) : 0;
-                                for (auto const& [layer, sum] : squares) row.set("probe.gradients.norm." + layer, std::sqrt(sum));
+                                for (std::size_t l = 0; l < probed.sight.attention.size(); ++l) {
+                                  Tensor const& gradient = probed.sight.attention[l].gradient;
+                                  for (std::int64_t head = 0; head < gradient.size(1); ++head)
+                                    row.set(fmt::format("probe.gradients.scores.layer{}.head{}", l, head),
+                                            std::sqrt(sum_of_squares(slice(gradient, 1, head, head + 1))));
+                                }
                               }}};
 
-DeclaredProbe const by_parameter{{"gradients",
-                                  "norm_by_parameter",
-                                  "‖∂L/∂p‖",
-                                  "of each parameter p by its name, likewise",
-                                  {"gradients.norm.*.*", "", {}, ""},
-                                  Probe::Sees::step,
-                                  [](Probed const& probed, Row& row) {
-                                    for (auto const& [name, parameter] : probed.parameters.all())
-                                      row.set("probe.gradients.norm." + name,
-                                              parameter.grad().defined() ? std::sqrt(sum_of_squares(parameter.grad())) : 0);
-                                  }}};
+Declared<Probe> const trace{{"gradients",
+                             "softmax_jacobian_trace",
+                             "tr(diag(p) − p pᵀ) = 1 − Σ_j p_j²",
+                             "of the row p_j = a_j / Σ_j a_j: what a softmax lets through; mean and median over rows",
+                             {"gradients.jacobian_trace.layer*.head*", "", {}, ""},
+                             Probe::Sees::attention,
+                             [](Probed const& probed, Row& row) {
+                               auto const of_row = [](AttentionRow const& r) { return std::optional(1 - r[RowStatistic::squares]); };
+                               record_rows(probed.sight, "gradients.jacobian_trace", of_row, true, row);
+                             }}};
 
-DeclaredProbe const scores{{"gradients",
-                            "scores",
-                            "‖∂L/∂e‖",
-                            "over all scores e_ij of a head, L the mean loss of the probes' batch",
-                            {"gradients.scores.layer*.head*", "", {}, ""},
-                            Probe::Sees::score_gradients,
+Declared<Probe> const norm{{"gradients",
+                            "softmax_jacobian_norm",
+                            "‖diag(p) − p pᵀ‖_F = √(Σ_j p_j² − 2 Σ_j p_j³ + (Σ_j p_j²)²)",
+                            "of the same rows, mean and median",
+                            {"gradients.jacobian_norm.layer*.head*", "", {}, ""},
+                            Probe::Sees::attention,
                             [](Probed const& probed, Row& row) {
-                              for (std::size_t l = 0; l < probed.sight.attention.size(); ++l) {
-                                Tensor const& gradient = probed.sight.attention[l].gradient;
-                                for (std::int64_t head = 0; head < gradient.size(1); ++head)
-                                  row.set(fmt::format("probe.gradients.scores.layer{}.head{}", l, head),
-                                          std::sqrt(sum_of_squares(slice(gradient, 1, head, head + 1))));
-                              }
+                              auto const of_row = [](AttentionRow const& r) {
+                                double const squares = r[RowStatistic::squares];
+                                return std::optional(std::sqrt(std::max(squares - 2 * r[RowStatistic::cubes] + squares * squares, 0.0)));
+                              };
+                              record_rows(probed.sight, "gradients.jacobian_norm", of_row, true, row);
                             }}};
-
-DeclaredProbe const trace{{"gradients",
-                           "softmax_jacobian_trace",
-                           "tr(diag(p) − p pᵀ) = 1 − Σ_j p_j²",
-                           "of the row p_j = a_j / Σ_j a_j: what a softmax lets through; mean and median over rows",
-                           {"gradients.jacobian_trace.layer*.head*", "", {}, ""},
-                           Probe::Sees::attention,
-                           [](Probed const& probed, Row& row) {
-                             auto const of_row = [](AttentionRow const& r) { return std::optional(1 - r[RowStatistic::squares]); };
-                             record_rows(probed.sight, "gradients.jacobian_trace", of_row, true, row);
-                           }}};
-
-DeclaredProbe const norm{{"gradients",
-                          "softmax_jacobian_norm",
-                          "‖diag(p) − p pᵀ‖_F = √(Σ_j p_j² − 2 Σ_j p_j³ + (Σ_j p_j²)²)",
-                          "of the same rows, mean and median",
-                          {"gradients.jacobian_norm.layer*.head*", "", {}, ""},
-                          Probe::Sees::attention,
-                          [](Probed const& probed, Row& row) {
-                            auto const of_row = [](AttentionRow const& r) {
-                              double const squares = r[RowStatistic::squares];
-                              return std::optional(std::sqrt(std::max(squares - 2 * r[RowStatistic::cubes] + squares * squares, 0.0)));
-                            };
-                            record_rows(probed.sight, "gradients.jacobian_norm", of_row, true, row);
-                          }}};
 
 }  // namespace
 

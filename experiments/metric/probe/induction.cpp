@@ -43,22 +43,22 @@ std::optional<std::string> lacks(Model const& model) {
   return std::nullopt;
 }
 
-DeclaredProbe const induction{{"attention",
-                               "induction",
-                               "a_ij, j = i − T/2 + 1, i ≥ T/2",
-                               "prefix matching: rows of T random tokens whose second half is the first again; weight on the token after "
-                               "the same one, mean over the second half. Small unless a head has learned induction, and then up to 1",
-                               {"attention.induction.layer*.head*", "", {}, ""},
-                               Probe::Sees::repetition,
-                               [](Probed const& probed, Row& row) {
-                                 for (std::size_t l = 0; l < probed.sight.attention.size(); ++l) {
-                                   Tensor const& weights = probed.sight.attention[l].weights;
-                                   for (std::int64_t head = 0; head < weights.size(1); ++head)
-                                     row.set(fmt::format("probe.attention.induction.layer{}.head{}", l, head),
-                                             prefix_matching(weights, head));
-                                 }
-                               },
-                               lacks}};
+Declared<Probe> const induction{{"attention",
+                                 "induction",
+                                 "a_ij, j = i − T/2 + 1, i ≥ T/2",
+                                 "prefix matching: rows of T random tokens whose second half is the first again; weight on the token after "
+                                 "the same one, mean over the second half. Small unless a head has learned induction, and then up to 1",
+                                 {"attention.induction.layer*.head*", "", {}, ""},
+                                 Probe::Sees::repetition,
+                                 [](Probed const& probed, Row& row) {
+                                   for (std::size_t l = 0; l < probed.sight.attention.size(); ++l) {
+                                     Tensor const& weights = probed.sight.attention[l].weights;
+                                     for (std::int64_t head = 0; head < weights.size(1); ++head)
+                                       row.set(fmt::format("probe.attention.induction.layer{}.head{}", l, head),
+                                               prefix_matching(weights, head));
+                                   }
+                                 },
+                                 lacks}};
 
 }  // namespace
 

@@ -51,12 +51,10 @@ struct Probe {
   std::function<void(Probed const& probed, Row& row)> measure;
   /// Why it says nothing of a model, as "it reads a source too"; nothing: it does. Null: it does of any.
   std::function<std::optional<std::string>(Model const& model)> lacks = {};
-};
 
-/// All declared probes, by group and name; DeclaredProbe const x{{…}} adds one, and declares what it records.
-std::vector<Probe> const& probes();
-struct DeclaredProbe {
-  explicit DeclaredProbe(Probe probe);
+  auto order() const { return std::tie(group, name); }
+  /// The metric that it records.
+  void declare() const;
 };
 
 /// The names that settings ask for in a probe's group.

@@ -64,7 +64,7 @@ Observer const* Prober::watch() {
 
 std::vector<Probe const*> Prober::asked(bool of_step, bool stepping) const {
   std::vector<Probe const*> result;
-  for (Probe const& probe : probes()) {
+  for (Probe const& probe : Registry<Probe>::all()) {
     auto const& names = asked_for(settings_, probe.group);
     bool const in_step = probe.sees == Probe::Sees::step || (stepping && settings_.batch == "step" && needs_no_pass(probe));
     bool const named = in_step == of_step && std::ranges::find(names, probe.name) != names.end();

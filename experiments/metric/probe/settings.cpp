@@ -14,7 +14,7 @@ constexpr double many = 1e12;
 
 std::vector<std::string> names(std::string const& group) {
   std::vector<std::string> result;
-  for (Probe const& probe : probes())
+  for (Probe const& probe : Registry<Probe>::all())
     if (probe.group == group) result.push_back(probe.name);
   return result;
 }

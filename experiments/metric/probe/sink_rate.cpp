@@ -36,31 +36,32 @@ Heads sinks_of(Sight::Layer const& layer) {
   return found;
 }
 
-DeclaredProbe const sink_rate{{"attention",
-                               "sink_rate",
-                               "share of heads with E a_0 > 0.3",
-                               "heads that rest on the first token: their mean weight on it over all queries is large; of the model, and "
-                               "of each layer. Where rows are short, even weights are large too",
-                               {"attention.sink_rate", "", {}, "", {.least = 0, .greatest = 1}},
-                               Probe::Sees::attention,
-                               [](Probed const& probed, Row& row) {
-                                 std::string const name = "probe.attention.sink_rate";
-                                 std::vector<Heads> layers;
-                                 Heads model;
-                                 for (auto const& layer : probed.sight.attention) {
-                                   layers.push_back(sinks_of(layer));
-                                   model.sinks += layers.back().sinks;
-                                   model.all += layers.back().all;
-                                 }
-                                 model.record(row, name);
-                                 for (std::size_t l = 0; l < layers.size(); ++l) layers[l].record(row, fmt::format("{}.layer{}", name, l));
-                               }}};
+Declared<Probe> const sink_rate{{"attention",
+                                 "sink_rate",
+                                 "share of heads with E a_0 > 0.3",
+                                 "heads that rest on the first token: their mean weight on it over all queries is large; of the model, and "
+                                 "of each layer. Where rows are short, even weights are large too",
+                                 {"attention.sink_rate", "", {}, "", {.least = 0, .greatest = 1}},
+                                 Probe::Sees::attention,
+                                 [](Probed const& probed, Row& row) {
+                                   std::string const name = "probe.attention.sink_rate";
+                                   std::vector<Heads> layers;
+                                   Heads model;
+                                   for (auto const& layer : probed.sight.attention) {
+                                     layers.push_back(sinks_of(layer));
+                                     model.sinks += layers.back().sinks;
+                                     model.all += layers.back().all;
+                                   }
+                                   model.record(row, name);
+                                   for (std::size_t l = 0; l < layers.size(); ++l)
+                                     layers[l].record(row, fmt::format("{}.layer{}", name, l));
+                                 }}};
 
-DeclaredMetric const of_layers{{"probe.attention.sink_rate.layer*",
-                                "",
-                                {},
-                                "the share of a layer's heads, as probe.attention.sink_rate",
-                                {.least = 0, .greatest = 1}}};
+Declared<MetricInfo> const of_layers{{"probe.attention.sink_rate.layer*",
+                                      "",
+                                      {},
+                                      "the share of a layer's heads, as probe.attention.sink_rate",
+                                      {.least = 0, .greatest = 1}}};
 
 }  // namespace
 

@@ -18,11 +18,5 @@ struct ModelFormat {
   /// Writes such a model into an empty folder. What its user must know besides, a line each. Throws Error if it cannot be written.
   std::function<std::vector<std::string>(PortableModel const& model, std::filesystem::path const& folder)> write;
 };
-struct DeclaredModelFormat {
-  explicit DeclaredModelFormat(ModelFormat format);
-};
-
-/// All formats, by name.
-std::vector<ModelFormat> const& model_formats();
 
 }  // namespace heed

@@ -119,7 +119,7 @@ std::vector<std::string> write(PortableModel const& model, fs::path const& folde
   return remarks;
 }
 
-DeclaredModelFormat const declared{{"nanogpt", "a ckpt.pt for nanoGPT's sample.py (PyTorch 2)", lacks, write}};
+Declared<ModelFormat> const declared{{"nanogpt", "a ckpt.pt for nanoGPT's sample.py (PyTorch 2)", lacks, write}};
 
 }  // namespace
 

@@ -27,7 +27,8 @@ struct Sigmoids {
   }
 };
 
-Declared<Align> const declared{{"sigmoid", "sigmoid(e_ij − log n_i)", "Ramapuram et al. 2024", "n m", "everywhere", by_rows<Sigmoids>()}};
+Declared<AlignKind> const declared{
+    {"sigmoid", "sigmoid(e_ij − log n_i)", "Ramapuram et al. 2024", "n m", "everywhere", by_rows<Sigmoids>()}};
 
 }  // namespace
 

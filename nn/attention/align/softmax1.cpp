@@ -6,7 +6,8 @@ namespace heed {
 
 namespace {
 
-Declared<Align> const declared{{"softmax1", "e^{e_ij} / (1 + Σ_j e^{e_ij})", "Miller 2023", "n m", "everywhere", by_rows<SoftmaxBeside>()}};
+Declared<AlignKind> const declared{
+    {"softmax1", "e^{e_ij} / (1 + Σ_j e^{e_ij})", "Miller 2023", "n m", "everywhere", by_rows<SoftmaxBeside>()}};
 
 }  // namespace
 

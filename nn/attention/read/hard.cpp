@@ -83,7 +83,7 @@ struct Hard : Read {
   EstimatorSettings settings;
 };
 
-Declared<Read> const declared{
+Declared<ReadKind> const declared{
     {"hard", "v_J, J ~ a_i", "Xu et al. 2015", "n m d_v", "by an estimator of the expected loss's gradient",
      [](Scope const&, AttentionSettings const& settings, HeadShape const&) { return std::make_unique<Hard>(settings.estimator); }}};
 

@@ -21,7 +21,7 @@ struct Additive : Score {
   Tensor vector;  // [H, d]
 };
 
-Declared<Score> const declared{
+Declared<ScoreKind> const declared{
     {"additive", "vᵀ tanh(q_i + k_j)", "Bahdanau et al. 2015", "n m d", "everywhere",
      [](Scope const& scope, AttentionSettings const&, HeadShape const& shape) { return std::make_unique<Additive>(scope, shape); },
      Compares::projections}};

@@ -36,7 +36,7 @@ struct Cosine : Score {
   Tensor sharpness;  // [H]
 };
 
-Declared<Score> const declared{
+Declared<ScoreKind> const declared{
     {"cosine", "β q_i·k_j / (‖q_i‖ ‖k_j‖)", "Graves et al. 2014", "n m d", "everywhere but at zero vectors",
      [](Scope const& scope, AttentionSettings const&, HeadShape const& shape) { return std::make_unique<Cosine>(scope, shape); }}};
 

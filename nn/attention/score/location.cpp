@@ -30,7 +30,7 @@ struct Location : Score {
   Tensor matrix;  // [H, context, d]
 };
 
-Declared<Score> const declared{
+Declared<ScoreKind> const declared{
     {"location", "(W q_i)_j", "Luong et al. 2015", "n m d", "everywhere",
      [](Scope const& scope, AttentionSettings const&, HeadShape const& shape) { return std::make_unique<Location>(scope, shape); },
      Compares::any_widths}};

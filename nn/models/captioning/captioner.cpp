@@ -18,13 +18,14 @@ namespace heed {
 
 namespace {
 
-DeclaredModel const declared{{"captioner",
-                              "tells what a picture shows: convolutions, and a recurrent cell that looks at its fields (Xu et al. 2015)",
-                              {{.name = "image", .picture = true}, {"inputs"}, {"targets"}},
-                              [] { return std::make_shared<CaptionerSettings>(); },
-                              [](Parameters& parameters, Settings const& settings, Signature const& data) {
-                                return std::make_unique<Captioner>(parameters, dynamic_cast<CaptionerSettings const&>(settings), data);
-                              }}};
+Declared<ModelKind> const declared{
+    {"captioner",
+     "tells what a picture shows: convolutions, and a recurrent cell that looks at its fields (Xu et al. 2015)",
+     {{.name = "image", .picture = true}, {"inputs"}, {"targets"}},
+     [] { return std::make_shared<CaptionerSettings>(); },
+     [](Parameters& parameters, Settings const& settings, Signature const& data) {
+       return std::make_unique<Captioner>(parameters, dynamic_cast<CaptionerSettings const&>(settings), data);
+     }}};
 
 double number(std::int64_t count) { return static_cast<double>(count); }
 
@@ -51,7 +52,7 @@ std::vector<Field> CaptionerSettings::fields() {
        .least = 1,
        .greatest = 16},
       {.name = "channels", .target = &channels, .help = "of the last; each before has half as many", .least = 1, .greatest = 65536},
-      {.name = "cell", .target = &cell, .help = "that tells", .words = cell_names()},
+      {.name = "cell", .target = &cell, .help = "that tells", .words = Registry<CellKind>::names()},
       {.name = "width", .target = &width, .help = "of the cell's state", .least = 1, .greatest = 65536},
       {.name = "embedding", .target = &embedding, .help = "width of the words' vectors", .least = 1, .greatest = 65536},
       {.name = "context",
@@ -209,15 +210,8 @@ class Captioner::Step : public Decoding {
     NoGrad const quiet;
     states_ = chosen_rows(states_, rows);
     seen_.start = chosen_rows(seen_.start, rows);
-    if (seen_.memory) {
-      auto const of_rows = [&](Tensor const& x) {
-        return reshape(chosen_rows({reshape(x, {x.size(0), -1})}, rows)[0], {std::ssize(rows), x.size(1), x.size(2)});
-      };
-      seen_.memory = Projected{of_rows(seen_.memory->key), of_rows(seen_.memory->value)};
-    }
-    auto const before = pass_.sequences;
-    pass_.sequences.clear();
-    for (std::int64_t const row : rows) pass_.sequences.push_back(before[static_cast<std::size_t>(row)]);
+    if (seen_.memory) seen_.memory = Projected{take(seen_.memory->key, rows), take(seen_.memory->value, rows)};
+    pass_.sequences = take(pass_.sequences, rows);
   }
 
  private:

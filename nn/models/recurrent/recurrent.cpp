@@ -9,17 +9,13 @@
 #include "autograd/error.hpp"
 #include "autograd/graph.hpp"
 #include "autograd/ops/shape.hpp"
+#include "nn/batch.hpp"
 
 namespace heed {
 
 namespace {
 
 thread_local bool reference_only = false;
-
-std::vector<CellKind>& registry() {
-  static auto* const kinds = new std::vector<CellKind>;
-  return *kinds;
-}
 
 /// The outputs of `steps` steps and, behind them, the last states.
 Scanned apart(Tensor const& scanned, std::int64_t steps) {
@@ -30,33 +26,21 @@ Scanned apart(Tensor const& scanned, std::int64_t steps) {
 
 }  // namespace
 
-DeclaredCell::DeclaredCell(CellKind kind) {
-  registry().push_back(std::move(kind));
-  std::ranges::sort(registry(), {}, &CellKind::name);
+CellKind fused_cell(std::string name, std::string formula, std::string paper, CellForm form) {
+  return {std::move(name),
+          std::move(formula),
+          std::move(paper),
+          gates_of(form),
+          states_of(form),
+          [form](Tensor const& a, Tensor const& b, States const& before) { return cell_step(form, a, b, before); },
+          form};
 }
 
-DeclaredCell::DeclaredCell(std::string name, std::string formula, std::string paper, CellForm form)
-    : DeclaredCell({std::move(name), std::move(formula), std::move(paper), gates_of(form), states_of(form),
-                    [form](Tensor const& a, Tensor const& b, States const& before) { return cell_step(form, a, b, before); }, form}) {}
-
-std::vector<CellKind> const& cell_kinds() { return registry(); }
-
-std::vector<std::string> cell_names() {
-  std::vector<std::string> names;
-  for (CellKind const& kind : registry()) names.push_back(kind.name);
-  return names;
-}
-
-CellKind const& cell_kind(std::string const& name) {
-  auto const found = std::ranges::find(registry(), name, &CellKind::name);
-  if (found == registry().end()) throw Error(fmt::format("cell: there is no '{}'; there are {}", name, fmt::join(cell_names(), ", ")));
-  return *found;
-}
+CellKind const& cell_kind(std::string const& name) { return Registry<CellKind>::at(name, "cell: there is no"); }
 
 States chosen_rows(States const& states, std::span<std::int64_t const> rows) {
-  Tensor const numbers = Tensor::of(std::vector<std::int64_t>(rows.begin(), rows.end()), {std::ssize(rows)});
   States chosen;
-  for (Tensor const& state : states) chosen.push_back(embedding(state, numbers));
+  for (Tensor const& state : states) chosen.push_back(take(state, rows));
   return chosen;
 }
 

@@ -22,14 +22,8 @@ struct CellKind {
   std::function<States(Tensor const& a, Tensor const& b, States const& before)> step;
   std::optional<CellForm> form = {};  ///< whose scan has kernels; nothing: it goes step by step
 };
-struct DeclaredCell {
-  explicit DeclaredCell(CellKind kind);
-  /// A cell of the engine's.
-  DeclaredCell(std::string name, std::string formula, std::string paper, CellForm form);
-};
-/// By name.
-std::vector<CellKind> const& cell_kinds();
-std::vector<std::string> cell_names();
+/// A cell of the engine's.
+CellKind fused_cell(std::string name, std::string formula, std::string paper, CellForm form);
 /// Throws Error for a cell that is not declared.
 CellKind const& cell_kind(std::string const& name);
 

@@ -16,21 +16,22 @@ namespace heed {
 
 namespace {
 
-DeclaredModel const declared{{"recurrent_lm", "recurrent cells over a text, predict the next token (Mikolov et al. 2010)",
-                              [](Settings const& settings) {
-                                return head_settings(dynamic_cast<RecurrentLmSettings const&>(settings).head)
-                                    .reads({.targets = "next_token", .examples = "delimited"});
-                              },
-                              [] { return std::make_shared<RecurrentLmSettings>(); },
-                              [](Parameters& parameters, Settings const& settings, Signature const& data) {
-                                return std::make_unique<RecurrentLm>(parameters, dynamic_cast<RecurrentLmSettings const&>(settings), data);
-                              }}};
+Declared<ModelKind> const declared{{"recurrent_lm", "recurrent cells over a text, predict the next token (Mikolov et al. 2010)",
+                                    [](Settings const& settings) {
+                                      return head_settings(dynamic_cast<RecurrentLmSettings const&>(settings).head)
+                                          .reads({.targets = "next_token", .examples = "delimited"});
+                                    },
+                                    [] { return std::make_shared<RecurrentLmSettings>(); },
+                                    [](Parameters& parameters, Settings const& settings, Signature const& data) {
+                                      return std::make_unique<RecurrentLm>(parameters, dynamic_cast<RecurrentLmSettings const&>(settings),
+                                                                           data);
+                                    }}};
 
 }  // namespace
 
 std::vector<Field> RecurrentLmSettings::fields() {
   return {
-      {.name = "cell", .target = &cell, .help = "of every layer", .words = cell_names()},
+      {.name = "cell", .target = &cell, .help = "of every layer", .words = Registry<CellKind>::names()},
       {.name = "layers", .target = &layers, .help = "of cells", .least = 1, .greatest = 100},
       {.name = "width", .target = &width, .help = "of a cell's state", .least = 1, .greatest = 65536},
       {.name = "embedding", .target = &embedding, .help = "width of the tokens' vectors; default: width", .least = 1, .greatest = 65536},

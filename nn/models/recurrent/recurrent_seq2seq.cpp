@@ -21,15 +21,15 @@ namespace heed {
 
 namespace {
 
-DeclaredModel const declared{{"recurrent_seq2seq",
-                              "recurrent encoder–decoder, from a source to a target (Bahdanau et al. 2015, Luong et al. 2015)",
-                              {{"source"}, {"inputs"}, {"targets"}},
-                              [] { return std::make_shared<RecurrentSeq2seqSettings>(); },
-                              [](Parameters& parameters, Settings const& settings, Signature const& data) {
-                                return std::make_unique<RecurrentSeq2seq>(parameters,
-                                                                          dynamic_cast<RecurrentSeq2seqSettings const&>(settings),
-                                                                          data["source"].classes, data["inputs"].classes);
-                              }}};
+Declared<ModelKind> const declared{{"recurrent_seq2seq",
+                                    "recurrent encoder–decoder, from a source to a target (Bahdanau et al. 2015, Luong et al. 2015)",
+                                    {{"source"}, {"inputs"}, {"targets"}},
+                                    [] { return std::make_shared<RecurrentSeq2seqSettings>(); },
+                                    [](Parameters& parameters, Settings const& settings, Signature const& data) {
+                                      return std::make_unique<RecurrentSeq2seq>(parameters,
+                                                                                dynamic_cast<RecurrentSeq2seqSettings const&>(settings),
+                                                                                data["source"].classes, data["inputs"].classes);
+                                    }}};
 
 RecurrentShape encoder_shape(RecurrentSeq2seqSettings const& s) {
   return {.cell = s.cell,
@@ -47,13 +47,6 @@ bool copies_states(RecurrentSeq2seqSettings const& s) { return s.luong() && !s.b
 
 /// x's row t: [T, B, width] → [B, width].
 Tensor at(Tensor const& x, std::int64_t t) { return reshape(slice(x, 0, t, t + 1), {x.size(1), x.size(2)}); }
-
-/// The rows of x with these numbers.
-Tensor chosen(Tensor const& x, Tensor const& numbers) {
-  std::vector<std::int64_t> shape(x.shape().begin(), x.shape().end());
-  shape[0] = numbers.elements();
-  return reshape(embedding(reshape(x, {x.size(0), -1}), numbers), shape);
-}
 
 }  // namespace
 
@@ -242,20 +235,14 @@ class RecurrentSeq2seq::Step : public Decoding {
 
   void keep(std::span<std::int64_t const> rows) override {
     NoGrad const quiet;
-    Tensor const numbers = Tensor::of(std::vector<std::int64_t>(rows.begin(), rows.end()), {std::ssize(rows)});
     for (States& states : writer_.layers) states = chosen_rows(states, rows);
-    if (writer_.fed.defined()) writer_.fed = chosen(writer_.fed, numbers);
-    auto const of_each = [&](auto const& all) {
-      std::vector<std::remove_cvref_t<decltype(all[0])>> result;
-      for (std::int64_t const row : rows) result.push_back(all[static_cast<std::size_t>(row)]);
-      return result;
-    };
-    auto const before = std::exchange(origins_, of_each(origins_));
+    if (writer_.fed.defined()) writer_.fed = take(writer_.fed, rows);
+    auto const before = std::exchange(origins_, take(origins_, rows));
     if (origins_ == before) return;  // each looks at what stood there before
-    pass_.sequences = of_each(pass_.sequences);
+    pass_.sequences = take(pass_.sequences, rows);
     for (States& states : source_.start) states = chosen_rows(states, rows);
-    if (source_.memory) source_.memory = Projected{chosen(source_.memory->key, numbers), chosen(source_.memory->value, numbers)};
-    if (source_.lengths.defined()) source_.lengths = Tensor::of(of_each(source_.lengths.data<std::int64_t>()), {std::ssize(rows)});
+    if (source_.memory) source_.memory = Projected{take(source_.memory->key, rows), take(source_.memory->value, rows)};
+    if (source_.lengths.defined()) source_.lengths = take(source_.lengths, rows);
   }
 
  private:

@@ -13,7 +13,7 @@ double RecurrentSeq2seqSettings::own_words(std::int64_t step) const {
 
 std::vector<Field> RecurrentSeq2seqSettings::fields() {
   return {
-      {.name = "cell", .target = &cell, .help = "of encoder and decoder", .words = cell_names()},
+      {.name = "cell", .target = &cell, .help = "of encoder and decoder", .words = Registry<CellKind>::names()},
       {.name = "layers", .target = &layers, .help = "of cells, in the encoder and in the decoder", .least = 1, .greatest = 100},
       {.name = "width", .target = &width, .help = "of a cell's state", .least = 1, .greatest = 65536},
       {.name = "embedding", .target = &embedding, .help = "width of the words' vectors", .least = 1, .greatest = 65536},

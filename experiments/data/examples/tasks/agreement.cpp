@@ -42,8 +42,8 @@ struct Agreement : GrammarTask {
   }
 };
 
-bool const registered =
-    register_example_task<Agreement>("agreement", "labelled examples: whether a verb agrees with its subject, far before it");
+Declared<DataKind> const declared{
+    example_task_kind<Agreement>("agreement", "labelled examples: whether a verb agrees with its subject, far before it")};
 
 }  // namespace
 

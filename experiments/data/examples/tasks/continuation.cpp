@@ -47,8 +47,8 @@ struct Continuation : GrammarTask {
   }
 };
 
-bool const registered =
-    register_example_task<Continuation>("continuation", "labelled examples: how a sentence of the grammar goes on, among options");
+Declared<DataKind> const declared{
+    example_task_kind<Continuation>("continuation", "labelled examples: how a sentence of the grammar goes on, among options")};
 
 }  // namespace
 

@@ -10,8 +10,7 @@
 
 namespace heed {
 
-/// A synthetic task whose examples are of English words, so that any tokenizer can read them. A file that adds one defines a struct and
-/// says `bool const registered = register_example_task<Topic>("topic", "…");`.
+/// A synthetic task whose examples are of English words, so that any tokenizer can read them.
 ///
 /// Example i is drawn from Stream(seed, "data").child(i), held-out example i from Stream(0, NAME.held_out).child(i), whatever the seed; its
 /// answer is i mod answers(), so that every answer is right equally often. No training example has the texts of a held-out one, and fewer
@@ -40,8 +39,8 @@ struct ExampleTask : ExampleSource {
 };
 
 template <class Task>
-bool register_example_task(std::string const& name, std::string const& help) {
-  return register_examples(
+DataKind example_task_kind(std::string const& name, std::string const& help) {
+  return examples_kind(
       name, help,
       [name] {
         auto task = std::make_shared<Task>();

@@ -53,9 +53,9 @@ struct MatchingSpan : ExampleTask {
   }
 };
 
-bool const registered = register_example_task<MatchingSpan>(
+Declared<DataKind> const declared{example_task_kind<MatchingSpan>(
     "matching_span",
-    "labelled examples: the stretch of a passage that is asked for to the right of it, which no left-to-right model can mark");
+    "labelled examples: the stretch of a passage that is asked for to the right of it, which no left-to-right model can mark")};
 
 }  // namespace
 

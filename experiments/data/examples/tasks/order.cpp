@@ -39,7 +39,7 @@ struct Order : ExampleTask {
   }
 };
 
-bool const registered = register_example_task<Order>("order", "labelled examples: whether one thing was named before another");
+Declared<DataKind> const declared{example_task_kind<Order>("order", "labelled examples: whether one thing was named before another")};
 
 }  // namespace
 

@@ -64,7 +64,7 @@ struct TopicTask : ExampleTask {
   }
 };
 
-bool const registered = register_example_task<TopicTask>("topic", "labelled examples: what a bag of words is about");
+Declared<DataKind> const declared{example_task_kind<TopicTask>("topic", "labelled examples: what a bag of words is about")};
 
 }  // namespace
 

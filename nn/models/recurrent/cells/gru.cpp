@@ -6,7 +6,7 @@ namespace heed {
 
 namespace {
 
-DeclaredCell const declared{"gru", "(1 − z) n + z h, n = tanh(W x + r U h)", "Cho et al. 2014", CellForm::gru};
+Declared<CellKind> const declared{fused_cell("gru", "(1 − z) n + z h, n = tanh(W x + r U h)", "Cho et al. 2014", CellForm::gru)};
 
 }  // namespace
 

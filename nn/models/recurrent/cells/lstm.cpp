@@ -6,7 +6,7 @@ namespace heed {
 
 namespace {
 
-DeclaredCell const declared{"lstm", "o tanh(f c + i g)", "Hochreiter & Schmidhuber 1997", CellForm::lstm};
+Declared<CellKind> const declared{fused_cell("lstm", "o tanh(f c + i g)", "Hochreiter & Schmidhuber 1997", CellForm::lstm)};
 
 }  // namespace
 

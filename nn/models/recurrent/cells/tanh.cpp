@@ -6,7 +6,7 @@ namespace heed {
 
 namespace {
 
-DeclaredCell const declared{"tanh", "tanh(W x + U h)", "Elman 1990", CellForm::tanh};
+Declared<CellKind> const declared{fused_cell("tanh", "tanh(W x + U h)", "Elman 1990", CellForm::tanh)};
 
 }  // namespace
 

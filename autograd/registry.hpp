@@ -1,0 +1,76 @@
+#pragma once
+
+#include <algorithm>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "autograd/error.hpp"
+
+namespace heed {
+
+template <class Kind>
+std::string const& name_of(Kind const& kind) {
+  return kind.name;
+}
+
+/// All kinds of something, each declared beside its definition: scores, models, metrics, data. They are in the order of their order(), else
+/// of their names; what has no name is in the order of declaration.
+template <class Kind>
+class Registry {
+ public:
+  static std::vector<Kind> const& all() { return kinds(); }
+
+  static std::vector<std::string> names() {
+    std::vector<std::string> result;
+    for (Kind const& kind : kinds()) result.push_back(name_of(kind));
+    return result;
+  }
+
+  /// Null if none is called so.
+  static Kind const* find(std::string_view name) {
+    auto const found = std::ranges::find(kinds(), name, [](Kind const& kind) -> std::string_view { return name_of(kind); });
+    return found == kinds().end() ? nullptr : &*found;
+  }
+
+  /// Throws Error if none is called so: "SORT 'NAME'; there are …", where `sort` is like "cell: there is no".
+  static Kind const& at(std::string_view name, std::string_view sort) {
+    if (auto const* const found = find(name)) return *found;
+    throw Error(fmt::format("{} '{}'; there are {}", sort, name, fmt::join(names(), ", ")));
+  }
+
+  static void add(Kind kind) {
+    auto const order = [](Kind const& each) {
+      if constexpr (requires { each.order(); })
+        return each.order();
+      else if constexpr (requires { each.name; })
+        return std::string_view(each.name);
+      else
+        return 0;
+    };
+    kinds().insert(std::ranges::upper_bound(kinds(), order(kind), {}, order), std::move(kind));
+  }
+
+ private:
+  /// Never destroyed and made on first use: declarations are static objects of many files.
+  static std::vector<Kind>& kinds() {
+    static auto* const all = new std::vector<Kind>;
+    return *all;
+  }
+};
+
+/// Adds a kind, and what it declares itself (declare()): `Declared<ScoreKind> const declared{{"dot", …}};` beside its definition, and
+/// nothing else needs to know of it.
+template <class Kind>
+struct Declared {
+  explicit Declared(Kind kind) {
+    if constexpr (requires { kind.declare(); }) kind.declare();
+    Registry<Kind>::add(std::move(kind));
+  }
+};
+
+}  // namespace heed
