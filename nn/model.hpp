@@ -55,18 +55,6 @@ struct Counts {
 /// How many targets are not −1.
 double counted(Tensor const& targets);
 
-/// A pass, as far as its memory depends on it.
-struct PassShape {
-  std::int64_t batch, tokens;
-  bool recorded = true;  ///< and its gradient taken
-  bool trains = true;    ///< with dropout and random choices
-  bool watched =
-      false;  ///< an observer keeps the weights of all attention and the statistics of their rows, of a recorded pass the scores too
-  bool recompute = false;   ///< Pass::recompute
-  bool by_rows = false;     ///< Pass::by_rows
-  std::int64_t source = 0;  ///< places of what an encoder reads; 0: as many as tokens
-};
-
 class Decoding;
 
 /// What can be trained: parameters, and logits for a batch.
@@ -103,9 +91,6 @@ class Model {
   virtual std::unique_ptr<Decoding> decode(Batch const& given, Pass const& pass) const;
   /// How gradients through its random choices are estimated; null: it makes none.
   virtual EstimatorSettings const* estimator() const { return nullptr; }
-  /// Bytes that a pass holds at its peak, about: what it keeps and works in, logits, loss and gradients on the way included, but not the
-  /// parameters and their gradients. What a memory estimate needs; of a model whose parameters have no elements, too.
-  virtual double peak_bytes(PassShape const& shape) const = 0;
   /// Floating-point operations of one forward pass over a token, about.
   virtual double flops_per_token() const = 0;
 };

@@ -241,13 +241,6 @@ std::int64_t gates_of(CellForm cell) {
 std::int64_t states_of(CellForm cell) {
   return with_cell(cell, [](auto formula) -> std::int64_t { return decltype(formula)::states; });
 }
-std::int64_t kept_by(CellForm cell) {
-  return with_cell(cell, [](auto formula) -> std::int64_t { return decltype(formula)::states + decltype(formula)::kept; });
-}
-
-std::int64_t made_by(CellForm cell) {
-  return with_cell(cell, [](auto formula) -> std::int64_t { return decltype(formula)::gates * (decltype(formula)::one_sum ? 1 : 2); });
-}
 
 States cell_step(CellForm cell, Tensor const& a, Tensor const& b, States const& before) {
   return with_cell(cell, [&](auto formula) {

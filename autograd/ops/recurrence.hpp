@@ -20,10 +20,6 @@ enum class CellForm { tanh, gru, lstm };
 
 std::int64_t gates_of(CellForm cell);
 std::int64_t states_of(CellForm cell);
-/// Numbers of each of its w that a scan keeps of a step for its derivative, the states before it included.
-std::int64_t kept_by(CellForm cell);
-/// Numbers of each of its w that the gradient of a scan makes of a step.
-std::int64_t made_by(CellForm cell);
 /// One step of a cell as a composition of simple operations: a and b [B, gates · w].
 States cell_step(CellForm cell, Tensor const& a, Tensor const& b, States const& before);
 

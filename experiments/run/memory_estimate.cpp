@@ -1,91 +1,236 @@
 #include "experiments/run/memory_estimate.hpp"
 
 #include <algorithm>
+#include <functional>
+#include <map>
 #include <vector>
 
 #include <fmt/format.h>
 
+#include "autograd/graph.hpp"
+#include "autograd/memory.hpp"
+#include "autograd/ops/loss.hpp"
+#include "experiments/metric/probe/looks.hpp"
+#include "experiments/metric/probe/prober.hpp"
 #include "experiments/run/contexts.hpp"
 #include "experiments/run/system.hpp"
+#include "nn/estimator.hpp"
 
 namespace heed {
 
 namespace {
 
-/// Of `rows` rows as long as the longest, all of their sequences.
-PassShape longest_rows(Signature const& data, Model const& model, std::int64_t rows) {
-  auto const places = [&](std::string const& part) {
-    std::int64_t const longest = data.has(part) ? data[part].longest : 0;
-    return longest > 0 ? std::min(longest, model.context()) : model.context();
+/// Tokens of a target or a text, and of its source.
+struct Lengths {
+  std::int64_t tokens, source;
+};
+
+using Sign = std::function<void()>;
+
+/// A pass over a batch, as a function of its sequences; `forward` is called when its graph is there, and its gradient is not yet.
+struct Load {
+  std::int64_t rows;
+  std::function<void(std::int64_t rows, Sign const& forward)> pass;
+};
+
+/// What a pass holds, in bytes.
+struct Held {
+  double graph = 0;  ///< when its forward part has been made
+  double peak = 0;
+};
+
+Lengths longest(Signature const& data, Model const& model) {
+  auto const of = [&](std::string const& part) {
+    std::int64_t const most = data.has(part) ? data[part].longest : 0;
+    return most > 0 ? std::min(most, model.context()) : model.context();
   };
-  return {.batch = rows * data["inputs"].sequences, .tokens = places("inputs"), .source = places("source")};
+  return {of("inputs"), of("source")};
 }
 
-/// The largest batches of training: of `rows` rows, `times` over; or, where data say how many places theirs have, of the longest rows of
-/// either side.
-std::vector<PassShape> training_shapes(Signature const& data, Model const& model, std::int64_t rows, std::int64_t times) {
-  PassShape const longest = longest_rows(data, model, rows * times);
-  std::int64_t const tokens = data["inputs"].places, source = data.has("source") ? data["source"].places : 0;
-  if (tokens == 0) return {longest};
-  auto const divided = [](std::int64_t places, std::int64_t by) { return (places + by - 1) / by; };
-  std::vector<PassShape> shapes;
-  for (std::int64_t const count : {divided(tokens, longest.tokens), divided(source, longest.source)}) {
-    if (count == 0) continue;
-    shapes.push_back({.batch = count * times,
-                      .tokens = std::min(longest.tokens, divided(tokens, count)),
-                      .source = std::min(longest.source, divided(source, count))});
-  }
-  return shapes;
+/// A part of a row, [1, …, T], repeated or cut off so that it has `length` places.
+Tensor stretched(Tensor const& part, std::int64_t length) {
+  auto const all = part.data<std::int64_t>();
+  std::int64_t const places = part.size(-1);
+  std::vector<std::int64_t> shape(part.shape().begin(), part.shape().end()), result;
+  shape.back() = length;
+  for (std::int64_t first = 0; first < std::ssize(all); first += places)
+    for (std::int64_t i = 0; i < length; ++i) result.push_back(all[static_cast<std::size_t>(first + i % places)]);
+  return Tensor::of(result, Shape(shape));
 }
 
-/// All samples of an estimator are in one pass; where it sums over all choices, these are up to 1024 rows.
-double training_bytes(Experiment const& settings, Signature const& data, Model const& model) {
-  EstimatorSettings const* const chooses = model.estimator();
-  bool const enumerates = chooses != nullptr && chooses->sums_over_choices();
-  double most = 0;
-  for (PassShape shape : training_shapes(data, model, settings.train.batch, chooses != nullptr && !enumerates ? chooses->samples : 1)) {
-    if (enumerates) shape.batch = std::max<std::int64_t>(shape.batch, 1024);
-    shape.recompute = settings.train.recompute;
-    most = std::max(most, model.peak_bytes(shape));
+/// A batch of `count` times this row, made as long as that.
+Batch rows_of(Batch const& row, std::int64_t count, Lengths const& lengths) {
+  Batch result;
+  std::int64_t const tokens = row["inputs"].size(-1);
+  for (auto const& [name, tensor] : row.parts()) {
+    Tensor const& part = tensor;
+    auto const filled = [&](std::int64_t length) { return Tensor::full(part.shape(), static_cast<double>(length), DType::int64); };
+    if (name == "lengths")
+      result.set(name, filled(lengths.tokens));
+    else if (name == "source_lengths")
+      result.set(name, filled(lengths.source));
+    else if (name == "source")
+      result.set(name, stretched(part, lengths.source));
+    else if (part.dtype() == DType::int64 && (part.rank() == 2 || part.rank() == 3) && part.size(-1) == tokens)
+      result.set(name, stretched(part, lengths.tokens));
+    else
+      result.set(name, part);
   }
-  return most;
+  return result.chosen(std::vector<std::int64_t>(static_cast<std::size_t>(count), 0));
 }
 
-/// Of the probes' batch and of the attention maps.
-double probe_bytes(Experiment const& settings, Signature const& data, Model const& model) {
-  ProbeSettings const& probes = settings.probes;
-  PassShape shape = longest_rows(data, model, probes.rows.value_or(settings.train.batch));
-  shape.recorded = shape.trains = false;
-  shape.watched = true;
-  double most = 0;
-  if (!probes.attention.empty() || !probes.gradients.empty()) {
-    shape.recorded = std::ranges::find(probes.gradients, "scores") != probes.gradients.end();
-    most = model.peak_bytes(shape);
+/// While it lives, what the engine holds whole up to so many bytes is as large a part of a smaller batch as it is of the whole.
+class InProportion {
+ public:
+  InProportion(std::int64_t rows, std::int64_t of) : recompute_(recompute_bytes()), logits_(logits_bytes()) {
+    auto const part = [&](std::int64_t bytes) {
+      return static_cast<std::int64_t>(static_cast<double>(bytes) * static_cast<double>(rows) / static_cast<double>(of));
+    };
+    set_recompute_bytes(part(recompute_));
+    set_logits_bytes(part(logits_));
   }
-  if (!probes.curvature.empty()) {  // graphs of the pass and of its gradient, and the gradient of both
-    shape.watched = false;
-    shape.recorded = true;
-    shape.recompute = settings.train.recompute;
-    shape.by_rows = true;
-    most = std::max(most, 3.35 * model.peak_bytes(shape));
+  ~InProportion() {
+    set_recompute_bytes(recompute_);
+    set_logits_bytes(logits_);
   }
-  if (probes.maps.examples > 0) {
-    shape.batch = probes.maps.examples;
-    shape.recorded = false;
-    most = std::max(most, model.peak_bytes(shape));
+  InProportion(InProportion const&) = delete;
+  InProportion& operator=(InProportion const&) = delete;
+
+ private:
+  std::int64_t recompute_, logits_;
+};
+
+/// By a pass over so many of a load's sequences; nothing if the pass is refused, which whoever makes it in earnest will tell.
+Held held(Load const& load, std::int64_t rows) {
+  InProportion const thresholds(rows, load.rows);
+  MemoryUse const before = memory_use();
+  auto const more = [&](std::int64_t bytes) { return static_cast<double>(bytes - before.live); };
+  Held result;
+  reset_memory_peak();
+  try {
+    load.pass(rows, [&] { result.graph = more(memory_use().live); });
+  } catch (Error const&) {
+    return {};
   }
-  return most;
+  result.peak = more(memory_use().peak);
+  return result;
 }
 
-/// Of rows of the lengths that the loss is measured in besides.
-double length_bytes(TrainSettings const& train, Model const& model) {
-  double most = 0;
-  for (double const length : train.evaluate.lengths) {
-    auto const tokens = static_cast<std::int64_t>(length), rows = rows_at_once(train, model.context(), tokens);
-    most = std::max(most, model.peak_bytes({.batch = rows, .tokens = tokens, .recorded = false, .trains = false}));
-  }
-  return most;
+/// Of `rows` sequences at most, where one has this peak: bytes are in proportion to sequences or grow less, and blocks are rounded up by a
+/// quarter at most.
+double bound(double one, std::int64_t rows) { return 1.25 * one * static_cast<double>(rows); }
+
+/// Of the whole load, by lines through a quarter and a half of its sequences, fewer if these would not fit into half of what is free. With
+/// few sequences the peak may be that of the parameters' gradients, later that of the graph, whose line is steeper. Less than `least` is
+/// not told apart.
+double extrapolated(Load const& load, double least, double free) {
+  std::map<std::int64_t, Held> known;
+  auto const of = [&](std::int64_t rows) {
+    auto const found = known.find(rows);
+    return found != known.end() ? found->second : known[rows] = held(load, rows);
+  };
+  auto const line = [&](std::int64_t less, std::int64_t more) {
+    auto const at_all = [&](double Held::*bytes) {
+      double const slope = (of(more).*bytes - of(less).*bytes) / static_cast<double>(more - less);
+      return of(more).*bytes + std::max(slope, 0.0) * static_cast<double>(load.rows - more);
+    };
+    return std::max(at_all(&Held::graph), at_all(&Held::peak));
+  };
+  if (bound(of(1).peak, load.rows) <= least) return least;
+  if (load.rows <= 2) return of(load.rows).peak;
+  if (double const first = line(1, 2); first > 4 * free) return first;
+  std::int64_t rows = std::max<std::int64_t>(2, load.rows / 2);
+  while (rows > 2 && bound(of(1).peak, rows) > free / 2) rows /= 2;
+  return line(rows / 2, rows);
 }
+
+/// The passes of a run, over batches made of one row of its data.
+class Loads {
+ public:
+  Loads(Experiment const& settings, Dataset const& data, Model const& model, Parameters const& parameters)
+      : settings_(settings), data_(data), signature_(data.gives()), model_(model), parameters_(parameters) {
+    bool const held_out = settings.train.steps == 0 && data.validation_batches(1, model.context()) > 0;
+    row_ = (held_out ? data.validation(0, 1, model.context()) : data.training(0, 1, model.context())).first(1);
+  }
+
+  /// The largest batches of training: of train.batch rows; or, where data say how many places theirs have, of the longest rows of either
+  /// side.
+  std::vector<Load> training() const {
+    Lengths const all = longest(signature_, model_);
+    std::int64_t const tokens = signature_["inputs"].places, source = signature_.has("source") ? signature_["source"].places : 0;
+    if (tokens == 0) return {trained(settings_.train.batch, all)};
+    auto const divided = [](std::int64_t places, std::int64_t by) { return (places + by - 1) / by; };
+    std::vector<Load> loads;
+    for (std::int64_t const count : {divided(tokens, all.tokens), divided(source, all.source)})
+      if (count > 0)
+        loads.push_back(trained(count, {std::min(all.tokens, divided(tokens, count)), std::min(all.source, divided(source, count))}));
+    return loads;
+  }
+
+  /// Of what comes beside training's gradients: probes, attention maps, and the lengths that the loss is measured in besides.
+  std::vector<Load> others() const {
+    ProbeSettings const& probes = settings_.probes;
+    Lengths const all = longest(signature_, model_);
+    std::vector<Load> loads;
+    if (probes.any())
+      loads.push_back({probes.rows.value_or(settings_.train.batch), [this, all](std::int64_t rows, Sign const&) { probe(rows, all); }});
+    if (probes.maps.examples > 0)
+      loads.push_back({probes.maps.examples, [this, all](std::int64_t rows, Sign const&) { look(model_, rows_of(row_, rows, all), {}); }});
+    for (double const each : settings_.train.evaluate.lengths) {
+      auto const length = static_cast<std::int64_t>(each);
+      loads.push_back({rows_at_once(settings_.train, model_.context(), length), [this, length](std::int64_t rows, Sign const&) {
+                         NoGrad const quiet;
+                         model_.run(rows_of(row_, rows, {length, length}), {});
+                       }});
+    }
+    return loads;
+  }
+
+  void clear_gradients() const {
+    for (auto [name, parameter] : parameters_.all()) parameter.clear_grad();
+  }
+
+ private:
+  Load trained(std::int64_t rows, Lengths const& lengths) const {
+    return {rows, [this, lengths](std::int64_t count, Sign const& forward) { train(rows_of(row_, count, lengths), forward); }};
+  }
+
+  void train(Batch const& batch, Sign const& forward) const {
+    TrainSettings const& train = settings_.train;
+    Prober prober(settings_.probes, train.batch, train.label_smoothing, model_, parameters_, data_);
+    Pass pass;
+    pass.noise = Stream(0, "memory estimate");
+    pass.recompute = train.recompute;
+    pass.observer = settings_.probes.any() ? prober.watch() : nullptr;
+    Recording const recorded(train.steps > 0);
+    if (EstimatorSettings const* const chooses = model_.estimator(); chooses != nullptr && train.steps > 0) {
+      EstimatorSettings samples = *chooses;
+      samples.expectation_rate = 0;
+      Estimator(samples).accumulate(model_, batch, pass, train.label_smoothing, model_.counts(batch).targets.front());
+    } else {
+      Tensor const loss = model_.loss(batch, pass, train.label_smoothing);
+      forward();
+      if (train.steps > 0) loss.backward();
+    }
+    if (train.accumulate == 1) clear_gradients();
+  }
+
+  void probe(std::int64_t rows, Lengths const& lengths) const {
+    ProbeSettings settings = settings_.probes;
+    settings.iterations = 1;
+    settings.rows = rows;
+    TrainSettings const& train = settings_.train;
+    Row row;
+    Prober(settings, rows, train.label_smoothing, model_, parameters_, data_, train.recompute).look_at(rows_of(row_, rows, lengths), row);
+  }
+
+  Experiment const& settings_;
+  Dataset const& data_;
+  Signature signature_;
+  Model const& model_;
+  Parameters const& parameters_;
+  Batch row_;
+};
 
 /// Elements of the parameters that are trained, at some time.
 double trained_elements(TrainSettings const& train, Parameters const& parameters) {
@@ -101,40 +246,80 @@ double trained_elements(TrainSettings const& train, Parameters const& parameters
 /// Of a picture.
 std::int64_t elements_of(Given const& part) { return part.shape[0] * part.shape[1] * part.shape[2]; }
 
-}  // namespace
-
-MemoryEstimate memory_estimate(Experiment const& settings, Signature const& data) {
-  Parameters counted = Parameters::counted(settings.precision());
-  auto const model = make_model(settings.model, counted, data);
+/// Without passes: of these, the gradients alone.
+MemoryEstimate counted_estimate(Experiment const& settings, Signature const& data, Model const& model, Parameters const& parameters) {
   TrainSettings const& train = settings.train;
   auto const bytes = static_cast<double>(bytes_of(settings.precision()));
-  double const gradients = bytes * trained_elements(train, counted), weights = bytes * static_cast<double>(counted.elements());
+  double const gradients = bytes * trained_elements(train, parameters), weights = bytes * static_cast<double>(parameters.elements());
   double const kept = weights * (train.ema ? 2 : 1) + gradients * (train.accumulate > 1 ? 3 : 2);
-  PassShape const longest = longest_rows(data, *model, train.batch);
-  double const places = data["inputs"].places > 0 ? static_cast<double>(data["inputs"].places)
-                                                  : static_cast<double>(longest.batch) * static_cast<double>(longest.tokens);
-  double const tokens = places * static_cast<double>(train.accumulate);
+  Given const inputs = data["inputs"];
+  double const places = inputs.places > 0
+                            ? static_cast<double>(inputs.places)
+                            : static_cast<double>(train.batch * inputs.sequences) * static_cast<double>(longest(data, model).tokens);
   double pictures = 0;
   for (Given const& part : data.parts())
     if (!part.shape.empty()) pictures += static_cast<double>(train.batch * train.accumulate * elements_of(part)) * sizeof(std::int64_t);
-  return {kept,
-          std::max({gradients, training_bytes(settings, data, *model), probe_bytes(settings, data, *model), length_bytes(train, *model)}),
-          2 * sizeof(std::int64_t) * tokens + pictures, model->context()};
+  return {kept, gradients, 2 * sizeof(std::int64_t) * places * static_cast<double>(train.accumulate) + pictures, model.context()};
 }
 
-void check_memory(LoadedExperiment const& experiment, Signature const& data) {
-  Experiment const& settings = experiment.settings;
-  MemoryEstimate const needed = memory_estimate(settings, data);
-  double const available = available_memory();
-  if (needed.total() <= available) return;
+/// Tells the bytes of a load that may need more than `least`.
+using Measure = std::function<double(Load const& load, double least)>;
+
+MemoryEstimate estimate(Experiment const& settings, Dataset const& data, Model const& model, Parameters const& parameters,
+                        Measure const& measure) {
+  MemoryEstimate result = counted_estimate(settings, data.gives(), model, parameters);
+  double const gradients = result.pass;
+  try {
+    Loads const loads(settings, data, model, parameters);
+    loads.clear_gradients();
+    for (Load const& load : loads.training()) {
+      if (settings.train.accumulate > 1) load.pass(1, [] {});
+      result.pass = std::max(result.pass, measure(load, result.pass));
+    }
+    for (Load const& load : loads.others()) result.pass = std::max(result.pass, gradients + measure(load, result.pass - gradients));
+    loads.clear_gradients();
+  } catch (Error const&) {
+    // data that give no row are told of by who needs one
+  }
+  release_idle_memory();
+  reset_memory_peak();
+  return result;
+}
+
+[[noreturn]] void refuse(LoadedExperiment const& experiment, Signature const& data, MemoryEstimate const& needed, double available) {
   auto const place = place_of(experiment.document, "model");
   std::int64_t const places = data["inputs"].places;
   std::string const batch =
-      places > 0 ? fmt::format("{} places", places) : fmt::format("{} × {} tokens", settings.train.batch, needed.context);
+      places > 0 ? fmt::format("{} places", places) : fmt::format("{} × {} tokens", experiment.settings.train.batch, needed.context);
   throw ConfigError(
       place, fmt::format("the model and a batch need about {:.1f} GB, of which {:.1f} for a batch of {}; {:.1f} GB are free "
                          "(a smaller {} with train.accumulate, or train.recompute: true, needs less)",
                          needed.total() / 1e9, needed.pass / 1e9, batch, available / 1e9, places > 0 ? "data.tokens" : "train.batch"));
+}
+
+}  // namespace
+
+MemoryEstimate memory_estimate(Experiment const& settings, Dataset const& data, Model const& model, Parameters const& parameters) {
+  double const free = available_memory();
+  return estimate(settings, data, model, parameters, [free](Load const& load, double least) { return extrapolated(load, least, free); });
+}
+
+void check_parameters(LoadedExperiment const& experiment, Dataset const& data) {
+  Parameters counted = Parameters::counted(experiment.settings.precision());
+  auto const model = make_model(experiment.settings.model, counted, data.gives());
+  MemoryEstimate const needed = counted_estimate(experiment.settings, data.gives(), *model, counted);
+  if (double const available = available_memory(); needed.weights + needed.pass > available)
+    refuse(experiment, data.gives(), needed, available);
+}
+
+void check_memory(LoadedExperiment const& experiment, Dataset const& data, Model const& model, Parameters const& parameters) {
+  Experiment const& settings = experiment.settings;
+  // The parameters, which are counted, are there already.
+  double const available = available_memory() + static_cast<double>(parameters.elements() * bytes_of(settings.precision()));
+  auto const by_one = [](Load const& load, double) { return bound(held(load, 1).peak, load.rows); };
+  if (estimate(settings, data, model, parameters, by_one).total() <= available) return;
+  MemoryEstimate const needed = memory_estimate(settings, data, model, parameters);
+  if (needed.total() > available) refuse(experiment, data.gives(), needed, available);
 }
 
 }  // namespace heed

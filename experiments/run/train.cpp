@@ -157,8 +157,9 @@ Trainer::Trainer(LoadedExperiment const& experiment, bool quiet)
       noise_(static_cast<std::uint64_t>(settings_.seed), "dropout") {
   set_products(settings_.products());
   judging(experiment.document, "model", [&] {
-    check_memory(experiment, data_->gives());
+    check_parameters(experiment, *data_);
     model_ = make_model(settings_.model, parameters_, data_->gives());
+    check_memory(experiment, *data_, *model_, parameters_);
   });
   check_data(experiment, *data_, *model_);
   try_pass(experiment, *data_, *model_);

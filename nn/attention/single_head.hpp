@@ -21,8 +21,6 @@ class SingleHead {
   /// query [B, n, width], the first at visibility.offset → contexts [B, n, memory].
   Tensor look(Tensor const& query, Projected const& memory, Visibility const& visibility, Pass const& pass) const;
 
-  /// Whether keys are projected.
-  bool projects() const { return key_.has_value(); }
   std::string const& part() const { return part_; }
   LookingParts const& parts() const { return parts_; }
 

@@ -40,7 +40,6 @@ Features::Features(HeadParts const& parts, FeatureSettings const& settings, std:
     : settings_(settings),
       path_(parts.scope.at(name).path()),
       first_(parts.summary_is_first),
-      layers_(parts.layers),
       width_(settings.recurrent ? 2 * *settings.recurrent : parts.width) {
   Scope const scope = parts.scope.at(name);
   if (settings_.features == "weighted") {
@@ -99,12 +98,6 @@ Tensor Features::summary(Streams const& streams, Pass const& pass) const {
     return concatenate({scanned.forward.back()[0], scanned.backward.back()[0]}, 1);
   };
   return pass.dropout(found(), settings_.dropout, path_);
-}
-
-double Features::elements(std::int64_t sequences, std::int64_t tokens) const {
-  double const places = static_cast<double>(sequences * tokens);
-  double const mixed = settings_.features == "weighted" ? static_cast<double>(3 * layers_) : 0;
-  return places * (mixed * static_cast<double>(width_) + (cells_ ? cells_->kept() : 0));
 }
 
 Tensor at_summary(Tensor const& x, Tensor const& lengths, bool first) {

@@ -38,7 +38,6 @@ class Features {
   Tensor places(Streams const& streams, Pass const& pass) const;
   /// Of every sequence, [R, width()]: of its summary token, the mean over its places, or an LSTM's last states of both directions.
   Tensor summary(Streams const& streams, Pass const& pass) const;
-  double elements(std::int64_t sequences, std::int64_t tokens) const;
 
  private:
   Tensor read(Streams const& streams) const;
@@ -46,7 +45,7 @@ class Features {
   FeatureSettings settings_;
   std::string path_;
   bool first_;
-  std::int64_t layers_, width_;
+  std::int64_t width_;
   Tensor mix_, factor_, ones_, zeros_;  ///< s, γ, and the weight and bias of norms without parameters
   std::optional<Recurrent> cells_;
 };

@@ -45,8 +45,6 @@ class OutputHead {
   /// Whether it reads the streams of all layers.
   virtual bool reads_layers() const { return false; }
   virtual std::vector<Prediction> predictions(Streams const& streams, Batch const& batch, Pass const& pass) const = 0;
-  /// Numbers that a pass over R sequences of T tokens holds for it, beside the logits over the vocabulary.
-  virtual double elements(std::int64_t sequences, std::int64_t tokens) const = 0;
 };
 
 /// `head: {kind: classification, …}` of models of text.

@@ -13,7 +13,6 @@ class LanguageModel : public OutputHead {
   std::vector<Prediction> predictions(Streams const& streams, Batch const&, Pass const&) const override {
     return {{Term(), {streams.last(), weight_, bias_}}};
   }
-  double elements(std::int64_t, std::int64_t) const override { return 0; }
 
  private:
   Tensor weight_, bias_;

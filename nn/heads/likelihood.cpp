@@ -38,7 +38,6 @@ class Likelihood : public OutputHead {
     Tensor const scores = option_scores({streams.last(), weight_, bias_}, batch["targets"], mean_, pass.rounded);
     return {{terms()[0], {reshape(scores, {batch.rows(), -1})}}};
   }
-  double elements(std::int64_t, std::int64_t tokens) const override { return static_cast<double>(2 * tokens * weight_.size(0)); }
 
  private:
   Tensor weight_, bias_;

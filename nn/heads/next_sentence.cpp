@@ -20,7 +20,6 @@ class NextSentence : public OutputHead {
     return {{terms()[0], {streams.last(), word_weight_, word_bias_}},
             {terms()[1], {at_summary(streams.last(), streams.lengths, first_), follows_.weight, follows_.bias}}};
   }
-  double elements(std::int64_t sequences, std::int64_t) const override { return static_cast<double>(sequences * follows_.weight.size(1)); }
 
  private:
   Tensor word_weight_, word_bias_;

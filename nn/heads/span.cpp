@@ -15,10 +15,6 @@ class Span : public TaskHead {
   Span(HeadParts const& parts, TaskHeadSettings const& settings)
       : TaskHead(parts, settings, "span", {"span", "span"}), ends_(parts.scope.at("span"), features().width(), 2, true) {}
 
-  double elements(std::int64_t sequences, std::int64_t tokens) const override {
-    return TaskHead::elements(sequences, tokens) + 8 * static_cast<double>(sequences * tokens);
-  }
-
  private:
   LinearHead logits(Streams const& streams, Batch const& batch, Pass const& pass) const override {
     Tensor const scores = permute(ends_(features().places(streams, pass), pass), {0, 2, 1});  // [B, 2, T]

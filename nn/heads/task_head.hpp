@@ -27,7 +27,6 @@ class TaskHead : public OutputHead {
   std::vector<Term> terms() const final;
   bool reads_layers() const final { return features_.reads_layers(); }
   std::vector<Prediction> predictions(Streams const& streams, Batch const& batch, Pass const& pass) const final;
-  double elements(std::int64_t sequences, std::int64_t tokens) const override { return features_.elements(sequences, tokens); }
 
  protected:
   Features const& features() const { return features_; }

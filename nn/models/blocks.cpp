@@ -1,7 +1,5 @@
 #include "nn/models/blocks.hpp"
 
-#include <algorithm>
-#include <cmath>
 #include <span>
 
 #include <fmt/format.h>
@@ -9,7 +7,6 @@
 #include "autograd/error.hpp"
 #include "autograd/graph_memory.hpp"
 #include "autograd/ops/elementwise.hpp"
-#include "nn/attention/memory.hpp"
 
 namespace heed {
 
@@ -143,7 +140,6 @@ Blocks::Blocks(Scope const& scope, StackSettings const& settings, bool causal, d
       cross_(cross == nullptr ? std::optional<AttentionSettings>() : *cross),
       causal_(causal),
       path_(scope.path()),
-      dtype_(scope.dtype()),
       position_(make_position(settings.position, scope, {settings.context, settings.width, settings.heads})) {
   blocks_.reserve(static_cast<std::size_t>(settings.layers));
   for (std::int64_t i = 0; i < settings.layers; ++i)
@@ -180,55 +176,6 @@ Tensor Blocks::operator()(Tensor x, Visibility const& visibility, Pass const& pa
     for (auto& each : std::span(made).subspan(first)) each.reach = Choices::Reach::later;
   for (auto& each : std::span(made).subspan(before_last)) each.reach = Choices::Reach::place;
   return norm_ ? (*norm_)(x) : x;
-}
-
-double head_bytes(PassShape const& shape, std::int64_t width, std::int64_t vocabulary, DType dtype, bool whole) {
-  std::int64_t const places = shape.batch * shape.tokens, at_once = whole ? 2 * places : logits_at_once(places, vocabulary, dtype);
-  bool const in_blocks = at_once < places;  // which become their gradients in place, and these the head's at once
-  std::int64_t const elements =
-      (in_blocks ? 1 : 2) * at_once * vocabulary + (in_blocks && shape.recorded ? (vocabulary + places) * width : 0);
-  return static_cast<double>(elements) * static_cast<double>(bytes_of(dtype));
-}
-
-StackBytes Blocks::bytes(PassShape const& shape) const {
-  auto const s = head_shape(settings_, settings_.attention);
-  auto const measured = [&](AttentionSettings const& attention, PositionChoice const& position, bool causal, std::int64_t keys) {
-    return attention_bytes({attention, {s.heads, s.key_width, s.context}, s.value_width, position, causal, settings_.dropout, dtype_},
-                           shape.batch, shape.tokens, keys, shape.recorded, shape.trains, shape.watched);
-  };
-  AttentionBytes const attention = measured(settings_.attention, settings_.position, causal_, shape.tokens);
-  std::int64_t const source = shape.source > 0 ? shape.source : shape.tokens;
-  AttentionBytes const cross = cross_ ? measured(*cross_, "none", false, source) : AttentionBytes{0, 0};
-  double const element = static_cast<double>(bytes_of(dtype_));
-  double const layers = static_cast<double>(settings_.layers), places = static_cast<double>(shape.batch * shape.tokens);
-  // Bytes of an array [B, T, elements]; of a norm's or an activation's result, unless it is so large that backward recomputes it.
-  auto const bytes = [&](double elements) { return places * elements * element; };
-  auto const result = [&](double elements) { return bytes(elements) < static_cast<double>(recompute_bytes()) ? bytes(elements) : 0; };
-  double const width = static_cast<double>(settings_.width), hidden = static_cast<double>(settings_.hidden());
-  double const projected = bytes(static_cast<double>(settings_.heads * (2 * s.key_width + s.value_width)));
-  double const most_kept = std::max(attention.kept, cross.kept);
-  if (!shape.recorded) {
-    double const attending = std::max(attention.peak - attention.kept, cross.peak - cross.kept);
-    double const block = bytes(2 * width) + projected + std::max(attending, bytes(2 * hidden));
-    if (!shape.watched) return {most_kept, 0, block};
-    return {layers * (attention.kept + cross.kept), 0, block};
-  }
-  double const norm = bytes(width) + result(width);  // its input and its result
-  // What enters the activation, its result, what swiglu multiplies that with, and the product. The derivative of relu needs its result
-  // alone.
-  bool const some_rows = shape.by_rows && places * width > static_cast<double>(by_rows_elements);
-  double const inside =
-      settings_.activation == "relu" ? bytes(hidden) : (settings_.activation == "swiglu" ? 3 : 1) * bytes(hidden) + result(hidden);
-  double const perceptron = norm + (some_rows ? 0 : inside);
-  double const of_queries = bytes(static_cast<double>(settings_.heads * s.key_width));
-  double const of_keys = (projected - of_queries) / static_cast<double>(shape.tokens) * static_cast<double>(source);
-  double const looking = cross_ ? norm + of_queries + of_keys + cross.kept : 0;
-  double const block = norm + projected + attention.kept + looking + perceptron;
-  // The gradients of the last block's perceptron and, when what that kept is free again, of its attention to a memory, then of its own.
-  double const of_cross = cross_ ? bytes(width) + cross.peak - cross.kept - perceptron : 0;
-  double const of_attention = bytes(width) + attention.peak - attention.kept - perceptron - looking;
-  return {layers * (shape.recompute ? bytes(width) : block) + norm, shape.recompute ? block : 0,
-          std::max({bytes(some_rows ? 2 * width : width + 2 * hidden), of_cross, of_attention})};
 }
 
 double Blocks::flops_per_token() const {

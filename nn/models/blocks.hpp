@@ -85,21 +85,10 @@ class Block {
   Mlp mlp_;
 };
 
-/// What a pass holds of a stack of blocks, in bytes.
-struct StackBytes {
-  double kept;    ///< after the forward pass: by the graph or an observer
-  double open;    ///< of the one block that is run again for its gradient, if blocks are
-  double moment;  ///< beside these, at most, in the forward pass or for its gradient
-};
-
-/// Of the logits of a pass and their gradient: as many as are held at once, and of blocks of them the gradients of the head's weight and
-/// input; or all of them and their logarithms (`whole`).
-double head_bytes(PassShape const& shape, std::int64_t width, std::int64_t vocabulary, DType dtype, bool whole);
-
 /// Positions, blocks and, if these are pre-norm, a last norm.
 class Blocks {
  public:
-  /// `share` and `cross`: as Block's. `causal`: what bytes() and flops_per_token() reckon with.
+  /// `share` and `cross`: as Block's. `causal`: what flops_per_token() reckons with.
   Blocks(Scope const& scope, StackSettings const& settings, bool causal, double share, AttentionSettings const* cross = nullptr,
          StreamParts const& parts = {});
 
@@ -112,8 +101,6 @@ class Blocks {
 
   std::size_t size() const { return blocks_.size(); }
   std::optional<std::int64_t> limit() const { return position_->limit(); }
-  /// Of a pass; what is looked at beside the own stream is as long as the source.
-  StackBytes bytes(PassShape const& shape) const;
   double flops_per_token() const;
 
  private:
@@ -121,7 +108,6 @@ class Blocks {
   std::optional<AttentionSettings> cross_;
   bool causal_;
   std::string path_;
-  DType dtype_;
   std::unique_ptr<Position> position_;
   std::vector<Block> blocks_;
   std::optional<Norm> norm_;

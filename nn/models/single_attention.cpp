@@ -1,6 +1,5 @@
 #include "nn/models/single_attention.hpp"
 
-#include <algorithm>
 #include <cmath>
 
 #include <fmt/format.h>
@@ -10,7 +9,6 @@
 #include "autograd/ops/elementwise.hpp"
 #include "autograd/ops/index.hpp"
 #include "autograd/ops/shape.hpp"
-#include "nn/attention/memory.hpp"
 
 namespace heed {
 
@@ -176,21 +174,6 @@ Outcome SingleAttention::run(Batch const& batch, Pass const& pass) const {
   Tensor const apart = reshape(scores, {-1, question, values_});
   Tensor const logits = pad(pad(apart, 2, 1 + settings_.keys, 0, never), 1, context_ - question, 0);
   return {{{Term(), {logits}}}};
-}
-
-double SingleAttention::peak_bytes(PassShape const& shape) const {
-  std::int64_t const value_width = value_ ? value_width_ : values_;
-  AttentionBytes const attention = attention_bytes(
-      {settings_.attention, {settings_.heads, key_width_, settings_.pairs}, value_width, "none", false, 0, query_.weight.dtype()},
-      shape.batch, 1, settings_.pairs, shape.recorded, shape.trains, shape.watched);
-  double const heads = static_cast<double>(settings_.heads), pairs = static_cast<double>(settings_.pairs);
-  double const projected = heads * static_cast<double>(key_width_ + (value_ ? value_width_ : 0));
-  double const per_pair = projected + static_cast<double>(key_vectors_.size(1) + values_);
-  double const element = static_cast<double>(bytes_of(query_.weight.dtype())) * static_cast<double>(shape.batch);
-  // Logits and their gradient; where random choices are scored, their logarithms and what is between as well.
-  double const arrays = shape.recorded && shape.trains && estimator() != nullptr ? 5 : 2;
-  double const logits = arrays * static_cast<double>(context_) * static_cast<double>(vocabulary());
-  return element * pairs * per_pair + attention.kept + std::max(element * logits, attention.peak - attention.kept);
 }
 
 double SingleAttention::flops_per_token() const {

@@ -54,7 +54,6 @@ class SingleAttention : public Model {
   std::int64_t width() const override { return settings_.width; }
   std::optional<std::int64_t> limit() const override { return context_; }
   EstimatorSettings const* estimator() const override { return settings_.attention.estimator_if_hard(); }
-  double peak_bytes(PassShape const& shape) const override;
   double flops_per_token() const override;
 
  private:

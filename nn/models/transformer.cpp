@@ -200,22 +200,6 @@ EstimatorSettings const* Transformer::estimator() const {
   return of_self != nullptr ? of_self : settings_.cross().estimator_if_hard();
 }
 
-double Transformer::peak_bytes(PassShape const& shape) const {
-  PassShape read = shape;
-  if (shape.source > 0) read.tokens = shape.source;
-  StackBytes const encoder = encoder_.bytes(read), decoder = decoder_.bytes(shape);
-  double const stream = static_cast<double>(shape.batch * shape.tokens * settings_.width) * static_cast<double>(bytes_of(head_.dtype()));
-  bool const whole = shape.recorded && shape.trains && estimator() != nullptr;
-  double const logits = head_bytes(shape, settings_.width, vocabulary(), head_.dtype(), whole);
-  if (!shape.recorded) {
-    double const decoding = stream + decoder.kept + std::max(decoder.moment, stream + logits);
-    return shape.watched ? encoder.kept + std::max(encoder.moment, decoding) : std::max(encoder.kept + encoder.moment, decoding);
-  }
-  // The memory's gradient grows while the decoder's blocks are walked; then the encoder's are, and the decoder's are free.
-  double const decoding = decoder.kept + decoder.open + std::max(stream + decoder.moment, logits);
-  return encoder.kept + std::max(decoding, stream + encoder.open + encoder.moment);
-}
-
 double Transformer::flops_per_token() const {
   double const head = 2 * static_cast<double>(settings_.width) * static_cast<double>(vocabulary());
   return encoder_.flops_per_token() + decoder_.flops_per_token() + head;

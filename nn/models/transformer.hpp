@@ -40,7 +40,6 @@ class Transformer : public Model {
   std::int64_t width() const override { return settings_.width; }
   std::optional<std::int64_t> limit() const override { return decoder_.limit(); }
   EstimatorSettings const* estimator() const override;
-  double peak_bytes(PassShape const& shape) const override;
   double flops_per_token() const override;
 
   std::unique_ptr<Decoding> decode(Batch const& given, Pass const& pass) const override;

@@ -1,6 +1,5 @@
 #include "nn/models/transformer_stack.hpp"
 
-#include <algorithm>
 #include <cmath>
 
 #include "autograd/blas/rounded_weights.hpp"
@@ -111,19 +110,6 @@ class TransformerStack::Step : public Decoding {
 std::unique_ptr<Decoding> TransformerStack::decode(Batch const& given, Pass const& pass) const {
   if (!continues_ || !given.parts().empty()) return nullptr;
   return std::make_unique<Step>(*this, pass);
-}
-
-double TransformerStack::peak_bytes(PassShape const& shape) const {
-  StackBytes const stack = blocks_.bytes(shape);
-  // Where random choices are scored, the logits are whole.
-  bool const whole = shape.recorded && shape.trains && estimator() != nullptr;
-  DType const dtype = tokens_.weight.dtype();
-  double const element = static_cast<double>(bytes_of(dtype));
-  double const logits = (word_weight_.defined() ? head_bytes(shape, settings_.width, vocabulary(), dtype, whole) : 0) +
-                        head_->elements(shape.batch, shape.tokens) * element;
-  double const stream = static_cast<double>(shape.batch * shape.tokens * settings_.width) * element;
-  double const last = shape.recorded ? 0 : stream;
-  return stack.kept + stack.open + std::max(stack.moment, last + logits);
 }
 
 double TransformerStack::flops_per_token() const {

@@ -33,7 +33,6 @@ class TransformerStack : public Model {
   /// It continues a text where the past never changes, and its head predicts what comes next.
   std::unique_ptr<Decoding> decode(Batch const& given, Pass const& pass) const override;
   EstimatorSettings const* estimator() const override { return settings_.attention.estimator_if_hard(); }
-  double peak_bytes(PassShape const& shape) const override;
   double flops_per_token() const override;
 
  private:

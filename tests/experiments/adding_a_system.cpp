@@ -49,11 +49,6 @@ class Glance : public Model {
   std::int64_t vocabulary() const override { return target_.weight.size(0); }
   std::int64_t width() const override { return settings_.width; }
   double flops_per_token() const override { return static_cast<double>(settings_.width * (4 * settings_.context + 2 * vocabulary())); }
-  double peak_bytes(PassShape const& s) const override {
-    auto const source = s.source > 0 ? s.source : s.tokens, held = 4 * (s.tokens + source) * settings_.width;
-    return static_cast<double>(s.batch * (held + 2 * s.tokens * (source + vocabulary()))) *
-           static_cast<double>(bytes_of(target_.weight.dtype()));
-  }
 
  private:
   GlanceSettings settings_;

@@ -82,23 +82,24 @@ TEST_SUITE("memory_estimate") {
         experiment("kind: bert, head: {kind: span, recurrent: 32}" + sizes, more, of("matching_span, stretches: 6, length: 3")));
   }
 
-  TEST_CASE("longer rows than are measured: within 20 % of the peak") {
+  TEST_CASE("long sequences: within 20 % of the peak") {
     test::check_estimate(experiment(gpt("additive", 320, 0.1)));
     test::check_estimate(experiment(gpt("{score: additive, align: sparsemax}", 320, 0.1)));
     test::check_estimate(experiment(gpt("scaled", 320, 0.1, ", position: shaw")));
   }
 
-  TEST_CASE("validation in longer rows than those of training") {
+  TEST_CASE("validation of longer sequences than those of training") {
     auto const bytes = [](std::string const& lengths) {
       auto const loaded =
           experiment(gpt("scaled", 128, 0, ", position: fire"), "train: {steps: 10, batch: 4, evaluate: {lengths: " + lengths + "}}\n");
-      return memory_estimate(loaded.settings, Signature::tokens(100)).pass;
+      Trainer const trainer(loaded, true);
+      return memory_estimate(loaded.settings, trainer.data(), trainer.model(), trainer.parameters()).pass;
     };
     CHECK(bytes("[64, 128]") == bytes("[]"));
     CHECK(bytes("[4096]") > 4 * 4096.0 * 4096 * 4);  // the scores of four heads, in float32
   }
 
-  TEST_CASE("wider heads than are measured: within 20 % of the peak") {
+  TEST_CASE("wide heads: within 20 % of the peak") {
     for (std::string const attention : {"scaled", "general", "additive", "{score: cosine, align: sparsemax}"}) {
       CAPTURE(attention);
       test::check_estimate(experiment("kind: gpt, layers: 2, heads: 1, width: 320, context: 96, attention: " + attention));
@@ -209,9 +210,27 @@ TEST_SUITE("memory_estimate") {
 
   TEST_CASE("what does not fit is refused with what it needs") {
     auto const loaded = experiment(gpt("additive"), "train: {steps: 10, batch: 1000000000}\n");
-    CHECK_THROWS_WITH_AS(check_memory(loaded, Signature::tokens(100)), doctest::Contains(": the model and a batch need about "),
-                         ConfigError);
-    CHECK_NOTHROW(check_memory(experiment(gpt("additive")), Signature::tokens(100)));
+    CHECK_THROWS_WITH_AS(Trainer(loaded, true), doctest::Contains(": the model and a batch need about "), ConfigError);
+    CHECK_THROWS_WITH_AS(Trainer(experiment("kind: gpt, width: 65536, layers: 1000, heads: 4"), true),
+                         doctest::Contains(": the model and a batch need about "), ConfigError);
+    CHECK_NOTHROW(Trainer(experiment(gpt("additive")), true));
+  }
+
+  TEST_CASE("measuring leaves nothing behind") {
+    for (std::string const more : {"", ", accumulate: 2"}) {
+      auto const loaded = experiment(gpt("scaled", 32, 0.1), "train: {steps: 10, batch: 4" + more + "}\nprobes: {attention: [entropy]}\n");
+      Trainer trainer(loaded, true);
+      Trainer measured(loaded, true);
+      std::int64_t const live = memory_use().live;
+      memory_estimate(loaded.settings, measured.data(), measured.model(), measured.parameters());
+      CHECK(memory_use().live == live);
+      CHECK(memory_use().peak == live);
+      for (auto const& [name, parameter] : measured.parameters().all()) CHECK(!parameter.grad().defined());
+      Row row, expected;
+      measured.train_step(row);
+      trainer.train_step(expected);
+      CHECK(row.values == expected.values);
+    }
   }
 
   TEST_CASE("what probes look at: within 20 % of the peak") {

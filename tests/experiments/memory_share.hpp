@@ -21,7 +21,7 @@ inline void check_estimate(LoadedExperiment const& loaded) {
   Prober(loaded.settings.probes, train.batch, train.label_smoothing, trainer.model(), trainer.parameters(), trainer.data(), train.recompute)
       .look(row);
   double const peak = static_cast<double>(memory_use().peak - before);
-  double const share = memory_estimate(loaded.settings, trainer.data().gives()).total() / peak;
+  double const share = memory_estimate(loaded.settings, trainer.data(), trainer.model(), trainer.parameters()).total() / peak;
   CHECK(share > 0.8);
   CHECK(share < 1.2);
 }

@@ -41,7 +41,6 @@ TEST_SUITE("metric_kinds") {
     std::int64_t context() const override { return 12; }
     std::int64_t vocabulary() const override { return vocabulary_; }
     std::int64_t width() const override { return 1; }
-    double peak_bytes(PassShape const&) const override { return 0; }
     double flops_per_token() const override { return 0; }
 
    private:

@@ -103,7 +103,6 @@ TEST_SUITE("probed_values") {
     std::int64_t context() const override { return 13; }
     std::int64_t vocabulary() const override { return 100'000; }
     std::int64_t width() const override { return 1; }
-    double peak_bytes(PassShape const&) const override { return 0; }
     double flops_per_token() const override { return 0; }
 
     mutable Tensor seen;

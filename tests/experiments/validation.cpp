@@ -50,7 +50,6 @@ TEST_SUITE("validation") {
     std::int64_t context() const override { return 3; }
     std::int64_t vocabulary() const override { return 5; }
     std::int64_t width() const override { return 1; }
-    double peak_bytes(PassShape const&) const override { return 0; }
     double flops_per_token() const override { return 0; }
     Tensor logits_;
   };

@@ -100,7 +100,6 @@ TEST_SUITE("hard") {
     std::int64_t vocabulary() const override { return words; }
     std::int64_t width() const override { return 4; }
     EstimatorSettings const* estimator() const override { return attention.estimator_if_hard(); }
-    double peak_bytes(PassShape const&) const override { return 0; }
     double flops_per_token() const override { return 0; }
 
     AttentionSettings attention;
@@ -244,7 +243,6 @@ TEST_SUITE("hard") {
     std::int64_t vocabulary() const override { return 2; }
     std::int64_t width() const override { return 1; }
     EstimatorSettings const* estimator() const override { return &settings; }
-    double peak_bytes(PassShape const&) const override { return 0; }
     double flops_per_token() const override { return 0; }
 
     EstimatorSettings settings;

@@ -189,7 +189,6 @@ struct Told : Model {
   std::int64_t context() const override { return 100; }
   std::int64_t vocabulary() const override { return words; }
   std::int64_t width() const override { return 1; }
-  double peak_bytes(PassShape const&) const override { return 0; }
   double flops_per_token() const override { return 0; }
 };
 

@@ -137,12 +137,16 @@ Sight Prober::sight_of_repetition() const {
 }
 
 void Prober::look(Row& row, bool stepping) const {
+  look(row, stepping, [this] { return batch(); });
+}
+
+void Prober::look(Row& row, bool stepping, std::function<Batch()> const& made) const {
   auto wanted = asked(false, stepping);
   if (wanted.empty()) return;
   auto const again =
       std::stable_partition(wanted.begin(), wanted.end(), [](auto* probe) { return probe->sees != Probe::Sees::repetition; });
   if (wanted.begin() != again) {
-    Batch const rows = batch();
+    Batch const rows = made();
     Probed const probed{settings_, parameters_, sight(rows, wanted), [&] { return loss(rows, nullptr); }};
     for (auto probe = wanted.begin(); probe != again; ++probe) (*probe)->measure(probed, row);
   }

@@ -10,9 +10,7 @@
 #include "autograd/ops/product.hpp"
 #include "autograd/ops/reduce.hpp"
 #include "autograd/ops/shape.hpp"
-#include "nn/attention/memory.hpp"
 #include "nn/decode.hpp"
-#include "nn/models/blocks.hpp"
 
 namespace heed {
 
@@ -87,13 +85,9 @@ Eye::Eye(Scope const& scope, CaptionerSettings const& s, std::vector<std::int64_
                              here.parameter("bias", {out}, Initial::constant(0), WeightDecay::off)});
     rows_ = (rows_ + 1) / 2;
     across_ = (across_ + 1) / 2;
-    double const patches = number(9 * channels * fields()), pixels = number(out * fields());
-    kept_ += patches + pixels;
-    at_hand_ = std::max(at_hand_, patches + 2 * pixels);
-    flops_ += 2 * patches * number(out);
+    flops_ += 2 * number(9 * channels * fields()) * number(out);
     channels = out;
   }
-  kept_ += number(channels * fields());
   places_ = scope.parameter("places.weight", {fields(), channels}, Initial::weight(), WeightDecay::on);
 }
 
@@ -227,29 +221,6 @@ std::unique_ptr<Decoding> Captioner::decode(Batch const& given, Pass const& pass
   NoGrad const quiet;
   if (!given.has("image")) return nullptr;
   return std::make_unique<Step>(*this, given, pass);
-}
-
-double Captioner::peak_bytes(PassShape const& shape) const {
-  auto const& s = settings_;
-  DType const dtype = output_.weight.dtype();
-  double const element = number(static_cast<std::int64_t>(bytes_of(dtype))), rows = number(shape.batch) * element;
-  double const places = rows * number(shape.tokens), fields = rows * number(eye_.fields());
-  double const width = number(s.width), channels = number(s.channels), embedding = number(s.embedding);
-  bool const stepwise = s.attention.bahdanau(), watched = shape.watched || s.doubly_stochastic > 0;
-  AttentionBytes attention{0, 0};
-  if (attention_)
-    attention = attention_bytes({s.attention, {1, s.width, eye_.fields()}, s.channels, "none", false, 0, dtype}, shape.batch, shape.tokens,
-                                eye_.fields(), shape.recorded, shape.trains, watched);
-  double const logits = head_bytes(shape, s.embedding, vocabulary(), dtype, shape.recorded && shape.trains && estimator() != nullptr);
-  double const keys = attention_ ? channels + (attention_->projects() ? width : 0) : 0, read = attention_ ? channels : 0;
-  if (!shape.recorded) {
-    double const telling = attention.peak + places * (width + read + 2 * embedding);
-    return fields * keys + std::max({rows * eye_.at_hand(), telling, attention.kept + places * embedding + logits});
-  }
-  double const numbers = cell_.kept() + 2 * width + 3 * embedding + 3 * read + (stepwise ? embedding + 2 * channels : 0);
-  double const seen = rows * eye_.kept() + fields * keys, telling = places * numbers + attention.kept;
-  double const looking = (attention.peak - attention.kept) / (stepwise ? number(shape.tokens) : 1);
-  return seen + std::max(telling + std::max({logits, looking, places * cell_.at_hand()}), rows * eye_.at_hand());
 }
 
 double Captioner::flops_per_token() const {

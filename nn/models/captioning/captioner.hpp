@@ -49,9 +49,7 @@ class Eye {
   std::int64_t fields() const { return rows_ * across_; }
   /// In a row.
   std::int64_t across() const { return across_; }
-  /// Numbers that are kept of one picture for its gradient, and at hand on the way; its operations.
-  double kept() const { return kept_; }
-  double at_hand() const { return at_hand_; }
+  /// Operations on one picture.
   double flops() const { return flops_; }
 
  private:
@@ -60,7 +58,7 @@ class Eye {
   };
   double levels_;
   std::int64_t rows_, across_;
-  double kept_ = 0, at_hand_ = 0, flops_ = 0;
+  double flops_ = 0;
   std::vector<Convolution> convolutions_;
   Tensor places_;
 };
@@ -82,7 +80,6 @@ class Captioner : public Model {
   std::int64_t vocabulary() const override { return words_.weight.size(0); }
   std::int64_t width() const override { return settings_.width; }
   EstimatorSettings const* estimator() const override { return settings_.attention.estimator_if_hard(); }
-  double peak_bytes(PassShape const& shape) const override;
   double flops_per_token() const override;
   std::unique_ptr<Decoding> decode(Batch const& given, Pass const& pass) const override;
 

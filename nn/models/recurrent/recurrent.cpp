@@ -87,18 +87,6 @@ Scanned RecurrentCell::scan(Tensor const& x, ScanOrder const& order, States cons
   return scanned;
 }
 
-double RecurrentCell::kept() const {
-  std::int64_t const of_step = kind_.form ? kept_by(*kind_.form) : 2 * kind_.gates + kind_.states;
-  std::int64_t const of_parts = fused() ? kind_.gates : 2 * kind_.gates;  // W x; or W x and U h, before their norms
-  return static_cast<double>(width() * (of_step + of_parts));
-}
-
-double RecurrentCell::at_hand() const {
-  std::int64_t const of_gates = fused() ? made_by(*kind_.form) : kind_.gates;
-  std::int64_t const of_outputs = fused() ? 3 : 2;  // its own gradient, cut, and turned
-  return static_cast<double>(width() * (of_gates + of_outputs));
-}
-
 double RecurrentCell::flops() const { return 2 * static_cast<double>(input_.weight.elements() + recurrent_.weight.elements()); }
 
 Scope layer_scope(Scope const& scope, std::int64_t layer, std::int64_t layers) {
@@ -129,15 +117,6 @@ Recurrent::Result Recurrent::operator()(Tensor x, Tensor const& lengths, std::ve
   }
   result.outputs = x;
   return result;
-}
-
-double Recurrent::kept() const {
-  double numbers = 0;
-  for (std::size_t layer = 0; layer < forward_.size(); ++layer) {
-    numbers += static_cast<double>(forward_[layer].input().weight.size(1)) + forward_[layer].kept();
-    if (shape_.bidirectional) numbers += backward_[layer].kept();
-  }
-  return numbers;
 }
 
 double Recurrent::flops() const {

@@ -57,9 +57,6 @@ class RecurrentCell {
   /// Over x [T, B, in], from `start` (empty: zeros). By the fused scan where the cell has one, else step by step.
   Scanned scan(Tensor const& x, ScanOrder const& order, States const& start, Pass const& pass) const;
 
-  /// Numbers that a step of one row keeps for its derivative, beside what it reads; and has at hand for it.
-  double kept() const;
-  double at_hand() const;
   /// Floating-point operations of a step of one row.
   double flops() const;
 
@@ -110,9 +107,7 @@ class Recurrent {
   /// Over x [T, B, in], whose row b has lengths[b] steps (undefined: all); `start`: by layer, of what goes forward (empty: zeros).
   Result operator()(Tensor x, Tensor const& lengths, std::vector<States> const& start, Pass const& pass) const;
 
-  /// Numbers that a step of one row keeps, what its layers read included, and has at hand for its derivative; and its operations.
-  double kept() const;
-  double at_hand() const { return forward_[0].at_hand(); }
+  /// Floating-point operations of a step of one row.
   double flops() const;
   /// Of its outputs.
   std::int64_t width() const { return shape_.width * (shape_.bidirectional ? 2 : 1); }

@@ -1,6 +1,5 @@
 #include "nn/models/recurrent/recurrent_lm.hpp"
 
-#include <algorithm>
 
 #include <fmt/format.h>
 
@@ -10,7 +9,6 @@
 #include "autograd/ops/product.hpp"
 #include "autograd/ops/shape.hpp"
 #include "nn/decode.hpp"
-#include "nn/models/blocks.hpp"
 
 namespace heed {
 
@@ -113,17 +111,6 @@ class RecurrentLm::Step : public Decoding {
 std::unique_ptr<Decoding> RecurrentLm::decode(Batch const& given, Pass const&) const {
   if (!continues_ || !given.parts().empty()) return nullptr;
   return std::make_unique<Step>(*this);
-}
-
-double RecurrentLm::peak_bytes(PassShape const& shape) const {
-  double const places = static_cast<double>(shape.batch * shape.tokens), element = static_cast<double>(bytes_of(tokens_.weight.dtype()));
-  auto const bytes = [&](double numbers) { return places * numbers * element; };
-  double const width = static_cast<double>(settings_.width),
-               logits = (word_weight_.defined() ? head_bytes(shape, settings_.width, vocabulary(), tokens_.weight.dtype(), false) : 0) +
-                        head_->elements(shape.batch, shape.tokens) * element;
-  double const way = bytes(cells_.at_hand());
-  if (!shape.recorded) return std::max(bytes(static_cast<double>(settings_.embedded()) + 4 * width) + way, bytes(width) + logits);
-  return bytes(cells_.kept() + width) + std::max(logits, way);
 }
 
 double RecurrentLm::flops_per_token() const {

@@ -33,7 +33,6 @@ class RecurrentLm : public Model {
   std::int64_t context() const override { return settings_.context; }
   std::int64_t vocabulary() const override { return tokens_.weight.size(0); }
   std::int64_t width() const override { return settings_.width; }
-  double peak_bytes(PassShape const& shape) const override;
   double flops_per_token() const override;
   std::unique_ptr<Decoding> decode(Batch const& given, Pass const& pass) const override;
 

@@ -1,7 +1,5 @@
 #include "nn/models/recurrent/recurrent_seq2seq.hpp"
 
-#include <algorithm>
-#include <cmath>
 
 #include <fmt/format.h>
 
@@ -13,9 +11,7 @@
 #include "autograd/ops/product.hpp"
 #include "autograd/ops/shape.hpp"
 #include "autograd/ops/softmax.hpp"
-#include "nn/attention/memory.hpp"
 #include "nn/decode.hpp"
-#include "nn/models/blocks.hpp"
 
 namespace heed {
 
@@ -260,37 +256,6 @@ std::unique_ptr<Decoding> RecurrentSeq2seq::decode(Batch const& given, Pass cons
   NoGrad const quiet;
   if (!given.has("source")) return nullptr;
   return std::make_unique<Step>(*this, given, pass);
-}
-
-double RecurrentSeq2seq::peak_bytes(PassShape const& shape) const {
-  auto const number = [](std::int64_t count) { return static_cast<double>(count); };
-  auto const& s = settings_;
-  DType const dtype = output_.weight.dtype();
-  std::int64_t const source = shape.source > 0 ? shape.source : shape.tokens;
-  double const element = number(static_cast<std::int64_t>(bytes_of(dtype))), rows = number(shape.batch);
-  double const sources = element * rows * number(source), places = element * rows * number(shape.tokens);
-  double const width = number(s.width), memory = number(encoder_.width()), read = number(output_.weight.size(1));
-  bool const stepwise = beside_words() > 0 || (shape.trains && s.scheduled_sampling > 0);
-  AttentionBytes attention{0, 0};
-  if (attention_)
-    attention = attention_bytes({s.attention, {1, s.width, s.context}, encoder_.width(), "none", false, 0, dtype}, shape.batch,
-                                shape.tokens, source, shape.recorded, shape.trains, shape.watched);
-  double const logits =
-      head_bytes(shape, output_.weight.size(1), vocabulary(), dtype, shape.recorded && shape.trains && estimator() != nullptr);
-  double const keys = attention_ ? memory + (attention_->projects() ? width : 0) : 0;
-  if (!shape.recorded) {
-    double const reading = std::max(sources * encoder_.at_hand(), places * decoder_[0].at_hand());
-    double const looking = attention.peak + places * (width + memory + read);
-    return sources * (keys + memory) + std::max({reading, looking, attention.kept + places * read + logits});
-  }
-  double numbers = number(s.embedding) + read;  // what its first layer reads, and its head
-  for (RecurrentCell const& cell : decoder_) numbers += cell.kept() + width;
-  if (stepwise) numbers += number(beside_words()) + number(decoder_[0].input().weight.size(0)) + read;
-  if (s.luong()) numbers += memory + 2 * width;
-  double const encoder = sources * (encoder_.kept() + keys), decoder = places * numbers + attention.kept;
-  double const looking = (attention.peak - attention.kept) / (stepwise ? number(shape.tokens) : 1);
-  double const writing = decoder + std::max({logits, looking, places * decoder_[0].at_hand()});
-  return encoder + std::max(writing, sources * encoder_.at_hand());
 }
 
 double RecurrentSeq2seq::flops_per_token() const {

@@ -58,7 +58,6 @@ class RecurrentSeq2seq : public Model {
   std::int64_t width() const override { return settings_.width; }
   std::optional<std::int64_t> limit() const override;
   EstimatorSettings const* estimator() const override { return settings_.attention.estimator_if_hard(); }
-  double peak_bytes(PassShape const& shape) const override;
   double flops_per_token() const override;
   std::unique_ptr<Decoding> decode(Batch const& given, Pass const& pass) const override;
 
