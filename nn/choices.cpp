@@ -15,8 +15,15 @@ double EstimatorSettings::temperature_at(std::int64_t step) const {
   return std::min(temperature, std::max(temperature_least, temperature * std::exp(-temperature_decay * static_cast<double>(step))));
 }
 
+std::size_t choices_made(Pass const& pass) { return pass.choices != nullptr ? pass.choices->made.size() : 0; }
+
+void set_reach(Pass const& pass, std::size_t first, Choices::Reach reach) {
+  for (std::size_t i = first; i < choices_made(pass); ++i) pass.choices->made[i].reach = reach;
+}
+
 Tensor recomputed(std::function<Tensor(std::vector<Tensor> const& inputs, Pass const& pass)> const& f, std::vector<Tensor> const& inputs,
                   Pass const& pass) {
+  if (!pass.recompute) return f(inputs, pass);
   if (pass.choices == nullptr) return checkpoint([f, pass](std::vector<Tensor> const& in) { return f(in, pass); }, inputs);
   bool const given = pass.choices->mode == Choices::Mode::given || pass.choices->mode == Choices::Mode::one;
   if (given) throw Error("estimator: enumerate and marginal keep the whole pass; train.recompute cannot be true");

@@ -55,9 +55,13 @@ struct Choices {
   double combinations = 1;  ///< the product of the radices so far: how many codes there are; of Mode::one, how many keys
 };
 
-/// f(inputs, pass), run again for its gradient instead of keeping what is between (see checkpoint()), together with the choices made in
-/// it: these leave it beside its result, so that their probabilities have gradients. The result is [B, n, …], and the n are also the
-/// queries of the choices. Throws Error for choices that are given (enumerate, marginal).
+/// How many choices a pass has made so far; what those from number `first` on can touch.
+std::size_t choices_made(Pass const& pass);
+void set_reach(Pass const& pass, std::size_t first, Choices::Reach reach);
+
+/// f(inputs, pass); with pass.recompute run again for its gradient instead of keeping what is between (see checkpoint()), together with
+/// the choices made in it: these leave it beside its result, so that their probabilities have gradients. The result is [B, n, …], and the n
+/// are also the queries of the choices. Throws Error for choices that are given (enumerate, marginal).
 Tensor recomputed(std::function<Tensor(std::vector<Tensor> const& inputs, Pass const& pass)> const& f, std::vector<Tensor> const& inputs,
                   Pass const& pass);
 

@@ -2,6 +2,7 @@
 
 #include <string>
 
+#include "autograd/ops/elementwise.hpp"
 #include "autograd/ops/index.hpp"
 #include "autograd/ops/product.hpp"
 #include "autograd/ops/softmax.hpp"
@@ -42,6 +43,25 @@ struct Norm {
 
   bool rms;
   Tensor weight, bias;
+};
+
+/// What is added to the residual stream: x + f(norm x), or norm(x + f x) where the norm comes after; in training through dropout.
+struct Residual {
+  /// `branch`: the name of what f is, by which dropout draws.
+  Residual(Scope const& scope, std::string const& norm_name, std::string const& branch, std::int64_t width, NormSettings const& settings,
+           double dropout)
+      : place(scope.path() + "." + branch), pre(settings.place == "pre"), rate(dropout), norm(scope.at(norm_name), width, settings.kind) {}
+  /// f(y, residual), y [B, T, width]: the branch, to whose last product the residual is added if it is defined.
+  template <class F>
+  Tensor operator()(Tensor const& x, Pass const& pass, F const& f) const {
+    auto const added = [&](Tensor const& y) { return pass.drops(rate) ? x + pass.dropout(f(y, Tensor()), rate, place) : f(y, x); };
+    return pre ? added(norm(x)) : norm(added(x));
+  }
+
+  std::string place;
+  bool pre;
+  double rate;
+  Norm norm;
 };
 
 /// The names of the activations, and the function of one ("swiglu" is a gate, not a function of one argument).

@@ -8,7 +8,7 @@
 #include "autograd/parallel.hpp"
 #include "experiments/run/signals.hpp"
 #include "experiments/study/unfinished.hpp"
-#include "nn/models/transformer_stack.hpp"
+#include "nn/models/gpt.hpp"
 
 namespace heed {
 
@@ -41,7 +41,7 @@ std::vector<double> norms_of(LayerDraws const& draws, StackSettings const& setti
   InitSettings init;
   init.std = 1 / std::sqrt(static_cast<double>(LayerDraws::width));
   Parameters parameters(stream.child("weights").bits(0) >> 1, DType::float32, init);
-  TransformerStack const model(parameters, settings, LayerDraws::vocabulary, SeesText::past);
+  Gpt const model(parameters, settings, LayerDraws::vocabulary);
   Tensor embeddings = *parameters.find("token_embedding.weight");
   for (float& x : embeddings.mutable_data<float>()) x *= std::sqrt(static_cast<float>(LayerDraws::width));
   std::vector<Tensor> weights;

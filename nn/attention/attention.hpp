@@ -114,6 +114,8 @@ class MultiHead {
                     Tensor const& residual = {}) const;
   /// Keys and values of memory [B, m, width], whose first place stands at `offset`.
   Projected project(Tensor const& memory, std::int64_t offset, Pass const& pass) const;
+  /// The same of a memory that does not grow; with a cache, made once for `layer`.
+  Projected project_once(Tensor const& memory, Pass const& pass, std::size_t layer) const;
   /// As operator(), of a memory that is projected already.
   Tensor look(Tensor const& x, Projected const& memory, Visibility const& visibility, Pass const& pass, Tensor const& residual = {}) const;
 

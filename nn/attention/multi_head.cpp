@@ -88,6 +88,13 @@ Projected MultiHead::project(Tensor const& memory, std::int64_t offset, Pass con
   return {key, value_(memory, pass), forget};
 }
 
+Projected MultiHead::project_once(Tensor const& memory, Pass const& pass, std::size_t layer) const {
+  if (pass.cache == nullptr) return project(memory, 0, pass);
+  auto& kept = pass.cache->layers.at(layer).memory;
+  if (!kept) kept = project(memory, 0, pass);
+  return *kept;
+}
+
 Tensor MultiHead::look(Tensor const& x, Projected const& memory, Visibility const& visibility, Pass const& pass,
                        Tensor const& residual) const {
   Part const here(part_);

@@ -1,4 +1,16 @@
+// A GPT, from tokens to logits. B sequences of T tokens; d is the width of the residual stream, V the size of the vocabulary.
+
 #include "nn/models/gpt.hpp"
+
+#include <cmath>
+
+#include <fmt/format.h>
+
+#include "autograd/blas/rounded_weights.hpp"
+#include "autograd/error.hpp"
+#include "autograd/graph.hpp"
+#include "autograd/ops/elementwise.hpp"
+#include "nn/decode.hpp"
 
 namespace heed {
 
@@ -14,6 +26,223 @@ Declared<ModelKind> const declared{
        return std::make_unique<Gpt>(parameters, dynamic_cast<GptSettings const&>(settings), data);
      }}};
 
+double number(std::int64_t count) { return static_cast<double>(count); }
+
 }  // namespace
+
+// --- Settings: model: {kind: gpt, layers: 4, …} ------------------------------------------------------------------------------------------
+
+std::vector<Field> StackSettings::fields() {
+  auto const number_of = [](std::string name, auto* target, std::string help, double greatest, double least = 1) {
+    return Field{.name = std::move(name), .target = target, .help = std::move(help), .least = least, .greatest = greatest};
+  };
+  return {
+      number_of("layers", &layers, "blocks", 1000),
+      number_of("heads", &heads, "attention heads", 1000),
+      number_of("width", &width, "of the residual stream", 65536),
+      number_of("context", &context, "tokens that it reads at once", 1 << 20),
+      number_of("key_heads", &key_heads, "groups of heads that share keys and values (Ainslie et al. 2023); default: as many as heads",
+                1000),
+      {.name = "position", .target = &position, .help = "how it knows where a token stands"},
+      {.name = "attention", .target = &attention, .help = "a name, or score, align and read"},
+      {.name = "activation", .target = &activation, .help = "of the perceptron", .words = activation_names()},
+      {.name = "norm", .target = &norm, .help = "which, and where"},
+      {.name = "bias", .target = &bias, .help = "biases in Linear layers"},
+      {.name = "tie", .target = &tie, .help = "the head is the token embedding"},
+      number_of("dropout", &dropout, "on embeddings, attention weights and residual branches", 0.999, 0),
+      number_of("mlp_width", &mlp_width, "of the perceptron between its two layers; default 4 * width", 1 << 20),
+      number_of("key_width", &key_width, "of a head's queries and keys; default width / heads", 65536),
+      number_of("value_width", &value_width, "of a head's values; default width / heads", 65536),
+      number_of("query_key_spread", &query_key_spread, "factor on the initial spread of the weights that make queries and keys", 1e6, 0),
+  };
+}
+
+std::vector<Field> TextStackSettings::fields() {
+  auto all = StackSettings::fields();
+  all.push_back({.name = "head", .target = &head, .help = "what it predicts: tokens, or the labels of examples"});
+  return all;
+}
+
+MultiHead::Shape StackSettings::shape_of(AttentionSettings const& of, std::int64_t layer) const {
+  std::int64_t const usual = width / heads;
+  std::int64_t const d_k = key_width.value_or(of.differential ? usual / 2 : usual), d_v = value_width.value_or(usual);
+  return {width, heads, d_k, d_v, context, key_heads.value_or(heads), layer, query_key_spread};
+}
+
+std::optional<std::string> StackSettings::indivisible(AttentionSettings const& of) const {
+  if ((!key_width || !value_width) && width % heads != 0)
+    return fmt::format("heads: {} heads do not divide the width {} (or give key_width and value_width)", heads, width);
+  if (!key_width && of.differential && width % (2 * heads) != 0)
+    return fmt::format("heads: two maps of {} heads do not divide the width {} (or give key_width)", heads, width);
+  return std::nullopt;
+}
+
+std::optional<std::string> StackSettings::contradiction() {
+  if (auto const why = indivisible(attention)) return why;
+  if (key_heads && heads % *key_heads != 0) return fmt::format("key_heads: {} groups do not divide {} heads", *key_heads, heads);
+  if (!causal && position_kind(position.kind).of_the_past)
+    return fmt::format("position: '{}' is of attention to the past alone, and here some places look ahead", position.kind);
+  if (std::int64_t const d = shape_of(attention, 0).key_width; position_kind(position.kind).of_pairs && d % 2 != 0)
+    return fmt::format("position: '{}' turns pairs of entries, and a head's queries and keys have an odd number of them, {} ({})",
+                       position.kind, d, key_width ? "give an even key_width" : "give an even key_width, or other heads or width");
+  if (!causal && attention.forget) return "attention.forget: is of attention to the past alone, and here some places look ahead";
+  return std::nullopt;
+}
+
+// --- A block: x + attention(norm x), then x + mlp(norm x) --------------------------------------------------------------------------------
+
+Block::Block(Scope const& scope, StackSettings const& s, std::int64_t layer, Position const& position, double share,
+             AttentionSettings const* cross, StreamParts const& parts)
+    : path_(scope.path()),
+      layer_(static_cast<std::size_t>(layer)),
+      attention_residual_(scope, "norm1", "attention", s.width, s.norm, s.dropout),
+      attention_(scope.at("attention"), s.attention, s.shape_of(s.attention, layer), s.bias, s.dropout, share, &position,
+                 {parts.own, parts.own}),
+      cross_(cross == nullptr ? std::optional<Cross>()
+                              : Cross{Residual(scope, "norm2", "cross_attention", s.width, s.norm, s.dropout),
+                                      MultiHead(scope.at("cross_attention"), *cross, s.shape_of(*cross, layer), s.bias, s.dropout, share,
+                                                nullptr, {parts.own, parts.memory})}),
+      mlp_residual_(scope, cross == nullptr ? "norm2" : "norm3", "mlp", s.width, s.norm, s.dropout),
+      mlp_(scope.at("mlp"), s.width, s.hidden(), s.activation, s.bias, share) {}
+
+Tensor Block::operator()(Tensor x, Visibility const& sees, Memory const& memory, Pass const& pass) const {
+  Part const here(path_);
+  x = attention_residual_(x, pass, [&](Tensor const& y, Tensor const& residual) {  // queries, keys and values: all of y [B, T, d]
+    return attention_(y, y, sees, pass, layer_, residual);
+  });
+  if (cross_)
+    x = cross_->residual(x, pass, [&](Tensor const& y, Tensor const& residual) {  // keys and values: of the memory [B, S, d]
+      return cross_->attention.look(y, cross_->attention.project_once(memory.x, pass, layer_), memory.visibility, pass, residual);
+    });
+  x = mlp_residual_(x, pass, [&](Tensor const& y, Tensor const& residual) { return mlp_(y, pass, residual); });  // d → 4 d → d
+  if (pass.watches_stream()) pass.observer->stream(path_, x);
+  return x;  // [B, T, d]
+}
+
+// --- The stack of blocks -----------------------------------------------------------------------------------------------------------------
+
+Blocks::Blocks(Scope const& scope, StackSettings const& s, bool causal, double share, AttentionSettings const* cross,
+               StreamParts const& parts)
+    : settings_(s),
+      cross_(cross == nullptr ? std::nullopt : std::optional(*cross)),
+      causal_(causal),
+      path_(scope.path()),
+      position_(make_position(s.position, scope, {s.context, s.width, s.heads})) {
+  blocks_.reserve(static_cast<std::size_t>(s.layers));
+  for (std::int64_t i = 0; i < s.layers; ++i)
+    blocks_.emplace_back(scope.at(fmt::format("blocks.{}", i)), s, i, *position_, share, cross, parts);
+  if (s.norm.place == "pre") norm_.emplace(scope.at("norm"), s.width, s.norm.kind);
+}
+
+Tensor Blocks::embedded(Tensor const& x, Pass const& pass) const {
+  std::int64_t const past = pass.cache != nullptr ? pass.cache->past : 0;
+  return pass.dropout(position_->embed(x, past), settings_.dropout, path_.empty() ? "embedding" : path_ + ".embedding");
+}
+
+Tensor Blocks::operator()(Tensor x, Visibility const& sees, Pass const& pass, Memory const& memory, std::vector<Tensor>* layers) const {
+  if (!memory.x.defined() && cross_) throw Error(fmt::format("{}: its blocks look at a memory, but there is none", path_));
+  std::size_t const first = choices_made(pass);
+  std::size_t last = first;
+  for (Block const& block : blocks_) {
+    last = choices_made(pass);
+    if (layers != nullptr) layers->push_back(x);
+    auto const f = [&block, sees, seen = memory.visibility](auto const& in, Pass const& with) {
+      return block(in[0], sees, {in.size() > 1 ? in[1] : Tensor(), seen}, with);
+    };
+    x = recomputed(f, memory.x.defined() ? std::vector{x, memory.x} : std::vector{x}, pass);
+  }
+  // Where the past is all that is seen, a choice touches no place before its own. What the last block reads goes into its place alone.
+  if (causal_) set_reach(pass, first, Choices::Reach::later);
+  set_reach(pass, last, Choices::Reach::place);
+  return norm_ ? (*norm_)(x) : x;  // [B, T, d]
+}
+
+double Blocks::flops_per_token() const {
+  auto const s = settings_.shape_of(settings_.attention, 0);
+  double const width = number(s.width), context = number(s.context);
+  double const projections = 2 * width * number(s.heads * (2 * s.key_width + 2 * s.value_width));
+  double const mlp = 2 * width * number(settings_.hidden()) * (settings_.activation == "swiglu" ? 3 : 2);
+  auto const attend = [&](double seen) { return projections + 2 * seen * number(s.heads * (s.key_width + s.value_width)); };
+  return number(settings_.layers) * (attend(causal_ ? context / 2 : context) + (cross_ ? attend(context) : 0) + mlp);
+}
+
+// --- The model ---------------------------------------------------------------------------------------------------------------------------
+
+Gpt::Gpt(Parameters& parameters, StackSettings const& s, HeadSettings const& head, Signature const& data, SeesText sees)
+    : settings_(s),
+      causal_(sees == SeesText::past),
+      tokens_(Scope(parameters).at("token_embedding"), data["inputs"].classes, s.width),
+      segments_(data.has("segments") ? std::optional(Embedding(Scope(parameters).at("segment_embedding"), 2, s.width)) : std::nullopt),
+      // Each of the 2·layers residual branches starts with this share of the usual spread, so that their sum starts as large as one.
+      blocks_(Scope(parameters), s, causal_, 1 / std::sqrt(2 * number(s.layers))),
+      continues_(causal_ && head.continues()) {
+  if (head.predicts_tokens())
+    word_weight_ = s.tie ? tokens_.weight : Embedding(Scope(parameters).at("head"), data["inputs"].classes, s.width).weight;
+  head_ = head.make({Scope(parameters).at("heads"), s.width, s.layers + 1, !causal_, data, word_weight_});
+}
+
+Outcome Gpt::run(Batch const& batch, Pass const& pass) const {
+  Tensor const tokens = sequences_of(batch["inputs"]), segments = batch.get("segments");  // [B, T]
+  Streams streams{{}, lengths_of_sequences(batch)};
+  Tensor const last = read(tokens, streams.lengths, segments.defined() ? sequences_of(segments) : segments, pass,
+                           head_->reads_layers() ? &streams.layers : nullptr);  // [B, T, d]
+  streams.layers.push_back(last);
+  return {head_->predictions(streams, batch, pass)};  // by default logits [B, T, V] = x [B, T, d] · weightᵀ [d, V]
+}
+
+Tensor Gpt::read(Tensor const& tokens, Tensor const& lengths, Tensor const& segments, Pass const& pass, std::vector<Tensor>* layers) const {
+  Visibility sees{.causal = causal_, .lengths = {}, .offset = pass.cache != nullptr ? pass.cache->past : 0};
+  if (!causal_) sees.lengths = sees.query_lengths = lengths;  // causal: padding stands behind all that counts, which does not see it
+  Tensor x = tokens_(tokens);                                 // [B, T] → [B, T, d]
+  if (segments_ && segments.defined()) x = x + (*segments_)(segments);
+  x = blocks_(blocks_.embedded(x, pass), sees, pass, {}, layers);
+  if (pass.cache != nullptr) pass.cache->past += tokens.size(1);
+  return x;  // [B, T, d]
+}
+
+// --- Decoding: texts that are continued together, each token of which is read once -------------------------------------------------------
+
+class Gpt::Step : public Decoding {
+ public:
+  Step(Gpt const& model, Pass const& pass) : model_(model) {
+    pass_.choosing = pass.choosing;
+    pass_.sequences = pass.sequences;
+    pass_.cache = &cache_;  // the keys and values of what was read
+    pass_.rounded = &weights_;
+    restart();
+  }
+
+  void restart() override {
+    cache_ = {};
+    cache_.layers.resize(model_.blocks_.size());
+  }
+
+  Tensor scores(Tensor const& tokens) override {  // [B] or [B, n] → [B, V]
+    NoGrad const quiet;
+    if (pass_.sequences.empty())
+      for (std::int64_t row = 0; row < tokens.size(0); ++row) pass_.sequences.push_back(static_cast<std::uint64_t>(row));
+    Tensor const x = model_.read(tokens.rank() == 2 ? tokens : tokens.viewed({tokens.size(0), 1}), {}, {}, pass_);  // [B, n, d]
+    return linear(last_place(x), model_.word_weight_, {}, {}, &weights_);
+  }
+
+  void keep(std::span<std::int64_t const> rows) override {
+    NoGrad const quiet;
+    cache_.keep(rows);
+    std::vector<std::uint64_t> kept;
+    for (std::int64_t const row : rows) kept.push_back(pass_.sequence(row));
+    pass_.sequences = std::move(kept);
+  }
+
+ private:
+  Gpt const& model_;
+  Pass pass_;
+  KeyValueCache cache_;
+  RoundedWeights weights_;
+};
+
+std::unique_ptr<Decoding> Gpt::decode(Batch const& given, Pass const& pass) const {
+  if (!continues_ || !given.parts().empty()) return nullptr;
+  return std::make_unique<Step>(*this, pass);
+}
 
 }  // namespace heed

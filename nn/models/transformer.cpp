@@ -113,9 +113,8 @@ Memory Transformer::encode(Batch const& batch, Pass const& pass) const {
   Tensor const embedded = scale(source_tokens_(batch["source"]), std::sqrt(static_cast<double>(settings_.width)));
   Visibility const sees{.causal = false, .lengths = lengths, .offset = 0, .query_lengths = lengths};
   Tensor const x = encoder_(encoder_.embedded(embedded, pass), sees, pass);
-  // Any place of the target may look at any place of the source.
-  if (pass.choices != nullptr)
-    for (auto& made : pass.choices->made) made.reach = Choices::Reach::sequence;
+  // Any place of the target may attend to any place of the source.
+  set_reach(pass, 0, Choices::Reach::sequence);
   return {x, {.causal = false, .lengths = lengths, .offset = 0}};
 }
 
@@ -131,7 +130,7 @@ Tensor Transformer::read(Tensor const& tokens, Tensor const& lengths, Memory mem
   Visibility const sees{.causal = true, .lengths = {}, .offset = past, .query_lengths = lengths};
   memory.visibility.query_lengths = lengths;
   memory.visibility.offset = past;
-  Tensor const x = decoder_(decoder_.embedded(embedded, pass), sees, pass, &memory);
+  Tensor const x = decoder_(decoder_.embedded(embedded, pass), sees, pass, memory);
   if (pass.cache != nullptr) pass.cache->past += tokens.size(1);
   return x;
 }

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "nn/models/blocks.hpp"
+#include "nn/models/gpt.hpp"
 
 namespace heed {
 
@@ -25,8 +25,8 @@ struct TransformerSettings : StackSettings {
 };
 
 /// The encoder–decoder of Vaswani et al. 2017. The encoder makes a memory of the source, each place of which sees all of it; the decoder
-/// reads the target so far, looks at the memory, and predicts the next token. Embeddings are multiplied by √width; one table serves source,
-/// target and head, unless the source has a vocabulary of its own or `tie` is false.
+/// reads the target so far, attends to the memory, and predicts the next token. Embeddings are multiplied by √width; one table serves
+/// source, target and head, unless the source has a vocabulary of its own or `tie` is false.
 class Transformer : public Model {
  public:
   /// `source`: tokens of the source, if it has a vocabulary of its own.
@@ -47,7 +47,7 @@ class Transformer : public Model {
  private:
   class Step;
 
-  /// What the decoder looks at: of the batch's source, behind whose lengths nothing is seen.
+  /// What the decoder attends to: of the batch's source, behind whose lengths nothing is seen.
   Memory encode(Batch const& batch, Pass const& pass) const;
   /// The target's tokens [B, T], of these lengths (undefined: all), as they leave the last block.
   Tensor read(Tensor const& tokens, Tensor const& lengths, Memory memory, Pass const& pass) const;

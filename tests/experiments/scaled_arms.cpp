@@ -7,7 +7,7 @@
 #include "experiments/study/layers.hpp"
 #include "experiments/study/saturation.hpp"
 #include "nn/attention/steps.hpp"
-#include "nn/models/transformer_stack.hpp"
+#include "nn/models/gpt.hpp"
 #include "tests/program.hpp"
 
 TEST_SUITE("scaled_arms") {
@@ -32,7 +32,7 @@ TEST_SUITE("scaled_arms") {
     auto const started = [&](double spread, std::string const& name) {
       settings.query_key_spread = spread;
       Parameters parameters(1, DType::float64);
-      TransformerStack const model(parameters, settings, 5, SeesText::past);
+      Gpt const model(parameters, settings, 5);
       return parameters.find("blocks.0.attention." + name + ".weight")->to_vector();
     };
     for (char const* const name : {"query", "key", "value"}) {

@@ -1,10 +1,8 @@
-#include "nn/models/transformer_stack.hpp"
+#include "nn/models/gpt.hpp"
 
 #include <doctest/doctest.h>
 
-#include "nn/models/gpt.hpp"
-
-TEST_SUITE("transformer_stack") {
+TEST_SUITE("gpt") {
   using namespace heed;
 
   namespace {
