@@ -12,7 +12,7 @@
 #include "experiments/metric/row.hpp"
 #include "experiments/metric/seen.hpp"
 #include "nn/files/atomic_file.hpp"
-#include "nn/models/gpt.hpp"
+#include "nn/models/blocks.hpp"
 
 namespace heed {
 

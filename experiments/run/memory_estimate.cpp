@@ -315,7 +315,8 @@ void check_parameters(LoadedExperiment const& experiment, Dataset const& data) {
 void check_memory(LoadedExperiment const& experiment, Dataset const& data, Model const& model, Parameters const& parameters) {
   Experiment const& settings = experiment.settings;
   // The parameters, which are counted, are there already.
-  double const available = available_memory() + static_cast<double>(parameters.elements() * bytes_of(settings.precision()));
+  double const available =
+      available_memory() + static_cast<double>(parameters.elements()) * static_cast<double>(bytes_of(settings.precision()));
   auto const by_one = [](Load const& load, double) { return bound(held(load, 1).peak, load.rows); };
   if (estimate(settings, data, model, parameters, by_one).total() <= available) return;
   MemoryEstimate const needed = memory_estimate(settings, data, model, parameters);

@@ -8,7 +8,7 @@
 #include "autograd/parallel.hpp"
 #include "experiments/run/signals.hpp"
 #include "experiments/study/unfinished.hpp"
-#include "nn/models/gpt.hpp"
+#include "nn/models/blocks.hpp"
 
 namespace heed {
 

@@ -1,7 +1,7 @@
 #pragma once
 
 #include "nn/masking.hpp"
-#include "nn/models/gpt.hpp"
+#include "nn/models/blocks.hpp"
 
 namespace heed {
 

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "nn/models/gpt.hpp"
+#include "nn/models/blocks.hpp"
 
 namespace heed {
 

@@ -7,7 +7,7 @@
 #include "experiments/study/layers.hpp"
 #include "experiments/study/saturation.hpp"
 #include "nn/attention/steps.hpp"
-#include "nn/models/gpt.hpp"
+#include "nn/models/blocks.hpp"
 #include "tests/program.hpp"
 
 TEST_SUITE("scaled_arms") {
