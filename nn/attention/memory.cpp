@@ -51,13 +51,8 @@ AttentionBytes measured(AttentionCost const& cost, Extents const& e, Mode const&
 
   Choices choices;
   if (!mode.trains) choices.mode = Choices::Mode::expectation;
-  std::vector<Tensor> seen;
-  Observer observer;
-  observer.attention = [&](std::string const&, AttentionView const& view) {
-    Tensor const visible = view.visibility.mask(view.weights.size(2), view.weights.size(3), view.weights.dtype());
-    seen.insert(seen.end(), {view.weights, attention_rows(view.scores, view.weights, visible, 0)});
-    if (mode.recorded) seen.push_back(view.scores);
-  };
+  AttentionRecorder recorder({.weights = true, .scores = mode.recorded, .rows = true});
+  Observer const observer{.attention = &recorder};
   Pass pass;
   pass.choices = &choices;
   if (mode.trains) pass.noise = Stream(0, "noise");
