@@ -5,7 +5,10 @@
 
 #include <fmt/format.h>
 
+#include "autograd/attention/row_statistics.hpp"
 #include "autograd/error.hpp"
+#include "autograd/ops/reduce.hpp"
+#include "autograd/ops/shape.hpp"
 #include "autograd/parallel.hpp"
 #include "nn/batch.hpp"
 
@@ -37,6 +40,17 @@ std::vector<std::int64_t> all_of(std::int64_t count) {
   std::vector<std::int64_t> numbers(static_cast<std::size_t>(count));
   std::iota(numbers.begin(), numbers.end(), std::int64_t{0});
   return numbers;
+}
+
+/// Steps behind each other on the last axis but one; the last axes of those that are shorter are filled with zeros. Undefined if there are
+/// none.
+Tensor joined(std::vector<Tensor> const& steps) {
+  if (steps.size() < 2) return steps.empty() ? Tensor() : steps.front();
+  std::int64_t longest = 0;
+  for (Tensor const& step : steps) longest = std::max(longest, step.size(-1));
+  std::vector<Tensor> parts;
+  for (Tensor const& step : steps) parts.push_back(step.size(-1) < longest ? pad(step, -1, 0, longest - step.size(-1)) : step);
+  return concatenate(parts, -2);
 }
 
 }  // namespace
@@ -78,6 +92,37 @@ void KeyValueCache::keep(std::span<std::int64_t const> sequences) {
 void KeyValueCache::keep_memory(std::span<std::int64_t const> sequences) {
   for (Layer& layer : layers)
     if (layer.memory) layer.memory = Projected{take(layer.memory->key, sequences), take(layer.memory->value, sequences)};
+}
+
+void AttentionRecorder::add(std::string const& layer, AttentionStep const& step) {
+  if (next_ != nullptr) next_->add(layer, step);
+  if (keeps_.only && !keeps_.only(step.of)) return;
+  bool const later = step.visibility.offset > 0;
+  auto known = layers_.end();
+  if (later || keeps_.passes) known = std::ranges::find(layers_, layer, [](Steps const& steps) { return steps.record.layer; });
+  if (known == layers_.end()) known = layers_.insert(known, Steps{{layer, step.of, step.visibility}});
+  AttentionRecord& record = known->record;
+  if (step.scores.defined()) record.heads = step.scores.size(1);
+  if (keeps_.weights) known->weights.push_back(keeps_.means ? mean(step.weights, {1}) : step.weights);
+  if (keeps_.scores) record.steps.push_back(step.scores);
+  if (keeps_.inputs) known->queries.push_back(step.query), record.key = step.key;
+  if (!keeps_.rows) return;
+  if (!later || known->rows.empty()) known->rows.emplace_back();
+  if (!keeps_.weights) return known->rows.back().push_back(step.rows);
+  Tensor const visible = step.visibility.mask(step.weights.size(2), step.weights.size(3), step.weights.dtype());
+  known->rows.back().push_back(attention_rows(step.scores, step.weights, visible, step.visibility.offset));
+}
+
+std::vector<AttentionRecord> AttentionRecorder::records() const {
+  std::vector<AttentionRecord> all;
+  for (Steps const& steps : layers_) {
+    AttentionRecord& record = all.emplace_back(steps.record);
+    record.scores = joined(record.steps);
+    record.weights = joined(steps.weights);
+    record.query = joined(steps.queries);
+    for (auto const& of_pass : steps.rows) record.rows.push_back(joined(of_pass));
+  }
+  return all;
 }
 
 std::uint64_t Pass::sequence(std::int64_t row) const {

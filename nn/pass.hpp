@@ -64,29 +64,67 @@ struct LookingParts {
   std::int64_t across = 0;  ///< keys that are fields of a picture, row by row: how many in a row; 0: they are a sequence
 };
 
-/// What an attention layer computes on its way.
-struct AttentionView {
-  Tensor const& scores;   ///< e_ij with the position's bias, of all keys, visible or not: [B, H, n, m]
-  Tensor const& weights;  ///< a_ij, before a hard read chooses and before dropout: [B, H, n, m]
-  Visibility const& visibility;
-  Tensor const& query;  ///< rotated by its position: [B, n, H·d]
-  Tensor const& key;    ///< likewise: [B, m, H·d]
-  LookingParts const& of;
-  /// Of queries that came one after the other: the scores of each, [B, H, …, m], which `scores` copies and which have gradients in its
-  /// stead.
-  std::span<Tensor const> steps = {};
-
-  /// The place of the first query: where a decoder that works step by step has come to. Keys begin at place 0.
-  std::int64_t first_query() const { return visibility.offset; }
+/// What an attention layer computes in one call: of all its queries, or of those of a decoder's step.
+struct AttentionStep {
+  Tensor scores;          ///< e_ij with the position's bias, of all keys, visible or not: [B, H, n, m]
+  Tensor weights;         ///< a_ij, before a hard read chooses and before dropout: [B, H, n, m]
+  Visibility visibility;  ///< its offset is the place of the first query; keys begin at place 0
+  Tensor query, key;      ///< rotated by their position: [B, n, H·d], [B, m, H·d]
+  LookingParts of;
+  Tensor rows = {};  ///< statistics of each query's row (autograd/attention/row_statistics.hpp): [B, H, n, row_statistics]
 };
 
-/// Is shown what a model computes on its way: parts of the graph, so that they have gradients if the pass is recorded. A layer has the
-/// name of its module ("blocks.0.attention", "blocks.0"). Attention whose weights are watched goes by its reference.
+/// What an attention layer did in a pass: parts of the graph, so that they have gradients if the pass is recorded. What was not asked for
+/// is undefined. The steps of a decoder are one after the other on the queries' axis; keys that a step did not have yet have weight 0.
+struct AttentionRecord {
+  std::string layer;  ///< the name of its module: "blocks.0.attention"
+  LookingParts of;
+  Visibility visibility;           ///< of its first step
+  std::int64_t heads = 0;          ///< H
+  Tensor scores = {};              ///< as in AttentionStep
+  Tensor weights = {};             ///< likewise; their mean over the heads: [B, n, m]
+  Tensor query = {}, key = {};     ///< likewise
+  std::vector<Tensor> rows = {};   ///< likewise, of one pass after the other
+  std::vector<Tensor> steps = {};  ///< the scores of each step, which have gradients where `scores` copies several
+  Tensor gradient = {};            ///< ∂L/∂scores, if somebody has it: [B, H, n, m]
+};
+
+/// Keeps of a pass, or of several, what attention layers did, as far as it is asked for. Where it is asked for more than statistics of
+/// rows, attention goes by its reference; they alone are measured on the way, by the kernels too.
+class AttentionRecorder {
+ public:
+  struct Keeps {
+    bool weights = false, scores = false;
+    bool rows = false;    ///< with weights: of all visible keys; alone: of those within the align's window
+    bool inputs = false;  ///< queries and keys
+    bool means = false;   ///< of the weights only their mean over the heads
+    bool passes = false;  ///< calls of one name are one record, whatever pass they are of; else a module that is used twice is two
+    std::function<bool(LookingParts const&)> only = {};  ///< of these layers alone
+  };
+  /// `next`: records the same pass.
+  explicit AttentionRecorder(Keeps keeps, AttentionRecorder* next = nullptr) : keeps_(std::move(keeps)), next_(next) {}
+
+  bool wants_weights() const { return keeps_.weights || keeps_.scores || keeps_.inputs || (next_ != nullptr && next_->wants_weights()); }
+  bool wants_rows() const { return (keeps_.rows && !keeps_.weights) || (next_ != nullptr && next_->wants_rows()); }
+  void add(std::string const& layer, AttentionStep const& step);
+  /// In the order of the pass.
+  std::vector<AttentionRecord> records() const;
+
+ private:
+  struct Steps {
+    AttentionRecord record;
+    std::vector<Tensor> weights = {}, queries = {};
+    std::vector<std::vector<Tensor>> rows = {};  // of each pass
+  };
+
+  Keeps keeps_;
+  AttentionRecorder* next_;
+  std::vector<Steps> layers_;
+};
+
+/// Is shown what a model computes on its way. A layer has the name of its module ("blocks.0").
 struct Observer {
-  std::function<void(std::string const& layer, AttentionView const& view)> attention = {};
-  /// Statistics of each query's row (autograd/attention/row_statistics.hpp), [B, H, n, row_statistics]: measured on the way, where
-  /// attention goes by its kernels too.
-  std::function<void(std::string const& layer, Tensor const& rows)> attention_rows = {};
+  AttentionRecorder* attention = nullptr;
   std::function<void(std::string const& layer, Tensor const& x)> stream = {};  ///< the residual stream after a block: [B, T, width]
   /// A recurrent cell's output after each step [B, width], in the order in which they are made; of rows that are not at work, as before. A
   /// cell that is watched goes step by step.
@@ -115,8 +153,8 @@ struct Pass {
     return drops(rate) ? heed::dropout(x, rate, noise->child(place)) : x;
   }
   bool drops(double rate) const { return noise && rate > 0; }
-  bool watches_attention() const { return observer != nullptr && observer->attention; }
-  bool watches_rows() const { return observer != nullptr && observer->attention_rows; }
+  bool watches_attention() const { return observer != nullptr && observer->attention != nullptr && observer->attention->wants_weights(); }
+  bool watches_rows() const { return observer != nullptr && observer->attention != nullptr && observer->attention->wants_rows(); }
   bool watches_stream() const { return observer != nullptr && observer->stream; }
   bool watches_recurrence() const { return observer != nullptr && observer->recurrence; }
 };

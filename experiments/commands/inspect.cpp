@@ -247,10 +247,10 @@ struct Subject {
 
 /// "layer 3: decoder.blocks.0.cross_attention, inputs look at source"
 std::string heading(Looks const& looks, std::size_t layer) {
-  auto const& [name, of, weights] = looks.layers[layer];
+  auto const& of = looks.layers[layer].of;
   if (looks.only_inputs()) return fmt::format("layer {}", layer);
   std::string const way = of.queries.empty() || of.keys.empty() ? "" : fmt::format(", {} look at {}", of.queries, of.keys);
-  return fmt::format("layer {}: {}{}", layer, name, way);
+  return fmt::format("layer {}: {}{}", layer, looks.layers[layer].layer, way);
 }
 
 }  // namespace
@@ -285,7 +285,8 @@ namespace {
 void write_tables(Looks const& looks, std::size_t width, std::ostream& out) {
   out << "weights in hundredths: a row a query, a column a key; · is exactly 0\n";
   for (std::size_t layer = 0; layer < looks.layers.size() && out; ++layer) {
-    auto const& [name, of, weights] = looks.layers[layer];
+    auto const& of = looks.layers[layer].of;
+    Tensor const& weights = looks.layers[layer].weights;
     std::int64_t const heads = weights.size(1), queries = weights.size(2), keys = weights.size(3);
     Tensor const maps = weights.viewed({heads, queries, keys});
     for (std::int64_t head = 0; head < heads; ++head)

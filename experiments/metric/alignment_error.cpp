@@ -13,8 +13,8 @@ namespace heed {
 namespace {
 
 /// The words of a row's source, without the mark at its end; or the fields of its picture.
-std::int64_t places_of_source(Batch const& batch, SourceMap const& map, std::size_t row) {
-  if (map.across > 0) return map.weights.size(2);
+std::int64_t places_of_source(Batch const& batch, AttentionRecord const& map, std::size_t row) {
+  if (map.of.across > 0) return map.weights.size(2);
   Tensor const& source = batch["source"];
   auto const length = batch.has("source_lengths") ? batch["source_lengths"].data<std::int64_t>()[row] : source.size(1);
   auto const last = static_cast<std::size_t>(static_cast<std::int64_t>(row) * source.size(1) + length - 1);
@@ -22,15 +22,15 @@ std::int64_t places_of_source(Batch const& batch, SourceMap const& map, std::siz
 }
 
 /// What is known of a row, in places of the map.
-std::vector<Link> known_links(Seen const& seen, SourceMap const& map, std::size_t row) {
+std::vector<Link> known_links(Seen const& seen, AttentionRecord const& map, std::size_t row) {
   auto const& links = seen.rows().links[row];
-  if (map.across == 0) return links;
+  if (map.of.across == 0) return links;
   Tensor const& image = seen.batch()["image"];
-  return links_to_fields(links, {image.size(2), image.size(3), map.weights.size(2), map.across});
+  return links_to_fields(links, {image.size(2), image.size(3), map.weights.size(2), map.of.across});
 }
 
 /// The counts of a batch by where its targets looked.
-AlignmentCounts counts_of(Seen const& seen, SourceMap const& map) {
+AlignmentCounts counts_of(Seen const& seen, AttentionRecord const& map) {
   AlignmentCounts counts;
   Tensor const& weights = map.weights;
   for (std::size_t row = 0; row < seen.rows().links.size(); ++row) {
@@ -45,7 +45,7 @@ AlignmentCounts counts_of(Seen const& seen, SourceMap const& map) {
 /// Of the mean of all heads of all layers.
 AlignmentCounts counts_of_all(Seen const& seen) {
   auto const& maps = seen.source_maps();
-  SourceMap sum = maps.front();
+  AttentionRecord sum = maps.front();
   for (std::size_t layer = 1; layer < maps.size(); ++layer) sum.weights = sum.weights + maps[layer].weights;
   return counts_of(seen, sum);
 }

@@ -14,7 +14,7 @@ class LookEntropy : public Metric {
  public:
   void add(Seen const& seen) override {
     auto const targets = seen.batch()["targets"].data<std::int64_t>();
-    for (SourceMap const& map : seen.source_maps()) {
+    for (AttentionRecord const& map : seen.source_maps()) {
       auto const weights = map.weights.to_vector();
       std::size_t const keys = weights.size() / targets.size();
       for (std::size_t place = 0; place < targets.size(); ++place) {

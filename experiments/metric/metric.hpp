@@ -45,7 +45,10 @@ struct MetricKind {
   /// Those that training always has in their order, then the others by name.
   std::pair<int, std::string_view> order() const { return {always.value_or(std::numeric_limits<int>::max()), info.name}; }
   /// Both metrics that a run writes of it.
-  void declare() const;
+  void declare() const {
+    for (auto const& [before, of] : {std::pair("validation.", ""), std::pair("validation.ema.", "; of averaged weights")})
+      Declared<MetricInfo>({before + info.name, info.unit, info.better, info.help + of, info.bounds});
+  }
 };
 inline std::string const& name_of(MetricKind const& kind) { return kind.info.name; }
 

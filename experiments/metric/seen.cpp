@@ -46,7 +46,7 @@ std::vector<Decoded> const& Seen::decoded() const {
   return *decoded_;
 }
 
-std::vector<SourceMap> const& Seen::source_maps() const {
+std::vector<AttentionRecord> const& Seen::source_maps() const {
   if (!source_maps_) source_maps_ = heed::source_maps(model_, batch(), pass_);
   return *source_maps_;
 }
@@ -68,17 +68,14 @@ std::optional<std::string> lacks_decoding(Dataset const& data, Model const& mode
   return std::nullopt;
 }
 
-std::vector<SourceMap> source_maps(Model const& model, Batch const& batch, Pass const& pass) {
-  std::vector<SourceMap> layers;
-  std::string const source = written_of(batch);
-  Observer observer;
-  observer.attention = [&](std::string const&, AttentionView const& view) {
-    if (view.of.queries == "inputs" && view.of.keys == source) layers.push_back({mean(view.weights, {1}), view.of.across});
-  };
+std::vector<AttentionRecord> source_maps(Model const& model, Batch const& batch, Pass const& pass) {
+  auto const to_source = [source = written_of(batch)](LookingParts const& of) { return of.queries == "inputs" && of.keys == source; };
+  AttentionRecorder recorder({.weights = true, .means = true, .only = to_source});
+  Observer const observer{.attention = &recorder};
   Pass watched = pass;
   watched.observer = &observer;
   model.run(batch, watched);
-  return layers;
+  return recorder.records();
 }
 
 std::vector<std::int64_t> target_of(Batch const& batch, std::int64_t row) {

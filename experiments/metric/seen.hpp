@@ -26,12 +26,6 @@ struct HeldOut {
 /// Held-out batch number `index` of so many rows.
 HeldOut held_out(Dataset const& data, std::int64_t index, std::int64_t rows, std::int64_t context);
 
-/// Where each place of inputs looked among those that it is written of: of a layer the mean of its heads.
-struct SourceMap {
-  Tensor weights;       ///< [B, T, S]
-  std::int64_t across;  ///< of the fields of a picture, how many are in a row; 0: a text
-};
-
 /// What a model makes of held-out rows. Metrics of one batch share it.
 class Seen {
  public:
@@ -53,8 +47,8 @@ class Seen {
   std::vector<std::int64_t> const& best() const { return best_; }
   /// What each row's source is decoded to, made when it is first asked for: the best that the search finds.
   std::vector<Decoded> const& decoded() const;
-  /// Of every layer that looks at what targets are written of, made when they are first asked for.
-  std::vector<SourceMap> const& source_maps() const;
+  /// Of every layer that looks at what targets are written of: the weights [B, T, S], means of its heads. Made when first asked for.
+  std::vector<AttentionRecord> const& source_maps() const;
   bool has_decoded() const { return decoded_.has_value(); }
 
  private:
@@ -67,7 +61,7 @@ class Seen {
   std::vector<double> losses_;
   std::vector<std::int64_t> best_;
   mutable std::optional<std::vector<Decoded>> decoded_;
-  mutable std::optional<std::vector<SourceMap>> source_maps_;
+  mutable std::optional<std::vector<AttentionRecord>> source_maps_;
 };
 
 /// Runs the model over the rows and adds what it makes of them to the metrics.
@@ -81,7 +75,7 @@ bool predicts(Model const& model, std::string_view term);
 std::optional<std::string> lacks_decoding(Dataset const& data, Model const& model);
 
 /// Seen::source_maps() of a batch; empty for a model that has no attention to a source.
-std::vector<SourceMap> source_maps(Model const& model, Batch const& batch, Pass const& pass);
+std::vector<AttentionRecord> source_maps(Model const& model, Batch const& batch, Pass const& pass);
 
 /// The words of a row's target as the data give them to a decoder, without marks of its beginning and end.
 std::vector<std::int64_t> target_of(Batch const& batch, std::int64_t row);

@@ -100,7 +100,9 @@ std::string page_of(std::vector<Alignment> const& alignments, std::vector<Figure
 
 Alignment alignment_of(Looks const& looks) {
   Alignment alignment;
-  for (auto const& [name, of, weights] : looks.layers) {
+  for (auto const& layer : looks.layers) {
+    auto const& of = layer.of;
+    Tensor const& weights = layer.weights;
     if (of.queries != "inputs" || of.keys != "source") continue;
     alignment.source = looks.axis(of.keys, 0, weights.size(3));
     alignment.target = looks.axis(of.queries, 0, weights.size(2));

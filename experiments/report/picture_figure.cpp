@@ -89,7 +89,9 @@ std::string panel(LookedAt const& looked, Panels const& panels, std::int64_t num
 }  // namespace
 
 LookedAt looked_at(Looks const& looks) {
-  for (auto const& [name, of, weights] : looks.layers) {
+  for (auto const& layer : looks.layers) {
+    auto const& of = layer.of;
+    Tensor const& weights = layer.weights;
     auto const part = std::ranges::find(looks.parts, of.keys, &Looks::Part::name);
     if (of.across == 0 || part == looks.parts.end() || !part->pixels.defined()) continue;
     Tensor const& all = part->pixels;

@@ -46,23 +46,24 @@ std::vector<TrainedHead> trained_heads(std::string const& run, std::int64_t sequ
   std::int64_t const rows = std::min<std::int64_t>(sequences, 16), length = trained.model->context();
   std::int64_t taken = 0;
   for (std::int64_t i = 0; i < data->validation_batches(rows, length) && taken < sequences; ++i) {
-    std::size_t next = 0, layer = 0;
-    Observer observer;
-    observer.attention = [&](std::string const&, AttentionView const& view) {
-      std::int64_t const count = view.scores.size(1), width = view.query.size(2) / count, size = view.query.size(1);
-      bool const self = size == view.key.size(1) && size >= 16;
-      for (std::int64_t h = 0; h < count && self; ++h, ++next) {
-        if (next == heads.size()) heads.push_back({fmt::format("layer{}.head{}", layer, h), width, size, view.visibility.causal, {}});
-        for (std::int64_t b = 0; b < view.query.size(0); ++b)
-          heads[next].sequences.push_back(
-              {head_of(view.query, b, h, width, size - queries_of(size)), head_of(view.key, b, h, width, 0), {}});
-      }
-      ++layer;
-    };
+    AttentionRecorder recorder({.inputs = true});
+    Observer const observer{.attention = &recorder};
     Pass pass;
     pass.observer = &observer;
     Batch const batch = data->validation(i, rows, length);
     trained.model->run(batch, pass);
+    std::size_t next = 0, layer = 0;
+    for (AttentionRecord const& record : recorder.records()) {
+      std::int64_t const width = record.query.size(2) / record.heads, size = record.query.size(1);
+      bool const self = size == record.key.size(1) && size >= 16;
+      for (std::int64_t h = 0; h < record.heads && self; ++h, ++next) {
+        if (next == heads.size()) heads.push_back({fmt::format("layer{}.head{}", layer, h), width, size, record.visibility.causal, {}});
+        for (std::int64_t b = 0; b < record.query.size(0); ++b)
+          heads[next].sequences.push_back(
+              {head_of(record.query, b, h, width, size - queries_of(size)), head_of(record.key, b, h, width, 0), {}});
+      }
+      ++layer;
+    }
     taken += batch.rows();
   }
   if (heads.empty()) throw FileError(fmt::format("{}: no self-attention over 16 tokens or more in its validation data", folder.string()));

@@ -77,7 +77,7 @@ Tensor Attention::operator()(Tensor const& query, Tensor const& key, Tensor cons
   fused.form.hard = read_->choice({query.size(0), heads_, query.size(1), key.size(1)}, visibility, pass, part_ + ".read");
   Tensor rows;
   Tensor const result = fused_attention(fused.form, fused.in, pass.watches_rows() ? &rows : nullptr);
-  if (rows.defined()) pass.observer->attention_rows(part.empty() ? part_ : part, rows);
+  if (rows.defined()) pass.observer->attention->add(part.empty() ? part_ : part, {{}, {}, visibility, query, key, parts_, rows});
   if (fused.form.scores_of_choice() == 0) return result;
   ScoredContext const read = parted_read(result, heads_);
   Read::tell(pass, visibility, read.probability, read.entropy);
@@ -90,8 +90,7 @@ Tensor Attention::reference(Tensor const& query, Tensor const& key, Tensor const
   Tensor rows;
   auto const [e, a] = scored(query, key, visibility, fading, pass.watches_rows() ? &rows : nullptr);
   std::string const& name = part.empty() ? part_ : part;
-  if (pass.watches_attention()) pass.observer->attention(name, {e, a, visibility, query, keys, parts_});
-  if (rows.defined()) pass.observer->attention_rows(name, rows);
+  if (pass.watches_attention() || rows.defined()) pass.observer->attention->add(name, {e, a, visibility, query, keys, parts_, rows});
   Tensor const read = (*read_)(a, visibility, pass, part_ + ".read");
   return merge_heads(matmul(pass.dropout(read, dropout_, part_ + ".weights"), split_heads(repeated(value), heads_)));
 }

@@ -7,8 +7,8 @@
 
 namespace heed {
 
-/// The looks of one pass at a memory, one step after the other or several steps at once, in order. An observer sees them as one layer, and
-/// so does who is told what hard attention chooses.
+/// The looks of one pass at a memory, one step after the other or several steps at once, in order. Who is told what hard attention chooses
+/// sees them as one layer.
 class Looking {
  public:
   /// `attention`: null, if nothing will look. `lengths`: places of each row of the memory; `steps`: of each row of those who look, which
@@ -19,7 +19,7 @@ class Looking {
 
   /// query [B, width] or [B, n, width], the first at `position` → contexts, likewise.
   Tensor operator()(Tensor const& query, std::int64_t position);
-  /// After the last: tells the pass's observer and choices. `reach`: of a choice.
+  /// After the last: tells the pass's choices. `reach`: of a choice.
   void finish(Choices::Reach reach);
 
  private:
@@ -28,11 +28,8 @@ class Looking {
   SingleHead const* attention_;
   std::optional<Projected> const& memory_;
   Tensor lengths_, steps_;
-  Pass const& outer_;
-  Pass inner_;
-  Observer observer_;
+  Pass const& pass_;
   std::size_t first_choice_;
-  std::vector<Tensor> scores_, weights_, queries_, rows_;
 };
 
 }  // namespace heed

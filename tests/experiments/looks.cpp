@@ -18,7 +18,7 @@ TEST_SUITE("looks") {
       for (std::int64_t step = 0; step < 3; ++step) {
         auto const look = [&](char const* name, std::int64_t keys, LookingParts const& parts) {
           Tensor const weights = Tensor::full({2, 1, 1, keys}, static_cast<double>(step + 1), DType::float32);
-          pass.observer->attention(name, {weights, weights, {.causal = false, .lengths = {}, .offset = step}, x, x, parts});
+          pass.observer->attention->add(name, {weights, weights, {.causal = false, .lengths = {}, .offset = step}, x, x, parts});
         };
         look("looks", 4, {"inputs", "source"});
         look("reads", step + 1, {"inputs", "inputs"});
@@ -46,7 +46,7 @@ TEST_SUITE("looks") {
   TEST_CASE("steps of a decoder are one layer; keys that a step did not have yet have weight 0") {
     auto const looks = look(StepByStep(), two_rows(), {});
     REQUIRE(looks.layers.size() == 2);
-    CHECK(looks.layers[0].name == "looks");
+    CHECK(looks.layers[0].layer == "looks");
     CHECK(looks.layers[0].of.keys == "source");
     CHECK(looks.layers[0].weights.shape() == Shape{2, 1, 3, 4});
     CHECK(slice(looks.layers[0].weights, 0, 1, 2).to_vector() == std::vector<double>{1, 1, 1, 1, 2, 2, 2, 2, 3, 3, 3, 3});

@@ -84,8 +84,8 @@ TEST_SUITE("metric_kinds") {
       }
       Visibility const visibility;
       LookingParts const own, cross{"inputs", "source"};
-      pass.observer->attention("self", {weights, weights, visibility, nothing, nothing, own});
-      pass.observer->attention("cross", {weights, weights, visibility, nothing, nothing, cross});
+      pass.observer->attention->add("self", {weights, weights, visibility, nothing, nothing, own});
+      pass.observer->attention->add("cross", {weights, weights, visibility, nothing, nothing, cross});
     }
 
     std::int64_t vocabulary_, looks_ahead_;

@@ -21,13 +21,13 @@ TEST_SUITE("probed_values") {
   using Weight = std::function<double(std::int64_t i, std::int64_t j)>;
 
   /// What a probe records of what is seen.
-  Values recorded(std::string const& name, Sight const& sight) {
+  Values recorded(std::string const& name, std::vector<AttentionRecord> const& layers, std::vector<Tensor> const& streams = {}) {
     auto const probe = Registry<Probe>::find(name);
     REQUIRE(probe != nullptr);
     Parameters const none(1, DType::float64);
     ProbeSettings const usual;
     Row row;
-    probe->measure({usual, none, sight, {}}, row);
+    probe->measure({usual, none, layers, streams}, row);
     return {row.values.begin(), row.values.end()};
   }
 
@@ -42,10 +42,12 @@ TEST_SUITE("probed_values") {
   }
 
   /// `reading`: queries of each row that are no padding.
-  Sight::Layer layer_of(std::vector<Weight> const& heads, std::int64_t places, std::int64_t reading = 1000) {
+  AttentionRecord layer_of(std::vector<Weight> const& heads, std::int64_t places, std::int64_t reading = 1000) {
     Tensor const weights = weights_of(heads, places);
     Visibility const causal{.causal = true, .lengths = {}, .query_lengths = Tensor::of(std::vector<std::int64_t>{reading, reading}, {2})};
-    return Sight::Layer::of({weights, weights, causal, {}, {}, {}});
+    AttentionRecorder recorder({.weights = true, .rows = true});
+    recorder.add("", {weights, weights, causal, {}, {}, {}});
+    return recorder.records().front();
   }
 
   double even(std::int64_t i, std::int64_t) { return 1 / static_cast<double>(i + 1); }
@@ -88,7 +90,7 @@ TEST_SUITE("probed_values") {
       }
       Tensor const weights = Tensor::of(all, {rows, 3, places, places}, DType::float64);
       if (pass.watches_attention())
-        pass.observer->attention("attention", {weights, weights, {.causal = true, .lengths = {}}, weights, weights, {}});
+        pass.observer->attention->add("attention", {weights, weights, {.causal = true, .lengths = {}}, weights, weights, {}});
       if (rows > 1) seen = inputs;
       return {};
     }
@@ -121,26 +123,25 @@ TEST_SUITE("probed_values") {
   }  // namespace
 
   TEST_CASE("a head whose mean weight on the first token is above 0.3 is a sink, of its layer and of the model") {
-    Sight sight;
-    sight.attention.push_back(layer_of({on_first, on_itself, on_itself, even}, 16));  // even: (1 + 1/2 + … + 1/16) / 16 = 0.21
-    sight.attention.push_back(
-        layer_of({[](auto, auto j) { return j == 0 ? 0.31 : 0.0; }, [](auto, auto j) { return j == 0 ? 0.29 : 0.0; }}, 16));
-    auto const found = recorded("sink_rate", sight);
+    std::vector<AttentionRecord> layers;
+    layers.push_back(layer_of({on_first, on_itself, on_itself, even}, 16));  // even: (1 + 1/2 + … + 1/16) / 16 = 0.21
+    layers.push_back(layer_of({[](auto, auto j) { return j == 0 ? 0.31 : 0.0; }, [](auto, auto j) { return j == 0 ? 0.29 : 0.0; }}, 16));
+    auto const found = recorded("sink_rate", layers);
     CHECK(found == Values{{"probe.attention.sink_rate", 2.0 / 6},
                           {"probe.attention.sink_rate.layer0", 1.0 / 4},
                           {"probe.attention.sink_rate.layer1", 1.0 / 2}});
   }
 
   TEST_CASE("even weights of short rows are sinks; rows that see keys and weigh none count, rows that see none do not") {
-    Sight sight;
-    sight.attention.push_back(layer_of({even}, 4));  // 25/48
-    sight.attention.push_back(layer_of({[](auto i, auto j) { return i == 0 && j == 0 ? 1.0 : 0.0; }}, 4));
-    auto const found = recorded("sink_rate", sight);
+    std::vector<AttentionRecord> layers;
+    layers.push_back(layer_of({even}, 4));  // 25/48
+    layers.push_back(layer_of({[](auto i, auto j) { return i == 0 && j == 0 ? 1.0 : 0.0; }}, 4));
+    auto const found = recorded("sink_rate", layers);
     CHECK(found.at("probe.attention.sink_rate.layer0") == 1);
     CHECK(found.at("probe.attention.sink_rate.layer1") == 0);
     CHECK(found.at("probe.attention.sink_rate") == 0.5);
-    sight.attention.back() = layer_of({[](auto i, auto j) { return i == 0 && j == 0 ? 1.0 : 0.0; }}, 4, 1);
-    CHECK(recorded("sink_rate", sight).at("probe.attention.sink_rate.layer1") == 1);
+    layers.back() = layer_of({[](auto i, auto j) { return i == 0 && j == 0 ? 1.0 : 0.0; }}, 4, 1);
+    CHECK(recorded("sink_rate", layers).at("probe.attention.sink_rate.layer1") == 1);
     CHECK(recorded("sink_rate", {}).empty());
   }
 
@@ -177,20 +178,19 @@ TEST_SUITE("probed_values") {
   }
 
   TEST_CASE("kurtosis of a token's features: 1 of signs, (n² − 3n + 3)/(n − 1) of one among n, none of what does not vary") {
-    Sight sight;
+    std::vector<Tensor> streams;
     auto const stream = [&](std::vector<double> const& values) {
-      sight.streams.push_back(Tensor::of(values, {1, std::ssize(values) / 4, 4}, DType::float64));
+      streams.push_back(Tensor::of(values, {1, std::ssize(values) / 4, 4}, DType::float64));
     };
     stream({1, -1, 1, -1});
     stream({0, 7, 0, 0, 5, 5, 5, 5, 3, -3, -3, 3});
     stream({2, 2, 2, 2});
-    auto const found = recorded("kurtosis", sight);
+    auto const found = recorded("kurtosis", {}, streams);
     CHECK(found.size() == 2);
     CHECK(found.at("probe.activations.kurtosis.layer0") == Approx(1));
     CHECK(found.at("probe.activations.kurtosis.layer1") == Approx((7.0 / 3 + 1) / 2));
-    Sight normal;
-    normal.streams.push_back(Tensor::normal({2, 3, 20'000}, Stream(1, "x"), DType::float32));
-    CHECK(recorded("kurtosis", normal).at("probe.activations.kurtosis.layer0") == Approx(3).epsilon(0.05));
+    std::vector<Tensor> const normal{Tensor::normal({2, 3, 20'000}, Stream(1, "x"), DType::float32)};
+    CHECK(recorded("kurtosis", {}, normal).at("probe.activations.kurtosis.layer0") == Approx(3).epsilon(0.05));
   }
 
   TEST_CASE(

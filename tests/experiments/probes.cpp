@@ -43,8 +43,10 @@ Values by_name(Row const& row) {
   return result;
 }
 
-Sight::Layer layer_of(Tensor const& scores, Tensor const& weights, Visibility const& visibility) {
-  return Sight::Layer::of({scores, weights, visibility, {}, {}, {}});
+AttentionRecord layer_of(Tensor const& scores, Tensor const& weights, Visibility const& visibility) {
+  AttentionRecorder recorder({.weights = true, .rows = true});
+  recorder.add("", {scores, weights, visibility, {}, {}, {}});
+  return recorder.records().front();
 }
 
 bool begins(std::string const& text, std::string const& with) { return text.starts_with(with); }
@@ -115,7 +117,7 @@ struct Bare : Model {
     CHECK(!pass.noise);
     Tensor const x = reshape(one_hot(batch["inputs"], 3, e.dtype()), {2, 1, 3, 3});
     Tensor const weights = softmax(e);
-    if (pass.watches_attention()) pass.observer->attention("attention", {e, weights, Visibility{}, x, x, LookingParts{}});
+    if (pass.watches_attention()) pass.observer->attention->add("attention", {e, weights, Visibility{}, x, x, LookingParts{}});
     return {{{Term(), {sum(matmul(weights, matmul(x, w)), {1})}}}};
   }
   std::int64_t context() const override { return 3; }
@@ -293,9 +295,9 @@ TEST_SUITE("probes") {
     auto const loaded = experiment("{kind: bert, layers: 1, heads: 2, width: 8, context: 6, attention: {align: sigmoid}}", of_any_model);
     Trainer const trainer(loaded, true);
     auto const found = looked_at(trainer, loaded.settings);
-    Observer observer;
-    Tensor scores, weights, stream;
-    observer.attention = [&](std::string const&, AttentionView const& view) { scores = view.scores, weights = view.weights; };
+    AttentionRecorder recorder({.weights = true, .scores = true});
+    Observer observer{.attention = &recorder};
+    Tensor stream;
     observer.stream = [&](std::string const& layer, Tensor const& x) {
       CHECK(layer == "blocks.0");
       stream = x;
@@ -304,6 +306,8 @@ TEST_SUITE("probes") {
     pass.observer = &observer;
     Batch const batch = trainer.data().validation(0, 2, 6);
     trainer.model().logits(batch, pass);
+    auto const layer = recorder.records().at(0);
+    Tensor const &scores = layer.scores, &weights = layer.weights;
     REQUIRE(weights.shape() == Shape{2, 2, 6, 6});
     double const rows = sum(batch["lengths"].to(DType::float64)).item();
     for (std::int64_t head = 0; head < 2; ++head) {
@@ -337,8 +341,7 @@ TEST_SUITE("probes") {
 
   TEST_CASE("the softmax's Jacobian, against jacobian()") {
     Tensor const scores = Tensor::normal({1, 1, 3, 5}, Stream(2, "e"), DType::float64);
-    Sight sight;
-    sight.attention.push_back(layer_of(scores, softmax(scores), {}));
+    std::vector<AttentionRecord> const layers{layer_of(scores, softmax(scores), {})};
     Vector traces, norms;
     for (std::int64_t i = 0; i < 3; ++i) {
       Tensor const j = jacobian([](Tensor const& x) { return softmax(x); }, scores.viewed({3, 5}).rows(i, 1).viewed({5}));
@@ -349,7 +352,7 @@ TEST_SUITE("probes") {
     auto const loaded = experiment(tiny, "");
     Row row;
     for (Probe const& probe : Registry<Probe>::all())
-      if (begins(probe.name, "softmax_jacobian")) probe.measure({loaded.settings.probes, Parameters(1, DType::float64), sight, {}}, row);
+      if (begins(probe.name, "softmax_jacobian")) probe.measure({loaded.settings.probes, Parameters(1, DType::float64), layers}, row);
     auto const found = by_name(row);
     for (auto& [name, values] : {std::pair<std::string, Vector&>{"trace", traces}, {"norm", norms}}) {
       std::string const key = "probe.gradients.jacobian_" + name + ".layer0.head0";
@@ -360,12 +363,12 @@ TEST_SUITE("probes") {
   }
 
   TEST_CASE("rows that see nothing do not count") {
-    Sight sight;
     Tensor const weights = Tensor::of(Vector{1, 0, 0.5, 0.5, 0, 0, 0, 0}, {2, 1, 2, 2});
-    sight.attention.push_back(layer_of(weights, weights, {.causal = true, .lengths = Tensor::of(std::vector<std::int64_t>{2, 0}, {2})}));
+    std::vector<AttentionRecord> const layers{
+        layer_of(weights, weights, {.causal = true, .lengths = Tensor::of(std::vector<std::int64_t>{2, 0}, {2})})};
     Row row;
     record_rows(
-        sight, "n", [](AttentionRow const& r) { return std::optional(1 / r[RowStatistic::squares]); }, false, row);
+        layers, "n", [](AttentionRow const& r) { return std::optional(1 / r[RowStatistic::squares]); }, false, row);
     CHECK(by_name(row) == Values{{"probe.n.layer0.head0", 1.5}});
   }
 
@@ -577,14 +580,14 @@ TEST_SUITE("probes") {
       Batch const batch = trainer.data().validation(0, 2, 6);
       auto const tokens = batch["inputs"].data<std::int64_t>();
       CHECK(std::memcmp(tokens.data(), arrays.at("tokens.npy").data.data(), tokens.size_bytes()) == 0);
-      std::vector<Tensor> expected;
-      Observer observer;
-      observer.attention = [&](std::string const&, AttentionView const& view) { expected.push_back(view.weights); };
+      AttentionRecorder recorder({.weights = true});
+      Observer const observer{.attention = &recorder};
       Pass pass;
       pass.observer = &observer;
       trainer.model().logits(batch, pass);
-      CHECK(test::doubles(arrays.at("layer0.weights.npy")) == expected[0].to_vector());
-      CHECK(test::doubles(arrays.at("layer1.weights.npy")) == expected[1].to_vector());
+      auto const expected = recorder.records();
+      CHECK(test::doubles(arrays.at("layer0.weights.npy")) == expected[0].weights.to_vector());
+      CHECK(test::doubles(arrays.at("layer1.weights.npy")) == expected[1].weights.to_vector());
       CHECK((arrays.at("labels.npy").data.find("M\0\0\0A\0\0\0S\0\0\0K", 0, 13) != std::string::npos) == (model == "bert"));
     }
   }

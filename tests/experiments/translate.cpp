@@ -356,7 +356,7 @@ TEST_SUITE("translate") {
     CHECK(alignment.target == std::vector<std::string>{"dog", "runs", "<eos>"});  // when each was written
     REQUIRE(alignment.layers.size() == 2);
     Tensor const weights = looks.layers[5].weights;
-    CHECK(looks.layers[5].name == "decoder.blocks.1.cross_attention");
+    CHECK(looks.layers[5].layer == "decoder.blocks.1.cross_attention");
     for (std::int64_t i = 0; i < 9; ++i)
       CHECK(alignment.layers[1].weights.at(i) == doctest::Approx((weights.at(i) + weights.at(9 + i)) / 2));
     auto const drawn = draw({alignment_figure(alignment)}, true);

@@ -141,22 +141,22 @@ TEST_SUITE("attention_properties") {
 
   // ---------------------------------------------------------------- order
 
-  TEST_CASE("whoever looks on is told which parts of a batch look at which, and of a step where its query stands") {
+  TEST_CASE("a record says which parts of a batch look at which, and has the steps of a decoder one after the other") {
     auto parameters = wide();
     Attention const attention(Scope(parameters).at("decoder.looks"), {}, {2, 3, 8}, 0, nullptr, {"inputs", "source"});
-    std::vector<std::int64_t> places;
-    Observer observer;
-    observer.attention = [&](std::string const& layer, AttentionView const& view) {
-      CHECK(layer == "decoder.looks");
-      CHECK(view.of.queries == "inputs");
-      CHECK(view.of.keys == "source");
-      places.push_back(view.first_query());
-    };
+    AttentionRecorder recorder({.weights = true});
+    Observer const observer{.attention = &recorder};
     Pass pass;
     pass.observer = &observer;
     Tensor const query = some({1, 1, 6}, "query"), keys = some({1, 5, 6}, "keys");
     for (std::int64_t const step : {0, 1, 4}) attention(query, keys, keys, {.causal = false, .lengths = {}, .offset = step}, pass);
-    CHECK(places == std::vector<std::int64_t>{0, 1, 4});
+    auto const records = recorder.records();
+    REQUIRE(records.size() == 1);  // the steps are one after the other
+    CHECK(records[0].layer == "decoder.looks");
+    CHECK(records[0].of.queries == "inputs");
+    CHECK(records[0].of.keys == "source");
+    CHECK(records[0].visibility.offset == 0);
+    CHECK(records[0].weights.shape() == Shape{1, 2, 3, 5});
   }
 
   TEST_CASE("without positions attention is permutation-equivariant, but where a definition speaks of places") {

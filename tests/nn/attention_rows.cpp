@@ -19,17 +19,16 @@ TEST_SUITE("attention_rows") {
     return Tensor::normal(shape, Stream(1, name), DType::float32).to(dtype);
   }
 
-  /// What an observer is told of one call.
+  /// The statistics that are recorded of one call.
   template <class Call>
   Tensor told(Call const& call) {
-    Tensor found;
-    Observer observer;
-    observer.attention_rows = [&](std::string const&, Tensor const& rows) { found = rows; };
+    AttentionRecorder recorder({.rows = true});
+    Observer const observer{.attention = &recorder};
     Pass pass;
     pass.observer = &observer;
     call(pass);
-    REQUIRE(found.defined());
-    return found;
+    REQUIRE(recorder.records().size() == 1);
+    return recorder.records()[0].rows.at(0);
   }
 
   void check_agree(Tensor const& found, Tensor const& expected, double tolerance) {

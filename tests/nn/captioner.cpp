@@ -192,17 +192,17 @@ TEST_SUITE("captioner") {
       CAPTURE(style);
       Subject const without(tiny(style)), with(tiny(style, true, 0.5));
       Batch const batch = captions(some({2, 3}, vocabulary, "inputs"));
-      std::vector<double> weights;
-      Observer observer;
-      observer.attention = [&](std::string const& layer, AttentionView const& view) {
-        CHECK(layer == "attention");
-        CHECK(view.of.keys == "image");
-        CHECK(view.of.across == 2);
-        weights = view.weights.to_vector();
-      };
+      AttentionRecorder recorder({.weights = true});
+      Observer const observer{.attention = &recorder};
       Pass pass;
       pass.observer = &observer;
       Outcome const outcome = with.model.run(batch, pass);
+      auto const records = recorder.records();
+      REQUIRE(records.size() == 1);
+      CHECK(records[0].layer == "attention");
+      CHECK(records[0].of.keys == "image");
+      CHECK(records[0].of.across == 2);
+      auto const weights = records[0].weights.to_vector();
       REQUIRE(weights.size() == 2 * 3 * 4);
       double expected = 0;
       for (std::size_t row = 0; row < 2; ++row)

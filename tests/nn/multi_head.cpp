@@ -237,19 +237,17 @@ TEST_SUITE("multi_head") {
   TEST_CASE("differential: λ starts at 0.8 − 0.6 e^{−0.3 layer} plus what its vectors say; equal maps leave 1 − λ of one") {
     Option const two = changed([](auto& s) { s.differential = true; });
     Layer layer(two, Layer::spread());
-    std::vector<std::string> seen;
-    Tensors maps;
-    Observer observer;
-    observer.attention = [&](std::string const& name, AttentionView const& view) {
-      seen.push_back(name);
-      maps.push_back(view.weights);
-    };
+    AttentionRecorder recorder({.weights = true});
+    Observer const observer{.attention = &recorder};
     Pass pass;
     pass.observer = &observer;
     layer(some({2, places, width}, "x"), causal, pass);
-    CHECK(seen == std::vector<std::string>{"attention.first", "attention.second"});
-    CHECK(maps[0].shape() == Shape{2, heads, places, places});
-    CHECK(difference(maps[0], maps[1]) > 1e-3);
+    auto const maps = recorder.records();
+    REQUIRE(maps.size() == 2);
+    CHECK(maps[0].layer == "attention.first");
+    CHECK(maps[1].layer == "attention.second");
+    CHECK(maps[0].weights.shape() == Shape{2, heads, places, places});
+    CHECK(difference(maps[0].weights, maps[1].weights) > 1e-3);
     CHECK(layer.parameters.find("attention.query.weight")->shape() == Shape{heads * 2 * 2, width});
     // The norm takes a context's length away: what is left is its direction times √d_v (1 − λ₀).
     double const start = 0.8 - 0.6 * std::exp(-0.3);

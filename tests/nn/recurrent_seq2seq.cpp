@@ -289,26 +289,23 @@ TEST_SUITE("recurrent_seq2seq") {
     for (std::string const attention : {"luong", "bahdanau"}) {
       CAPTURE(attention);
       Subject const subject(tiny(attention, "gru", true));
-      int layers = 0;
-      Observer observer;
-      std::vector<Tensor> steps;
-      observer.attention = [&](std::string const& layer, AttentionView const& view) {
-        ++layers;
-        CHECK(layer == "attention");
-        CHECK(view.scores.shape() == Shape{3, 1, 6, 8});
-        CHECK(view.weights.shape() == Shape{3, 1, 6, 8});
-        CHECK(view.query.shape() == Shape{3, 6, 6});
-        Tensor const sums = sum(view.weights, {-1});
-        for (std::int64_t i = 0; i < sums.elements(); ++i)  // a place behind a target's length sees nothing
-          CHECK(sums.at(i) == doctest::Approx(i % 6 < lengths[static_cast<std::size_t>(i / 6)] ? 1 : 0));
-        steps.assign(view.steps.begin(), view.steps.end());
-        CHECK(std::ssize(steps) == (attention == "luong" ? 0 : 6));
-      };
+      AttentionRecorder recorder({.weights = true, .scores = true, .inputs = true});
+      Observer const observer{.attention = &recorder};
       Pass pass;
       pass.observer = &observer;
       Tensor const loss = subject.model.loss(some_batch(), pass);
-      CHECK(layers == 1);
-      if (!steps.empty()) CHECK(max(abs(grad(loss, steps[0]))).item() > 0);
+      auto const records = recorder.records();
+      REQUIRE(records.size() == 1);
+      AttentionRecord const& record = records[0];
+      CHECK(record.layer == "attention");
+      CHECK(record.scores.shape() == Shape{3, 1, 6, 8});
+      CHECK(record.weights.shape() == Shape{3, 1, 6, 8});
+      CHECK(record.query.shape() == Shape{3, 6, 6});
+      Tensor const sums = sum(record.weights, {-1});
+      for (std::int64_t i = 0; i < sums.elements(); ++i)  // a place behind a target's length sees nothing
+        CHECK(sums.at(i) == doctest::Approx(i % 6 < lengths[static_cast<std::size_t>(i / 6)] ? 1 : 0));
+      CHECK(std::ssize(record.steps) == (attention == "luong" ? 1 : 6));
+      CHECK(max(abs(grad(loss, record.steps[0]))).item() > 0);
     }
   }
 

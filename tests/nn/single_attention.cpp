@@ -54,19 +54,19 @@ TEST_SUITE("single_attention") {
     SingleAttention const model(parameters, settings, vocabulary);
     CHECK(model.context() == 7);
     CHECK(model.vocabulary() == vocabulary);
-    Tensor weights;
-    Observer observer;
-    observer.attention = [&](std::string const& layer, AttentionView const& view) {
-      CHECK(layer == "blocks.0.attention");
-      CHECK(view.of.queries.empty());
-      CHECK(view.of.keys.empty());
-      weights = view.weights;
-    };
+    AttentionRecorder recorder({.weights = true});
+    Observer const observer{.attention = &recorder};
     Pass pass;
     pass.observer = &observer;
     Batch const batch = one_question();
     Tensor const logits = model.logits(batch, pass);
     REQUIRE(logits.shape() == Shape{2, 7, vocabulary});
+    auto const records = recorder.records();
+    REQUIRE(records.size() == 1);
+    CHECK(records[0].layer == "blocks.0.attention");
+    CHECK(records[0].of.queries.empty());
+    CHECK(records[0].of.keys.empty());
+    Tensor const& weights = records[0].weights;
     REQUIRE(weights.shape() == Shape{2, 1, 1, 3});
     auto const a = weights.to_vector(), scores = logits.to_vector();
     auto const inputs = batch["inputs"].data<std::int64_t>();

@@ -249,19 +249,20 @@ TEST_SUITE("transformer") {
     CHECK(parameters.find("encoder.blocks.1.norm3.weight") == nullptr);
     CHECK(parameters.find("encoder.blocks.1.cross_attention.query.weight") == nullptr);
     std::vector<std::string> layers, streams;
-    Observer observer;
-    observer.attention = [&](std::string const& layer, AttentionView const& view) {
-      layers.push_back(layer);
-      bool const cross = layer.ends_with("cross_attention"), encodes = layer.starts_with("encoder");
-      CHECK(view.weights.shape() == Shape{3, 2, encodes ? 9 : 7, encodes || cross ? 9 : 7});
-      CHECK(view.of.queries == (encodes ? "source" : "inputs"));
-      CHECK(view.of.keys == (encodes || cross ? "source" : "inputs"));
-      CHECK(view.first_query() == 0);
-    };
+    AttentionRecorder recorder({.weights = true});
+    Observer observer{.attention = &recorder};
     observer.stream = [&](std::string const& layer, Tensor const&) { streams.push_back(layer); };
     Pass pass;
     pass.observer = &observer;
     model.logits(some_batch(), pass);
+    for (AttentionRecord const& record : recorder.records()) {
+      layers.push_back(record.layer);
+      bool const cross = record.layer.ends_with("cross_attention"), encodes = record.layer.starts_with("encoder");
+      CHECK(record.weights.shape() == Shape{3, 2, encodes ? 9 : 7, encodes || cross ? 9 : 7});
+      CHECK(record.of.queries == (encodes ? "source" : "inputs"));
+      CHECK(record.of.keys == (encodes || cross ? "source" : "inputs"));
+      CHECK(record.visibility.offset == 0);
+    }
     CHECK(layers == std::vector<std::string>{"encoder.blocks.0.attention", "encoder.blocks.1.attention", "decoder.blocks.0.attention",
                                              "decoder.blocks.0.cross_attention", "decoder.blocks.1.attention",
                                              "decoder.blocks.1.cross_attention"});

@@ -17,10 +17,10 @@ Declared<Probe> const rms{{"activations",
                            {"activations.rms.layer*", "", {}, ""},
                            Probe::Sees::streams,
                            [](Probed const& probed, Row& row) {
-                             for (std::size_t l = 0; l < probed.sight.streams.size(); ++l) {
+                             for (std::size_t l = 0; l < probed.streams.size(); ++l) {
                                double squares = 0;
-                               for (double const x : probed.sight.streams[l].to_vector()) squares += x * x;
-                               double const count = static_cast<double>(probed.sight.streams[l].elements());
+                               for (double const x : probed.streams[l].to_vector()) squares += x * x;
+                               double const count = static_cast<double>(probed.streams[l].elements());
                                row.set(fmt::format("probe.activations.rms.layer{}", l), std::sqrt(squares / count));
                              }
                            }}};

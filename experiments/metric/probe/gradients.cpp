@@ -59,8 +59,8 @@ Declared<Probe> const scores{{"gradients",
                               {"gradients.scores.layer*.head*", "", {}, ""},
                               Probe::Sees::score_gradients,
                               [](Probed const& probed, Row& row) {
-                                for (std::size_t l = 0; l < probed.sight.attention.size(); ++l) {
-                                  Tensor const& gradient = probed.sight.attention[l].gradient;
+                                for (std::size_t l = 0; l < probed.attention.size(); ++l) {
+                                  Tensor const& gradient = probed.attention[l].gradient;
                                   for (std::int64_t head = 0; head < gradient.size(1); ++head)
                                     row.set(fmt::format("probe.gradients.scores.layer{}.head{}", l, head),
                                             std::sqrt(sum_of_squares(slice(gradient, 1, head, head + 1))));
@@ -75,7 +75,7 @@ Declared<Probe> const trace{{"gradients",
                              Probe::Sees::attention,
                              [](Probed const& probed, Row& row) {
                                auto const of_row = [](AttentionRow const& r) { return std::optional(1 - r[RowStatistic::squares]); };
-                               record_rows(probed.sight, "gradients.jacobian_trace", of_row, true, row);
+                               record_rows(probed.attention, "gradients.jacobian_trace", of_row, true, row);
                              }}};
 
 Declared<Probe> const norm{{"gradients",
@@ -89,7 +89,7 @@ Declared<Probe> const norm{{"gradients",
                                 double const squares = r[RowStatistic::squares];
                                 return std::optional(std::sqrt(std::max(squares - 2 * r[RowStatistic::cubes] + squares * squares, 0.0)));
                               };
-                              record_rows(probed.sight, "gradients.jacobian_norm", of_row, true, row);
+                              record_rows(probed.attention, "gradients.jacobian_norm", of_row, true, row);
                             }}};
 
 }  // namespace

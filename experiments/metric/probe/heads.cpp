@@ -12,7 +12,7 @@ namespace heed {
 namespace {
 
 /// f of the rows of one head that have a weight.
-std::vector<double> values(Sight::Layer const& layer, std::int64_t head,
+std::vector<double> values(AttentionRecord const& layer, std::int64_t head,
                            std::function<std::optional<double>(AttentionRow const&)> const& f) {
   std::vector<double> found;
   each_row(layer, head, [&](AttentionRow const& row) {
@@ -35,7 +35,7 @@ double median_of(std::vector<double> values) {
 
 }  // namespace
 
-void each_row(Sight::Layer const& layer, std::int64_t head, std::function<void(AttentionRow const&)> const& use) {
+void each_row(AttentionRecord const& layer, std::int64_t head, std::function<void(AttentionRow const&)> const& use) {
   for (Tensor const& rows : layer.rows) {
     std::int64_t const batch = rows.size(0), heads = rows.size(1), queries = rows.size(2);
     auto const all = rows.data<double>();
@@ -49,13 +49,13 @@ void each_row(Sight::Layer const& layer, std::int64_t head, std::function<void(A
   }
 }
 
-std::int64_t heads_of(Sight::Layer const& layer) { return layer.rows.empty() ? 0 : layer.rows.front().size(1); }
+std::int64_t heads_of(AttentionRecord const& layer) { return layer.rows.empty() ? 0 : layer.rows.front().size(1); }
 
-void record_rows(Sight const& sight, std::string const& name, std::function<std::optional<double>(AttentionRow const&)> const& f,
-                 bool median, Row& row) {
-  for (std::size_t l = 0; l < sight.attention.size(); ++l) {
-    for (std::int64_t head = 0; head < heads_of(sight.attention[l]); ++head) {
-      auto const found = values(sight.attention[l], head, f);
+void record_rows(std::vector<AttentionRecord> const& layers, std::string const& name,
+                 std::function<std::optional<double>(AttentionRow const&)> const& f, bool median, Row& row) {
+  for (std::size_t l = 0; l < layers.size(); ++l) {
+    for (std::int64_t head = 0; head < heads_of(layers[l]); ++head) {
+      auto const found = values(layers[l], head, f);
       if (found.empty()) continue;
       std::string const key = fmt::format("probe.{}.layer{}.head{}", name, l, head);
       row.set(key, mean(found));

@@ -17,13 +17,13 @@ struct AttentionRow {
 };
 
 /// use(row) for every row of a head that sees a key, in all sequences.
-void each_row(Sight::Layer const& layer, std::int64_t head, std::function<void(AttentionRow const&)> const& use);
+void each_row(AttentionRecord const& layer, std::int64_t head, std::function<void(AttentionRow const&)> const& use);
 /// How many heads a layer has.
-std::int64_t heads_of(Sight::Layer const& layer);
+std::int64_t heads_of(AttentionRecord const& layer);
 
 /// Records the mean of f over the rows of every layer's heads as `probe.NAME.layer0.head1`, and with `median` also the median, as
 /// `….median`. Rows of no weight at all, and those where f gives nothing, do not count; nothing is recorded of none.
-void record_rows(Sight const& sight, std::string const& name, std::function<std::optional<double>(AttentionRow const&)> const& f,
-                 bool median, Row& row);
+void record_rows(std::vector<AttentionRecord> const& layers, std::string const& name,
+                 std::function<std::optional<double>(AttentionRow const&)> const& f, bool median, Row& row);
 
 }  // namespace heed

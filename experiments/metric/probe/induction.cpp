@@ -27,13 +27,12 @@ double prefix_matching(Tensor const& weights, std::int64_t head) {
 /// Whether the model looks from token to token at all.
 bool looks(Model const& model) {
   NoGrad const no_grad;
-  bool seen = false;
-  Observer observer;
-  observer.attention = [&](std::string const&, AttentionView const&) { seen = true; };
+  AttentionRecorder recorder({.weights = true});
+  Observer const observer{.attention = &recorder};
   Pass pass;
   pass.observer = &observer;
   model.run({{"inputs", Tensor::full({1, 2}, 0, DType::int64)}}, pass);
-  return seen;
+  return !recorder.records().empty();
 }
 
 std::optional<std::string> lacks(Model const& model) {
@@ -51,8 +50,8 @@ Declared<Probe> const induction{{"attention",
                                  {"attention.induction.layer*.head*", "", {}, ""},
                                  Probe::Sees::repetition,
                                  [](Probed const& probed, Row& row) {
-                                   for (std::size_t l = 0; l < probed.sight.attention.size(); ++l) {
-                                     Tensor const& weights = probed.sight.attention[l].weights;
+                                   for (std::size_t l = 0; l < probed.attention.size(); ++l) {
+                                     Tensor const& weights = probed.attention[l].weights;
                                      for (std::int64_t head = 0; head < weights.size(1); ++head)
                                        row.set(fmt::format("probe.attention.induction.layer{}.head{}", l, head),
                                                prefix_matching(weights, head));

@@ -33,9 +33,9 @@ Declared<Probe> const kurtosis{{"activations",
                                 {"activations.kurtosis.layer*", "", {}, ""},
                                 Probe::Sees::streams,
                                 [](Probed const& probed, Row& row) {
-                                  for (std::size_t l = 0; l < probed.sight.streams.size(); ++l) {
-                                    auto const stream = probed.sight.streams[l].to_vector();
-                                    auto const width = static_cast<std::size_t>(probed.sight.streams[l].size(-1));
+                                  for (std::size_t l = 0; l < probed.streams.size(); ++l) {
+                                    auto const stream = probed.streams[l].to_vector();
+                                    auto const width = static_cast<std::size_t>(probed.streams[l].size(-1));
                                     double sum = 0, tokens = 0;
                                     for (std::size_t at = 0; at < stream.size(); at += width)
                                       if (auto const found = kurtosis_of(std::span(stream).subspan(at, width))) sum += *found, tokens += 1;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <span>
+#include <tuple>
 
 #include <fmt/format.h>
 
@@ -29,42 +30,6 @@ std::string visible(std::string const& text) {
       shown += text.substr(start, i - start);
   }
   return shown;
-}
-
-/// A layer's weights, step by step or at once.
-struct Watched {
-  Looks::Layer layer;
-  std::vector<Tensor> steps;
-
-  /// Keys that a step did not have yet have weight 0.
-  Tensor all() const {
-    if (steps.size() == 1) return steps[0];
-    std::int64_t keys = 0;
-    for (Tensor const& step : steps) keys = std::max(keys, step.size(3));
-    std::vector<Tensor> padded;
-    for (Tensor const& step : steps) padded.push_back(pad(step, 3, 0, keys - step.size(3)));
-    return concatenate(padded, 2);
-  }
-};
-
-std::vector<Looks::Layer> watched_layers(Model const& model, Batch const& batch, Pass& pass) {
-  std::vector<Watched> seen;
-  Observer observer;
-  observer.attention = [&](std::string const& name, AttentionView const& view) {
-    auto known = seen.end();
-    if (view.first_query() > 0)  // of a later step; a module that is used twice is two layers
-      known = std::ranges::find(seen, name, [](Watched const& watched) { return watched.layer.name; });
-    if (known == seen.end()) known = seen.insert(known, Watched{{name, view.of, {}}, {}});
-    known->steps.push_back(view.weights);
-  };
-  pass.observer = &observer;
-  model.run(batch, pass);
-  std::vector<Looks::Layer> layers;
-  for (auto& watched : seen) {
-    watched.layer.weights = watched.all();
-    layers.push_back(std::move(watched.layer));
-  }
-  return layers;
 }
 
 /// Without tokens and pixels if the batch has no such part, or as neither.
@@ -108,7 +73,8 @@ std::vector<std::string> Looks::axis(std::string_view part, std::int64_t row, st
 }
 
 bool Looks::only_inputs() const {
-  return std::ranges::all_of(layers, [](Layer const& layer) { return layer.of.queries == "inputs" && layer.of.keys == "inputs"; });
+  return std::ranges::all_of(layers,
+                             [](AttentionRecord const& layer) { return layer.of.queries == "inputs" && layer.of.keys == "inputs"; });
 }
 
 std::vector<NpyArray> Looks::arrays(bool single) const {
@@ -125,8 +91,8 @@ std::vector<NpyArray> Looks::arrays(bool single) const {
       arrays.push_back(NpyArray::of(before + "lengths", Tensor::of(part.lengths, {std::ssize(part.lengths)})));
   }
   for (std::size_t i = 0; i < layers.size(); ++i) {
-    auto const& [name, of, weights] = layers[i];
-    arrays.push_back(NpyArray::of(fmt::format("layer{}.weights", i), rows(weights)));
+    auto const& [name, of] = std::tie(layers[i].layer, layers[i].of);
+    arrays.push_back(NpyArray::of(fmt::format("layer{}.weights", i), rows(layers[i].weights)));
     if (!plain) arrays.push_back(NpyArray::of(fmt::format("layer{}.of", i), {name, of.queries, of.keys}));
     if (of.across > 0)
       arrays.push_back(NpyArray::of(fmt::format("layer{}.across", i), Tensor::full({}, static_cast<double>(of.across), DType::int64)));
@@ -136,7 +102,11 @@ std::vector<NpyArray> Looks::arrays(bool single) const {
 
 Looks look(Model const& model, Batch const& batch, PartTokenizers const& tokenizers, Pass pass) {
   NoGrad const no_grad;
-  Looks looks{{}, watched_layers(model, batch, pass)};
+  AttentionRecorder recorder({.weights = true});
+  Observer const observer{.attention = &recorder};
+  pass.observer = &observer;
+  model.run(batch, pass);
+  Looks looks{{}, recorder.records()};
   std::vector<std::string> names{"inputs"};
   for (auto const& layer : looks.layers)
     for (auto const& name : {layer.of.queries, layer.of.keys})

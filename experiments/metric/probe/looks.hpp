@@ -34,13 +34,8 @@ struct Looks {
     std::vector<std::int64_t> lengths;  ///< of the rows; what stands behind is padding; empty: there is no padding
     Tensor pixels = {};                 ///< of a picture, int64 [B, C, H, W]
   };
-  struct Layer {
-    std::string name;  ///< of its module
-    LookingParts of;
-    Tensor weights;  ///< [B, H, n, m]; of a decoder that looks step by step, all of its steps
-  };
-  std::vector<Part> parts;    ///< the inputs, if they are tokens, and all others that look or are looked at: tokens and pictures
-  std::vector<Layer> layers;  ///< in the order of the pass
+  std::vector<Part> parts;              ///< the inputs, if they are tokens, and all others that look or are looked at: tokens and pictures
+  std::vector<AttentionRecord> layers;  ///< their weights, in the order of the pass
 
   /// The labels of a row's places in a part, of `places` with the padding; their numbers where the part has no tokens.
   std::vector<std::string> axis(std::string_view part, std::int64_t row, std::int64_t places) const;

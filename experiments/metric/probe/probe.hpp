@@ -18,26 +18,14 @@
 /// and to `heed list probes`. They look at the weights before a step's update and never change what training computes.
 namespace heed {
 
-/// What one pass over the probes' batch showed.
-struct Sight {
-  struct Layer {
-    std::vector<Tensor> rows;  ///< statistics of the rows (autograd/attention/row_statistics.hpp), a batch after the other
-    Tensor weights = {};       ///< as AttentionView's; undefined where rows alone were watched
-    Tensor gradient = {};      ///< ∂L/∂scores; undefined unless a probe wants it
-    /// Of an attention that was seen whole.
-    static Layer of(AttentionView const& view);
-  };
-  std::vector<Layer> attention;                  ///< in the order of the pass
-  std::vector<Tensor> streams;                   ///< the residual stream after each block
-  std::vector<std::vector<Tensor>> recurrences;  ///< of each recurrent cell, its output after each step, recorded
-};
-
-/// What a probe is given.
+/// What a probe is given: as much as it sees.
 struct Probed {
   ProbeSettings const& settings;
-  Parameters const& parameters;        ///< with the step's gradient, for probes of Sees::step
-  Sight const sight;                   ///< as much as the probe sees
-  std::function<Tensor()> const loss;  ///< L of the probes' batch, recorded; draws nothing
+  Parameters const& parameters;                       ///< with the step's gradient, for probes of Sees::step
+  std::vector<AttentionRecord> attention = {};        ///< in the order of the pass
+  std::vector<Tensor> streams = {};                   ///< the residual stream after each block
+  std::vector<std::vector<Tensor>> recurrences = {};  ///< of each recurrent cell, its output after each step, recorded
+  std::function<Tensor()> loss = {};                  ///< L of the probes' batch, recorded; draws nothing
 };
 
 struct Probe {

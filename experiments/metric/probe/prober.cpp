@@ -31,32 +31,21 @@ bool needs_no_pass(Probe const& probe) { return probe.sees == Probe::Sees::atten
 
 Observer const* Prober::watch() {
   if (settings_.batch != "step") return nullptr;
-  step_ = {};
-  layers_.clear(), blocks_.clear();
-  auto const place = [](std::vector<std::string>& names, std::string const& name) {
-    auto const found = std::ranges::find(names, name);
-    auto const at = static_cast<std::size_t>(found - names.begin());
-    if (found == names.end()) names.push_back(name);
-    return at;
-  };
-  observer_ = {};
   auto const wanted = asked(true, true);
   auto const wants = [&](Probe::Sees kind) { return std::ranges::any_of(wanted, [&](auto* probe) { return probe->sees == kind; }); };
-  if (wants(Probe::Sees::attention)) {
-    observer_.attention_rows = [this, place](std::string const& layer, Tensor const& rows) {
-      auto const at = place(layers_, layer);
-      if (at == step_.attention.size()) step_.attention.emplace_back();
-      step_.attention[at].rows.push_back(rows);
-    };
-  }
+  recorder_ = AttentionRecorder({.rows = wants(Probe::Sees::attention), .passes = true});
+  streams_.clear(), blocks_.clear();
+  observer_ = {.attention = &recorder_};
   if (wants(Probe::Sees::streams)) {
-    observer_.stream = [this, place](std::string const& block, Tensor const& x) {
+    observer_.stream = [this](std::string const& block, Tensor const& x) {
       Tensor const rows = x.detach().viewed({x.elements() / x.size(-1), x.size(-1)});
-      auto const at = place(blocks_, block);
-      if (at == step_.streams.size())
-        step_.streams.push_back(rows);
-      else
-        step_.streams[at] = concatenate({step_.streams[at], rows}, 0);
+      auto const at = static_cast<std::size_t>(std::ranges::find(blocks_, block) - blocks_.begin());
+      if (at < streams_.size()) {
+        streams_[at] = concatenate({streams_[at], rows}, 0);
+      } else {
+        blocks_.push_back(block);
+        streams_.push_back(rows);
+      }
     };
   }
   return &observer_;
@@ -89,51 +78,45 @@ Tensor Prober::loss(Batch const& batch, Observer const* observer) const {
   return model_.loss(batch, pass, smoothing_);
 }
 
-Sight Prober::sight(Batch const& batch, std::vector<Probe const*> const& asked) const {
+Probed Prober::probed(Batch const& batch, std::vector<Probe const*> const& asked) const {
   auto const wants = [&](Probe::Sees kind) { return std::ranges::any_of(asked, [&](auto* probe) { return probe->sees == kind; }); };
-  bool const gradients = wants(Probe::Sees::score_gradients);
-  Sight seen;
-  std::vector<std::vector<Tensor>> scores;  // of a layer: whole, or query by query
-  Observer observer;
-  if (gradients || wants(Probe::Sees::attention)) {
-    observer.attention = [&](std::string const&, AttentionView const& view) {
-      seen.attention.push_back(Sight::Layer::of(view));
-      if (gradients) scores.push_back(view.steps.empty() ? std::vector{view.scores} : std::vector(view.steps.begin(), view.steps.end()));
-    };
-  }
-  if (wants(Probe::Sees::streams)) observer.stream = [&](std::string const&, Tensor const& x) { seen.streams.push_back(x); };
+  bool const gradients = wants(Probe::Sees::score_gradients), attention = gradients || wants(Probe::Sees::attention);
   bool const recurrences = wants(Probe::Sees::recurrences);
+  Probed seen{settings_, parameters_};
+  AttentionRecorder recorder({.weights = attention, .scores = gradients, .rows = attention});
+  Observer observer{.attention = &recorder};
+  if (wants(Probe::Sees::streams)) observer.stream = [&](std::string const&, Tensor const& x) { seen.streams.push_back(x); };
   if (recurrences)
     observer.recurrence = [&](std::string const&, std::span<Tensor const> outputs) {
       seen.recurrences.emplace_back(outputs.begin(), outputs.end());
     };
-  if (!observer.attention && !observer.stream && !recurrences) return seen;
+  if (!attention && !observer.stream && !recurrences) return seen;
   Recording const recorded(gradients || recurrences);
   Tensor const mean_loss = loss(batch, &observer);
+  seen.attention = recorder.records();
   if (!gradients) return seen;
   std::vector<Tensor> all;
-  for (auto const& layer : scores) all.insert(all.end(), layer.begin(), layer.end());
+  for (auto const& layer : seen.attention) all.insert(all.end(), layer.steps.begin(), layer.steps.end());
   auto const found = grad({mean_loss}, all);
   auto next = found.begin();
-  for (std::size_t l = 0; l < scores.size(); ++l) {
-    auto const first = std::exchange(next, next + std::ssize(scores[l]));
-    seen.attention[l].gradient = scores[l].size() == 1 ? *first : concatenate({first, next}, 2);
+  for (auto& layer : seen.attention) {
+    auto const first = std::exchange(next, next + std::ssize(layer.steps));
+    layer.gradient = layer.steps.size() == 1 ? *first : concatenate({first, next}, 2);
   }
   return seen;
 }
 
-Sight Prober::sight_of_repetition() const {
+Probed Prober::probed_repetition() const {
   NoGrad const no_grad;
-  Sight seen;
-  Observer observer;
-  observer.attention = [&](std::string const&, AttentionView const& view) { seen.attention.push_back(Sight::Layer::of(view)); };
+  AttentionRecorder recorder({.weights = true});
+  Observer const observer{.attention = &recorder};
   Choices expected;
   expected.mode = Choices::Mode::expectation;
   Pass pass;
   pass.observer = &observer;
   pass.choices = &expected;
   model_.run(repetition(rows_, model_.context(), model_.vocabulary()), pass);
-  return seen;
+  return {settings_, parameters_, recorder.records()};
 }
 
 void Prober::look(Row& row, bool stepping) const {
@@ -147,17 +130,19 @@ void Prober::look(Row& row, bool stepping, std::function<Batch()> const& made) c
       std::stable_partition(wanted.begin(), wanted.end(), [](auto* probe) { return probe->sees != Probe::Sees::repetition; });
   if (wanted.begin() != again) {
     Batch const rows = made();
-    Probed const probed{settings_, parameters_, sight(rows, wanted), [&] { return loss(rows, nullptr); }};
-    for (auto probe = wanted.begin(); probe != again; ++probe) (*probe)->measure(probed, row);
+    Probed seen = probed(rows, wanted);
+    seen.loss = [&] { return loss(rows, nullptr); };
+    for (auto probe = wanted.begin(); probe != again; ++probe) (*probe)->measure(seen, row);
   }
   if (again == wanted.end()) return;
-  Probed const repeated{settings_, parameters_, sight_of_repetition(), {}};
+  Probed const repeated = probed_repetition();
   for (auto probe = again; probe != wanted.end(); ++probe) (*probe)->measure(repeated, row);
 }
 
 void Prober::read_step(Row& row) {
-  Probed const probed{settings_, parameters_, std::exchange(step_, {}), {}};
-  for (Probe const* probe : asked(true, true)) probe->measure(probed, row);
+  Probed const seen{settings_, parameters_, recorder_.records(), std::exchange(streams_, {})};
+  recorder_ = AttentionRecorder({});
+  for (Probe const* probe : asked(true, true)) probe->measure(seen, row);
 }
 
 }  // namespace heed

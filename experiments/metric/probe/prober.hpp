@@ -45,9 +45,10 @@ class Prober {
   Batch batch() const;
   void look(Row& row, bool stepping, std::function<Batch()> const& batch) const;
   Tensor loss(Batch const& batch, Observer const* observer) const;
-  Sight sight(Batch const& batch, std::vector<Probe const*> const& asked) const;
+  /// What a pass over the batch shows.
+  Probed probed(Batch const& batch, std::vector<Probe const*> const& asked) const;
   /// Of random tokens that come twice.
-  Sight sight_of_repetition() const;
+  Probed probed_repetition() const;
 
   ProbeSettings const& settings_;
   std::int64_t rows_;
@@ -57,8 +58,9 @@ class Prober {
   Dataset const& data_;
   bool recompute_;
   Observer observer_;
-  Sight step_;
-  std::vector<std::string> layers_, blocks_;  // of step_, by name: a step may be several passes
+  AttentionRecorder recorder_{{}};   // of a step's pass, or its passes
+  std::vector<Tensor> streams_;      // likewise
+  std::vector<std::string> blocks_;  // the names of the blocks of streams_
 };
 
 }  // namespace heed

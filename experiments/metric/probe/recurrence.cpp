@@ -48,8 +48,8 @@ Declared<Probe> const through_time{
      {"gradients.through_time.*", "", {}, ""},
      Probe::Sees::recurrences,
      [](Probed const& probed, Row& row) {
-       for (std::size_t cell = 0; cell < probed.sight.recurrences.size(); ++cell) {
-         auto const norms = norms_by_lag(probed.sight.recurrences[cell]);
+       for (std::size_t cell = 0; cell < probed.recurrences.size(); ++cell) {
+         auto const norms = norms_by_lag(probed.recurrences[cell]);
          auto const name = fmt::format("probe.gradients.through_time.cell{}", cell);
          for (std::size_t lag = 1; lag < norms.size(); lag *= 2) row.set(fmt::format("{}.lag{}", name, lag), norms[lag]);
          if (norms.size() > 2) row.set(name + ".slope", slope_of_logs(norms));

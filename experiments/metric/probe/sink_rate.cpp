@@ -20,7 +20,7 @@ struct Heads {
 };
 
 /// A query counts if it sees a key, also where it gives none of them any weight.
-Heads sinks_of(Sight::Layer const& layer) {
+Heads sinks_of(AttentionRecord const& layer) {
   Heads found;
   for (std::int64_t head = 0; head < heads_of(layer); ++head) {
     double sum = 0, count = 0;
@@ -47,7 +47,7 @@ Declared<Probe> const sink_rate{{"attention",
                                    std::string const name = "probe.attention.sink_rate";
                                    std::vector<Heads> layers;
                                    Heads model;
-                                   for (auto const& layer : probed.sight.attention) {
+                                   for (auto const& layer : probed.attention) {
                                      layers.push_back(sinks_of(layer));
                                      model.sinks += layers.back().sinks;
                                      model.all += layers.back().all;

@@ -153,16 +153,11 @@ Tensor Captioner::step_by_step(Tensor const& y, Seen const& seen, Looking& looks
 }
 
 Outcome Captioner::run(Batch const& batch, Pass const& given) const {
-  Tensor weights;
   Observer observer = given.observer != nullptr ? *given.observer : Observer();
+  AttentionRecorder recorder({.weights = true}, observer.attention);
+  observer.attention = &recorder;
   Pass pass = given;
-  if (settings_.doubly_stochastic > 0) {
-    observer.attention = [&weights, outer = observer.attention](std::string const& layer, AttentionView const& view) {
-      weights = view.weights;
-      if (outer) outer(layer, view);
-    };
-    pass.observer = &observer;
-  }
+  if (settings_.doubly_stochastic > 0) pass.observer = &observer;
   Seen const seen = see(batch, pass);
   Tensor const y = pass.dropout(words_(transpose(batch["inputs"])), settings_.dropout, "words");
   Looking looks(attention_ ? &*attention_ : nullptr, seen.memory, {}, batch.get("lengths"), pass);
@@ -170,7 +165,7 @@ Outcome Captioner::run(Batch const& batch, Pass const& given) const {
   Tensor const outputs = stepwise ? step_by_step(y, seen, looks, pass) : at_once(y, seen, looks, pass);
   looks.finish(stepwise ? Choices::Reach::later : Choices::Reach::place);
   Outcome outcome{{{Term(), {pass.dropout(outputs, settings_.dropout, "output"), output_.weight, output_.bias}}}};
-  if (weights.defined()) outcome.penalty = doubly_stochastic(weights, settings_.doubly_stochastic);
+  for (AttentionRecord const& record : recorder.records()) outcome.penalty = doubly_stochastic(record.weights, settings_.doubly_stochastic);
   return outcome;
 }
 
