@@ -3,6 +3,7 @@
 #include <functional>
 #include <vector>
 
+#include "autograd/registry.hpp"
 #include "experiments/report/material.hpp"
 #include "experiments/report/study_page.hpp"
 
@@ -10,8 +11,5 @@ namespace heed {
 
 /// Parts that a room above declares for the page of a run or an ablation; none where it holds nothing that they show.
 using AddedParts = std::function<std::vector<StudyPart>(Material const&)>;
-
-/// All that apply.
-std::vector<StudyPart> added_parts(Material const& material);
 
 }  // namespace heed
