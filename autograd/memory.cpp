@@ -5,6 +5,7 @@
 #include <atomic>
 #include <bit>
 #include <cstdlib>
+#include <limits>
 #include <memory>
 #include <mutex>
 #include <utility>
@@ -18,6 +19,7 @@
 #endif
 
 #include "autograd/error.hpp"
+#include "autograd/memory_limit.hpp"
 
 namespace heed {
 
@@ -116,6 +118,7 @@ struct Pool {
   Slabs slabs;
   std::array<std::vector<Block*>, 50 * 4> idle;  // by SizeClass::index
   MemoryUse use;
+  std::int64_t most = std::numeric_limits<std::int64_t>::max();  // live
 
   /// Never destroyed: tensors of static storage may outlive any order of destruction.
   static Pool& instance() {
@@ -129,6 +132,11 @@ struct Pool {
     auto const refuse = [&] { throw Error(fmt::format("out of memory: {} bytes asked for, {} in use", bytes, use.live)); };
     if (bytes > address_space) refuse();
     SizeClass const of_size(bytes);
+    auto const live = use.live + static_cast<std::int64_t>(of_size.capacity);
+    if (live > most) {
+      use.peak = std::max(use.peak, live);
+      refuse();
+    }
     auto& blocks = idle[of_size.index];
     Block* block = nullptr;
     if (blocks.empty()) {
@@ -144,8 +152,8 @@ struct Pool {
       ++use.system_allocations;
       use.reserved += static_cast<std::int64_t>(block->capacity);
     }
-    use.live += static_cast<std::int64_t>(block->capacity);
-    use.peak = std::max(use.peak, use.live);
+    use.live = live;
+    use.peak = std::max(use.peak, live);
     return block;
   }
 
@@ -174,6 +182,16 @@ MemoryUse memory_use() {
 void reset_memory_peak() {
   std::lock_guard const lock(Pool::instance().mutex);
   Pool::instance().use.peak = Pool::instance().use.live;
+}
+
+MemoryLimit::MemoryLimit(std::int64_t most) {
+  std::lock_guard const lock(Pool::instance().mutex);
+  before_ = std::exchange(Pool::instance().most, most);
+}
+
+MemoryLimit::~MemoryLimit() {
+  std::lock_guard const lock(Pool::instance().mutex);
+  Pool::instance().most = before_;
 }
 
 void release_idle_memory() {

@@ -9,6 +9,7 @@
 
 #include "autograd/graph.hpp"
 #include "autograd/memory.hpp"
+#include "autograd/memory_limit.hpp"
 #include "autograd/ops/loss.hpp"
 #include "experiments/metric/probe/looks.hpp"
 #include "experiments/metric/probe/prober.hpp"
@@ -27,7 +28,8 @@ struct Lengths {
 
 using Sign = std::function<void()>;
 
-/// A pass over a batch, as a function of its sequences; `forward` is called when its graph is there, and its gradient is not yet.
+/// A pass over a batch, as a function of its rows: sequences, or examples of several. `forward` is called when its graph is there, and its
+/// gradient is not yet.
 struct Load {
   std::int64_t rows;
   std::function<void(std::int64_t rows, Sign const& forward)> pass;
@@ -100,16 +102,19 @@ class InProportion {
   std::int64_t recompute_, logits_;
 };
 
-/// By a pass over so many of a load's sequences; nothing if the pass is refused, which whoever makes it in earnest will tell.
-Held held(Load const& load, std::int64_t rows) {
+/// By a pass over so many of a load's sequences. If there is no memory for it, what it came to; nothing if it is refused for another
+/// reason, which whoever makes it in earnest will tell.
+Held held(Load const& load, std::int64_t rows, double free) {
   InProportion const thresholds(rows, load.rows);
   MemoryUse const before = memory_use();
   auto const more = [&](std::int64_t bytes) { return static_cast<double>(bytes - before.live); };
+  MemoryLimit const limit(before.live + static_cast<std::int64_t>(std::min(free, 1e18)));
   Held result;
   reset_memory_peak();
   try {
     load.pass(rows, [&] { result.graph = more(memory_use().live); });
   } catch (Error const&) {
+    if (double const peak = more(memory_use().peak); peak > free) return {0, peak};
     return {};
   }
   result.peak = more(memory_use().peak);
@@ -127,7 +132,7 @@ double extrapolated(Load const& load, double least, double free) {
   std::map<std::int64_t, Held> known;
   auto const of = [&](std::int64_t rows) {
     auto const found = known.find(rows);
-    return found != known.end() ? found->second : known[rows] = held(load, rows);
+    return found != known.end() ? found->second : known[rows] = held(load, rows, free);
   };
   auto const line = [&](std::int64_t less, std::int64_t more) {
     auto const at_all = [&](double Held::*bytes) {
@@ -138,10 +143,14 @@ double extrapolated(Load const& load, double least, double free) {
   };
   if (bound(of(1).peak, load.rows) <= least) return least;
   if (load.rows <= 2) return of(load.rows).peak;
-  if (double const first = line(1, 2); first > 4 * free) return first;
+  if (double const first = line(1, 2); first > 2 * free) return first;
   std::int64_t rows = std::max<std::int64_t>(2, load.rows / 2);
   while (rows > 2 && bound(of(1).peak, rows) > free / 2) rows /= 2;
   return line(rows / 2, rows);
+}
+
+void clear_gradients(Parameters const& parameters) {
+  for (auto [name, parameter] : parameters.all()) parameter.clear_grad();
 }
 
 /// The passes of a run, over batches made of one row of its data.
@@ -186,10 +195,6 @@ class Loads {
     return loads;
   }
 
-  void clear_gradients() const {
-    for (auto [name, parameter] : parameters_.all()) parameter.clear_grad();
-  }
-
  private:
   Load trained(std::int64_t rows, Lengths const& lengths) const {
     return {rows, [this, lengths](std::int64_t count, Sign const& forward) { train(rows_of(row_, count, lengths), forward); }};
@@ -212,7 +217,7 @@ class Loads {
       forward();
       if (train.steps > 0) loss.backward();
     }
-    if (train.accumulate == 1) clear_gradients();
+    if (train.accumulate == 1) clear_gradients(parameters_);
   }
 
   void probe(std::int64_t rows, Lengths const& lengths) const {
@@ -269,18 +274,18 @@ MemoryEstimate estimate(Experiment const& settings, Dataset const& data, Model c
                         Measure const& measure) {
   MemoryEstimate result = counted_estimate(settings, data.gives(), model, parameters);
   double const gradients = result.pass;
+  clear_gradients(parameters);
   try {
     Loads const loads(settings, data, model, parameters);
-    loads.clear_gradients();
     for (Load const& load : loads.training()) {
       if (settings.train.accumulate > 1) load.pass(1, [] {});
       result.pass = std::max(result.pass, measure(load, result.pass));
     }
     for (Load const& load : loads.others()) result.pass = std::max(result.pass, gradients + measure(load, result.pass - gradients));
-    loads.clear_gradients();
   } catch (Error const&) {
     // data that give no row are told of by who needs one
   }
+  clear_gradients(parameters);
   release_idle_memory();
   reset_memory_peak();
   return result;
@@ -314,10 +319,10 @@ void check_parameters(LoadedExperiment const& experiment, Dataset const& data) {
 
 void check_memory(LoadedExperiment const& experiment, Dataset const& data, Model const& model, Parameters const& parameters) {
   Experiment const& settings = experiment.settings;
+  double const free = available_memory();
   // The parameters, which are counted, are there already.
-  double const available =
-      available_memory() + static_cast<double>(parameters.elements()) * static_cast<double>(bytes_of(settings.precision()));
-  auto const by_one = [](Load const& load, double) { return bound(held(load, 1).peak, load.rows); };
+  double const available = free + static_cast<double>(parameters.elements()) * static_cast<double>(bytes_of(settings.precision()));
+  auto const by_one = [free](Load const& load, double) { return bound(held(load, 1, free).peak, load.rows); };
   if (estimate(settings, data, model, parameters, by_one).total() <= available) return;
   MemoryEstimate const needed = memory_estimate(settings, data, model, parameters);
   if (needed.total() > available) refuse(experiment, data.gives(), needed, available);

@@ -9,6 +9,7 @@
 
 #include "autograd/attention/fused_attention.hpp"
 #include "autograd/graph.hpp"
+#include "autograd/memory_limit.hpp"
 #include "autograd/ops/elementwise.hpp"
 #include "autograd/ops/index.hpp"
 #include "autograd/ops/loss.hpp"
@@ -218,6 +219,19 @@ TEST_SUITE("memory") {
                          "the shape [4294967296, 4294967296] has too many elements to count", Error);
     Buffer const still(10);
     CHECK(still);
+  }
+
+  TEST_CASE("no more than a limit, while there is one") {
+    std::int64_t const live = memory_use().live;
+    {
+      MemoryLimit const limit(live + (1 << 20));
+      reset_memory_peak();
+      CHECK_NOTHROW(Tensor::zeros({1 << 10}, DType::float32));
+      CHECK_THROWS_AS(Tensor::zeros({1 << 20}, DType::float32), Error);
+      CHECK(memory_use().peak == live + (1 << 22));
+      CHECK(memory_use().live == live);
+    }
+    CHECK_NOTHROW(Tensor::zeros({1 << 20}, DType::float32));
   }
 
   TEST_CASE("a product with attention's Hessian holds neither [n, m, d] nor, as n grows, more than rows of [n, m]") {

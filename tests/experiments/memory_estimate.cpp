@@ -213,6 +213,10 @@ TEST_SUITE("memory_estimate") {
     CHECK_THROWS_WITH_AS(Trainer(loaded, true), doctest::Contains(": the model and a batch need about "), ConfigError);
     CHECK_THROWS_WITH_AS(Trainer(experiment("kind: gpt, width: 65536, layers: 1000, heads: 4"), true),
                          doctest::Contains(": the model and a batch need about "), ConfigError);
+    auto const long_ones =
+        experiment(gpt("scaled", 128, 0, ", position: fire"), "train: {steps: 10, batch: 4, evaluate: {lengths: [400000]}}\n");
+    CHECK_THROWS_WITH_AS(Trainer(long_ones, true), doctest::Contains(": the model and a batch need about "),
+                         ConfigError);  // scores: 2.6 TB
     CHECK_NOTHROW(Trainer(experiment(gpt("additive")), true));
   }
 
