@@ -1,5 +1,3 @@
-#include "autograd/graph_memory.hpp"
-
 #include <algorithm>
 #include <atomic>
 #include <cmath>
@@ -9,6 +7,7 @@
 
 #include <fmt/format.h>
 
+#include "autograd/graph_memory.hpp"
 #include "autograd/node.hpp"
 
 namespace heed {

@@ -1,13 +1,14 @@
 // Operations that keep nothing of what is between: those that kernels compute, with a reference for the derivatives that no kernel has;
 // checkpoint() and by_rows(), which are their own references.
 
+#include "autograd/graph_memory.hpp"
+
 #include <algorithm>
 #include <limits>
 #include <span>
 #include <unordered_set>
 #include <utility>
 
-#include "autograd/graph_memory.hpp"
 #include "autograd/kernels/accumulate.hpp"
 #include "autograd/kernels/dispatch.hpp"
 #include "autograd/node.hpp"

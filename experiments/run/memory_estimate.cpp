@@ -7,7 +7,7 @@
 
 #include <fmt/format.h>
 
-#include "autograd/graph.hpp"
+#include "autograd/graph_memory.hpp"
 #include "autograd/memory.hpp"
 #include "autograd/memory_limit.hpp"
 #include "autograd/ops/loss.hpp"

@@ -1,5 +1,3 @@
-#include "autograd/graph_memory.hpp"
-
 #include <cmath>
 #include <functional>
 #include <limits>
@@ -10,6 +8,7 @@
 #include <doctest/doctest.h>
 #include <pthread.h>
 
+#include "autograd/graph_memory.hpp"
 #include "autograd/memory.hpp"
 #include "autograd/ops/elementwise.hpp"
 #include "autograd/ops/index.hpp"

@@ -1,6 +1,5 @@
 #include "nn/models/recurrent/recurrent_lm.hpp"
 
-
 #include <fmt/format.h>
 
 #include "autograd/blas/rounded_weights.hpp"

@@ -1,6 +1,5 @@
 #include "nn/models/recurrent/recurrent_seq2seq.hpp"
 
-
 #include <fmt/format.h>
 
 #include "autograd/blas/rounded_weights.hpp"
