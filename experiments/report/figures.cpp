@@ -41,15 +41,14 @@ std::optional<Figure> learning_curves(Material const& material, std::string cons
   whole.widen(0.04);
   if (!(half.low < half.high) || !(whole.low < whole.high)) return std::nullopt;
 
-  double const top = height - 0.12, bottom = 0.46, right = Figure::width - labels, gap = 0.5, left = 0.58;
+  double const top = height - 0.12, bottom = 0.46, right = Figure::width - labels;
+  double const left = y_axis_width(axis_name(material, metric), whole), gap = y_axis_width("", half);
   double const panel = (right - left - gap) / 2;
   Figure figure{.name = figure_name(metric), .title = axis_name(material, metric), .caption = "", .height = height, .commands = ""};
-  figure.commands =
-      blocks(traces) + plot_style + "set multiplot\n" + margins(left, left + panel, bottom, top, height) + x_steps(0, last) +
-      fmt::format("set ylabel {} offset 0.5\nset yrange [{:.8g}:{:.8g}]\n", gnuplot_text(figure.title), whole.low, whole.high) +
-      plot(traces, whole) + margins(right - panel, right, bottom, top, height) + x_steps(last / 2, last) +
-      fmt::format("unset ylabel\nset yrange [{:.8g}:{:.8g}]\n", half.low, half.high) + direct_labels(traces, half, top - bottom) +
-      plot(traces, half) + "unset multiplot\n";
+  figure.commands = blocks(traces) + plot_style + "set multiplot\n" + margins(left, left + panel, bottom, top, height) + x_steps(0, last) +
+                    y_axis(figure.title, whole) + plot(traces, whole) + margins(right - panel, right, bottom, top, height) +
+                    x_steps(last / 2, last) + y_axis("", half) + direct_labels(traces, half, top - bottom) + plot(traces, half) +
+                    "unset multiplot\n";
   figure.caption =
       fmt::format("{}{}. Left: all of training; right: its second half in a scale of its own{}.", seeds_said(material),
                   beside ? "; grey: what others have reported" : "",
@@ -69,16 +68,15 @@ std::optional<Figure> difference_curves(Material const& material) {
   range.include(0);
   if (!(range.low < range.high)) return std::nullopt;
   double const top = height - 0.12, bottom = 0.46;
+  std::string const y = "difference in " + axis_name(material, material.metric);
   Figure figure{.name = "difference_curves",
                 .title = "Difference to " + material.baseline + " along training",
                 .caption = "",
                 .height = height,
                 .commands = ""};
-  figure.commands = blocks(traces) + plot_style + margins(0.75, Figure::width - label_width(traces), bottom, top, height) +
-                    x_steps(0, last) +
-                    fmt::format("set ylabel {} offset 0.5\nset yrange [{:.8g}:{:.8g}]\n",
-                                gnuplot_text("difference in " + axis_name(material, material.metric)), range.low, range.high) +
-                    "set arrow 1 from graph 0, first 0 to graph 1, first 0 nohead lc rgb 'black' lw 0.8\n" +
+  figure.commands = blocks(traces) + plot_style +
+                    margins(y_axis_width(y, range), Figure::width - label_width(traces), bottom, top, height) + x_steps(0, last) +
+                    y_axis(y, range) + "set arrow 1 from graph 0, first 0 to graph 1, first 0 nohead lc rgb 'black' lw 0.8\n" +
                     direct_labels(traces, range, top - bottom) + plot(traces, range);
   figure.caption = fmt::format("Arm minus {} with the same seed and data; mean and 95 % interval over the seeds. {} is better.",
                                material.baseline, material.better == "lower" ? "Below 0" : "Above 0");
@@ -143,12 +141,12 @@ std::vector<Figure> over_keys(Material const& material) {
                   .height = height,
                   .commands = ""};
     figure.commands =
-        blocks(traces) + plot_style + margins(0.75, Figure::width - label_width(traces), bottom, top, height) +
+        blocks(traces) + plot_style +
+        margins(y_axis_width(axis_name(material, material.metric), range), Figure::width - label_width(traces), bottom, top, height) +
         (powers ? "set logscale x 2\n" : "") + fmt::format("set xtics ({})\n", fmt::join(tics, ", ")) +
         (powers ? fmt::format("set xrange [{}:{}]\n", *places.begin() / 1.2, *places.rbegin() * 1.2)
                 : "set offsets graph 0.03, graph 0.03, 0, 0\n") +
-        fmt::format("set xlabel {}\nset ylabel {} offset 0.5\nset yrange [{:.8g}:{:.8g}]\nset ytics {:.8g}\n", gnuplot_text(key),
-                    gnuplot_text(axis_name(material, material.metric)), range.low, range.high, tick_step(range.high - range.low, 5)) +
+        fmt::format("set xlabel {}\n", gnuplot_text(key)) + y_axis(axis_name(material, material.metric), range) +
         direct_labels(traces, range, top - bottom) + fmt::format("plot {}\n", fmt::join(plots, ", \\\n  "));
     figure.caption = fmt::format("{}.{}", seeds_said(material), left_out.empty() ? "" : " Left out, for they diverged: " + left_out + ".");
     result.push_back(std::move(figure));

@@ -46,8 +46,8 @@ std::string trained_said(std::set<std::int64_t> const& trained) {
 std::string frame(std::vector<Trace> const& traces, Range const& range, std::string const& y, std::set<std::int64_t> const& trained,
                   double height) {
   double const top = height - 0.12, bottom = 0.46;
-  std::string commands = blocks(traces) + plot_style + margins(0.75, Figure::width - label_width(traces), bottom, top, height) +
-                         fmt::format("set ylabel {} offset 0.5\nset yrange [{:.8g}:{:.8g}]\n", gnuplot_text(y), range.low, range.high);
+  std::string commands = blocks(traces) + plot_style +
+                         margins(y_axis_width(y, range), Figure::width - label_width(traces), bottom, top, height) + y_axis(y, range);
   for (std::int64_t const length : trained)
     commands += fmt::format("set arrow from first {0}, graph 0 to first {0}, graph 1 nohead lc rgb '#808080' lw 1 dt 2\n", length);
   return commands + direct_labels(traces, range, top - bottom);

@@ -226,6 +226,19 @@ double label_width(std::vector<Trace> const& traces) {
   return std::min(1.7, 0.1 + 0.066 * static_cast<double>(longest));
 }
 
+std::string y_axis(std::string const& name, Range const& range) {
+  return (name.empty() ? "unset ylabel\n" : fmt::format("set ylabel {} offset 0.5\n", gnuplot_text(name))) +
+         fmt::format("set yrange [{:.8g}:{:.8g}]\nset ytics {:.8g}\n", range.low, range.high, tick_step(range.high - range.low, 5));
+}
+
+double y_axis_width(std::string const& name, Range const& range) {
+  double const step = tick_step(range.high - range.low, 5);
+  std::size_t longest = 0;
+  for (double const tick : {std::ceil(range.low / step), std::floor(range.high / step)})
+    longest = std::max(longest, fmt::format("{:g}", tick * step).size());
+  return 0.2 + 0.08 * static_cast<double>(longest) + (name.empty() ? 0 : 0.22);
+}
+
 std::string margins(double left, double right, double bottom, double top, double height) {
   return fmt::format(
       "set lmargin at screen {:.4f}\nset rmargin at screen {:.4f}\nset bmargin at screen {:.4f}\nset tmargin at screen {:.4f}\n",

@@ -91,6 +91,10 @@ std::string direct_labels(std::vector<Trace> const& traces, Range const& range, 
 /// Inches that those take.
 double label_width(std::vector<Trace> const& traces);
 /// The frame's place, in inches from the lower left corner.
+/// A y axis: its name ("": none), its ends and its ticks. And the inches on its left that these take: gnuplot leaves out a name without
+/// room.
+std::string y_axis(std::string const& name, Range const& range);
+double y_axis_width(std::string const& name, Range const& range);
 std::string margins(double left, double right, double bottom, double top, double height);
 std::string x_steps(double from, double to);
 

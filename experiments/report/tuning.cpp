@@ -130,11 +130,12 @@ std::optional<Figure> tuning_figure(Material const& material) {
                 .height = height,
                 .commands = ""};
   figure.commands =
-      data + plot_style + margins(0.75, Figure::width - label_width(traces), bottom, top, height) + (axis.log ? "set logscale x\n" : "") +
-      fmt::format("set xtics ({})\n", fmt::join(axis.tics, ", ")) +
-      fmt::format("set xrange [{:.8g}:{:.8g}]\nset xlabel {}\nset ylabel {} offset 0.5\nset yrange [{:.8g}:{:.8g}]\n", axis.low, axis.high,
-                  gnuplot_text(axis.label), gnuplot_text(axis_name(material, material.metric)), range.low, range.high) +
-      direct_labels(traces, range, top - bottom) + fmt::format("plot {}\n", fmt::join(plots, ", \\\n  "));
+      data + plot_style +
+      margins(y_axis_width(axis_name(material, material.metric), range), Figure::width - label_width(traces), bottom, top, height) +
+      (axis.log ? "set logscale x\n" : "") + fmt::format("set xtics ({})\n", fmt::join(axis.tics, ", ")) +
+      fmt::format("set xrange [{:.8g}:{:.8g}]\nset xlabel {}\n", axis.low, axis.high, gnuplot_text(axis.label)) +
+      y_axis(axis_name(material, material.metric), range) + direct_labels(traces, range, top - bottom) +
+      fmt::format("plot {}\n", fmt::join(plots, ", \\\n  "));
   figure.caption = fmt::format(
       "Lines are means over {} seed{} that the comparison does not use, small dots the trials; a ring marks what each arm takes. A line "
       "that "
