@@ -157,7 +157,7 @@ std::string missing_command() {
 }
 
 /// What every command takes, before its name and after.
-void add_everywhere(CLI::App& app, Everywhere& everywhere) {
+void add_everywhere(CLI::App& app, GlobalOptions& everywhere) {
   auto const group = [](CLI::Option* option) { option->group("everywhere"); };
   app.set_help_flag();
   group(app.set_help_flag("-h,--help", "this page"));

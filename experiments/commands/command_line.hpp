@@ -13,9 +13,9 @@ namespace heed {
 struct CommandLine {
   std::string page;     ///< --help and --version: all there is to do is to print it
   std::string command;  ///< its name
-  Everywhere everywhere;
+  GlobalOptions everywhere;
   std::shared_ptr<void> options;  ///< the command's own
-  std::function<Exit(Everywhere const&)> run;
+  std::function<Exit(GlobalOptions const&)> run;
 };
 
 /// heed's version and revision, in one line, for which nothing is asked of a library.

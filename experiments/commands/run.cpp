@@ -102,8 +102,8 @@ Declared<Command> const declared_run{
                "  heed run configs/gpt/grammar.yaml\n"
                "  heed run configs/gpt/shakespeare.yaml seed=2 name=shakespeare-2\n"
                "  heed run configs/gpt/grammar.yaml 'model.attention={score: scaled_dot, scale: inverse}' name=inverse",
-     .add =
-         with_options<RunOptions>(declare_run, run, [](RunOptions& options, Everywhere const&) { check_config_first("run", options); })}};
+     .add = with_options<RunOptions>(declare_run, run,
+                                     [](RunOptions& options, GlobalOptions const&) { check_config_first("run", options); })}};
 Declared<Command> const declared_plan{
     {.place = 2,
      .name = "plan",
@@ -111,15 +111,15 @@ Declared<Command> const declared_plan{
      .help = "an ablation's arms, runs, expected time (from a few steps of each arm), and what its seeds can show; writes nothing",
      .footer = "example:\n  heed plan configs/ablations/attention.yaml seeds=8",
      .add = with_options<RunOptions>(declare_plan, plan_ablation,
-                                     [](RunOptions& options, Everywhere const&) { check_config_first("plan", options); })}};
-Declared<Command> const declared_check{{.place = 3,
-                                        .name = "check",
-                                        .usage = "CONFIG [key.path=value …]",
-                                        .help = "validate a file and print it with everything it leaves to defaults; train nothing",
-                                        .footer = "example:\n  heed check configs/gpt/grammar.yaml model.layers=6",
-                                        .add = with_options<RunOptions>(declare_config, check, [](RunOptions& options, Everywhere const&) {
-                                          check_config_first("check", options);
-                                        })}};
+                                     [](RunOptions& options, GlobalOptions const&) { check_config_first("plan", options); })}};
+Declared<Command> const declared_check{
+    {.place = 3,
+     .name = "check",
+     .usage = "CONFIG [key.path=value …]",
+     .help = "validate a file and print it with everything it leaves to defaults; train nothing",
+     .footer = "example:\n  heed check configs/gpt/grammar.yaml model.layers=6",
+     .add = with_options<RunOptions>(declare_config, check,
+                                     [](RunOptions& options, GlobalOptions const&) { check_config_first("check", options); })}};
 
 }  // namespace
 

@@ -190,7 +190,7 @@ void declare_sample(CLI::App& app, SampleOptions& options) {
 }
 
 /// `heed sample --prompt TEXT RUN`: the run is not a prompt.
-void find_run(SampleOptions& options, Everywhere const&) {
+void find_run(SampleOptions& options, GlobalOptions const&) {
   for (std::string& prompt : options.prompts) prompt = unmarked(prompt);
   if (!options.run.empty()) return;
   if (options.prompts.size() < 2) throw ConfigError("sample", "RUN is required (see heed sample --help)");

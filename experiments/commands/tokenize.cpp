@@ -87,7 +87,7 @@ void declare_tokenize(CLI::App& app, TokenizeOptions& options) {
 }
 
 /// It has a vocabulary, or trains one and leaves it in a folder that was named.
-void check_tokenize(TokenizeOptions& options, Everywhere const& everywhere) {
+void check_tokenize(TokenizeOptions& options, GlobalOptions const& everywhere) {
   if (options.train && !options.vocabulary.empty())
     throw ConfigError("--train", "makes a vocabulary: --vocabulary names one that is there");
   if (!options.train && options.vocabulary.empty()) throw ConfigError("tokenize", "--vocabulary or --train is required (see heed --help)");

@@ -42,7 +42,7 @@ std::string unmarked(std::string text) {
   return text;
 }
 
-void set_threads_of(Everywhere const& everywhere) {
+void set_threads_of(GlobalOptions const& everywhere) {
   if (everywhere.threads) set_threads(static_cast<int>(*everywhere.threads));
 }
 

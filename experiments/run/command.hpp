@@ -18,7 +18,7 @@
 namespace heed {
 
 /// What every command takes, before its name and after.
-struct Everywhere {
+struct GlobalOptions {
   Places places;
   bool quiet = false;
   bool output_given = false;
@@ -28,8 +28,8 @@ struct Everywhere {
 /// A command whose arguments are declared: they are read into `options`.
 struct ReadCommand {
   std::shared_ptr<void> options;
-  std::function<void(Everywhere const&)> check;  ///< of what was read; throws ConfigError that names the argument
-  std::function<Exit(Everywhere const&)> run;
+  std::function<void(GlobalOptions const&)> check;  ///< of what was read; throws ConfigError that names the argument
+  std::function<Exit(GlobalOptions const&)> run;
 };
 
 /// A command, declared beside its definition: `heed NAME …`.
@@ -47,7 +47,7 @@ struct Command {
 /// are everywhere's. Unless the options have threads of their own, those are set for the process.
 template <class Options>
 std::function<ReadCommand(CLI::App&)> with_options(void (*declare)(CLI::App&, Options&), Exit (*run)(Options const&),
-                                                   void (*check)(Options&, Everywhere const&) = nullptr);
+                                                   void (*check)(Options&, GlobalOptions const&) = nullptr);
 
 /// An option with a string, of which the last one given counts.
 CLI::Option* add_text(CLI::App& app, std::string const& flag, std::string const& type, std::string const& help,
@@ -90,21 +90,21 @@ void mark_brackets(std::vector<std::string>& arguments);
 std::string unmarked(std::string text);
 
 /// Sets the threads of the process, where a number was given.
-void set_threads_of(Everywhere const& everywhere);
+void set_threads_of(GlobalOptions const& everywhere);
 
 template <class Options>
 std::function<ReadCommand(CLI::App&)> with_options(void (*declare)(CLI::App&, Options&), Exit (*run)(Options const&),
-                                                   void (*check)(Options&, Everywhere const&)) {
+                                                   void (*check)(Options&, GlobalOptions const&)) {
   return [=](CLI::App& app) {
     auto const options = std::make_shared<Options>();
     if (declare != nullptr) declare(app, *options);
-    auto const complete = [=](Everywhere const& everywhere) {
+    auto const complete = [=](GlobalOptions const& everywhere) {
       if constexpr (requires { options->places; }) options->places = everywhere.places;
       if constexpr (requires { options->quiet; }) options->quiet = everywhere.quiet;
       if constexpr (requires { options->threads; }) options->threads = everywhere.threads;
       if (check != nullptr) check(*options, everywhere);
     };
-    auto const start = [=](Everywhere const& everywhere) {
+    auto const start = [=](GlobalOptions const& everywhere) {
       if constexpr (!requires { options->threads; }) set_threads_of(everywhere);
       return run(*options);
     };

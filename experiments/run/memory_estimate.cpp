@@ -26,13 +26,13 @@ struct Lengths {
   std::int64_t tokens, source;
 };
 
-using Sign = std::function<void()>;
+using Callback = std::function<void()>;
 
 /// A pass over a batch, as a function of its rows: sequences, or examples of several. `forward` is called when its graph is there, and its
 /// gradient is not yet.
 struct Load {
   std::int64_t rows;
-  std::function<void(std::int64_t rows, Sign const& forward)> pass;
+  std::function<void(std::int64_t rows, Callback const& forward)> pass;
 };
 
 /// What a pass holds, in bytes.
@@ -182,12 +182,13 @@ class Loads {
     Lengths const all = longest(signature_, model_);
     std::vector<Load> loads;
     if (probes.any())
-      loads.push_back({probes.rows.value_or(settings_.train.batch), [this, all](std::int64_t rows, Sign const&) { probe(rows, all); }});
+      loads.push_back({probes.rows.value_or(settings_.train.batch), [this, all](std::int64_t rows, Callback const&) { probe(rows, all); }});
     if (probes.maps.examples > 0)
-      loads.push_back({probes.maps.examples, [this, all](std::int64_t rows, Sign const&) { look(model_, rows_of(row_, rows, all), {}); }});
+      loads.push_back(
+          {probes.maps.examples, [this, all](std::int64_t rows, Callback const&) { look(model_, rows_of(row_, rows, all), {}); }});
     for (double const each : settings_.train.evaluate.lengths) {
       auto const length = static_cast<std::int64_t>(each);
-      loads.push_back({rows_at_once(settings_.train, model_.context(), length), [this, length](std::int64_t rows, Sign const&) {
+      loads.push_back({rows_at_once(settings_.train, model_.context(), length), [this, length](std::int64_t rows, Callback const&) {
                          NoGrad const quiet;
                          model_.run(rows_of(row_, rows, {length, length}), {});
                        }});
@@ -197,10 +198,10 @@ class Loads {
 
  private:
   Load trained(std::int64_t rows, Lengths const& lengths) const {
-    return {rows, [this, lengths](std::int64_t count, Sign const& forward) { train(rows_of(row_, count, lengths), forward); }};
+    return {rows, [this, lengths](std::int64_t count, Callback const& forward) { train(rows_of(row_, count, lengths), forward); }};
   }
 
-  void train(Batch const& batch, Sign const& forward) const {
+  void train(Batch const& batch, Callback const& forward) const {
     TrainSettings const& train = settings_.train;
     Prober prober(settings_.probes, train.batch, train.label_smoothing, model_, parameters_, data_);
     Pass pass;
