@@ -33,7 +33,7 @@ void accumulate(Tensor& into, Tensor const& addition) {
 }
 
 /// The gradient in the shape and dtype of the tensor that it is for: sums what broadcasting repeated.
-Tensor fitted(Tensor gradient, Tensor const& input) {
+Tensor unbroadcast(Tensor gradient, Tensor const& input) {
   if (gradient.shape() != input.shape()) gradient = sum_to(gradient, input.shape());
   return gradient.to(input.dtype());
 }
@@ -121,7 +121,7 @@ void walk(std::vector<Tensor> outputs, std::vector<Tensor> seeds, Goal& goal) {
       for (std::size_t i = 0; i < inputs.size() && i < 32; ++i) {
         if ((node.recomputed >> i & 1U) != 0) inputs[i] = recomputed(inputs[i]);
       }
-      Part const part(node);
+      ModelPart const part(node);
       gradients = node.rule({current.gradient, inputs, output, wanted, into});
     } catch (...) {
       if (goal.consume) node.inputs = std::move(inputs);
@@ -140,7 +140,7 @@ void walk(std::vector<Tensor> outputs, std::vector<Tensor> seeds, Goal& goal) {
       if (!wanted[i] || !gradients[i].defined()) continue;
       if (anomaly_mode()) check_finite(gradients[i], "the gradient of " + describe(node));
       if (i == 0 && into != nullptr) continue;  // it is in the sum already
-      Tensor gradient = fitted(std::move(gradients[i]), inputs[i]);
+      Tensor gradient = unbroadcast(std::move(gradients[i]), inputs[i]);
       reach(inputs[i].node(), gradient);
     }
   }

@@ -73,14 +73,16 @@ Tensor elementwise(char const* operation, Tensor const& x, Value const& value, D
   require_real(operation, x);
   Tensor y = kernels::map(x.shape(), value, cost, x);
   if (!records(x)) return y;
-  y = record(operation, {x}, std::move(y), uses == Uses::output ? keep_output : keep_inputs, [operation, derivative, cost](Step const& s) {
-    Tensor const& known = uses == Uses::output ? s.y : s.x();
-    auto const slope = [derivative, cost](std::vector<Tensor> const& in) {
-      return kernels::map(in[0].shape(), of_what_counts(derivative), cost, in[0], in[1]);
-    };
-    Tensor dx = slope({s.dy, known});
-    return std::vector{recording() ? recomputable(record_derivative(operation, s.dy, known, std::move(dx), derivative), slope) : dx};
-  });
+  y = record(
+      operation, {x}, std::move(y), uses == Uses::output ? keep_output : keep_inputs,
+      [operation, derivative, cost](BackwardContext const& s) {
+        Tensor const& known = uses == Uses::output ? s.y : s.x();
+        auto const slope = [derivative, cost](std::vector<Tensor> const& in) {
+          return kernels::map(in[0].shape(), of_what_counts(derivative), cost, in[0], in[1]);
+        };
+        Tensor dx = slope({s.dy, known});
+        return std::vector{recording() ? recomputable(record_derivative(operation, s.dy, known, std::move(dx), derivative), slope) : dx};
+      });
   if constexpr (uses == Uses::output) return y;
   return recomputable(std::move(y),
                       [value, cost](std::vector<Tensor> const& in) { return kernels::map(in[0].shape(), value, cost, in[0]); });
@@ -92,7 +94,7 @@ Tensor elementwise(char const* operation, Tensor const& a, Tensor const& b, Valu
                    DerivativeB const& derivative_b, double cost = arithmetic_cost) {
   require_same_real(operation, a, b);
   return record(operation, {a, b}, kernels::map(broadcast(a.shape(), b.shape(), operation), value, cost, a, b), keep_inputs,
-                [derivative_a, derivative_b, cost](Step const& s) {
+                [derivative_a, derivative_b, cost](BackwardContext const& s) {
                   auto const apply = [&](auto const& derivative) {
                     return recording() ? of_what_counts(s.dy, derivative(s.dy, s.x(0), s.x(1)))
                                        : kernels::map(s.dy.shape(), of_what_counts(derivative), cost, s.dy, s.x(0), s.x(1));

@@ -49,9 +49,9 @@ bool anomaly_mode() { return anomaly_now; }
 Anomaly::Anomaly() : before_(anomaly_now) { anomaly_now = true; }
 Anomaly::~Anomaly() { anomaly_now = before_; }
 
-Part::Part(std::string const& name) : before_(part_now) { part_now = intern(name); }
-Part::Part(Node const& node) : before_(part_now) { part_now = node.part; }
-Part::~Part() { part_now = before_; }
+ModelPart::ModelPart(std::string const& name) : before_(part_now) { part_now = intern(name); }
+ModelPart::ModelPart(Node const& node) : before_(part_now) { part_now = node.part; }
+ModelPart::~ModelPart() { part_now = before_; }
 
 Node::Node(char const* name) : sequence(next_sequence()), operation(name), part(part_now) {}
 
@@ -191,7 +191,7 @@ void forget_recomputed(Node const& user) {
 }
 
 Tensor alias(Tensor const& x) {
-  return record("alias", {x}, x.detach(), keep_nothing, [](Step const& s) { return std::vector{s.dy}; });
+  return record("alias", {x}, x.detach(), keep_nothing, [](BackwardContext const& s) { return std::vector{s.dy}; });
 }
 
 std::int64_t critical_path(Tensor const& output) {

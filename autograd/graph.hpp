@@ -78,14 +78,14 @@ class Anomaly {
 };
 
 /// Names the part of a computation ("blocks.0.attention") for messages, while it lives. Parts nest: the inner name replaces the outer.
-class Part {
+class ModelPart {
  public:
-  explicit Part(std::string const& name);
+  explicit ModelPart(std::string const& name);
   /// The part that a node was made in.
-  explicit Part(Node const& node);
-  ~Part();
-  Part(Part const&) = delete;
-  Part& operator=(Part const&) = delete;
+  explicit ModelPart(Node const& node);
+  ~ModelPart();
+  ModelPart(ModelPart const&) = delete;
+  ModelPart& operator=(ModelPart const&) = delete;
 
  private:
   std::string const* before_;
@@ -94,7 +94,7 @@ class Part {
 // ---------------------------------------------------------------- for operations
 
 /// What a derivative rule is given. Inputs and output that the operation did not ask to keep have shape and dtype, but no elements.
-struct Step {
+struct BackwardContext {
   Tensor const& dy;
   std::vector<Tensor> const& inputs;
   Tensor const& y;
@@ -106,17 +106,17 @@ struct Step {
   Tensor const& x(std::size_t i = 0) const { return inputs[i]; }
   /// Whether nobody else will read input i's array again: the walk frees the graph and no one holds it, so that its gradient may take its
   /// place.
-  bool spends(std::size_t i) const { return inputs[i].sole_owner(); }
-  bool spends_dy() const { return dy.sole_owner(); }
+  bool may_reuse(std::size_t i) const { return inputs[i].sole_owner(); }
+  bool may_reuse_dy() const { return dy.sole_owner(); }
   bool wants(std::size_t i) const { return wanted[i]; }
 };
 
 /// Gradients with respect to the inputs, in order; an undefined one means zero. A gradient of a broadcast shape is summed to its input's
 /// shape by the engine. Rules hold settings and constants, never tensors of the graph; they are made of operations, so that they can be
 /// differentiated themselves when the walk records (recording() is true).
-using Rule = std::function<std::vector<Tensor>(Step const&)>;
+using Rule = std::function<std::vector<Tensor>(BackwardContext const&)>;
 
-/// What a rule needs of its operation: bit i for input i, the output, and whether it adds to Step::into.
+/// What a rule needs of its operation: bit i for input i, the output, and whether it adds to BackwardContext::into.
 struct Keep {
   unsigned inputs = 0;
   bool output = false;

@@ -54,7 +54,7 @@ std::vector<Tensor> spread(std::vector<Tensor> const& some, std::vector<bool> co
 }
 
 /// The derivatives of Σ_i u_i·g_i by the inputs and dy, as a graph if the walk records: `step` is that of the gradients, its last input dy.
-std::vector<Tensor> second_by(Composition const& composition, Step const& step, std::vector<bool> const& wanted,
+std::vector<Tensor> second_by(Composition const& composition, BackwardContext const& step, std::vector<bool> const& wanted,
                               std::vector<Tensor> const& u) {
   bool const again = recording();
   WithGrad const recorded;
@@ -82,7 +82,7 @@ std::vector<Tensor> parted(Tensor const& flat, std::vector<Tensor> const& inputs
 }
 
 /// The kernel's gradients, as one operation on the inputs and dy.
-std::vector<Tensor> recorded_gradients(char const* operation, Step const& step, Rule const& kernel, SecondRule const& second,
+std::vector<Tensor> recorded_gradients(char const* operation, BackwardContext const& step, Rule const& kernel, SecondRule const& second,
                                        Composition const& composition) {
   std::vector<Tensor> arguments = step.inputs;
   arguments.push_back(step.dy);
@@ -91,13 +91,13 @@ std::vector<Tensor> recorded_gradients(char const* operation, Step const& step, 
     NoGrad const no_grad;
     value = joined(kernel(step), step.wanted);
   }
-  Tensor const flat =
-      record(operation, std::move(arguments), std::move(value), keep_inputs, [second, composition, wanted = step.wanted](Step const& s) {
-        std::vector<Tensor> const inputs(s.inputs.begin(), s.inputs.end() - 1);
-        std::vector<Tensor> const u = parted(s.dy, inputs, wanted);
-        if (recording() || !second) return second_by(composition, s, wanted, u);
-        return second({s.inputs.back(), inputs, s.y, wanted}, u);
-      });
+  Tensor const flat = record(operation, std::move(arguments), std::move(value), keep_inputs,
+                             [second, composition, wanted = step.wanted](BackwardContext const& s) {
+                               std::vector<Tensor> const inputs(s.inputs.begin(), s.inputs.end() - 1);
+                               std::vector<Tensor> const u = parted(s.dy, inputs, wanted);
+                               if (recording() || !second) return second_by(composition, s, wanted, u);
+                               return second({s.inputs.back(), inputs, s.y, wanted}, u);
+                             });
   return parted(flat, step.inputs, step.wanted);
 }
 
@@ -106,10 +106,11 @@ std::vector<Tensor> recorded_gradients(char const* operation, Step const& step, 
 Tensor record_fused(char const* operation, std::vector<Tensor> inputs, Tensor value, Keep keep, Rule kernel, Reference reference,
                     SecondRule second) {
   keep.inputs = ~0U;  // the reference needs them all
-  return record(operation, std::move(inputs), std::move(value), keep,
-                [operation, kernel = std::move(kernel), second = std::move(second), reference = std::move(reference)](Step const& step) {
-                  return recording() ? recorded_gradients(operation, step, kernel, second, {reference}) : kernel(step);
-                });
+  return record(
+      operation, std::move(inputs), std::move(value), keep,
+      [operation, kernel = std::move(kernel), second = std::move(second), reference = std::move(reference)](BackwardContext const& step) {
+        return recording() ? recorded_gradients(operation, step, kernel, second, {reference}) : kernel(step);
+      });
 }
 
 namespace {
@@ -123,7 +124,7 @@ Tensor some_rows(Tensor const& x, std::int64_t rows, std::int64_t first, std::in
 
 }  // namespace
 
-std::vector<Tensor> second_by_rows(SomeRows const& of, Step const& step, std::vector<Tensor> const& u, std::int64_t at_once) {
+std::vector<Tensor> second_by_rows(SomeRows const& of, BackwardContext const& step, std::vector<Tensor> const& u, std::int64_t at_once) {
   std::int64_t const rows = rows_of(step.x());
   if (at_once == 0) at_once = rows_at_once(step.x());
   bool const dy_by_rows = step.dy.rank() > 0;
@@ -158,11 +159,11 @@ std::vector<Tensor> second_by_rows(SomeRows const& of, Step const& step, std::ve
 namespace {
 
 /// The gradients of derivative(dy, x), a function of each element alone, block by block.
-std::vector<Tensor> in_blocks(Reference const& formula, Step const& step) {
+std::vector<Tensor> in_blocks(Reference const& formula, BackwardContext const& step) {
   std::int64_t const elements = step.dy.elements();
   std::vector<Tensor> gradients(step.inputs.size());
   for (std::size_t i = 0; i < gradients.size(); ++i)
-    if (step.wanted[i]) gradients[i] = i == 0 && step.spends_dy() ? step.dy.viewed({elements}) : Tensor({elements}, step.dy.dtype());
+    if (step.wanted[i]) gradients[i] = i == 0 && step.may_reuse_dy() ? step.dy.viewed({elements}) : Tensor({elements}, step.dy.dtype());
   auto const part = [&](Tensor const& x, std::int64_t first) {
     return slice(x.detach().viewed({elements}), 0, first, std::min(first + by_rows_elements, elements));
   };
@@ -192,7 +193,7 @@ Tensor record_derivative(char const* operation, Tensor const& dy, Tensor const& 
                          std::function<Tensor(Tensor const& dy, Tensor const& x)> derivative) {
   Reference formula = [derivative = std::move(derivative)](std::vector<Tensor> const& in) { return derivative(in[0], in[1]); };
   return record_fused(
-      operation, {dy, x}, std::move(value), keep_nothing, [formula](Step const& s) { return in_blocks(formula, s); }, formula);
+      operation, {dy, x}, std::move(value), keep_nothing, [formula](BackwardContext const& s) { return in_blocks(formula, s); }, formula);
 }
 
 Tensor by_rows(Reference const& f, std::vector<Tensor> const& inputs) {
@@ -210,7 +211,7 @@ Tensor by_rows(Reference const& f, std::vector<Tensor> const& inputs) {
   Tensor value = concatenate(std::exchange(parts, {}), 0);
   Shape shape = inputs[0].shape();
   shape.set(-1, value.size(-1));
-  auto const first_by_rows = [f, rows, at_once](Step const& step) {
+  auto const first_by_rows = [f, rows, at_once](BackwardContext const& step) {
     std::vector<Tensor> gradients(step.inputs.size());
     for (std::size_t i = 0; i < gradients.size(); ++i)
       if (step.wants(i)) gradients[i] = Tensor::zeros(step.x(i).shape(), step.dy.dtype());
@@ -232,7 +233,7 @@ Tensor by_rows(Reference const& f, std::vector<Tensor> const& inputs) {
     return gradients;
   };
   return record_fused("by_rows", inputs, value.viewed(shape), keep_inputs, first_by_rows, f,
-                      [f](Step const& step, std::vector<Tensor> const& u) {
+                      [f](BackwardContext const& step, std::vector<Tensor> const& u) {
                         return second_by_rows([&](std::vector<Tensor> const& in, std::int64_t) { return f(in); }, step, u);
                       });
 }
@@ -265,12 +266,12 @@ Tensor checkpoint(Reference const& f, std::vector<Tensor> const& inputs) {
   std::vector<Tensor> all = inputs;
   Tensor value;
   for (Tensor const& leaf : leaves_held(composition, inputs, value)) all.push_back(leaf);
-  Rule const by_running_again = [composition](Step const& step) {
+  Rule const by_running_again = [composition](BackwardContext const& step) {
     WithGrad const recorded;
     std::vector<Tensor> const arguments = composition.arguments(step.inputs);
     return spread(grad_within({composition(arguments)}, wanted_of(arguments, step.wanted), {step.dy}, false), step.wanted);
   };
-  return record("checkpoint", std::move(all), std::move(value), keep_inputs, [composition, by_running_again](Step const& step) {
+  return record("checkpoint", std::move(all), std::move(value), keep_inputs, [composition, by_running_again](BackwardContext const& step) {
     return recording() ? recorded_gradients("checkpoint", step, by_running_again, {}, composition) : by_running_again(step);
   });
 }

@@ -23,7 +23,7 @@ inline constexpr std::int64_t by_rows_elements = std::int64_t{1} << 15;
 
 /// Of Σ_i u_i·g_i, where g_i are the gradients that a kernel gives for a step: the derivatives by the inputs and, last, by dy. An undefined
 /// u_i is zero, as is an undefined result.
-using SecondRule = std::function<std::vector<Tensor>(Step const& step, std::vector<Tensor> const& u)>;
+using SecondRule = std::function<std::vector<Tensor>(BackwardContext const& step, std::vector<Tensor> const& u)>;
 
 /// An operation with hand-written kernels: like record(), but all inputs are kept, and where the walk records the kernel's gradients are an
 /// operation themselves. Its derivatives are those of `second`, where there is one, and else, as all further ones, those of `reference`:
@@ -36,7 +36,7 @@ Tensor record_fused(char const* operation, std::vector<Tensor> inputs, Tensor va
 using SomeRows = std::function<Tensor(std::vector<Tensor> const& inputs, std::int64_t first)>;
 /// A SecondRule for such a function, of `at_once` rows [rows, n] at a time (0: of about 2¹⁵ elements): what lies between is held for no
 /// more of them. dy is by rows too, or one number.
-std::vector<Tensor> second_by_rows(SomeRows const& of, Step const& step, std::vector<Tensor> const& u, std::int64_t at_once = 0);
+std::vector<Tensor> second_by_rows(SomeRows const& of, BackwardContext const& step, std::vector<Tensor> const& u, std::int64_t at_once = 0);
 
 /// An operation's value again from its inputs, bit for bit.
 using Recompute = std::function<Tensor(std::vector<Tensor> const& inputs)>;

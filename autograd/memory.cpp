@@ -111,7 +111,7 @@ struct SizeClass {
 
 }  // namespace
 
-struct Pool {
+struct MemoryPool {
   using Block = Buffer::Block;
 
   std::mutex mutex;
@@ -121,8 +121,8 @@ struct Pool {
   std::int64_t most = std::numeric_limits<std::int64_t>::max();  // live
 
   /// Never destroyed: tensors of static storage may outlive any order of destruction.
-  static Pool& instance() {
-    static Pool* const pool = new Pool;
+  static MemoryPool& instance() {
+    static MemoryPool* const pool = new MemoryPool;
     return *pool;
   }
 
@@ -175,27 +175,27 @@ struct Pool {
 };
 
 MemoryUse memory_use() {
-  std::lock_guard const lock(Pool::instance().mutex);
-  return Pool::instance().use;
+  std::lock_guard const lock(MemoryPool::instance().mutex);
+  return MemoryPool::instance().use;
 }
 
 void reset_memory_peak() {
-  std::lock_guard const lock(Pool::instance().mutex);
-  Pool::instance().use.peak = Pool::instance().use.live;
+  std::lock_guard const lock(MemoryPool::instance().mutex);
+  MemoryPool::instance().use.peak = MemoryPool::instance().use.live;
 }
 
 MemoryLimit::MemoryLimit(std::int64_t most) {
-  std::lock_guard const lock(Pool::instance().mutex);
-  before_ = std::exchange(Pool::instance().most, most);
+  std::lock_guard const lock(MemoryPool::instance().mutex);
+  before_ = std::exchange(MemoryPool::instance().most, most);
 }
 
 MemoryLimit::~MemoryLimit() {
-  std::lock_guard const lock(Pool::instance().mutex);
-  Pool::instance().most = before_;
+  std::lock_guard const lock(MemoryPool::instance().mutex);
+  MemoryPool::instance().most = before_;
 }
 
 void release_idle_memory() {
-  Pool& pool = Pool::instance();
+  MemoryPool& pool = MemoryPool::instance();
   std::lock_guard const lock(pool.mutex);
   for (auto const& blocks : pool.idle) {
     for (auto* block : blocks) {
@@ -209,7 +209,7 @@ Buffer::Buffer(std::shared_ptr<void> owner) : Buffer(sizeof(owner)) {
   block_->holds_owner = true;
 }
 
-Buffer::Buffer(std::size_t bytes) : block_(Pool::instance().take(bytes)) { retain(); }
+Buffer::Buffer(std::size_t bytes) : block_(MemoryPool::instance().take(bytes)) { retain(); }
 
 std::byte* Buffer::data() const { return block_ != nullptr ? block_->data() : nullptr; }
 
@@ -224,7 +224,7 @@ void Buffer::retain() const {
 void Buffer::release() {
   if (block_ != nullptr && count(block_->references, -1) == 1) {
     if (std::exchange(block_->holds_owner, false)) std::destroy_at(reinterpret_cast<std::shared_ptr<void>*>(block_->data()));
-    Pool::instance().give_back(block_);
+    MemoryPool::instance().give_back(block_);
   }
   block_ = nullptr;
 }

@@ -50,7 +50,7 @@ class Buffer {
   }
 
  private:
-  friend struct Pool;
+  friend struct MemoryPool;
   /// This header, then `capacity` bytes that start on a cache line of their own.
   struct alignas(64) Block {
     std::atomic<std::int64_t> references;

@@ -31,7 +31,7 @@ class Node {
   Recompute recompute;           ///< where the output is recomputed rather than kept by what comes of it
   std::uint32_t recomputed = 0;  ///< bit i: input i's array is not kept here, but recomputed by its node
   std::int64_t depth = 1;        ///< operations one after the other that it stands for: a scan's time steps
-  bool adds = false;             ///< the rule adds to Step::into
+  bool adds = false;             ///< the rule adds to BackwardContext::into
   bool rule_given = false;
   bool consumed = false;
   bool frozen = false;  ///< of a leaf: a constant for the time being

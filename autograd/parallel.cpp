@@ -29,7 +29,7 @@ thread_local bool inside_region = false;
 thread_local int index_of_thread = 0;
 
 /// Pieces [front, back) that nobody has begun.
-class Pieces {
+class WorkRange {
  public:
   void assign(std::int64_t front, std::int64_t back) { both_ = packed(front, back); }
   /// The first of them, or, for a thief, the last.
@@ -54,9 +54,9 @@ void wait_until(Condition const& holds) {
   for (int look = 0; !holds(); ++look) look < 1000 ? pause() : std::this_thread::yield();
 }
 
-class Pool {
+class ThreadPool {
  public:
-  explicit Pool(int threads) : threads_(threads) {
+  explicit ThreadPool(int threads) : threads_(threads) {
     try {
       for (int i = 1; i < threads; ++i) workers_.emplace_back([this, i] { work(i); });
     } catch (std::system_error const& error) {
@@ -68,9 +68,9 @@ class Pool {
       throw;
     }
   }
-  ~Pool() { stop(); }
-  Pool(Pool const&) = delete;
-  Pool& operator=(Pool const&) = delete;
+  ~ThreadPool() { stop(); }
+  ThreadPool(ThreadPool const&) = delete;
+  ThreadPool& operator=(ThreadPool const&) = delete;
 
   int threads() const { return threads_; }
 
@@ -87,7 +87,7 @@ class Pool {
   }
 
  private:
-  struct Job {
+  struct ParallelJob {
     std::int64_t sweeps, n, piece;
     detail::Run body;
     void const* context;
@@ -107,7 +107,7 @@ class Pool {
   /// Every thread's pieces of every sweep, and how many sweeps of each piece are done.
   void lay_out(std::int64_t pieces) {
     auto const lists = static_cast<std::size_t>(job_.sweeps * threads_);
-    if (lists > room_) left_ = std::make_unique<Pieces[]>(room_ = lists);
+    if (lists > room_) left_ = std::make_unique<WorkRange[]>(room_ = lists);
     for (std::int64_t i = 0; i < job_.sweeps * threads_; ++i)
       left_[static_cast<std::size_t>(i)].assign(pieces * (i % threads_) / threads_, pieces * (i % threads_ + 1) / threads_);
     if (job_.sweeps > 1) done_ = std::vector<std::atomic<std::int64_t>>(static_cast<std::size_t>(pieces));
@@ -117,7 +117,7 @@ class Pool {
     inside_region = true;
     for (std::int64_t sweep = 0; sweep < job_.sweeps; ++sweep) {
       for (int i = 0; i < threads_; ++i) {
-        Pieces& left = left_[static_cast<std::size_t>(sweep * threads_ + (index_of_thread + i) % threads_)];
+        WorkRange& left = left_[static_cast<std::size_t>(sweep * threads_ + (index_of_thread + i) % threads_)];
         while (auto const piece = left.take(i > 0)) do_piece(sweep, *piece);
       }
     }
@@ -151,9 +151,9 @@ class Pool {
   }
 
   int threads_;
-  Job job_{};
+  ParallelJob job_{};
   std::size_t room_ = 0;
-  std::unique_ptr<Pieces[]> left_;  // [sweeps, threads]
+  std::unique_ptr<WorkRange[]> left_;  // [sweeps, threads]
   std::vector<std::atomic<std::int64_t>> done_;
   std::exception_ptr failure_;
   std::mutex failing_;
@@ -165,7 +165,7 @@ class Pool {
 };
 
 int configured = 0;
-std::unique_ptr<Pool> pool;
+std::unique_ptr<ThreadPool> pool;
 
 }  // namespace
 
@@ -174,7 +174,7 @@ void set_threads(int count) {
   if (count > 1 && (!pool || pool->threads() != count)) {  // with one thread it rests: going back to it cannot fail
     pool.reset();
     configured = 1;
-    pool = std::make_unique<Pool>(count);
+    pool = std::make_unique<ThreadPool>(count);
   }
   configured = count;
   detail::keep_libraries_single_threaded();

@@ -150,9 +150,9 @@ namespace {
 
 /// Draws from [low, high) of a type's numbers: rounding neither reaches `high` nor falls below `low`.
 template <class T>
-class Range {
+class ByteRange {
  public:
-  Range(double low, double high) : low_(low), high_(high), first_(static_cast<T>(low)), last_(static_cast<T>(high)) {
+  ByteRange(double low, double high) : low_(low), high_(high), first_(static_cast<T>(low)), last_(static_cast<T>(high)) {
     if constexpr (std::is_floating_point_v<T>) {
       if (static_cast<double>(first_) < low) first_ = std::nextafter(first_, std::numeric_limits<T>::infinity());
       if (static_cast<double>(last_) >= high) last_ = std::nextafter(last_, -std::numeric_limits<T>::infinity());
@@ -178,7 +178,7 @@ Tensor Tensor::uniform(Shape const& shape, Stream const& stream, DType dtype, do
   Tensor result(shape, dtype);
   with_type(dtype, [&](auto type) {
     using T = decltype(type);
-    Range<T> const range(low, high);
+    ByteRange<T> const range(low, high);
     T* const out = result.mutable_data<T>().data();
     parallel_for(result.elements(), 15, [&](std::int64_t begin, std::int64_t end) {
       for (std::int64_t i = begin; i < end; ++i) out[i] = range.at(stream.uniform(static_cast<std::uint64_t>(i)));
@@ -232,7 +232,8 @@ std::vector<double> Tensor::to_vector() const {
 
 Tensor Tensor::to(DType dtype) const {
   if (dtype == dtype_) return *this;
-  return record("to", {*this}, converted(*this, dtype), keep_nothing, [](Step const& s) { return std::vector{s.dy.to(s.x().dtype())}; });
+  return record("to", {*this}, converted(*this, dtype), keep_nothing,
+                [](BackwardContext const& s) { return std::vector{s.dy.to(s.x().dtype())}; });
 }
 
 Tensor Tensor::detach() const {

@@ -18,12 +18,12 @@ Tensor take(Tensor const& x, std::span<std::int64_t const> rows) {
   return reshape(embedding(reshape(x, {x.size(0), width}), numbers), shape);
 }
 
-Batch::Batch(std::initializer_list<Part> parts) {
+Batch::Batch(std::initializer_list<BatchPart> parts) {
   for (auto const& [name, value] : parts) set(name, value);
 }
 
 Tensor const* Batch::find(std::string_view name) const {
-  auto const found = std::ranges::find(parts_, name, &Part::first);
+  auto const found = std::ranges::find(parts_, name, &BatchPart::first);
   return found == parts_.end() ? nullptr : &found->second;
 }
 
@@ -53,7 +53,7 @@ Batch Batch::chosen(std::span<std::int64_t const> rows) const {
 }
 
 void Batch::set(std::string_view name, Tensor value) {
-  auto const found = std::ranges::find(parts_, name, &Part::first);
+  auto const found = std::ranges::find(parts_, name, &BatchPart::first);
   if (found == parts_.end()) {
     if (value.defined()) parts_.emplace_back(name, std::move(value));
   } else if (value.defined()) {

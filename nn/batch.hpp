@@ -35,11 +35,11 @@ std::vector<T> take(std::vector<T> const& list, std::span<std::int64_t const> ro
 ///   groups          int64 [B, T]  of validation data: the group that a target's accuracy is told for; −1: none
 class Batch {
  public:
-  using Part = std::pair<std::string, Tensor>;
+  using BatchPart = std::pair<std::string, Tensor>;
 
   Batch() = default;
   /// Tensors that are undefined are left out.
-  Batch(std::initializer_list<Part> parts);
+  Batch(std::initializer_list<BatchPart> parts);
 
   bool has(std::string_view name) const { return find(name) != nullptr; }
   /// Throws Error that says what there is.
@@ -55,14 +55,14 @@ class Batch {
   /// The rows of these numbers, of every part, in this order; a row may be named more than once.
   Batch chosen(std::span<std::int64_t const> rows) const;
 
-  std::vector<Part> const& parts() const { return parts_; }
+  std::vector<BatchPart> const& parts() const { return parts_; }
   /// Of every part; 0 if there is none.
   std::int64_t rows() const { return parts_.empty() ? 0 : parts_.front().second.size(0); }
 
  private:
   Tensor const* find(std::string_view name) const;
 
-  std::vector<Part> parts_;
+  std::vector<BatchPart> parts_;
 };
 
 /// The part that a target is written of: a text, "source", or a picture, "image"; "" if there is neither. Of a batch or a signature.

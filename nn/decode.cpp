@@ -19,12 +19,41 @@
 
 namespace heed {
 
+StepwiseDecoding::StepwiseDecoding(Pass const& pass) {
+  pass_.decoding.choosing = pass.decoding.choosing;
+  pass_.decoding.sequences = pass.decoding.sequences;
+}
+
+void StepwiseDecoding::begin(std::int64_t rows) {
+  auto& numbers = pass_.decoding.sequences;
+  if (numbers.empty())
+    for (std::int64_t row = 0; row < rows; ++row) numbers.push_back(static_cast<std::uint64_t>(row));
+  if (rows > std::ssize(numbers)) static_cast<void>(pass_.sequence(rows - 1));  // says that there are too few
+  for (std::int64_t row = 0; row < rows; ++row) origins_.push_back(row);
+}
+
+Tensor StepwiseDecoding::scores(Tensor const& tokens) {
+  NoGrad const quiet;
+  RoundedWeights::Use const use(weights_);
+  if (origins_.empty()) begin(tokens.size(0));
+  return read(tokens.rank() == 2 ? tokens : tokens.viewed({tokens.size(0), 1}));
+}
+
+void StepwiseDecoding::keep(std::span<std::int64_t const> rows) {
+  NoGrad const quiet;
+  keep_read(rows);
+  auto const before = std::exchange(origins_, take(origins_, rows));
+  if (origins_ == before) return;
+  pass_.decoding.sequences = take(pass_.decoding.sequences, rows);
+  keep_given(rows);
+}
+
 Tensor last_place(Tensor const& x) {
   std::int64_t const rows = x.size(0), places = x.size(1), width = x.size(2);
   return places == 1 ? x.viewed({rows, width}) : reshape(slice(x, 1, places - 1, places), {rows, width});
 }
 
-Most longest_targets(Batch const& given, Model const& model) {
+LengthLimit longest_targets(Batch const& given, Model const& model) {
   constexpr std::int64_t more = 50;
   if (!given.has("source")) return model.context();
   std::vector<std::int64_t> most(static_cast<std::size_t>(given.rows()), given["source"].size(1));
@@ -36,9 +65,9 @@ Most longest_targets(Batch const& given, Model const& model) {
 namespace {
 
 /// The rows of a batch while they are decoded. Each is read in one or more places of the Decoding, or in none.
-class Rows {
+class DecodedRows {
  public:
-  Rows(Model const& model, Batch const& given, Most const& most, Pass const& pass) : decoding_(model.decode(given, pass)) {
+  DecodedRows(Model const& model, Batch const& given, LengthLimit const& most, Pass const& pass) : decoding_(model.decode(given, pass)) {
     if (!decoding_ || given.parts().empty()) throw Error("decode: a model of this kind makes no target from a source");
     auto const count = static_cast<std::size_t>(given.rows());
     if (!most.fits(count)) throw Error(fmt::format("decode: the most tokens are not given for each of the {} rows", count));
@@ -77,31 +106,31 @@ class Rows {
 };
 
 /// A token, and the logarithm of its probability.
-struct Continuation {
+struct ScoredToken {
   std::int64_t token;
   double score;
 };
 
 /// The `count` most probable ones, the most probable first, of equals the lower token; none that is impossible.
 template <class T>
-std::vector<Continuation> most_probable(std::span<T const> scores, double log_sum, std::size_t count) {
-  std::vector<Continuation> best;
+std::vector<ScoredToken> most_probable(std::span<T const> scores, double log_sum, std::size_t count) {
+  std::vector<ScoredToken> best;
   T least = -std::numeric_limits<T>::infinity();  // what a score must exceed
   for (std::size_t token = 0; token < scores.size(); ++token) {
     if (!(scores[token] > least)) continue;
     if (best.size() == count) best.pop_back();
     double const score = static_cast<double>(scores[token]);
-    auto const place = std::ranges::upper_bound(best, score, std::greater(), &Continuation::score);
+    auto const place = std::ranges::upper_bound(best, score, std::greater(), &ScoredToken::score);
     best.insert(place, {static_cast<std::int64_t>(token), score});
     if (best.size() == count) least = static_cast<T>(best.back().score);
   }
-  for (Continuation& each : best) each.score -= log_sum;
+  for (ScoredToken& each : best) each.score -= log_sum;
   return best;
 }
 
 /// most_probable() of every row of scores [R, V].
-std::vector<std::vector<Continuation>> most_probable(Tensor const& scores, Tensor const& log_sums, std::size_t count) {
-  std::vector<std::vector<Continuation>> result(static_cast<std::size_t>(scores.size(0)));
+std::vector<std::vector<ScoredToken>> most_probable(Tensor const& scores, Tensor const& log_sums, std::size_t count) {
+  std::vector<std::vector<ScoredToken>> result(static_cast<std::size_t>(scores.size(0)));
   auto const vocabulary = static_cast<std::size_t>(scores.size(1));
   auto const of_rows = [&](auto all) {
     parallel_for(scores.size(0), static_cast<double>(vocabulary), [&](std::int64_t first, std::int64_t last) {
@@ -137,9 +166,9 @@ class Beam {
   std::vector<Decoded> finished() && { return std::move(finished_); }
 
   /// Goes on with the continuations of each live hypothesis, which were read at place `first` and those after it.
-  void extend(std::span<std::vector<Continuation> const> continuations, std::int64_t first) {
+  void extend(std::span<std::vector<ScoredToken> const> continuations, std::int64_t first) {
     std::vector<Live> next;
-    for (Candidate const& chosen : best(continuations)) {
+    for (BeamCandidate const& chosen : best(continuations)) {
       Decoded hypothesis = live_[chosen.from].so_far;
       hypothesis.score = chosen.score;
       if (chosen.token == end_) {
@@ -159,17 +188,17 @@ class Beam {
   }
 
  private:
-  struct Candidate {
+  struct BeamCandidate {
     std::size_t from;  // of the live hypotheses
     std::int64_t token;
     double score;
   };
 
-  std::vector<Candidate> best(std::span<std::vector<Continuation> const> continuations) const {
-    std::vector<Candidate> all;
+  std::vector<BeamCandidate> best(std::span<std::vector<ScoredToken> const> continuations) const {
+    std::vector<BeamCandidate> all;
     for (std::size_t from = 0; from < live_.size(); ++from)
-      for (Continuation const& each : continuations[from]) all.push_back({from, each.token, live_[from].so_far.score + each.score});
-    auto const better = [&](Candidate const& a, Candidate const& b) {
+      for (ScoredToken const& each : continuations[from]) all.push_back({from, each.token, live_[from].so_far.score + each.score});
+    auto const better = [&](BeamCandidate const& a, BeamCandidate const& b) {
       if (a.score != b.score) return a.score > b.score;
       return std::tie(live_[a.from].so_far.tokens, a.token) < std::tie(live_[b.from].so_far.tokens, b.token);
     };
@@ -209,13 +238,13 @@ class Beam {
 
 double length_penalty(std::int64_t length, double alpha) { return std::pow((5 + static_cast<double>(length)) / 6, alpha); }
 
-std::vector<std::vector<Decoded>> beam(Model const& model, Batch const& given, std::int64_t begin, std::int64_t end, Most const& most,
-                                       BeamSettings const& settings, Pass const& pass) {
+std::vector<std::vector<Decoded>> beam(Model const& model, Batch const& given, std::int64_t begin, std::int64_t end,
+                                       LengthLimit const& most, BeamSettings const& settings, Pass const& pass) {
   if (settings.width < 1) throw Error(fmt::format("beam: the width {} is less than 1", settings.width));
   if (!(settings.length_penalty >= 0) || std::isinf(settings.length_penalty))
     throw Error(fmt::format("beam: the length penalty {} is not a finite number ≥ 0", settings.length_penalty));
   NoGrad const quiet;
-  Rows rows(model, given, most, pass);
+  DecodedRows rows(model, given, most, pass);
   std::vector<Beam> beams;
   for (std::size_t row = 0; row < rows.size(); ++row) beams.emplace_back(settings, end, most[row], static_cast<std::int64_t>(row));
   for (;;) {
@@ -241,7 +270,7 @@ std::vector<std::vector<Decoded>> beam(Model const& model, Batch const& given, s
   return result;
 }
 
-std::vector<Decoded> greedy(Model const& model, Batch const& given, std::int64_t begin, std::int64_t end, Most const& most,
+std::vector<Decoded> greedy(Model const& model, Batch const& given, std::int64_t begin, std::int64_t end, LengthLimit const& most,
                             Pass const& pass) {
   std::vector<Decoded> result;
   for (auto& of_row : beam(model, given, begin, end, most, {.width = 1, .length_penalty = 0}, pass))
@@ -249,10 +278,10 @@ std::vector<Decoded> greedy(Model const& model, Batch const& given, std::int64_t
   return result;
 }
 
-std::vector<Decoded> sample(Model const& model, Batch const& given, std::int64_t begin, std::int64_t end, Most const& most,
+std::vector<Decoded> sample(Model const& model, Batch const& given, std::int64_t begin, std::int64_t end, LengthLimit const& most,
                             SamplingSettings const& settings, Stream const& stream, Pass const& pass) {
   NoGrad const quiet;
-  Rows rows(model, given, most, pass);
+  DecodedRows rows(model, given, most, pass);
   std::vector<Decoded> result(rows.size());
   std::vector<std::int64_t> places, last;
   auto const go_on = [&](std::size_t row, std::size_t place, std::int64_t token) {

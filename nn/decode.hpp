@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "autograd/blas/rounded_weights.hpp"
 #include "autograd/random.hpp"
 #include "nn/model.hpp"
 
@@ -27,14 +28,39 @@ class Decoding {
   virtual void keep(std::span<std::int64_t const> rows) = 0;
 };
 
+/// What models share that decode step by step: nothing is recorded, weights are rounded once, hard attention draws by the rows' numbers.
+class StepwiseDecoding : public Decoding {
+ public:
+  /// Draws as `pass` says.
+  explicit StepwiseDecoding(Pass const& pass);
+  Tensor scores(Tensor const& tokens) final;
+  void keep(std::span<std::int64_t const> rows) final;
+
+ protected:
+  /// Tokens [R, n] → the scores of those after the last, [R, V].
+  virtual Tensor read(Tensor const& tokens) = 0;
+  /// Goes on with these rows of what was read.
+  virtual void keep_read(std::span<std::int64_t const> rows) = 0;
+  /// Likewise of what is written of; not called where each row goes on from what it had.
+  virtual void keep_given(std::span<std::int64_t const> rows) { static_cast<void>(rows); }
+  /// As many rows as this are decoded. Where nobody says, it is the first tokens' number.
+  void begin(std::int64_t rows);
+
+  Pass pass_;
+
+ private:
+  std::vector<std::int64_t> origins_;  // the first row that each row goes on from
+  RoundedWeights weights_;
+};
+
 /// The last place of every row: x [R, n, width] → [R, width].
 Tensor last_place(Tensor const& x);
 
 /// The most tokens that a target may have: of every row as many, or of each its own number. Less than one: none.
-class Most {
+class LengthLimit {
  public:
-  Most(std::int64_t of_all) : of_all_(of_all) {}
-  Most(std::vector<std::int64_t> of_each) : of_each_(std::move(of_each)) {}
+  LengthLimit(std::int64_t of_all) : of_all_(of_all) {}
+  LengthLimit(std::vector<std::int64_t> of_each) : of_each_(std::move(of_each)) {}
 
   std::int64_t operator[](std::size_t row) const { return of_each_ ? (*of_each_)[row] : of_all_; }
   bool fits(std::size_t rows) const { return !of_each_ || of_each_->size() == rows; }
@@ -46,7 +72,7 @@ class Most {
 
 /// As many tokens as a target may have unless it is said otherwise: 50 more than its source (Vaswani et al. 2017, section 6.1), and not
 /// more than the model's context. Of what has no source: the context.
-Most longest_targets(Batch const& given, Model const& model);
+LengthLimit longest_targets(Batch const& given, Model const& model);
 
 /// What a row was decoded to.
 struct Decoded {
@@ -73,16 +99,16 @@ double length_penalty(std::int64_t length, double alpha);
 /// whose tokens come first in the dictionary. They do not depend on the batch's other rows. Of `pass` there count only `choosing` and
 /// `sequences`. Records nothing. Throws Error for a model that decodes no source, or settings out of range; NonFinite naming a row if a
 /// score is NaN or the largest is infinite.
-std::vector<std::vector<Decoded>> beam(Model const& model, Batch const& given, std::int64_t begin, std::int64_t end, Most const& most,
-                                       BeamSettings const& settings, Pass const& pass = {});
+std::vector<std::vector<Decoded>> beam(Model const& model, Batch const& given, std::int64_t begin, std::int64_t end,
+                                       LengthLimit const& most, BeamSettings const& settings, Pass const& pass = {});
 
 /// The most probable token at every step: beam() of width 1.
-std::vector<Decoded> greedy(Model const& model, Batch const& given, std::int64_t begin, std::int64_t end, Most const& most,
+std::vector<Decoded> greedy(Model const& model, Batch const& given, std::int64_t begin, std::int64_t end, LengthLimit const& most,
                             Pass const& pass = {});
 
 /// Tokens drawn as generate() draws them, until `end` or for `most` tokens: the i-th of a row with draw i of the stream's child that
 /// Pass::sequence() numbers. Scores are of the model's own probabilities, before temperature and cuts. Throws as beam() does.
-std::vector<Decoded> sample(Model const& model, Batch const& given, std::int64_t begin, std::int64_t end, Most const& most,
+std::vector<Decoded> sample(Model const& model, Batch const& given, std::int64_t begin, std::int64_t end, LengthLimit const& most,
                             SamplingSettings const& settings, Stream const& stream, Pass const& pass = {});
 
 }  // namespace heed

@@ -32,10 +32,10 @@ Batch repeated(Batch const& batch, std::int64_t count) {
 
 /// Sums of what stands at each place over the places that each choice of a read can touch: [B, T] → [B, 1, n], or [B, 1, 1] where every
 /// choice touches all.
-Tensor touched(Tensor const& by_place, Choices::Made const& made) {
+Tensor touched(Tensor const& by_place, HardChoices::Made const& made) {
   bool const of_place = made.probability.size(2) == by_place.size(1);
-  if (!of_place || made.reach == Choices::Reach::sequence) return unsqueeze(sum(by_place, {1}, true), 1);
-  return unsqueeze(made.reach == Choices::Reach::later ? cumsum(by_place, 1, true) : by_place, 1);
+  if (!of_place || made.reach == HardChoices::Reach::sequence) return unsqueeze(sum(by_place, {1}, true), 1);
+  return unsqueeze(made.reach == HardChoices::Reach::later ? cumsum(by_place, 1, true) : by_place, 1);
 }
 
 /// 1 where a target counts, else 0.
@@ -67,10 +67,10 @@ void Estimator::check(Model const& model, Batch const& batch) const {
 /// How many there are of choices a sequence.
 double Estimator::combinations(Model const& model, Batch const& batch) const {
   NoGrad const quiet;
-  Choices choices{.mode = Choices::Mode::given, .made = {}, .codes = {}};
+  HardChoices choices{.mode = HardChoices::Mode::given, .made = {}, .codes = {}};
   choices.codes.assign(static_cast<std::size_t>(batch.rows()), 0);
   Pass pass;
-  pass.choices = &choices;
+  pass.watching.hard_choices = &choices;
   model.logits(batch, pass);
   if (choices.combinations <= most_combinations) return choices.combinations;
   throw Error(
@@ -83,13 +83,14 @@ double Estimator::accumulate(Model const& model, Batch const& batch, Pass const&
   if (settings_.estimator == "enumerate") return enumerate(model, batch, given, label_smoothing, targets);
   if (settings_.estimator == "marginal") return marginal(model, batch, given, label_smoothing, targets);
   bool const reinforces = settings_.estimator == "reinforce";
-  bool const expects = reinforces && given.noise && given.noise->child("expectation").uniform(0) < settings_.expectation_rate;
+  bool const expects =
+      reinforces && given.training.noise && given.training.noise->child("expectation").uniform(0) < settings_.expectation_rate;
   std::int64_t const samples = expects ? 1 : settings_.samples;
 
-  Choices choices;
-  if (expects) choices.mode = Choices::Mode::expectation;
+  HardChoices choices;
+  if (expects) choices.mode = HardChoices::Mode::expectation;
   Pass pass = given;
-  pass.choices = &choices;
+  pass.watching.hard_choices = &choices;
   Batch const rows = repeated(batch, samples);
   Tensor const losses = token_losses(model.logits(rows, pass), rows["targets"], label_smoothing);
   double const share = 1 / (static_cast<double>(samples) * targets);
@@ -120,10 +121,10 @@ Tensor Estimator::baseline(Tensor const& losses, Model const& model, Batch const
   }
   if (settings_.baseline == "self_critic") {
     NoGrad const quiet;
-    Choices expectation;
-    expectation.mode = Choices::Mode::expectation;
+    HardChoices expectation;
+    expectation.mode = HardChoices::Mode::expectation;
     Pass soft = pass;
-    soft.choices = &expectation;
+    soft.watching.hard_choices = &expectation;
     Tensor const expected = token_losses(model.logits(batch, soft), batch["targets"], label_smoothing);
     return concatenate(std::vector(static_cast<std::size_t>(settings_.samples), expected), 0);
   }
@@ -142,10 +143,10 @@ double Estimator::enumerate(Model const& model, Batch const& batch, Pass pass, d
   double loss = 0;
   for (std::int64_t first = 0; first < all; first += at_once) {
     std::int64_t const count = std::min(at_once, all - first);
-    Choices choices{.mode = Choices::Mode::given, .made = {}, .codes = {}};
+    HardChoices choices{.mode = HardChoices::Mode::given, .made = {}, .codes = {}};
     for (std::int64_t code = first; code < first + count; ++code)
       choices.codes.insert(choices.codes.end(), static_cast<std::size_t>(sequences), code);
-    pass.choices = &choices;
+    pass.watching.hard_choices = &choices;
     Batch const rows = repeated(batch, count);
     Tensor const losses = sum(token_losses(model.logits(rows, pass), rows["targets"], label_smoothing), {1});
 
@@ -165,13 +166,13 @@ double Estimator::enumerate(Model const& model, Batch const& batch, Pass pass, d
 
 std::int64_t Estimator::keys_of_one_look(Model const& model, Batch const& batch) const {
   NoGrad const quiet;
-  Choices choices{.mode = Choices::Mode::one, .made = {}, .codes = {}};
+  HardChoices choices{.mode = HardChoices::Mode::one, .made = {}, .codes = {}};
   choices.codes.assign(static_cast<std::size_t>(batch.rows()), 0);
   Pass pass;
-  pass.choices = &choices;
+  pass.watching.hard_choices = &choices;
   model.logits(batch, pass);
   bool const single = choices.made.size() == 1 && choices.made[0].probability.size(1) == 1;
-  if (!single || choices.made[0].reach != Choices::Reach::place)
+  if (!single || choices.made[0].reach != HardChoices::Reach::place)
     throw Error(
         "estimator: marginal sums over one choice at a time, of one head that no later place depends on; such as a recurrent "
         "decoder's in Luong's style without input feeding");
@@ -184,9 +185,9 @@ double Estimator::marginal(Model const& model, Batch const& batch, Pass pass, do
   for (std::int64_t first = 0; first < batch.rows(); first += at_once) {
     std::vector<std::int64_t> numbers;
     for (std::int64_t row = first; row < std::min(first + at_once, batch.rows()); ++row) numbers.push_back(row);
-    Choices choices{.mode = Choices::Mode::one, .made = {}, .codes = {}};
+    HardChoices choices{.mode = HardChoices::Mode::one, .made = {}, .codes = {}};
     for (std::int64_t key = 0; key < keys; ++key) choices.codes.insert(choices.codes.end(), numbers.size(), key);
-    pass.choices = &choices;
+    pass.watching.hard_choices = &choices;
     Batch const some = batch.chosen(numbers), rows = repeated(some, keys);
     Tensor const losses = token_losses(model.logits(rows, pass), rows["targets"], label_smoothing);
     // A weight of 0 has no logarithm; one that is less than any that counts stands for it, with no gradient.

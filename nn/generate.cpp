@@ -37,7 +37,7 @@ Tensor Decoder::read(std::span<std::int64_t const> tokens) {
   return decoding_->scores(Tensor::of(fresh, {1, static_cast<std::int64_t>(fresh.size())})).viewed({model_.vocabulary()});
 }
 
-std::vector<Candidate> candidates(std::span<double const> scores, SamplingSettings const& settings) {
+std::vector<TokenCandidate> candidates(std::span<double const> scores, SamplingSettings const& settings) {
   if (!(settings.temperature >= 0) || std::isinf(settings.temperature))
     throw Error(fmt::format("generate: temperature {} is not a finite number ≥ 0", settings.temperature));
   if (settings.top_k < 0) throw Error(fmt::format("generate: top_k {} is less than 0", settings.top_k));
@@ -50,13 +50,13 @@ std::vector<Candidate> candidates(std::span<double const> scores, SamplingSettin
   }
   if (!std::isfinite(largest)) throw NonFinite(fmt::format("generate: the largest score of the model is {}", largest));
 
-  std::vector<Candidate> all(scores.size());
+  std::vector<TokenCandidate> all(scores.size());
   for (std::size_t i = 0; i < scores.size(); ++i) {
     double const below = scores[i] - largest;  // first the difference, then the quotient: no overflow however small the temperature
     double const weight = settings.temperature == 0 ? (below == 0 ? 1 : 0) : std::exp(below == 0 ? 0 : below / settings.temperature);
     all[i] = {static_cast<std::int64_t>(i), weight};
   }
-  auto const more_probable = [](Candidate const& a, Candidate const& b) {
+  auto const more_probable = [](TokenCandidate const& a, TokenCandidate const& b) {
     return a.probability != b.probability ? a.probability > b.probability : a.token < b.token;
   };
   auto const keep = [&](std::size_t count) { all.resize(std::min(all.size(), std::max<std::size_t>(count, 1))); };
@@ -83,7 +83,7 @@ std::vector<Candidate> candidates(std::span<double const> scores, SamplingSettin
   return all;
 }
 
-std::int64_t draw(std::vector<Candidate> const& candidates, double u) {
+std::int64_t draw(std::vector<TokenCandidate> const& candidates, double u) {
   double sum = 0;
   for (auto const& candidate : candidates) {
     sum += candidate.probability;

@@ -46,7 +46,7 @@ struct SamplingSettings {
 };
 
 /// A token and its probability.
-struct Candidate {
+struct TokenCandidate {
   std::int64_t token;
   double probability;
 };
@@ -54,10 +54,10 @@ struct Candidate {
 /// The tokens that can be drawn, most probable first (of equals the lower number), with probabilities that sum to one:
 /// softmax(scores / temperature) in float64, cut by top_k, then by top_p. Throws Error for settings out of range, NonFinite if a score is
 /// NaN or the largest is infinite.
-std::vector<Candidate> candidates(std::span<double const> scores, SamplingSettings const& settings);
+std::vector<TokenCandidate> candidates(std::span<double const> scores, SamplingSettings const& settings);
 
 /// The candidate at which the running sum of the probabilities exceeds u in [0, 1).
-std::int64_t draw(std::vector<Candidate> const& candidates, double u);
+std::int64_t draw(std::vector<TokenCandidate> const& candidates, double u);
 
 /// Continues a prompt by up to `count` tokens, the i-th drawn with draw i of the stream; calls `emit` with each, and ends when that returns
 /// false. Records nothing. Throws Error for an empty prompt or a token outside the vocabulary.

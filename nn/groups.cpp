@@ -69,17 +69,17 @@ GroupSettings const* group_of(std::vector<GroupSettings> const& groups, std::str
 namespace {
 
 /// A layer of a stack: "encoder.blocks" and 3 of "encoder.blocks.3.norm1.bias".
-struct Layer {
+struct StackLayer {
   std::string stack;
   std::int64_t number;
 };
 
-std::optional<Layer> layer_of(std::string_view name) {
+std::optional<StackLayer> layer_of(std::string_view name) {
   if (name.starts_with("heads.")) return std::nullopt;  // its own layers come after the model's
   for (std::size_t begin = 0; begin < name.size();) {
     std::size_t const end = std::min(name.find('.', begin), name.size());
     auto const number = parsed_number<std::int64_t>(name.substr(begin, end - begin));
-    if (number && begin > 0) return Layer{std::string(name.substr(0, begin - 1)), *number};
+    if (number && begin > 0) return StackLayer{std::string(name.substr(0, begin - 1)), *number};
     begin = end + 1;
   }
   return std::nullopt;

@@ -81,9 +81,9 @@ Tensor mlp_by_rows(Mlp mlp, Tensor const& x) {
 }  // namespace
 
 Tensor Mlp::operator()(Tensor const& x, Pass const& pass, Tensor const& residual) const {
-  Part const here(part);
-  if (pass.by_rows) return residual.defined() ? mlp_by_rows(*this, x) + residual : mlp_by_rows(*this, x);
-  return down(gate ? silu((*gate)(x, pass)) * up(x, pass) : activate(activation, up(x, pass)), pass, residual);
+  ModelPart const here(part);
+  if (pass.training.by_rows) return residual.defined() ? mlp_by_rows(*this, x) + residual : mlp_by_rows(*this, x);
+  return down(gate ? silu((*gate)(x)) * up(x) : activate(activation, up(x)), residual);
 }
 
 }  // namespace heed

@@ -14,9 +14,7 @@ namespace heed {
 /// y = x Wᵀ + b (+ a residual of y's shape), weight [out, in], bias [out].
 struct Linear {
   Linear(Scope const& scope, std::int64_t in, std::int64_t out, bool with_bias, Initial const& initial = Initial::weight());
-  Tensor operator()(Tensor const& x, Pass const& pass, Tensor const& residual = {}) const {
-    return linear(x, weight, bias, residual, pass.rounded);
-  }
+  Tensor operator()(Tensor const& x, Tensor const& residual = {}) const { return linear(x, weight, bias, residual); }
 
   Tensor weight, bias;
 };

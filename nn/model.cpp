@@ -14,7 +14,7 @@ namespace heed {
 
 std::unique_ptr<Decoding> Model::decode(Batch const&, Pass const&) const { return nullptr; }
 
-Tensor LinearHead::logits(RoundedWeights* rounded) const { return weight.defined() ? linear(x, weight, bias, {}, rounded) : x; }
+Tensor LinearHead::logits() const { return weight.defined() ? linear(x, weight, bias) : x; }
 
 double counted(Tensor const& targets) {
   auto const all = targets.data<std::int64_t>();

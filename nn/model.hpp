@@ -28,7 +28,7 @@ struct Term {
 struct LinearHead {
   Tensor x, weight = {}, bias = {};
 
-  Tensor logits(RoundedWeights* rounded = nullptr) const;
+  Tensor logits() const;
   /// Calls `see` with the logits [rows, V] of the places first, first + 1, …, all places in order: as many at once as logits_at_once()
   /// says.
   void each_logits(std::function<void(std::int64_t first, Tensor const& logits)> const& see) const;
@@ -68,7 +68,7 @@ class Model {
   virtual Outcome run(Batch const& batch, Pass const& pass) const = 0;
 
   /// The logits of the first prediction, whole.
-  Tensor logits(Batch const& batch, Pass const& pass) const { return run(batch, pass).predictions.front().head.logits(pass.rounded); }
+  Tensor logits(Batch const& batch, Pass const& pass) const { return run(batch, pass).predictions.front().head.logits(); }
   /// What this batch adds to the counts of a step.
   Counts counts(Batch const& batch) const;
   /// This batch's part of a step's loss, all of whose counts are `counts`; undefined: of a step of this batch alone.

@@ -91,7 +91,7 @@ std::int64_t unpack(std::string const& name, NamedTensors const& state, NamedTen
 Optimizer::Optimizer(Parameters const& parameters, std::string name, std::vector<std::string> slots)
     : name_(std::move(name)), slot_names_(std::move(slots)) {
   for (auto const& [key, parameter] : parameters.all()) {
-    Entry entry{key, parameter, {}, parameters.decays(key)};
+    OptimizedParameter entry{key, parameter, {}, parameters.decays(key)};
     for (std::size_t i = 0; i < slot_names_.size(); ++i) entry.slots.push_back(Tensor::zeros(parameter.shape(), parameter.dtype()));
     entries_.push_back(std::move(entry));
   }
@@ -110,16 +110,16 @@ void Optimizer::treat(std::vector<Treatment> const& treatments) {
 
 /// Freezes and thaws by groups as the next update has it.
 void Optimizer::freeze() {
-  for (Entry& entry : entries_) {
+  for (OptimizedParameter& entry : entries_) {
     bool const frozen = !entry.trains(steps_);
     if (entry.treatment.first_update != 0 && frozen != entry.parameter.frozen()) entry.parameter.set_frozen(frozen);
   }
 }
 
 void Optimizer::step(double lr, double gradient_factor) {
-  std::vector<Entry*> trained;
+  std::vector<OptimizedParameter*> trained;
   std::vector<Tensor> gradients;
-  for (Entry& entry : entries_) {
+  for (OptimizedParameter& entry : entries_) {
     if (!entry.trains(steps_)) continue;
     trained.push_back(&entry);
     Tensor gradient = entry.parameter.grad();
@@ -140,7 +140,7 @@ void Optimizer::step(double lr, double gradient_factor) {
 
 NamedTensors Optimizer::slots() const {
   NamedTensors tensors;
-  for (Entry const& entry : entries_) {
+  for (OptimizedParameter const& entry : entries_) {
     for (std::size_t i = 0; i < entry.slots.size(); ++i)
       tensors.emplace_back(fmt::format("{}.{}.{}", name_, slot_names_[i], entry.name), entry.slots[i]);
   }
@@ -188,12 +188,12 @@ std::vector<Field> OptimizerSettings::fields() {
 double gradient_norm(Parameters const& parameters) {
   // Blocks of fixed size, so that the order of the sum is the same for any number of threads.
   constexpr std::int64_t block = 4096;
-  struct Piece {
+  struct UpdatePiece {
     Tensor gradient;
     std::int64_t begin, end;
     double squares;
   };
-  std::vector<Piece> pieces;
+  std::vector<UpdatePiece> pieces;
   for (auto const& [name, parameter] : parameters.all()) {
     Tensor const gradient = parameter.grad();
     if (!gradient.defined()) continue;
@@ -202,12 +202,12 @@ double gradient_norm(Parameters const& parameters) {
   }
   parallel_for(static_cast<std::int64_t>(pieces.size()), 0.15 * block, [&](std::int64_t begin, std::int64_t end) {
     for (std::int64_t i = begin; i < end; ++i) {
-      Piece& piece = pieces[static_cast<std::size_t>(i)];
+      UpdatePiece& piece = pieces[static_cast<std::size_t>(i)];
       piece.squares = kernels::sum_of_squares(piece.gradient, {piece.begin, piece.end});
     }
   });
   double total = 0;
-  for (Piece const& piece : pieces) total += piece.squares;
+  for (UpdatePiece const& piece : pieces) total += piece.squares;
   return std::sqrt(total);
 }
 

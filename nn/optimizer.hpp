@@ -44,7 +44,7 @@ class Optimizer {
   void load_state(NamedTensors const& state);
 
  protected:
-  struct Entry {
+  struct OptimizedParameter {
     std::string name;
     Tensor parameter;
     std::vector<Tensor> slots;  ///< what is remembered of it, as its class names them; nothing of what is never updated
@@ -56,7 +56,7 @@ class Optimizer {
     bool trains(std::int64_t update) const { return treatment.first_update && *treatment.first_update <= update; }
   };
   /// Elements [begin, end) of a parameter's arrays; a gradient is defined here.
-  struct Part {
+  struct ParameterRange {
     Tensor const& gradient;
     double lr, gradient_factor;
     std::int64_t begin, end;
@@ -66,7 +66,7 @@ class Optimizer {
   /// `name` and `slots` name the state: NAME.SLOT.PARAMETER.
   Optimizer(Parameters const& parameters, std::string name, std::vector<std::string> slots);
   /// Updates a part of a parameter. Called from several threads.
-  virtual void update(Entry& entry, Part const& part) const = 0;
+  virtual void update(OptimizedParameter& entry, ParameterRange const& part) const = 0;
 
  private:
   NamedTensors slots() const;
@@ -74,7 +74,7 @@ class Optimizer {
 
   std::string name_;
   std::vector<std::string> slot_names_;
-  std::vector<Entry> entries_;
+  std::vector<OptimizedParameter> entries_;
   std::int64_t steps_ = 0;
 };
 

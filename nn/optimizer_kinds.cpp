@@ -51,7 +51,7 @@ class Sgd : public Optimizer {
         settings_(settings) {}
 
  private:
-  void update(Entry& entry, Part const& part) const override {
+  void update(OptimizedParameter& entry, ParameterRange const& part) const override {
     Tensor none;
     kernels::sgd_update(entry.parameter, part.gradient, entry.slots.empty() ? none : entry.slots[0],
                         {.rate = part.lr,
@@ -102,7 +102,7 @@ class Adam : public Optimizer {
       : Optimizer(parameters, settings.decoupled ? "adamw" : "adam", {"first", "second"}), settings_(settings) {}
 
  private:
-  void update(Entry& entry, Part const& part) const override {
+  void update(OptimizedParameter& entry, ParameterRange const& part) const override {
     double const decay = entry.decay(settings_.weight_decay);
     auto const t = static_cast<double>(part.number);
     double const beta1 = settings_.betas[0], beta2 = settings_.betas[1];

@@ -64,7 +64,7 @@ Tensor GrowingRows::append(Tensor const& fresh) {
                             to_string(fresh.shape()), fresh.requires_grad() ? " with a gradient" : ""));
   std::int64_t const sequences = fresh.size(0), n = fresh.size(1), width = fresh.size(2);
   if (!room_.defined() || sequences > 1 || room_.size(0) > 1 || count_ + n > room_.size(1)) {
-    // Of several sequences the rows must lie close together for who looks at them: there is room for no more.
+    // Of several sequences the rows must lie close together for who attends to them: there is room for no more.
     Tensor larger({sequences, (sequences > 1 ? 1 : 2) * (count_ + n), width}, fresh.dtype());
     if (count_ > 0) write_rows(room_, going_, count_, larger, 0);
     room_ = larger;
@@ -127,10 +127,10 @@ std::vector<AttentionRecord> AttentionRecorder::records() const {
 
 std::uint64_t Pass::sequence(std::int64_t row) const {
   auto const place = static_cast<std::size_t>(row);
-  if (sequences.empty()) return place;
-  if (place >= sequences.size())
-    throw Error(fmt::format("pass: there are numbers of {} sequences, but none of row {}", sequences.size(), row));
-  return sequences[place];
+  if (decoding.sequences.empty()) return place;
+  if (place >= decoding.sequences.size())
+    throw Error(fmt::format("pass: there are numbers of {} sequences, but none of row {}", decoding.sequences.size(), row));
+  return decoding.sequences[place];
 }
 
 }  // namespace heed

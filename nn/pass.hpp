@@ -10,11 +10,9 @@
 #include "autograd/attention/attention.hpp"
 #include "autograd/ops/loss.hpp"
 #include "autograd/random.hpp"
-#include "nn/choices.hpp"
+#include "nn/hard_choices.hpp"
 
 namespace heed {
-
-class RoundedWeights;
 
 /// Rows of some sequences that are kept while these are read; of one sequence in an array with room for more: reading T tokens one by one
 /// copies few rows twice, not all of them T times.
@@ -37,13 +35,13 @@ class GrowingRows {
   std::vector<std::int64_t> going_;  // those of its sequences that go on
 };
 
-/// A memory's keys and values, [B, m, G·d] and [B, m, G·d_v], as attention looks at them, and the logarithms of what is left of older
+/// A memory's keys and values, [B, m, G·d] and [B, m, G·d_v], as attention reads them, and the logarithms of what is left of older
 /// places' scores at each, [B, m, H], if they fade.
 struct Projected {
   Tensor key, value, forget = {};
 };
 
-/// Keys and values of the tokens already read, one entry a layer, so that a decoder reads each token once; and those of what it looks at
+/// Keys and values of the tokens already read, one entry a layer, so that a decoder reads each token once; and those of what it attends to
 /// beside them, so that they are projected once.
 struct KeyValueCache {
   struct Layer {
@@ -53,13 +51,13 @@ struct KeyValueCache {
   std::vector<Layer> layers;
   std::int64_t past = 0;  ///< tokens read: the position of the next one
 
-  /// Goes on with the sequences of these numbers, in this order; keep_memory(): with what these look at.
+  /// Goes on with the sequences of these numbers, in this order; keep_memory(): with what these attend to.
   void keep(std::span<std::int64_t const> sequences);
   void keep_memory(std::span<std::int64_t const> sequences);
 };
 
 /// The parts of a batch of which an attention's queries and keys are the places: "inputs", "source"; "": of none.
-struct LookingParts {
+struct AttentionParts {
   std::string queries = "inputs", keys = "inputs";
   std::int64_t across = 0;  ///< keys that are fields of a picture, row by row: how many in a row; 0: they are a sequence
 };
@@ -70,7 +68,7 @@ struct AttentionStep {
   Tensor weights;         ///< a_ij, before a hard read chooses and before dropout: [B, H, n, m]
   Visibility visibility;  ///< its offset is the place of the first query; keys begin at place 0
   Tensor query, key;      ///< rotated by their position: [B, n, H·d], [B, m, H·d]
-  LookingParts of;
+  AttentionParts of;
   Tensor rows = {};  ///< statistics of each query's row (autograd/attention/row_statistics.hpp): [B, H, n, row_statistics]
 };
 
@@ -78,7 +76,7 @@ struct AttentionStep {
 /// is undefined. The steps of a decoder are one after the other on the queries' axis; keys that a step did not have yet have weight 0.
 struct AttentionRecord {
   std::string layer;  ///< the name of its module: "blocks.0.attention"
-  LookingParts of;
+  AttentionParts of;
   Visibility visibility;           ///< of its first step
   std::int64_t heads = 0;          ///< H
   Tensor scores = {};              ///< as in AttentionStep
@@ -99,7 +97,7 @@ class AttentionRecorder {
     bool inputs = false;  ///< queries and keys
     bool means = false;   ///< of the weights only their mean over the heads
     bool passes = false;  ///< calls of one name are one record, whatever pass they are of; else a module that is used twice is two
-    std::function<bool(LookingParts const&)> only = {};  ///< of these layers alone
+    std::function<bool(AttentionParts const&)> only = {};  ///< of these layers alone
   };
   /// `next`: records the same pass.
   explicit AttentionRecorder(Keeps keeps, AttentionRecorder* next = nullptr) : keeps_(std::move(keeps)), next_(next) {}
@@ -131,32 +129,47 @@ struct Observer {
   std::function<void(std::string const& cell, std::span<Tensor const> outputs)> recurrence = {};
 };
 
-/// What a forward pass carries through a model beside its input.
-struct Pass {
-  std::optional<Stream> noise;        ///< while training: where dropout draws from; a stream of its own for every step and micro-batch
-  KeyValueCache* cache = nullptr;     ///< while decoding step by step
-  RoundedWeights* rounded = nullptr;  ///< while decoding: the weights that were rounded to bfloat16 so far
-  Observer const* observer = nullptr;
-  Stream choosing{0, "choices"};  ///< while evaluating: where hard attention draws from, if it samples
-  Choices* choices = nullptr;     ///< told what hard attention chooses
-  std::int64_t step = 0;          ///< updates made before
-  bool recompute = false;         ///< keep only what enters each block, and run it again for its gradient (Chen et al. 2016)
-  bool by_rows = false;           ///< perceptrons go some rows at a time: for graphs that are differentiated twice
+/// What a pass of training has beside others.
+struct TrainingPass {
+  std::optional<Stream> noise;  ///< where dropout draws from; a stream of its own for every step and micro-batch; nothing: no training
+  std::int64_t step = 0;        ///< updates made before
+  bool recompute = false;       ///< keep only what enters each block, and run it again for its gradient (Chen et al. 2016)
+  bool by_rows = false;         ///< MLPs go some rows at a time: for graphs that are differentiated twice
+};
+
+/// What a pass has that decodes or evaluates.
+struct DecodingPass {
+  KeyValueCache* cache = nullptr;  ///< of what was read, step by step
+  Stream choosing{0, "choices"};   ///< where hard attention draws from, if it samples
   /// A number for each sequence, which with `choosing` says what hard attention chooses there, wherever in a batch it stands; none: its
   /// place.
   std::vector<std::uint64_t> sequences = {};
+};
+
+/// Who is told what a pass computes on its way.
+struct WatchedPass {
+  Observer const* observer = nullptr;
+  HardChoices* hard_choices = nullptr;  ///< told what hard attention chooses
+};
+
+/// What a forward pass carries through a model beside its input.
+struct Pass {
+  TrainingPass training = {};
+  DecodingPass decoding = {};
+  WatchedPass watching = {};
 
   /// The number of a batch's row. Throws Error if there are numbers, but none for it.
   std::uint64_t sequence(std::int64_t row) const;
   /// Dropout while training, keyed by the place that asks ("blocks.0.attention.weights"); x itself otherwise.
   Tensor dropout(Tensor const& x, double rate, std::string const& place) const {
-    return drops(rate) ? heed::dropout(x, rate, noise->child(place)) : x;
+    return drops(rate) ? heed::dropout(x, rate, training.noise->child(place)) : x;
   }
-  bool drops(double rate) const { return noise && rate > 0; }
-  bool watches_attention() const { return observer != nullptr && observer->attention != nullptr && observer->attention->wants_weights(); }
-  bool watches_rows() const { return observer != nullptr && observer->attention != nullptr && observer->attention->wants_rows(); }
-  bool watches_stream() const { return observer != nullptr && observer->stream; }
-  bool watches_recurrence() const { return observer != nullptr && observer->recurrence; }
+  bool drops(double rate) const { return training.noise && rate > 0; }
+  AttentionRecorder* attention() const { return watching.observer != nullptr ? watching.observer->attention : nullptr; }
+  bool watches_attention() const { return attention() != nullptr && attention()->wants_weights(); }
+  bool watches_rows() const { return attention() != nullptr && attention()->wants_rows(); }
+  bool watches_stream() const { return watching.observer != nullptr && watching.observer->stream; }
+  bool watches_recurrence() const { return watching.observer != nullptr && watching.observer->recurrence; }
 };
 
 }  // namespace heed

@@ -37,8 +37,8 @@ class AttentionPosition {
     if (by_query.defined()) return near_bias(by_query, visibility.offset, keys);
     return by_distance.defined() ? relative_bias(by_distance, query.size(2), keys) : Tensor();
   }
-  /// What changes its sign where bias() is not smooth in its parameters, as Score::corners; undefined: it is smooth.
-  virtual Tensor corners(std::int64_t queries, std::int64_t keys, Visibility const& visibility) const {
+  /// What changes its sign where bias() is not smooth in its parameters, as Score::kinks; undefined: it is smooth.
+  virtual Tensor kinks(std::int64_t queries, std::int64_t keys, Visibility const& visibility) const {
     return static_cast<void>(queries), static_cast<void>(keys), static_cast<void>(visibility), Tensor();
   }
 };

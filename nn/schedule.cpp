@@ -37,7 +37,7 @@ std::optional<std::string> unfinished_warmup(Choice const& choice, Training cons
 namespace {
 
 /// lr·(t + 1)/(warmup + 1) for the steps t < warmup, then lr.
-struct Constant : ScheduleSettings {
+struct ConstantSchedule : ScheduleSettings {
   std::int64_t warmup = 0;
 
   std::vector<Field> fields() override {
@@ -53,11 +53,11 @@ struct Constant : ScheduleSettings {
 /// After the warm-up from lr at step `warmup` to min_lr at step `steps`, and min_lr from there on: as many equal stretches as there are
 /// updates, each with the rate of its beginning, so that the rate of the last update, of step steps − 1, is still above min_lr (as with
 /// PyTorch's schedulers).
-struct Decay : Constant {
+struct Decay : ConstantSchedule {
   double min_lr = 0;
 
   std::vector<Field> fields() override {
-    auto all = Constant::fields();
+    auto all = ConstantSchedule::fields();
     all.push_back({.name = "min_lr",
                    .target = &min_lr,
                    .help = "the rate at step train.steps and after: one step after the last update (of step train.steps - 1), whose rate "
@@ -66,7 +66,7 @@ struct Decay : Constant {
     return all;
   }
   double rate(std::int64_t step, Training const& training) const override {
-    if (step < warmup) return Constant::rate(step, training);
+    if (step < warmup) return ConstantSchedule::rate(step, training);
     if (step >= training.steps) return min_lr;
     return min_lr + left(static_cast<double>(step - warmup) / static_cast<double>(training.steps - warmup)) * (training.lr - min_lr);
   }
@@ -74,12 +74,12 @@ struct Decay : Constant {
   virtual double left(double progress) const = 0;
 };
 
-struct Linear : Decay {
+struct LinearDecay : Decay {
   double left(double progress) const override { return 1 - progress; }
 };
 
 /// Half a cosine (Loshchilov & Hutter 2017).
-struct Cosine : Decay {
+struct CosineDecay : Decay {
   double left(double progress) const override { return 0.5 * (1 + std::cos(std::numbers::pi * progress)); }
 };
 
@@ -105,11 +105,12 @@ struct Noam : ScheduleSettings {
   }
 };
 
-Declared<ScheduleKind> const constant{{"constant", "lr throughout, after the warm-up", [] { return std::make_shared<Constant>(); }}};
+Declared<ScheduleKind> const constant{
+    {"constant", "lr throughout, after the warm-up", [] { return std::make_shared<ConstantSchedule>(); }}};
 Declared<ScheduleKind> const linear{
-    {"linear", "after the warm-up straight down to min_lr, one step after the last", [] { return std::make_shared<Linear>(); }}};
+    {"linear", "after the warm-up straight down to min_lr, one step after the last", [] { return std::make_shared<LinearDecay>(); }}};
 Declared<ScheduleKind> const cosine{
-    {"cosine", "after the warm-up half a cosine down to min_lr, one step after the last", [] { return std::make_shared<Cosine>(); }}};
+    {"cosine", "after the warm-up half a cosine down to min_lr, one step after the last", [] { return std::make_shared<CosineDecay>(); }}};
 Declared<ScheduleKind> const noam{
     {"noam", "up in proportion to the step, then down with its square root", [] { return std::make_shared<Noam>(); }}};
 

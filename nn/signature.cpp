@@ -22,22 +22,22 @@ std::vector<std::string> names_of(nlohmann::json const& added) {
 
 }  // namespace
 
-std::int64_t Given::token(std::string_view wanted) const {
+std::int64_t PartSpec::token(std::string_view wanted) const {
   auto const found = std::ranges::find(added, wanted);
   if (found == added.end()) throw Error(fmt::format("'{}' has no token {}", name, wanted));
   return classes - (added.end() - found);
 }
 
-bool Signature::has(std::string_view name) const { return std::ranges::find(parts_, name, &Given::name) != parts_.end(); }
+bool Signature::has(std::string_view name) const { return std::ranges::find(parts_, name, &PartSpec::name) != parts_.end(); }
 
-Given const& Signature::operator[](std::string_view name) const {
-  auto const found = std::ranges::find(parts_, name, &Given::name);
+PartSpec const& Signature::operator[](std::string_view name) const {
+  auto const found = std::ranges::find(parts_, name, &PartSpec::name);
   if (found == parts_.end()) throw Error(fmt::format("there is no '{}' in a batch; there are {}", name, names()));
   return *found;
 }
 
-void Signature::set(Given part) {
-  auto const found = std::ranges::find(parts_, part.name, &Given::name);
+void Signature::set(PartSpec part) {
+  auto const found = std::ranges::find(parts_, part.name, &PartSpec::name);
   if (found == parts_.end())
     parts_.push_back(std::move(part));
   else
@@ -45,7 +45,7 @@ void Signature::set(Given part) {
 }
 
 void Signature::remove(std::string_view name) {
-  std::erase_if(parts_, [&](Given const& part) { return part.name == name; });
+  std::erase_if(parts_, [&](PartSpec const& part) { return part.name == name; });
 }
 
 std::string Signature::text() const {
@@ -65,7 +65,7 @@ std::string Signature::text() const {
 }
 
 Signature Signature::parse(std::string_view text, std::string const& what) try {
-  std::vector<Given> parts;
+  std::vector<PartSpec> parts;
   for (auto const& part : parse_json<nlohmann::json>(text, what)) {
     parts.push_back({part.at("name"), part.at("classes"), part.at("vocabulary"), part.at("longest"), part.at("places"),
                      names_of(part.at("added")), part.at("made_by"), part.value("shape", std::vector<std::int64_t>()),

@@ -9,7 +9,7 @@
 namespace heed {
 
 /// A part of a batch, as data promise it.
-struct Given {
+struct PartSpec {
   std::string name;
   std::int64_t classes = 0;              ///< its numbers are 0 … classes − 1
   std::string vocabulary = {};           ///< parts of one vocabulary have tokens in common; "" is that of inputs
@@ -22,15 +22,15 @@ struct Given {
 
   /// The number of an added token. Throws Error if there is none of this name.
   std::int64_t token(std::string_view name) const;
-  bool operator==(Given const&) const = default;
+  bool operator==(PartSpec const&) const = default;
 };
 
 /// What a data set's batches hold: what a model is made for. Lengths are not told here; they come with what they belong to.
 class Signature {
  public:
   Signature() = default;
-  Signature(std::initializer_list<Given> parts) : parts_(parts) {}
-  explicit Signature(std::vector<Given> parts) : parts_(std::move(parts)) {}
+  Signature(std::initializer_list<PartSpec> parts) : parts_(parts) {}
+  explicit Signature(std::vector<PartSpec> parts) : parts_(std::move(parts)) {}
   /// Rows of tokens and their targets, of one vocabulary.
   static Signature tokens(std::int64_t vocabulary) {
     return {{.name = "inputs", .classes = vocabulary}, {.name = "targets", .classes = vocabulary}};
@@ -38,11 +38,11 @@ class Signature {
 
   bool has(std::string_view name) const;
   /// Throws Error that says what there is.
-  Given const& operator[](std::string_view name) const;
+  PartSpec const& operator[](std::string_view name) const;
   /// Adds a part, or replaces it.
-  void set(Given part);
+  void set(PartSpec part);
   void remove(std::string_view name);
-  std::vector<Given> const& parts() const { return parts_; }
+  std::vector<PartSpec> const& parts() const { return parts_; }
   /// "inputs, targets"
   std::string names() const;
   bool operator==(Signature const&) const = default;
@@ -53,7 +53,7 @@ class Signature {
   static Signature parse(std::string_view text, std::string const& what);
 
  private:
-  std::vector<Given> parts_;
+  std::vector<PartSpec> parts_;
 };
 
 }  // namespace heed

@@ -241,7 +241,7 @@ kernels::AttentionCall checked_call(AttentionForm const& form, AttentionInputs c
       if (j < 0 || j >= std::max<std::int64_t>(m, 1)) throw Error(fmt::format("attention: a hard read of key {}, of {}", j, m));
   }
   auto const choice = form.hard->choice;
-  bool const draws = choice == HardRead::Choice::gumbel || (choice != HardRead::Choice::largest && !form.hard->chosen.defined());
+  bool const draws = choice == HardRead::ChosenBy::gumbel || (choice != HardRead::ChosenBy::largest && !form.hard->chosen.defined());
   if (draws && std::ssize(form.hard->streams) != batch * heads)
     throw Error(fmt::format("attention: {} streams of a hard read for {} sequences of {} heads", form.hard->streams.size(), batch, heads));
   return call;
@@ -283,8 +283,8 @@ Tensor fused_attention(AttentionForm const& form, AttentionInputs const& given, 
   };
   return record_fused(
       "attention", std::move(inputs), std::move(out.context), keep_inputs,
-      [known, kept = out.kept, arranged, listed](Step const& s) {
-        bool const over_queries = s.spends(0) && !known.sum;
+      [known, kept = out.kept, arranged, listed](BackwardContext const& s) {
+        bool const over_queries = s.may_reuse(0) && !known.sum;
         kernels::AttentionCall const again = checked_call(known, arranged(s.inputs));
         AttentionInputs g;
         kernels::with_real(s.dy.dtype(),
@@ -292,7 +292,7 @@ Tensor fused_attention(AttentionForm const& form, AttentionInputs const& given, 
         return listed(g);
       },
       [known, arranged](std::vector<Tensor> const& tensors) { return attention_reference(known, arranged(tensors)); },
-      [known, arranged, listed](Step const& s, std::vector<Tensor> const& u) {
+      [known, arranged, listed](BackwardContext const& s, std::vector<Tensor> const& u) {
         AttentionSecond const second = attention_second(known, arranged(s.inputs), s.dy, arranged(u));
         std::vector<Tensor> derivatives = listed(second.inputs);
         derivatives.push_back(second.dy);

@@ -63,18 +63,19 @@ Tensor gumbel_noise(HardRead const& hard, Tensor const& weights, std::int64_t of
 }  // namespace
 
 ReadWeights composed_read(HardRead const& hard, Tensor const& weights, std::int64_t offset) {
-  using Choice = HardRead::Choice;
+  using ChosenBy = HardRead::ChosenBy;
   Tensor const zero = Tensor::scalar(0, weights.dtype()), possible = greater(weights.detach(), zero);
   Tensor soft = weights;
-  if (hard.choice == Choice::gumbel) {
+  if (hard.choice == ChosenBy::gumbel) {
     Tensor const logits = log(masked_fill(weights, 1 - possible, 1)) + gumbel_noise(hard, weights, offset);
     soft = masked_softmax(scale(logits, 1 / hard.temperature), possible);
   }
-  bool const draws = hard.choice == Choice::sampled || hard.choice == Choice::straight_through;
+  bool const draws = hard.choice == ChosenBy::sampled || hard.choice == ChosenBy::straight_through;
   Tensor const chosen = hard.chosen.defined() ? hard.chosen : draws ? draw(hard, weights.detach(), offset) : argmax(soft, -1);
   Tensor const reads = greater(sum(weights.detach(), {-1}, true), zero);  // [B, H, n, 1]
   ReadWeights result{one_hot(chosen, weights.size(-1), weights.dtype()) * reads, {}, {}};
-  if (hard.choice == Choice::straight_through || hard.choice == Choice::gumbel) result.read = result.read + (soft - stop_gradient(soft));
+  if (hard.choice == ChosenBy::straight_through || hard.choice == ChosenBy::gumbel)
+    result.read = result.read + (soft - stop_gradient(soft));
   if (!hard.scored) return result;
   Tensor const of_none = squeeze(1 - reads, -1) * equal(chosen.to(weights.dtype()), zero);
   result.probability = squeeze(gather(weights, -1, unsqueeze(chosen, -1)), -1) + of_none;
@@ -99,7 +100,7 @@ std::vector<Sample> hard_samples(std::optional<WeightDropout> const& dropout) {
     form.window = window, form.gaussian = gaussian, form.deviation = 0.9, form.key_heads = groups, form.dropout = dropout;
     std::vector<std::int64_t> all;
     for (std::int64_t i = 0; i < 4 * rows; ++i) all.push_back(chosen[static_cast<std::size_t>(i) % chosen.size()]);
-    form.hard = HardRead{.choice = HardRead::Choice::sampled, .chosen = Tensor::of(all, {2, 2, rows}), .scored = true};
+    form.hard = HardRead{.choice = HardRead::ChosenBy::sampled, .chosen = Tensor::of(all, {2, 2, rows}), .scored = true};
     std::vector<SampleInput> inputs{{{2, rows, 4}}, {{2, keys, 2 * groups}}, {{2, keys, 3 * groups}}};
     if (gaussian) inputs.push_back({{2, 2, rows, 1}, 1.35, 1.6});
     auto const arranged = [=](std::vector<Tensor> const& x) {
@@ -131,7 +132,7 @@ Declared<OperationCheck> const hard_check{
     {"fused_attention with a hard read",
      "v_J, a_iJ and the entropy of a_i, J ~ a_i",
      hard_samples(std::nullopt),
-     {{[] { read_hard({.choice = HardRead::Choice::sampled, .streams = {}, .chosen = {}}); },
+     {{[] { read_hard({.choice = HardRead::ChosenBy::sampled, .streams = {}, .chosen = {}}); },
        "attention: 0 streams of a hard read for 1 sequences of 2 heads"},
       {[] {
          read_hard({.streams = {}, .chosen = Tensor::of(std::vector<std::int64_t>{0, 1, 2, 0}, {1, 2, 2})});

@@ -11,14 +11,14 @@ namespace heed {
 
 /// Hard attention: one key J for each query, c_i = v_J, instead of the expectation Σ_j w_ij v_j (Xu et al. 2015, section 4.1).
 struct HardRead {
-  enum class Choice {
+  enum class ChosenBy {
     largest,           ///< J = argmax_j w_ij
     sampled,           ///< P(J = j) = w_ij / Σ_j w_ij, by inversion: the first key where the running sum passes u Σ_j w_ij
     straight_through,  ///< likewise; gradients of the weights as if c_i were Σ_j w_ij v_j (Bengio et al. 2013)
     gumbel  ///< J = argmax_j y_ij, y_i = softmax((log w_i + g_i)/τ), g Gumbel noise; gradients as if c_i were Σ_j y_ij v_j (Jang et al.
             ///< 2017)
   };
-  Choice choice = Choice::largest;
+  ChosenBy choice = ChosenBy::largest;
   double temperature = 1;            ///< τ
   std::vector<Stream> streams = {};  ///< of each sequence and head, b H + h; unless J is the largest. The query's position says which draw
   Tensor chosen = {};                ///< J where it is known already: int64 [B, H, n]

@@ -62,10 +62,10 @@ class HardRows {
         c_(head.c_),
         hard_(*head.c_.form.hard),
         weighed_(c_.form.gaussian ? static_cast<std::size_t>(c_.keys) : 0),
-        soft_(hard_.choice == HardRead::Choice::gumbel ? static_cast<std::size_t>(c_.keys) : 0) {}
+        soft_(hard_.choice == HardRead::ChosenBy::gumbel ? static_cast<std::size_t>(c_.keys) : 0) {}
 
   /// Whether the weights' gradients begin with those of Σ_j w_ij v_j.
-  bool as_if_soft() const { return hard_.choice == HardRead::Choice::straight_through || hard_.choice == HardRead::Choice::gumbel; }
+  bool as_if_soft() const { return hard_.choice == HardRead::ChosenBy::straight_through || hard_.choice == HardRead::ChosenBy::gumbel; }
 
   /// Of row i after align(): J, and at `result` the context; of a scored read behind the contexts of all heads w_J, and H numbers later
   /// the entropy.
@@ -151,8 +151,8 @@ class HardRows {
   }
 
   std::int64_t choose(std::int64_t i, T const* w, std::int64_t count) {
-    if (hard_.choice == HardRead::Choice::largest) return std::max_element(w, w + count) - w;
-    if (hard_.choice != HardRead::Choice::gumbel) return drawn(w, count, stream().uniform(position(i)));
+    if (hard_.choice == HardRead::ChosenBy::largest) return std::max_element(w, w + count) - w;
+    if (hard_.choice != HardRead::ChosenBy::gumbel) return drawn(w, count, stream().uniform(position(i)));
     gumbel_logits(w, stream().child(position(i)), head_.range_of(i).first, count, hard_.temperature, soft_.data());
     return std::max_element(soft_.begin(), soft_.begin() + count) - soft_.begin();
   }
@@ -165,7 +165,7 @@ class HardRows {
       auto const element = static_cast<std::int64_t>(row_of(head_.at(head_.first_ + i))) * c_.keys + s.first;
       dropout_row(c_.form.dropout->rate, c_.form.dropout->stream, static_cast<std::uint64_t>(element), dw, dw, count);
     }
-    if (hard_.choice != HardRead::Choice::gumbel) return;
+    if (hard_.choice != HardRead::ChosenBy::gumbel) return;
     T* const y = soft_.data();
     gumbel_logits(w, stream().child(position(i)), s.first, count, hard_.temperature, y);
     softmax_row(y, y, count);

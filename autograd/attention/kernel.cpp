@@ -34,7 +34,7 @@ namespace {
 
 /// Rows of a matrix that is written.
 template <class T>
-struct Block {
+struct KernelBlock {
   T* data;
   std::int64_t stride;
 };
@@ -305,8 +305,8 @@ void attention_forward(AttentionCall const& c, AttentionOutput& output) {
       T* const first_row = out + b * c.queries * head.context_stride_ + h * c.value_width;
       bool const packs = head.ordered() && !c.form.hard;
       Tensor packed = packs ? Tensor({c.queries, c.value_width}, output.context.dtype()) : Tensor();
-      Block<T> const to =
-          packs ? Block<T>{packed.template mutable_data<T>().data(), c.value_width} : Block<T>{first_row, head.context_stride_};
+      KernelBlock<T> const to =
+          packs ? KernelBlock<T>{packed.template mutable_data<T>().data(), c.value_width} : KernelBlock<T>{first_row, head.context_stride_};
       std::vector<T> f(head.has_factors() ? static_cast<std::size_t>(c.keys) : 0);
       std::optional<HardRows<T>> hard;
       if (c.form.hard) hard.emplace(head);

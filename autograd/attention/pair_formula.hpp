@@ -45,7 +45,7 @@ auto at_pair(F const& f, V const& q, V const& k, V const& w) {
 
 /// Where the derivatives of a few numbers are summed up.
 template <class V, std::size_t N>
-struct Sums {
+struct KernelSums {
   V sum[N];
   template <std::size_t I>
   void add(V const& d) {
@@ -145,7 +145,7 @@ class FormulaHead : public HeadSum<T> {
       T* const dkc = dkey_.data() + c * padded_ + all.first;
       auto const add = [&](std::int64_t j, auto const& load) {
         Lanes<T> const kj = Lanes<T>::load_unaligned(k + j);
-        Sums<Lanes<T>, 3> sums{{Lanes<T>(T(0)), Lanes<T>::load_unaligned(dkc + j), of_weight}};
+        KernelSums<Lanes<T>, 3> sums{{Lanes<T>(T(0)), Lanes<T>::load_unaligned(dkc + j), of_weight}};
         for (int n = 0; n < N; ++n) {
           sums.sum[0] = of_query[n];
           at_pair(f_, q[n], kj, wc).back(load(ds + n * stride + j), sums);
@@ -181,7 +181,7 @@ class FormulaHead : public HeadSum<T> {
       T* const dkc = dkey_.data() + c * padded_;
       each_batch<T>(rows_.keys, [&](std::int64_t j, auto const& batch) {
         D const kj{V::load_unaligned(k + j), V::load_unaligned(ka + j)};
-        Sums<D, 3> sums{{{zero, zero}, {zero, V::load_unaligned(dkc + j)}, of_weight}};
+        KernelSums<D, 3> sums{{{zero, zero}, {zero, V::load_unaligned(dkc + j)}, of_weight}};
         for (int n = 0; n < N; ++n) {
           sums.sum[0] = of_query[n];
           auto const pair = at_pair(f_, q[n], kj, wc);
@@ -264,7 +264,7 @@ struct FormulaFinish : PairFinish {
   void gradients(kernels::FinishRow<float> const& row) const override { gradients_of(row); }
   void gradients(kernels::FinishRow<double> const& row) const override { gradients_of(row); }
   Tensor composed(Tensor const& sums, FinishInputs const& inputs) const override {
-    struct Place {
+    struct TestInputs {
       Tensor distance, query, key, parameter, second_parameter;
       double root_width;
     } const at{inputs.distance, inputs.of_query, inputs.of_key, inputs.parameter, inputs.second_parameter, inputs.root_width};
@@ -283,7 +283,7 @@ struct FormulaFinish : PairFinish {
     V query = zero, first = zero, second = zero;
     kernels::each_finish<T>(g, row, row.sums, [&](std::int64_t j, auto const& e, auto const& batch) {
       // Lanes beyond the row may hold anything: they are selected away, not multiplied by 0.
-      kernels::Sums<V, 5> sums{{zero, zero, zero, zero, zero}};
+      kernels::KernelSums<V, 5> sums{{zero, zero, zero, zero, zero}};
       e.back(batch.load(row.scores + j), sums);
       std::int64_t const rest = std::min(row.count - j, kernels::lanes<T>);
       auto const kept = [&](V const& v) { return rest == kernels::lanes<T> ? v : kernels::keep_some<T>(v, rest); };

@@ -20,11 +20,11 @@ namespace {
 constexpr std::int64_t block_rows = 64;
 
 /// The arrays of all sequences and heads.
-struct Pairs {
+struct PairArrays {
   PairSum const& sum;
   std::int64_t batch, queries, keys, width, heads, groups;
 
-  Pairs(PairSum const& s, Tensor const& query, Tensor const& key, std::int64_t h, std::int64_t g)
+  PairArrays(PairSum const& s, Tensor const& query, Tensor const& key, std::int64_t h, std::int64_t g)
       : sum(s), batch(query.size(0)), queries(query.size(1)), keys(key.size(1)), width(query.size(2) / h), heads(h), groups(g) {}
 
   template <class T>
@@ -59,15 +59,15 @@ struct Targets {
   std::vector<Tensor> gradients;
   Tensor weights;  // [B, H, d]
 
-  Targets(Pairs const& p, std::vector<Tensor> const& inputs) : weights(Tensor::zeros({p.batch, p.heads, p.width}, inputs[0].dtype())) {
+  Targets(PairArrays const& p, std::vector<Tensor> const& inputs) : weights(Tensor::zeros({p.batch, p.heads, p.width}, inputs[0].dtype())) {
     for (Tensor const& x : inputs) gradients.push_back(Tensor::zeros(x.shape(), x.dtype()));
   }
   template <class T>
-  kernels::PairRows<T> rows(Pairs const& p, std::int64_t b, std::int64_t h) const {
+  kernels::PairRows<T> rows(PairArrays const& p, std::int64_t b, std::int64_t h) const {
     return p.rows<T>({gradients[0], gradients[1]}, b, h);
   }
   template <class T>
-  T* weight(Pairs const& p, std::int64_t b, std::int64_t h) {
+  T* weight(PairArrays const& p, std::int64_t b, std::int64_t h) {
     return gradients.size() > 2 ? weights.mutable_data<T>().data() + (b * p.heads + h) * p.width : nullptr;
   }
   std::vector<Tensor> all() {
@@ -77,7 +77,7 @@ struct Targets {
 };
 
 template <class T>
-Tensor values(Pairs const& p, std::vector<Tensor> const& inputs) {
+Tensor values(PairArrays const& p, std::vector<Tensor> const& inputs) {
   Tensor result({p.batch, p.heads, p.queries, p.keys}, inputs[0].dtype());
   std::int64_t const stride = (p.keys + kernels::lanes<T> - 1) / kernels::lanes<T> * kernels::lanes<T> + kernels::lanes<T>;
   T* const out = result.mutable_data<T>().data();
@@ -95,7 +95,7 @@ Tensor values(Pairs const& p, std::vector<Tensor> const& inputs) {
 }
 
 template <class T>
-std::vector<Tensor> gradients(Pairs const& p, std::vector<Tensor> const& inputs, Tensor const& ds) {
+std::vector<Tensor> gradients(PairArrays const& p, std::vector<Tensor> const& inputs, Tensor const& ds) {
   Targets to(p, inputs);
   p.for_heads(1.5, [&](std::int64_t b, std::int64_t h) {
     auto const head = p.sum.of_head(p.rows<T>(inputs, b, h));
@@ -109,7 +109,7 @@ std::vector<Tensor> gradients(Pairs const& p, std::vector<Tensor> const& inputs,
 
 /// Σ_ij ds_ij s'_ij, s' along u: by the inputs and ds.
 template <class T>
-std::vector<Tensor> second(Pairs const& p, std::vector<Tensor> const& inputs, Tensor const& ds, std::vector<Tensor> const& u) {
+std::vector<Tensor> second(PairArrays const& p, std::vector<Tensor> const& inputs, Tensor const& ds, std::vector<Tensor> const& u) {
   Targets to(p, inputs);
   Tensor along(ds.shape(), ds.dtype());
   T* const out = along.mutable_data<T>().data();
@@ -133,12 +133,12 @@ Tensor pair_sums(std::shared_ptr<PairSum const> const& sum, Tensor const& query,
                  std::int64_t heads, std::int64_t groups) {
   std::vector<Tensor> inputs{query, key};
   if (weight.defined()) inputs.push_back(weight);
-  auto const pairs = [=](std::vector<Tensor> const& x) { return Pairs(*sum, x[0], x[1], heads, groups); };
+  auto const pairs = [=](std::vector<Tensor> const& x) { return PairArrays(*sum, x[0], x[1], heads, groups); };
   Tensor value;
   kernels::with_real(query.dtype(), [&](auto type) { value = values<decltype(type)>(pairs(inputs), inputs); });
   return record_fused(
       "pair_sums", inputs, std::move(value), keep_inputs,
-      [pairs](Step const& s) {
+      [pairs](BackwardContext const& s) {
         std::vector<Tensor> g;
         kernels::with_real(s.dy.dtype(), [&](auto type) { g = gradients<decltype(type)>(pairs(s.inputs), s.inputs, s.dy); });
         return g;
@@ -146,7 +146,7 @@ Tensor pair_sums(std::shared_ptr<PairSum const> const& sum, Tensor const& query,
       [sum, heads, groups](std::vector<Tensor> const& x) {
         return sum->composed(split_heads(x[0], heads), heads_of_groups(x[1], heads, groups), x.size() > 2 ? x[2] : Tensor());
       },
-      [pairs](Step const& s, std::vector<Tensor> u) {
+      [pairs](BackwardContext const& s, std::vector<Tensor> u) {
         for (std::size_t i = 0; i < u.size(); ++i)
           if (!u[i].defined()) u[i] = Tensor::zeros(s.x(i).shape(), s.dy.dtype());
         std::vector<Tensor> g;

@@ -84,7 +84,7 @@ Tensor rotary(Tensor const& x, std::int64_t heads, std::int64_t offset, Turn con
   });
   // A rotation's transpose turns back.
   return record("rotary", {x}, std::move(y), keep_nothing,
-                [=](Step const& step) { return std::vector{rotary(step.dy, heads, offset, turn, !back)}; });
+                [=](BackwardContext const& step) { return std::vector{rotary(step.dy, heads, offset, turn, !back)}; });
 }
 static Declared<OperationCheck> const rotary_check{
     {"rotary",

@@ -19,16 +19,16 @@ namespace {
 constexpr std::int64_t block_pairs = std::int64_t{1} << 16;
 
 /// Some sequences, some groups of heads, some queries of each, and the first keys: as many as one of them sees.
-struct Cut {
+struct AttentionBlock {
   std::int64_t first_sequence, sequences, first_group, groups, first_query, queries, keys;
 };
 
 /// The axes of an input that count heads (or their elements), queries and keys, −1: it has none. What has queries or keys has the sequences
 /// on axis 0.
-struct Axes {
+struct InputAxes {
   int heads = 0, queries = -1, keys = -1;
 };
-Axes axes_of(std::size_t slot) {
+InputAxes axes_of(std::size_t slot) {
   switch (slot) {
     case AttentionInputs::at_query:
     case AttentionInputs::at_near:
@@ -54,12 +54,12 @@ struct Whole {
 };
 
 /// Where a cut's part of an input is.
-struct Place {
+struct BlockView {
   Shape extents;
   kernels::Layout layout;
 };
-Place place_of(std::size_t slot, Shape const& shape, Cut const& cut, Whole const& whole) {
-  Place place{shape, kernels::row_major(shape)};
+BlockView place_of(std::size_t slot, Shape const& shape, AttentionBlock const& cut, Whole const& whole) {
+  BlockView place{shape, kernels::row_major(shape)};
   auto const take = [&](int axis, std::int64_t first, std::int64_t count) {
     if (axis < 0) return;
     place.layout.offset += first * place.layout.strides[static_cast<std::size_t>(axis)];
@@ -78,17 +78,17 @@ Place place_of(std::size_t slot, Shape const& shape, Cut const& cut, Whole const
   return place;
 }
 
-Tensor part_of(Tensor const& x, Place const& place) {
+Tensor part_of(Tensor const& x, BlockView const& place) {
   Tensor part(place.extents, x.dtype());
   kernels::copy_strided(place.extents, x, place.layout, part, kernels::row_major(place.extents));
   return part;
 }
-void add_part(Tensor& x, Place const& place, Tensor const& part) {
+void add_part(Tensor& x, BlockView const& place, Tensor const& part) {
   kernels::copy_strided(place.extents, part_of(x, place) + part, kernels::row_major(place.extents), x, place.layout);
 }
 
 /// The cut's sequences and heads: b H + h, in order.
-std::vector<std::int64_t> heads_of(Cut const& cut, Whole const& whole, std::int64_t heads) {
+std::vector<std::int64_t> heads_of(AttentionBlock const& cut, Whole const& whole, std::int64_t heads) {
   std::int64_t const of_group = heads / whole.groups;
   std::vector<std::int64_t> all;
   for (std::int64_t b = cut.first_sequence; b < cut.first_sequence + cut.sequences; ++b)
@@ -96,7 +96,7 @@ std::vector<std::int64_t> heads_of(Cut const& cut, Whole const& whole, std::int6
   return all;
 }
 
-AttentionForm form_of(AttentionForm const& form, Cut const& cut, Whole const& whole) {
+AttentionForm form_of(AttentionForm const& form, AttentionBlock const& cut, Whole const& whole) {
   AttentionForm part = form;
   part.heads = form.heads / whole.groups * cut.groups;
   if (form.key_heads > 0) part.key_heads = cut.groups;
@@ -121,7 +121,7 @@ AttentionForm form_of(AttentionForm const& form, Cut const& cut, Whole const& wh
 }
 
 /// What dropout multiplies the block's weights by: [sequences, heads, queries, keys].
-Tensor dropped(AttentionForm const& form, Cut const& cut, Whole const& whole, DType dtype) {
+Tensor dropped(AttentionForm const& form, AttentionBlock const& cut, Whole const& whole, DType dtype) {
   std::vector<std::int64_t> const heads = heads_of(cut, whole, form.heads);
   Tensor factors = Tensor::ones({cut.sequences, static_cast<std::int64_t>(heads.size()) / cut.sequences, cut.queries, cut.keys}, dtype);
   kernels::with_real(dtype, [&](auto type) {
@@ -137,7 +137,7 @@ Tensor dropped(AttentionForm const& form, Cut const& cut, Whole const& whole, DT
 }
 
 /// All blocks that see a key: more queries before more groups before more sequences.
-std::vector<Cut> cuts_of(AttentionForm const& form, Whole const& whole) {
+std::vector<AttentionBlock> cuts_of(AttentionForm const& form, Whole const& whole) {
   auto const& [batch, all_groups, queries, keys] = whole;
   auto const fitting = [](std::int64_t pairs, std::int64_t least, std::int64_t most) {
     return std::clamp<std::int64_t>(block_pairs / std::max<std::int64_t>(1, pairs), std::min(least, most), std::max<std::int64_t>(1, most));
@@ -147,11 +147,11 @@ std::vector<Cut> cuts_of(AttentionForm const& form, Whole const& whole) {
   std::int64_t const rows = fitting(parted ? of_query : form.heads * keys, 8, queries);
   std::int64_t const groups = !parted ? all_groups : rows < queries ? 1 : fitting(of_query * queries, 1, all_groups);
   std::int64_t const sequences = rows < queries || groups < all_groups ? 1 : fitting(form.heads * keys * queries, 1, batch);
-  std::vector<Cut> cuts;
+  std::vector<AttentionBlock> cuts;
   for (std::int64_t b = 0; b < batch; b += sequences) {
     for (std::int64_t g = 0; g < all_groups; g += groups) {
       for (std::int64_t i = 0; i < queries; i += rows) {
-        Cut cut{b, std::min(sequences, batch - b), g, std::min(groups, all_groups - g), i, std::min(rows, queries - i), 0};
+        AttentionBlock cut{b, std::min(sequences, batch - b), g, std::min(groups, all_groups - g), i, std::min(rows, queries - i), 0};
         for (std::int64_t s = 0; s < cut.sequences; ++s)
           for (std::int64_t r = 0; r < cut.queries; ++r) cut.keys = std::max(cut.keys, form.visibility.count(b + s, i + r, keys));
         if (cut.keys == 0) continue;
@@ -179,12 +179,12 @@ AttentionSecond attention_second(AttentionForm const& form, AttentionInputs cons
     if (given.all()[slot]->defined()) *result.inputs.all()[slot] = Tensor::zeros(given.all()[slot]->shape(), dy.dtype());
   result.dy = Tensor::zeros(dy.shape(), dy.dtype());
 
-  for (Cut const& cut : cuts_of(form, whole)) {
+  for (AttentionBlock const& cut : cuts_of(form, whole)) {
     WithGrad const recorded;
     AttentionInputs part;
     std::vector<Tensor> leaves, seeds, differentiated;
     std::vector<std::size_t> slots;
-    std::vector<Place> places;
+    std::vector<BlockView> places;
     for (std::size_t slot = 0; slot < AttentionInputs::count; ++slot) {
       Tensor const& x = *given.all()[slot];
       if (!x.defined()) continue;
@@ -197,7 +197,7 @@ AttentionSecond attention_second(AttentionForm const& form, AttentionInputs cons
       differentiated.push_back(leaves.back());
       seeds.push_back(part_of(direction.detach(), places.back()));
     }
-    Place const of_dy = place_of(AttentionInputs::at_query, dy.shape(), cut, whole);
+    BlockView const of_dy = place_of(AttentionInputs::at_query, dy.shape(), cut, whole);
     Tensor upstream = part_of(dy.detach(), of_dy);
     upstream.set_requires_grad();
     Tensor const factors = form.dropout ? dropped(form, cut, whole, dy.dtype()) : Tensor();

@@ -167,12 +167,12 @@ void sum_square(BFloat16 const* a, std::int64_t next_a, BFloat16 const* b, std::
 /// A product in sweeps over C's rows, each for a block of B.
 class AmxProduct {
  public:
-  struct Factors {
+  struct AmxFactors {
     std::int64_t n, m, k;
     Matrix<float> a;
     BFloat16 const* right;  ///< B in tiles
   };
-  struct Result {
+  struct AmxResult {
     float alpha, beta;
     float* c;
     std::int64_t leading;
@@ -180,7 +180,7 @@ class AmxProduct {
     RowSum<float>* sum;
   };
 
-  AmxProduct(Factors const& f, Result const& to) : f_(f), to_(to) {
+  AmxProduct(AmxFactors const& f, AmxResult const& to) : f_(f), to_(to) {
     constexpr std::int64_t deepest = 3 * depth;
     std::int64_t const k = std::max<std::int64_t>(f.k, 1);
     deep_ = parts(parts(k, parts(k, deepest)), depth) * depth;
@@ -236,8 +236,8 @@ class AmxProduct {
     }
   }
 
-  Factors f_;
-  Result to_;
+  AmxFactors f_;
+  AmxResult to_;
   std::int64_t deep_, wide_;  // of a block of B
 };
 

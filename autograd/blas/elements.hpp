@@ -57,7 +57,7 @@ struct DotOfPairs {
 };
 
 /// A word is two bfloat16 numbers that follow each other along k.
-struct Pairs {
+struct BFloat16Pairs {
   using Arithmetic = DotOfPairs;
   static constexpr std::int64_t per_word = 2;
   static constexpr bool as_they_are = false;
@@ -72,7 +72,7 @@ struct Pairs {
 #else
 
 constexpr bool has_pairs = false;
-struct Pairs;
+struct BFloat16Pairs;
 
 #endif
 

@@ -99,7 +99,7 @@ void gemv(std::int64_t k, T alpha, VectorProduct<T> const& v, std::int64_t begin
 
 /// f(element), of the kind (elements.hpp) that float32 matrices are multiplied as where there is no AMX. `InPairs` is a parameter, since
 /// Pairs is incomplete where there are none.
-template <class F, class InPairs = Pairs>
+template <class F, class InPairs = BFloat16Pairs>
 void with_element(F const& f) {
   if (!products().bfloat16) return f(Numbers());
   if constexpr (has_pairs) {

@@ -11,14 +11,14 @@
 namespace heed::kernels {
 
 /// A factor or a part of one: element [r, s] is at data[r · leading + s], or transposed at data[s · leading + r].
-struct Left {
+struct LeftFactor {
   float const* data;
   std::int64_t leading;
   bool transposed;
 };
 
 /// Panels of B's columns, [steps, panel_width] words each. B's own rows, if they are read only a few times.
-struct Panels {
+struct RightPanels {
   float const* data;
   std::int64_t leading;  ///< from row to row of a panel
   std::int64_t next;     ///< from panel to panel
@@ -72,7 +72,7 @@ void pack_columns(float const* x, std::int64_t leading, std::int64_t k, std::int
 
 /// Copies k rows of `columns` columns of B into panels.
 template <class Element>
-Panels packed(Matrix<float> const& b, std::int64_t k, std::int64_t columns, std::int64_t panel_width, float* room) {
+RightPanels packed(Matrix<float> const& b, std::int64_t k, std::int64_t columns, std::int64_t panel_width, float* room) {
   std::int64_t const next = words<Element>(k) * panel_width;
   auto const place = [&](std::int64_t s, std::int64_t j) { return room + j / panel_width * next + s * panel_width + j % panel_width; };
   if (b.transposed) {
@@ -86,7 +86,7 @@ Panels packed(Matrix<float> const& b, std::int64_t k, std::int64_t columns, std:
 
 /// Copies `rows` rows of k numbers of A, transposed or not as they are; room for round_up(rows, L) · round_up(words, L) and L more a row.
 template <class Element>
-Left copied(Matrix<float> const& a, std::int64_t rows, std::int64_t k, float* room) {
+LeftFactor copied(Matrix<float> const& a, std::int64_t rows, std::int64_t k, float* room) {
   constexpr std::int64_t L = lanes<float>;
   if (a.transposed) {
     std::int64_t const leading = (rows + L - 1) / L * L;

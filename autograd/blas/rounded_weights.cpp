@@ -1,8 +1,21 @@
 #include "autograd/blas/rounded_weights.hpp"
 
+#include <utility>
+
 #include "autograd/blas/rounded_matrix.hpp"
 
 namespace heed {
+
+namespace {
+
+thread_local RoundedWeights* used = nullptr;
+
+}  // namespace
+
+RoundedWeights::Use::Use(RoundedWeights& weights) : before_(std::exchange(used, &weights)) {}
+RoundedWeights::Use::~Use() { used = before_; }
+
+RoundedWeights* RoundedWeights::in_use() { return used; }
 
 struct RoundedWeights::Rounded {
   Tensor weight;

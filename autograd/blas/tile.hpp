@@ -39,9 +39,9 @@ class Prefetch {
   }
 
  private:
-  struct Lines {
-    Lines() = default;
-    Lines(float const* start, std::int64_t apart, std::int64_t rows, std::int64_t count, std::int64_t steps)
+  struct RowPointers {
+    RowPointers() = default;
+    RowPointers(float const* start, std::int64_t apart, std::int64_t rows, std::int64_t count, std::int64_t steps)
         : x(start), leading(apart), columns(count), left(rows * parts(count, line)), at_once(parts(left, steps)) {}
     void step() {
       for (std::int64_t i = std::min(at_once, left); i > 0; --i, --left) {
@@ -53,11 +53,11 @@ class Prefetch {
     float const* x = nullptr;
     std::int64_t leading = 0, columns = 0, column = 0, left = 0, at_once = 0;
   };
-  Lines first_, second_;
+  RowPointers first_, second_;
 };
 
 /// Where the sums go: columns [column, width) of rows of C.
-struct Target {
+struct ProductTarget {
   Finish finish;
   float* c;
   std::int64_t leading, column, width;
@@ -68,7 +68,7 @@ struct Target {
 /// them in memory.
 template <class Arithmetic, int R, int batches, bool transposed, bool prefetches>
 [[gnu::noinline]] void tile(std::int64_t steps, float const* a, std::int64_t leading_a, float const* b, std::int64_t leading_b,
-                            Prefetch& next, Target const& to) {
+                            Prefetch& next, ProductTarget const& to) {
   constexpr std::int64_t L = lanes<float>;
   WordBatch sums[R][batches];
 #pragma GCC unroll 16

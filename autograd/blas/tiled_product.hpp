@@ -27,12 +27,12 @@ constexpr std::int64_t near = 180'000;                            // numbers of 
 constexpr std::int64_t few_rows = 64;                             // of A, for which B's rows are read where they are
 constexpr std::int64_t page = 1024;                               // numbers: rows so far apart evict one another from the caches
 
-struct Factors {
+struct TiledFactors {
   std::int64_t n, m, k;
   Matrix<float> a, b;
 };
 
-struct Result {
+struct TiledResult {
   float alpha, beta;
   float* c;
   std::int64_t leading;
@@ -57,7 +57,7 @@ void tile_of(std::int64_t count, Arguments&... arguments) {
 
 /// R rows of C, all its columns.
 template <class Arithmetic, class S, int R, bool transposed, bool prefetches>
-void row_of_tiles(std::int64_t steps, Left const& a, Panels const& b, Prefetch& next, Target to) {
+void row_of_tiles(std::int64_t steps, LeftFactor const& a, RightPanels const& b, Prefetch& next, ProductTarget to) {
   auto const* panel = b.data;
   for (; to.column < to.width; to.column += S::width, panel += b.next) {
     tile_of<Arithmetic, S, R, S::batches, transposed, prefetches>(
@@ -77,7 +77,7 @@ void few_rows_of_tiles(std::int64_t rows, Arguments&... arguments) {
 
 /// Any number of rows of C.
 template <class Arithmetic, class S, bool transposed, bool prefetches>
-void rows_of_tiles(std::int64_t rows, std::int64_t steps, Left a, Panels const& b, Prefetch next, Target to) {
+void rows_of_tiles(std::int64_t rows, std::int64_t steps, LeftFactor a, RightPanels const& b, Prefetch next, ProductTarget to) {
   while (rows > 0) {
     std::int64_t const rest = rows % S::rows;
     // A tile of few rows would wait for its sums: the last two share what is left.
@@ -96,7 +96,7 @@ void rows_of_tiles(std::int64_t rows, std::int64_t steps, Left a, Panels const& 
 template <class Element, class S>
 class TiledProduct {
  public:
-  TiledProduct(Factors const& f, Result const& to) : f_(f), to_(to) {
+  TiledProduct(TiledFactors const& f, TiledResult const& to) : f_(f), to_(to) {
     auto const& [n, m, k, a, b] = f;
     constexpr bool always = !Element::as_they_are;
     bool const in_order = !always && !b.transposed && m % lanes<float> == 0 && b.leading % page != 0;
@@ -116,11 +116,11 @@ class TiledProduct {
   /// What a thread has at hand of the sweep that it is in.
   struct AtHand {
     std::int64_t sweep = -1;
-    Panels panels{};
+    RightPanels panels{};
   };
 
   void make(AtHand& at_hand, std::int64_t sweep, std::int64_t begin, std::int64_t end) const {
-    Block const block = block_of(sweep);
+    ColumnBlock const block = block_of(sweep);
     if (at_hand.sweep != sweep) at_hand = {sweep, panels(block)};
     for (std::int64_t i = begin, rows = 0; i < end; i += rows) {
       rows = end - i < group_ + S::rows ? end - i : group_;
@@ -132,24 +132,24 @@ class TiledProduct {
   static constexpr std::int64_t copied_from = 128;  // columns of C that pay for a copy of A
   static constexpr std::int64_t most_tiles = 8;     // whose rows are copied together
 
-  struct Block {
+  struct ColumnBlock {
     std::int64_t k0, k, j0, m;  ///< rows [k0, k0 + k) and columns [j0, j0 + m) of B
   };
 
   /// Of k. A transposed A has a line for each of its words in the first cache.
   std::int64_t stretch() const { return (f_.a.transposed ? depth / 2 : depth) * Element::per_word; }
 
-  Block block_of(std::int64_t sweep) const {
+  ColumnBlock block_of(std::int64_t sweep) const {
     std::int64_t const k0 = sweep / parts(f_.m, breadth) * stretch(), j0 = sweep % parts(f_.m, breadth) * breadth;
     return {k0, std::min(stretch(), f_.k - k0), j0, std::min(breadth, f_.m - j0)};
   }
 
   /// Where rows of A from row i on meet a block.
-  float const* left_at(std::int64_t i, Block const& block) const {
+  float const* left_at(std::int64_t i, ColumnBlock const& block) const {
     return f_.a.data + (f_.a.transposed ? block.k0 * f_.a.leading + i : i * f_.a.leading + block.k0);
   }
 
-  Panels panels(Block const& block) const {
+  RightPanels panels(ColumnBlock const& block) const {
     auto const& b = f_.b;
     float const* const data = b.data + (b.transposed ? block.j0 * b.leading + block.k0 : block.k0 * b.leading + block.j0);
     if (!copies_right_) return {data, b.leading, S::width};
@@ -157,7 +157,7 @@ class TiledProduct {
   }
 
   /// The rows that come next, `following` of them; by_blocks_: the block that comes next, of both factors.
-  Prefetch prefetch(Block const& block, std::int64_t i, std::int64_t rows, std::int64_t following) const {
+  Prefetch prefetch(ColumnBlock const& block, std::int64_t i, std::int64_t rows, std::int64_t following) const {
     std::int64_t const steps = parts(rows, S::rows) * parts(block.m, S::width) * parts(words<Element>(block.k), step_width);
     if (by_blocks_) {
       std::int64_t const k0 = block.k0 + block.k, k = std::min(stretch(), f_.k - k0);
@@ -170,11 +170,11 @@ class TiledProduct {
                            : Prefetch(next, f_.a.leading, following, block.k, steps);
   }
 
-  void make_rows(Block const& block, Panels const& panels, std::int64_t i, std::int64_t rows, std::int64_t following) const {
+  void make_rows(ColumnBlock const& block, RightPanels const& panels, std::int64_t i, std::int64_t rows, std::int64_t following) const {
     float const* const data = left_at(i, block);
     if (to_.sum != nullptr && block.j0 == 0) to_.sum->add(i, i + rows, block.k0, block.k, data, f_.a.leading);
-    Left const left = copies_left_ ? copied<Element>({data, f_.a.leading, f_.a.transposed}, rows, block.k, room_for_rows())
-                                   : Left{data, f_.a.leading, f_.a.transposed};
+    LeftFactor const left = copies_left_ ? copied<Element>({data, f_.a.leading, f_.a.transposed}, rows, block.k, room_for_rows())
+                                         : LeftFactor{data, f_.a.leading, f_.a.transposed};
     std::int64_t const at = i * to_.leading + block.j0;
     auto const from = [](float const* x, std::int64_t offset) { return x != nullptr ? x + offset : nullptr; };
     Finish const finish = block.k0 == 0 ? Finish{to_.alpha, to_.beta, from(to_.addend.row, block.j0), from(to_.addend.matrix, at)}
@@ -186,22 +186,22 @@ class TiledProduct {
     make(rows, words<Element>(block.k), left, panels, prefetch(block, i, rows, following), {finish, to_.c + at, to_.leading, 0, block.m});
   }
 
-  Factors f_;
-  Result to_;
+  TiledFactors f_;
+  TiledResult to_;
   bool by_blocks_;  ///< both factors are read where they are: a block of them, and the next one, stay in the second cache
   bool copies_left_, copies_right_, prefetches_;
   std::int64_t group_;  ///< rows of A that are copied, or prefetched, together
 };
 
 template <class Element, class S>
-void make_here(Factors const& factors, Result const& result) {
+void make_here(TiledFactors const& factors, TiledResult const& result) {
   TiledProduct<Element, S> const product(factors, result);
   typename TiledProduct<Element, S>::AtHand at_hand;
   for (std::int64_t sweep = 0; sweep < product.sweeps(); ++sweep) product.make(at_hand, sweep, 0, factors.n);
 }
 
 template <class Element, class S>
-void make_in_parallel(Factors const& factors, Result const& result) {
+void make_in_parallel(TiledFactors const& factors, TiledResult const& result) {
   auto const& [n, m, k, a, b] = factors;
   TiledProduct<Element, S> const product(factors, result);
   std::vector<typename TiledProduct<Element, S>::AtHand> at_hand(static_cast<std::size_t>(threads()));

@@ -67,7 +67,7 @@ Tensor unfold(Tensor const& x, Patches const& p) {
       });
     });
   });
-  return record("unfold", {x}, std::move(y), keep_nothing, [p](Step const& s) { return std::vector{fold(s.dy, p)}; });
+  return record("unfold", {x}, std::move(y), keep_nothing, [p](BackwardContext const& s) { return std::vector{fold(s.dy, p)}; });
 }
 
 Tensor fold(Tensor const& columns, Patches const& p) {
@@ -81,7 +81,7 @@ Tensor fold(Tensor const& columns, Patches const& p) {
                        });
                      });
   });
-  return record("fold", {columns}, std::move(y), keep_nothing, [p](Step const& s) { return std::vector{unfold(s.dy, p)}; });
+  return record("fold", {columns}, std::move(y), keep_nothing, [p](BackwardContext const& s) { return std::vector{unfold(s.dy, p)}; });
 }
 
 }  // namespace

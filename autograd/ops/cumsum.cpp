@@ -72,7 +72,7 @@ Tensor cumsum(Tensor const& x, std::int64_t axis, bool reverse) {
     });
   });
   return record("cumsum", {x}, std::move(y), keep_nothing,
-                [axis, reverse](Step const& s) { return std::vector{cumsum(s.dy, axis, !reverse)}; });
+                [axis, reverse](BackwardContext const& s) { return std::vector{cumsum(s.dy, axis, !reverse)}; });
 }
 static Declared<OperationCheck> const cumsum_check{{"cumsum",
                                                     "Σ_{j ≤ i} x_j",

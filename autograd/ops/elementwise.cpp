@@ -30,7 +30,7 @@ Tensor add(Tensor const& a, Tensor const& b) {
   return record("add", {a, b},
                 kernels::map(
                     shape, [](auto x, auto y) { return x + y; }, arithmetic_cost, a, b),
-                keep_nothing, [](Step const& s) {
+                keep_nothing, [](BackwardContext const& s) {
                   return std::vector{s.dy, s.dy};
                 });
 }
@@ -42,7 +42,7 @@ Tensor subtract(Tensor const& a, Tensor const& b) {
   return record("subtract", {a, b},
                 kernels::map(
                     shape, [](auto x, auto y) { return x - y; }, arithmetic_cost, a, b),
-                keep_nothing, [](Step const& s) {
+                keep_nothing, [](BackwardContext const& s) {
                   return std::vector{s.dy, s.wants(1) ? negate(s.dy) : Tensor()};
                 });
 }
@@ -69,7 +69,7 @@ Tensor scale(Tensor const& x, double factor) {
   return record("scale", {x},
                 kernels::map(
                     x.shape(), [factor](auto v) { return v * like(factor, v); }, arithmetic_cost, x),
-                keep_nothing, [factor](Step const& s) { return std::vector{scale(s.dy, factor)}; });
+                keep_nothing, [factor](BackwardContext const& s) { return std::vector{scale(s.dy, factor)}; });
 }
 static Declared<OperationCheck> const scale_check{unary_check("scale", "c x", [](Tensor const& x) { return scale(x, 1.7); })};
 
@@ -84,7 +84,7 @@ Tensor shift(Tensor const& x, double amount) {
   return record("shift", {x},
                 kernels::map(
                     x.shape(), [amount](auto v) { return v + like(amount, v); }, arithmetic_cost, x),
-                keep_nothing, [](Step const& s) { return std::vector{s.dy}; });
+                keep_nothing, [](BackwardContext const& s) { return std::vector{s.dy}; });
 }
 static Declared<OperationCheck> const shift_check{unary_check("shift", "x + c", [](Tensor const& x) { return shift(x, 1.7); })};
 
@@ -93,7 +93,7 @@ Tensor negate(Tensor const& x) {
   return record("negate", {x},
                 kernels::map(
                     x.shape(), [](auto v) { return -v; }, arithmetic_cost, x),
-                keep_nothing, [](Step const& s) { return std::vector{negate(s.dy)}; });
+                keep_nothing, [](BackwardContext const& s) { return std::vector{negate(s.dy)}; });
 }
 static Declared<OperationCheck> const negate_check{unary_check("negate", "−x", negate)};
 

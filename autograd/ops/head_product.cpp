@@ -25,8 +25,8 @@ namespace {
 constexpr std::int64_t block_rows = 64;
 
 /// x [B, T, H·in], which is B·T rows, and a matrix [in, out] of each head, or one of all.
-struct Extents {
-  Extents(char const* operation, Tensor const& x, Tensor const& weight, std::int64_t count)
+struct HeadExtents {
+  HeadExtents(char const* operation, Tensor const& x, Tensor const& weight, std::int64_t count)
       : heads(count), groups(weight.rank() == 3 ? weight.size(0) : 0) {
     bool const fits = x.rank() == 3 && weight.rank() == 3 && heads > 0 && (groups == heads || groups == 1) &&
                       x.size(2) == heads * weight.size(1) && x.dtype() == weight.dtype();
@@ -55,7 +55,7 @@ struct Extents {
 };
 
 template <class T>
-Tensor product(Extents const& e, Tensor const& x, Tensor const& weight) {
+Tensor product(HeadExtents const& e, Tensor const& x, Tensor const& weight) {
   Tensor y({e.batch, e.length, e.heads * e.out}, x.dtype());
   T const *from = x.data<T>().data(), *w = weight.data<T>().data();
   T* const to = y.mutable_data<T>().data();
@@ -67,7 +67,7 @@ Tensor product(Extents const& e, Tensor const& x, Tensor const& weight) {
 }
 
 template <class T>
-std::vector<Tensor> product_gradients(Extents const& e, Step const& s) {
+std::vector<Tensor> product_gradients(HeadExtents const& e, BackwardContext const& s) {
   bool const adds = s.into != nullptr;
   Tensor dx = adds ? *s.into : Tensor(s.x(0).shape(), s.dy.dtype());
   Tensor dweight = Tensor::zeros(s.x(1).shape(), s.dy.dtype());
@@ -100,12 +100,12 @@ Tensor composed_product(Tensor const& x, Tensor const& weight, std::int64_t head
 }  // namespace
 
 Tensor head_product(Tensor const& x, Tensor const& weight, std::int64_t heads) {
-  Extents const e("head_product", x, weight, heads);
+  HeadExtents const e("head_product", x, weight, heads);
   Tensor y;
   kernels::with_real(x.dtype(), [&](auto type) { y = product<decltype(type)>(e, x, weight); });
   return record_fused(
       "head_product", {x, weight}, std::move(y), Keep{.inputs = ~0U, .sum = true},
-      [e](Step const& s) {
+      [e](BackwardContext const& s) {
         std::vector<Tensor> g;
         kernels::with_real(s.dy.dtype(), [&](auto type) { g = product_gradients<decltype(type)>(e, s); });
         return g;
@@ -131,21 +131,21 @@ namespace {
 
 /// hidden [rows, out] = tanh(x W) of some rows of a head.
 template <class T>
-void hidden_rows(Extents const& e, T const* x, T const* w, std::int64_t rows, T* hidden) {
+void hidden_rows(HeadExtents const& e, T const* x, T const* w, std::int64_t rows, T* hidden) {
   kernels::gemm<T>(rows, e.out, e.in, 1, {x, e.heads * e.in}, {w, e.out}, 0, hidden, e.out);
   kernels::transform_row<T>(
       hidden, rows * e.out, [](auto const& v) { return xsimd::tanh(v); }, static_cast<T const*>(hidden));
 }
 
 /// Where row r of x stands in [B, H, T].
-struct Places {
-  Extents const& e;
+struct RowsByHead {
+  HeadExtents const& e;
   std::int64_t h;
   std::int64_t operator()(std::int64_t r) const { return (r / e.length * e.heads + h) * e.length + r % e.length; }
 };
 
 template <class T>
-Tensor readout(Extents const& e, Tensor const& x, Tensor const& weight, Tensor const& vector) {
+Tensor readout(HeadExtents const& e, Tensor const& x, Tensor const& weight, Tensor const& vector) {
   Tensor y({e.batch, e.heads, e.length}, x.dtype());
   T const *from = x.data<T>().data(), *w = weight.data<T>().data(), *v = vector.data<T>().data();
   T* const to = y.mutable_data<T>().data();
@@ -153,7 +153,7 @@ Tensor readout(Extents const& e, Tensor const& x, Tensor const& weight, Tensor c
     std::vector<T> hidden(static_cast<std::size_t>(count * e.out));
     hidden_rows(e, from + (first * e.heads + h) * e.in, w + e.matrix(h), count, hidden.data());
     for (std::int64_t i = 0; i < count; ++i)
-      to[Places{e, h}(first + i)] = kernels::dot_row<T>(hidden.data() + i * e.out, v + h * e.out, e.out);
+      to[RowsByHead{e, h}(first + i)] = kernels::dot_row<T>(hidden.data() + i * e.out, v + h * e.out, e.out);
   });
   return y;
 }
@@ -173,7 +173,7 @@ void through_tanh(T dy, T const* v, std::int64_t n, T* hidden, T* dv) {
 }
 
 template <class T>
-std::vector<Tensor> readout_gradients(Extents const& e, Step const& s) {
+std::vector<Tensor> readout_gradients(HeadExtents const& e, BackwardContext const& s) {
   bool const adds = s.into != nullptr;
   Tensor dx = adds ? *s.into : Tensor(s.x(0).shape(), s.dy.dtype());
   std::int64_t const parts = std::min(stretches, std::max<std::int64_t>(1, e.blocks())), size = e.in * e.out, stride = e.heads * e.in;
@@ -188,7 +188,7 @@ std::vector<Tensor> readout_gradients(Extents const& e, Step const& s) {
       hidden_rows(e, x + at, w + h * size, count, hidden.data());
       std::ranges::fill(of_vector, T(0));  // a sum of blocks' sums: its error is that of few additions
       for (std::int64_t i = 0; i < count; ++i)
-        through_tanh(dy[Places{e, h}(first + i)], v + h * e.out, e.out, hidden.data() + i * e.out, of_vector.data());
+        through_tanh(dy[RowsByHead{e, h}(first + i)], v + h * e.out, e.out, hidden.data() + i * e.out, of_vector.data());
       std::ranges::transform(of_vector, std::span(dv + (part * e.heads + h) * e.out, of_vector.size()), dv + (part * e.heads + h) * e.out,
                              std::plus<T>());
       kernels::gemm<T>(count, e.in, e.out, 1, {hidden.data(), e.out}, {w + h * size, e.out, true}, adds ? 1 : 0, to + at, stride);
@@ -212,7 +212,7 @@ Tensor composed_readout(Tensor const& x, Tensor const& weight, Tensor const& vec
 }  // namespace
 
 Tensor head_readout(Tensor const& x, Tensor const& weight, Tensor const& vector, std::int64_t heads) {
-  Extents const e("head_readout", x, weight, heads);
+  HeadExtents const e("head_readout", x, weight, heads);
   if (e.groups != heads || vector.shape() != Shape{heads, e.out} || vector.dtype() != x.dtype())
     throw Error(fmt::format("head_readout: weights {} and vectors {} of {} heads: wants [H, d, e] and [H, e]", to_string(weight.shape()),
                             to_string(vector.shape()), heads));
@@ -220,7 +220,7 @@ Tensor head_readout(Tensor const& x, Tensor const& weight, Tensor const& vector,
   kernels::with_real(x.dtype(), [&](auto type) { y = readout<decltype(type)>(e, x, weight, vector); });
   return record_fused(
       "head_readout", {x, weight, vector}, std::move(y), Keep{.inputs = ~0U, .sum = true},
-      [e](Step const& s) {
+      [e](BackwardContext const& s) {
         std::vector<Tensor> g;
         kernels::with_real(s.dy.dtype(), [&](auto type) { g = readout_gradients<decltype(type)>(e, s); });
         return g;

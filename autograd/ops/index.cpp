@@ -65,10 +65,11 @@ void add_compensated(T& sum, T& taken, T x) {
 }
 
 /// For every token the places where it is, in order: of token t those are order[starts[t] … starts[t + 1]).
-struct Places {
+struct TokenPlaces {
   std::vector<std::int64_t> starts, order;
 
-  Places(std::span<std::int64_t const> token, std::int64_t tokens) : starts(static_cast<std::size_t>(tokens) + 1), order(token.size()) {
+  TokenPlaces(std::span<std::int64_t const> token, std::int64_t tokens)
+      : starts(static_cast<std::size_t>(tokens) + 1), order(token.size()) {
     for (std::int64_t const t : token) ++starts[static_cast<std::size_t>(t) + 1];
     std::partial_sum(starts.begin(), starts.end(), starts.begin());
     std::vector<std::int64_t> next(starts.begin(), starts.end() - 1);
@@ -132,7 +133,7 @@ Tensor gather(Tensor const& x, std::int64_t axis, Tensor const& index) {
       }
     });
   });
-  return record("gather", {x, index}, std::move(y), Keep{.inputs = 2U}, [axis](Step const& s) {
+  return record("gather", {x, index}, std::move(y), Keep{.inputs = 2U}, [axis](BackwardContext const& s) {
     return std::vector{scatter_add(s.x(0).shape(), axis, s.x(1), s.dy), Tensor()};
   });
 }
@@ -203,7 +204,7 @@ Tensor scatter_add(Shape const& shape, std::int64_t axis, Tensor const& index, T
       }
     });
   });
-  return record("scatter_add", {index, source}, std::move(y), Keep{.inputs = 1U}, [axis](Step const& s) {
+  return record("scatter_add", {index, source}, std::move(y), Keep{.inputs = 1U}, [axis](BackwardContext const& s) {
     return std::vector{Tensor(), gather(s.dy, axis, s.x(0))};
   });
 }
@@ -251,7 +252,7 @@ Tensor embedding(Tensor const& weight, Tensor const& tokens) {
       for (std::int64_t i = begin; i < end; ++i) std::copy_n(table + token[i] * width, width, target + i * width);
     });
   });
-  return record("embedding", {weight, tokens}, std::move(y), Keep{.inputs = 2U}, [rows](Step const& s) {
+  return record("embedding", {weight, tokens}, std::move(y), Keep{.inputs = 2U}, [rows](BackwardContext const& s) {
     return std::vector{embedding_transposed(s.dy, s.x(1), rows), Tensor()};
   });
 }
@@ -292,7 +293,7 @@ Tensor embedding_transposed(Tensor const& source, Tensor const& tokens, std::int
     using T = decltype(type);
     T const* const values = source.data<T>().data();
     T* const table = y.mutable_data<T>().data();
-    Places const places(tokens.data<std::int64_t>(), rows);
+    TokenPlaces const places(tokens.data<std::int64_t>(), rows);
     parallel_for(
         width, 0.2 * static_cast<double>(tokens.elements()),
         [&](std::int64_t begin, std::int64_t end) {
@@ -303,7 +304,7 @@ Tensor embedding_transposed(Tensor const& source, Tensor const& tokens, std::int
         },
         16);
   });
-  return record("embedding_transposed", {source, tokens}, std::move(y), Keep{.inputs = 2U}, [](Step const& s) {
+  return record("embedding_transposed", {source, tokens}, std::move(y), Keep{.inputs = 2U}, [](BackwardContext const& s) {
     return std::vector{embedding(s.dy, s.x(1)), Tensor()};
   });
 }

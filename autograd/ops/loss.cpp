@@ -25,7 +25,7 @@ namespace heed {
 
 namespace {
 
-struct Smoothing {
+struct LabelSmoothing {
   double amount;
   std::int64_t ignore;
   double count;  ///< what the sum is divided by
@@ -53,7 +53,7 @@ std::int64_t counted(Tensor const& targets, std::int64_t ignore) {
 
 /// Keeps the rows' log Σ eˣ for the backward pass. Rows are summed in order.
 template <class T>
-double forward(Tensor const& logits, Tensor const& targets, Smoothing const& s, Tensor& lse) {
+double forward(Tensor const& logits, Tensor const& targets, LabelSmoothing const& s, Tensor& lse) {
   std::int64_t const classes = logits.size(-1);
   T const* const x = logits.data<T>().data();
   std::int64_t const* const t = targets.data<std::int64_t>().data();
@@ -73,7 +73,7 @@ double forward(Tensor const& logits, Tensor const& targets, Smoothing const& s, 
 
 /// dx = (softmax x − target distribution) · dy/count.
 template <class T>
-void backward(Tensor const& logits, Tensor const& targets, Smoothing const& s, Tensor const& lse, double dy, Tensor& dlogits) {
+void backward(Tensor const& logits, Tensor const& targets, LabelSmoothing const& s, Tensor const& lse, double dy, Tensor& dlogits) {
   std::int64_t const classes = logits.size(-1);
   T const* const x = logits.data<T>().data();
   std::int64_t const* const t = targets.data<std::int64_t>().data();
@@ -93,7 +93,7 @@ void backward(Tensor const& logits, Tensor const& targets, Smoothing const& s, T
 
 /// Σ u·dx by x and by dy.
 template <class T>
-double second(Tensor const& logits, Tensor const& targets, Smoothing const& s, Tensor const& lse, double dy, Tensor const& u,
+double second(Tensor const& logits, Tensor const& targets, LabelSmoothing const& s, Tensor const& lse, double dy, Tensor const& u,
               Tensor& dlogits) {
   std::int64_t const classes = logits.size(-1);
   T const *const x = logits.data<T>().data(), *const along = u.data<T>().data(), *const norms = lse.data<T>().data();
@@ -115,7 +115,7 @@ double second(Tensor const& logits, Tensor const& targets, Smoothing const& s, T
 }
 
 /// The same as a composition of simple operations.
-Tensor reference(Tensor const& logits, Tensor const& targets, Smoothing const& s) {
+Tensor reference(Tensor const& logits, Tensor const& targets, LabelSmoothing const& s) {
   if (s.count <= 0) return sum(logits * Tensor::scalar(0, logits.dtype()));
   std::int64_t const classes = logits.size(-1);
   // Ignored rows have a target distribution of zeros, and so no part in the sum.
@@ -140,20 +140,20 @@ Tensor cross_entropy(Tensor const& logits, Tensor const& targets, double label_s
                      std::optional<double> count) {
   require_real("cross_entropy", logits);
   check_targets("cross_entropy", logits.shape(), targets, label_smoothing, ignore);
-  Smoothing const s{label_smoothing, ignore, count.value_or(static_cast<double>(counted(targets, ignore)))};
+  LabelSmoothing const s{label_smoothing, ignore, count.value_or(static_cast<double>(counted(targets, ignore)))};
   Tensor lse = Tensor::zeros(targets.shape(), logits.dtype());
   double loss = 0;
   kernels::with_real(logits.dtype(), [&](auto type) { loss = forward<decltype(type)>(logits, targets, s, lse); });
   return record_fused(
       "cross_entropy", {logits}, Tensor::scalar(loss, logits.dtype()), keep_inputs,
-      [targets, s, lse](Step const& step) {
+      [targets, s, lse](BackwardContext const& step) {
         Tensor dlogits(step.x().shape(), step.x().dtype());
         kernels::with_real(dlogits.dtype(),
                            [&](auto type) { backward<decltype(type)>(step.x(), targets, s, lse, step.dy.item(), dlogits); });
         return std::vector{dlogits};
       },
       [targets, s](std::vector<Tensor> const& in) { return reference(in[0], targets, s); },
-      [targets, s, lse](Step const& step, std::vector<Tensor> const& u) {
+      [targets, s, lse](BackwardContext const& step, std::vector<Tensor> const& u) {
         Tensor dlogits(step.x().shape(), step.x().dtype());
         double by_dy = 0;
         kernels::with_real(dlogits.dtype(),
@@ -236,7 +236,8 @@ struct HeadGradients {
 /// The loss of rows that all count, and its gradients into arrays that are there. One block of logits is held at a time: as soon as it has
 /// become its gradient it is multiplied into the others', so that no logits are computed twice.
 template <class T>
-double in_blocks(Tensor const& x, Tensor const& weight, Tensor const& bias, Tensor const& targets, Smoothing const& s, HeadGradients& d) {
+double in_blocks(Tensor const& x, Tensor const& weight, Tensor const& bias, Tensor const& targets, LabelSmoothing const& s,
+                 HeadGradients& d) {
   std::int64_t const rows = x.size(0), in = x.size(1), classes = weight.size(0);
   std::int64_t const at_once = logits_at_once(rows, classes, x.dtype());
   bool const gradients = d.x.defined() || d.weight.defined() || d.bias.defined();
@@ -264,7 +265,7 @@ double in_blocks(Tensor const& x, Tensor const& weight, Tensor const& bias, Tens
 }
 
 /// The same of any rows: those that do not count take no part, and their gradient is zeros. `wanted`: of x, weight and bias.
-double of_counted_rows(Tensor const& x, Tensor const& weight, Tensor const& bias, Tensor const& targets, Smoothing const& s,
+double of_counted_rows(Tensor const& x, Tensor const& weight, Tensor const& bias, Tensor const& targets, LabelSmoothing const& s,
                        HeadGradients& d, std::array<bool, 3> wanted) {
   std::vector<std::int64_t> places, known;
   auto const t = targets.data<std::int64_t>();
@@ -303,7 +304,7 @@ Tensor linear_cross_entropy(Tensor const& x, Tensor const& weight, Tensor const&
                             std::int64_t ignore, std::optional<double> count) {
   Shape const logits = logits_shape(x, weight, bias);
   check_targets("linear_cross_entropy", logits, targets, label_smoothing, ignore);
-  Smoothing const s{label_smoothing, ignore, count.value_or(static_cast<double>(counted(targets, ignore)))};
+  LabelSmoothing const s{label_smoothing, ignore, count.value_or(static_cast<double>(counted(targets, ignore)))};
   std::vector<Tensor> inputs{x, weight};
   if (bias.defined()) inputs.push_back(bias);
   auto const loss_of = [s](std::vector<Tensor> const& in, Tensor const& of) {
@@ -319,7 +320,7 @@ Tensor linear_cross_entropy(Tensor const& x, Tensor const& weight, Tensor const&
   if (bias.defined()) gradients.push_back(d.bias);
   return record_fused(
       "linear_cross_entropy", std::move(inputs), Tensor::scalar(loss, x.dtype()), keep_inputs,
-      [gradients](Step const& step) {
+      [gradients](BackwardContext const& step) {
         double const dy = step.dy.item();
         if (dy == 1) return gradients;
         std::vector<Tensor> scaled;
@@ -327,7 +328,7 @@ Tensor linear_cross_entropy(Tensor const& x, Tensor const& weight, Tensor const&
         return scaled;
       },
       composed,
-      [targets, loss_of](Step const& step, std::vector<Tensor> const& u) {
+      [targets, loss_of](BackwardContext const& step, std::vector<Tensor> const& u) {
         std::int64_t const rows = targets.elements();
         Tensor const flat = targets.viewed({rows});
         auto const some = [&](std::vector<Tensor> const& in, std::int64_t first) { return loss_of(in, flat.rows(first, in[0].size(0))); };

@@ -82,7 +82,7 @@ Tensor product(Tensor const& a, Tensor const& b, bool transpose_a, bool transpos
 Tensor flat(Tensor const& x) { return reshape(x, {-1, x.size(-1)}); }
 
 /// Gradients of y = op(a) op(b), in the broadcast batch shape; where b is shared by a's whole batch, as one product of flat matrices.
-std::vector<Tensor> product_gradients(Step const& s, bool transpose_a, bool transpose_b) {
+std::vector<Tensor> product_gradients(BackwardContext const& s, bool transpose_a, bool transpose_b) {
   Tensor const& a = s.x(0);
   Tensor const& b = s.x(1);
   std::vector<Tensor> gradients(2);
@@ -105,7 +105,7 @@ Tensor matmul(Tensor const& a, Tensor const& b, bool transpose_a, bool transpose
   if (a.rank() == 1) return squeeze(matmul(unsqueeze(a, 0), b, false, transpose_b), b.rank() == 1 ? 0 : -2);
   if (b.rank() == 1) return squeeze(matmul(a, unsqueeze(b, 1), transpose_a, false), -1);
   return record("matmul", {a, b}, product(a, b, transpose_a, transpose_b), keep_inputs,
-                [transpose_a, transpose_b](Step const& s) { return product_gradients(s, transpose_a, transpose_b); });
+                [transpose_a, transpose_b](BackwardContext const& s) { return product_gradients(s, transpose_a, transpose_b); });
 }
 
 namespace {
@@ -148,7 +148,7 @@ static Declared<OperationCheck> const matmul_check{
 namespace {
 
 /// dx = dy W, added to what dx is so far, and, if dbias has a bias's shape, db = Σ_rows dy on the way.
-Tensor input_gradient(Step const& s, Tensor& dbias) {
+Tensor input_gradient(BackwardContext const& s, Tensor& dbias) {
   Tensor const& weight = s.x(1);
   std::int64_t const in = weight.size(1), out = weight.size(0);
   bool const adds = s.into != nullptr;
@@ -164,7 +164,7 @@ Tensor input_gradient(Step const& s, Tensor& dbias) {
 
 }  // namespace
 
-Tensor linear(Tensor const& x, Tensor const& weight, Tensor const& bias, Tensor const& residual, RoundedWeights* rounded) {
+Tensor linear(Tensor const& x, Tensor const& weight, Tensor const& bias, Tensor const& residual) {
   require_same_real("linear", x, weight);
   bool const fits = x.rank() > 0 && weight.rank() == 2 && weight.size(1) == x.size(-1);
   Shape shape = x.shape();
@@ -183,7 +183,7 @@ Tensor linear(Tensor const& x, Tensor const& weight, Tensor const& bias, Tensor 
     auto const array = [](Tensor const& t) { return t.defined() ? t.data<T>().data() : nullptr; };
     T* const out = y.mutable_data<T>().data();
     if constexpr (std::is_same_v<T, float>) {
-      if (rounded != nullptr && rows == 1 && in > 0 && products().bfloat16)
+      if (RoundedWeights* const rounded = RoundedWeights::in_use(); rounded != nullptr && rows == 1 && in > 0 && products().bfloat16)
         return rounded->of(weight).times(array(x), array(bias), array(residual), out);
     }
     kernels::parallel_gemm<T>(rows, outputs, in, {array(x), in}, {array(weight), in, true}, out,
@@ -193,16 +193,17 @@ Tensor linear(Tensor const& x, Tensor const& weight, Tensor const& bias, Tensor 
   std::vector<Tensor> inputs{x, weight};
   if (bias.defined()) inputs.push_back(bias);
   if (residual.defined()) inputs.push_back(residual);
-  return record("linear", std::move(inputs), std::move(y), Keep{.inputs = 3U, .sum = true}, [biased = bias.defined()](Step const& s) {
-    std::vector<Tensor> gradients(s.inputs.size());
-    bool const on_the_way = s.wants(0) && !recording(), with_bias = biased && s.wants(2);
-    Tensor dbias = with_bias && on_the_way ? Tensor(s.x(2).shape(), s.dy.dtype()) : Tensor();
-    if (s.wants(0)) gradients[0] = on_the_way ? input_gradient(s, dbias) : matmul(s.dy, s.x(1));
-    if (s.wants(1)) gradients[1] = matmul(flat(s.dy), flat(s.x(0)), true, false);
-    if (with_bias) gradients[2] = dbias.defined() ? dbias : sum_to(s.dy, s.x(2).shape());
-    if (std::size_t const last = biased ? 3 : 2; last < s.inputs.size()) gradients[last] = s.dy;
-    return gradients;
-  });
+  return record("linear", std::move(inputs), std::move(y), Keep{.inputs = 3U, .sum = true},
+                [biased = bias.defined()](BackwardContext const& s) {
+                  std::vector<Tensor> gradients(s.inputs.size());
+                  bool const on_the_way = s.wants(0) && !recording(), with_bias = biased && s.wants(2);
+                  Tensor dbias = with_bias && on_the_way ? Tensor(s.x(2).shape(), s.dy.dtype()) : Tensor();
+                  if (s.wants(0)) gradients[0] = on_the_way ? input_gradient(s, dbias) : matmul(s.dy, s.x(1));
+                  if (s.wants(1)) gradients[1] = matmul(flat(s.dy), flat(s.x(0)), true, false);
+                  if (with_bias) gradients[2] = dbias.defined() ? dbias : sum_to(s.dy, s.x(2).shape());
+                  if (std::size_t const last = biased ? 3 : 2; last < s.inputs.size()) gradients[last] = s.dy;
+                  return gradients;
+                });
 }
 static Declared<OperationCheck> const linear_check{
     {"linear",

@@ -192,7 +192,7 @@ Tensor normalise(char const* operation, Tensor const& x, Tensor const& weight, T
   if (bias.defined()) inputs.push_back(bias);
   y = record_fused(
       operation, std::move(inputs), std::move(y), Keep{.inputs = ~0U, .sum = true},
-      [statistics](Step const& s) {
+      [statistics](BackwardContext const& s) {
         bool const adds = s.into != nullptr;
         Tensor dx = adds ? *s.into : Tensor(s.x(0).shape(), s.dy.dtype());
         std::vector<Tensor> gradients(s.inputs.size());
@@ -203,7 +203,7 @@ Tensor normalise(char const* operation, Tensor const& x, Tensor const& weight, T
         return gradients;
       },
       reference,
-      [reference](Step const& s, std::vector<Tensor> const& u) {
+      [reference](BackwardContext const& s, std::vector<Tensor> const& u) {
         return second_by_rows([&](std::vector<Tensor> const& in, std::int64_t) { return reference(in); }, s, u);
       });
   return recomputable(std::move(y), [eps, statistics](std::vector<Tensor> const& in) {

@@ -59,7 +59,7 @@ std::vector<std::int64_t> steps_of(ScanOrder const& order, std::int64_t count) {
 }
 
 /// Arrays of a scan, step by step: [T, B, …] each.
-struct Extents {
+struct ScanExtents {
   std::int64_t steps, rows, width;
   std::int64_t place(std::int64_t t, std::int64_t row) const { return t * rows + row; }
 };
@@ -102,7 +102,7 @@ class RightFactor {
 constexpr double gate_cost = 1;  // nanoseconds an element and gate
 
 template <class T, class Cell>
-void forward(ScanOrder const& order, Extents const& e, Tensor const& a, Tensor const& weight, Tensor const& bias, States const& start,
+void forward(ScanOrder const& order, ScanExtents const& e, Tensor const& a, Tensor const& weight, Tensor const& bias, States const& start,
              Tensor& y, Saved& saved) {
   constexpr int gates = Cell::gates, states = Cell::states, kept = Cell::kept;
   std::int64_t const w = e.width, step = e.rows * w;
@@ -149,8 +149,8 @@ void forward(ScanOrder const& order, Extents const& e, Tensor const& a, Tensor c
 
 /// Gradients of a, and of b = U h + b_U for every step, which are the same array where the cell's formula has their sum; and of `start`.
 template <class T, class Cell>
-void backward(ScanOrder const& order, Extents const& e, Tensor const& dy, Tensor const& weight, Saved const& saved, Tensor& da, Tensor& db,
-              States& dstart) {
+void backward(ScanOrder const& order, ScanExtents const& e, Tensor const& dy, Tensor const& weight, Saved const& saved, Tensor& da,
+              Tensor& db, States& dstart) {
   constexpr int gates = Cell::gates, states = Cell::states, kept = Cell::kept;
   std::int64_t const w = e.width, step = e.rows * w;
   T const *const gradient = dy.data<T>().data(), *const u = weight.data<T>().data();
@@ -193,7 +193,7 @@ void backward(ScanOrder const& order, Extents const& e, Tensor const& dy, Tensor
   }
 }
 
-Extents check(CellForm cell, ScanOrder const& order, Tensor const& a, Tensor const& weight, Tensor const& bias, States const& start) {
+ScanExtents check(CellForm cell, ScanOrder const& order, Tensor const& a, Tensor const& weight, Tensor const& bias, States const& start) {
   std::int64_t const gates = gates_of(cell), width = weight.rank() == 2 ? weight.size(1) : 0;
   bool fits = a.rank() == 3 && weight.shape() == Shape{gates * width, width} && a.size(2) == gates * width &&
               (!bias.defined() || bias.shape() == Shape{gates * width}) && std::ssize(start) == states_of(cell);
@@ -215,7 +215,7 @@ Tensor reference_of(CellForm cell, ScanOrder const& order, std::vector<Tensor> c
 }
 
 template <class T, class Cell>
-std::vector<Tensor> gradients(Step const& s, ScanOrder const& order, Extents const& e, Saved const& saved) {
+std::vector<Tensor> gradients(BackwardContext const& s, ScanOrder const& order, ScanExtents const& e, Saved const& saved) {
   std::int64_t const width = Cell::gates * e.width;
   Tensor da({e.steps, e.rows, width}, s.dy.dtype()), db = Cell::one_sum ? da : Tensor(da.shape(), s.dy.dtype());
   States dstart;
@@ -285,7 +285,7 @@ Tensor scan_reference(CellForm cell, ScanOrder const& order, Tensor const& a, Te
 }
 
 Tensor scan(CellForm cell, ScanOrder const& order, Tensor const& a, Tensor const& weight, Tensor const& bias, States const& start) {
-  Extents const e = check(cell, order, a, weight, bias, start);
+  ScanExtents const e = check(cell, order, a, weight, bias, start);
   return with_cell(cell, [&](auto formula) {
     using Cell = decltype(formula);
     Tensor y({e.steps + Cell::states, e.rows, e.width}, a.dtype());
@@ -299,7 +299,7 @@ Tensor scan(CellForm cell, ScanOrder const& order, Tensor const& a, Tensor const
     if (!recorded) return y;
     Tensor states = record_fused(
         "scan", std::move(inputs), std::move(y), Keep{.inputs = 2U},
-        [order, e, saved](Step const& s) {
+        [order, e, saved](BackwardContext const& s) {
           return kernels::with_real(s.dy.dtype(), [&](auto type) { return gradients<decltype(type), Cell>(s, order, e, saved); });
         },
         [cell, order](std::vector<Tensor> const& in) { return reference_of(cell, order, in); });

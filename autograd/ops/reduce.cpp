@@ -138,7 +138,7 @@ TensorFunction over(Tensor (*f)(Tensor const&, Axes const&, bool), Axes axes, bo
   return [f, axes = std::move(axes), keep](std::vector<Tensor> const& x) { return f(x[0], axes, keep); };
 }
 
-/// The samples that every reduction shares, in [−reach, reach): wide where ties are corners, so that none is near.
+/// The samples that every reduction shares, in [−reach, reach): wide where ties are kinks, so that none is near.
 std::vector<Sample> reduction_samples(Tensor (*f)(Tensor const&, Axes const&, bool), double reach = 2) {
   auto const of = [&](Shape const& shape, Axes const& axes, bool keep) { return Sample{{{shape, -reach, reach}}, over(f, axes, keep)}; };
   return {of({3, 4, 5}, {}, false),    of({3, 4, 5}, {1}, false),    of({3, 4, 5}, {-1}, true),
@@ -158,7 +158,7 @@ std::vector<ErrorCase> reduction_errors(Tensor (*f)(Tensor const&, Axes const&, 
 
 Tensor sum(Tensor const& x, Axes const& axes, bool keep) {
   Plan const p = plan("sum", x, axes, keep);
-  return record("sum", {x}, summed(p, [](auto v) { return v; }), keep_nothing, [kept = p.kept](Step const& s) {
+  return record("sum", {x}, summed(p, [](auto v) { return v; }), keep_nothing, [kept = p.kept](BackwardContext const& s) {
     return std::vector{expand(reshape(s.dy, {kept.begin(), kept.end()}), s.x().shape())};
   });
 }
@@ -166,7 +166,7 @@ static Declared<OperationCheck> const sum_check{{"sum", "Σ x", reduction_sample
 
 Tensor sum_of_squares(Tensor const& x, Axes const& axes, bool keep) {
   Plan const p = plan("sum_of_squares", x, axes, keep);
-  return record("sum_of_squares", {x}, summed(p, [](auto v) { return v * v; }), keep_inputs, [kept = p.kept](Step const& s) {
+  return record("sum_of_squares", {x}, summed(p, [](auto v) { return v * v; }), keep_inputs, [kept = p.kept](BackwardContext const& s) {
     Tensor const dy = reshape(scale(s.dy, 2), {kept.begin(), kept.end()});
     return std::vector{recording() ? slope_times(dy, s.x())
                                    : kernels::map(
@@ -233,7 +233,7 @@ Tensor extreme(char const* operation, Tensor const& x, Axes const& axes, bool ke
                   [](T& into, T v) { into = v > into || v != v ? v : into; });
       });
   if (direction < 0) y = negate(y);
-  return record(operation, {x}, std::move(y), Keep{~0U, true}, [kept = p.kept](Step const& s) {
+  return record(operation, {x}, std::move(y), Keep{~0U, true}, [kept = p.kept](BackwardContext const& s) {
     std::vector<std::int64_t> const extents(kept.begin(), kept.end());
     Tensor const chosen = equal(s.x().detach(), reshape(s.y.detach(), extents));
     return std::vector{where(chosen, reshape(s.dy, extents) / sum_to(chosen, kept), like(0, s.dy))};
@@ -295,7 +295,7 @@ Tensor shares(Tensor const& x, Axes const& axes) {
 }  // namespace
 
 Tensor logsumexp(Tensor const& x, Axes const& axes, bool keep) {
-  return record("logsumexp", {x}, logsumexp_of(x, axes, keep), keep_inputs, [axes](Step const& s) {
+  return record("logsumexp", {x}, logsumexp_of(x, axes, keep), keep_inputs, [axes](BackwardContext const& s) {
     if (s.x().elements() == 0) return std::vector{Tensor::zeros(s.x().shape(), s.dy.dtype())};
     Shape kept = s.x().shape();
     std::vector<bool> const reduced = reduced_axes("logsumexp", s.x(), axes);

@@ -22,7 +22,7 @@ Tensor dropout(Tensor const& x, double rate, Stream const& stream) {
   });
   // Linear and its own transpose: what fell out is drawn again, not kept.
   return record("dropout", {x}, std::move(y), keep_nothing,
-                [rate, stream](Step const& s) { return std::vector{dropout(s.dy, rate, stream)}; });
+                [rate, stream](BackwardContext const& s) { return std::vector{dropout(s.dy, rate, stream)}; });
 }
 static Declared<OperationCheck> const dropout_check{
     {"dropout",

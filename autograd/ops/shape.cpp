@@ -29,7 +29,7 @@ Tensor reshaped(char const* operation, Tensor const& x, Shape const& shape) {
   if (shape == x.shape()) return x;
   bool const again = x.node() && x.node()->recompute;  // then so is this: its array is the same
   Tensor y = record(operation, {x}, x.viewed(shape), again ? keep_inputs : keep_nothing,
-                    [operation](Step const& s) { return std::vector{reshaped(operation, s.dy, s.x().shape())}; });
+                    [operation](BackwardContext const& s) { return std::vector{reshaped(operation, s.dy, s.x().shape())}; });
   return again ? recomputable(std::move(y), [shape](std::vector<Tensor> const& in) { return in[0].viewed(shape); }) : y;
 }
 
@@ -124,7 +124,8 @@ Tensor permute(Tensor const& x, Extents const& axes) {
   }
   Tensor y = in_order ? x.viewed(shape) : Tensor(shape, x.dtype());
   if (!in_order) kernels::copy_strided(shape, x, moved, y, kernels::row_major(shape));
-  return record("permute", {x}, std::move(y), keep_nothing, [inverse](Step const& s) { return std::vector{permute(s.dy, inverse)}; });
+  return record("permute", {x}, std::move(y), keep_nothing,
+                [inverse](BackwardContext const& s) { return std::vector{permute(s.dy, inverse)}; });
 }
 static Declared<OperationCheck> const permute_check{
     {"permute",
@@ -190,7 +191,7 @@ Tensor expand(Tensor const& x, Shape const& shape) {
   Tensor y(shape, x.dtype());
   kernels::copy_strided(shape, x, repeated, y, kernels::row_major(shape));
   return record("expand", {x}, std::move(y), keep_nothing,
-                [](Step const& s) { return std::vector{s.dy}; });  // the engine sums what was repeated
+                [](BackwardContext const& s) { return std::vector{s.dy}; });  // the engine sums what was repeated
 }
 static Declared<OperationCheck> const expand_check{{"expand",
                                                     "repeated to a shape",

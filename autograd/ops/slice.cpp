@@ -21,15 +21,15 @@ namespace heed {
 namespace {
 
 /// Elements start, start + step, … of an axis, `count` of them.
-struct Range {
+struct AxisSlice {
   std::int64_t axis, start, count, step;
 };
 
-Tensor unslice(Tensor const& piece, Shape const& shape, Range const& range);
-Tensor sliced(Tensor const& x, Range const& range);
+Tensor unslice(Tensor const& piece, Shape const& shape, AxisSlice const& range);
+Tensor sliced(Tensor const& x, AxisSlice const& range);
 
 /// Where the elements of a range are in an array of `shape`.
-kernels::Layout layout_of(Shape const& shape, Range const& range) {
+kernels::Layout layout_of(Shape const& shape, AxisSlice const& range) {
   kernels::Layout layout = kernels::row_major(shape);
   auto& stride = layout.strides[static_cast<std::size_t>(range.axis)];
   layout.offset = range.start * stride;
@@ -39,14 +39,14 @@ kernels::Layout layout_of(Shape const& shape, Range const& range) {
 
 /// Adds a slice's gradient to what others gave: of an array that is read piece by piece, as a recurrent network reads it, each piece costs
 /// what it is large.
-Tensor added(Tensor const& piece, Range const& range, Tensor& into) {
+Tensor added(Tensor const& piece, AxisSlice const& range, Tensor& into) {
   Tensor const sum = sliced(into, range) + piece;
   kernels::copy_strided(sum.shape(), sum, kernels::row_major(sum.shape()), into, layout_of(into.shape(), range));
   return into;
 }
 
 /// x's elements in `range`, which is within x.
-Tensor sliced(Tensor const& x, Range const& range) {
+Tensor sliced(Tensor const& x, AxisSlice const& range) {
   auto const [axis, start, count, step] = range;
   if (start == 0 && count == x.size(axis) && step == 1) return x;
   Shape shape = x.shape();
@@ -59,16 +59,17 @@ Tensor sliced(Tensor const& x, Range const& range) {
     y = Tensor(shape, x.dtype());
     kernels::copy_strided(shape, x, layout_of(x.shape(), range), y, kernels::row_major(shape));
   }
-  return record("slice", {x}, std::move(y), Keep{.sum = true}, [range](Step const& s) {
+  return record("slice", {x}, std::move(y), Keep{.sum = true}, [range](BackwardContext const& s) {
     return std::vector{s.into != nullptr ? added(s.dy, range, *s.into) : unslice(s.dy, s.x().shape(), range)};
   });
 }
 
 /// Zeros of `shape` with `piece` in `range`: the transpose of a slice.
-Tensor unslice(Tensor const& piece, Shape const& shape, Range const& range) {
+Tensor unslice(Tensor const& piece, Shape const& shape, AxisSlice const& range) {
   Tensor y = Tensor::zeros(shape, piece.dtype());
   kernels::copy_strided(piece.shape(), piece, kernels::row_major(piece.shape()), y, layout_of(shape, range));
-  return record("unslice", {piece}, std::move(y), keep_nothing, [range](Step const& s) { return std::vector{sliced(s.dy, range)}; });
+  return record("unslice", {piece}, std::move(y), keep_nothing,
+                [range](BackwardContext const& s) { return std::vector{sliced(s.dy, range)}; });
 }
 
 /// What the wrong calls below are made on.
@@ -157,7 +158,7 @@ Tensor concatenate(std::vector<Tensor> const& parts, std::int64_t axis) {
     kernels::copy_strided(part.shape(), part, kernels::row_major(part.shape()), y, place);
     place.offset += part.size(position) * place.strides[static_cast<std::size_t>(position)];
   }
-  return record("concatenate", parts, std::move(y), keep_nothing, [position](Step const& s) {
+  return record("concatenate", parts, std::move(y), keep_nothing, [position](BackwardContext const& s) {
     std::vector<Tensor> gradients;
     std::int64_t start = 0;
     for (std::size_t i = 0; i < s.inputs.size(); ++i) {
@@ -229,8 +230,8 @@ Tensor pad(Tensor const& x, std::int64_t axis, std::int64_t before, std::int64_t
   kernels::Layout place = kernels::row_major(shape);
   place.offset = before * place.strides[static_cast<std::size_t>(position)];
   kernels::copy_strided(x.shape(), x, kernels::row_major(x.shape()), y, place);
-  Range const inside{position, before, x.size(position), 1};
-  return record("pad", {x}, std::move(y), keep_nothing, [inside](Step const& s) { return std::vector{sliced(s.dy, inside)}; });
+  AxisSlice const inside{position, before, x.size(position), 1};
+  return record("pad", {x}, std::move(y), keep_nothing, [inside](BackwardContext const& s) { return std::vector{sliced(s.dy, inside)}; });
 }
 static Declared<OperationCheck> const pad_check{
     {"pad",
@@ -255,7 +256,8 @@ Tensor tril(Tensor const& x, std::int64_t diagonal) {
       }
     });
   });
-  return record("tril", {x}, std::move(y), keep_nothing, [diagonal](Step const& s) { return std::vector{tril(s.dy, diagonal)}; });
+  return record("tril", {x}, std::move(y), keep_nothing,
+                [diagonal](BackwardContext const& s) { return std::vector{tril(s.dy, diagonal)}; });
 }
 static Declared<OperationCheck> const tril_check{{"tril",
                                                   "x where column ≤ row + diagonal",

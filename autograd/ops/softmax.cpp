@@ -58,7 +58,8 @@ Tensor softmax_last(Tensor const& x) {
     T* const out = y.mutable_data<T>().data();
     for_rows(x, transcendental_cost, [&](std::int64_t at) { kernels::softmax_row(from + at, out + at, x.size(-1)); });
   });
-  return record("softmax", {x}, std::move(y), keep_output, [](Step const& s) { return std::vector{softmax_gradient(s.y, s.dy)}; });
+  return record("softmax", {x}, std::move(y), keep_output,
+                [](BackwardContext const& s) { return std::vector{softmax_gradient(s.y, s.dy)}; });
 }
 
 Tensor log_softmax_last(Tensor const& x) {
@@ -76,7 +77,7 @@ Tensor log_softmax_last(Tensor const& x) {
     });
   });
   return record("log_softmax", {x}, std::move(y), keep_output,
-                [](Step const& s) { return std::vector{s.dy - exp(s.y) * sum(s.dy, {-1}, true)}; });
+                [](BackwardContext const& s) { return std::vector{s.dy - exp(s.y) * sum(s.dy, {-1}, true)}; });
 }
 
 TensorFunction along_axis(Tensor (*f)(Tensor const&, std::int64_t), std::int64_t axis) {
@@ -138,7 +139,8 @@ Tensor masked_softmax(Tensor const& x, Tensor const& visible) {
       }
     });
   });
-  return record("masked_softmax", {x}, std::move(y), keep_output, [](Step const& s) { return std::vector{softmax_gradient(s.y, s.dy)}; });
+  return record("masked_softmax", {x}, std::move(y), keep_output,
+                [](BackwardContext const& s) { return std::vector{softmax_gradient(s.y, s.dy)}; });
 }
 static Declared<OperationCheck> const masked_softmax_check{
     {"masked_softmax",

@@ -99,7 +99,7 @@ Tensor sparsemax(Tensor const& x, Tensor const& visible) {
         x, mask, 1, sparsemax_threshold<T>, [](T v) { return v; }, y);
   });
   return record("sparsemax", {x}, std::move(y), keep_output,
-                [](Step const& step) { return std::vector{support_gradient(step.y.detach() > 0, step.dy)}; });
+                [](BackwardContext const& step) { return std::vector{support_gradient(step.y.detach() > 0, step.dy)}; });
 }
 
 Tensor entmax15(Tensor const& x, Tensor const& visible) {
@@ -110,7 +110,7 @@ Tensor entmax15(Tensor const& x, Tensor const& visible) {
     project_rows<T>(
         x, mask, T(0.5), entmax15_threshold<T>, [](T v) { return v * v; }, y);
   });
-  return record("entmax15", {x}, std::move(y), keep_output, [](Step const& step) {
+  return record("entmax15", {x}, std::move(y), keep_output, [](BackwardContext const& step) {
     Tensor const positive = step.y.detach() > 0;
     Tensor const one = Tensor::ones({}, step.y.dtype());
     return std::vector{support_gradient(positive * sqrt(where(positive, step.y, one)), step.dy)};

@@ -60,7 +60,7 @@ FolderLock join(Ablation const& ablation) {
     alone->share();
     return std::move(*alone);
   }
-  auto shared = FolderLock::attempt(folder, ".lock", FolderLock::Mode::shared);
+  auto shared = FolderLock::attempt(folder, ".lock", FolderLock::LockMode::shared);
   if (!shared) throw FolderError(fmt::format("{}: another process is training in this folder", folder.string()));
   if (read_if_there(file) != ablation.resolved)
     throw FolderError(
@@ -73,9 +73,9 @@ FolderLock join(Ablation const& ablation) {
 /// One call of `heed run` on an ablation, or a look at how far such calls have come.
 class Runner {
  public:
-  enum class Task { train, look };
+  enum class Purpose { train, look };
 
-  Runner(Ablation const& ablation, RunOptions const& options, Task task)
+  Runner(Ablation const& ablation, RunOptions const& options, Purpose task)
       : ablation_(ablation), options_(options), task_(task), workers_(workers_for(options)) {}
 
   Exit run() {
@@ -91,7 +91,7 @@ class Runner {
     // Without the lock after a while: who holds it may have been stopped. All write the same tables, each as a whole.
     auto const writing = FolderLock::wait(ablation_.folder(), tables_lock, patience);
     auto const page = write_results(ablation_, jobs_, tuned_);
-    if (task_ == Task::look) return Exit::done;
+    if (task_ == Purpose::look) return Exit::done;
     if (!whole) return stopped();
     if (!options_.quiet) fmt::print("{}", page);
     write_report(ablation_.folder(), options_.quiet);
@@ -133,7 +133,7 @@ class Runner {
   static std::string counted(std::size_t count, char const* what) { return fmt::format("{} {}{}", count, what, count == 1 ? "" : "s"); }
 
   bool work(std::vector<Job>& jobs, std::string const& title, std::vector<std::string> const& names) {
-    if (task_ == Task::look) {
+    if (task_ == Purpose::look) {
       look_at(jobs, ablation_.settings);
       return std::ranges::all_of(jobs, [](Job const& job) { return job.state == Job::State::done || job.state == Job::State::failed; });
     }
@@ -156,7 +156,7 @@ class Runner {
 
   Ablation const& ablation_;
   RunOptions const& options_;
-  Task task_;
+  Purpose task_;
   Workers workers_;
   Writer* writer_ = nullptr;
   TuningResult tuned_;
@@ -172,7 +172,7 @@ Exit run_ablation(RunOptions const& options) {
   if (options.fresh) put_aside(ablation.folder());
   FolderLock const joined = join(ablation);
   note_signals();
-  return Runner(ablation, options, Runner::Task::train).run();
+  return Runner(ablation, options, Runner::Purpose::train).run();
 }
 
 namespace {
@@ -205,7 +205,7 @@ void renew_results(fs::path const& folder, Places const& places) {
   if (!here.has_filename()) here = here.parent_path();
   ablation.places.output = here.parent_path();
   ablation.settings.ablation = here.filename().string();
-  Runner(ablation, {}, Runner::Task::look).run();
+  Runner(ablation, {}, Runner::Purpose::look).run();
 }
 
 Exit check_ablation(RunOptions const& options) {

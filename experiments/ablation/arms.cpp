@@ -26,7 +26,7 @@ namespace {
 
 Yaml const* value_at(Document const& document, std::string const& key) {
   auto const* const entry = document.root.entry(key);
-  return entry != nullptr && entry->value.kind != Yaml::Kind::null ? &entry->value : nullptr;
+  return entry != nullptr && entry->value.kind != Yaml::NodeKind::null ? &entry->value : nullptr;
 }
 
 namespace {
@@ -42,13 +42,13 @@ std::string label_of(Yaml const& value) {
 
 bool is_truth(Yaml const& value) {
   static std::set<std::string> const words{"true", "false", "yes", "no", "on", "off"};
-  return value.kind == Yaml::Kind::scalar && words.contains(value.text);
+  return value.kind == Yaml::NodeKind::scalar && words.contains(value.text);
 }
 
 /// Whether a value is not said without its key where there are several: a number or a truth value.
 bool needs_key(Yaml const& value) {
   static std::set<std::string> const bare{"", "none", "null"};
-  return value.kind != Yaml::Kind::map && (is_truth(value) || bare.contains(value.text) || parse_real(value.text));
+  return value.kind != Yaml::NodeKind::map && (is_truth(value) || bare.contains(value.text) || parse_real(value.text));
 }
 
 constexpr std::string_view between_values = " · ";
@@ -75,10 +75,10 @@ namespace {
 
 /// `{key: [value, …], …}` as lists of assignments, one list a key.
 std::vector<std::vector<Assignment>> axes_of(Yaml const& node, std::string const& section) {
-  if (node.kind != Yaml::Kind::map) refuse(node, section, "keys of the base with lists of values");
+  if (node.kind != Yaml::NodeKind::map) refuse(node, section, "keys of the base with lists of values");
   std::vector<std::vector<Assignment>> axes;
   for (auto const& entry : node.entries) {
-    if (entry.value.kind != Yaml::Kind::list || entry.value.items.empty())
+    if (entry.value.kind != Yaml::NodeKind::list || entry.value.items.empty())
       refuse(entry.value, section + ": " + entry.key, "a list of values");
     std::vector<Assignment> axis;
     for (auto const& item : entry.value.items) axis.push_back({entry.key, item});
@@ -89,7 +89,7 @@ std::vector<std::vector<Assignment>> axes_of(Yaml const& node, std::string const
 
 }  // namespace
 
-void limit(Place const& place, std::string const& what, double count, double most) {
+void limit(Location const& place, std::string const& what, double count, double most) {
   if (count > most) throw ConfigError(place, fmt::format("{} {}; at most {} are allowed", count, what, most));
 }
 
@@ -134,7 +134,7 @@ std::vector<std::vector<Assignment>> zipped(Yaml const& node) {
 }  // namespace
 
 std::vector<Assignment> assignments_of(Yaml const& node, std::string const& section) {
-  if (node.kind != Yaml::Kind::map) refuse(node, section, "keys of the base with their values");
+  if (node.kind != Yaml::NodeKind::map) refuse(node, section, "keys of the base with their values");
   std::vector<Assignment> changes;
   for (auto const& entry : node.entries) changes.push_back({entry.key, entry.value});
   return changes;
@@ -172,7 +172,7 @@ bool means(Document const& base, Arm const& arm, Yaml const& word) {
 }
 
 /// Where an arm was written: at its own name, else at the first value that the other does not share.
-Place place_beside(Arm const& arm, Arm const& other) {
+Location place_beside(Arm const& arm, Arm const& other) {
   if (arm.place.source || arm.changes.empty()) return arm.place;
   for (auto const& [key, value] : arm.changes) {
     auto const same = std::ranges::find(other.changes, key, &Assignment::key);
@@ -234,14 +234,14 @@ void check_distinct(Document const& base, std::vector<Arm> const& arms, std::opt
 std::vector<std::int64_t> seeds_of(Yaml const& node, std::string const& key, std::int64_t first) {
   std::vector<std::int64_t> seeds;
   std::set<std::int64_t> seen;
-  if (auto const count = node.kind == Yaml::Kind::scalar ? parse_integer(node.text) : std::nullopt;
+  if (auto const count = node.kind == Yaml::NodeKind::scalar ? parse_integer(node.text) : std::nullopt;
       count && *count >= 1 && *count <= 10'000) {
     for (std::int64_t i = 0; i < *count; ++i) seeds.push_back(first + i);
     return seeds;
   }
-  if (node.kind != Yaml::Kind::list || node.items.empty()) refuse(node, key, "how many, or a list of seeds");
+  if (node.kind != Yaml::NodeKind::list || node.items.empty()) refuse(node, key, "how many, or a list of seeds");
   for (auto const& item : node.items) {
-    auto const seed = item.kind == Yaml::Kind::scalar ? parse_integer(item.text) : std::nullopt;
+    auto const seed = item.kind == Yaml::NodeKind::scalar ? parse_integer(item.text) : std::nullopt;
     if (!seed || *seed < 0) refuse(item, key, "seeds, integers ≥ 0");
     if (!seen.insert(*seed).second) throw ConfigError(item.place, fmt::format("{}: {} stands there twice", key, *seed));
     seeds.push_back(*seed);
@@ -265,7 +265,7 @@ std::vector<Arm> arms_of(Document const& file, Document const& base) {
     }
   }
   if (Yaml const* const skip = value_at(file, "skip")) {
-    if (skip->kind != Yaml::Kind::list) refuse(*skip, "skip", "a list of {key: value, …}");
+    if (skip->kind != Yaml::NodeKind::list) refuse(*skip, "skip", "a list of {key: value, …}");
     for (auto const& item : skip->items) {
       auto const unwanted = assignments_of(item, "skip");
       if (std::erase_if(arms, [&](Arm const& arm) { return agrees(arm, unwanted); }) == 0 &&
@@ -274,7 +274,7 @@ std::vector<Arm> arms_of(Document const& file, Document const& base) {
     }
   }
   if (Yaml const* const add = value_at(file, "add")) {
-    if (add->kind != Yaml::Kind::map) refuse(*add, "add", "names of arms with what they change: {name: {key: value}}");
+    if (add->kind != Yaml::NodeKind::map) refuse(*add, "add", "names of arms with what they change: {name: {key: value}}");
     for (auto const& entry : add->entries) {
       check_arm_name(entry.place, entry.key);
       arms.push_back({entry.key, assignments_of(entry.value, "add: " + entry.key), entry.place});
@@ -289,7 +289,7 @@ std::vector<Arm> arms_of(Document const& file, Document const& base) {
 std::size_t baseline_of(Document const& file, Document const& base, std::vector<Arm> const& arms) {
   Yaml const* const node = value_at(file, "baseline");
   if (node == nullptr) return 0;
-  bool const word = node->kind == Yaml::Kind::scalar;
+  bool const word = node->kind == Yaml::NodeKind::scalar;
   auto const wanted = word ? std::vector<Assignment>{} : assignments_of(*node, "baseline");
   auto const is_written_so = [&](Arm const& arm) {
     if (!word) return agrees(arm, wanted);
@@ -314,7 +314,7 @@ std::size_t baseline_of(Document const& file, Document const& base, std::vector<
 std::optional<Tuning> tuning_of(Document const& file, std::vector<std::int64_t> const& seeds) {
   Yaml const* const node = value_at(file, "tune");
   if (node == nullptr) return std::nullopt;
-  if (node->kind != Yaml::Kind::map) refuse(*node, "tune", "{grid: {key: [values]}, seeds: 2}");
+  if (node->kind != Yaml::NodeKind::map) refuse(*node, "tune", "{grid: {key: [values]}, seeds: 2}");
   std::vector<std::string> const known{"grid", "seeds"};
   for (auto const& entry : node->entries) {
     if (std::ranges::find(known, entry.key) == known.end())

@@ -41,7 +41,7 @@ std::optional<Tuning> tuning_of(Document const& file, std::vector<std::int64_t> 
 
 constexpr double most_arms = 10'000, most_runs = 100'000;
 /// Refuses more of something than can be meant, before any of it is made.
-void limit(Place const& place, std::string const& what, double count, double most);
+void limit(Location const& place, std::string const& what, double count, double most);
 
 /// An arm's name as a part of a folder's: `sparsemax,heads=2`.
 std::string folder_label(std::string name);

@@ -16,7 +16,7 @@ using Levels = std::vector<std::size_t>;
 constexpr int room = -64;
 
 /// A value of a factor beside the one that it is compared with.
-struct Step {
+struct LevelContrast {
   std::size_t factor, level, from;
 };
 
@@ -26,8 +26,8 @@ class Effects {
     reference_ = grid.places[baseline].empty() ? Levels(grid.factors.size(), 0) : grid.places[baseline];
   }
 
-  std::vector<Step> steps(std::size_t factor) const {
-    std::vector<Step> all;
+  std::vector<LevelContrast> steps(std::size_t factor) const {
+    std::vector<LevelContrast> all;
     for (std::size_t level = 0; level < grid_.factors[factor].levels.size(); ++level)
       if (level != reference_[factor]) all.push_back({factor, level, reference_[factor]});
     return all;
@@ -39,7 +39,7 @@ class Effects {
     BySeed by_seed;
     std::size_t averaged = 0, combinations = 0;
   };
-  Sizes of(std::vector<Step> const& steps) const {
+  Sizes of(std::vector<LevelContrast> const& steps) const {
     Levels changed;
     for (auto const& step : steps) changed.push_back(step.factor);
     Sizes sizes;
@@ -56,7 +56,7 @@ class Effects {
 
  private:
   /// Σ ± y·2^room over the corners of the steps; nothing if an arm is missing.
-  std::optional<BySeed> contrast(std::vector<Step> const& steps, Levels const& rest) const {
+  std::optional<BySeed> contrast(std::vector<LevelContrast> const& steps, Levels const& rest) const {
     std::optional<BySeed> sum;
     for (std::size_t corner = 0; corner < std::size_t{1} << steps.size(); ++corner) {
       Levels place = rest;
@@ -88,22 +88,22 @@ class Effects {
   Levels reference_;
 };
 
-std::string difference(Grid const& grid, Step const& step) {
+std::string difference(Grid const& grid, LevelContrast const& step) {
   auto const& levels = grid.factors[step.factor].labels;
   return fmt::format("{} − {}", levels[step.level], levels[step.from]);
 }
 
-std::string name_of(Grid const& grid, std::vector<Step> const& steps) {
+std::string name_of(Grid const& grid, std::vector<LevelContrast> const& steps) {
   if (steps.size() == 1) return fmt::format("{}: {}", grid.name(steps[0].factor), difference(grid, steps[0]));
   return fmt::format("{} × {}: ({}) × ({})", grid.name(steps[0].factor), grid.name(steps[1].factor), difference(grid, steps[0]),
                      difference(grid, steps[1]));
 }
 
-std::string in_words(Grid const& grid, std::vector<Step> const& steps, Effect const& effect, std::string const& unit,
+std::string in_words(Grid const& grid, std::vector<LevelContrast> const& steps, Effect const& effect, std::string const& unit,
                      Question const& question) {
   auto const& c = effect.comparison;
   if (c.p > question.significance() || (effect.interaction && !std::isfinite(c.mean))) return "";
-  auto const said = [&](Step const& step, std::size_t level) {
+  auto const said = [&](LevelContrast const& step, std::size_t level) {
     return fmt::format("{} {}", grid.name(step.factor), grid.factors[step.factor].labels[level]);
   };
   auto const over = effect.averaged == effect.combinations
@@ -139,7 +139,7 @@ bool over_all_combinations(std::vector<Effect> const& effects) {
 std::vector<Effect> effects_of(Grid const& grid, std::vector<BySeed> const& values, std::size_t baseline, std::string const& unit,
                                Question const& question) {
   Effects const effects(grid, values, baseline);
-  std::vector<std::vector<Step>> asked;
+  std::vector<std::vector<LevelContrast>> asked;
   for (std::size_t f = 0; f < grid.factors.size(); ++f)
     for (auto const& step : effects.steps(f)) asked.push_back({step});
   for (std::size_t f = 0; f < grid.factors.size(); ++f)
@@ -148,7 +148,7 @@ std::vector<Effect> effects_of(Grid const& grid, std::vector<BySeed> const& valu
         for (auto const& second : effects.steps(g)) asked.push_back({first, second});
 
   std::vector<Effect> result;
-  std::vector<std::vector<Step>> determined;
+  std::vector<std::vector<LevelContrast>> determined;
   std::vector<BySeed> sizes;
   BySeed nothing;
   for (auto const& steps : asked) {

@@ -49,7 +49,7 @@ class Crew {
         for (auto const& each : running_) each.trial.signal(SIGTERM);
       }
       collect();
-      look();
+      poll();
     }
     for (Job& job : jobs_) {  // what others have ended since it was last looked at
       if (job.state == Job::State::waiting || job.state == Job::State::elsewhere) settle(job);
@@ -135,7 +135,7 @@ class Crew {
   }
 
   /// How far the running ones are, now and then, and what has become of those elsewhere.
-  void look() {
+  void poll() {
     if (Clock::now() < next_) return;
     next_ = Clock::now() + 250ms;
     for (Job& job : jobs_) {

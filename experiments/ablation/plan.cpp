@@ -74,7 +74,7 @@ Document plain_part(Document const& file) {
   }
   std::erase_if(plain.root.entries, [](auto const& entry) { return std::ranges::find(free_keys, entry.key) != free_keys.end(); });
   for (auto& entry : plain.root.entries)
-    if (entry.key == "base" && entry.value.kind == Yaml::Kind::map) entry.value = Yaml::scalar("this file");
+    if (entry.key == "base" && entry.value.kind == Yaml::NodeKind::map) entry.value = Yaml::scalar("this file");
   return plain;
 }
 
@@ -105,7 +105,7 @@ bool is_ablation(Document const& document) {
 namespace {
 
 /// Names and seeds of trials are given by the ablation: elsewhere they would have no effect.
-void check_named(Place const& place, std::string const& key) {
+void check_named(Location const& place, std::string const& key) {
   if (key == "name")
     throw ConfigError(place, "name: the folder of an ablation is named by ablation (ablation=NAME), its trials by their arms");
   if (key == "seed") throw ConfigError(place, "seed: the trials of an ablation take theirs from seeds (seeds=6, seeds=[7])");
@@ -130,9 +130,9 @@ std::vector<Assignment> set_in_base(Document const& file, std::vector<std::strin
 /// The base that stands in the ablation's file, or in a file that it names.
 Document base_of(Document const& file, fs::path const& folder, std::string const& name) {
   auto const& value = file.root.entry("base")->value;
-  if (value.kind == Yaml::Kind::map && !value.text.empty())
+  if (value.kind == Yaml::NodeKind::map && !value.text.empty())
     throw ConfigError(value.place, fmt::format("base: '{}' is a file, whose keys are changed without 'base.' before them", value.text));
-  if (value.kind == Yaml::Kind::map) return {file.file, value};
+  if (value.kind == Yaml::NodeKind::map) return {file.file, value};
   fs::path const path = (folder / name).lexically_normal();
   std::error_code unreadable;
   if (!fs::is_regular_file(path, unreadable)) throw ConfigError(value.place, fmt::format("base: there is no file {}", path.string()));
@@ -168,7 +168,7 @@ std::string resolved(Document file, std::vector<Assignment> const& set, Document
   at("paths", behind_base()) = Yaml::scalar(paths.string());
   if (!set.empty()) {
     Yaml section;
-    section.kind = Yaml::Kind::map;
+    section.kind = Yaml::NodeKind::map;
     for (auto const& [key, value] : set) section.entries.push_back({key, {}, value});
     at("set", behind_base()) = section;
   }

@@ -37,7 +37,7 @@ struct Assignment {
 struct Arm {
   std::string name;
   std::vector<Assignment> changes;
-  Place place{};  ///< of an arm with a name of its own
+  Location place{};  ///< of an arm with a name of its own
 };
 
 /// `tune: {grid: {train.optimizer.lr: [0.001, 0.003]}, seeds: 2}`: every arm is trained at each point of a small grid on seeds of its own,

@@ -11,7 +11,7 @@ namespace heed {
 namespace {
 
 double number_at(Yaml const& node, std::string const& key) {
-  auto const value = node.kind == Yaml::Kind::scalar ? parse_real(node.text) : std::nullopt;
+  auto const value = node.kind == Yaml::NodeKind::scalar ? parse_real(node.text) : std::nullopt;
   if (!value)
     throw ConfigError(node.place, fmt::format("{}: wants a number, or numbers by step {{1000: 22.5}}, found {}", key, found(node)));
   return *value;
@@ -20,7 +20,7 @@ double number_at(Yaml const& node, std::string const& key) {
 Published one_of(std::string const& name, Yaml const& node) {
   auto const key = "published: " + name;
   Published published{name, {}, 0};
-  if (node.kind != Yaml::Kind::map) {
+  if (node.kind != Yaml::NodeKind::map) {
     published.value = number_at(node, key);
     return published;
   }
@@ -42,7 +42,7 @@ std::vector<Published> published_of(Document const& file) {
   std::vector<Published> all;
   Yaml const* const node = value_at(file, "published");
   if (node == nullptr) return all;
-  if (node->kind != Yaml::Kind::map)
+  if (node->kind != Yaml::NodeKind::map)
     throw ConfigError(node->place, fmt::format("published: wants numbers by whose they are, {{a paper: 28.1}}, found {}", found(*node)));
   for (auto const& entry : node->entries) all.push_back(one_of(entry.key, entry.value));
   return all;

@@ -32,7 +32,7 @@ void TrialsRead::add(LoadedExperiment const& trial, ReadFiles const& read, std::
   }
 }
 
-void TrialsRead::hold(std::string const& key, Seen const& seen) {
+void TrialsRead::hold(std::string const& key, ReadFile const& seen) {
   auto const& [of, file, by] = seen_.emplace(key, seen).first->second;
   if (file.sha256 == seen.file.sha256) return;
   auto said = fmt::format("{}: {} with SHA-256 {} ({}), and {} with {} ({})", of, file.file, file.sha256, by, seen.file.file,

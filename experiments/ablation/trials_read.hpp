@@ -23,14 +23,14 @@ class TrialsRead {
   std::string differences() const;
 
  private:
-  struct Seen {
+  struct ReadFile {
     std::string of;
     HashedFile file;
     std::string by;
   };
-  void hold(std::string const& key, Seen const& seen);
+  void hold(std::string const& key, ReadFile const& seen);
 
-  std::map<std::string, Seen> seen_;                ///< by path, and by section and role
+  std::map<std::string, ReadFile> seen_;            ///< by path, and by section and role
   std::map<std::string, std::string> differences_;  ///< by both hashes
 };
 

@@ -82,7 +82,7 @@ std::optional<std::pair<double, double>> ends_of(std::vector<Arm> const& points,
   std::vector<double> values;
   for (auto const& point : points) {
     auto const change = std::ranges::find(point.changes, key, &Assignment::key);
-    auto const value = change->value.kind == Yaml::Kind::scalar ? parse_real(change->value.text) : std::nullopt;
+    auto const value = change->value.kind == Yaml::NodeKind::scalar ? parse_real(change->value.text) : std::nullopt;
     if (!value) return std::nullopt;
     values.push_back(*value);
   }

@@ -22,27 +22,27 @@ namespace heed {
 namespace {
 
 /// One row of the table.
-struct Variant {
+struct BenchVariant {
   AttentionSettings settings;
   std::string position = "none";
 
   std::array<std::string, 4> parts() const { return {settings.score, settings.align, settings.read, position}; }
-  bool is_yardstick() const {
+  bool is_reference() const {
     return settings.score == "scaled_dot" && settings.align == "softmax" && settings.read == "soft" && position == "none";
   }
 };
 
 /// Scaled dot first, with which the others are compared; then every score × align, and scaled dot with each other read and position.
-std::vector<Variant> all_variants() {
-  std::vector<Variant> variants{{}};
-  auto const add = [&](Variant const& variant) {
-    if (!variant.is_yardstick()) variants.push_back(variant);
+std::vector<BenchVariant> all_variants() {
+  std::vector<BenchVariant> variants{{}};
+  auto const add = [&](BenchVariant const& variant) {
+    if (!variant.is_reference()) variants.push_back(variant);
   };
   auto const scores = Registry<ScoreKind>::names();
   auto const aligns = Registry<AlignKind>::names();
   for (auto const& align : aligns) {
     for (auto const& score : scores) {
-      Variant variant;
+      BenchVariant variant;
       variant.settings.score = score;
       variant.settings.align = align;
       if (align == "local_m" || align == "local_p") variant.settings.window = 32;
@@ -50,19 +50,19 @@ std::vector<Variant> all_variants() {
     }
   }
   for (auto const& read : Registry<ReadKind>::names()) {
-    Variant variant;
+    BenchVariant variant;
     variant.settings.read = read;
     add(variant);
   }
   for (auto const& position : Registry<PositionKind>::names()) {
-    Variant variant;
+    BenchVariant variant;
     variant.position = position;
     add(variant);
   }
   return variants;
 }
 
-std::vector<Variant> chosen(std::vector<std::string> const& names) {
+std::vector<BenchVariant> chosen(std::vector<std::string> const& names) {
   auto variants = all_variants();
   if (names.empty()) return variants;
   std::vector<std::string> known;
@@ -72,10 +72,10 @@ std::vector<Variant> chosen(std::vector<std::string> const& names) {
   std::ranges::sort(known);
   known.erase(std::unique(known.begin(), known.end()), known.end());
   for (auto const& name : names) expect_known("bench attention", name, known);
-  std::erase_if(variants, [&](Variant const& variant) {
+  std::erase_if(variants, [&](BenchVariant const& variant) {
     auto const parts = variant.parts();
     bool const named = std::ranges::any_of(names, [&](auto const& name) { return std::ranges::find(parts, name) != parts.end(); });
-    return !named && !variant.is_yardstick();
+    return !named && !variant.is_reference();
   });
   return variants;
 }
@@ -83,7 +83,7 @@ std::vector<Variant> chosen(std::vector<std::string> const& names) {
 /// One attention layer between given queries, keys and values, all of them N(0, 1) and wanting gradients.
 class Bench {
  public:
-  Bench(Variant const& variant, AttentionSize const& size, bool causal, double dropout)
+  Bench(BenchVariant const& variant, AttentionSize const& size, bool causal, double dropout)
       : parameters_(1, DType::float32), position_(make_position(variant.position, Scope(parameters_).at("embedding"), shape(size))) {
     visibility_.causal = causal;
     attention_.emplace(Scope(parameters_).at("attention"), variant.settings, HeadShape{size.heads, size.width, size.length}, dropout,
@@ -94,7 +94,7 @@ class Bench {
     wanted_ = inputs_;
     for (auto const& [name, parameter] : parameters_.all()) wanted_.push_back(parameter);
     seed_ = Tensor::normal(wanted, Stream(1, "bench").child("gradient"), DType::float32);
-    pass_.noise = Stream(1, "bench").child("noise");
+    pass_.training.noise = Stream(1, "bench").child("noise");
   }
 
   void forward() const {
@@ -137,12 +137,12 @@ void run(BenchOptions const& options, std::ostream& out) {
     out << fmt::format("{:<11} {:<9} {:<5} {:<11} {:>10} {:>14} {:>9} {:>9} {:>8}\n", "score", "align", "read", "position", "forward ms",
                        "with gradients", "x scaled", "peak MB", "x scaled");
   }
-  std::optional<Measurement> yardstick;
+  std::optional<Measurement> reference;
   for (auto const& variant : variants) {
     Bench subject(variant, size, options.causal, options.dropout);
     auto const forward = measure([&] { subject.forward(); }, options.seconds);
     auto const both = measure([&] { subject.forward_backward(); }, options.seconds);
-    if (!yardstick) yardstick = both;
+    if (!reference) reference = both;
     auto const& s = variant.settings;
     if (options.json) {
       for (auto const& [what, m] : {std::pair{"attention.forward", forward}, std::pair{"attention.forward_backward", both}}) {
@@ -154,8 +154,8 @@ void run(BenchOptions const& options, std::ostream& out) {
       }
     } else {
       out << fmt::format("{:<11} {:<9} {:<5} {:<11} {:>10.2f} {:>14.2f} {:>9.2f} {:>9.1f} {:>8.2f}\n", s.score, s.align, s.read,
-                         variant.position, forward.median_ms, both.median_ms, both.median_ms / yardstick->median_ms,
-                         megabytes(both.peak_bytes), static_cast<double>(both.peak_bytes) / static_cast<double>(yardstick->peak_bytes));
+                         variant.position, forward.median_ms, both.median_ms, both.median_ms / reference->median_ms,
+                         megabytes(both.peak_bytes), static_cast<double>(both.peak_bytes) / static_cast<double>(reference->peak_bytes));
     }
     out.flush();
   }

@@ -49,8 +49,8 @@ std::function<void()> GptSubject::work(std::string const& name) {
 
 Tensor GptSubject::loss(bool by_rows) const {
   Pass pass;
-  pass.recompute = recompute_;
-  pass.by_rows = by_rows;
+  pass.training.recompute = recompute_;
+  pass.training.by_rows = by_rows;
   return model_->loss(batch_, pass);
 }
 

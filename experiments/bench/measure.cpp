@@ -98,7 +98,7 @@ double peak_gflops() {
   return measure([&] { peak.work(); }, 0.5).gflops();
 }
 
-Share share_of_peak(std::function<void()> const& work, double gflop, double seconds) {
+PeakShare share_of_peak(std::function<void()> const& work, double gflop, double seconds) {
   constexpr double least = 0.05;
   std::size_t const rounds = seconds > 0 ? 5 : 1;  // without time for it, one look
   Peak const peak;

@@ -30,7 +30,7 @@ Measurement measure(std::function<void()> const& work, double seconds);
 double peak_gflops();
 
 /// How near a piece of work comes to peak_gflops().
-struct Share {
+struct PeakShare {
   double peak_gflops = 0;
   double share = 0;
 };
@@ -38,7 +38,7 @@ struct Share {
 /// Works and measures the peak by turns, before and after a quarter as long (at least 0.05 s each), for about `seconds` and five turns at
 /// least: a machine whose speed changes does so for both. The medians over the turns; `gflop`: of products in one repetition, 10⁹
 /// operations.
-Share share_of_peak(std::function<void()> const& work, double gflop, double seconds);
+PeakShare share_of_peak(std::function<void()> const& work, double gflop, double seconds);
 
 /// Memory that the system holds resident for this process, in bytes: the most since reset_resident_peak().
 std::int64_t resident_peak();

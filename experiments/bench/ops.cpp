@@ -21,7 +21,7 @@ namespace heed {
 namespace {
 
 /// One line: `work` does the operation `count` times.
-struct Subject {
+struct OpBenchmark {
   std::string what, shape;
   std::function<void()> work;
   double elements = 0;  ///< of the result; 0: not a matter of elements
@@ -32,7 +32,7 @@ Tensor drawn(Shape const& shape) { return Tensor::uniform(shape, Stream(1, to_st
 
 /// f(x…) under NoGrad.
 template <class F, class... X>
-Subject forward(std::string what, F const& f, X const&... x) {
+OpBenchmark forward(std::string what, F const& f, X const&... x) {
   std::string shapes;
   ((shapes += (shapes.empty() ? "" : " ") + to_string(x.shape())), ...);
   double const elements = std::max({static_cast<double>(x.elements())...});
@@ -44,7 +44,7 @@ Subject forward(std::string what, F const& f, X const&... x) {
           elements};
 }
 
-Subject product(std::int64_t n, std::int64_t k, std::int64_t m, bool transpose_a, bool transpose_b) {
+OpBenchmark product(std::int64_t n, std::int64_t k, std::int64_t m, bool transpose_a, bool transpose_b) {
   Tensor const a = drawn(transpose_a ? Shape{k, n} : Shape{n, k});
   Tensor const b = drawn(transpose_b ? Shape{m, k} : Shape{k, m});
   auto subject = forward(
@@ -56,7 +56,7 @@ Subject product(std::int64_t n, std::int64_t k, std::int64_t m, bool transpose_a
 }
 
 /// What an operation costs whatever its size: a chain of additions of a few numbers, forward alone and with its gradient.
-Subject chain(bool with_gradient) {
+OpBenchmark chain(bool with_gradient) {
   constexpr int length = 1000;
   Tensor const step = drawn({4});
   return {with_gradient ? "engine, with backward" : "engine, forward", "[4]",
@@ -70,14 +70,14 @@ Subject chain(bool with_gradient) {
           0, length};
 }
 
-std::vector<Subject> subjects() {
+std::vector<OpBenchmark> subjects() {
   Tensor const large = drawn({1000, 1000});
   Tensor const row = drawn({1000});
   Tensor const scores = drawn({768, 64});
   Tensor const stream = drawn({768, 128});
   Tensor const weight = drawn({128});
   Tensor const hidden = drawn({2048, 1536});
-  std::vector<Subject> all{
+  std::vector<OpBenchmark> all{
       chain(false),
       chain(true),
       forward(

@@ -16,14 +16,14 @@ namespace heed {
 namespace {
 
 /// What grows, and through which sizes. `recompute`: the same sizes once more with train.recompute.
-struct Axis {
+struct SizeAxis {
   std::string name;
   std::vector<std::int64_t> values;
   void (*grow)(GptSize& size, std::int64_t value);
   bool recompute = false;
 };
 
-std::vector<Axis> const axes{
+std::vector<SizeAxis> const axes{
     {"tokens",
      {64, 128, 256, 512, 1024, 2048, 4096, 8192},
      [](GptSize& s, std::int64_t value) { s.context = s.tokens = value, s.batch = 1; }},
@@ -32,13 +32,13 @@ std::vector<Axis> const axes{
     {"vocabulary", {64, 512, 4096, 32768}, [](GptSize& s, std::int64_t value) { s.vocabulary = value; }},
 };
 
-struct Point {
+struct SizePoint {
   double size, milliseconds, bytes;
 };
 
 /// The exponent p of y ~ sizeᵖ: the slope of least squares through the logarithms of the larger half of the sizes.
-double exponent(std::vector<Point> const& points, double Point::*y) {
-  auto const half = std::vector<Point>(points.end() - static_cast<std::ptrdiff_t>((points.size() + 1) / 2), points.end());
+double exponent(std::vector<SizePoint> const& points, double SizePoint::*y) {
+  auto const half = std::vector<SizePoint>(points.end() - static_cast<std::ptrdiff_t>((points.size() + 1) / 2), points.end());
   double mean_x = 0, mean_y = 0;
   for (auto const& p : half) mean_x += std::log(p.size), mean_y += std::log(p.*y);
   mean_x /= static_cast<double>(half.size());
@@ -82,9 +82,9 @@ class Printer {
     out_.flush();
   }
 
-  void fit(std::string const& axis, bool recompute, std::vector<Point> const& points) {
-    double const time = exponent(points, &Point::milliseconds);
-    double const memory = exponent(points, &Point::bytes);
+  void fit(std::string const& axis, bool recompute, std::vector<SizePoint> const& points) {
+    double const time = exponent(points, &SizePoint::milliseconds);
+    double const memory = exponent(points, &SizePoint::bytes);
     if (json_) {
       line({{"what", "exponent"}, {"axis", axis}, {"recompute", recompute}, {"threads", threads()}, {"time", time}, {"memory", memory}});
     } else {
@@ -92,7 +92,7 @@ class Printer {
     }
   }
 
-  void price(std::string const& axis, std::vector<Point> const& kept, std::vector<Point> const& again) {
+  void price(std::string const& axis, std::vector<SizePoint> const& kept, std::vector<SizePoint> const& again) {
     double const time = again.back().milliseconds / kept.back().milliseconds;
     double const memory = again.back().bytes / kept.back().bytes;
     if (json_) {
@@ -110,8 +110,8 @@ class Printer {
   std::ostream& out_;
 };
 
-std::vector<Point> measured(Axis const& axis, bool recompute, double seconds, Printer& printer) {
-  std::vector<Point> points;
+std::vector<SizePoint> measured(SizeAxis const& axis, bool recompute, double seconds, Printer& printer) {
+  std::vector<SizePoint> points;
   for (auto const value : axis.values) {
     GptSize size{"", 2, 4, 128, 128, 4, 128, 65};
     axis.grow(size, value);

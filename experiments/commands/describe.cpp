@@ -6,11 +6,11 @@
 namespace heed {
 namespace {
 
-struct Row {
+struct SettingRow {
   std::string key, type, preset, help;
 };
 
-void add_rows(Settings& settings, std::string const& section, std::vector<Row>& rows) {
+void add_rows(Settings& settings, std::string const& section, std::vector<SettingRow>& rows) {
   for (auto const& field : settings.fields()) {
     std::string const path = dotted(section, field.name);
     if (auto* const sub = std::get_if<Settings*>(&field.target)) {
@@ -46,7 +46,7 @@ std::string padded(std::string const& text, std::size_t columns) {
 }  // namespace
 
 std::string describe(Settings& settings) {
-  std::vector<Row> rows;
+  std::vector<SettingRow> rows;
   add_rows(settings, "", rows);
   std::size_t keys = 0, types = 0, presets = 0;
   for (auto const& row : rows) {

@@ -30,9 +30,9 @@ namespace fs = std::filesystem;
 namespace {
 
 /// What rows were decoded to, in the order of the data; nothing if no metric asks for it.
-class Texts : public Metric {
+class DecodedTexts : public Metric {
  public:
-  void add(Seen const& seen) override {
+  void add(EvaluatedBatch const& seen) override {
     if (!seen.has_decoded()) return;
     for (std::size_t row = 0; row < seen.decoded().size(); ++row)
       lines_[seen.rows().numbers[row]] = seen.data().decode(seen.decoded()[row].tokens).value_or("");
@@ -57,7 +57,7 @@ class Gathered {
     for (std::size_t fold = 0; fold < folds; ++fold) without_.push_back(made(kinds, data));
   }
   /// Metrics to which rows of this fold are to be added.
-  void add_to(Seen::Metrics& metrics, std::size_t fold) const {
+  void add_to(EvaluatedBatch::Metrics& metrics, std::size_t fold) const {
     for (auto const& metric : whole_) metrics.push_back(metric.get());
     for (std::size_t other = 0; other < without_.size(); ++other)
       if (other != fold)
@@ -130,7 +130,7 @@ class Evaluator {
     for (auto const& group : rows.groups) {
       Gathered const of_group(kinds_, *data_, group.folds.size());
       for (std::size_t fold = 0; fold < group.folds.size(); ++fold) {
-        Seen::Metrics metrics;
+        EvaluatedBatch::Metrics metrics;
         whole.add_to(metrics, fold);
         if (rows.groups.size() > 1) of_group.add_to(metrics, fold);
         metrics.push_back(&texts_);  // last: it asks whether another wanted targets decoded
@@ -148,7 +148,7 @@ class Evaluator {
     result.whole.values = whole.values(run_.step);
     result.whole.errors = whole.errors(run_.step);
     if (!texts_.empty()) result.search = options_.search;
-    if (result.whole.values.find("loss") != nullptr) result.references = data_->yardsticks();
+    if (result.whole.values.find("loss") != nullptr) result.references = data_->reference_losses();
     return result;
   }
 
@@ -178,14 +178,16 @@ class Evaluator {
   }
 
  private:
-  std::optional<std::string> lacks(MetricKind const& kind) const { return kind.lacks ? kind.lacks(*data_, *run_.model) : std::nullopt; }
+  std::optional<std::string> unavailable(MetricKind const& kind) const {
+    return kind.unavailable ? kind.unavailable(*data_, *run_.model) : std::nullopt;
+  }
 
   std::vector<MetricKind const*> kinds() const {
     std::vector<MetricKind const*> all;
     for (MetricKind const& kind : Registry<MetricKind>::all()) {
       bool const asked = options_.metrics && std::ranges::find(*options_.metrics, kind.info.name) != options_.metrics->end();
       if (options_.metrics && !asked) continue;
-      auto const why = lacks(kind);
+      auto const why = unavailable(kind);
       if (why && asked) throw ConfigError("--metrics", fmt::format("there is no {} of this run: {}", kind.info.name, *why));
       if (!why) all.push_back(&kind);
     }
@@ -203,7 +205,7 @@ class Evaluator {
       name += fmt::format("-beam{}", search->width);
       if (search->length_penalty != BeamSettings().length_penalty) name += fmt::format("-penalty{}", search->length_penalty);
     }
-    auto const usual = std::ranges::count_if(Registry<MetricKind>::all(), [&](MetricKind const& kind) { return !lacks(kind); });
+    auto const usual = std::ranges::count_if(Registry<MetricKind>::all(), [&](MetricKind const& kind) { return !unavailable(kind); });
     if (std::ssize(kinds_) == usual) return name;
     std::string only;
     for (auto const* const kind : kinds_) only += (only.empty() ? "" : "+") + file_label(kind->info.name);
@@ -221,10 +223,10 @@ class Evaluator {
     return {};
   }
 
-  void see(HeldOut const& rows, Seen::Metrics const& metrics) const try {
+  void see(HeldOut const& rows, EvaluatedBatch::Metrics const& metrics) const try {
     Pass pass;
-    pass.choosing = Stream(static_cast<std::uint64_t>(run_.settings.seed), "evaluation");
-    pass.sequences.assign(rows.numbers.begin(), rows.numbers.end());
+    pass.decoding.choosing = Stream(static_cast<std::uint64_t>(run_.settings.seed), "evaluation");
+    pass.decoding.sequences.assign(rows.numbers.begin(), rows.numbers.end());
     measure(*data_, *run_.model, rows, pass, options_.search, metrics);
   } catch (NonFinite const& error) {
     throw FileError(fmt::format("{}: {}: the weights are damaged, or the training went wrong", path_.string(), error.what()));
@@ -235,7 +237,7 @@ class Evaluator {
   TrainedModel run_;
   std::unique_ptr<Dataset> data_;
   std::vector<MetricKind const*> kinds_;
-  mutable Texts texts_;
+  mutable DecodedTexts texts_;
 };
 
 void check(EvaluateOptions const& options) {

@@ -74,14 +74,14 @@ Encoded read(EvaluateOptions const& options, std::string const& path, TrainedMod
 }
 
 /// Names, units and values.
-struct Figure {
+struct TextMeasure {
   std::string name, unit;
   double value;
 };
 
-std::vector<Figure> figures_of(TextLoss const& loss, Encoded const& text) {
+std::vector<TextMeasure> figures_of(TextLoss const& loss, Encoded const& text) {
   double const mean = loss.nats / static_cast<double>(loss.tokens);
-  std::vector<Figure> all{{"loss", "nat", mean}, {"perplexity", "", std::exp(mean)}};
+  std::vector<TextMeasure> all{{"loss", "nat", mean}, {"perplexity", "", std::exp(mean)}};
   if (!text.units) return all;
   auto const& [tokens, words, bytes] = *text.units;
   all.push_back({"bits_per_byte", "bit", mean * tokens / bytes / std::numbers::ln2});
@@ -90,15 +90,15 @@ std::vector<Figure> figures_of(TextLoss const& loss, Encoded const& text) {
   return all;
 }
 
-nlohmann::ordered_json json_of(std::vector<Figure> const& figures) {
+nlohmann::ordered_json json_of(std::vector<TextMeasure> const& figures) {
   auto result = nlohmann::ordered_json::object();
-  for (Figure const& figure : figures) result[figure.name] = number(figure.value);
+  for (TextMeasure const& figure : figures) result[figure.name] = number(figure.value);
   return result;
 }
 
-std::string csv_of(std::vector<Figure> const& figures) {
+std::string csv_of(std::vector<TextMeasure> const& figures) {
   std::string text = "metric,unit,value\n";
-  for (Figure const& figure : figures) text += fmt::format("{},{},{}\n", figure.name, figure.unit, figure.value);
+  for (TextMeasure const& figure : figures) text += fmt::format("{},{},{}\n", figure.name, figure.unit, figure.value);
   return text;
 }
 
@@ -127,7 +127,7 @@ Exit evaluate_text(EvaluateOptions const& options, std::ostream& out) {
     out << fmt::format("{} of {}: {} tokens, windows of {}{}\n", file.string(), path.string(), text.tokens.size(), run.model->context(),
                        stride < run.model->context() ? fmt::format(", {} apart", stride) : "");
     std::vector<std::vector<std::string>> rows;
-    for (Figure const& figure : figures) rows.push_back({figure.name, fmt::format("{:.6g}", figure.value), figure.unit});
+    for (TextMeasure const& figure : figures) rows.push_back({figure.name, fmt::format("{:.6g}", figure.value), figure.unit});
     out << table(rows);
     if (options.ids.empty() && !text.units) out << "words that it does not know became <unk>: there are no bits per byte\n";
   }

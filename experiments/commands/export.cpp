@@ -30,7 +30,8 @@ Exit export_model(ExportOptions const& options, std::ostream& out) {
   auto const path = find_run(options.run, options.places);
   TrainedModel const run = open_run(path);
   PortableModel const model{path.string(), run.settings.model, run.model->vocabulary(), run.parameters->all(), run.tokenizer};
-  if (auto const why = format.lacks(model)) throw ConfigError(path.string(), fmt::format("cannot be written as {}: {}", format.name, *why));
+  if (auto const why = format.unavailable(model))
+    throw ConfigError(path.string(), fmt::format("cannot be written as {}: {}", format.name, *why));
   std::vector<std::string> remarks;
   make_folder(options.folder, [&](std::filesystem::path const& part) { remarks = format.write(model, part); });
   if (options.quiet) return Exit::done;

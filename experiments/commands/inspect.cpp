@@ -19,7 +19,7 @@
 #include "experiments/config/table.hpp"
 #include "experiments/data/examples/dataset.hpp"
 #include "experiments/data/view.hpp"
-#include "experiments/metric/probe/looks.hpp"
+#include "experiments/metric/probe/attention_maps.hpp"
 #include "experiments/metric/span.hpp"
 #include "experiments/report/picture_figure.hpp"
 #include "experiments/run/command.hpp"
@@ -55,8 +55,8 @@ auto checked(char const* argument, F const& f) try {
 }
 
 /// A run's model, and what it is shown.
-struct Subject {
-  explicit Subject(InspectOptions const& options)
+struct InspectedModel {
+  explicit InspectedModel(InspectOptions const& options)
       : path(find_run(options.run, options.places)), run(open_run(path, weights_named(options.weights))) {
     if (!run.tokenizer.empty()) tokenizers.inputs = tokenizer_of(run, path.string());
     tokenizers.added = run.data["inputs"].added;
@@ -230,7 +230,7 @@ struct Subject {
   }
 
   /// Throws ConfigError for what the model has against such rows.
-  Looks looks() const try { return look(*run.model, batch, tokenizers); } catch (Error const& error) {
+  AttentionMaps attention() const try { return attention_maps(*run.model, batch, tokenizers); } catch (Error const& error) {
     throw ConfigError(path.string(), error.what());
   }
 
@@ -245,12 +245,12 @@ struct Subject {
   std::optional<std::string> asked;    ///< what a picture's caption should be
 };
 
-/// "layer 3: decoder.blocks.0.cross_attention, inputs look at source"
-std::string heading(Looks const& looks, std::size_t layer) {
-  auto const& of = looks.layers[layer].of;
-  if (looks.only_inputs()) return fmt::format("layer {}", layer);
-  std::string const way = of.queries.empty() || of.keys.empty() ? "" : fmt::format(", {} look at {}", of.queries, of.keys);
-  return fmt::format("layer {}: {}{}", layer, looks.layers[layer].layer, way);
+/// "layer 3: decoder.blocks.0.cross_attention, inputs attend to source"
+std::string heading(AttentionMaps const& attention, std::size_t layer) {
+  auto const& of = attention.layers[layer].of;
+  if (attention.only_inputs()) return fmt::format("layer {}", layer);
+  std::string const way = of.queries.empty() || of.keys.empty() ? "" : fmt::format(", {} attend to {}", of.queries, of.keys);
+  return fmt::format("layer {}: {}{}", layer, attention.layers[layer].layer, way);
 }
 
 }  // namespace
@@ -282,17 +282,17 @@ std::string attention_table(Tensor const& weights, std::vector<std::string> cons
 
 namespace {
 
-void write_tables(Looks const& looks, std::size_t width, std::ostream& out) {
+void write_tables(AttentionMaps const& attention, std::size_t width, std::ostream& out) {
   out << "weights in hundredths: a row a query, a column a key; · is exactly 0\n";
-  for (std::size_t layer = 0; layer < looks.layers.size() && out; ++layer) {
-    auto const& of = looks.layers[layer].of;
-    Tensor const& weights = looks.layers[layer].weights;
+  for (std::size_t layer = 0; layer < attention.layers.size() && out; ++layer) {
+    auto const& of = attention.layers[layer].of;
+    Tensor const& weights = attention.layers[layer].weights;
     std::int64_t const heads = weights.size(1), queries = weights.size(2), keys = weights.size(3);
     Tensor const maps = weights.viewed({heads, queries, keys});
     for (std::int64_t head = 0; head < heads; ++head)
-      out << fmt::format("\n{}, head {}\n", heading(looks, layer), head)
-          << attention_table(maps.rows(head, 1).viewed({queries, keys}), looks.axis(of.queries, 0, queries), looks.axis(of.keys, 0, keys),
-                             width);
+      out << fmt::format("\n{}, head {}\n", heading(attention, layer), head)
+          << attention_table(maps.rows(head, 1).viewed({queries, keys}), attention.axis(of.queries, 0, queries),
+                             attention.axis(of.keys, 0, keys), width);
   }
 }
 
@@ -300,17 +300,17 @@ void write_tables(Looks const& looks, std::size_t width, std::ostream& out) {
 
 Exit inspect(InspectOptions const& options, std::ostream& out) {
   if (!options.picture.empty()) check_picture_file(options.picture);
-  Subject const subject(options);
-  auto const looks = subject.looks();
+  InspectedModel const subject(options);
+  auto const attention = subject.attention();
   if (subject.run.foreign && options.save.empty())
     throw ConfigError("--save", fmt::format("is needed: {} is no run's folder, and is left as it is", subject.path.string()));
   fs::path const folder = fs::is_directory(subject.path) ? subject.path : subject.path.parent_path();
   fs::path const file = options.save.empty() ? folder / "attention.npz" : options.save;
-  write_npz(file, looks.arrays(true));
-  auto const looked = looked_at(looks);
+  write_npz(file, attention.arrays(true));
+  auto const image = image_attention(attention);
   if (!options.picture.empty()) {
-    if (looked.words.empty()) throw ConfigError("--picture", fmt::format("no attention of {} looks at a picture", subject.path.string()));
-    write_picture(options.picture, looked);
+    if (image.words.empty()) throw ConfigError("--picture", fmt::format("no attention of {} attends to a picture", subject.path.string()));
+    write_picture(options.picture, image);
   }
   if (options.quiet) return Exit::done;
 
@@ -318,9 +318,9 @@ Exit inspect(InspectOptions const& options, std::ostream& out) {
   auto const shown = [&](std::string const& text) { return options.printable ? printable(text) : text; };
   if (subject.asked) out << fmt::format("the data say:     {}\n", shown(*subject.asked));
   if (subject.written) out << fmt::format("the model {} {}\n", subject.says() ? "says:  " : "writes:", shown(*subject.written));
-  if (!looked.words.empty()) out << "weights in hundredths, as the fields lie in the picture; · is exactly 0\n\n" << picture_table(looked);
-  if (looked.words.empty()) write_tables(looks, options.width, out);
-  out << fmt::format("{}saved in {}\n", looked.words.empty() ? "\n" : "", file.string());
+  if (!image.words.empty()) out << "weights in hundredths, as the fields lie in the picture; · is exactly 0\n\n" << picture_table(image);
+  if (image.words.empty()) write_tables(attention, options.width, out);
+  out << fmt::format("{}saved in {}\n", image.words.empty() ? "\n" : "", file.string());
   if (!options.picture.empty()) out << fmt::format("drawn in {}\n", options.picture.string());
   return Exit::done;
 }
@@ -362,7 +362,7 @@ Declared<Command> const declared_command{
      .help = "show what each head of a trained model attends to in a text",
      .footer =
          "FILE holds tokens, labels and layer0.weights, layer1.weights, … [heads, queries, keys], for numpy.load; of a model that reads a\n"
-         "source, source.tokens, inputs.tokens, … and for each layer what looks at what, layer0.of.\n\n"
+         "source, source.tokens, inputs.tokens, … and for each layer what attends to what, layer0.of.\n\n"
          "examples:\n"
          "  heed inspect grammar --text \"the dogs that\"\n"
          "  heed inspect runs/shakespeare --text \"ROMEO:\" --save romeo.npz --quiet\n"

@@ -31,8 +31,8 @@ struct InspectOptions {
 };
 
 /// Attention weights of a trained model for a text, or of a picture of its data: a table for every layer and head on `out`, and an .npz
-/// file with the arrays of Looks. Throws ConfigError for a text that the model cannot read and if there is no such run, FileError for a
-/// damaged run, Error for a file that cannot be written.
+/// file with the arrays of AttentionMaps. Throws ConfigError for a text that the model cannot read and if there is no such run, FileError
+/// for a damaged run, Error for a file that cannot be written.
 Exit inspect(InspectOptions const& options, std::ostream& out);
 
 /// Weights [n, m] as lines of hundredths below their keys: a row a query, "·" for a weight of exactly 0. Keys beyond `width` columns

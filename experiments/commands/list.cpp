@@ -33,7 +33,7 @@ std::string parameters_page(ModelKind const& kind) {
   constexpr std::int64_t vocabulary = 65;
   auto parameters = Parameters::counted(DType::float32);
   auto const settings = kind.settings();
-  std::vector<Given> data;
+  std::vector<PartSpec> data;
   for (Need const& need : kind.reads(*settings)) {
     data.push_back({.name = need.name, .classes = vocabulary});
     if (need.picture) data.back().shape = {3, 32, 32};
@@ -53,7 +53,7 @@ std::string parameters_page(ModelKind const& kind) {
   return page + table(rows);
 }
 
-std::vector<Entry> model_entries() {
+std::vector<ListEntry> model_entries() {
   auto entries = choice_entries(model_choice());
   for (auto& entry : entries) entry.page = [keys = entry.page, name = entry.name] { return keys() + parameters_page(model_kind(name)); };
   return entries;
@@ -73,7 +73,7 @@ std::string list_data() {
          table(rows);
 }
 
-std::vector<Entry> data_entries() {
+std::vector<ListEntry> data_entries() {
   auto entries = choice_entries(choice_of<DataKind>());
   for (auto const& entry : catalogue()) entries.push_back({entry.name, [&entry] { return table(data_set_row(entry)); }});
   return entries;
@@ -86,8 +86,8 @@ std::string list_probes() {
   return table(rows) + "\nkeys of `probes: {…}`\n" + indented(describe(settings));
 }
 
-std::vector<Entry> probe_entries() {
-  std::vector<Entry> entries;
+std::vector<ListEntry> probe_entries() {
+  std::vector<ListEntry> entries;
   for (auto const& probe : Registry<Probe>::all()) {
     entries.push_back({probe.name, [&probe] {
                          return fmt::format("{}: {}\n", probe.name, probe.help) +
@@ -111,8 +111,8 @@ std::string list_metrics() {
 }
 
 /// A metric by its declared name.
-std::vector<Entry> metric_entries() {
-  std::vector<Entry> entries;
+std::vector<ListEntry> metric_entries() {
+  std::vector<ListEntry> entries;
   for (auto const& info : Registry<MetricInfo>::all())
     entries.push_back({info.name, [&info] { return table({{"metric", "unit", "better", "meaning"}, metric_row(info)}); }});
   return entries;
@@ -133,8 +133,8 @@ std::string list_keys() {
 }
 
 /// The keys of one section of the file.
-std::vector<Entry> key_entries() {
-  std::vector<Entry> entries;
+std::vector<ListEntry> key_entries() {
+  std::vector<ListEntry> entries;
   Experiment settings;
   for (auto const& field : settings.fields()) {
     entries.push_back({field.name, [section = field.name] {
@@ -164,8 +164,8 @@ std::string ablation_in_markdown() {
   return page;
 }
 
-std::vector<Entry> ablation_entries() {
-  std::vector<Entry> entries;
+std::vector<ListEntry> ablation_entries() {
+  std::vector<ListEntry> entries;
   for (auto const& key : ablation_keys())
     entries.push_back({key.name, [&key] { return key.name + ": " + key.help + "\n" + indented(key.example + "\n"); }});
   return entries;
@@ -202,7 +202,7 @@ Declared<ListTopic> const keys_topic{
     {18, "keys", "every key of a configuration file, or of one section: type, default, meaning", list_keys, key_entries}};
 
 std::string entry_page(ListTopic const& topic, std::string const& name) {
-  auto const entries = topic.entries ? topic.entries() : std::vector<Entry>{};
+  auto const entries = topic.entries ? topic.entries() : std::vector<ListEntry>{};
   std::string page;
   std::vector<std::string> names;
   for (auto const& entry : entries) {

@@ -50,13 +50,13 @@ Rows step_rows() {
 }
 
 /// A part of the page on attention: its tables are printed for a terminal, and in README.
-struct Part {
+struct AttentionTable {
   std::string title;
   std::vector<std::string> head;
   Rows rows;
 };
 
-std::vector<Part> attention_parts() {
+std::vector<AttentionTable> attention_parts() {
   auto const head = [](std::string const& step) {
     return std::vector<std::string>{step, "formula", "parameters", "cost a head", "differentiable", "paper"};
   };
@@ -69,13 +69,13 @@ std::vector<Part> attention_parts() {
           {"short names, for `attention: NAME`", {"name", "stands for"}, names}};
 }
 
-Part position_part() {
+AttentionTable position_part() {
   Rows rows;
   for (auto const& kind : Registry<PositionKind>::all()) rows.push_back({kind.name, kind.formula, kind.beyond, kind.paper});
   return {"how a model knows where a token stands", {"position", "formula", "beyond the trained context", "paper"}, rows};
 }
 
-Part cell_part() {
+AttentionTable cell_part() {
   Rows rows;
   for (auto const& kind : Registry<CellKind>::all())
     rows.push_back({kind.name, kind.formula, std::to_string(kind.gates), std::to_string(kind.states), kind.paper});
@@ -84,14 +84,14 @@ Part cell_part() {
           rows};
 }
 
-std::string printed(Part const& part) {
+std::string printed(AttentionTable const& part) {
   Rows rows{part.head};
   rows.insert(rows.end(), part.rows.begin(), part.rows.end());
   return part.title + "\n" + table(rows) + "\n";
 }
 
 /// The rows of a part as entries: every column of the row on a line of its own.
-void add_entries(Part const& part, std::vector<Entry>& entries) {
+void add_entries(AttentionTable const& part, std::vector<ListEntry>& entries) {
   for (auto const& row : part.rows) {
     entries.push_back({row.front(), [part, row] {
                          Rows lines;
@@ -131,15 +131,15 @@ std::string variants_in_markdown() {
   return page;
 }
 
-std::vector<Entry> attention_entries() {
-  std::vector<Entry> entries;
+std::vector<ListEntry> attention_entries() {
+  std::vector<ListEntry> entries;
   for (auto const& part : attention_parts()) {
     if (part.head.front() != "name") {
       add_entries(part, entries);
       continue;
     }
     for (auto const& row : part.rows) {  // of which `additive` is a score too: one page says both
-      auto const same = std::ranges::find(entries, row.front(), &Entry::name);
+      auto const same = std::ranges::find(entries, row.front(), &ListEntry::name);
       auto const line = fmt::format("`attention: {}` stands for {}\n", row[0], row[1]);
       if (same == entries.end())
         entries.push_back({row.front(), [line] { return line; }});
@@ -150,14 +150,14 @@ std::vector<Entry> attention_entries() {
   return entries;
 }
 
-std::vector<Entry> position_entries() {
-  std::vector<Entry> entries;
+std::vector<ListEntry> position_entries() {
+  std::vector<ListEntry> entries;
   add_entries(position_part(), entries);
   return entries;
 }
 
-std::vector<Entry> cell_entries() {
-  std::vector<Entry> entries;
+std::vector<ListEntry> cell_entries() {
+  std::vector<ListEntry> entries;
   add_entries(cell_part(), entries);
   return entries;
 }

@@ -12,9 +12,9 @@ std::string list_attention();
 std::string list_positions();
 std::string list_cells();
 /// A page for each row of these tables.
-std::vector<Entry> attention_entries();
-std::vector<Entry> position_entries();
-std::vector<Entry> cell_entries();
+std::vector<ListEntry> attention_entries();
+std::vector<ListEntry> position_entries();
+std::vector<ListEntry> cell_entries();
 /// All of these tables as README files have them.
 std::string variants_in_markdown();
 

@@ -51,9 +51,9 @@ std::string Utf8Writer::finish() { return take(true); }
 namespace {
 
 /// A trained model and what makes text of its tokens.
-class Writer {
+class TextWriter {
  public:
-  Writer(SampleOptions const& options, std::ostream& out)
+  TextWriter(SampleOptions const& options, std::ostream& out)
       : options_(options),
         out_(out),
         path_(find_run(options.run, options.places).string()),
@@ -156,7 +156,7 @@ class Writer {
 }  // namespace
 
 Exit sample(SampleOptions const& options, std::ostream& out) {
-  Writer(options, out).write_all();
+  TextWriter(options, out).write_all();
   return Exit::done;
 }
 

@@ -16,7 +16,7 @@
 #include "experiments/commands/search_options.hpp"
 #include "experiments/commands/translator.hpp"
 #include "experiments/data/tokenizers/words.hpp"
-#include "experiments/metric/probe/looks.hpp"
+#include "experiments/metric/probe/attention_maps.hpp"
 #include "experiments/report/alignment_figure.hpp"
 #include "experiments/run/command.hpp"
 #include "nn/files/atomic_file.hpp"
@@ -33,7 +33,7 @@ constexpr std::size_t most_bytes = 1 << 24;  // of a line
 constexpr std::size_t most_pictures = 200;
 
 /// A line that has words.
-struct Source {
+struct SourceLine {
   std::size_t line;  ///< its number, from 1
   std::vector<std::int32_t> tokens;
 };
@@ -133,17 +133,17 @@ class Filter {
   } catch (FileError const&) {
     throw;
   } catch (Error const& error) {  // attention that has learned so many places, of a source with more
-    auto const longest = std::ranges::max_element(sources_, {}, [](Source const& source) { return source.tokens.size(); });
+    auto const longest = std::ranges::max_element(sources_, {}, [](SourceLine const& source) { return source.tokens.size(); });
     throw FileError(fmt::format("{}: {}", place(longest->line), error.what()));
   }
 
-  void note_alignment(Source const& source, Decoded const& target) {
+  void note_alignment(SourceLine const& source, Decoded const& target) {
     if (alignments_.size() == most_pictures)
       throw ConfigError("--attention", fmt::format("draws {} sentences at most, and line {} is one more", most_pictures, source.line));
-    auto const looks =
-        look(*run_.model, translator_.batch(source.tokens, target.tokens), {translator_.target_words(), translator_.source_words()});
-    auto alignment = alignment_of(looks);
-    if (alignment.layers.empty()) throw ConfigError("--attention", fmt::format("no attention of {} looks at the source", path_.string()));
+    auto const attention = attention_maps(*run_.model, translator_.batch(source.tokens, target.tokens),
+                                          {translator_.target_words(), translator_.source_words()});
+    auto alignment = alignment_of(attention);
+    if (alignment.layers.empty()) throw ConfigError("--attention", fmt::format("no attention of {} attends to the source", path_.string()));
     alignment.line = source.line;
     alignments_.push_back(std::move(alignment));
   }
@@ -154,8 +154,8 @@ class Filter {
   fs::path path_;
   TrainedModel run_;
   Translator translator_;
-  std::vector<Source> sources_;  ///< of the lines that were read last
-  std::size_t read_ = 0;         ///< lines before these
+  std::vector<SourceLine> sources_;  ///< of the lines that were read last
+  std::size_t read_ = 0;             ///< lines before these
   std::vector<Alignment> alignments_;
 };
 

@@ -75,11 +75,11 @@ std::vector<std::vector<Decoded>> Translator::translate(std::span<std::vector<st
     Pass pass;
     for (auto i = begin; i < end; ++i) {
       pairs.push_back({sources[order[i]], {}});
-      pass.sequences.push_back(first + order[i]);
+      pass.decoding.sequences.push_back(first + order[i]);
     }
     for (auto const& pair : pairs) rows.push_back(&pair);
     Batch const given = batch_of(rows);
-    Most const longest = most > 0 ? Most(std::min(most, room)) : longest_targets(given, *run_.model);
+    LengthLimit const longest = most > 0 ? LengthLimit(std::min(most, room)) : longest_targets(given, *run_.model);
     auto decoded = beam(*run_.model, given, Tokenizer::bos, Tokenizer::eos, longest, settings, pass);
     for (auto i = begin; i < end; ++i) targets[order[i]] = std::move(decoded[i - begin]);
     begin = end;

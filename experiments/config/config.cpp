@@ -59,8 +59,8 @@ void known_keys(Settings& settings, Yaml const* node, std::string const& section
 
 /// The outermost value of a document, which is a map.
 Yaml keys_of(Yaml root, std::string const& source) {
-  if (root.kind == Yaml::Kind::null) throw ConfigError(source + ":1:1: nothing in it; wants keys (key: value)");
-  if (root.kind != Yaml::Kind::map)
+  if (root.kind == Yaml::NodeKind::null) throw ConfigError(source + ":1:1: nothing in it; wants keys (key: value)");
+  if (root.kind != Yaml::NodeKind::map)
     throw ConfigError(root.place, fmt::format("wants keys (key: value), found {}{}", found(root),
                                               root.text.find(':') == std::string::npos ? "" : space_missing));
   return root;
@@ -75,8 +75,8 @@ class Reader {
  private:
   /// A section; `choice` if its kind chose these settings.
   void section(Settings& settings, Yaml const& node, std::string const& path, Choice const* choice) {
-    if (node.kind == Yaml::Kind::list) refuse(node, path, "a section (key: value)");
-    bool const word = (node.kind == Yaml::Kind::scalar || !node.text.empty()) && !(choice && option(*choice, node.text));
+    if (node.kind == Yaml::NodeKind::list) refuse(node, path, "a section (key: value)");
+    bool const word = (node.kind == Yaml::NodeKind::scalar || !node.text.empty()) && !(choice && option(*choice, node.text));
     if (word) short_form(settings, node, path, choice);
     auto const fields = settings.fields();
     for (auto const& entry : node.entries) {
@@ -111,8 +111,8 @@ class Reader {
   }
 
   void list(SettingsList& target, Yaml const& node, std::string const& path) {
-    if (node.kind != Yaml::Kind::list)
-      refuse(node, path, "a list of sections", node.kind == Yaml::Kind::map ? fmt::format(" (write [{}])", emit_line(node)) : "");
+    if (node.kind != Yaml::NodeKind::list)
+      refuse(node, path, "a list of sections", node.kind == Yaml::NodeKind::map ? fmt::format(" (write [{}])", emit_line(node)) : "");
     target.clear();
     for (std::size_t i = 0; i < node.items.size(); ++i) section(target.add(), node.items[i], dotted(path, std::to_string(i)), nullptr);
   }
@@ -130,13 +130,13 @@ class Reader {
 
   void choose(Choice& choice, bool required, Yaml const& node, std::string const& path) {
     std::string const list = fmt::format("{}", fmt::join(kinds(choice), ", "));
-    if (node.kind == Yaml::Kind::list) refuse(node, path, "a section with 'kind: …'");
+    if (node.kind == Yaml::NodeKind::list) refuse(node, path, "a section with 'kind: …'");
     Yaml::Entry const* const given = node.entry("kind");
     std::string const kind = given ? given->value.text : option(choice, node.text) ? node.text : choice.kind;
     if (kind.empty() && !given) {
-      if (node.kind == Yaml::Kind::scalar || !node.text.empty())
+      if (node.kind == Yaml::NodeKind::scalar || !node.text.empty())
         refuse(node, path, "one of " + list, did_you_mean(node.text, kinds(choice)));
-      if (node.kind != Yaml::Kind::map && !required) return;
+      if (node.kind != Yaml::NodeKind::map && !required) return;
       auto const glued = std::any_of(node.entries.begin(), node.entries.end(), [](auto const& e) { return e.key.starts_with("kind:"); });
       throw ConfigError(node.place, fmt::format("missing key '{}' (one of {}){}", dotted(path, "kind"), list, glued ? space_missing : ""));
     }
@@ -245,7 +245,7 @@ void assign(Document& document, std::string_view argument) {
 }
 
 void assign(Document& document, std::string_view key, Yaml value) {
-  Place const place = value.place;
+  Location const place = value.place;
   if (std::count(key.begin(), key.end(), '.') > 60) throw ConfigError(place, "more than 60 levels");
   Yaml* node = &document.root;
   for (std::size_t begin = 0; begin <= key.size();) {
@@ -254,7 +254,7 @@ void assign(Document& document, std::string_view key, Yaml value) {
     std::size_t const end = whole ? key.size() : std::min(key.find('.', begin), key.size());
     std::string const name(key.substr(begin, end - begin));
     if (name.empty()) throw ConfigError(place, fmt::format("{} is no key: an empty name", shown(key)));
-    if (node->kind == Yaml::Kind::list) {
+    if (node->kind == Yaml::NodeKind::list) {
       auto const number = parse_integer(name);
       std::string const list(key.substr(0, begin - 1));
       if (!number) throw ConfigError(place, fmt::format("{} is a list and has no keys", shown(list)));
@@ -264,10 +264,10 @@ void assign(Document& document, std::string_view key, Yaml value) {
       begin = end + 1;
       continue;
     }
-    if (node->kind != Yaml::Kind::map) node->kind = Yaml::Kind::map;  // keeps the word of a short form
+    if (node->kind != Yaml::NodeKind::map) node->kind = Yaml::NodeKind::map;  // keeps the word of a short form
     auto entry = std::find_if(node->entries.begin(), node->entries.end(), [&](auto const& e) { return e.key == name; });
     if (entry == node->entries.end()) entry = node->entries.insert(entry, {name, place, Yaml{}});
-    if (entry->value.kind == Yaml::Kind::null) entry->value.place = place;
+    if (entry->value.kind == Yaml::NodeKind::null) entry->value.place = place;
     if (end == key.size()) entry->place = place;
     node = &entry->value;
     begin = end + 1;
@@ -283,7 +283,7 @@ void fill(Document const& document, Settings& settings) {
   }
 }
 
-std::string substitute(std::string_view text, Settings& settings, Place const& place) {
+std::string substitute(std::string_view text, Settings& settings, Location const& place) {
   std::string result;
   Yaml const values = tree(settings);
   while (true) {
@@ -301,7 +301,7 @@ std::string substitute(std::string_view text, Settings& settings, Place const& p
     }
     if (value->text.find("${") != std::string::npos)
       throw ConfigError(place, fmt::format("{} holds a '${{' itself", shown("${" + key + "}")));
-    if (value->kind != Yaml::Kind::scalar) {
+    if (value->kind != Yaml::NodeKind::scalar) {
       throw ConfigError(place, fmt::format("{} wants a key with a single value, found {}", shown("${" + key + "}"), found(*value)));
     }
     result += value->text;
@@ -309,7 +309,7 @@ std::string substitute(std::string_view text, Settings& settings, Place const& p
   }
 }
 
-Place place_of(Document const& document, std::string_view key) {
+Location place_of(Document const& document, std::string_view key) {
   Yaml const* node = &document.root;
   for (std::string_view rest = key; !rest.empty();) {
     auto const dot = rest.find('.');
@@ -321,7 +321,7 @@ Place place_of(Document const& document, std::string_view key) {
   return node->place;
 }
 
-Place place_in_list(Document const& document, std::string_view key, std::size_t item) {
+Location place_in_list(Document const& document, std::string_view key, std::size_t item) {
   Yaml const* const list = document.root.find(key);
   return list != nullptr && item < list->items.size() ? list->items[item].place : place_of(document, key);
 }

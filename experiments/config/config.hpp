@@ -47,13 +47,13 @@ void fill(Document const& document, Settings& settings);
 
 /// Replaces every `${key.path}` in a text by the value of that key. Throws ConfigError at `place` for a key that is unknown or has no
 /// single value.
-std::string substitute(std::string_view text, Settings& settings, Place const& place);
+std::string substitute(std::string_view text, Settings& settings, Location const& place);
 
 /// Where the value of a dotted key was written, or the nearest section around it.
-Place place_of(Document const& document, std::string_view key);
+Location place_of(Document const& document, std::string_view key);
 
 /// Where item `item` of the list under a key was written, else as place_of().
-Place place_in_list(Document const& document, std::string_view key, std::size_t item);
+Location place_in_list(Document const& document, std::string_view key, std::size_t item);
 
 /// The settings as they stand, defaults included, in the order of their description. Reals always have a point and read back exactly.
 Yaml tree(Settings& settings);

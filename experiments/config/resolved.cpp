@@ -10,7 +10,7 @@ namespace {
 void flatten_into(Yaml const& map, std::string const& section, std::vector<std::pair<std::string, std::string>>& out) {
   for (auto const& entry : map.entries) {
     std::string const path = dotted(section, entry.key);
-    if (entry.value.kind == Yaml::Kind::map && !entry.value.entries.empty())
+    if (entry.value.kind == Yaml::NodeKind::map && !entry.value.entries.empty())
       flatten_into(entry.value, path, out);
     else
       out.emplace_back(path, emit_line(entry.value));
@@ -39,7 +39,7 @@ bool is_switch(Settings& settings, std::string_view key) {
 }  // namespace
 
 void quote_texts(Yaml& value, std::string const& key, Settings& settings) {
-  if (value.kind == Yaml::Kind::scalar && !value.quoted) {
+  if (value.kind == Yaml::NodeKind::scalar && !value.quoted) {
     bool const number = parse_integer(value.text) || parse_real(value.text);
     value.quoted = !number && !(parse_truth(value.text) && is_switch(settings, key));
     auto const exponent = value.text.find("e-");
@@ -51,12 +51,12 @@ void quote_texts(Yaml& value, std::string const& key, Settings& settings) {
 
 Yaml tree(Settings& settings) {
   Yaml map;
-  map.kind = Yaml::Kind::map;
+  map.kind = Yaml::NodeKind::map;
   for (auto const& field : settings.fields()) {
     Yaml value = value_of(field);
     if (auto* const sub = std::get_if<Settings*>(&field.target)) value = tree(**sub);
     if (auto* const list = std::get_if<SettingsList*>(&field.target)) {
-      value.kind = Yaml::Kind::list;
+      value.kind = Yaml::NodeKind::list;
       for (std::size_t i = 0; i < (*list)->size(); ++i) value.items.push_back(tree((*list)->at(i)));
     }
     if (auto* const choice = std::get_if<Choice*>(&field.target); choice && (*choice)->settings) {

@@ -48,7 +48,7 @@ std::string integer_hint(Yaml const& node) {
 
 /// A single value; the hint if it does not fit.
 std::optional<std::string> read_one(Yaml const& node, Field const& field, std::string& target) {
-  if (node.kind != Yaml::Kind::scalar) return "";
+  if (node.kind != Yaml::NodeKind::scalar) return "";
   if (!field.words.empty() && std::find(field.words.begin(), field.words.end(), node.text) == field.words.end()) {
     auto const instead = field.others.find(node.text);
     return instead != field.others.end() ? "; " + instead->second : did_you_mean(node.text, field.words);
@@ -59,7 +59,7 @@ std::optional<std::string> read_one(Yaml const& node, Field const& field, std::s
 
 template <class T>
 std::optional<std::string> read_one(Yaml const& node, Field const& field, T& target) {
-  if (node.kind != Yaml::Kind::scalar) return "";
+  if (node.kind != Yaml::NodeKind::scalar) return "";
   if (node.quoted) return " (remove the quotes)";
   std::optional<T> value;
   if constexpr (std::is_same_v<T, bool>)
@@ -91,7 +91,7 @@ Yaml printed(std::optional<T> const& value) {
 template <class T>
 Yaml printed(std::vector<T> const& values) {
   Yaml list;
-  list.kind = Yaml::Kind::list;
+  list.kind = Yaml::NodeKind::list;
   for (auto const& value : values) list.items.push_back(printed(value));
   return list;
 }
@@ -153,8 +153,8 @@ std::optional<Misfit> read_value(Yaml const& node, Field const& field, T& target
   if constexpr (Inner<T>::list) {
     constexpr bool matrix = Inner<Value>::list;
     bool const row = std::holds_alternative<std::vector<std::vector<double>>*>(field.target);
-    if (node.kind != Yaml::Kind::list)
-      return Misfit{node, "", node.kind == Yaml::Kind::scalar && !row ? fmt::format(" (write [{}])", emit_line(node)) : ""};
+    if (node.kind != Yaml::NodeKind::list)
+      return Misfit{node, "", node.kind == Yaml::NodeKind::scalar && !row ? fmt::format(" (write [{}])", emit_line(node)) : ""};
     T values;
     for (auto const& item : node.items) {
       Value value{};
@@ -168,8 +168,8 @@ std::optional<Misfit> read_value(Yaml const& node, Field const& field, T& target
     target = std::move(values);
   } else {
     if constexpr (Inner<T>::optional) {
-      bool const none = !std::is_same_v<Value, std::string> && node.kind == Yaml::Kind::scalar && !node.quoted && node.text == "none";
-      if (none || node.kind == Yaml::Kind::null) {
+      bool const none = !std::is_same_v<Value, std::string> && node.kind == Yaml::NodeKind::scalar && !node.quoted && node.text == "none";
+      if (none || node.kind == Yaml::NodeKind::null) {
         target = std::nullopt;
         return std::nullopt;
       }
@@ -236,13 +236,13 @@ std::string wanted(Field const& field, bool item) {
 
 std::string found(Yaml const& node) {
   switch (node.kind) {
-    case Yaml::Kind::null:
+    case Yaml::NodeKind::null:
       return "nothing";
-    case Yaml::Kind::list:
+    case Yaml::NodeKind::list:
       return "a list";
-    case Yaml::Kind::map:
+    case Yaml::NodeKind::map:
       return node.text.empty() ? "a section" : shown(node.text) + " with keys inside";
-    case Yaml::Kind::scalar:
+    case Yaml::NodeKind::scalar:
       break;
   }
   return node.quoted ? fmt::format("the text {} in quotes", shown(node.text)) : shown(node.text);

@@ -33,9 +33,9 @@ constexpr std::size_t most_values = 1'000'000;
 constexpr std::size_t most_levels = 64;
 
 /// The text of a document and the places in it.
-class Source {
+class YamlText {
  public:
-  Source(std::string_view text, std::string const& name, bool lines)
+  YamlText(std::string_view text, std::string const& name, bool lines)
       : text_(text), name_(std::make_shared<std::string const>(name)), lines_(lines), line_starts_{0} {
     for (std::size_t i = 0; i < text.size(); ++i) {
       if (text[i] == '\n') line_starts_.push_back(i + 1);
@@ -44,7 +44,7 @@ class Source {
 
   /// The place of a byte, given its line and its column in bytes, both from zero. Counts on from the place asked for before: a file of one
   /// long line would take forever otherwise.
-  Place place(std::size_t line, std::size_t byte) {
+  Location place(std::size_t line, std::size_t byte) {
     if (!lines_) return {name_, 0, 0};
     if (line != line_ || byte < byte_) line_ = line, byte_ = 0, characters_ = 0;
     std::size_t const start = line < line_starts_.size() ? line_starts_[line] : text_.size();
@@ -53,7 +53,7 @@ class Source {
     byte_ = byte;
     return {name_, static_cast<int>(line) + 1, static_cast<int>(characters_) + 1};
   }
-  Place place(YAML::Mark const& mark) {
+  Location place(YAML::Mark const& mark) {
     return place(static_cast<std::size_t>(std::max(mark.line, 0)), static_cast<std::size_t>(std::max(mark.column, 0)));
   }
 
@@ -117,7 +117,7 @@ std::string with_escapes_mended(std::string_view text) {
 /// Builds the tree from the parser's events; the open lists and maps are a stack.
 class Builder : public YAML::EventHandler {
  public:
-  explicit Builder(Source& source) : source_(source) { root_.place = source.place(0, 0); }
+  explicit Builder(YamlText& source) : source_(source) { root_.place = source.place(0, 0); }
 
   Yaml take() { return std::move(root_); }
 
@@ -128,19 +128,19 @@ class Builder : public YAML::EventHandler {
                                                   : "belongs to nothing above it; is the indentation right?");
   }
   void OnDocumentEnd() override {}
-  void OnNull(YAML::Mark const& mark, YAML::anchor_t anchor) override { add(open(Yaml::Kind::null, mark, ""), anchor); }
+  void OnNull(YAML::Mark const& mark, YAML::anchor_t anchor) override { add(open(Yaml::NodeKind::null, mark, ""), anchor); }
   void OnScalar(YAML::Mark const& mark, std::string const& tag, YAML::anchor_t anchor, std::string const& text) override {
-    Yaml value = open(Yaml::Kind::scalar, mark, tag);
+    Yaml value = open(Yaml::NodeKind::scalar, mark, tag);
     value.text = with_escapes_mended(text);
     value.quoted = tag == "!";  // yaml-cpp's mark of a scalar in quotes or a block
     add(std::move(value), anchor);
   }
   void OnSequenceStart(YAML::Mark const& mark, std::string const& tag, YAML::anchor_t anchor, YAML::EmitterStyle::value) override {
-    stack_.push_back({open(Yaml::Kind::list, mark, tag), anchor});
+    stack_.push_back({open(Yaml::NodeKind::list, mark, tag), anchor});
     check_levels(mark, 0);
   }
   void OnMapStart(YAML::Mark const& mark, std::string const& tag, YAML::anchor_t anchor, YAML::EmitterStyle::value) override {
-    stack_.push_back({open(Yaml::Kind::map, mark, tag), anchor});
+    stack_.push_back({open(Yaml::NodeKind::map, mark, tag), anchor});
     check_levels(mark, 0);
   }
   void OnSequenceEnd() override { close(); }
@@ -160,7 +160,7 @@ class Builder : public YAML::EventHandler {
     Yaml value;
     YAML::anchor_t anchor;
     std::optional<std::string> key = {};  // of the entry whose value comes next
-    Place key_place = {};
+    Location key_place = {};
     std::unordered_map<std::string, int> lines = {};  // of the keys so far
     bool merges = false;                              // the key is that of a merge
     std::vector<Yaml> merged = {};                    // maps
@@ -170,7 +170,7 @@ class Builder : public YAML::EventHandler {
     std::size_t values, levels;
   };
 
-  Yaml open(Yaml::Kind kind, YAML::Mark const& mark, std::string const& tag) {
+  Yaml open(Yaml::NodeKind kind, YAML::Mark const& mark, std::string const& tag) {
     if (!tag.empty() && tag != "?" && tag != "!") throw ConfigError(source_.place(mark), "tags are not used here: " + shown(tag));
     Yaml value;
     value.kind = kind;
@@ -179,7 +179,7 @@ class Builder : public YAML::EventHandler {
     return value;
   }
 
-  void count(std::size_t values, Place const& place) {
+  void count(std::size_t values, Location const& place) {
     values_ += values;
     if (values_ > most_values) throw ConfigError(place, "more than a million values (aliases count as what they name)");
   }
@@ -208,7 +208,7 @@ class Builder : public YAML::EventHandler {
     }
     if (stack_.empty()) {
       root_ = std::move(value);
-    } else if (Frame& top = stack_.back(); top.value.kind == Yaml::Kind::list) {
+    } else if (Frame& top = stack_.back(); top.value.kind == Yaml::NodeKind::list) {
       top.value.items.push_back(std::move(value));
     } else if (!top.key) {
       begin_entry(top, value);
@@ -216,15 +216,15 @@ class Builder : public YAML::EventHandler {
       merge(top, std::move(value));
       top.key.reset();
     } else {
-      if (value.kind == Yaml::Kind::null) value.place = top.key_place;  // the parser is already at what follows
+      if (value.kind == Yaml::NodeKind::null) value.place = top.key_place;  // the parser is already at what follows
       top.value.entries.push_back({std::move(*top.key), top.key_place, std::move(value)});
       top.key.reset();
     }
   }
 
   void begin_entry(Frame& map, Yaml const& key) {
-    if (key.kind != Yaml::Kind::scalar || key.text.empty()) {
-      throw ConfigError(key.place, key.kind == Yaml::Kind::null ? "a key is missing before ':'" : "a key must be a word");
+    if (key.kind != Yaml::NodeKind::scalar || key.text.empty()) {
+      throw ConfigError(key.place, key.kind == Yaml::NodeKind::null ? "a key is missing before ':'" : "a key must be a word");
     }
     constexpr std::size_t longest = 250;  // written with escapes they are still the 1,024 characters that YAML reads as a key
     if (key.text.size() > longest)
@@ -243,17 +243,17 @@ class Builder : public YAML::EventHandler {
 
   /// Notes the maps that a merge key names, the first of which counts where they have a key in common.
   static void merge(Frame& map, Yaml value) {
-    bool const several = value.kind == Yaml::Kind::list;
+    bool const several = value.kind == Yaml::NodeKind::list;
     std::vector<Yaml> maps = several ? std::move(value.items) : std::vector{std::move(value)};
     for (auto& each : maps) {
-      if (each.kind != Yaml::Kind::map)
-        throw ConfigError(each.kind == Yaml::Kind::null ? map.key_place : each.place,
+      if (each.kind != Yaml::NodeKind::map)
+        throw ConfigError(each.kind == Yaml::NodeKind::null ? map.key_place : each.place,
                           "'<<' merges a map, or a list of maps, into this one");
       map.merged.push_back(std::move(each));
     }
   }
 
-  Source& source_;
+  YamlText& source_;
   Yaml root_;
   std::vector<Frame> stack_;
   std::map<YAML::anchor_t, Anchored> anchors_;
@@ -288,7 +288,7 @@ std::string nearest_file(std::filesystem::path const& path) {
 
 }  // namespace
 
-std::string to_string(Place const& place) {
+std::string to_string(Location const& place) {
   std::string const source = place.source ? *place.source : "configuration";
   return place.line > 0 ? fmt::format("{}:{}:{}", source, place.line, place.column) : source;
 }
@@ -314,7 +314,7 @@ std::string dotted(std::string_view section, std::string_view key) {
 
 Yaml Yaml::scalar(std::string text, bool quoted) {
   Yaml value;
-  value.kind = Kind::scalar;
+  value.kind = NodeKind::scalar;
   value.text = std::move(text);
   value.quoted = quoted;
   return value;
@@ -327,7 +327,7 @@ Yaml::Entry const* Yaml::entry(std::string_view key) const {
 
 Yaml const* Yaml::inside(std::string_view name) const {
   Entry const* const found = entry(name);
-  if (found || kind != Kind::list) return found ? &found->value : nullptr;
+  if (found || kind != NodeKind::list) return found ? &found->value : nullptr;
   auto const number = parsed_number<std::size_t>(name);
   return number && *number < items.size() ? &items[*number] : nullptr;
 }
@@ -341,7 +341,7 @@ Yaml const* Yaml::find(std::string_view path) const {
 
 Yaml parse_yaml(std::string_view text, std::string const& source_name, bool lines) {
   text = without_byte_order_mark(text);
-  Source source(text, source_name, lines);
+  YamlText source(text, source_name, lines);
   source.check();
   Builder builder(source);
   try {

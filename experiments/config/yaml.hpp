@@ -10,19 +10,19 @@
 namespace heed {
 
 /// Where something was written: a file with line and column (from one; columns count characters), or an argument, which has no lines.
-struct Place {
+struct Location {
   std::shared_ptr<std::string const> source;  ///< "tiny.yaml", "argument 'seed=3'"
   int line = 0;                               ///< 0: the source as a whole
   int column = 0;
 };
 
 /// "tiny.yaml:3:7", or the source alone.
-std::string to_string(Place const& place);
+std::string to_string(Location const& place);
 
 /// A configuration or a command line that heed refuses: the message begins with the place.
 struct ConfigError : Error {
   using Error::Error;
-  ConfigError(Place const& place, std::string const& message) : Error(to_string(place) + ": " + message) {}
+  ConfigError(Location const& place, std::string const& message) : Error(to_string(place) + ": " + message) {}
   /// Of an argument of the command line, or of a file or folder as a whole.
   ConfigError(std::string const& what, std::string const& message) : Error(what + ": " + message) {}
 };
@@ -30,15 +30,15 @@ struct ConfigError : Error {
 /// One value of a YAML document, with the place where it was written. Scalars stay text: what they mean is for the reader to say,
 /// who knows what is wanted (`no` is a word for a name, false for a switch).
 struct Yaml {
-  enum class Kind { null, scalar, list, map };
+  enum class NodeKind { null, scalar, list, map };
   struct Entry;
 
-  Kind kind = Kind::null;
+  NodeKind kind = NodeKind::null;
   std::string text;            ///< a scalar's text; a map may have one too: the word whose short form its entries change
   bool quoted = false;         ///< the scalar was written in quotes or as a block
   std::vector<Yaml> items;     ///< a list's
   std::vector<Entry> entries;  ///< a map's, in the order of the document; keys are unique
-  Place place;
+  Location place;
 
   static Yaml scalar(std::string text, bool quoted = false);
   /// The entry of a map, or null.
@@ -51,7 +51,7 @@ struct Yaml {
 
 struct Yaml::Entry {
   std::string key;
-  Place place;  ///< of the key
+  Location place;  ///< of the key
   Yaml value;
 };
 

@@ -66,8 +66,8 @@ void block(Yaml const& map, std::size_t indent, std::string& out) {
     std::string const head = std::string(indent, ' ') + key(entry.key) + ":";
     std::string const line = emit_line(entry.value);
     bool const wide = head.size() + 1 + line.size() > widest;
-    bool const map_inside = wide && entry.value.kind == Yaml::Kind::map && !entry.value.entries.empty();
-    bool const sections = wide && std::ranges::any_of(entry.value.items, [](Yaml const& item) { return item.kind == Yaml::Kind::map; });
+    bool const map_inside = wide && entry.value.kind == Yaml::NodeKind::map && !entry.value.entries.empty();
+    bool const sections = wide && std::ranges::any_of(entry.value.items, [](Yaml const& item) { return item.kind == Yaml::NodeKind::map; });
     out += head;
     out += map_inside || sections ? "\n" : ' ' + line + '\n';
     if (map_inside) block(entry.value, indent + 2, out);
@@ -81,14 +81,14 @@ void block(Yaml const& map, std::size_t indent, std::string& out) {
 std::string emit_line(Yaml const& value) {
   std::string line;
   switch (value.kind) {
-    case Yaml::Kind::null:
+    case Yaml::NodeKind::null:
       return "null";
-    case Yaml::Kind::scalar:
+    case Yaml::NodeKind::scalar:
       return scalar(value);
-    case Yaml::Kind::list:
+    case Yaml::NodeKind::list:
       for (auto const& item : value.items) line += (line.empty() ? "" : ", ") + emit_line(item);
       return '[' + line + ']';
-    case Yaml::Kind::map:
+    case Yaml::NodeKind::map:
       for (auto const& entry : value.entries) line += (line.empty() ? "" : ", ") + key(entry.key) + ": " + emit_line(entry.value);
       return '{' + line + '}';
   }
@@ -97,7 +97,7 @@ std::string emit_line(Yaml const& value) {
 
 std::string emit(Yaml const& value) {
   std::string out;
-  if (value.kind == Yaml::Kind::map && !value.entries.empty())
+  if (value.kind == Yaml::NodeKind::map && !value.entries.empty())
     block(value, 0, out);
   else
     out = emit_line(value) + '\n';

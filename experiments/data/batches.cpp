@@ -46,7 +46,7 @@ class BatchesDataset : public Dataset {
                          to_string(tensor->shape()), to_string(inputs_.shape())));
   }
 
-  Signature gives() const override {
+  Signature signature() const override {
     Signature given = Signature::tokens(vocabulary_);
     if (source_.defined()) given.set({.name = "source", .classes = vocabulary_});
     return given;

@@ -56,9 +56,9 @@ class Dataset {
   virtual ~Dataset() = default;
 
   /// What every batch holds.
-  virtual Signature gives() const = 0;
+  virtual Signature signature() const = 0;
   /// Number of token ids that may be read, at least 1.
-  std::int64_t vocabulary() const { return gives()["inputs"].classes; }
+  std::int64_t vocabulary() const { return signature()["inputs"].classes; }
   /// Micro-batch number `index` of training: `batch` rows of `context` tokens. Throws FileError if there is no such batch.
   virtual Batch training(std::int64_t index, std::int64_t batch, std::int64_t context) const = 0;
   /// How many validation batches there are (0: none).
@@ -116,7 +116,7 @@ class Dataset {
     return static_cast<void>(rows), static_cast<void>(context), std::nullopt;
   }
   /// Reference losses in nats per token to show beside a model's validation loss: {"5-gram", 1.669}, {"entropy", 1.234}.
-  virtual std::vector<std::pair<std::string, double>> yardsticks() const { return {}; }
+  virtual std::vector<std::pair<std::string, double>> reference_losses() const { return {}; }
   /// What simple rules reach on the held-out rows, in any metric: {"majority class", {{"accuracy", 0.501}}}.
   virtual std::vector<Baseline> baselines() const { return {}; }
 };

@@ -56,7 +56,7 @@ Curl const& libcurl() {
 }
 
 /// What libcurl's callbacks see. They are called from C, so that the file cannot be written waits here until the transfer is over.
-struct Transfer {
+struct HttpTransfer {
   AtomicFile file;
   std::string name;
   std::int64_t expected;
@@ -67,7 +67,7 @@ struct Transfer {
 };
 
 std::size_t receive(char* data, std::size_t size, std::size_t count, void* user) {
-  auto& transfer = *static_cast<Transfer*>(user);
+  auto& transfer = *static_cast<HttpTransfer*>(user);
   std::span<std::byte const> const bytes(reinterpret_cast<std::byte const*>(data), size * count);
   transfer.received += static_cast<std::int64_t>(bytes.size());
   if (transfer.received > transfer.expected) return 0;  // stops the transfer
@@ -82,7 +82,7 @@ std::size_t receive(char* data, std::size_t size, std::size_t count, void* user)
 }
 
 int show_progress(void* user, curl_off_t, curl_off_t, curl_off_t, curl_off_t) {
-  auto const& transfer = *static_cast<Transfer const*>(user);
+  auto const& transfer = *static_cast<HttpTransfer const*>(user);
   if (!transfer.show) return 0;
   double const part = static_cast<double>(transfer.received) / static_cast<double>(transfer.expected);
   constexpr int width = 30;
@@ -100,7 +100,7 @@ void set(CURL* curl, CURLoption option, Value value) {
 }
 
 /// Runs the transfer; "" or what went wrong.
-std::string perform(std::string const& url, Transfer& transfer) {
+std::string perform(std::string const& url, HttpTransfer& transfer) {
   std::unique_ptr<CURL, decltype(Curl::easy_cleanup)> const curl(libcurl().easy_init(), libcurl().easy_cleanup);
   if (!curl) throw Error("libcurl does not start");
   char reason[CURL_ERROR_SIZE] = "";
@@ -137,7 +137,7 @@ void download(std::string const& url, std::filesystem::path const& target, std::
   std::filesystem::create_directories(target.parent_path(), error);
   if (error) fail(fmt::format("{}: {}", target.parent_path().string(), error.message()));
 
-  Transfer transfer{AtomicFile(target), target.filename().string(), bytes, !quiet && ::isatty(STDERR_FILENO) != 0};
+  HttpTransfer transfer{AtomicFile(target), target.filename().string(), bytes, !quiet && ::isatty(STDERR_FILENO) != 0};
   try {
     if (auto const why = perform(url, transfer); !why.empty()) fail(why);
   } catch (FileError const&) {

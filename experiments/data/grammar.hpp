@@ -86,7 +86,7 @@ class Grammar {
   friend struct GrammarReader;
 
   // Symbols are numbers: nonterminals 0, 1, … with 0 the start; word w is ~w.
-  struct Rule {
+  struct GrammarRule {
     std::int32_t left;
     std::vector<std::int32_t> right;
     double probability;
@@ -94,14 +94,14 @@ class Grammar {
   };
   /// The same language with right sides of one word, one symbol or two symbols, for the recursions over spans and lengths.
   struct NormalForm {
-    struct Part {
+    struct NormalRule {
       std::int32_t left, right;  ///< left ← right (words, unary), left ← B right (binary)
       double probability;
     };
     std::int32_t symbols = 0;
-    std::vector<std::vector<Part>> words;   ///< by word: {left ← word}
-    std::vector<Part> unary;                ///< left ← right, ordered so that right is complete before left asks for it
-    std::vector<std::vector<Part>> binary;  ///< by first symbol B: {left ← B right}
+    std::vector<std::vector<NormalRule>> words;   ///< by word: {left ← word}
+    std::vector<NormalRule> unary;                ///< left ← right, ordered so that right is complete before left asks for it
+    std::vector<std::vector<NormalRule>> binary;  ///< by first symbol B: {left ← B right}
   };
 
   void check_and_order();
@@ -116,7 +116,7 @@ class Grammar {
   std::vector<std::string> words_;
   std::vector<std::string> names_;   // of the nonterminals
   std::vector<std::string> places_;  // where each is defined
-  std::vector<Rule> rules_;
+  std::vector<GrammarRule> rules_;
   std::vector<bool> is_head_;                   // by nonterminal: whether it is a `from` of agreement
   std::vector<std::int64_t> agreement_values_;  // by word
   std::vector<std::size_t> first_rule_;         // rules_[first_rule_[A]] … rules_[first_rule_[A + 1]] are A's

@@ -71,7 +71,7 @@ std::vector<Field> GrammarSettings::fields() {
            .greatest = 1e6},
           {.name = "ngram_sentences",
            .target = &ngram_sentences,
-           .help = "number of sentences on which the n-gram yardsticks are counted",
+           .help = "number of sentences on which the n-gram reference losses are counted",
            .least = 1,
            .greatest = 1e7}};
 }
@@ -214,7 +214,7 @@ std::vector<double> const& GrammarDataset::ngram_losses() const {
   return ngram_losses_;
 }
 
-std::vector<std::pair<std::string, double>> GrammarDataset::yardsticks() const {
+std::vector<std::pair<std::string, double>> GrammarDataset::reference_losses() const {
   std::vector<std::pair<std::string, double>> result;
   for (auto loss : ngram_losses()) result.emplace_back(fmt::format("{}-gram", result.size() + 1), loss);
   result.emplace_back("exact", information_per_token(settings_.validation));

@@ -35,7 +35,7 @@ class GrammarDataset : public TokenizedDataset {
   /// `origin` names the grammar in messages. Throws FileError if hardly any sentence is so short or a sentence is ambiguous.
   GrammarDataset(Grammar grammar, std::string origin, std::string sha256, GrammarSettings const& settings, std::uint64_t seed);
 
-  Signature gives() const override {
+  Signature signature() const override {
     return {{.name = "inputs", .classes = tokenizer_->vocabulary()}, {.name = "next", .classes = tokenizer_->vocabulary()}};
   }
   /// Row r is the sentence drawn from Stream(seed, "data").child(index · batch + r) or, packed, those drawn from its children 0, 1, …
@@ -48,7 +48,7 @@ class GrammarDataset : public TokenizedDataset {
   nlohmann::json describe() const override;
   /// {"1-gram", …} … {"6-gram", …}, counted on `ngram_sentences` other sentences; {"exact", mean −log P of the held-out sentences},
   /// what the best model of all would reach on them; {"entropy", its expectation}. All in nats per token, <eos> included.
-  std::vector<std::pair<std::string, double>> yardsticks() const override;
+  std::vector<std::pair<std::string, double>> reference_losses() const override;
   /// Mean −log P per token of the sentences in the first `rows` held-out rows.
   std::optional<double> optimum(std::int64_t rows, std::int64_t context) const override;
 

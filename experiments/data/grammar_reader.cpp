@@ -54,7 +54,7 @@ struct GrammarReader {
 
   void read_features(Yaml const& node) {
     for (auto const& [feature, place, values] : entries_of(node, "features")) {
-      if (values.kind != Yaml::Kind::list || values.items.empty()) refuse(values.place, "a feature needs a list of values");
+      if (values.kind != Yaml::NodeKind::list || values.items.empty()) refuse(values.place, "a feature needs a list of values");
       for (auto const& item : values.items) {
         auto const& value = text_of(item, "a feature's value");
         if (!all_values.insert(value).second) refuse(item.place, fmt::format("'{}' is a value already", value));
@@ -66,16 +66,16 @@ struct GrammarReader {
   }
 
   /// "NP[number,man]" → NP, {number, man}. Every argument is a feature or a value of one.
-  struct Symbol {
+  struct GrammarSymbol {
     std::string name;
     std::vector<std::string> arguments;
   };
-  Symbol parse_symbol(std::string const& text, Place const& place) const {
+  GrammarSymbol parse_symbol(std::string const& text, Location const& place) const {
     auto const bracket = text.find('[');
     if (bracket == std::string::npos) return {text, {}};
     if (text.back() != ']')
       refuse(place, fmt::format("{} has no closing bracket (write features without blanks: NP[number,class])", shown(text)));
-    Symbol symbol{text.substr(0, bracket), split(text.substr(bracket + 1, text.size() - bracket - 2), ',')};
+    GrammarSymbol symbol{text.substr(0, bracket), split(text.substr(bracket + 1, text.size() - bracket - 2), ',')};
     if (symbol.arguments.empty()) refuse(place, fmt::format("{} has no features between its brackets", shown(text)));
     for (auto const& argument : symbol.arguments) {
       if (features.count(argument) || all_values.count(argument)) continue;
@@ -97,7 +97,7 @@ struct GrammarReader {
         if (!features.count(agreement.feature)) refuse(value.place, fmt::format("{} is no feature", shown(agreement.feature)));
         continue;
       }
-      auto const items = value.kind == Yaml::Kind::list ? value.items : std::vector{value};
+      auto const items = value.kind == Yaml::NodeKind::list ? value.items : std::vector{value};
       for (auto const& item : items) {
         auto const& name = text_of(item, "a nonterminal");
         auto const is_it = [&](std::string const& full) { return full.substr(0, full.find('[')) == name; };
@@ -109,8 +109,8 @@ struct GrammarReader {
   }
 
   /// The symbols of a right side that agree: a `to` whose feature is left open, and the nearest before it with the same open feature.
-  std::vector<std::pair<std::size_t, std::size_t>> agreements(std::vector<Symbol> const& right) const {
-    auto const open = [&](Symbol const& symbol) {
+  std::vector<std::pair<std::size_t, std::size_t>> agreements(std::vector<GrammarSymbol> const& right) const {
+    auto const open = [&](GrammarSymbol const& symbol) {
       return std::find(symbol.arguments.begin(), symbol.arguments.end(), agreement.feature) != symbol.arguments.end();
     };
     std::vector<std::pair<std::size_t, std::size_t>> pairs;
@@ -160,7 +160,7 @@ struct GrammarReader {
     return words;
   }
 
-  static std::string plain_name(Symbol const& symbol, Assignment const& values) {
+  static std::string plain_name(GrammarSymbol const& symbol, Assignment const& values) {
     if (symbol.arguments.empty()) return symbol.name;
     std::string name = symbol.name + "[";
     for (auto const& argument : symbol.arguments) {
@@ -172,7 +172,7 @@ struct GrammarReader {
 
   /// Calls f for every assignment of values to the features among the symbols' arguments that `given` leaves open, with its share.
   template <class F>
-  void for_each_assignment(std::vector<Symbol> const& symbols, Assignment const& given, Place const& place, F f) const {
+  void for_each_assignment(std::vector<GrammarSymbol> const& symbols, Assignment const& given, Location const& place, F f) const {
     std::vector<Assignment> assignments{given};
     for (auto const& symbol : symbols) {
       for (auto const& argument : symbol.arguments) {
@@ -214,27 +214,28 @@ struct GrammarReader {
   }
 
   void read_alternatives(Yaml::Entry const& rule) {
-    auto const add = [&](std::string const& text, Place const& place, double weight) { add_alternative(rule, text, place, weight); };
-    if (rule.value.kind == Yaml::Kind::scalar) {
+    auto const add = [&](std::string const& text, Location const& place, double weight) { add_alternative(rule, text, place, weight); };
+    if (rule.value.kind == Yaml::NodeKind::scalar) {
       add(rule.value.text, rule.value.place, 1);
-    } else if (rule.value.kind == Yaml::Kind::list && !rule.value.items.empty()) {
+    } else if (rule.value.kind == Yaml::NodeKind::list && !rule.value.items.empty()) {
       for (auto const& item : rule.value.items) add(text_of(item, "an alternative"), item.place, 1);
     } else {
       for (auto const& [text, place, weight] : entries_of(rule.value, rule.key)) add(text, place, number_of(weight, "a weight", 1e-9, 1e9));
     }
   }
 
-  void add_alternative(Yaml::Entry const& rule, std::string const& text, Place const& place, double weight) {
-    std::vector<Symbol> right;
+  void add_alternative(Yaml::Entry const& rule, std::string const& text, Location const& place, double weight) {
+    std::vector<GrammarSymbol> right;
     std::istringstream stream(text);
-    for (std::string symbol; stream >> symbol;) right.push_back(is_nonterminal(symbol) ? parse_symbol(symbol, place) : Symbol{symbol, {}});
+    for (std::string symbol; stream >> symbol;)
+      right.push_back(is_nonterminal(symbol) ? parse_symbol(symbol, place) : GrammarSymbol{symbol, {}});
     if (right.empty()) refuse(place, rule.key + " has an empty alternative");
 
     auto const left = parse_symbol(rule.key, rule.place);
     for_each_assignment({left}, {}, place, [&](Assignment const& outer, double) {
       auto const number = numbers.at(plain_name(left, outer));
       for_each_assignment(right, outer, place, [&](Assignment const& values, double share) {
-        Grammar::Rule plain{number, {}, weight * share, agreements(right)};
+        Grammar::GrammarRule plain{number, {}, weight * share, agreements(right)};
         for (auto const& symbol : right) plain.right.push_back(symbol_number(plain_name(symbol, values), place));
         if (!written.insert({number, plain.right}).second)
           refuse(place, fmt::format("{} has the alternative {} twice", grammar.names_[static_cast<std::size_t>(number)], shown(text)));
@@ -244,7 +245,7 @@ struct GrammarReader {
     });
   }
 
-  std::int32_t symbol_number(std::string const& name, Place const& place) {
+  std::int32_t symbol_number(std::string const& name, Location const& place) {
     if (!is_nonterminal(name)) return ~word_numbers.emplace(name, static_cast<std::int32_t>(word_numbers.size())).first->second;
     auto const found = numbers.find(name);
     if (found == numbers.end()) refuse(place, fmt::format("{} has no rules{}", shown(name), did_you_mean(name, grammar.names_)));

@@ -11,7 +11,7 @@ namespace heed {
 namespace {
 
 /// Rows of one batch on the way from plain to masked.
-struct Rows {
+struct MaskedRows {
   std::span<std::int64_t> inputs, targets;
   std::int64_t mask_token;
   MaskingSettings const& masking;
@@ -37,12 +37,12 @@ MaskedDataset::MaskedDataset(std::unique_ptr<Dataset> plain, std::uint64_t seed,
   if (auto const tokenizer = this->plain().tokenizer_handle()) end_ = tokenizer->end();
 }
 
-Signature MaskedDataset::gives() const {
-  Signature given = View::gives();
-  Given inputs = given["inputs"];
+Signature MaskedDataset::signature() const {
+  Signature given = View::signature();
+  PartSpec inputs = given["inputs"];
   ++inputs.classes;
   inputs.added.push_back("[MASK]");
-  Given targets = inputs;
+  PartSpec targets = inputs;
   targets.name = "targets";
   targets.made_by = "masked_tokens";
   given.remove("next");
@@ -62,9 +62,9 @@ Batch MaskedDataset::validation(std::int64_t index, std::int64_t batch, std::int
 Batch MaskedDataset::masked(Batch const& plain, Stream const& stream, std::int64_t first_row) const {
   Tensor inputs = plain["inputs"].clone(), targets = Tensor::full(inputs.shape(), -1, DType::int64);
   auto const predicted = plain["next"].data<std::int64_t>();  // −1: padding
-  Rows const rows{inputs.mutable_data<std::int64_t>(), targets.mutable_data<std::int64_t>(), mask(), masking_};
+  MaskedRows const rows{inputs.mutable_data<std::int64_t>(), targets.mutable_data<std::int64_t>(), mask(), masking_};
   auto const length = static_cast<std::size_t>(inputs.size(1));
-  Given const given = View::gives()["inputs"];  // of whose tokens the added ones are never drawn
+  PartSpec const given = View::signature()["inputs"];  // of whose tokens the added ones are never drawn
   auto const vocabulary = static_cast<std::uint64_t>(given.classes - std::ssize(given.added));
 
   for (std::size_t row = 0; row * length < predicted.size(); ++row) {

@@ -20,7 +20,7 @@ class MaskedDataset : public View {
  public:
   MaskedDataset(std::unique_ptr<Dataset> plain, std::uint64_t seed, MaskingSettings masking = {});
 
-  Signature gives() const override;
+  Signature signature() const override;
   std::int64_t mask() const { return plain().vocabulary(); }
   Batch training(std::int64_t index, std::int64_t batch, std::int64_t context) const override;
   Batch validation(std::int64_t index, std::int64_t batch, std::int64_t context) const override;
@@ -30,7 +30,7 @@ class MaskedDataset : public View {
   TargetGroups groups() const override { return {}; }
   std::optional<double> optimum(std::int64_t, std::int64_t) const override { return std::nullopt; }
   std::optional<TextUnits> held_out_units() const override { return std::nullopt; }
-  std::vector<std::pair<std::string, double>> yardsticks() const override { return {}; }
+  std::vector<std::pair<std::string, double>> reference_losses() const override { return {}; }
 
  private:
   Batch masked(Batch const& plain, Stream const& stream, std::int64_t first_row) const;

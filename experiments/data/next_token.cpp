@@ -8,9 +8,9 @@ class NextToken : public View {
  public:
   using View::View;
 
-  Signature gives() const override {
-    Signature given = View::gives();
-    Given target = given["next"];
+  Signature signature() const override {
+    Signature given = View::signature();
+    PartSpec target = given["next"];
     target.name = "targets";
     target.made_by = "next_token";
     given.remove("next");

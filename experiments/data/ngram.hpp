@@ -7,7 +7,7 @@
 
 namespace heed {
 
-/// What n-gram models reach, as a yardstick: the mean −log P (nats per token) of `held_out` under interpolated Witten–Bell models of
+/// What n-gram models reach, a reference loss: the mean −log P (nats per token) of `held_out` under interpolated Witten–Bell models of
 /// orders 1 … highest that were counted on `train` (Witten & Bell 1991; Chen & Goodman 1999, section 2.4):
 ///
 ///     P_k(w | h) = (c(h w) + T(h) P_{k−1}(w | h')) / (c(h) + T(h)),    P_0 = 1 / vocabulary,

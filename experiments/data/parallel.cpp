@@ -199,7 +199,7 @@ std::optional<std::vector<std::int64_t>> ParallelDataset::encode(std::string con
   return std::vector<std::int64_t>(tokens.begin(), tokens.end());
 }
 
-std::vector<std::pair<std::string, double>> ParallelDataset::yardsticks() const {
+std::vector<std::pair<std::string, double>> ParallelDataset::reference_losses() const {
   std::call_once(counted_, [&] {
     if (!held_out_.pairs.empty())
       ngram_losses_ = witten_bell(target_text(train_.pairs), target_text(held_out_.pairs), vocabulary(), 6, Tokenizer::eos);
@@ -235,7 +235,7 @@ nlohmann::json ParallelDataset::describe() const {
   for (auto const& [file, hash] : beside_) result["beside"].push_back({{"file", file}, {"sha256", hash}});
   if (settings_.longest) result["training"]["left_out"] = left_out_;
   if (settings_.tokens) result["training"]["batch"] = {{"tokens", *settings_.tokens}, {"per_epoch", batches_->per_epoch(0)}};
-  for (auto const& [name, loss] : yardsticks()) result["ngram"][name.substr(0, name.find('-'))] = loss;
+  for (auto const& [name, loss] : reference_losses()) result["ngram"][name.substr(0, name.find('-'))] = loss;
   return result;
 }
 

@@ -45,7 +45,7 @@ class ParallelDataset : public Dataset {
   ParallelDataset(ParallelTexts const& texts, ParallelSettings settings, std::uint64_t seed, std::string held_out = "validation");
 
   /// Of all texts, so that it is the same whichever is held out.
-  Signature gives() const override { return signature_; }
+  Signature signature() const override { return signature_; }
   /// With `tokens` the number of rows is what comes of it, not `batch`. Throws FileError for a pair that is longer than the context.
   Batch training(std::int64_t index, std::int64_t batch, std::int64_t context) const override;
   std::int64_t validation_batches(std::int64_t batch, std::int64_t context) const override;
@@ -62,7 +62,7 @@ class ParallelDataset : public Dataset {
   ReadFiles files() const override;
   nlohmann::json describe() const override;
   /// The n-gram models of the target language alone: what the source is worth is the distance from them.
-  std::vector<std::pair<std::string, double>> yardsticks() const override;
+  std::vector<std::pair<std::string, double>> reference_losses() const override;
 
   /// A text, and its pairs as tokens.
   struct Split {

@@ -14,10 +14,10 @@ Yaml parse_data(std::string_view text, std::string const& path) try { return par
   throw FileError(error.what());
 }
 
-void refuse(Place const& place, std::string const& message) { throw FileError(to_string(place) + ": " + message); }
+void refuse(Location const& place, std::string const& message) { throw FileError(to_string(place) + ": " + message); }
 
 std::vector<Yaml::Entry> const& entries_of(Yaml const& node, std::string_view what) {
-  if (node.kind != Yaml::Kind::map || node.entries.empty())
+  if (node.kind != Yaml::NodeKind::map || node.entries.empty())
     refuse(node.place, fmt::format("{} must be keys with values, not {}", what, found(node)));
   return node.entries;
 }
@@ -31,12 +31,12 @@ std::vector<Yaml::Entry> const& entries_of(Yaml const& node, std::string_view wh
 }
 
 std::string const& text_of(Yaml const& node, std::string_view what) {
-  if (node.kind != Yaml::Kind::scalar) refuse(node.place, fmt::format("{} must be a text, not {}", what, found(node)));
+  if (node.kind != Yaml::NodeKind::scalar) refuse(node.place, fmt::format("{} must be a text, not {}", what, found(node)));
   return node.text;
 }
 
 double number_of(Yaml const& node, std::string const& what, double least, double greatest) {
-  auto const number = node.kind == Yaml::Kind::scalar ? parse_real(node.text) : std::nullopt;
+  auto const number = node.kind == Yaml::NodeKind::scalar ? parse_real(node.text) : std::nullopt;
   if (!number || *number < least || *number > greatest)
     refuse(node.place, fmt::format("{} must be a number from {} to {}, not {}", what, least, greatest, found(node)));
   return *number;

@@ -15,11 +15,11 @@ namespace {
 class SentencePairs : public View {
  public:
   SentencePairs(std::unique_ptr<Dataset> plain, std::uint64_t seed)
-      : View(std::move(plain)), seed_(seed), words_(this->plain().gives()["inputs"].classes) {}
+      : View(std::move(plain)), seed_(seed), words_(this->plain().signature()["inputs"].classes) {}
 
-  Signature gives() const override {
-    Signature given = View::gives();
-    Given inputs = given["inputs"];
+  Signature signature() const override {
+    Signature given = View::signature();
+    PartSpec inputs = given["inputs"];
     inputs.classes += 2;
     inputs.added = {"[CLS]", "[SEP]"};
     inputs.made_by = "sentence_pairs";
@@ -48,7 +48,7 @@ class SentencePairs : public View {
   // What is known of the next token says nothing of a masked one.
   TargetGroups groups() const override { return {}; }
   std::optional<double> optimum(std::int64_t, std::int64_t) const override { return std::nullopt; }
-  std::vector<std::pair<std::string, double>> yardsticks() const override { return {}; }
+  std::vector<std::pair<std::string, double>> reference_losses() const override { return {}; }
 
  private:
   static std::int64_t room(std::int64_t context) {

@@ -99,7 +99,7 @@ TextDataset::TextDataset(TextFiles const& text, std::string origin, TextSettings
   }
   sha256_ = content.hex();
 
-  Part train = about_file(origin_, [&] { return part_of(text); }), rest;
+  TextPart train = about_file(origin_, [&] { return part_of(text); }), rest;
   auto const joined = held_out ? std::string(train.text).append(without_byte_order_mark(held_out->content)) : std::string();
   auto const everything = held_out ? std::string_view(joined) : train.text;
   if (held_out)
@@ -121,14 +121,15 @@ TextDataset::TextDataset(TextFiles const& text, std::string origin, TextSettings
                                 held_out_.size()));
 }
 
-TextDataset::Part TextDataset::part_of(TextFiles const& files) const {
+TextDataset::TextPart TextDataset::part_of(TextFiles const& files) const {
   auto const text = without_byte_order_mark(files.content);
   auto begins = files.begins;
   for (auto& begin : begins) begin -= std::min(begin, files.content.size() - text.size());
   return {text, documents_of(text, begins, separator_)};
 }
 
-std::pair<TextDataset::Part, TextDataset::Part> TextDataset::split(Part const& whole, bool cuts_characters, double fraction) const {
+std::pair<TextDataset::TextPart, TextDataset::TextPart> TextDataset::split(TextPart const& whole, bool cuts_characters,
+                                                                           double fraction) const {
   auto const begins_character = [&](char byte) { return cuts_characters || (byte & 0xC0) != 0x80; };
   auto const characters = std::ranges::count_if(whole.text, begins_character);
   auto kept = static_cast<std::ptrdiff_t>(static_cast<double>(characters) * (1 - fraction));
@@ -141,7 +142,7 @@ std::pair<TextDataset::Part, TextDataset::Part> TextDataset::split(Part const& w
   return {{whole.text.substr(0, cut), {whole.documents.begin(), first}}, {whole.text.substr(cut), {first, whole.documents.end()}}};
 }
 
-std::vector<std::int32_t> TextDataset::encode_documents(Part const& part) const {
+std::vector<std::int32_t> TextDataset::encode_documents(TextPart const& part) const {
   std::vector<std::int32_t> all;
   for (auto const document : part.documents) {
     auto tokens = tokenizer_->encode(document);
@@ -153,7 +154,7 @@ std::vector<std::int32_t> TextDataset::encode_documents(Part const& part) const 
   return all;
 }
 
-EncodedText TextDataset::encoded(Part const& part) const {
+EncodedText TextDataset::encoded(TextPart const& part) const {
   constexpr std::size_t worth_keeping = 8 << 20;  // bytes that take byte pairs a tenth of a second, and need 10 MB for each process
   if (!tokenizer_->slow() || part.text.size() < worth_keeping) return EncodedText(encode_documents(part));
   Sha256 key;
@@ -164,7 +165,7 @@ EncodedText TextDataset::encoded(Part const& part) const {
   return kept_tokens(key.hex(), [&] { return encode_documents(part); });
 }
 
-void TextDataset::hold_out(Part const& part) {
+void TextDataset::hold_out(TextPart const& part) {
   held_out_ = encoded(part);
   units_ = units_of(part.text, held_out_.size(), *tokenizer_);
 }
@@ -231,7 +232,7 @@ std::vector<double> const& TextDataset::ngram_losses() const {
   return ngram_losses_;
 }
 
-std::vector<std::pair<std::string, double>> TextDataset::yardsticks() const {
+std::vector<std::pair<std::string, double>> TextDataset::reference_losses() const {
   std::vector<std::pair<std::string, double>> result;
   for (auto loss : ngram_losses()) result.emplace_back(fmt::format("{}-gram", result.size() + 1), loss);
   return result;

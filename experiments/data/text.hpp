@@ -40,7 +40,7 @@ class TextDataset : public TokenizedDataset {
   /// Validation batches are of this text from now on. Throws FileError that begins with `origin` if it has characters that the others lack.
   void test_on(TextFiles const& text, std::string origin);
 
-  Signature gives() const override {
+  Signature signature() const override {
     return {{.name = "inputs", .classes = tokenizer_->vocabulary()}, {.name = "next", .classes = tokenizer_->vocabulary()}};
   }
   /// Row r is the window of `context` tokens at Stream(seed, "data").below(index · batch + r, N − context).
@@ -53,19 +53,19 @@ class TextDataset : public TokenizedDataset {
   std::optional<TextUnits> held_out_units() const override { return units_; }
   nlohmann::json describe() const override;
   /// The n-gram models (see witten_bell), counted on the training split: {"1-gram", …} … {"6-gram", …}; none without validation data.
-  std::vector<std::pair<std::string, double>> yardsticks() const override;
+  std::vector<std::pair<std::string, double>> reference_losses() const override;
 
  private:
   /// A part of the text, and its documents.
-  struct Part {
+  struct TextPart {
     std::string_view text;
     std::vector<std::string_view> documents;
   };
-  Part part_of(TextFiles const& files) const;
-  std::pair<Part, Part> split(Part const& whole, bool cuts_characters, double fraction) const;
-  std::vector<std::int32_t> encode_documents(Part const& part) const;
-  EncodedText encoded(Part const& part) const;
-  void hold_out(Part const& part);
+  TextPart part_of(TextFiles const& files) const;
+  std::pair<TextPart, TextPart> split(TextPart const& whole, bool cuts_characters, double fraction) const;
+  std::vector<std::int32_t> encode_documents(TextPart const& part) const;
+  EncodedText encoded(TextPart const& part) const;
+  void hold_out(TextPart const& part);
   std::int64_t windows(std::int64_t context) const;
   std::vector<double> const& ngram_losses() const;
 

@@ -17,7 +17,7 @@ std::unique_ptr<Dataset> make_view(std::string const& name, std::unique_ptr<Data
 
 std::unique_ptr<Dataset> viewed(std::unique_ptr<Dataset> data, Choice const& model, std::uint64_t seed) {
   for (Need const& need : needs_of(model)) {
-    Signature const given = data->gives();
+    Signature const given = data->signature();
     if (given.has(need.name)) continue;
     auto const* const view = Registry<ViewKind>::find(need.view);
     bool const possible = view != nullptr && std::ranges::all_of(view->needs, [&](std::string const& part) { return given.has(part); });

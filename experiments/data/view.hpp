@@ -16,7 +16,7 @@ class View : public Dataset {
  public:
   explicit View(std::unique_ptr<Dataset> plain) : plain_(std::move(plain)) {}
 
-  Signature gives() const override { return plain_->gives(); }
+  Signature signature() const override { return plain_->signature(); }
   Batch training(std::int64_t index, std::int64_t batch, std::int64_t context) const override {
     return plain_->training(index, batch, context);
   }
@@ -43,7 +43,7 @@ class View : public Dataset {
   ReadFiles files() const override { return plain_->files(); }
   nlohmann::json describe() const override;
   std::optional<double> optimum(std::int64_t rows, std::int64_t context) const override { return plain_->optimum(rows, context); }
-  std::vector<std::pair<std::string, double>> yardsticks() const override { return plain_->yardsticks(); }
+  std::vector<std::pair<std::string, double>> reference_losses() const override { return plain_->reference_losses(); }
   std::vector<Baseline> baselines() const override { return plain_->baselines(); }
 
  protected:

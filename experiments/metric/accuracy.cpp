@@ -1,5 +1,5 @@
+#include "experiments/metric/evaluated_batch.hpp"
 #include "experiments/metric/row.hpp"
-#include "experiments/metric/seen.hpp"
 
 namespace heed {
 
@@ -7,7 +7,7 @@ namespace {
 
 class Accuracy : public Metric {
  public:
-  void add(Seen const& seen) override {
+  void add(EvaluatedBatch const& seen) override {
     Tensor const& targets = seen.targets();
     auto const wanted = targets.data<std::int64_t>();
     for (std::size_t i = 0; i < wanted.size(); ++i) right_ += seen.best()[i] == wanted[i] ? 1 : 0;  // never so for −1

@@ -5,8 +5,8 @@
 #include "autograd/ops/elementwise.hpp"
 #include "experiments/data/tokenizer.hpp"
 #include "experiments/metric/alignment.hpp"
+#include "experiments/metric/evaluated_batch.hpp"
 #include "experiments/metric/row.hpp"
-#include "experiments/metric/seen.hpp"
 
 namespace heed {
 
@@ -22,7 +22,7 @@ std::int64_t places_of_source(Batch const& batch, AttentionRecord const& map, st
 }
 
 /// What is known of a row, in places of the map.
-std::vector<Link> known_links(Seen const& seen, AttentionRecord const& map, std::size_t row) {
+std::vector<Link> known_links(EvaluatedBatch const& seen, AttentionRecord const& map, std::size_t row) {
   auto const& links = seen.rows().links[row];
   if (map.of.across == 0) return links;
   Tensor const& image = seen.batch()["image"];
@@ -30,7 +30,7 @@ std::vector<Link> known_links(Seen const& seen, AttentionRecord const& map, std:
 }
 
 /// The counts of a batch by where its targets looked.
-AlignmentCounts counts_of(Seen const& seen, AttentionRecord const& map) {
+AlignmentCounts counts_of(EvaluatedBatch const& seen, AttentionRecord const& map) {
   AlignmentCounts counts;
   Tensor const& weights = map.weights;
   for (std::size_t row = 0; row < seen.rows().links.size(); ++row) {
@@ -43,7 +43,7 @@ AlignmentCounts counts_of(Seen const& seen, AttentionRecord const& map) {
 }
 
 /// Of the mean of all heads of all layers.
-AlignmentCounts counts_of_all(Seen const& seen) {
+AlignmentCounts counts_of_all(EvaluatedBatch const& seen) {
   auto const& maps = seen.source_maps();
   AttentionRecord sum = maps.front();
   for (std::size_t layer = 1; layer < maps.size(); ++layer) sum.weights = sum.weights + maps[layer].weights;
@@ -54,10 +54,10 @@ double error_rate(AlignmentCounts const& counts) {
   return counts.found + counts.sure > 0 ? alignment_error_rate(counts) : std::numeric_limits<double>::quiet_NaN();
 }
 
-/// By the mean of all heads of all layers that look at the source.
+/// By the mean of all heads of all layers that attend to the source.
 class AlignmentError : public Metric {
  public:
-  void add(Seen const& seen) override { counts_ += counts_of_all(seen); }
+  void add(EvaluatedBatch const& seen) override { counts_ += counts_of_all(seen); }
   void write(Row& row, std::string const& prefix) const override { row.set(prefix + ".alignment_error", error_rate(counts_)); }
 
  private:
@@ -67,7 +67,7 @@ class AlignmentError : public Metric {
 /// The share of the words that look, by the same mean, at a place that they come from.
 class Pointing : public Metric {
  public:
-  void add(Seen const& seen) override { counts_ += counts_of_all(seen); }
+  void add(EvaluatedBatch const& seen) override { counts_ += counts_of_all(seen); }
   void write(Row& row, std::string const& prefix) const override {
     row.set(prefix + ".pointing", static_cast<double>(counts_.found_possible) / static_cast<double>(counts_.found));
   }
@@ -79,7 +79,7 @@ class Pointing : public Metric {
 /// By the mean of the heads of each of them.
 class LayerAlignmentErrors : public Metric {
  public:
-  void add(Seen const& seen) override {
+  void add(EvaluatedBatch const& seen) override {
     auto const& maps = seen.source_maps();
     counts_.resize(maps.size());
     for (std::size_t layer = 0; layer < maps.size(); ++layer) counts_[layer] += counts_of(seen, maps[layer]);
@@ -93,8 +93,8 @@ class LayerAlignmentErrors : public Metric {
   std::vector<AlignmentCounts> counts_;
 };
 
-std::optional<std::string> lacks_alignment(Dataset const& data, Model const& model) {
-  if (written_of(data.gives()).empty()) return "the data give no source";
+std::optional<std::string> no_alignment(Dataset const& data, Model const& model) {
+  if (written_of(data.signature()).empty()) return "the data give no source";
   if (data.validation_batches(1, model.context()) == 0) return "there are no held-out data";
   if (data.links(0, 1, model.context()).empty()) return "the data do not know which words of the target come from which of the source";
   if (source_maps(model, data.validation(0, 1, model.context()), {}).empty()) return "the model has no attention to the source";
@@ -105,9 +105,9 @@ Declared<MetricKind> const of_all{
     {.info = {"alignment_error",
               "",
               Better::lower,
-              "alignment error rate of attention to the source, the mean of all heads and layers: each word looks at its largest weight",
+              "alignment error rate of attention to the source, the mean of all heads and layers: each word attends to its largest weight",
               {.least = 0, .greatest = 1}},
-     .lacks = lacks_alignment,
+     .unavailable = no_alignment,
      .make = [](Dataset const&) { return std::make_unique<AlignmentError>(); }}};
 Declared<MetricKind> const pointing{
     {.info = {"pointing",
@@ -116,11 +116,11 @@ Declared<MetricKind> const pointing{
               "share of the words of targets whose largest weight, of the mean of all heads and layers, is on a place that they come from: "
               "a word of the source, or the part of a picture that holds the thing",
               {.least = 0, .greatest = 1}},
-     .lacks = lacks_alignment,
+     .unavailable = no_alignment,
      .make = [](Dataset const&) { return std::make_unique<Pointing>(); }}};
 Declared<MetricKind> const of_layers{
     {.info = {"alignment_error.layer*", "", Better::lower, "the same of one layer's heads", {.least = 0, .greatest = 1}},
-     .lacks = lacks_alignment,
+     .unavailable = no_alignment,
      .make = [](Dataset const&) { return std::make_unique<LayerAlignmentErrors>(); }}};
 
 }  // namespace

@@ -2,8 +2,8 @@
 
 #include "autograd/error.hpp"
 #include "experiments/metric/bleu.hpp"
+#include "experiments/metric/evaluated_batch.hpp"
 #include "experiments/metric/row.hpp"
-#include "experiments/metric/seen.hpp"
 
 namespace heed {
 
@@ -14,7 +14,7 @@ class DecodedBleu : public Metric {
  public:
   DecodedBleu(std::string name, BleuSettings const& settings) : name_(std::move(name)), settings_(settings) {}
 
-  void add(Seen const& seen) override {
+  void add(EvaluatedBatch const& seen) override {
     auto const& decoded = seen.decoded();
     for (std::size_t row = 0; row < decoded.size(); ++row) {
       auto const reference = seen.data().reference(seen.rows().numbers[row]);
@@ -35,14 +35,14 @@ class DecodedBleu : public Metric {
   bool any_ = false;
 };
 
-std::optional<std::string> lacks_text(Dataset const& data, Model const& model) {
-  if (auto const lacks = lacks_decoding(data, model)) return lacks;
+std::optional<std::string> no_text(Dataset const& data, Model const& model) {
+  if (auto const unavailable = no_decoding(data, model)) return unavailable;
   if (!data.reference(0)) return "the data have no text of their targets";
   return std::nullopt;
 }
 
 MetricKind kind(std::string const& name, BleuSettings const& settings, std::string const& help) {
-  return {.info = {name, "", Better::higher, help, {.least = 0, .greatest = 100}}, .lacks = lacks_text, .make = [=](Dataset const&) {
+  return {.info = {name, "", Better::higher, help, {.least = 0, .greatest = 100}}, .unavailable = no_text, .make = [=](Dataset const&) {
             return std::make_unique<DecodedBleu>(name, settings);
           }};
 }

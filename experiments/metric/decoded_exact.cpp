@@ -1,5 +1,5 @@
+#include "experiments/metric/evaluated_batch.hpp"
 #include "experiments/metric/row.hpp"
-#include "experiments/metric/seen.hpp"
 
 namespace heed {
 
@@ -7,7 +7,7 @@ namespace {
 
 class DecodedExact : public Metric {
  public:
-  void add(Seen const& seen) override {
+  void add(EvaluatedBatch const& seen) override {
     auto const& decoded = seen.decoded();
     for (std::size_t row = 0; row < decoded.size(); ++row) {
       right_ += decoded[row].ended && decoded[row].tokens == target_of(seen.batch(), static_cast<std::int64_t>(row)) ? 1 : 0;
@@ -25,7 +25,7 @@ Declared<MetricKind> const declared{{.info = {"decoded.exact",
                                               Better::higher,
                                               "share of the sources that are decoded to their target, word by word to its end",
                                               {.least = 0, .greatest = 1}},
-                                     .lacks = lacks_decoding,
+                                     .unavailable = no_decoding,
                                      .make = [](Dataset const&) { return std::make_unique<DecodedExact>(); }}};
 
 }  // namespace

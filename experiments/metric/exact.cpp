@@ -1,5 +1,5 @@
+#include "experiments/metric/evaluated_batch.hpp"
 #include "experiments/metric/row.hpp"
-#include "experiments/metric/seen.hpp"
 
 namespace heed {
 
@@ -8,7 +8,7 @@ namespace {
 /// Rows without a target do not count.
 class Exact : public Metric {
  public:
-  void add(Seen const& seen) override {
+  void add(EvaluatedBatch const& seen) override {
     Tensor const& targets = seen.batch()["targets"];
     auto const wanted = targets.data<std::int64_t>();
     auto const length = static_cast<std::size_t>(targets.size(1));
@@ -32,8 +32,8 @@ class Exact : public Metric {
 Declared<MetricKind> const declared{
     {.info = {"exact", "", Better::higher, "of tasks: share of the rows whose targets all are", {.least = 0, .greatest = 1}},
      .always = 3,
-     .lacks = [](Dataset const& data, Model const&) -> std::optional<std::string> {
-       Signature const given = data.gives();
+     .unavailable = [](Dataset const& data, Model const&) -> std::optional<std::string> {
+       Signature const given = data.signature();
        if (given.has("targets") && given["targets"].made_by.empty()) return std::nullopt;
        return "the data pose no task whose rows have an answer";
      },

@@ -1,5 +1,5 @@
+#include "experiments/metric/evaluated_batch.hpp"
 #include "experiments/metric/row.hpp"
-#include "experiments/metric/seen.hpp"
 
 namespace heed {
 
@@ -10,26 +10,26 @@ class Groups : public Metric {
  public:
   explicit Groups(TargetGroups groups) : groups_(std::move(groups)), shares_(groups_.names.size()) {}
 
-  void look(Batch const& batch, std::int64_t first, Tensor const& logits) override {
+  void observe(Batch const& batch, std::int64_t first, Tensor const& logits) override {
     if (!batch.has("groups")) return;
     auto const here = [&](Tensor const& all) { return all.viewed({all.elements()}).rows(first, logits.size(0)).data<std::int64_t>(); };
     auto const group = here(batch["groups"]), wanted = here(batch["targets"]);
     for (std::size_t i = 0; i < group.size(); ++i) {
       if (group[i] < 0) continue;
       auto const found = best(logits.rows(static_cast<std::int64_t>(i), 1).to_vector());
-      Share& share = shares_[static_cast<std::size_t>(group[i])];
+      AnswerShare& share = shares_[static_cast<std::size_t>(group[i])];
       share.all += 1;
       share.right += category(found) == category(static_cast<std::size_t>(wanted[i])) ? 1 : 0;
     }
   }
-  void add(Seen const&) override {}
+  void add(EvaluatedBatch const&) override {}
   void write(Row& row, std::string const& prefix) const override {
     for (std::size_t i = 0; i < shares_.size(); ++i)
       if (shares_[i].all > 0) row.set(prefix + ".accuracy." + groups_.names[i], shares_[i].right / shares_[i].all);
   }
 
  private:
-  struct Share {
+  struct AnswerShare {
     double right = 0, all = 0;
   };
 
@@ -42,7 +42,7 @@ class Groups : public Metric {
   }
 
   TargetGroups groups_;
-  std::vector<Share> shares_;
+  std::vector<AnswerShare> shares_;
 };
 
 Declared<MetricKind> const declared{{.info = {"accuracy.*",
@@ -51,7 +51,7 @@ Declared<MetricKind> const declared{{.info = {"accuracy.*",
                                               "the same share within a group of targets (grammar: of verbs, by their distance)",
                                               {.least = 0, .greatest = 1}},
                                      .always = 4,
-                                     .lacks = [](Dataset const& data, Model const&) -> std::optional<std::string> {
+                                     .unavailable = [](Dataset const& data, Model const&) -> std::optional<std::string> {
                                        if (!data.groups().names.empty()) return std::nullopt;
                                        return "the data tell no groups of targets apart";
                                      },

@@ -3,8 +3,8 @@
 #include <limits>
 
 #include "experiments/metric/confusion.hpp"
+#include "experiments/metric/evaluated_batch.hpp"
 #include "experiments/metric/row.hpp"
-#include "experiments/metric/seen.hpp"
 
 namespace heed {
 
@@ -17,7 +17,7 @@ class OfLabels : public Metric {
   OfLabels(std::string name, Measure measure, std::size_t classes)
       : name_(std::move(name)), measure_(measure), counts_(classes, std::vector<std::int64_t>(classes, 0)) {}
 
-  void add(Seen const& seen) override {
+  void add(EvaluatedBatch const& seen) override {
     auto const right = seen.targets().data<std::int64_t>();
     for (std::size_t row = 0; row < right.size(); ++row) {
       if (right[row] < 0) continue;
@@ -36,21 +36,21 @@ class OfLabels : public Metric {
   std::int64_t rows_ = 0;
 };
 
-std::optional<std::string> lacks_classes(Dataset const& data, Model const& model) {
+std::optional<std::string> no_classes(Dataset const& data, Model const& model) {
   if (predicts(model, "label") && !data.classes().empty()) return std::nullopt;
   return "the model does not say to which class an example belongs";
 }
 
-std::optional<std::string> lacks_two(Dataset const& data, Model const& model) {
-  if (auto lacks = lacks_classes(data, model)) return lacks;
+std::optional<std::string> no_two(Dataset const& data, Model const& model) {
+  if (auto unavailable = no_classes(data, model)) return unavailable;
   if (data.classes().size() == 2) return std::nullopt;
   return "there are not two classes";
 }
 
 MetricKind of_labels(MetricInfo info, int order, OfLabels::Measure measure,
-                     std::optional<std::string> (*lacks)(Dataset const&, Model const&)) {
+                     std::optional<std::string> (*unavailable)(Dataset const&, Model const&)) {
   std::string const name = info.name;
-  return {.info = std::move(info), .always = order, .lacks = lacks, .make = [name, measure](Dataset const& data) {
+  return {.info = std::move(info), .always = order, .unavailable = unavailable, .make = [name, measure](Dataset const& data) {
             return std::make_unique<OfLabels>(name, measure, data.classes().size());
           }};
 }
@@ -59,12 +59,12 @@ constexpr Bounds share{.least = 0, .greatest = 1};
 
 Declared<MetricKind> const f1_declared{of_labels(
     {"f1", "", Better::higher, "of two classes: 2 · precision · recall / (precision + recall) of the second", share}, 6,
-    [](ConfusionMatrix const& counts) { return f1(counts, 1); }, lacks_two)};
+    [](ConfusionMatrix const& counts) { return f1(counts, 1); }, no_two)};
 Declared<MetricKind> const macro_declared{
-    of_labels({"macro_f1", "", Better::higher, "the mean of F1 over the classes", share}, 7, macro_f1, lacks_classes)};
+    of_labels({"macro_f1", "", Better::higher, "the mean of F1 over the classes", share}, 7, macro_f1, no_classes)};
 Declared<MetricKind> const matthews_declared{of_labels(
     {"matthews", "", Better::higher, "correlation of labels and what the model says (Matthews 1975)", {.least = -1, .greatest = 1}}, 8,
-    matthews_correlation, lacks_classes)};
+    matthews_correlation, no_classes)};
 
 }  // namespace
 

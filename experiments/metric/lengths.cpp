@@ -15,7 +15,7 @@ namespace {
 constexpr std::int64_t most_groups = 6;  // columns of a table that fits a terminal
 
 /// A row where it was read.
-struct Place {
+struct RowOrigin {
   HeldOut const* from;
   std::size_t row;
   std::int64_t length;
@@ -28,7 +28,7 @@ std::string lengths_of(Batch const& batch, std::string const& part) {
   return of_inputs.contains(part) && batch.has("lengths") ? "lengths" : "";
 }
 
-std::int64_t length_of(Place const& place, std::string const& part) {
+std::int64_t length_of(RowOrigin const& place, std::string const& part) {
   auto const name = lengths_of(place.from->batch, part);
   Tensor const& whole = place.from->batch[part];
   if (name.empty()) return whole.size(-1);
@@ -42,13 +42,13 @@ std::int64_t filler(std::string const& part) { return part == "targets" || part 
 
 /// A part of some rows. Rows that were padded to one width keep it: a model may look at a row's last places. Others get the width of the
 /// longest of them.
-Tensor joined(std::vector<Place> const& places, std::string const& part, bool one_width) {
+Tensor joined(std::vector<RowOrigin> const& places, std::string const& part, bool one_width) {
   Tensor const& first = places.front().from->batch[part];
   Shape shape = first.shape();
   shape.set(0, std::ssize(places));
   if (!one_width) {
     std::int64_t width = 0;
-    for (Place const& place : places) width = std::max(width, length_of(place, part));
+    for (RowOrigin const& place : places) width = std::max(width, length_of(place, part));
     shape.set(-1, width);
   }
   Tensor result = Tensor::full(shape, static_cast<double>(filler(part)), DType::int64);
@@ -66,14 +66,14 @@ Tensor joined(std::vector<Place> const& places, std::string const& part, bool on
   return result;
 }
 
-HeldOut joined(std::vector<Place> const& places, std::set<std::string> const& ragged) {
+HeldOut joined(std::vector<RowOrigin> const& places, std::set<std::string> const& ragged) {
   HeldOut result;
   for (auto const& [part, tensor] : places.front().from->batch.parts()) {
     if (tensor.dtype() != DType::int64) throw Error("evaluate: the part '" + part + "' of these data has no tokens");
-    bool const everywhere = std::ranges::all_of(places, [&, &name = part](Place const& place) { return place.from->batch.has(name); });
+    bool const everywhere = std::ranges::all_of(places, [&, &name = part](RowOrigin const& place) { return place.from->batch.has(name); });
     if (everywhere) result.batch.set(part, joined(places, part, !ragged.contains(part)));
   }
-  for (Place const& place : places) {
+  for (RowOrigin const& place : places) {
     result.numbers.push_back(place.from->numbers[place.row]);
     if (!place.from->links.empty()) result.links.push_back(place.from->links[place.row]);
   }
@@ -99,7 +99,7 @@ std::set<std::string> ragged_parts(std::vector<HeldOut> const& all) {
 }
 
 /// The last place of each group, of places that are sorted by length.
-std::vector<std::size_t> ends_of(std::vector<Place> const& places) {
+std::vector<std::size_t> ends_of(std::vector<RowOrigin> const& places) {
   std::vector<std::size_t> ends;
   auto const all = std::ssize(places);
   for (std::size_t i = 0; i < places.size(); ++i) {
@@ -111,13 +111,13 @@ std::vector<std::size_t> ends_of(std::vector<Place> const& places) {
   return ends;
 }
 
-std::vector<std::vector<HeldOut>> folded(std::vector<Place> const& places, std::int64_t at_once, std::set<std::string> const& ragged) {
+std::vector<std::vector<HeldOut>> folded(std::vector<RowOrigin> const& places, std::int64_t at_once, std::set<std::string> const& ragged) {
   std::int64_t const rows = std::ssize(places), folds = std::min(rows, most_folds);
   std::vector<std::vector<HeldOut>> result(static_cast<std::size_t>(folds));
   for (std::int64_t fold = 0; fold < folds; ++fold) {
     auto const end = (fold + 1) * rows / folds;
     for (auto first = fold * rows / folds; first < end; first += at_once) {
-      std::vector<Place> const batch(places.begin() + first, places.begin() + std::min(end, first + at_once));
+      std::vector<RowOrigin> const batch(places.begin() + first, places.begin() + std::min(end, first + at_once));
       result[static_cast<std::size_t>(fold)].push_back(joined(batch, ragged));
     }
   }
@@ -132,7 +132,7 @@ ByLength by_length(Dataset const& data, std::int64_t context, std::int64_t read,
   if (all.empty()) return {};
   complete_lengths(all);
   std::string const measured = all.front().batch.has("source") ? "source" : "inputs";
-  std::vector<Place> places;
+  std::vector<RowOrigin> places;
   std::set<std::int64_t> lengths;
   for (HeldOut const& each : all) {
     for (std::size_t row = 0; row < each.numbers.size(); ++row) {
@@ -142,13 +142,13 @@ ByLength by_length(Dataset const& data, std::int64_t context, std::int64_t read,
   }
   // Of two lengths one is a text's last window.
   bool const differ = lengths.size() > 2;
-  if (differ) std::ranges::stable_sort(places, {}, &Place::length);
+  if (differ) std::ranges::stable_sort(places, {}, &RowOrigin::length);
   auto const ragged = ragged_parts(all);
   ByLength result{differ ? (measured == "source" ? "source" : "row") : "", std::ssize(places), {}};
   std::size_t first = 0;
   for (auto const end : differ ? ends_of(places) : std::vector{places.size()}) {
-    std::span<Place const> const of_group(places.data() + first, end - first);
-    auto const [shortest, longest] = std::ranges::minmax(of_group, {}, &Place::length);
+    std::span<RowOrigin const> const of_group(places.data() + first, end - first);
+    auto const [shortest, longest] = std::ranges::minmax(of_group, {}, &RowOrigin::length);
     OfLength group{shortest.length, longest.length, static_cast<std::int64_t>(end - first), 0, {}};
     for (auto i = first; i < end; ++i) group.mean += static_cast<double>(places[i].length) / static_cast<double>(group.rows);
     group.folds =

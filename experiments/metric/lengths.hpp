@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "experiments/metric/seen.hpp"
+#include "experiments/metric/evaluated_batch.hpp"
 
 namespace heed {
 

@@ -1,9 +1,9 @@
-// How widely a target looks at what it is written of.
+// How widely a target attends to what it is written of.
 
 #include <cmath>
 
+#include "experiments/metric/evaluated_batch.hpp"
 #include "experiments/metric/row.hpp"
-#include "experiments/metric/seen.hpp"
 
 namespace heed {
 
@@ -12,7 +12,7 @@ namespace {
 /// The mean of −Σ_j a_j log a_j over the places whose targets count, of all layers that look there; heads are averaged before.
 class LookEntropy : public Metric {
  public:
-  void add(Seen const& seen) override {
+  void add(EvaluatedBatch const& seen) override {
     auto const targets = seen.batch()["targets"].data<std::int64_t>();
     for (AttentionRecord const& map : seen.source_maps()) {
       auto const weights = map.weights.to_vector();
@@ -30,8 +30,8 @@ class LookEntropy : public Metric {
   double sum_ = 0, looks_ = 0;
 };
 
-std::optional<std::string> lacks_looks(Dataset const& data, Model const& model) {
-  if (written_of(data.gives()).empty()) return "the data give no source";
+std::optional<std::string> no_attention(Dataset const& data, Model const& model) {
+  if (written_of(data.signature()).empty()) return "the data give no source";
   if (data.validation_batches(1, model.context()) == 0) return "there are no held-out data";
   if (source_maps(model, data.validation(0, 1, model.context()), {}).empty()) return "the model has no attention to the source";
   return std::nullopt;
@@ -40,9 +40,9 @@ std::optional<std::string> lacks_looks(Dataset const& data, Model const& model) 
 Declared<MetricKind> const declared{{.info = {"look_entropy",
                                               "nat",
                                               std::nullopt,
-                                              "mean entropy of the weights with which targets look at what they are written of",
+                                              "mean entropy of the weights with which targets attend to what they are written of",
                                               {.least = 0}},
-                                     .lacks = lacks_looks,
+                                     .unavailable = no_attention,
                                      .make = [](Dataset const&) { return std::make_unique<LookEntropy>(); }}};
 
 }  // namespace

@@ -1,7 +1,7 @@
 #include <cmath>
 
+#include "experiments/metric/evaluated_batch.hpp"
 #include "experiments/metric/row.hpp"
-#include "experiments/metric/seen.hpp"
 
 namespace heed {
 
@@ -10,7 +10,7 @@ namespace {
 /// Mean cross entropy of the targets that count.
 class Loss : public Metric {
  public:
-  void add(Seen const& seen) override {
+  void add(EvaluatedBatch const& seen) override {
     for (double const loss : seen.losses()) loss_ += loss;
     targets_ += counted(seen.targets());
   }

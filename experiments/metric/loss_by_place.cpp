@@ -9,12 +9,12 @@
 
 namespace heed {
 
-double LossByPlace::Place::standard_error() const {
+double LossByPlace::PlaceLoss::standard_error() const {
   if (count < 2) return std::numeric_limits<double>::quiet_NaN();
   return std::sqrt(squares / static_cast<double>(count - 1) / static_cast<double>(count));
 }
 
-void LossByPlace::look(Batch const& batch, std::int64_t first, Tensor const& logits) {
+void LossByPlace::observe(Batch const& batch, std::int64_t first, Tensor const& logits) {
   Tensor const& targets = batch["targets"];
   std::int64_t const length = targets.size(1), vocabulary = logits.size(1);
   Tensor const log_shares = log_softmax(logits);
@@ -23,7 +23,7 @@ void LossByPlace::look(Batch const& batch, std::int64_t first, Tensor const& log
     auto const target = targets.data<std::int64_t>()[static_cast<std::size_t>(first + i)];
     if (target < 0) continue;
     double const loss = -log_shares.at(i * vocabulary + target);
-    Place& place = places_[static_cast<std::size_t>((first + i) % length)];  // Welford's update
+    PlaceLoss& place = places_[static_cast<std::size_t>((first + i) % length)];  // Welford's update
     place.count += 1;
     double const beside = loss - place.mean;
     place.mean += beside / static_cast<double>(place.count);

@@ -15,7 +15,7 @@ namespace heed {
 class Batch;
 class Dataset;
 class Model;
-class Seen;
+class EvaluatedBatch;
 class Tensor;
 struct Row;
 
@@ -25,10 +25,10 @@ class Metric {
   virtual ~Metric() = default;
   /// Is shown the logits [n, V] of a batch's places first … first + n − 1, all rows' places one after the other, before the batch is added:
   /// those of large vocabularies are never whole.
-  virtual void look(Batch const& batch, std::int64_t first, Tensor const& logits) {
+  virtual void observe(Batch const& batch, std::int64_t first, Tensor const& logits) {
     static_cast<void>(batch), static_cast<void>(first), static_cast<void>(logits);
   }
-  virtual void add(Seen const& seen) = 0;
+  virtual void add(EvaluatedBatch const& seen) = 0;
   /// Sets PREFIX.NAME of what was added: NaN if nothing of it counts, but for a name with a *, which then has no value.
   virtual void write(Row& row, std::string const& prefix) const = 0;
 };
@@ -39,7 +39,7 @@ struct MetricKind {
   MetricInfo info;
   std::optional<int> always = {};  ///< every evaluation of a training has it, in this order; nothing: one that asks for it
   /// Why there is no such metric of the data and the model, as "the data pose no task"; nothing: there is. Null: there always is.
-  std::function<std::optional<std::string>(Dataset const& data, Model const& model)> lacks = {};
+  std::function<std::optional<std::string>(Dataset const& data, Model const& model)> unavailable = {};
   std::function<std::unique_ptr<Metric>(Dataset const& data)> make;
 
   /// Those that training always has in their order, then the others by name.

@@ -4,8 +4,8 @@
 
 #include "autograd/ops/loss.hpp"
 #include "autograd/ops/reduce.hpp"
+#include "experiments/metric/evaluated_batch.hpp"
 #include "experiments/metric/row.hpp"
-#include "experiments/metric/seen.hpp"
 
 namespace heed {
 
@@ -14,10 +14,10 @@ namespace {
 /// Loss and accuracy of each term but the first, by its name.
 class OtherTerms : public Metric {
  public:
-  void add(Seen const& seen) override {
+  void add(EvaluatedBatch const& seen) override {
     for (std::size_t i = 1; i < seen.predictions().size(); ++i) {
       auto const& [term, head] = seen.predictions()[i];
-      Sums& sums = terms_[term.name];
+      TermSums& sums = terms_[term.name];
       Tensor const& whole = seen.batch()[term.targets];
       Tensor const targets = whole.viewed({whole.elements()});
       head.each_logits([&](std::int64_t first, Tensor const& logits) {
@@ -37,10 +37,10 @@ class OtherTerms : public Metric {
   }
 
  private:
-  struct Sums {
+  struct TermSums {
     double loss = 0, right = 0, count = 0;
   };
-  std::map<std::string, Sums> terms_;
+  std::map<std::string, TermSums> terms_;
 };
 
 Declared<MetricInfo> const accuracy_declared{{"validation.accuracy_of.*",
@@ -57,7 +57,7 @@ Declared<MetricInfo> const averaged_accuracy_declared{
 Declared<MetricKind> const declared{
     {.info = {"loss_of.*", "nat", Better::lower, "mean cross entropy of another term of the loss: next_sentence, token", {.least = 0}},
      .always = 5,
-     .lacks = [](Dataset const&, Model const& model) -> std::optional<std::string> {
+     .unavailable = [](Dataset const&, Model const& model) -> std::optional<std::string> {
        if (model.terms().size() > 1) return std::nullopt;
        return "the model's loss has one term";
      },

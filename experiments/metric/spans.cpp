@@ -15,7 +15,7 @@ namespace {
 /// to say so: a stretch counts if its score is above that of no answer.
 class Spans : public Metric {
  public:
-  void add(Seen const& seen) override {
+  void add(EvaluatedBatch const& seen) override {
     if (!seen.batch().has("passage")) return;
     auto const guesses = span_guesses(seen.batch(), seen.predictions());
     for (std::size_t i = 0; i < guesses.size(); ++i) {
@@ -30,14 +30,14 @@ class Spans : public Metric {
   }
 
  protected:
-  struct Question {
+  struct SpanQuestion {
     double above;         ///< how much its score is above that of no answer
     AnswerScores scores;  ///< of its stretch
     bool none;            ///< it has no answer
   };
   using Score = double AnswerScores::*;
 
-  std::vector<Question> const& questions() const { return questions_; }
+  std::vector<SpanQuestion> const& questions() const { return questions_; }
   double mean(Score score) const {
     double sum = 0;
     for (auto const& [above, scores, none] : questions_) sum += above > 0 ? scores.*score : none ? 1 : 0;
@@ -45,7 +45,7 @@ class Spans : public Metric {
   }
 
  private:
-  std::vector<Question> questions_;
+  std::vector<SpanQuestion> questions_;
 };
 
 class SpanMean : public Spans {
@@ -63,13 +63,13 @@ class SpanMean : public Spans {
 class SpanBest : public Spans {
  public:
   void write(Row& row, std::string const& prefix) const override {
-    if (std::ranges::none_of(questions(), &Question::none)) return;
+    if (std::ranges::none_of(questions(), &SpanQuestion::none)) return;
     auto sorted = questions();
-    std::ranges::sort(sorted, {}, &Question::above);
+    std::ranges::sort(sorted, {}, &SpanQuestion::above);
     double sum = 0;
-    for (Question const& question : sorted) sum += question.scores.f1;
+    for (SpanQuestion const& question : sorted) sum += question.scores.f1;
     double best = sum, threshold = sorted.front().above - 1;
-    for (Question const& question : sorted) {  // one after the other is answered no more
+    for (SpanQuestion const& question : sorted) {  // one after the other is answered no more
       sum += question.none ? 1 : -question.scores.f1;
       if (sum > best) best = sum, threshold = question.above;
     }
@@ -78,7 +78,7 @@ class SpanBest : public Spans {
   }
 };
 
-std::optional<std::string> lacks_spans(Dataset const&, Model const& model) {
+std::optional<std::string> no_spans(Dataset const&, Model const& model) {
   if (predicts(model, "span")) return std::nullopt;
   return "the model does not say where an answer stands";
 }
@@ -89,18 +89,18 @@ Declared<MetricKind> const exact_declared{
     {.info = {"span_exact", "", Better::higher, "share of the answers that are a right one, word for word, after SQuAD's normalisation",
               share},
      .always = 9,
-     .lacks = lacks_spans,
+     .unavailable = no_spans,
      .make = [](Dataset const&) { return std::make_unique<SpanMean>("span_exact", &AnswerScores::exact); }}};
 Declared<MetricKind> const f1_declared{
     {.info = {"span_f1", "", Better::higher, "F1 of an answer's words, the best over the right ones", share},
      .always = 10,
-     .lacks = lacks_spans,
+     .unavailable = no_spans,
      .make = [](Dataset const&) { return std::make_unique<SpanMean>("span_f1", &AnswerScores::f1); }}};
 Declared<MetricKind> const best_declared{
     {.info = {"span_best.*", "", std::nullopt,
               "F1 at the threshold above no answer's score that is best for these rows, and that threshold"},
      .always = 11,
-     .lacks = lacks_spans,
+     .unavailable = no_spans,
      .make = [](Dataset const&) { return std::make_unique<SpanBest>(); }}};
 
 }  // namespace

@@ -1,7 +1,7 @@
 #include <cmath>
 
+#include "experiments/metric/evaluated_batch.hpp"
 #include "experiments/metric/row.hpp"
-#include "experiments/metric/seen.hpp"
 
 namespace heed {
 
@@ -13,7 +13,7 @@ class OfUnits : public Metric {
  public:
   OfUnits(double tokens_a_unit, char const* name, double (*value)(double nats)) : tokens_(tokens_a_unit), name_(name), value_(value) {}
 
-  void add(Seen const& seen) override {
+  void add(EvaluatedBatch const& seen) override {
     for (double const loss : seen.losses()) loss_ += loss;
     targets_ += counted(seen.batch()["targets"]);
   }
@@ -26,14 +26,14 @@ class OfUnits : public Metric {
   double loss_ = 0, targets_ = 0;
 };
 
-std::optional<std::string> lacks(Dataset const& data, Model const&) {
+std::optional<std::string> unavailable(Dataset const& data, Model const&) {
   if (data.held_out_units()) return std::nullopt;
   return "the held-out data are no text that tokens are all of: its bytes and words cannot be counted";
 }
 
 Declared<MetricKind> const bits{
     {.info = {"bits_per_byte", "bit", Better::lower, "cross entropy per byte of the held-out text, whatever the tokens are", {.least = 0}},
-     .lacks = lacks,
+     .unavailable = unavailable,
      .make = [](Dataset const& data) {
        auto const units = data.held_out_units().value_or(TextUnits());
        return std::make_unique<OfUnits>(units.tokens / units.bytes, "bits_per_byte", [](double nats) { return nats / std::log(2.0); });
@@ -41,7 +41,7 @@ Declared<MetricKind> const bits{
 
 Declared<MetricKind> const of_bytes{
     {.info = {"perplexity_per_byte", "", Better::lower, "exp of the cross entropy per byte of the held-out text", {.least = 1}},
-     .lacks = lacks,
+     .unavailable = unavailable,
      .make = [](Dataset const& data) {
        auto const units = data.held_out_units().value_or(TextUnits());
        return std::make_unique<OfUnits>(units.tokens / units.bytes, "perplexity_per_byte", [](double nats) { return std::exp(nats); });
@@ -54,7 +54,7 @@ Declared<MetricKind> const of_words{
               "exp of the cross entropy per word of the held-out text; words stand between blanks, and the end of a line counts as one, as "
               "in WikiText's counts with <eos>",
               {.least = 1}},
-     .lacks = lacks,
+     .unavailable = unavailable,
      .make = [](Dataset const& data) {
        auto const units = data.held_out_units().value_or(TextUnits());
        return std::make_unique<OfUnits>(units.tokens / units.words, "perplexity_per_word", [](double nats) { return std::exp(nats); });

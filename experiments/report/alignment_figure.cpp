@@ -38,8 +38,8 @@ std::string ticks(std::vector<std::string> const& labels, double distance) {
 }
 
 /// Sizes of a figure's panels, in inches.
-struct Layout {
-  Layout(Alignment const& alignment)
+struct AlignmentLayout {
+  AlignmentLayout(Alignment const& alignment)
       : sources(static_cast<double>(alignment.source.size())),
         targets(static_cast<double>(alignment.target.size())),
         left(room_for(alignment.target)),
@@ -60,8 +60,8 @@ struct Layout {
   double column, row, panel;
 };
 
-std::string panel_commands(Alignment const& alignment, Layout const& layout, std::size_t k) {
-  double const x = layout.left + static_cast<double>(k % layout.across) * (layout.sources * layout.column + Layout::gap);
+std::string panel_commands(Alignment const& alignment, AlignmentLayout const& layout, std::size_t k) {
+  double const x = layout.left + static_cast<double>(k % layout.across) * (layout.sources * layout.column + AlignmentLayout::gap);
   double const bottom = layout.height() - static_cast<double>(k / layout.across + 1) * layout.panel;
   auto const screen = [](double inches, double whole) { return fmt::format("at screen {:.5f}", inches / whole); };
   std::string commands;
@@ -75,7 +75,7 @@ std::string panel_commands(Alignment const& alignment, Layout const& layout, std
   auto const more = fmt::format("{}, mean of {} heads", title, alignment.layers[k].heads);
   commands += fmt::format("set label 1 {} {}, screen {:.5f} center\n",
                           gnuplot_text(character * static_cast<double>(columns(more)) < width ? more : title),
-                          screen(x + width / 2, Figure::width), (bottom + layout.panel - Layout::head / 2) / layout.height());
+                          screen(x + width / 2, Figure::width), (bottom + layout.panel - AlignmentLayout::head / 2) / layout.height());
   if (k > 0) commands += "unset colorbox\n";
   return commands + fmt::format("plot $w{} matrix with image pixels\n", k);
 }
@@ -98,14 +98,14 @@ std::string page_of(std::vector<Alignment> const& alignments, std::vector<Figure
 
 }  // namespace
 
-Alignment alignment_of(Looks const& looks) {
+Alignment alignment_of(AttentionMaps const& attention) {
   Alignment alignment;
-  for (auto const& layer : looks.layers) {
+  for (auto const& layer : attention.layers) {
     auto const& of = layer.of;
     Tensor const& weights = layer.weights;
     if (of.queries != "inputs" || of.keys != "source") continue;
-    alignment.source = looks.axis(of.keys, 0, weights.size(3));
-    alignment.target = looks.axis(of.queries, 0, weights.size(2));
+    alignment.source = attention.axis(of.keys, 0, weights.size(3));
+    alignment.target = attention.axis(of.queries, 0, weights.size(2));
     alignment.layers.push_back({weights.size(1), mean(weights.rows(0, 1), {0, 1})});
   }
   if (alignment.target.empty()) return alignment;
@@ -115,7 +115,7 @@ Alignment alignment_of(Looks const& looks) {
 }
 
 Figure alignment_figure(Alignment const& alignment) {
-  Layout const layout(alignment);
+  AlignmentLayout const layout(alignment);
   double most = 1e-6;
   std::string commands;
   for (std::size_t k = 0; k < alignment.layers.size(); ++k) {
@@ -136,15 +136,15 @@ Figure alignment_figure(Alignment const& alignment) {
       "set colorbox user origin screen {:.4f}, screen {:.4f} size screen 0.022, screen {:.4f} noborder\nset cbtics {:.4g} scale 0.4 format "
       "'%g'\nset multiplot\n",
       most, layout.sources - 0.5, layout.targets - 0.5, layout.sources - 0.5, ticks(alignment.source, layout.column),
-      (Figure::width - Layout::right + 0.12) / Figure::width, (layout.height() - layout.panel) / layout.height(), box / layout.height(),
-      tick_step(most, 4));
+      (Figure::width - AlignmentLayout::right + 0.12) / Figure::width, (layout.height() - layout.panel) / layout.height(),
+      box / layout.height(), tick_step(most, 4));
   for (std::size_t k = 0; k < alignment.layers.size(); ++k) commands += panel_commands(alignment, layout, k);
   std::vector<std::string> const words(alignment.target.begin(), alignment.target.end() - 1);
   return {.name = "alignment",
           .title = fmt::format("{}", fmt::join(words, " ")),
           .caption =
               "A row a word of the target, when it was written; a column a word of the source. Weights are means over the heads of "
-              "each layer that looks at the source.",
+              "each layer that attends to the source.",
           .height = layout.height(),
           .commands = commands + "unset multiplot\n"};
 }

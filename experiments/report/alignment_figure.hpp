@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "experiments/metric/probe/looks.hpp"
+#include "experiments/metric/probe/attention_maps.hpp"
 #include "experiments/report/gnuplot.hpp"
 
 namespace heed {
@@ -15,16 +15,16 @@ namespace heed {
 struct Alignment {
   std::size_t line = 0;  ///< of the source in its text, from 1
   std::vector<std::string> source, target;
-  struct Layer {
+  struct AlignmentLayer {
     std::int64_t heads;
     Tensor weights;  ///< their mean, [target, source]
   };
-  std::vector<Layer> layers;
+  std::vector<AlignmentLayer> layers;
 };
 
-/// Of the first row of a batch: of each layer that looks from the inputs at the source. The word that a place writes is the one that the
+/// Of the first row of a batch: of each layer from the inputs to the source. The word that a place writes is the one that the
 /// next place reads, and <eos> at the last.
-Alignment alignment_of(Looks const& looks);
+Alignment alignment_of(AttentionMaps const& attention);
 
 /// Source words over target words, a panel a layer.
 Figure alignment_figure(Alignment const& alignment);

@@ -99,7 +99,7 @@ Json layer_json(Tensor const& weights, Extent const& extent) {
 }
 
 /// The texts that maps belong to, each once.
-class Texts {
+class MapTexts {
  public:
   std::size_t index(std::vector<std::string> text) {
     auto const [place, fresh] = known_.try_emplace(text, known_.size());
@@ -135,8 +135,8 @@ class Pictures {
 };
 
 /// What stands on the axes of maps.
-struct Shown {
-  Texts texts = {};
+struct ShownMaps {
+  MapTexts texts = {};
   Pictures pictures = {};
 };
 
@@ -151,12 +151,12 @@ std::optional<int> layer_number(std::string const& name) {
 }
 
 /// What stands on the axes of a file's maps: the texts of a part, of every example.
-class Axes {
+class MapAxes {
  public:
-  Axes(std::string path, Arrays const& arrays, std::int64_t examples) : path_(std::move(path)), arrays_(arrays), examples_(examples) {}
+  MapAxes(std::string path, Arrays const& arrays, std::int64_t examples) : path_(std::move(path)), arrays_(arrays), examples_(examples) {}
 
   /// {part: {"text": index, "length": tokens}} of an example, for each part that has labels; {part: {"picture": index}} of a picture.
-  Json example(std::int64_t row, Extent const& extent, Shown& shown) const {
+  Json example(std::int64_t row, Extent const& extent, ShownMaps& shown) const {
     Json json = Json::object();
     add_pictures(json, row, shown.pictures);
     std::string_view constexpr after = "labels";
@@ -224,7 +224,7 @@ std::int64_t across_of(std::string const& path, Arrays const& arrays, int layer,
   return static_cast<std::int64_t>(across);
 }
 
-Json step_json(std::int64_t step, fs::path const& path, Extent const& extent, Shown& shown) {
+Json step_json(std::int64_t step, fs::path const& path, Extent const& extent, ShownMaps& shown) {
   check_written(path.parent_path().parent_path(), "attention/" + path.filename().string());
   auto const arrays = read_npz(path);
   Json json{{"step", step}, {"examples", Json::array()}, {"layers", Json::array()}};
@@ -245,7 +245,7 @@ Json step_json(std::int64_t step, fs::path const& path, Extent const& extent, Sh
     examples = std::min(examples, weights.size(0));
   }
   if (layers.empty()) throw FileError(fmt::format("{}: holds no weights", path.string()));
-  Axes const axes(path.string(), arrays, examples);
+  MapAxes const axes(path.string(), arrays, examples);
   for (std::int64_t i = 0; i < std::min(examples, static_cast<std::int64_t>(extent.examples)); ++i)
     json["examples"].push_back(axes.example(i, extent, shown));
   return json;
@@ -268,7 +268,7 @@ void warn_of_missing(fs::path const& run, std::vector<std::string>& warnings) {
 
 std::string maps_json(Material& material, Extent const& extent, bool warn) {
   Json json{{"texts", Json::array()}, {"arms", Json::array()}};
-  Shown shown;
+  ShownMaps shown;
   for (auto const& arm : material.arms) {
     for (auto const& folder : arm.folders) {
       if (warn) warn_of_missing(material.folder / folder, material.warnings);

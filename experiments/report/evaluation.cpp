@@ -66,14 +66,14 @@ std::string with_error(double value, double error) {
 }
 
 /// A group that has a value.
-struct Point {
+struct LengthPoint {
   double length;  ///< mean
   double value;
   double error;  ///< 0 where it is not known
 };
 
-std::vector<Point> points(Evaluation const& evaluation, std::string const& metric) {
-  std::vector<Point> result;
+std::vector<LengthPoint> points(Evaluation const& evaluation, std::string const& metric) {
+  std::vector<LengthPoint> result;
   for (auto const& part : evaluation.by_length) {
     double const* const value = part.values.find(metric);
     if (value == nullptr || !std::isfinite(*value)) continue;
@@ -87,10 +87,10 @@ constexpr std::size_t columns_of_panels = 2;
 constexpr double panel_height = 1.3, below = 0.2;  // inches; below: the name of the lowest panels' axis
 
 /// The panel's frame and its axis of values, which goes below 0 only where values do.
-std::string frame(std::vector<Point> const& values, std::size_t number, double height) {
+std::string frame(std::vector<LengthPoint> const& values, std::size_t number, double height) {
   Range range;
   bool positive = true;
-  for (Point const& point : values) {
+  for (LengthPoint const& point : values) {
     positive = positive && point.value >= 0;
     range.include(point.value - point.error);
     range.include(point.value + point.error);
@@ -108,7 +108,7 @@ std::string panel(Evaluation const& evaluation, std::string const& metric, std::
   auto const values = points(evaluation, metric);
   auto const unit = unit_of(metric);
   std::string block = fmt::format("$m{} << EOD\n", number);
-  for (Point const& point : values) block += fmt::format("{} {} {}\n", point.length, point.value, point.error);
+  for (LengthPoint const& point : values) block += fmt::format("{} {} {}\n", point.length, point.value, point.error);
   return block + "EOD\n" + frame(values, number, height) +
          fmt::format("set title {} offset 0,-0.7\n", gnuplot_text(unit.empty() ? metric : fmt::format("{} ({})", metric, unit))) +
          (lowest ? fmt::format("set xlabel {} offset 0,1\n", gnuplot_text(fmt::format("length of the {} (tokens)", evaluation.length_of)))

@@ -36,16 +36,16 @@ std::string in_words(ReportedDifference const& difference) {
 std::optional<Figure> forest(Material const& material) {
   auto const* const baseline = material.baseline_arm();
   if (baseline == nullptr) return std::nullopt;
-  struct Row {
+  struct ForestRow {
     std::size_t arm;
     std::vector<double> seeds;
   };
-  std::vector<Row> rows;
+  std::vector<ForestRow> rows;
   std::vector<double> means;
   for (std::size_t i = 0; i < material.arms.size(); ++i) {
     auto const& arm = material.arms[i];
     if (!arm.difference) continue;
-    Row row{i, {}};
+    ForestRow row{i, {}};
     for (auto const& [seed, value] : arm.values)
       if (baseline->values.contains(seed)) row.seeds.push_back(value - baseline->values.at(seed));  // Range leaves out what is not finite
     means.push_back(arm.difference->mean);

@@ -17,25 +17,25 @@ namespace heed {
 namespace {
 
 /// A row of a heat map: a layer, or a head of it.
-using Place = std::pair<int, int>;  // head −1: the layer as a whole
+using HeadPlace = std::pair<int, int>;  // head −1: the layer as a whole
 
-struct Cell {
+struct HeatCell {
   double sum = 0;
   int count = 0;
   double mean() const { return count > 0 ? sum / count : std::numeric_limits<double>::quiet_NaN(); }
 };
 
 /// One probe: by arm, place and column.
-struct Probe {
-  std::vector<Place> places;
+struct ProbeHeat {
+  std::vector<HeadPlace> places;
   std::int64_t first = std::numeric_limits<std::int64_t>::max(), last = 0;
   std::size_t columns = 0;
-  std::vector<std::vector<std::vector<Cell>>> cells;
+  std::vector<std::vector<std::vector<HeatCell>>> cells;
 };
 
-struct Source {
+struct HeatSource {
   std::size_t arm;
-  Place place;
+  HeadPlace place;
   std::vector<std::pair<std::int64_t, double>> const* series;
 };
 
@@ -50,7 +50,7 @@ std::optional<int> take_number(std::string_view& rest) {
 
 struct Named {
   std::string probe;
-  Place place;
+  HeadPlace place;
 };
 
 /// Of probe.NAME.layerL[.headH][.STATISTIC]: NAME.STATISTIC and its place. Nothing where a name is not of that form.
@@ -73,8 +73,8 @@ std::optional<Named> by_layer(std::string_view name) {
 }
 
 /// The series of each probe that has layers, by its name without layer and head: "attention.entropy", "gradients.jacobian_trace.median".
-std::map<std::string, std::vector<Source>> sources_of(Material const& material) {
-  std::map<std::string, std::vector<Source>> sources;
+std::map<std::string, std::vector<HeatSource>> sources_of(Material const& material) {
+  std::map<std::string, std::vector<HeatSource>> sources;
   for (std::size_t arm = 0; arm < material.arms.size(); ++arm) {
     for (auto const& [seed, history] : material.arms[arm].histories) {
       for (auto const& [name, series] : history) {
@@ -85,9 +85,9 @@ std::map<std::string, std::vector<Source>> sources_of(Material const& material) 
   return sources;
 }
 
-Probe gather(std::vector<Source> const& sources, std::size_t arms) {
+ProbeHeat gather(std::vector<HeatSource> const& sources, std::size_t arms) {
   constexpr std::size_t most = 80;  // columns
-  Probe probe;
+  ProbeHeat probe;
   for (auto const& source : sources) {
     if (std::ranges::find(probe.places, source.place) == probe.places.end()) probe.places.push_back(source.place);
     probe.columns = std::max(probe.columns, std::min(most, source.series->size()));
@@ -95,7 +95,7 @@ Probe gather(std::vector<Source> const& sources, std::size_t arms) {
     probe.last = std::max(probe.last, source.series->back().first);
   }
   std::ranges::sort(probe.places);
-  probe.cells.assign(arms, std::vector(probe.places.size(), std::vector<Cell>(probe.columns)));
+  probe.cells.assign(arms, std::vector(probe.places.size(), std::vector<HeatCell>(probe.columns)));
   for (auto const& source : sources) {
     auto const row = static_cast<std::size_t>(std::ranges::find(probe.places, source.place) - probe.places.begin());
     for (auto const& [step, value] : *source.series) {
@@ -110,9 +110,9 @@ Probe gather(std::vector<Source> const& sources, std::size_t arms) {
   return probe;
 }
 
-bool is_empty(std::vector<std::vector<Cell>> const& panel) {
-  return std::ranges::all_of(panel,
-                             [](auto const& row) { return std::ranges::all_of(row, [](Cell const& cell) { return cell.count == 0; }); });
+bool is_empty(std::vector<std::vector<HeatCell>> const& panel) {
+  return std::ranges::all_of(
+      panel, [](auto const& row) { return std::ranges::all_of(row, [](HeatCell const& cell) { return cell.count == 0; }); });
 }
 
 /// "attention.entropy" as a person says it, with its unit.
@@ -126,11 +126,11 @@ std::string said(std::string name) {
   return nats ? name + " (nat)" : name;
 }
 
-std::string row_name(Place place) {
+std::string row_name(HeadPlace place) {
   return place.second < 0 ? fmt::format("layer {}", place.first) : fmt::format("layer {} head {}", place.first, place.second);
 }
 
-std::optional<Figure> heat_map(Material const& material, std::string const& name, Probe const& probe) {
+std::optional<Figure> heat_map(Material const& material, std::string const& name, ProbeHeat const& probe) {
   double low = std::numeric_limits<double>::infinity(), high = -low;
   std::vector<std::size_t> arms;
   for (std::size_t arm = 0; arm < probe.cells.size(); ++arm) {

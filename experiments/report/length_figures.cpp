@@ -119,12 +119,12 @@ std::optional<Figure> length_figure(Material const& material, std::vector<Trace>
 }
 
 /// A line of loss_by_position.csv.
-struct Position {
+struct PositionLoss {
   std::int64_t position;
   double loss, error;
   std::int64_t count;  ///< of rows
 };
-using Positions = std::map<std::int64_t, std::vector<Position>>;  ///< by the length of the rows
+using Positions = std::map<std::int64_t, std::vector<PositionLoss>>;  ///< by the length of the rows
 
 /// What a trial's loss_by_position.csv tells; empty if there is no such file. Positions that fewer than half of the rows reach are left
 /// out: at the end of packed rows stands only what fits there, which is easy to tell. Throws FileError for one that tells nothing.
@@ -148,14 +148,14 @@ Positions positions_of(fs::path const& trial) {
     found[*length].push_back({*position, *loss, *error, *count});
   }
   for (auto& [length, positions] : found) {
-    auto const most = std::ranges::max(positions, {}, &Position::count).count;
-    std::erase_if(positions, [most](Position const& at) { return 2 * at.count < most; });
+    auto const most = std::ranges::max(positions, {}, &PositionLoss::count).count;
+    std::erase_if(positions, [most](PositionLoss const& at) { return 2 * at.count < most; });
   }
   return found;
 }
 
 /// The mean over seeds, of so many points at most.
-Curve curve_over(std::vector<std::vector<Position>> const& seeds, std::size_t most) {
+Curve curve_over(std::vector<std::vector<PositionLoss>> const& seeds, std::size_t most) {
   std::vector<Series> series;
   for (auto const& positions : seeds) {
     auto& of_seed = series.emplace_back();
@@ -178,7 +178,7 @@ Curve curve_over(std::vector<std::vector<Position>> const& seeds, std::size_t mo
 /// Of an ablation, each arm in the longest rows; of a run, those and the rows of the trained length.
 std::vector<Trace> over_position(Material const& material, std::int64_t& longest) {
   constexpr std::int64_t points = 32;  // neighbouring positions are averaged
-  std::vector<std::map<std::int64_t, std::vector<std::vector<Position>>>> arms;
+  std::vector<std::map<std::int64_t, std::vector<std::vector<PositionLoss>>>> arms;
   for (auto const& arm : material.arms) {
     auto& lengths = arms.emplace_back();
     for (auto const& folder : arm.folders)

@@ -154,9 +154,9 @@ void read_run(Json const& json, Material& material) {
   run.folders = {"."};
   take_costs(json, run);
   run.mean = real(json, material.metric.c_str());
-  auto const yardsticks = json.value("yardsticks", Json::object());
-  for (auto const& [name, loss] : yardsticks.items()) {
-    if (loss.is_number()) material.yardsticks.emplace_back(name, loss.get<double>());
+  auto const reference_losses = json.value("yardsticks", Json::object());
+  for (auto const& [name, loss] : reference_losses.items()) {
+    if (loss.is_number()) material.reference_losses.emplace_back(name, loss.get<double>());
   }
   if (auto const baselines = json.find("baselines"); baselines != json.end() && baselines->is_array())
     for (auto const& each : *baselines)

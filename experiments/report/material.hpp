@@ -112,7 +112,7 @@ struct Material {
   std::vector<std::pair<std::string, std::int64_t>> missing;  ///< arm, seed
   std::vector<std::string> sentences, warnings;
   std::vector<std::pair<std::string, std::string>> environment;
-  std::vector<std::pair<std::string, double>> yardsticks;
+  std::vector<std::pair<std::string, double>> reference_losses;
   std::vector<ReportedBaseline> baselines;
   std::string configuration, base;  ///< YAML
   std::vector<HashedFile> read;     ///< by the runs, each content of a file once

@@ -24,19 +24,19 @@ std::vector<std::size_t> by_levels(Grid const& grid) {
 }
 
 /// Colour, dash and mark of the level of a factor that lines show.
-struct Look {
+struct PanelStyle {
   std::string colour;
   std::size_t dash, mark;
 };
-Look look_of(std::size_t level) {
+PanelStyle look_of(std::size_t level) {
   constexpr std::size_t marks[] = {7, 5, 9, 11, 13, 15};
   return {line_colour(level % 7), 1 + level % 5, marks[level % 6]};
 }
 
 /// Where small panels stand below a legend, in inches; all of one size.
-class Layout {
+class PanelLayout {
  public:
-  Layout(std::size_t count, double bottom) : count_(count), bottom_(bottom) {
+  PanelLayout(std::size_t count, double bottom) : count_(count), bottom_(bottom) {
     across_ = count <= 3 ? count : count == 4 ? 2 : 3;
     width_ = (Figure::width - left - right - static_cast<double>(across_ - 1) * gap) / static_cast<double>(across_);
     panel_ = std::clamp(0.62 * width_, 1.15, 1.9);
@@ -117,9 +117,9 @@ std::optional<Figure> interaction(Material const& material, Grid const& grid) {
 
   std::size_t longest = 0;
   for (auto const& label : places) longest = std::max(longest, columns(cut(label, 18)));
-  Layout const straight(panels.size(), 0.46);
+  PanelLayout const straight(panels.size(), 0.46);
   bool const turned = 0.066 * static_cast<double>(longest) > straight.width() / static_cast<double>(places.size());
-  Layout const layout(panels.size(), turned ? 0.4 + 0.045 * static_cast<double>(longest) : 0.46);
+  PanelLayout const layout(panels.size(), turned ? 0.4 + 0.045 * static_cast<double>(longest) : 0.46);
   std::string tics, data, plots;
   for (std::size_t i = 0; i < places.size(); ++i) tics += fmt::format("{}{} {}", i > 0 ? ", " : "", gnuplot_tick(cut(places[i], 18)), i);
   for (std::size_t p = 0; p < panels.size(); ++p) {
@@ -173,7 +173,7 @@ std::optional<Figure> curve_panels(Material const& material, Grid const& grid, s
   if (against_baseline) range.include(0);
   if (range.is_empty()) return std::nullopt;
   auto const panels = grid.combinations_without({lines});
-  Layout const layout(panels.size(), 0.46);
+  PanelLayout const layout(panels.size(), 0.46);
   auto const label = !against_baseline       ? axis_name(material, metric)
                      : material.unit.empty() ? "difference"
                                              : "difference (" + material.unit + ")";

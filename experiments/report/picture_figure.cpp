@@ -19,11 +19,11 @@ namespace fs = std::filesystem;
 namespace {
 
 /// Sizes in inches and pixels, and what lies where.
-struct Panels {
-  explicit Panels(LookedAt const& looked)
-      : height(looked.pixels.size(1)), width(looked.pixels.size(2)), rows(looked.weights.size(1) / looked.across), across(looked.across) {
+struct PicturePanels {
+  explicit PicturePanels(ImageAttention const& image)
+      : height(image.pixels.size(1)), width(image.pixels.size(2)), rows(image.weights.size(1) / image.across), across(image.across) {
     high = wide * static_cast<double>(height) / static_cast<double>(width);
-    down = (std::ssize(looked.words) + 1 + columns - 1) / columns;
+    down = (std::ssize(image.words) + 1 + columns - 1) / columns;
   }
   double row() const { return high + 0.26; }
   double figure_height() const { return static_cast<double>(down) * row() + 0.05; }
@@ -37,8 +37,8 @@ struct Panels {
 };
 
 /// "x y red green blue" of every pixel, as bright as shares say, which are of fields.
-std::string pixels_of(LookedAt const& looked, Panels const& panels, std::vector<double> const& shares) {
-  auto const levels = looked.pixels.data<std::int64_t>();
+std::string pixels_of(ImageAttention const& image, PicturePanels const& panels, std::vector<double> const& shares) {
+  auto const levels = image.pixels.data<std::int64_t>();
   auto const brightest = static_cast<double>(std::max<std::int64_t>(1, std::ranges::max(levels)));
   std::int64_t const size = panels.height * panels.width;
   std::string text;
@@ -47,15 +47,15 @@ std::string pixels_of(LookedAt const& looked, Panels const& panels, std::vector<
     double const factor = 255 * (0.25 + 0.75 * shares[static_cast<std::size_t>(panels.field(y, x))]) / brightest;
     text += fmt::format("{} {}", x, y);
     for (std::int64_t c = 0; c < 3; ++c)
-      text += fmt::format(
-          " {:.0f}", factor * static_cast<double>(levels[static_cast<std::size_t>(std::min(c, looked.pixels.size(0) - 1) * size + i)]));
+      text += fmt::format(" {:.0f}",
+                          factor * static_cast<double>(levels[static_cast<std::size_t>(std::min(c, image.pixels.size(0) - 1) * size + i)]));
     text += "\n";
   }
   return text;
 }
 
 /// A frame around a field.
-std::string frame(Panels const& panels, std::int64_t field) {
+std::string frame(PicturePanels const& panels, std::int64_t field) {
   double const w = static_cast<double>(panels.width) / static_cast<double>(panels.across),
                h = static_cast<double>(panels.height) / static_cast<double>(panels.rows);
   double const left = static_cast<double>(field % panels.across) * w - 0.5, top = static_cast<double>(field / panels.across) * h - 0.5;
@@ -63,39 +63,39 @@ std::string frame(Panels const& panels, std::int64_t field) {
                      top, left + w, top + h);
 }
 
-std::string panel(LookedAt const& looked, Panels const& panels, std::int64_t number) {
-  std::vector<double> shares(static_cast<std::size_t>(looked.weights.size(1)), 1.0);
+std::string panel(ImageAttention const& image, PicturePanels const& panels, std::int64_t number) {
+  std::vector<double> shares(static_cast<std::size_t>(image.weights.size(1)), 1.0);
   std::string commands = "unset object 1\n";
   std::string title = "the picture";
   if (number > 0) {
-    auto const weights = looked.weights.rows(number - 1, 1).to_vector();
+    auto const weights = image.weights.rows(number - 1, 1).to_vector();
     auto const most = std::ranges::max_element(weights);
     for (std::size_t i = 0; i < weights.size(); ++i) shares[i] = *most > 0 && std::isfinite(weights[i]) ? weights[i] / *most : 0;
     commands = frame(panels, most - weights.begin());
-    title = cut(looked.words[static_cast<std::size_t>(number - 1)], 16);
+    title = cut(image.words[static_cast<std::size_t>(number - 1)], 16);
   }
-  double const x = Panels::gap + static_cast<double>(number % Panels::columns) * (Panels::wide + Panels::gap);
-  double const bottom = panels.figure_height() - static_cast<double>(number / Panels::columns + 1) * panels.row();
+  double const x = PicturePanels::gap + static_cast<double>(number % PicturePanels::columns) * (PicturePanels::wide + PicturePanels::gap);
+  double const bottom = panels.figure_height() - static_cast<double>(number / PicturePanels::columns + 1) * panels.row();
   commands += fmt::format(
       "set lmargin at screen {:.5f}\nset rmargin at screen {:.5f}\nset bmargin at screen {:.5f}\nset tmargin at screen {:.5f}\n",
-      x / Figure::width, (x + Panels::wide) / Figure::width, bottom / panels.figure_height(),
+      x / Figure::width, (x + PicturePanels::wide) / Figure::width, bottom / panels.figure_height(),
       (bottom + panels.high) / panels.figure_height());
   commands += fmt::format("set label 1 {} at screen {:.5f}, screen {:.5f} center\n", gnuplot_text(title),
-                          (x + Panels::wide / 2) / Figure::width, (bottom + panels.high + 0.11) / panels.figure_height());
-  return fmt::format("$p{} << EOD\n{}EOD\n", number, pixels_of(looked, panels, shares)) + commands +
+                          (x + PicturePanels::wide / 2) / Figure::width, (bottom + panels.high + 0.11) / panels.figure_height());
+  return fmt::format("$p{} << EOD\n{}EOD\n", number, pixels_of(image, panels, shares)) + commands +
          fmt::format("plot $p{} with rgbimage\n", number);
 }
 
 }  // namespace
 
-LookedAt looked_at(Looks const& looks) {
-  for (auto const& layer : looks.layers) {
+ImageAttention image_attention(AttentionMaps const& attention) {
+  for (auto const& layer : attention.layers) {
     auto const& of = layer.of;
     Tensor const& weights = layer.weights;
-    auto const part = std::ranges::find(looks.parts, of.keys, &Looks::Part::name);
-    if (of.across == 0 || part == looks.parts.end() || !part->pixels.defined()) continue;
+    auto const part = std::ranges::find(attention.parts, of.keys, &AttentionMaps::LabelledPart::name);
+    if (of.across == 0 || part == attention.parts.end() || !part->pixels.defined()) continue;
     Tensor const& all = part->pixels;
-    auto words = looks.axis(of.queries, 0, weights.size(2));
+    auto words = attention.axis(of.queries, 0, weights.size(2));
     words.erase(words.begin());
     words.emplace_back("<eos>");
     return {all.rows(0, 1).viewed({all.size(1), all.size(2), all.size(3)}), std::move(words), mean(weights.rows(0, 1), {0, 1}), of.across};
@@ -103,13 +103,13 @@ LookedAt looked_at(Looks const& looks) {
   return {};
 }
 
-Figure picture_figure(LookedAt const& looked) {
-  Panels const panels(looked);
+Figure picture_figure(ImageAttention const& image) {
+  PicturePanels const panels(image);
   std::string commands =
       fmt::format("set border lw 0.4\nset key off\nunset xtics\nunset ytics\nset xrange [-0.5:{}]\nset yrange [{}:-0.5]\nset multiplot\n",
                   static_cast<double>(panels.width) - 0.5, static_cast<double>(panels.height) - 0.5);
-  for (std::int64_t number = 0; number <= std::ssize(looked.words); ++number) commands += panel(looked, panels, number);
-  std::vector<std::string> const words(looked.words.begin(), looked.words.end() - 1);
+  for (std::int64_t number = 0; number <= std::ssize(image.words); ++number) commands += panel(image, panels, number);
+  std::vector<std::string> const words(image.words.begin(), image.words.end() - 1);
   return {.name = "looked_at",
           .title = fmt::format("{}", fmt::join(words, " ")),
           .caption =
@@ -119,18 +119,18 @@ Figure picture_figure(LookedAt const& looked) {
           .commands = commands + "unset multiplot\n"};
 }
 
-std::string picture_table(LookedAt const& looked) {
+std::string picture_table(ImageAttention const& image) {
   std::size_t widest = 0;
-  for (auto const& word : looked.words) widest = std::max(widest, columns(word));
+  for (auto const& word : image.words) widest = std::max(widest, columns(word));
   std::string page;
-  std::int64_t const fields = looked.weights.size(1);
-  for (std::size_t word = 0; word < looked.words.size(); ++word) {
+  std::int64_t const fields = image.weights.size(1);
+  for (std::size_t word = 0; word < image.words.size(); ++word) {
     for (std::int64_t field = 0; field < fields; ++field) {
-      if (field % looked.across == 0) {
-        std::string const name = field == 0 ? looked.words[word] : "";
+      if (field % image.across == 0) {
+        std::string const name = field == 0 ? image.words[word] : "";
         page += fmt::format("{}  {}{}", field > 0 ? "\n" : "", name, std::string(widest - columns(name) + 1, ' '));
       }
-      double const weight = looked.weights.at(static_cast<std::int64_t>(word) * fields + field);
+      double const weight = image.weights.at(static_cast<std::int64_t>(word) * fields + field);
       page += weight == 0 ? "   ·" : fmt::format(" {:3.0f}", 100 * weight);
     }
     page += "\n\n";
@@ -144,8 +144,8 @@ void check_picture_file(fs::path const& file) {
     throw ConfigError("--picture", fmt::format("wants a file that ends in .svg, .pdf or .png, but found '{}'", file.string()));
 }
 
-void write_picture(fs::path const& file, LookedAt const& looked) {
-  auto const drawings = draw({picture_figure(looked)}, file.extension() == ".png");
+void write_picture(fs::path const& file, ImageAttention const& image) {
+  auto const drawings = draw({picture_figure(image)}, file.extension() == ".png");
   if (!drawings) throw Error(fmt::format("{}: gnuplot, which draws it, is not installed: apt-get install gnuplot-nox", file.string()));
   auto const& drawing = drawings->front();
   write_atomically(file, file.extension() == ".svg" ? drawing.svg : file.extension() == ".pdf" ? drawing.pdf : drawing.png);

@@ -107,7 +107,7 @@ Figure matrix(Confusion const& confusion) {
   return figure;
 }
 
-/// The tokens that the summary token has looked at, shaded by weight.
+/// The tokens that the summary token has attended to, shaded by weight.
 std::string looked(Json const& line) {
   if (!line.contains("looked") || !line["looked"].is_array()) return "";
   double most = 0;

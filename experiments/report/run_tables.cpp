@@ -37,7 +37,7 @@ std::string baselines(Material const& material) {
 std::string known_losses(Material const& material) {
   auto const& mean = material.arms.front().mean;
   std::string body;
-  for (auto const& [name, loss] : material.yardsticks)
+  for (auto const& [name, loss] : material.reference_losses)
     body += html_row({name, fmt::format("{:.4f}", loss), mean ? fmt::format("{:+.4f}", *mean - loss) : ""});
   if (body.empty()) return "";
   return "<h3>Beside it</h3>\n" + html_table("Yardsticks", {"yardstick", "loss (nat)", "this run"}, body);

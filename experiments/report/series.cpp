@@ -37,8 +37,8 @@ std::size_t legend_rows(std::vector<Series const*> const& names) {
   return names.empty() ? 0 : (names.size() + across - 1) / across;
 }
 
-struct Layout {
-  explicit Layout(SeriesFigure const& figure) : across(figure.across), rows((figure.panels.size() + across - 1) / across) {
+struct SeriesLayout {
+  explicit SeriesLayout(SeriesFigure const& figure) : across(figure.across), rows((figure.panels.size() + across - 1) / across) {
     width = (Figure::width - left - right - static_cast<double>(across - 1) * gap) / static_cast<double>(across);
     panel = std::clamp(0.6 * width, 1.1, 1.7);
     legend = 0.08 + legend_row * static_cast<double>(legend_rows(named(figure)));
@@ -54,7 +54,7 @@ struct Layout {
   double width = 0, panel = 0, height = 0, legend = 0;
 };
 
-std::string legend(SeriesFigure const& figure, Layout const& layout) {
+std::string legend(SeriesFigure const& figure, SeriesLayout const& layout) {
   std::vector<std::string> parts;
   auto const names = named(figure);
   for (auto const* const series : names) {
@@ -181,7 +181,7 @@ std::string plotted(SeriesPanel const& panel, std::size_t p) {
 }  // namespace
 
 Figure figure_of(SeriesFigure const& figure) {
-  Layout const layout(figure);
+  SeriesLayout const layout(figure);
   // Data blocks cannot be defined inside of a multiplot's plot command, but between two of them.
   std::string commands = std::string(plot_style) + "set multiplot\n" + legend(figure, layout) + "set key off\n";
   for (std::size_t p = 0; p < figure.panels.size(); ++p) {

@@ -17,7 +17,7 @@ namespace heed {
 namespace {
 
 /// Where the points of a grid stand on the x axis.
-struct Axis {
+struct GridAxis {
   std::vector<double> places;  ///< by point
   std::vector<std::string> tics;
   std::string label;
@@ -36,8 +36,8 @@ std::optional<std::vector<double>> numbers_of(ReportedTuning const& tuning) {
   return numbers;
 }
 
-Axis axis_of(ReportedTuning const& tuning) {
-  Axis axis;
+GridAxis axis_of(ReportedTuning const& tuning) {
+  GridAxis axis;
   if (auto const numbers = numbers_of(tuning)) {
     axis.places = *numbers;
     axis.label = tuning.points.front().keys.front().first;
@@ -64,7 +64,7 @@ Axis axis_of(ReportedTuning const& tuning) {
 }
 
 /// The arms' scores as curves, from left to right; an arm without a score is left out.
-std::vector<Trace> scores_of(Material const& material, Axis const& axis) {
+std::vector<Trace> scores_of(Material const& material, GridAxis const& axis) {
   std::vector<Trace> traces;
   for (std::size_t i = 0; i < material.tuning->arms.size() && i < material.arms.size(); ++i) {
     auto const& arm = material.tuning->arms[i];

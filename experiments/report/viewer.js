@@ -74,12 +74,12 @@ function group(maps, arm, wanted, layerNumber, exampleNumber) {
   return {arm, step: step.step, layer: layer.name, queries, keys, heads, picture};
 }
 
-/// "rows look: target, as it is read, 64 of 128 tokens · columns are looked at: source"
+/// "rows: queries, target, as it is read, 64 of 128 tokens · columns: keys, source"
 function told({queries, keys}, every) {
   const count = axis => axis.tokens.length < axis.whole ? `, ${axis.tokens.length} of ${axis.whole} tokens` : '';
   const name = axis => (axis.part === 'target' ? 'target, as it is read' : axis.part) + count(axis);
   const named = every > 1 ? ` · one label in ${every} is shown, all of them of a single head` : '';
-  return `rows look: ${name(queries)} · columns are looked at: ${name(keys)}${named}`;
+  return `rows: queries, ${name(queries)} · columns: keys, ${name(keys)}${named}`;
 }
 
 /// Sizes of a group's panels in a picture of a width: as many side by side as have room for every label, four on a wide page.
@@ -184,7 +184,7 @@ function drawn(groups, width, look, scale) {
     y += Math.ceil(group.heads.length / across) * row + 10;
   }
   body += groups.some(group => !group.picture) ? legend(2, y + 18, look, scale)
-    : text(2, y + 14, 'Bright and framed: looked at when the word was written.', look) + text(2, y + 30, `Weight: ${scales[scale]}.`, look);
+    : text(2, y + 14, 'Bright and framed: attended to when the word was written.', look) + text(2, y + 30, `Weight: ${scales[scale]}.`, look);
   const words = group => group.picture ? [] : [told(group, layout(group, width).every), `${group.arm.name}, ${group.layer}, step ${group.step}`];
   width = Math.ceil(Math.max(right, ...groups.map(group => widest(words(group), nameSize) * 1.05)) + 4);
   const height = Math.ceil(y + 48);
@@ -246,7 +246,7 @@ function startViewer(section) {
     groups = arms().map(arm => group(maps, arm, steps[control.step.value], control.layer.selectedIndex, control.example.selectedIndex)).filter(Boolean);
     const head = control.head.selectedIndex - 1;
     if (head >= 0) for (const each of groups) each.heads = each.heads.slice(head, head + 1);
-    // What looks at itself often has a row with one key to look at, whose weight hides all others.
+    // What attends to itself often has a row with one key to attend to, whose weight hides all others.
     if (!scaleChosen) control.scale.selectedIndex = groups[0].queries.part === groups[0].keys.part ? 2 : 0;
   }
 
@@ -285,8 +285,8 @@ function startViewer(section) {
     }
     const weights = panel.group.heads.map(head => (panel.group.heads.length > 1 ? `${head.name} ` : '') + head.weight(q, k).toFixed(3));
     readout.textContent = q < 0 ? 'Point at a cell, or move with the arrow keys.' :
-      queries.written ? `“${queries.written[q]}” (word ${q + 1}) looked at ${keys.tokens[k]} with weight ${weights.join(', ')}` :
-      `“${queries.tokens[q]}” (place ${q}) looks at “${keys.tokens[k]}” (place ${k}) with weight ${weights.join(', ')}`;
+      queries.written ? `“${queries.written[q]}” (word ${q + 1}) attended to ${keys.tokens[k]} with weight ${weights.join(', ')}` :
+      `“${queries.tokens[q]}” (place ${q}) attends to “${keys.tokens[k]}” (place ${k}) with weight ${weights.join(', ')}`;
   }
 
   function pointAt(event) {

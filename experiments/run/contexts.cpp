@@ -8,9 +8,9 @@
 #include <fmt/ranges.h>
 
 #include "autograd/graph.hpp"
+#include "experiments/metric/evaluated_batch.hpp"
 #include "experiments/metric/loss_by_place.hpp"
 #include "experiments/metric/row.hpp"
-#include "experiments/metric/seen.hpp"
 #include "nn/files/atomic_file.hpp"
 #include "nn/models/blocks.hpp"
 
@@ -34,7 +34,7 @@ std::string going_on(StackSettings const& model) {
 }
 
 /// Why the model cannot read rows of so many tokens, more than its context, and what can; nothing: it can.
-std::optional<std::string> lacks_reach(Choice const& choice, Model const& model, Dataset const& data, std::int64_t length) {
+std::optional<std::string> no_reach(Choice const& choice, Model const& model, Dataset const& data, std::int64_t length) {
   std::string const up_to = fmt::format("lengths up to {} can be read", model.context());
   if (auto const limit = model.limit(); limit && length > *limit) {
     auto const* const stack = dynamic_cast<StackSettings const*>(choice.settings.get());
@@ -65,8 +65,8 @@ std::int64_t longest_row(Dataset const& data, std::int64_t rows, std::int64_t le
 }
 
 /// Why no held-out rows of the data have this length; nothing: they have.
-std::optional<std::string> lacks_rows(Dataset const& data, std::int64_t rows, std::int64_t length, std::int64_t context) {
-  if (auto const source = written_of(data.gives()); !source.empty())
+std::optional<std::string> no_rows(Dataset const& data, std::int64_t rows, std::int64_t length, std::int64_t context) {
+  if (auto const source = written_of(data.signature()); !source.empty())
     return fmt::format("rows are as long as what they are written of ({}); heed evaluate tells each metric by their length", source);
   std::int64_t longest = 0;
   try {
@@ -99,11 +99,11 @@ Contexts::Contexts(LoadedExperiment const& experiment, Dataset const& data, Mode
                       "train.evaluate.lengths: is of models that predict tokens, and this one's head predicts something else");
   for (std::size_t item = 0; item < lengths.size(); ++item) {
     auto const length = static_cast<std::int64_t>(lengths[item]);
-    auto lacks = lacks_rows(data, rows_at_once(settings_.train, model.context(), length), length, model.context());
-    if (!lacks && length > model.context()) lacks = lacks_reach(settings_.model, model, data, length);
-    if (!lacks) continue;
+    auto unavailable = no_rows(data, rows_at_once(settings_.train, model.context(), length), length, model.context());
+    if (!unavailable && length > model.context()) unavailable = no_reach(settings_.model, model, data, length);
+    if (!unavailable) continue;
     std::string const key = "train.evaluate.lengths";
-    throw ConfigError(place_in_list(experiment.document, key, item), fmt::format("{}: {}: {}", key, length, *lacks));
+    throw ConfigError(place_in_list(experiment.document, key, item), fmt::format("{}: {}: {}", key, length, *unavailable));
   }
 }
 
@@ -113,7 +113,7 @@ void Contexts::read(std::int64_t length, Metric& metric) const {
   std::int64_t const count = settings_.train.evaluate.count(data_.validation_batches(rows, length));
   for (std::int64_t i = 0; i < count; ++i) {
     Pass pass;
-    pass.choosing = Stream(static_cast<std::uint64_t>(settings_.seed), "validation").child(static_cast<std::uint64_t>(i));
+    pass.decoding.choosing = Stream(static_cast<std::uint64_t>(settings_.seed), "validation").child(static_cast<std::uint64_t>(i));
     heed::measure(data_, model_, held_out(data_, i, rows, length), pass, greedily, {&metric});
   }
 }

@@ -342,7 +342,7 @@ TrainedModel open_run(fs::path const& folder, Weights weights, std::optional<DTy
 
 std::shared_ptr<Tokenizer const> tokenizer_of(TrainedModel const& run, std::string const& path, std::string const& part) try {
   auto result = restore_tokenizer(part == "source" ? run.source_tokenizer : run.tokenizer);
-  Given const& given = run.data[part];
+  PartSpec const& given = run.data[part];
   if (result->vocabulary() + std::ssize(given.added) != given.classes)
     throw Error(fmt::format("of {} tokens, but the model has {}", result->vocabulary(), given.classes));
   return result;

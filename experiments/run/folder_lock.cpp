@@ -62,8 +62,8 @@ FolderLock::FolderLock(fs::path const& folder) : descriptor_(acquired(folder, ".
   if (descriptor_ < 0) throw at_work(folder);
 }
 
-std::optional<FolderLock> FolderLock::attempt(fs::path const& folder, std::string const& name, Mode mode) {
-  int const descriptor = acquired(folder, name, mode == Mode::shared ? LOCK_SH : LOCK_EX);
+std::optional<FolderLock> FolderLock::attempt(fs::path const& folder, std::string const& name, LockMode mode) {
+  int const descriptor = acquired(folder, name, mode == LockMode::shared ? LOCK_SH : LOCK_EX);
   if (descriptor < 0) return std::nullopt;
   return FolderLock(descriptor);
 }

@@ -11,12 +11,13 @@ namespace heed {
 class FolderLock {
  public:
   /// Held by one alone, or by any number that all say `shared`.
-  enum class Mode { alone, shared };
+  enum class LockMode { alone, shared };
 
   /// Makes the folder if need be. Throws FolderError if another process is at work there, Error if it cannot be made or locked.
   explicit FolderLock(std::filesystem::path const& folder);
   /// The same; nothing if another process is at work there. `name`: of the file in it that is locked.
-  static std::optional<FolderLock> attempt(std::filesystem::path const& folder, std::string const& name = ".lock", Mode mode = Mode::alone);
+  static std::optional<FolderLock> attempt(std::filesystem::path const& folder, std::string const& name = ".lock",
+                                           LockMode mode = LockMode::alone);
   /// The same; waits while another process holds it, but not longer than `limit`: then nothing.
   static std::optional<FolderLock> wait(std::filesystem::path const& folder, std::string const& name, std::chrono::milliseconds limit);
 

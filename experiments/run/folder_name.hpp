@@ -11,10 +11,10 @@ namespace heed {
 /// Refuses what cannot be the name of a folder inside another one: a path that leaves it ("..", "/tmp"), parts without a name (".",
 /// "a//b"), control characters, and marks that are not shown or turn the text around them. `name` was written at `place` as the key's
 /// value. Throws ConfigError.
-void check_folder_name(Place const& place, std::string_view key, std::string_view name);
+void check_folder_name(Location const& place, std::string_view key, std::string_view name);
 
 /// The same for the name of an arm, which is one part of its trials' folders: no "/" and at most most_label bytes.
-void check_arm_name(Place const& place, std::string_view name);
+void check_arm_name(Location const& place, std::string_view name);
 
 /// Bytes of an arm's or a grid point's name, so that "tune-ARM-POINT-seedK-HASH" is no longer than a file system allows.
 constexpr std::size_t most_label = 109;

@@ -13,8 +13,8 @@ std::string choice_page(Choice const& choice, std::string const& topic) {
   return table(rows) + fmt::format("\nheed list {} NAME: its keys, with types, ranges, defaults and meanings\n", topic);
 }
 
-std::vector<Entry> choice_entries(Choice const& choice) {
-  std::vector<Entry> entries;
+std::vector<ListEntry> choice_entries(Choice const& choice) {
+  std::vector<ListEntry> entries;
   for (auto const& option : choice.options) {
     entries.push_back({option.name, [option] {
                          auto const settings = option.make();

@@ -10,7 +10,7 @@
 namespace heed {
 
 /// One of what a topic has: `heed list TOPIC NAME`.
-struct Entry {
+struct ListEntry {
   std::string name;
   std::function<std::string()> page;
 };
@@ -20,14 +20,14 @@ struct ListTopic {
   int place;  ///< among the others
   std::string name, help;
   std::function<std::string()> page;
-  std::function<std::vector<Entry>()> entries = {};  ///< empty: it has no more to say of one than the page does
+  std::function<std::vector<ListEntry>()> entries = {};  ///< empty: it has no more to say of one than the page does
 
   int order() const { return place; }
 };
 
 /// A line for each kind of a choice; and its kinds, each with its keys.
 std::string choice_page(Choice const& choice, std::string const& topic);
-std::vector<Entry> choice_entries(Choice const& choice);
+std::vector<ListEntry> choice_entries(Choice const& choice);
 /// A topic that lists the kinds of a choice.
 ListTopic choice_topic(int place, std::string const& name, std::string const& help, Choice (*choice)());
 

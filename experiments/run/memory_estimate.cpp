@@ -11,7 +11,7 @@
 #include "autograd/memory.hpp"
 #include "autograd/memory_limit.hpp"
 #include "autograd/ops/loss.hpp"
-#include "experiments/metric/probe/looks.hpp"
+#include "experiments/metric/probe/attention_maps.hpp"
 #include "experiments/metric/probe/prober.hpp"
 #include "experiments/run/contexts.hpp"
 #include "experiments/run/system.hpp"
@@ -157,7 +157,7 @@ void clear_gradients(Parameters const& parameters) {
 class Loads {
  public:
   Loads(Experiment const& settings, Dataset const& data, Model const& model, Parameters const& parameters)
-      : settings_(settings), data_(data), signature_(data.gives()), model_(model), parameters_(parameters) {
+      : settings_(settings), data_(data), signature_(data.signature()), model_(model), parameters_(parameters) {
     bool const held_out = settings.train.steps == 0 && data.validation_batches(1, model.context()) > 0;
     row_ = (held_out ? data.validation(0, 1, model.context()) : data.training(0, 1, model.context())).first(1);
   }
@@ -184,8 +184,8 @@ class Loads {
     if (probes.any())
       loads.push_back({probes.rows.value_or(settings_.train.batch), [this, all](std::int64_t rows, Callback const&) { probe(rows, all); }});
     if (probes.maps.examples > 0)
-      loads.push_back(
-          {probes.maps.examples, [this, all](std::int64_t rows, Callback const&) { look(model_, rows_of(row_, rows, all), {}); }});
+      loads.push_back({probes.maps.examples,
+                       [this, all](std::int64_t rows, Callback const&) { attention_maps(model_, rows_of(row_, rows, all), {}); }});
     for (double const each : settings_.train.evaluate.lengths) {
       auto const length = static_cast<std::int64_t>(each);
       loads.push_back({rows_at_once(settings_.train, model_.context(), length), [this, length](std::int64_t rows, Callback const&) {
@@ -205,9 +205,9 @@ class Loads {
     TrainSettings const& train = settings_.train;
     Prober prober(settings_.probes, train.batch, train.label_smoothing, model_, parameters_, data_);
     Pass pass;
-    pass.noise = Stream(0, "memory estimate");
-    pass.recompute = train.recompute;
-    pass.observer = settings_.probes.any() ? prober.watch() : nullptr;
+    pass.training.noise = Stream(0, "memory estimate");
+    pass.training.recompute = train.recompute;
+    pass.watching.observer = settings_.probes.any() ? prober.watch() : nullptr;
     Recording const recorded(train.steps > 0);
     if (EstimatorSettings const* const chooses = model_.estimator(); chooses != nullptr && train.steps > 0) {
       EstimatorSettings samples = *chooses;
@@ -250,7 +250,7 @@ double trained_elements(TrainSettings const& train, Parameters const& parameters
 }
 
 /// Of a picture.
-std::int64_t elements_of(Given const& part) { return part.shape[0] * part.shape[1] * part.shape[2]; }
+std::int64_t elements_of(PartSpec const& part) { return part.shape[0] * part.shape[1] * part.shape[2]; }
 
 /// Without passes: of these, the gradients alone.
 MemoryEstimate counted_estimate(Experiment const& settings, Signature const& data, Model const& model, Parameters const& parameters) {
@@ -258,12 +258,12 @@ MemoryEstimate counted_estimate(Experiment const& settings, Signature const& dat
   auto const bytes = static_cast<double>(bytes_of(settings.precision()));
   double const gradients = bytes * trained_elements(train, parameters), weights = bytes * static_cast<double>(parameters.elements());
   double const kept = weights * (train.ema ? 2 : 1) + gradients * (train.accumulate > 1 ? 3 : 2);
-  Given const inputs = data["inputs"];
+  PartSpec const inputs = data["inputs"];
   double const places = inputs.places > 0
                             ? static_cast<double>(inputs.places)
                             : static_cast<double>(train.batch * inputs.sequences) * static_cast<double>(longest(data, model).tokens);
   double pictures = 0;
-  for (Given const& part : data.parts())
+  for (PartSpec const& part : data.parts())
     if (!part.shape.empty()) pictures += static_cast<double>(train.batch * train.accumulate * elements_of(part)) * sizeof(std::int64_t);
   return {kept, gradients, 2 * sizeof(std::int64_t) * places * static_cast<double>(train.accumulate) + pictures, model.context()};
 }
@@ -273,7 +273,7 @@ using Measure = std::function<double(Load const& load, double least)>;
 
 MemoryEstimate estimate(Experiment const& settings, Dataset const& data, Model const& model, Parameters const& parameters,
                         Measure const& measure) {
-  MemoryEstimate result = counted_estimate(settings, data.gives(), model, parameters);
+  MemoryEstimate result = counted_estimate(settings, data.signature(), model, parameters);
   double const gradients = result.pass;
   clear_gradients(parameters);
   try {
@@ -312,10 +312,10 @@ MemoryEstimate memory_estimate(Experiment const& settings, Dataset const& data, 
 
 void check_parameters(LoadedExperiment const& experiment, Dataset const& data) {
   Parameters counted = Parameters::counted(experiment.settings.precision());
-  auto const model = make_model(experiment.settings.model, counted, data.gives());
-  MemoryEstimate const needed = counted_estimate(experiment.settings, data.gives(), *model, counted);
+  auto const model = make_model(experiment.settings.model, counted, data.signature());
+  MemoryEstimate const needed = counted_estimate(experiment.settings, data.signature(), *model, counted);
   if (double const available = available_memory(); needed.weights + needed.pass > available)
-    refuse(experiment, data.gives(), needed, available);
+    refuse(experiment, data.signature(), needed, available);
 }
 
 void check_memory(LoadedExperiment const& experiment, Dataset const& data, Model const& model, Parameters const& parameters) {
@@ -326,7 +326,7 @@ void check_memory(LoadedExperiment const& experiment, Dataset const& data, Model
   auto const by_one = [free](Load const& load, double) { return bound(held(load, 1, free).peak, load.rows); };
   if (estimate(settings, data, model, parameters, by_one).total() <= available) return;
   MemoryEstimate const needed = memory_estimate(settings, data, model, parameters);
-  if (needed.total() > available) refuse(experiment, data.gives(), needed, available);
+  if (needed.total() > available) refuse(experiment, data.signature(), needed, available);
 }
 
 }  // namespace heed

@@ -9,7 +9,7 @@
 #include "autograd/ops/softmax.hpp"
 #include "experiments/data/examples/answers.hpp"
 #include "experiments/data/examples/example.hpp"
-#include "experiments/metric/probe/looks.hpp"
+#include "experiments/metric/probe/attention_maps.hpp"
 #include "experiments/metric/span.hpp"
 #include "nn/files/atomic_file.hpp"
 #include "nn/files/json.hpp"
@@ -78,14 +78,14 @@ std::vector<Said> said_of(Dataset const& data, Model const& model, HeldOut const
   return all;
 }
 
-/// Where the summary token of a sequence has looked in the last layer that looks at the inputs: the mean of the heads, by token.
+/// Where the summary token of a sequence has looked in the last layer that attends to the inputs: the mean of the heads, by token.
 std::optional<nlohmann::ordered_json> looked(Dataset const& data, Model const& model, Batch const& batch, bool first) {
-  auto const looks = look(model, batch, {data.tokenizer_handle(), nullptr, data.gives()["inputs"].added});
-  if (looks.layers.empty() || batch["inputs"].rank() != 2) return std::nullopt;
-  Tensor const& weights = looks.layers.back().weights;  // [1, H, n, m]
+  auto const attention = attention_maps(model, batch, {data.tokenizer_handle(), nullptr, data.signature()["inputs"].added});
+  if (attention.layers.empty() || batch["inputs"].rank() != 2) return std::nullopt;
+  Tensor const& weights = attention.layers.back().weights;  // [1, H, n, m]
   std::int64_t const heads = weights.size(1), queries = weights.size(2), keys = weights.size(3);
   std::int64_t const length = batch.has("lengths") ? batch["lengths"].data<std::int64_t>()[0] : queries, query = first ? 0 : length - 1;
-  auto const labels = looks.axis("inputs", 0, keys);
+  auto const labels = attention.axis("inputs", 0, keys);
   auto tokens = nlohmann::ordered_json::array();
   for (std::int64_t key = 0; key < length; ++key) {
     double mean = 0;
@@ -110,7 +110,7 @@ std::string write_predictions(std::filesystem::path const& folder, Experiment co
   for (Said& said : all)
     if (!said.right) wrong.push_back(&said);
   std::ranges::stable_sort(wrong, std::greater(), &Said::confidence);
-  bool const first = data.gives().has("segments");  // [CLS] stands in front where there are segments
+  bool const first = data.signature().has("segments");  // [CLS] stands in front where there are segments
   for (std::size_t i = 0; i < std::min(wrong.size(), most_looks); ++i)
     if (auto const tokens = looked(data, model, data.validation(wrong[i]->row, 1, context), first)) wrong[i]->line["looked"] = *tokens;
   std::string text;

@@ -16,7 +16,7 @@ namespace fs = std::filesystem;
 namespace {
 
 bool same_classes(Signature const& trained, Signature const& given) {
-  return std::ranges::all_of(trained.parts(), [&](Given const& part) {
+  return std::ranges::all_of(trained.parts(), [&](PartSpec const& part) {
     return given.has(part.name) && given[part.name].classes == part.classes && given[part.name].vocabulary == part.vocabulary &&
            given[part.name].shape == part.shape;
   });
@@ -51,7 +51,7 @@ std::unique_ptr<Dataset> data_of(TrainedModel const& run, fs::path const& path, 
     throw FileError(fmt::format("{}: was trained on other data than are there now: {}", path.string(), *difference));
   bool const same_tokens =
       run.tokenizer.empty() || (data->tokenizer() == run.tokenizer && data->source_tokenizer() == run.source_tokenizer);
-  if (!same_tokens || !same_classes(run.data, data->gives()))
+  if (!same_tokens || !same_classes(run.data, data->signature()))
     throw FileError(
         fmt::format("{}: was trained on other data: their vocabulary is not that of the data which are there now", path.string()));
   return data;

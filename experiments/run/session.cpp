@@ -90,7 +90,7 @@ class Session {
       if (evaluated_at(step)) evaluate(row);
       bool const over = trainer_.finished() || selection_.stop();
       if (over && step != saved_) save();
-      if (prober_.due(step, over)) prober_.look(row, !over);
+      if (prober_.due(step, over)) prober_.observe(row, !over);
       if (maps_.due(step, over)) writing([&] { maps_.write(step); });
       if (over) {
         finish(row, step - first);
@@ -238,8 +238,8 @@ class Session {
         {"name", settings_.name}, {"finished", true}, {"steps", trainer_.step()}, {"parameters", trainer_.parameters().elements()}};
     for (auto const& [name, value] : last.values) summary[name] = number(value);
     add_selection(summary);
-    auto const yardsticks = trainer_.data().yardsticks();
-    for (auto const& [name, loss] : yardsticks) summary["yardsticks"][name] = loss;
+    auto const reference_losses = trainer_.data().reference_losses();
+    for (auto const& [name, loss] : reference_losses) summary["yardsticks"][name] = loss;
     auto const baselines = trainer_.data().baselines();
     for (auto const& [name, values] : baselines)
       for (auto const& [metric, value] : values)
@@ -268,8 +268,8 @@ class Session {
     for (auto const& [name, value] : last.values) {
       if (name == "validation.ema.loss") fmt::print("  with averaged weights {}\n", short_number(value, 4));
     }
-    for (auto const& [name, yardstick] : yardsticks)
-      fmt::print("  {:<10} {:.4f} ({})\n", name, yardstick, short_number(loss - yardstick, 4, true));
+    for (auto const& [name, reference_loss] : reference_losses)
+      fmt::print("  {:<10} {:.4f} ({})\n", name, reference_loss, short_number(loss - reference_loss, 4, true));
     for (auto const& [name, values] : baselines)
       for (auto const& [metric, value] : values)
         fmt::print("  {} of {}: {:.4f} ({})\n", metric, name, value, short_number(value_of(last, "validation." + metric) - value, 4, true));
@@ -283,7 +283,7 @@ class Session {
   Metrics metrics_;
   MetricsTable table_;
   Prober prober_;
-  AttentionMaps maps_;
+  AttentionMapWriter maps_;
   Progress progress_;
   std::int64_t saved_;  ///< the step of the checkpoint on disk
   double memory_;       ///< memory.peak, in bytes

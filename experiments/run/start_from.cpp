@@ -45,27 +45,28 @@ void copy_rows(Tensor const& source, std::int64_t from, Tensor& result, std::int
 }
 
 /// What is taken from: tensors by heed's names, and what tokens they are for, as far as that is known.
-struct Source {
+struct StartSource {
   std::string path;  ///< of the file
   std::map<std::string, Tensor> tensors;
-  std::string tokenizer;        ///< as Dataset::tokenizer(); empty: not known
-  std::optional<Given> inputs;  ///< the tokens that it reads
-  bool best = false;            ///< they are the weights of a run's best evaluation (train.keep: best)
+  std::string tokenizer;           ///< as Dataset::tokenizer(); empty: not known
+  std::optional<PartSpec> inputs;  ///< the tokens that it reads
+  bool best = false;               ///< they are the weights of a run's best evaluation (train.keep: best)
 };
 
 /// Of a run's folder, the folder of a GPT-2 by transformers, or a file of tensors.
-Source source_of(fs::path const& path) {
+StartSource source_of(fs::path const& path) {
   std::error_code unreadable;
   if (is_huggingface_folder(path)) {
     PortableModel const read = read_gpt2(path);
-    Source source{.path = read.origin, .tensors = {read.tensors.begin(), read.tensors.end()}, .tokenizer = read.tokenizer, .inputs = {}};
+    StartSource source{
+        .path = read.origin, .tensors = {read.tensors.begin(), read.tensors.end()}, .tokenizer = read.tokenizer, .inputs = {}};
     return source;
   }
   bool const folder = fs::is_directory(path, unreadable), best = folder && has_best(path);
   fs::path const file = best ? best_file(path) : folder ? path / "checkpoint.safetensors" : path;
   SafetensorsFile const opened(file);
   opened.check_seal();
-  Source source{.path = file.string(), .tensors = {}, .tokenizer = {}, .inputs = {}, .best = best};
+  StartSource source{.path = file.string(), .tensors = {}, .tokenizer = {}, .inputs = {}, .best = best};
   for (std::string const& name : opened.names()) source.tensors.emplace(name, opened.tensor(name));
   auto const& metadata = opened.metadata();
   if (auto const tokenizer = metadata.find("tokenizer"); tokenizer != metadata.end()) source.tokenizer = tokenizer->second;
@@ -77,9 +78,9 @@ Source source_of(fs::path const& path) {
 }
 
 /// A checkpoint, on its way into a model's parameters.
-class Transfer {
+class WeightTransfer {
  public:
-  Transfer(Source source, Parameters& parameters, InitSettings const& init, Dataset const& data)
+  WeightTransfer(StartSource source, Parameters& parameters, InitSettings const& init, Dataset const& data)
       : path_(source.path), parameters_(parameters), init_(init), given_(std::move(source.tensors)), before_(std::move(source.inputs)) {
     for (auto const& [name, tensor] : given_)
       if (auto const block = block_of(name)) blocks_ = std::max(blocks_, *block + 1);
@@ -90,7 +91,7 @@ class Transfer {
           fmt::format("{}: reads other tokens than the data: its vocabulary is of {} tokens, theirs of {} (data.tokenizer: {{kind: run, "
                       "from: …}} takes its own)",
                       path_, restore_tokenizer(source.tokenizer)->vocabulary(), data.tokenizer_handle()->vocabulary()));
-    Signature const now = data.gives();
+    Signature const now = data.signature();
     if (now.has("inputs")) inputs_ = now["inputs"];
     if (!before_ && inputs_) take_for_text();
   }
@@ -113,7 +114,7 @@ class Transfer {
     auto const table = given_.find("token_embedding.weight");
     if (table == given_.end() || table->second.rank() != 2) return;
     std::int64_t const words = inputs_->classes - std::ssize(inputs_->added);
-    if (table->second.size(0) == words) before_ = Given{.name = "inputs", .classes = words};
+    if (table->second.size(0) == words) before_ = PartSpec{.name = "inputs", .classes = words};
   }
 
   /// What a parameter starts with.
@@ -182,18 +183,18 @@ class Transfer {
   Parameters& parameters_;
   InitSettings const& init_;
   std::map<std::string, Tensor> given_;
-  std::int64_t blocks_ = 0;               ///< of the checkpoint
-  std::optional<Given> inputs_, before_;  ///< the tokens that the model reads, and that the checkpoint's did
+  std::int64_t blocks_ = 0;                  ///< of the checkpoint
+  std::optional<PartSpec> inputs_, before_;  ///< the tokens that the model reads, and that the checkpoint's did
   std::vector<std::string> complaints_, drawn_, left_;
 };
 
 }  // namespace
 
 Start start_from(Parameters& parameters, InitSettings const& init, Dataset const& data, fs::path const& path) {
-  Source source = source_of(path);
+  StartSource source = source_of(path);
   std::string const file = source.path;
   bool const best = source.best;
-  auto remark = Transfer(std::move(source), parameters, init, data).run();
+  auto remark = WeightTransfer(std::move(source), parameters, init, data).run();
   if (best) remark = fmt::format("the run's best weights{}{}", remark.empty() ? "" : "; ", remark);
   return {{file, sha256_of_file(file)}, std::move(remark)};
 }

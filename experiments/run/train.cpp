@@ -12,8 +12,8 @@
 #include "experiments/config/nearest.hpp"
 #include "experiments/data/files.hpp"
 #include "experiments/data/view.hpp"
+#include "experiments/metric/evaluated_batch.hpp"
 #include "experiments/metric/probe/probe.hpp"
-#include "experiments/metric/seen.hpp"
 #include "experiments/run/memory_estimate.hpp"
 #include "experiments/run/optimizer_for.hpp"
 #include "experiments/run/session.hpp"
@@ -124,12 +124,12 @@ std::vector<MetricKind const*> metrics_of(LoadedExperiment const& experiment, Da
   for (MetricKind const& kind : Registry<MetricKind>::all()) {
     auto const named = std::ranges::find(asked, kind.info.name);
     if (!kind.always && named == asked.end()) continue;
-    auto const lacks = kind.lacks ? kind.lacks(data, model) : std::nullopt;
-    if (!lacks) result.push_back(&kind);
-    if (!lacks || named == asked.end()) continue;
+    auto const unavailable = kind.unavailable ? kind.unavailable(data, model) : std::nullopt;
+    if (!unavailable) result.push_back(&kind);
+    if (!unavailable || named == asked.end()) continue;
     std::string const key = "train.evaluate.metrics";
-    Place const place = place_in_list(experiment.document, key, static_cast<std::size_t>(named - asked.begin()));
-    throw ConfigError(place, fmt::format("{}: there is no {} here: {}", key, kind.info.name, *lacks));
+    Location const place = place_in_list(experiment.document, key, static_cast<std::size_t>(named - asked.begin()));
+    throw ConfigError(place, fmt::format("{}: there is no {} here: {}", key, kind.info.name, *unavailable));
   }
   return result;
 }
@@ -139,11 +139,11 @@ void check_probes(LoadedExperiment const& experiment, Model const& model) {
   for (Probe const& probe : Registry<Probe>::all()) {
     auto const& asked = asked_for(experiment.settings.probes, probe.group);
     auto const named = std::ranges::find(asked, probe.name);
-    auto const lacks = named != asked.end() && probe.lacks ? probe.lacks(model) : std::nullopt;
-    if (!lacks) continue;
+    auto const unavailable = named != asked.end() && probe.unavailable ? probe.unavailable(model) : std::nullopt;
+    if (!unavailable) continue;
     std::string const key = "probes." + probe.group;
     throw ConfigError(place_in_list(experiment.document, key, static_cast<std::size_t>(named - asked.begin())),
-                      fmt::format("{}: there is no {} here: {}", key, probe.name, *lacks));
+                      fmt::format("{}: there is no {} here: {}", key, probe.name, *unavailable));
   }
 }
 
@@ -158,7 +158,7 @@ Trainer::Trainer(LoadedExperiment const& experiment, bool quiet)
   set_products(settings_.products());
   judging(experiment.document, "model", [&] {
     check_parameters(experiment, *data_);
-    model_ = make_model(settings_.model, parameters_, data_->gives());
+    model_ = make_model(settings_.model, parameters_, data_->signature());
     check_memory(experiment, *data_, *model_, parameters_);
   });
   check_data(experiment, *data_, *model_);
@@ -206,7 +206,7 @@ void Trainer::check_selection() {
 }
 
 std::string Trainer::tokens_in_words() const {
-  Given const given = data_->gives()["inputs"];
+  PartSpec const given = data_->signature()["inputs"];
   std::int64_t const longest = given.longest > 0 ? std::min(given.longest, model_->context()) : model_->context();
   std::int64_t const places = given.places > 0 ? given.places : settings_.train.batch * given.sequences * longest;
   return fmt::format("{}{} tokens a step", given.longest > 0 ? "at most " : "", settings_.train.accumulate * places);
@@ -214,10 +214,10 @@ std::string Trainer::tokens_in_words() const {
 
 Pass Trainer::pass_for(std::int64_t micro_batch, Observer const* observer) const {
   Pass pass;
-  pass.noise = noise_.child(static_cast<std::uint64_t>(micro_batch));
-  pass.recompute = settings_.train.recompute;
-  pass.step = step_;
-  pass.observer = observer;
+  pass.training.noise = noise_.child(static_cast<std::uint64_t>(micro_batch));
+  pass.training.recompute = settings_.train.recompute;
+  pass.training.step = step_;
+  pass.watching.observer = observer;
   return pass;
 }
 
@@ -298,11 +298,11 @@ void Trainer::diagnose(std::vector<Batch> const& batches, std::string const& wha
 void Trainer::validate(Row& row, std::string const& prefix, std::int64_t count, std::int64_t rows) const {
   NoGrad const no_grad;
   std::vector<std::unique_ptr<Metric>> made;
-  Seen::Metrics metrics;
+  EvaluatedBatch::Metrics metrics;
   for (MetricKind const* const kind : metrics_) metrics.push_back(made.emplace_back(kind->make(*data_)).get());
   for (std::int64_t i = 0; i < count; ++i) {
     Pass pass;
-    pass.choosing = Stream(static_cast<std::uint64_t>(settings_.seed), "validation").child(static_cast<std::uint64_t>(i));
+    pass.decoding.choosing = Stream(static_cast<std::uint64_t>(settings_.seed), "validation").child(static_cast<std::uint64_t>(i));
     measure(*data_, *model_, held_out(*data_, i, rows, model_->context()), pass, greedily, metrics);
   }
   for (Metric const* const metric : metrics) metric->write(row, prefix);
@@ -339,7 +339,7 @@ Checkpoint Trainer::weights() const {
   made.parameters = parameters_.all();
   Experiment settings = settings_;
   settings.probes = {};  // which change no weight
-  made.metadata = {{"data", data_->gives().text()}, {"configuration", emit(settings)}, {"read", json_text(to_json(files_read_))}};
+  made.metadata = {{"data", data_->signature().text()}, {"configuration", emit(settings)}, {"read", json_text(to_json(files_read_))}};
   if (std::string const tokenizer = data_->tokenizer(); !tokenizer.empty()) made.metadata["tokenizer"] = tokenizer;
   if (std::string const source = data_->source_tokenizer(); source != data_->tokenizer()) made.metadata["source_tokenizer"] = source;
   if (auto const classes = data_->classes(); !classes.empty()) made.metadata["classes"] = json_text(nlohmann::json(classes));

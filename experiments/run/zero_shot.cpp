@@ -49,7 +49,7 @@ std::unique_ptr<Dataset> opened(fs::path const& file, DataContext const& context
   DataContext own = context;
   own.config_folder = fs::absolute(file).parent_path();
   auto data = std::make_unique<ExamplesDataset>(examples->source->read(own), trained.tokenizer_handle(), examples->pool, context.seed);
-  if (!data->gives().has("options"))
+  if (!data->signature().has("options"))
     throw ConfigError(place_of(document, "data"), "data: these examples have no options to choose from (options: [\"…\", \"…\"])");
   return make_view("continued", std::move(data), context.seed);
 }
@@ -67,7 +67,7 @@ ZeroShot::ZeroShot(LoadedExperiment const& experiment, DataContext const& contex
     if (!model.decode({}, {})) refuse("the model continues no text");
     if (!data.tokenizer_handle()) refuse("the data that it is trained on have no tokens of text");
     auto const name = fs::path(files[item]).stem().string();
-    if (std::ranges::find(tasks_, name, &Task::name) != tasks_.end()) refuse("another file has this name");
+    if (std::ranges::find(tasks_, name, &ZeroShotTask::name) != tasks_.end()) refuse("another file has this name");
     tasks_.push_back({name, opened(locate(files[item], context), context, data)});
   }
 }
@@ -92,12 +92,12 @@ double ZeroShot::accuracy(Dataset const& data) const {
 }
 
 void ZeroShot::measure(Row& row, std::string const& prefix) const {
-  for (Task const& task : tasks_) row.set(fmt::format("{}.zero_shot.{}", prefix, task.name), accuracy(*task.data));
+  for (ZeroShotTask const& task : tasks_) row.set(fmt::format("{}.zero_shot.{}", prefix, task.name), accuracy(*task.data));
 }
 
 ReadFiles ZeroShot::files() const {
   ReadFiles all;
-  for (Task const& task : tasks_)
+  for (ZeroShotTask const& task : tasks_)
     for (auto const& [of, file] : task.data->files()) all[fmt::format("zero_shot.{}.{}", task.name, of)] = file;
   return all;
 }

@@ -26,7 +26,7 @@ class ZeroShot {
   ReadFiles files() const;
 
  private:
-  struct Task {
+  struct ZeroShotTask {
     std::string name;
     std::unique_ptr<Dataset> data;
   };
@@ -34,7 +34,7 @@ class ZeroShot {
 
   Model const& model_;
   std::int64_t rows_;
-  std::vector<Task> tasks_;
+  std::vector<ZeroShotTask> tasks_;
 };
 
 }  // namespace heed

@@ -8,7 +8,7 @@
 
 namespace heed {
 
-std::vector<ZScore> scores_of(std::vector<Cell> const& cells) {
+std::vector<ZScore> scores_of(std::vector<ScalingCell> const& cells) {
   std::vector<ZScore> scores;
   for (auto const& cell : cells) {
     for (std::size_t q = 0; q < quantities; ++q) {
@@ -20,9 +20,9 @@ std::vector<ZScore> scores_of(std::vector<Cell> const& cells) {
   return scores;
 }
 
-Agreement agreement_of(std::vector<ZScore> const& scores) {
+ScoreAgreement agreement_of(std::vector<ZScore> const& scores) {
   std::map<std::tuple<std::string, std::int64_t, std::int64_t>, std::pair<double, double>> draws;  // Σ z² and how many
-  Agreement agreement{.farthest = scores.front()};
+  ScoreAgreement agreement{.farthest = scores.front()};
   for (auto const& score : scores) {
     auto& [squares, count] = draws[{score.cell->distribution, score.cell->d_k, score.cell->keys}];
     squares += score.z * score.z;

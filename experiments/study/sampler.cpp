@@ -48,12 +48,12 @@ class Sampler {
   }
 
   /// Nothing if it was interrupted.
-  std::optional<std::vector<Cell>> run() {
+  std::optional<std::vector<ScalingCell>> run() {
     while (stage_ < draws_.size() && !open_.empty()) {
       if (!sample()) return std::nullopt;
       begin_stage(stage_ + 1);
     }
-    for (Cell& cell : cells_) {
+    for (ScalingCell& cell : cells_) {
       auto& median = cell.values[static_cast<std::size_t>(Quantity::frobenius_median)];
       if (law_ == Law::rademacher && heed::shortage(*median, settings_.precision) > 1) median.reset();
     }
@@ -65,12 +65,12 @@ class Sampler {
   static constexpr double too_many = 8;  ///< times as many small blocks as a pilot's: large ones take less time
 
   /// Blocks of one shape, and at most how many.
-  struct Draws {
+  struct BlockDraws {
     BlockShape shape;
     Stream stream;
     std::int64_t most;
   };
-  Draws draws(BlockShape const& shape, Stream const& stream) const {
+  BlockDraws draws(BlockShape const& shape, Stream const& stream) const {
     return {shape, stream, std::max<std::int64_t>(pilot, static_cast<std::int64_t>(settings_.limit) / shape.logits())};
   }
 
@@ -124,7 +124,7 @@ class Sampler {
   }
 
   /// Those from done_ to before `end`.
-  void add_blocks(Draws const& draws, std::int64_t end) {
+  void add_blocks(BlockDraws const& draws, std::int64_t end) {
     Wanted wanted{{}, gradients_, true};
     for (auto const k : open_)
       wanted.scales.push_back(fixed_scale(scales_[static_cast<std::size_t>(k)], static_cast<double>(draws.shape.width)).value());
@@ -177,7 +177,7 @@ class Sampler {
 
   /// The largest of a cell's shortages, of the gradients or of everything else. The median of a lattice is a point of it, or between two:
   /// more rows would not help.
-  double shortage(Cell const& cell, bool gradients) const {
+  double shortage(ScalingCell const& cell, bool gradients) const {
     double most = 0;
     for (std::size_t i = 0; i < quantities; ++i) {
       auto const q = static_cast<Quantity>(i);
@@ -192,9 +192,9 @@ class Sampler {
   std::vector<std::string> scales_;
   Law law_;
   Stream stream_;
-  std::array<Draws, 2> draws_;
-  std::vector<Cell> cells_;       ///< by scale, as are samples
-  std::vector<Samples> samples_;  ///< of the stage
+  std::array<BlockDraws, 2> draws_;
+  std::vector<ScalingCell> cells_;  ///< by scale, as are samples
+  std::vector<Samples> samples_;    ///< of the stage
   std::vector<std::int64_t> open_;
   bool gradients_;
   std::size_t stage_ = 0;
@@ -203,8 +203,9 @@ class Sampler {
 
 }  // namespace
 
-std::optional<std::vector<Cell>> sample_cells(SoftmaxScalingSettings const& settings, std::string const& distribution, std::int64_t d_k,
-                                              std::int64_t keys, std::uint64_t seed, std::filesystem::path const& part) {
+std::optional<std::vector<ScalingCell>> sample_cells(SoftmaxScalingSettings const& settings, std::string const& distribution,
+                                                     std::int64_t d_k, std::int64_t keys, std::uint64_t seed,
+                                                     std::filesystem::path const& part) {
   return Sampler(settings, distribution, d_k, keys, seed, part).run();
 }
 

@@ -53,7 +53,7 @@ Measured median_of(std::vector<float> const& values, std::size_t count) {
 }
 
 /// Far quantiles need no more than a million rows.
-void add_spread_of(std::vector<float> const& values, std::size_t count, std::array<Quantity, 5> const& names, Cell& cell) {
+void add_spread_of(std::vector<float> const& values, std::size_t count, std::array<Quantity, 5> const& names, ScalingCell& cell) {
   constexpr std::size_t enough = 1 << 20;
   std::array<std::vector<double>, 5> of_lots;
   std::size_t const rows_of_block = values.size() / count, most = std::max<std::size_t>(32, enough / rows_of_block);
@@ -95,7 +95,7 @@ Measured Samples::kurtosis() const {
   return {m4 / (m2 * m2), measured_mean(linear).standard_error, {}};
 }
 
-void Samples::add_spread(Cell& cell) const {
+void Samples::add_spread(ScalingCell& cell) const {
   add_spread_of(frobenius_, of(Quantity::trace).size(),
                 {Quantity::frobenius_1, Quantity::frobenius_10, Quantity::frobenius_90, Quantity::frobenius_99, Quantity::frobenius_top},
                 cell);
@@ -131,7 +131,7 @@ Samples Samples::from(PartOfCell const& part, std::string const& prefix) {
   return samples;
 }
 
-void Samples::summarise(Cell& cell) const {
+void Samples::summarise(ScalingCell& cell) const {
   for (std::size_t q = 0; q < quantities; ++q) {
     if (!blocks_[q].empty()) cell.values[q] = measured_mean(blocks_[q]);
   }

@@ -20,9 +20,9 @@ class Samples {
   /// `gradients`: whether the block has those by queries and keys.
   void add(BlockMeans const& block, bool gradients);
   /// Means, kurtosis and the median of ‖J‖_F, into a cell.
-  void summarise(Cell& cell) const;
+  void summarise(ScalingCell& cell) const;
   /// How the norms are spread, into a cell; errors from the spread of lots of blocks.
-  void add_spread(Cell& cell) const;
+  void add_spread(ScalingCell& cell) const;
   /// All of it as tensors whose names begin so; they are read where they lie: these samples must outlive them, unchanged.
   void put_into(PartOfCell& part, std::string const& prefix);
   /// What put_into() has put.

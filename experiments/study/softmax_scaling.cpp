@@ -29,7 +29,7 @@ namespace heed {
 namespace {
 
 /// One head of a trained model: all its sequences, nothing more to draw.
-std::vector<Cell> measure_head(TrainedHead const& head, std::int64_t n, SoftmaxScalingSettings const& settings) {
+std::vector<ScalingCell> measure_head(TrainedHead const& head, std::int64_t n, SoftmaxScalingSettings const& settings) {
   BlockShape const shape = head.shape(n);
   if (shape.keys < n || shape.rows() == 0) return {};
   Wanted wanted;
@@ -40,7 +40,7 @@ std::vector<Cell> measure_head(TrainedHead const& head, std::int64_t n, SoftmaxS
     for (auto b = static_cast<std::size_t>(begin); b < static_cast<std::size_t>(end); ++b)
       blocks[b] = measure_block(centred_products(head.sequences[b], shape), shape, wanted);
   });
-  std::vector<Cell> cells;
+  std::vector<ScalingCell> cells;
   for (std::size_t k = 0; k < scales.size(); ++k) {
     Samples samples;
     for (auto const& block : blocks) samples.add(block[k], true);
@@ -68,7 +68,7 @@ class GridWalk {
 
   /// Nothing if it was interrupted. Then what was done is kept, be it a part of a cell: an interruption is looked for after something has
   /// been measured, so that any number of them, as soon as they like, come to the end.
-  std::optional<std::vector<Cell>> run() {
+  std::optional<std::vector<ScalingCell>> run() {
     for (auto const& distribution : settings_.distribution)
       for (auto const d : integers(settings_.d_k))
         for (auto const keys : integers(settings_.keys))
@@ -97,7 +97,7 @@ class GridWalk {
   }
 
   /// Cells are whole now; the part of them goes when they are kept. True if there is time for more.
-  bool add(std::vector<Cell> const& measured, std::filesystem::path part = {}) {
+  bool add(std::vector<ScalingCell> const& measured, std::filesystem::path part = {}) {
     cells_.insert(cells_.end(), measured.begin(), measured.end());
     if (!part.empty()) whole_.push_back(std::move(part));
     if (Clock::now() >= due_) keep();
@@ -105,7 +105,7 @@ class GridWalk {
   }
 
   bool measure_law(std::string const& distribution, std::int64_t d, std::int64_t keys) {
-    auto const is = [&](Cell const& c) { return c.distribution == distribution && c.d_k == d && c.keys == keys; };
+    auto const is = [&](ScalingCell const& c) { return c.distribution == distribution && c.d_k == d && c.keys == keys; };
     bool more = true;
     if (!take(is)) {
       auto const part = part_of(fmt::format("{} {} {}", distribution, d, keys));
@@ -121,7 +121,7 @@ class GridWalk {
   bool measure_heads() {
     for (auto const& head : heads_) {
       for (auto const keys : integers(settings_.keys)) {
-        if (take([&](Cell const& c) { return c.distribution == head.name && c.d_k == head.width && c.keys == keys; })) continue;
+        if (take([&](ScalingCell const& c) { return c.distribution == head.name && c.d_k == head.width && c.keys == keys; })) continue;
         if (!add(measure_head(head, keys, settings_))) return false;
       }
     }
@@ -143,13 +143,13 @@ class GridWalk {
 
   bool measure_layers_of(std::string const& place, std::string const& scale, std::int64_t d) {
     auto const prefix = place + "-norm layer";
-    if (take([&](Cell const& c) { return c.distribution.starts_with(prefix) && c.scale == scale && c.d_k == d; })) return true;
+    if (take([&](ScalingCell const& c) { return c.distribution.starts_with(prefix) && c.scale == scale && c.d_k == d; })) return true;
     auto const part = part_of(fmt::format("{}s {} {}", prefix, scale, d));
     auto const found = gradients_of_layers({settings_.layers, settings_.quick ? 4 : 16}, place, scale, d, context_.seed, part);
     if (!found) return false;
-    std::vector<Cell> measured;
+    std::vector<ScalingCell> measured;
     for (std::size_t layer = 0; layer < found->norms.size(); ++layer) {
-      Cell& cell = measured.emplace_back(Cell{fmt::format("{}{}", prefix, layer), scale, d, LayerDraws::context});
+      ScalingCell& cell = measured.emplace_back(ScalingCell{fmt::format("{}{}", prefix, layer), scale, d, LayerDraws::context});
       cell.values[static_cast<std::size_t>(Quantity::query_weights_gradient)] = measured_mean(found->norms[layer]);
     }
     return add(measured, part);
@@ -167,7 +167,7 @@ class GridWalk {
     whole_.clear();
   }
 
-  std::optional<std::vector<Cell>> stopped() {
+  std::optional<std::vector<ScalingCell>> stopped() {
     keep();
     return std::nullopt;
   }
@@ -178,7 +178,7 @@ class GridWalk {
   StudyContext const& context_;
   std::vector<TrainedHead> heads_;  ///< first: that there is no such run is told before anything is measured
   GridTheory theory_;
-  std::vector<Cell> kept_, cells_;
+  std::vector<ScalingCell> kept_, cells_;
   std::vector<std::filesystem::path> whole_;  ///< files of parts whose cells are whole, and not kept yet
   std::int64_t done_ = 0, total_;             ///< cells of laws, with all scales
   Progress progress_;
@@ -197,7 +197,7 @@ Declared<StudyKind> const declared{study_kind("softmax_scaling",
 
 }  // namespace
 
-std::optional<std::vector<Cell>> measure_grid(SoftmaxScalingSettings const& settings, StudyContext const& context) {
+std::optional<std::vector<ScalingCell>> measure_grid(SoftmaxScalingSettings const& settings, StudyContext const& context) {
   return GridWalk(settings, context).run();
 }
 

@@ -47,7 +47,7 @@ struct Measured {
 
 /// A cell of the grid: what was measured under one scale. What does not exist is absent: gradients by queries where
 /// there are none, and a median that lies between two values of few (rademacher).
-struct Cell {
+struct ScalingCell {
   std::string distribution, scale;
   std::int64_t d_k = 0, keys = 0;
   std::array<std::optional<Measured>, quantities> values{};
@@ -73,7 +73,7 @@ class GridTheory {
  public:
   explicit GridTheory(SoftmaxScalingSettings const& settings) : scales_(settings.scales()), keys_(integers(settings.keys)) {}
   /// Cells of the grid with one distribution and one d_k.
-  void add_to(std::vector<Cell>& cells);
+  void add_to(std::vector<ScalingCell>& cells);
 
  private:
   using OfCell = std::array<std::optional<double>, quantities>;
@@ -90,10 +90,10 @@ class GridTheory {
 /// All cells of the grid, of the run's heads and of layers; nothing if it was interrupted. Cells that `context` has kept are not measured
 /// again, nor what it has of a cell that is not finished. Throws FileError for a results.csv that is none of this study's, Error if what
 /// was done cannot be kept.
-std::optional<std::vector<Cell>> measure_grid(SoftmaxScalingSettings const& settings, StudyContext const& context);
+std::optional<std::vector<ScalingCell>> measure_grid(SoftmaxScalingSettings const& settings, StudyContext const& context);
 
 /// The cells that a results.csv holds. Throws FileError for a line that is none.
-std::vector<Cell> cells_of(std::vector<std::vector<std::string>> const& csv, std::filesystem::path const& path);
+std::vector<ScalingCell> cells_of(std::vector<std::vector<std::string>> const& csv, std::filesystem::path const& path);
 
 /// The parts of the study's page.
 std::vector<StudyPart> softmax_scaling_page(StudyRecord const& record);
@@ -106,9 +106,9 @@ struct Slope {
   Line line;
   std::optional<double> theory;
 };
-std::vector<Slope> slopes_of(std::vector<Cell> const& cells);
+std::vector<Slope> slopes_of(std::vector<ScalingCell> const& cells);
 
 /// The tables and sentences that the cells give.
-StudyResult report(SoftmaxScalingSettings const& settings, std::vector<Cell> const& cells);
+StudyResult report(SoftmaxScalingSettings const& settings, std::vector<ScalingCell> const& cells);
 
 }  // namespace heed

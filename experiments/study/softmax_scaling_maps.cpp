@@ -33,8 +33,8 @@ std::string ticks_of(std::vector<std::int64_t> const& values, std::size_t every)
 }
 
 /// Where the mean square Jacobian exceeds that of uniform weights most.
-std::string said_ridge(std::vector<Cell> const& cells, std::string const& distribution, std::vector<std::string> const& scales) {
-  Cell const* highest = nullptr;
+std::string said_ridge(std::vector<ScalingCell> const& cells, std::string const& distribution, std::vector<std::string> const& scales) {
+  ScalingCell const* highest = nullptr;
   double most = 1;
   for (auto const& cell : cells) {
     auto const* const value = cell.get(Quantity::frobenius_squared);
@@ -50,7 +50,7 @@ std::string said_ridge(std::vector<Cell> const& cells, std::string const& distri
 
 }  // namespace
 
-std::optional<Figure> saturation_maps(std::vector<Cell> const& cells, std::string const& distribution,
+std::optional<Figure> saturation_maps(std::vector<ScalingCell> const& cells, std::string const& distribution,
                                       std::vector<std::string> const& scales) {
   std::set<std::int64_t> widths, counts;
   for (auto const& cell : cells)
@@ -78,7 +78,7 @@ std::optional<Figure> saturation_maps(std::vector<Cell> const& cells, std::strin
       commands += fmt::format("$h{}_{} << EOD\n", row, k);
       for (auto const keys : n) {
         for (auto const width : d) {
-          auto const found = std::ranges::find_if(cells, [&](Cell const& cell) {
+          auto const found = std::ranges::find_if(cells, [&](ScalingCell const& cell) {
             return cell.d_k == width && cell.keys == keys && cell.scale == scales[k] && cell.distribution == distribution;
           });
           auto const* const value = found == cells.end() ? nullptr : found->get(map.quantity);
@@ -117,7 +117,7 @@ std::optional<Figure> saturation_maps(std::vector<Cell> const& cells, std::strin
                 .commands = commands + "unset multiplot\n"};
 }
 
-std::optional<Figure> agreement_with_theory(std::vector<Cell> const& cells) {
+std::optional<Figure> agreement_with_theory(std::vector<ScalingCell> const& cells) {
   auto scores = scores_of(cells);
   if (scores.size() < 3) return std::nullopt;
   std::ranges::sort(scores, {}, &ZScore::z);
@@ -162,7 +162,7 @@ std::optional<Figure> agreement_with_theory(std::vector<Cell> const& cells) {
   return figure;
 }
 
-std::optional<Figure> layers_before_training(std::vector<Cell> const& cells) {
+std::optional<Figure> layers_before_training(std::vector<ScalingCell> const& cells) {
   SeriesFigure figure{
       .name = "layers", .title = "‖∂L/∂W_q‖ by layer, before training", .caption = "", .x = "layer", .log_x = false, .panels = {}};
   double low = INFINITY, high = 0;
@@ -191,17 +191,17 @@ std::optional<Figure> layers_before_training(std::vector<Cell> const& cells) {
   return figure_of(figure);
 }
 
-std::string table_of_layers(std::vector<Cell> const& cells) {
+std::string table_of_layers(std::vector<ScalingCell> const& cells) {
   std::string html;
   for (std::string const place : {"pre", "post"}) {
     for (std::string const scale : {"none", "rsqrt"}) {
-      std::vector<Cell const*> found;
+      std::vector<ScalingCell const*> found;
       for (auto const& cell : cells)
         if (cell.of_layer() && cell.distribution.starts_with(place) && cell.scale == scale) found.push_back(&cell);
       if (found.empty()) continue;
-      std::int64_t const most = std::ranges::max(found, {}, [](Cell const* cell) { return cell->d_k; })->d_k;
+      std::int64_t const most = std::ranges::max(found, {}, [](ScalingCell const* cell) { return cell->d_k; })->d_k;
       std::vector<double> widest;  // by layer: they stand in their order
-      for (Cell const* const cell : found)
+      for (ScalingCell const* const cell : found)
         if (cell->d_k == most) widest.push_back(cell->get(Quantity::query_weights_gradient)->mean);
       html += html_row({place + "-norm, " + said_scale(scale), fmt::format("{}", most), fmt::format("{:.3g}", widest.front()),
                         fmt::format("{:.3g}", widest.back()), fmt::format("{:.2f}", widest.front() / widest.back())});

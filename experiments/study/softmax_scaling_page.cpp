@@ -36,14 +36,14 @@ Quantity quantity_of(std::string const& text) {
 }
 
 /// What the figures are of.
-struct Shown {
-  std::vector<Cell> const& cells;
+struct ShownCells {
+  std::vector<ScalingCell> const& cells;
   std::string distribution;
   std::vector<std::string> scales;
   std::int64_t keys = 0;
 
   bool has(std::string const& scale) const { return std::ranges::find(scales, scale) != scales.end(); }
-  bool holds(Cell const& cell, std::string const& scale) const {
+  bool holds(ScalingCell const& cell, std::string const& scale) const {
     return cell.distribution == distribution && cell.keys == keys && cell.scale == scale;
   }
 };
@@ -69,12 +69,12 @@ std::string said(Quantity q) {
   }
 }
 
-SeriesPoint point_of(Cell const& cell, Measured const& value) {
+SeriesPoint point_of(ScalingCell const& cell, Measured const& value) {
   double const half = 1.96 * value.standard_error;
   return {static_cast<double>(cell.d_k), value.mean, value.mean - half, value.mean + half, value.theory};
 }
 
-Series series_of(Shown const& shown, std::string const& scale, Quantity q, std::size_t look) {
+Series series_of(ShownCells const& shown, std::string const& scale, Quantity q, std::size_t look) {
   Series series{said_scale(scale), look, {}};
   for (auto const& cell : shown.cells) {
     if (auto const* const value = shown.holds(cell, scale) ? cell.get(q) : nullptr) series.points.push_back(point_of(cell, *value));
@@ -115,7 +115,7 @@ Series limit_beside(Series const& measured, Quantity q, std::int64_t keys) {
 
 bool is_logarithmic(Quantity q) { return q != Quantity::max_weight; }
 
-Figure growth(Shown const& shown, bool further) {
+Figure growth(ShownCells const& shown, bool further) {
   SeriesFigure figure{.name = fmt::format("growth_{}_{}", shown.distribution, shown.keys),
                       .title = fmt::format("Components: {}; {} keys", shown.distribution, shown.keys),
                       .caption = "",
@@ -154,48 +154,48 @@ Figure growth(Shown const& shown, bool further) {
 }
 
 /// A norm of which the study has quantiles.
-struct Norm {
+struct NormQuantiles {
   std::string name, file;
   Quantity q1, q10, median, q90, q99, top, squared;
 };
-Norm const& norm_of_jacobian() {
-  static Norm const norm{"‖J‖",
-                         "fans",
-                         Quantity::frobenius_1,
-                         Quantity::frobenius_10,
-                         Quantity::frobenius_median,
-                         Quantity::frobenius_90,
-                         Quantity::frobenius_99,
-                         Quantity::frobenius_top,
-                         Quantity::frobenius_squared};
+NormQuantiles const& norm_of_jacobian() {
+  static NormQuantiles const norm{"‖J‖",
+                                  "fans",
+                                  Quantity::frobenius_1,
+                                  Quantity::frobenius_10,
+                                  Quantity::frobenius_median,
+                                  Quantity::frobenius_90,
+                                  Quantity::frobenius_99,
+                                  Quantity::frobenius_top,
+                                  Quantity::frobenius_squared};
   return norm;
 }
-Norm const& norm_of_gradient() {
-  static Norm const norm{"‖∂p/∂q‖",
-                         "gradient_fans",
-                         Quantity::query_gradient_1,
-                         Quantity::query_gradient_10,
-                         Quantity::query_gradient_median,
-                         Quantity::query_gradient_90,
-                         Quantity::query_gradient_99,
-                         Quantity::query_gradient_top,
-                         Quantity::query_gradient_squared};
+NormQuantiles const& norm_of_gradient() {
+  static NormQuantiles const norm{"‖∂p/∂q‖",
+                                  "gradient_fans",
+                                  Quantity::query_gradient_1,
+                                  Quantity::query_gradient_10,
+                                  Quantity::query_gradient_median,
+                                  Quantity::query_gradient_90,
+                                  Quantity::query_gradient_99,
+                                  Quantity::query_gradient_top,
+                                  Quantity::query_gradient_squared};
   return norm;
 }
 
 /// Bands between quantiles of a norm under one scale, as commands.
-SeriesPanel fan(Shown const& shown, Norm const& norm, std::string const& scale, std::size_t p) {
+SeriesPanel fan(ShownCells const& shown, NormQuantiles const& norm, std::string const& scale, std::size_t p) {
   constexpr double floor = 1e-12;
   bool const of_jacobian = norm.median == Quantity::frobenius_median;
   SeriesPanel panel{norm.name + ", " + said_scale(scale), {}, true, floor, of_jacobian ? 2.0 : 30.0, floor / 2};
-  std::vector<Cell const*> cells;
+  std::vector<ScalingCell const*> cells;
   for (auto const& cell : shown.cells)
     if (shown.holds(cell, scale) && cell.get(norm.q99) && cell.get(norm.median) && cell.get(norm.squared)) cells.push_back(&cell);
-  std::ranges::sort(cells, {}, [](Cell const* cell) { return cell->d_k; });
+  std::ranges::sort(cells, {}, [](ScalingCell const* cell) { return cell->d_k; });
   constexpr std::size_t of_median = 4, of_mean = 5;  // colours that none of the three usual scales has
   Series middle{"median", of_median, {}}, root{"√ of the mean square", of_mean, {}}, limit{"2e^(−√d·gap)", 0, {}, true};
   panel.behind = fmt::format("$fan{} << EOD\n", p);
-  for (Cell const* const cell : cells) {
+  for (ScalingCell const* const cell : cells) {
     auto const at = [&](Quantity q) { return std::max(cell->get(q)->mean, floor / 10); };
     auto const d = static_cast<double>(cell->d_k);
     panel.behind += fmt::format("{} {:.6g} {:.6g} {:.6g} {:.6g}\n", d, at(norm.q1), at(norm.q10), at(norm.q90), at(norm.q99));
@@ -219,7 +219,7 @@ SeriesPanel fan(Shown const& shown, Norm const& norm, std::string const& scale, 
 }
 
 /// What share of the mean square the largest hundredth carries, and of no scale in words.
-SeriesPanel share_of_top(Shown const& shown, Norm const& norm, std::string& said) {
+SeriesPanel share_of_top(ShownCells const& shown, NormQuantiles const& norm, std::string& said) {
   SeriesPanel share{.title = fmt::format("% of Σ{}² in the top 1 % of samples", norm.name), .series = {}};
   for (std::size_t i = 0; i < shown.scales.size(); ++i) {
     auto series = series_of(shown, shown.scales[i], norm.top, i + 1);
@@ -236,8 +236,8 @@ SeriesPanel share_of_top(Shown const& shown, Norm const& norm, std::string& said
 }
 
 /// The median at the largest d_k over its limit, which leaves out all but the two largest logits.
-std::string said_limit(Shown const& shown) {
-  Cell const* last = nullptr;
+std::string said_limit(ShownCells const& shown) {
+  ScalingCell const* last = nullptr;
   for (auto const& cell : shown.cells)
     if (shown.holds(cell, "none") && cell.get(Quantity::frobenius_median) && (!last || cell.d_k > last->d_k)) last = &cell;
   if (last == nullptr || last->d_k < 64) return "";
@@ -247,7 +247,7 @@ std::string said_limit(Shown const& shown) {
                      median.mean / limit, 1.96 * median.standard_error / limit);
 }
 
-Figure fans(Shown const& shown, Norm const& norm, bool further) {
+Figure fans(ShownCells const& shown, NormQuantiles const& norm, bool further) {
   SeriesFigure figure{.name = fmt::format("{}_{}_{}", norm.file, shown.distribution, shown.keys),
                       .title = fmt::format("How {} is spread, {} keys", norm.name, shown.keys),
                       .caption = "",
@@ -273,7 +273,7 @@ Figure fans(Shown const& shown, Norm const& norm, bool further) {
   return figure_of(figure);
 }
 
-std::string slope_table(Shown const& shown) {
+std::string slope_table(ShownCells const& shown) {
   std::string body;
   for (auto const& slope : slopes_of(shown.cells)) {
     if (slope.distribution != shown.distribution || slope.keys != shown.keys) continue;
@@ -293,13 +293,13 @@ std::string slope_table(Shown const& shown) {
 
 }  // namespace
 
-std::vector<Cell> cells_of(std::vector<std::vector<std::string>> const& csv, std::filesystem::path const& path) {
-  std::vector<Cell> cells;
+std::vector<ScalingCell> cells_of(std::vector<std::vector<std::string>> const& csv, std::filesystem::path const& path) {
+  std::vector<ScalingCell> cells;
   for (std::size_t i = 1; i < csv.size(); ++i) {
     auto const& line = csv[i];
     try {
       if (line.size() != 8) throw Error(fmt::format("it has {} fields, but needs 8", line.size()));
-      Cell key{line[0], line[1], parsed<std::int64_t>(line[2]), parsed<std::int64_t>(line[3])};
+      ScalingCell key{line[0], line[1], parsed<std::int64_t>(line[2]), parsed<std::int64_t>(line[3])};
       bool const same = !cells.empty() && cells.back().distribution == key.distribution && cells.back().scale == key.scale &&
                         cells.back().d_k == key.d_k && cells.back().keys == key.keys;
       if (!same) cells.push_back(std::move(key));
@@ -325,17 +325,17 @@ std::vector<StudyPart> softmax_scaling_page(StudyRecord const& record) {
   }
   if (distributions.empty()) return {};
   auto const main = std::ranges::find(distributions, "gaussian") != distributions.end() ? "gaussian" : distributions.front();
-  Shown const first{cells, main, scales, keys.contains(10) ? 10 : *keys.begin()};
+  ShownCells const first{cells, main, scales, keys.contains(10) ? 10 : *keys.begin()};
   StudyPart saturation{"Saturation over d_k", slope_table(first), {growth(first, false)}};
   StudyPart spread{"Small or rare: how gradients are spread", "", {fans(first, norm_of_jacobian(), false)}};
-  auto const has_gradient = [](Cell const& cell) { return cell.get(Quantity::query_gradient_median) != nullptr; };
+  auto const has_gradient = [](ScalingCell const& cell) { return cell.get(Quantity::query_gradient_median) != nullptr; };
   bool const gradients = main != "logits" && std::ranges::any_of(cells, has_gradient);
   if (gradients) spread.figures.push_back(fans(first, norm_of_gradient(), false));
   for (auto const& distribution : distributions) {
     if (distribution != main) saturation.figures.push_back(growth({cells, distribution, scales, first.keys}, true));
   }
   if (*keys.rbegin() != first.keys) {
-    Shown const most{cells, main, scales, *keys.rbegin()};
+    ShownCells const most{cells, main, scales, *keys.rbegin()};
     saturation.figures.push_back(growth(most, true));
     spread.figures.push_back(fans(most, norm_of_jacobian(), true));
     if (gradients) spread.figures.push_back(fans(most, norm_of_gradient(), true));

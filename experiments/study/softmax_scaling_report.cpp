@@ -17,8 +17,9 @@ namespace heed {
 
 namespace {
 
-Cell const* find(std::vector<Cell> const& cells, std::string const& distribution, std::string const& scale, double d_k, double keys) {
-  auto const found = std::ranges::find_if(cells, [&](Cell const& c) {
+ScalingCell const* find(std::vector<ScalingCell> const& cells, std::string const& distribution, std::string const& scale, double d_k,
+                        double keys) {
+  auto const found = std::ranges::find_if(cells, [&](ScalingCell const& c) {
     return c.distribution == distribution && c.scale == scale && static_cast<double>(c.d_k) == d_k && static_cast<double>(c.keys) == keys;
   });
   return found == cells.end() ? nullptr : &*found;
@@ -26,7 +27,7 @@ Cell const* find(std::vector<Cell> const& cells, std::string const& distribution
 
 std::string real(double value) { return fmt::format("{}", value); }
 
-void write_rows(std::vector<Cell> const& cells, StudyResult& result) {
+void write_rows(std::vector<ScalingCell> const& cells, StudyResult& result) {
   result.csv.push_back({"distribution", "scale", "d_k", "keys", "quantity", "mean", "standard_error", "theory"});
   for (auto const& cell : cells) {
     for (std::size_t q = 0; q < quantities; ++q) {
@@ -40,7 +41,7 @@ void write_rows(std::vector<Cell> const& cells, StudyResult& result) {
 }
 
 /// How far measurements lie from theory, in standard errors.
-void compare_with_theory(SoftmaxScalingSettings const& settings, std::vector<Cell> const& cells, StudyResult& result) {
+void compare_with_theory(SoftmaxScalingSettings const& settings, std::vector<ScalingCell> const& cells, StudyResult& result) {
   StudyTable table{
       "Agreement with theory, in standard errors",
       {{"distribution", "numbers", "farthest", "where", "draws", "mean of squares, a draw counting once", "95 % range expected"}}};
@@ -61,7 +62,7 @@ void compare_with_theory(SoftmaxScalingSettings const& settings, std::vector<Cel
   if (table.rows.size() > 1) result.tables.push_back(std::move(table));
 }
 
-void say_precision(SoftmaxScalingSettings const& settings, std::vector<Cell> const& cells, StudyResult& result) {
+void say_precision(SoftmaxScalingSettings const& settings, std::vector<ScalingCell> const& cells, StudyResult& result) {
   double largest = 0;
   std::size_t beyond = 0, count = 0;
   std::string where;
@@ -81,8 +82,8 @@ void say_precision(SoftmaxScalingSettings const& settings, std::vector<Cell> con
   }
   result.figures.emplace_back("largest_relative_error", largest);
   result.figures.emplace_back("beyond_precision", static_cast<double>(beyond));
-  auto const undetermined =
-      std::ranges::count_if(cells, [](Cell const& cell) { return cell.of_law() && cell.get(Quantity::frobenius_median) == nullptr; });
+  auto const undetermined = std::ranges::count_if(
+      cells, [](ScalingCell const& cell) { return cell.of_law() && cell.get(Quantity::frobenius_median) == nullptr; });
   if (undetermined > 0)
     result.sentences.push_back(
         fmt::format("{} medians of rademacher logits are left out: ‖J‖ takes few values there, and the median lies between two of them.",
@@ -92,7 +93,7 @@ void say_precision(SoftmaxScalingSettings const& settings, std::vector<Cell> con
                                            100 * largest, where, beyond, count, 100 * settings.precision));
 }
 
-void show_growth(SoftmaxScalingSettings const& settings, std::vector<Cell> const& cells, StudyResult& result) {
+void show_growth(SoftmaxScalingSettings const& settings, std::vector<ScalingCell> const& cells, StudyResult& result) {
   double const keys = settings.shown_keys();
   for (auto const& distribution : settings.distribution) {
     StudyTable table{fmt::format("{}, {} keys", distribution, keys), {{"d_k"}}};
@@ -117,7 +118,7 @@ void show_growth(SoftmaxScalingSettings const& settings, std::vector<Cell> const
 }
 
 /// The heads of a trained run.
-void show_heads(SoftmaxScalingSettings const& settings, std::vector<Cell> const& cells, StudyResult& result) {
+void show_heads(SoftmaxScalingSettings const& settings, std::vector<ScalingCell> const& cells, StudyResult& result) {
   if (!settings.run) return;
   double const keys = settings.shown_keys();
   StudyTable table{fmt::format("{}, {} keys", *settings.run, keys), {{"head", "d_k", "scale"}}};
@@ -133,7 +134,7 @@ void show_heads(SoftmaxScalingSettings const& settings, std::vector<Cell> const&
 }
 
 /// Exponents, as a table and in the summary's figures.
-void fit_slopes(SoftmaxScalingSettings const& settings, std::vector<Cell> const& cells, StudyResult& result) {
+void fit_slopes(SoftmaxScalingSettings const& settings, std::vector<ScalingCell> const& cells, StudyResult& result) {
   std::vector<std::string> const head{"distribution", "scale", "keys", "quantity", "slope", "95 % interval", "theory"};
   StudyTable few{"Slopes in double logarithms over d_k ≥ 64, without a scale", {head}};
   StudyTable all{"Slopes in double logarithms over d_k ≥ 64", {head}, true};
@@ -155,7 +156,7 @@ void fit_slopes(SoftmaxScalingSettings const& settings, std::vector<Cell> const&
 }
 
 /// Measurements at the largest d_k over their limits for d_k → ∞ without a scale (see expected_maximum).
-void show_limits(SoftmaxScalingSettings const& settings, std::vector<Cell> const& cells, StudyResult& result) {
+void show_limits(SoftmaxScalingSettings const& settings, std::vector<ScalingCell> const& cells, StudyResult& result) {
   double const d = *std::ranges::max_element(settings.d_k);
   if (d < 64 || std::ranges::find(settings.scale, "none") == settings.scale.end()) return;
   StudyTable table{
@@ -186,7 +187,7 @@ std::string said(Slope const& slope) {
 }
 
 /// What there is to see, in words: of the Gaussian law if it was measured.
-void say_findings(SoftmaxScalingSettings const& settings, std::vector<Cell> const& cells, StudyResult& result) {
+void say_findings(SoftmaxScalingSettings const& settings, std::vector<ScalingCell> const& cells, StudyResult& result) {
   if (settings.distribution.empty()) return;
   bool const gaussian = std::ranges::find(settings.distribution, "gaussian") != settings.distribution.end();
   auto const& distribution = gaussian ? *std::ranges::find(settings.distribution, "gaussian") : settings.distribution.front();
@@ -205,7 +206,7 @@ void say_findings(SoftmaxScalingSettings const& settings, std::vector<Cell> cons
                     said(*raw), said(*scaled)));
   auto const *const first = find(cells, distribution, "none", least, keys), *const last = find(cells, distribution, "none", most, keys);
   if (first && last && most >= 64 && first->get(Quantity::frobenius_median) && last->get(Quantity::frobenius_median)) {
-    auto const at = [](Cell const* cell, Quantity q) { return cell->get(q)->mean; };
+    auto const at = [](ScalingCell const* cell, Quantity q) { return cell->get(q)->mean; };
     std::string const grows = last->get(Quantity::query_gradient_squared)
                                   ? fmt::format("the mean of ‖∂p/∂q‖² goes from {:.3g} to {:.3g}, and ",
                                                 at(first, Quantity::query_gradient_squared), at(last, Quantity::query_gradient_squared))
@@ -217,7 +218,7 @@ void say_findings(SoftmaxScalingSettings const& settings, std::vector<Cell> cons
         100 * at(last, Quantity::frobenius_top)));
   }
   double const many = *std::ranges::max_element(settings.keys);
-  Cell const* peak = nullptr;
+  ScalingCell const* peak = nullptr;
   for (double const d : settings.d_k) {
     auto const* const cell = find(cells, distribution, "none", d, many);
     if (cell && (!peak || cell->get(Quantity::frobenius_squared)->mean > peak->get(Quantity::frobenius_squared)->mean)) peak = cell;
@@ -233,9 +234,9 @@ void say_findings(SoftmaxScalingSettings const& settings, std::vector<Cell> cons
 
 }  // namespace
 
-std::vector<Slope> slopes_of(std::vector<Cell> const& cells) {
+std::vector<Slope> slopes_of(std::vector<ScalingCell> const& cells) {
   using Key = std::tuple<std::string, std::string, std::int64_t>;
-  std::vector<std::pair<Key, std::vector<Cell const*>>> groups;
+  std::vector<std::pair<Key, std::vector<ScalingCell const*>>> groups;
   for (auto const& cell : cells) {
     if (cell.d_k < 64 || !cell.of_law()) continue;
     Key key{cell.distribution, cell.scale, cell.keys};
@@ -248,7 +249,7 @@ std::vector<Slope> slopes_of(std::vector<Cell> const& cells) {
     for (auto const q : {Quantity::trace, Quantity::frobenius_squared, Quantity::entropy, Quantity::query_gradient_squared,
                          Quantity::key_gradient_squared}) {
       std::vector<double> x, measured, theory;
-      for (Cell const* const cell : group) {
+      for (ScalingCell const* const cell : group) {
         auto const* const value = cell->get(q);
         if (!value || value->mean <= 0) continue;
         x.push_back(std::log(static_cast<double>(cell->d_k)));
@@ -264,7 +265,7 @@ std::vector<Slope> slopes_of(std::vector<Cell> const& cells) {
   return slopes;
 }
 
-StudyResult report(SoftmaxScalingSettings const& settings, std::vector<Cell> const& cells) {
+StudyResult report(SoftmaxScalingSettings const& settings, std::vector<ScalingCell> const& cells) {
   StudyResult result;
   write_rows(cells, result);
   show_growth(settings, cells, result);

@@ -58,7 +58,7 @@ void GridTheory::compute(std::string const& distribution, std::int64_t d_k) {
   d_k_ = d_k;
 }
 
-void GridTheory::add_to(std::vector<Cell>& cells) {
+void GridTheory::add_to(std::vector<ScalingCell>& cells) {
   for (auto& cell : cells) {
     if (cell.distribution != distribution_ || cell.d_k != d_k_) compute(cell.distribution, cell.d_k);
     auto const scale = static_cast<std::size_t>(std::ranges::find(scales_, cell.scale) - scales_.begin());

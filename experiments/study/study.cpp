@@ -61,21 +61,21 @@ void compare(fs::path const& folder, StudyFile& file) {
 }
 
 /// What a study left in its folder.
-struct Left {
+struct FinishedStudy {
   bool finished = false;
   double seconds = 0;                         ///< of measuring
   std::vector<std::vector<std::string>> csv;  ///< empty if nothing was kept
   ReadFiles read;                             ///< what it was measured with
 };
 
-Left left_in(fs::path const& folder) {
+FinishedStudy left_in(fs::path const& folder) {
   auto summary = find_json(folder / "summary.json");
   if (!summary || !summary->is_object()) return {};
   auto const seconds = summary->find("time.seconds");
-  Left left{(*summary)["finished"] == true,
-            seconds != summary->end() && seconds->is_number() ? seconds->get<double>() : 0,
-            {},
-            read_files_of(summary->value("read", nlohmann::ordered_json()))};
+  FinishedStudy left{(*summary)["finished"] == true,
+                     seconds != summary->end() && seconds->is_number() ? seconds->get<double>() : 0,
+                     {},
+                     read_files_of(summary->value("read", nlohmann::ordered_json()))};
   auto const csv = read_if_there(folder / "results.csv");
   if (!csv || left.finished) return left;
   try {
@@ -143,7 +143,7 @@ Exit run_study(RunOptions const& options) {
   if (options.fresh) put_aside(path);
   FolderLock const lock(path);
   compare(path, file);
-  Left left = left_in(path);
+  FinishedStudy left = left_in(path);
   if (left.finished) {
     if (!options.quiet) fmt::print("{}: finished already (--fresh begins anew)\n", path.string());
     if (!has_report(path)) write_report(path, options.quiet);

@@ -49,7 +49,7 @@ std::vector<TrainedHead> trained_heads(std::string const& run, std::int64_t sequ
     AttentionRecorder recorder({.inputs = true});
     Observer const observer{.attention = &recorder};
     Pass pass;
-    pass.observer = &observer;
+    pass.watching.observer = &observer;
     Batch const batch = data->validation(i, rows, length);
     trained.model->run(batch, pass);
     std::size_t next = 0, layer = 0;

@@ -28,7 +28,7 @@ ReferenceAttention::ReferenceAttention() : before_(std::exchange(reference_only,
 ReferenceAttention::~ReferenceAttention() { reference_only = before_; }
 
 Attention::Attention(Scope const& scope, AttentionSettings const& settings, HeadShape const& shape, double dropout,
-                     Position const* position, LookingParts parts)
+                     Position const* position, AttentionParts parts)
     : part_(scope.path()),
       parts_(std::move(parts)),
       heads_(shape.heads),
@@ -41,7 +41,7 @@ Attention::Attention(Scope const& scope, AttentionSettings const& settings, Head
       position_(position != nullptr ? position->in_attention(scope, shape.heads, shape.width) : nullptr) {}
 
 Attention::Call Attention::call(Tensor const& query, Tensor const& key, Tensor const& value, Visibility const& visibility,
-                                Fading const& fading) const {
+                                ForgetBias const& forget_bias) const {
   auto const found = score_->fused(query, key, {heads_, key_heads_});
   FusedScore const score = found ? *found : FusedScore{query};
   FusedAlign const align = align_->fused(query, heads_, key.size(1), visibility);
@@ -58,7 +58,7 @@ Attention::Call Attention::call(Tensor const& query, Tensor const& key, Tensor c
     in.relative = position_->relative(query.size(1), key.size(1), visibility);
     in.near = position_->near(query, heads_);
   }
-  in.of_row = fading.of_query, in.of_column = fading.of_key;
+  in.of_row = forget_bias.of_query, in.of_column = forget_bias.of_key;
   in.centres = align.centres, in.align = align.parameter;
   return call;
 }
@@ -68,16 +68,16 @@ bool Attention::by_distance(Tensor const& query, Visibility const& visibility) c
 }
 
 Tensor Attention::operator()(Tensor const& query, Tensor const& key, Tensor const& value, Visibility const& visibility, Pass const& pass,
-                             Fading const& fading, std::string const& part) const {
+                             ForgetBias const& forget_bias, std::string const& part) const {
   bool const composed = position_ && !by_distance(query, visibility);
-  if (reference_only || composed || pass.watches_attention()) return reference(query, key, value, visibility, pass, fading, part);
-  Call fused = call(query, key, value, visibility, fading);
-  if (!fused.by_formulas) return reference(query, key, value, visibility, pass, fading, part);
-  if (pass.drops(dropout_)) fused.form.dropout = {dropout_, pass.noise->child(part_ + ".weights")};
+  if (reference_only || composed || pass.watches_attention()) return reference(query, key, value, visibility, pass, forget_bias, part);
+  Call fused = call(query, key, value, visibility, forget_bias);
+  if (!fused.by_formulas) return reference(query, key, value, visibility, pass, forget_bias, part);
+  if (pass.drops(dropout_)) fused.form.dropout = {dropout_, pass.training.noise->child(part_ + ".weights")};
   fused.form.hard = read_->choice({query.size(0), heads_, query.size(1), key.size(1)}, visibility, pass, part_ + ".read");
   Tensor rows;
   Tensor const result = fused_attention(fused.form, fused.in, pass.watches_rows() ? &rows : nullptr);
-  if (rows.defined()) pass.observer->attention->add(part.empty() ? part_ : part, {{}, {}, visibility, query, key, parts_, rows});
+  if (rows.defined()) pass.watching.observer->attention->add(part.empty() ? part_ : part, {{}, {}, visibility, query, key, parts_, rows});
   if (fused.form.scores_of_choice() == 0) return result;
   ScoredContext const read = parted_read(result, heads_);
   Read::tell(pass, visibility, read.probability, read.entropy);
@@ -85,12 +85,13 @@ Tensor Attention::operator()(Tensor const& query, Tensor const& key, Tensor cons
 }
 
 Tensor Attention::reference(Tensor const& query, Tensor const& key, Tensor const& value, Visibility const& visibility, Pass const& pass,
-                            Fading const& fading, std::string const& part) const {
+                            ForgetBias const& forget_bias, std::string const& part) const {
   Tensor const keys = repeated(key);
   Tensor rows;
-  auto const [e, a] = scored(query, key, visibility, fading, pass.watches_rows() ? &rows : nullptr);
+  auto const [e, a] = scored(query, key, visibility, forget_bias, pass.watches_rows() ? &rows : nullptr);
   std::string const& name = part.empty() ? part_ : part;
-  if (pass.watches_attention() || rows.defined()) pass.observer->attention->add(name, {e, a, visibility, query, keys, parts_, rows});
+  if (pass.watches_attention() || rows.defined())
+    pass.watching.observer->attention->add(name, {e, a, visibility, query, keys, parts_, rows});
   Tensor const read = (*read_)(a, visibility, pass, part_ + ".read");
   return merge_heads(matmul(pass.dropout(read, dropout_, part_ + ".weights"), split_heads(repeated(value), heads_)));
 }
@@ -106,14 +107,14 @@ Tensor Attention::weights(Tensor const& query, Tensor const& key, Visibility con
   return scored(query, key, visibility, {}).weights;
 }
 
-std::vector<Tensor> Attention::corners(Tensor const& query, Tensor const& key, Visibility const& visibility) const {
-  return {score_->corners(split_heads(query, heads_), split_heads(repeated(key), heads_)),
-          position_ ? position_->corners(query.size(1), key.size(1), visibility) : Tensor()};
+std::vector<Tensor> Attention::kinks(Tensor const& query, Tensor const& key, Visibility const& visibility) const {
+  return {score_->kinks(split_heads(query, heads_), split_heads(repeated(key), heads_)),
+          position_ ? position_->kinks(query.size(1), key.size(1), visibility) : Tensor()};
 }
 
-Attention::Scored Attention::scored(Tensor const& query, Tensor const& key, Visibility const& visibility, Fading const& fading,
+Attention::Scored Attention::scored(Tensor const& query, Tensor const& key, Visibility const& visibility, ForgetBias const& forget_bias,
                                     Tensor* rows) const {
-  auto [form, in, by_formulas] = call(query, key, {}, visibility, fading);
+  auto [form, in, by_formulas] = call(query, key, {}, visibility, forget_bias);
   Tensor const q = split_heads(query, heads_);
   Tensor const sums = by_formulas ? composed_sums(form, in) : (*score_)(q, split_heads(repeated(key), heads_));
   Tensor scores = composed_scores(form, in, sums);

@@ -12,7 +12,7 @@
 namespace heed {
 
 /// What is added to scores by query and by key, beside a position's bias: e_ij += of_query_i + of_key_j; undefined: nothing.
-struct Fading {
+struct ForgetBias {
   Tensor of_query, of_key;  ///< [B, H, n] and [B, H, m]
 };
 
@@ -22,23 +22,23 @@ class Attention {
   /// `position`: of self-attention, for those that act inside it; null: none. `parts`: what observers are told. Throws Error for a step
   /// that is not declared.
   Attention(Scope const& scope, AttentionSettings const& settings, HeadShape const& shape, double dropout,
-            Position const* position = nullptr, LookingParts parts = {});
+            Position const* position = nullptr, AttentionParts parts = {});
 
   /// query [B, n, H·d], key [B, m, G·d], value [B, m, G·d_v] → [B, n, H·d_v]; queries and keys rotated already; of G groups of keys query
   /// head h reads group ⌊h G/H⌋. By the fused kernel where there is one for the combination and no observer wants the weights, else by
   /// reference(). `part`: the layer's name, where it is not the scope's.
   Tensor operator()(Tensor const& query, Tensor const& key, Tensor const& value, Visibility const& visibility, Pass const& pass,
-                    Fading const& fading = {}, std::string const& part = {}) const;
+                    ForgetBias const& forget_bias = {}, std::string const& part = {}) const;
 
   /// The same as a composition of the steps, whatever the combination; differentiable to any order.
   Tensor reference(Tensor const& query, Tensor const& key, Tensor const& value, Visibility const& visibility, Pass const& pass,
-                   Fading const& fading = {}, std::string const& part = {}) const;
+                   ForgetBias const& forget_bias = {}, std::string const& part = {}) const;
 
   /// The weights a_ij alone, [B, H, n, m].
   Tensor weights(Tensor const& query, Tensor const& key, Visibility const& visibility) const;
 
-  /// Score::corners and AttentionPosition::corners of all heads.
-  std::vector<Tensor> corners(Tensor const& query, Tensor const& key, Visibility const& visibility) const;
+  /// Score::kinks and AttentionPosition::kinks of all heads.
+  std::vector<Tensor> kinks(Tensor const& query, Tensor const& key, Visibility const& visibility) const;
 
   /// Queries or keys [B, T, H·d] rotated by their positions (rotary), or as they are.
   Tensor rotated(Tensor const& x, std::int64_t offset) const { return position_ ? position_->rotate(x, offset) : x; }
@@ -55,14 +55,15 @@ class Attention {
   };
   /// Whether there is a position that the kernels can be told of.
   bool by_distance(Tensor const& query, Visibility const& visibility) const;
-  Call call(Tensor const& query, Tensor const& key, Tensor const& value, Visibility const& visibility, Fading const& fading) const;
+  Call call(Tensor const& query, Tensor const& key, Tensor const& value, Visibility const& visibility, ForgetBias const& forget_bias) const;
   /// `rows`, unless null, is set to attention_rows() of them.
-  Scored scored(Tensor const& query, Tensor const& key, Visibility const& visibility, Fading const& fading, Tensor* rows = nullptr) const;
+  Scored scored(Tensor const& query, Tensor const& key, Visibility const& visibility, ForgetBias const& forget_bias,
+                Tensor* rows = nullptr) const;
   /// Keys or values [B, m, G·d], those of each group for every head of it: [B, m, H·d].
   Tensor repeated(Tensor const& x) const;
 
   std::string part_;
-  LookingParts parts_;
+  AttentionParts parts_;
   std::int64_t heads_, key_heads_;
   double dropout_;
   std::optional<double> softcap_;
@@ -94,7 +95,7 @@ class ReferenceAttention {
 ///                   projections of queries and keys; a head's context goes through RMS norm times (1 − λ₀)
 class MultiHead {
  public:
-  struct Shape {
+  struct Dimensions {
     std::int64_t width;  ///< of the model
     std::int64_t heads;
     std::int64_t key_width;    ///< d_k, per head
@@ -105,24 +106,25 @@ class MultiHead {
     double query_key_spread = 1;  ///< factor on the initial spread of what makes queries and keys
   };
   /// `share`: the factor on the output projection's initial spread. `position` and `parts`: as Attention's.
-  MultiHead(Scope const& scope, AttentionSettings const& settings, Shape const& shape, bool bias, double dropout, double share,
-            Position const* position = nullptr, LookingParts parts = {});
+  MultiHead(Scope const& scope, AttentionSettings const& settings, Dimensions const& shape, bool bias, double dropout, double share,
+            Position const* position = nullptr, AttentionParts parts = {});
 
   /// x [B, n, width] attends to memory [B, m, width] → [B, n, width]. With a cache, `layer` says whose keys and values to continue;
   /// visibility.offset is then the position of the first query. The result is added to `residual`, if there is one.
   Tensor operator()(Tensor const& x, Tensor const& memory, Visibility const& visibility, Pass const& pass, std::size_t layer,
                     Tensor const& residual = {}) const;
   /// Keys and values of memory [B, m, width], whose first place stands at `offset`.
-  Projected project(Tensor const& memory, std::int64_t offset, Pass const& pass) const;
+  Projected project(Tensor const& memory, std::int64_t offset) const;
   /// The same of a memory that does not grow; with a cache, made once for `layer`.
   Projected project_once(Tensor const& memory, Pass const& pass, std::size_t layer) const;
   /// As operator(), of a memory that is projected already.
-  Tensor look(Tensor const& x, Projected const& memory, Visibility const& visibility, Pass const& pass, Tensor const& residual = {}) const;
+  Tensor attend(Tensor const& x, Projected const& memory, Visibility const& visibility, Pass const& pass,
+                Tensor const& residual = {}) const;
 
  private:
   /// λ, and the norm of a head's context.
   struct Differential {
-    Differential(Scope const& scope, Shape const& shape);
+    Differential(Scope const& scope, Dimensions const& shape);
     Tensor lambda() const;
 
     double start;
@@ -132,10 +134,10 @@ class MultiHead {
   /// Queries or keys [B, T, ·], normed and rotated.
   Tensor placed(Tensor const& x, Tensor const& norm, std::int64_t offset) const;
   Tensor context(Tensor const& query, Projected const& memory, Visibility const& visibility, Pass const& pass) const;
-  Fading fading(Projected const& memory, std::int64_t queries, std::int64_t offset) const;
+  ForgetBias forget_bias(Projected const& memory, std::int64_t queries, std::int64_t offset) const;
 
   std::string part_;
-  Shape shape_;
+  Dimensions shape_;
   Linear query_, key_, value_, output_;
   std::optional<Linear> gate_, forget_;
   Tensor query_norm_, key_norm_;  // [d_k]

@@ -12,7 +12,7 @@ namespace heed {
 
 namespace {
 
-std::int64_t groups(MultiHead::Shape const& shape) { return shape.key_heads > 0 ? shape.key_heads : shape.heads; }
+std::int64_t groups(MultiHead::Dimensions const& shape) { return shape.key_heads > 0 ? shape.key_heads : shape.heads; }
 
 std::optional<Linear> linear_if(bool wanted, Scope const& scope, std::int64_t in, std::int64_t out, bool bias) {
   return wanted ? std::optional<Linear>(std::in_place, scope, in, out, bias) : std::nullopt;
@@ -38,8 +38,8 @@ Tensor of_map(Tensor const& x, std::int64_t map, std::int64_t width) {
 
 }  // namespace
 
-MultiHead::MultiHead(Scope const& scope, AttentionSettings const& settings, Shape const& shape, bool bias, double dropout, double share,
-                     Position const* position, LookingParts parts)
+MultiHead::MultiHead(Scope const& scope, AttentionSettings const& settings, Dimensions const& shape, bool bias, double dropout,
+                     double share, Position const* position, AttentionParts parts)
     : part_(scope.path()),
       shape_(shape),
       query_(scope.at("query"), shape.width, (settings.differential ? 2 : 1) * shape.heads * shape.key_width, bias,
@@ -56,7 +56,7 @@ MultiHead::MultiHead(Scope const& scope, AttentionSettings const& settings, Shap
   if (settings.differential) differential_.emplace(scope, shape);
 }
 
-MultiHead::Differential::Differential(Scope const& scope, Shape const& shape)
+MultiHead::Differential::Differential(Scope const& scope, Dimensions const& shape)
     : start(0.8 - 0.6 * std::exp(-0.3 * static_cast<double>(shape.layer))) {
   auto const vector = [&](char const* name) {
     return scope.at("lambda").parameter(name, {shape.key_width}, Initial::normal(0.1), WeightDecay::off);
@@ -69,53 +69,53 @@ Tensor MultiHead::Differential::lambda() const { return exp(sum(query1 * key1)) 
 
 Tensor MultiHead::operator()(Tensor const& x, Tensor const& memory, Visibility const& visibility, Pass const& pass, std::size_t layer,
                              Tensor const& residual) const {
-  if (pass.cache == nullptr) return look(x, project(memory, 0, pass), visibility, pass, residual);
+  if (pass.decoding.cache == nullptr) return attend(x, project(memory, 0), visibility, pass, residual);
   // Keys are kept rotated: what is read once stays where it stood.
-  Projected const fresh = project(memory, visibility.offset, pass);
-  KeyValueCache::Layer& kept = pass.cache->layers.at(layer);
+  Projected const fresh = project(memory, visibility.offset);
+  KeyValueCache::Layer& kept = pass.decoding.cache->layers.at(layer);
   Tensor const forget = forget_ ? kept.forget.append(fresh.forget) : Tensor();
-  return look(x, {kept.key.append(fresh.key), kept.value.append(fresh.value), forget}, visibility, pass, residual);
+  return attend(x, {kept.key.append(fresh.key), kept.value.append(fresh.value), forget}, visibility, pass, residual);
 }
 
 Tensor MultiHead::placed(Tensor const& x, Tensor const& norm, std::int64_t offset) const {
   return attention_.rotated(norm.defined() ? normed(x, norm) : x, offset);
 }
 
-Projected MultiHead::project(Tensor const& memory, std::int64_t offset, Pass const& pass) const {
-  Part const here(part_);
-  Tensor const key = placed(key_(memory, pass), key_norm_, offset);
-  Tensor const forget = forget_ ? -softplus(-(*forget_)(memory, pass)) : Tensor();
-  return {key, value_(memory, pass), forget};
+Projected MultiHead::project(Tensor const& memory, std::int64_t offset) const {
+  ModelPart const here(part_);
+  Tensor const key = placed(key_(memory), key_norm_, offset);
+  Tensor const forget = forget_ ? -softplus(-(*forget_)(memory)) : Tensor();
+  return {key, value_(memory), forget};
 }
 
 Projected MultiHead::project_once(Tensor const& memory, Pass const& pass, std::size_t layer) const {
-  if (pass.cache == nullptr) return project(memory, 0, pass);
-  auto& kept = pass.cache->layers.at(layer).memory;
-  if (!kept) kept = project(memory, 0, pass);
+  if (pass.decoding.cache == nullptr) return project(memory, 0);
+  auto& kept = pass.decoding.cache->layers.at(layer).memory;
+  if (!kept) kept = project(memory, 0);
   return *kept;
 }
 
-Tensor MultiHead::look(Tensor const& x, Projected const& memory, Visibility const& visibility, Pass const& pass,
-                       Tensor const& residual) const {
-  Part const here(part_);
-  Tensor const query = placed(query_(x, pass), query_norm_, visibility.offset);
+Tensor MultiHead::attend(Tensor const& x, Projected const& memory, Visibility const& visibility, Pass const& pass,
+                         Tensor const& residual) const {
+  ModelPart const here(part_);
+  Tensor const query = placed(query_(x), query_norm_, visibility.offset);
   Tensor const read = context(query, memory, visibility, pass);
-  return output_(gate_ ? read * sigmoid((*gate_)(x, pass)) : read, pass, residual);
+  return output_(gate_ ? read * sigmoid((*gate_)(x)) : read, residual);
 }
 
 Tensor MultiHead::context(Tensor const& query, Projected const& memory, Visibility const& visibility, Pass const& pass) const {
-  Fading const fades = forget_ ? fading(memory, query.size(1), visibility.offset) : Fading();
-  if (!differential_) return attention_(query, memory.key, memory.value, visibility, pass, fades);
+  ForgetBias const bias = forget_ ? forget_bias(memory, query.size(1), visibility.offset) : ForgetBias();
+  if (!differential_) return attention_(query, memory.key, memory.value, visibility, pass, bias);
   // Dropout is the same on both: of their difference.
   auto const read = [&](std::int64_t map) {
     Tensor const q = of_map(query, map, shape_.key_width), k = of_map(memory.key, map, shape_.key_width);
-    return attention_(q, k, memory.value, visibility, pass, fades, part_ + (map == 0 ? ".first" : ".second"));
+    return attention_(q, k, memory.value, visibility, pass, bias, part_ + (map == 0 ? ".first" : ".second"));
   };
   Tensor const first = read(0);  // in this order, whoever looks on
   return scale(normed(first - differential_->lambda() * read(1), differential_->norm), 1 - differential_->start);
 }
 
-Fading MultiHead::fading(Projected const& memory, std::int64_t queries, std::int64_t offset) const {
+ForgetBias MultiHead::forget_bias(Projected const& memory, std::int64_t queries, std::int64_t offset) const {
   Tensor const sums = permute(cumsum(memory.forget, 1), {0, 2, 1});  // [B, H, m]
   return {slice(sums, 2, offset, offset + queries), -sums};
 }

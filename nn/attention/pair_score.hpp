@@ -30,7 +30,7 @@ class PairScore : public Score {
         weight_(std::move(weight)),
         parameter_(std::move(parameter)),
         corners_(of_corners) {}
-  Tensor corners(Tensor const& query, Tensor const& key) const override;
+  Tensor kinks(Tensor const& query, Tensor const& key) const override;
   std::optional<FusedScore> fused(Tensor const& query, Tensor const& key, HeadGroups const& heads) const override;
 
  private:
@@ -40,21 +40,20 @@ class PairScore : public Score {
   Tensor (*corners_)(Tensor const&, Tensor const&);
 };
 
-/// How a score is made, for its declaration: pair_score(f, g, corners), with f(q, k) or f(q, k, w), g(s, at), and corners(q, k) of Tensors
+/// How a score is made, for its declaration: pair_score(f, g, kinks), with f(q, k) or f(q, k, w), g(s, at), and kinks(q, k) of Tensors
 /// where the score is not smooth.
 template <class F, class G>
-auto pair_score(F f, G g, PairScoreParts const& parts = {}, Tensor (*corners)(Tensor const&, Tensor const&) = nullptr) {
-  return
-      [sum = pair_sum(f), finish = pair_finish(g), parts, corners](Scope const& scope, AttentionSettings const&, HeadShape const& shape) {
-        double const spread = 1 / std::sqrt(static_cast<double>(shape.width));
-        Tensor const weight = parts.weight.empty()
-                                  ? Tensor()
-                                  : scope.parameter(parts.weight, {shape.heads, shape.width}, Initial::normal(spread), WeightDecay::on);
-        Tensor const parameter = parts.parameter.empty()
-                                     ? Tensor()
-                                     : scope.parameter(parts.parameter, {shape.heads}, Initial::constant(parts.start), WeightDecay::off);
-        return std::make_unique<PairScore>(sum, finish, weight, parameter, corners);
-      };
+auto pair_score(F f, G g, PairScoreParts const& parts = {}, Tensor (*kinks)(Tensor const&, Tensor const&) = nullptr) {
+  return [sum = pair_sum(f), finish = pair_finish(g), parts, kinks](Scope const& scope, AttentionSettings const&, HeadShape const& shape) {
+    double const spread = 1 / std::sqrt(static_cast<double>(shape.width));
+    Tensor const weight = parts.weight.empty()
+                              ? Tensor()
+                              : scope.parameter(parts.weight, {shape.heads, shape.width}, Initial::normal(spread), WeightDecay::on);
+    Tensor const parameter = parts.parameter.empty()
+                                 ? Tensor()
+                                 : scope.parameter(parts.parameter, {shape.heads}, Initial::constant(parts.start), WeightDecay::off);
+    return std::make_unique<PairScore>(sum, finish, weight, parameter, kinks);
+  };
 }
 
 }  // namespace heed

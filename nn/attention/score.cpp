@@ -36,11 +36,11 @@ Tensor Read::operator()(Tensor const& weights, Visibility const& visibility, Pas
 }
 
 void Read::tell(Pass const& pass, Visibility const& visibility, Tensor const& probability, Tensor const& entropy) {
-  auto const reach = visibility.causal ? Choices::Reach::later : Choices::Reach::sequence;
-  pass.choices->made.push_back({probability, entropy, reach});
+  auto const reach = visibility.causal ? HardChoices::Reach::later : HardChoices::Reach::sequence;
+  pass.watching.hard_choices->made.push_back({probability, entropy, reach});
 }
 
-Tensor PairScore::corners(Tensor const& query, Tensor const& key) const {
+Tensor PairScore::kinks(Tensor const& query, Tensor const& key) const {
   return corners_ != nullptr ? corners_(unsqueeze(query, 3), unsqueeze(key, 2)) : Tensor();
 }
 

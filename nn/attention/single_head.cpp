@@ -25,21 +25,21 @@ HeadShape head_shape(Compares what, std::int64_t width, std::int64_t memory, std
 }  // namespace
 
 SingleHead::SingleHead(Scope const& scope, AttentionSettings const& settings, std::int64_t width, std::int64_t memory, std::int64_t context,
-                       LookingParts const& parts)
+                       AttentionParts const& parts)
     : part_(scope.path()),
       parts_(parts),
       query_(projection(scope.at("query"), width, width, compares(settings) == Compares::projections)),
       key_(projection(scope.at("key"), memory, width, query_ || (compares(settings) == Compares::same_width && memory != width))),
       attention_(scope, settings, head_shape(compares(settings), width, memory, context), 0, nullptr, parts) {}
 
-Projected SingleHead::project(Tensor const& states, Pass const& pass) const {
-  Part const here(part_);
-  return {key_ ? (*key_)(states, pass) : states, states};
+Projected SingleHead::project(Tensor const& states) const {
+  ModelPart const here(part_);
+  return {key_ ? (*key_)(states) : states, states};
 }
 
-Tensor SingleHead::look(Tensor const& query, Projected const& memory, Visibility const& visibility, Pass const& pass) const {
-  Part const here(part_);
-  return attention_(query_ ? (*query_)(query, pass) : query, memory.key, memory.value, visibility, pass);
+Tensor SingleHead::attend(Tensor const& query, Projected const& memory, Visibility const& visibility, Pass const& pass) const {
+  ModelPart const here(part_);
+  return attention_(query_ ? (*query_)(query) : query, memory.key, memory.value, visibility, pass);
 }
 
 }  // namespace heed

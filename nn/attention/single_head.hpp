@@ -12,21 +12,21 @@ namespace heed {
 /// by memory, queries, keys and values.
 class SingleHead {
  public:
-  /// `width`: of a query; `memory`: of the states that it looks at; `context`: the most of them; `parts`: as Attention's.
+  /// `width`: of a query; `memory`: of the states that it attends to; `context`: the most of them; `parts`: as Attention's.
   SingleHead(Scope const& scope, AttentionSettings const& settings, std::int64_t width, std::int64_t memory, std::int64_t context,
-             LookingParts const& parts);
+             AttentionParts const& parts);
 
   /// What looks of any number share: keys and values of the states [B, S, memory].
-  Projected project(Tensor const& states, Pass const& pass) const;
+  Projected project(Tensor const& states) const;
   /// query [B, n, width], the first at visibility.offset → contexts [B, n, memory].
-  Tensor look(Tensor const& query, Projected const& memory, Visibility const& visibility, Pass const& pass) const;
+  Tensor attend(Tensor const& query, Projected const& memory, Visibility const& visibility, Pass const& pass) const;
 
   std::string const& part() const { return part_; }
-  LookingParts const& parts() const { return parts_; }
+  AttentionParts const& parts() const { return parts_; }
 
  private:
   std::string part_;
-  LookingParts parts_;
+  AttentionParts parts_;
   std::optional<Linear> query_, key_;
   Attention attention_;
 };

@@ -101,9 +101,7 @@ class Score {
   virtual Tensor operator()(Tensor const& query, Tensor const& key) const;
   /// What changes its sign where the score is not smooth, so that finite differences keep away from there: query and key as above, any
   /// shape back. Undefined for a score that is smooth everywhere.
-  virtual Tensor corners(Tensor const& query, Tensor const& key) const {
-    return static_cast<void>(query), static_cast<void>(key), Tensor();
-  }
+  virtual Tensor kinks(Tensor const& query, Tensor const& key) const { return static_cast<void>(query), static_cast<void>(key), Tensor(); }
   /// The score as the kernels and their reference take it: query [B, n, H·d], key [B, m, G·d].
   virtual std::optional<FusedScore> fused(Tensor const& query, Tensor const& key, HeadGroups const& heads) const {
     return static_cast<void>(query), static_cast<void>(key), static_cast<void>(heads), std::nullopt;

@@ -188,7 +188,7 @@ SafetensorsFile::SafetensorsFile(std::filesystem::path path) : file_(std::move(p
   auto const description = parse_header(file_.path().string(), text);
   for (auto const& [name, value] : description.items()) name == metadata_key ? add_metadata(value) : add_entry(name, value);
   std::sort(names_.begin(), names_.end(), [&](std::string const& a, std::string const& b) {
-    Entry const &x = entry(a), &y = entry(b);
+    StoredTensor const &x = entry(a), &y = entry(b);
     return std::tie(x.begin, x.end, a) < std::tie(y.begin, y.end, b);
   });
   check_layout();
@@ -233,7 +233,7 @@ void SafetensorsFile::add_entry(std::string const& name, json const& value) {
   if (end - begin != bytes)
     fail(where, fmt::format("data_offsets [{}, {}] span {} bytes, but {} of shape {} takes {}", begin, end, end - begin, type.name,
                             to_string(shape), bytes));
-  entries_.emplace(name, Entry{&type, shape, begin, end});
+  entries_.emplace(name, StoredTensor{&type, shape, begin, end});
   names_.push_back(name);
 }
 
@@ -253,7 +253,7 @@ void SafetensorsFile::check_layout() const {
   if (covered < data_size_) refuse(fmt::format("{} bytes after the last tensor belong to no tensor", data_size_ - covered));
 }
 
-SafetensorsFile::Entry const& SafetensorsFile::entry(std::string_view name) const {
+SafetensorsFile::StoredTensor const& SafetensorsFile::entry(std::string_view name) const {
   auto const found = entries_.find(name);
   if (found == entries_.end()) refuse(fmt::format("there is no tensor {} among its {}", shown(name), entries_.size()));
   return found->second;

@@ -49,7 +49,7 @@ class SafetensorsFile {
   void check_seal() const;
 
  private:
-  struct Entry {
+  struct StoredTensor {
     StoredType const* type;
     Shape shape;
     std::size_t begin, end;  // within the data
@@ -59,11 +59,11 @@ class SafetensorsFile {
   void add_metadata(nlohmann::json const& value);
   void add_entry(std::string const& name, nlohmann::json const& value);
   void check_layout() const;
-  Entry const& entry(std::string_view name) const;
+  StoredTensor const& entry(std::string_view name) const;
 
   InputFile file_;
   std::size_t data_begin_ = 0, data_size_ = 0;  // what follows the header
-  std::map<std::string, Entry, std::less<>> entries_;
+  std::map<std::string, StoredTensor, std::less<>> entries_;
   std::vector<std::string> names_;
   std::map<std::string, std::string> metadata_;
 };

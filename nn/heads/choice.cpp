@@ -15,7 +15,7 @@ class MultipleChoice : public TaskHead {
 
  private:
   LinearHead logits(Streams const& streams, Batch const& batch, Pass const& pass) const override {
-    Tensor const scores = vector_(features().summary(streams, pass), pass);  // [B·K, 1]
+    Tensor const scores = vector_(features().summary(streams, pass));  // [B·K, 1]
     return {reshape(scores, {batch.rows(), -1})};
   }
 

@@ -72,7 +72,7 @@ Choice head_choice(SeesText sees);
 /// Throws Error if none is chosen.
 HeadSettings const& head_settings(Choice const& choice);
 
-/// The vocabulary of labels that are numbers of options, not classes (Given::vocabulary).
+/// The vocabulary of labels that are numbers of options, not classes (PartSpec::vocabulary).
 inline constexpr char const* option_labels = "options";
 bool has_options(Signature const& data);
 /// Throws Error if the labels are not the numbers of options.

@@ -11,12 +11,12 @@
 
 namespace heed {
 
-Tensor option_scores(LinearHead const& words, Tensor const& of_rows, bool mean, RoundedWeights* rounded) {
+Tensor option_scores(LinearHead const& words, Tensor const& of_rows, bool mean) {
   Tensor const targets = sequences_of(of_rows);
   std::vector<Tensor> scores;
   for (std::int64_t sequence = 0; sequence < words.x.size(0); ++sequence) {
     Tensor const of_one = targets.rows(sequence, 1);
-    Tensor const logits = linear(slice(words.x, 0, sequence, sequence + 1), words.weight, words.bias, {}, rounded);
+    Tensor const logits = linear(slice(words.x, 0, sequence, sequence + 1), words.weight, words.bias);
     double const count = mean ? std::max(counted(of_one), 1.0) : 1;
     scores.push_back(scale(sum(token_losses(logits, of_one)), -1 / count));
   }
@@ -34,8 +34,8 @@ class Likelihood : public OutputHead {
   }
 
   std::vector<Term> terms() const override { return {{"label", "label"}}; }
-  std::vector<Prediction> predictions(Streams const& streams, Batch const& batch, Pass const& pass) const override {
-    Tensor const scores = option_scores({streams.last(), weight_, bias_}, batch["targets"], mean_, pass.rounded);
+  std::vector<Prediction> predictions(Streams const& streams, Batch const& batch, Pass const&) const override {
+    Tensor const scores = option_scores({streams.last(), weight_, bias_}, batch["targets"], mean_);
     return {{terms()[0], {reshape(scores, {batch.rows(), -1})}}};
   }
 

@@ -17,7 +17,7 @@ class Span : public TaskHead {
 
  private:
   LinearHead logits(Streams const& streams, Batch const& batch, Pass const& pass) const override {
-    Tensor const scores = permute(ends_(features().places(streams, pass), pass), {0, 2, 1});  // [B, 2, T]
+    Tensor const scores = permute(ends_(features().places(streams, pass)), {0, 2, 1});  // [B, 2, T]
     Tensor const& passage = batch["passage"];
     std::vector<double> outside;
     for (std::int64_t const part : passage.data<std::int64_t>()) outside.push_back(part == 0 ? never : 0);

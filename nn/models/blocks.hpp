@@ -38,7 +38,7 @@ struct StackSettings : Settings {
   /// d_ff of the perceptron.
   std::int64_t hidden() const { return mlp_width.value_or(4 * width); }
   /// Of this attention in layer number `layer`. A head that has two maps has half the usual d_k.
-  MultiHead::Shape shape_of(AttentionSettings const& attention, std::int64_t layer) const;
+  MultiHead::Dimensions shape_of(AttentionSettings const& attention, std::int64_t layer) const;
   std::vector<Field> fields() override;
   std::optional<std::string> contradiction() override;
 
@@ -145,7 +145,7 @@ class Gpt : public Model {
   }
 
  private:
-  class Step;
+  class IncrementalDecoding;
   Gpt(Parameters& parameters, StackSettings const& settings, HeadSettings const& head, Signature const& data, SeesText sees);
 
   /// Tokens [B, T] of these lengths and segments (undefined: all tokens count, there are no segments) → the stream [B, T, d] that leaves

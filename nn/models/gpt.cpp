@@ -6,7 +6,6 @@
 
 #include <fmt/format.h>
 
-#include "autograd/blas/rounded_weights.hpp"
 #include "autograd/error.hpp"
 #include "autograd/graph.hpp"
 #include "autograd/ops/elementwise.hpp"
@@ -63,7 +62,7 @@ std::vector<Field> TextStackSettings::fields() {
   return all;
 }
 
-MultiHead::Shape StackSettings::shape_of(AttentionSettings const& of, std::int64_t layer) const {
+MultiHead::Dimensions StackSettings::shape_of(AttentionSettings const& of, std::int64_t layer) const {
   std::int64_t const usual = width / heads;
   std::int64_t const d_k = key_width.value_or(of.differential ? usual / 2 : usual), d_v = value_width.value_or(usual);
   return {width, heads, d_k, d_v, context, key_heads.value_or(heads), layer, query_key_spread};
@@ -106,16 +105,16 @@ Block::Block(Scope const& scope, StackSettings const& s, std::int64_t layer, Pos
       mlp_(scope.at("mlp"), s.width, s.hidden(), s.activation, s.bias, share) {}
 
 Tensor Block::operator()(Tensor x, Visibility const& sees, Memory const& memory, Pass const& pass) const {
-  Part const here(path_);
+  ModelPart const here(path_);
   x = attention_residual_(x, pass, [&](Tensor const& y, Tensor const& residual) {  // queries, keys and values: all of y [B, T, d]
     return attention_(y, y, sees, pass, layer_, residual);
   });
   if (cross_)
     x = cross_->residual(x, pass, [&](Tensor const& y, Tensor const& residual) {  // keys and values: of the memory [B, S, d]
-      return cross_->attention.look(y, cross_->attention.project_once(memory.x, pass, layer_), memory.visibility, pass, residual);
+      return cross_->attention.attend(y, cross_->attention.project_once(memory.x, pass, layer_), memory.visibility, pass, residual);
     });
   x = mlp_residual_(x, pass, [&](Tensor const& y, Tensor const& residual) { return mlp_(y, pass, residual); });  // d → 4 d → d
-  if (pass.watches_stream()) pass.observer->stream(path_, x);
+  if (pass.watches_stream()) pass.watching.observer->stream(path_, x);
   return x;  // [B, T, d]
 }
 
@@ -135,12 +134,12 @@ Blocks::Blocks(Scope const& scope, StackSettings const& s, bool causal, double s
 }
 
 Tensor Blocks::embedded(Tensor const& x, Pass const& pass) const {
-  std::int64_t const past = pass.cache != nullptr ? pass.cache->past : 0;
+  std::int64_t const past = pass.decoding.cache != nullptr ? pass.decoding.cache->past : 0;
   return pass.dropout(position_->embed(x, past), settings_.dropout, path_.empty() ? "embedding" : path_ + ".embedding");
 }
 
 Tensor Blocks::operator()(Tensor x, Visibility const& sees, Pass const& pass, Memory const& memory, std::vector<Tensor>* layers) const {
-  if (!memory.x.defined() && cross_) throw Error(fmt::format("{}: its blocks look at a memory, but there is none", path_));
+  if (!memory.x.defined() && cross_) throw Error(fmt::format("{}: its blocks attend to a memory, but there is none", path_));
   std::size_t const first = choices_made(pass);
   std::size_t last = first;
   for (Block const& block : blocks_) {
@@ -152,8 +151,8 @@ Tensor Blocks::operator()(Tensor x, Visibility const& sees, Pass const& pass, Me
     x = recomputed(f, memory.x.defined() ? std::vector{x, memory.x} : std::vector{x}, pass);
   }
   // Where the past is all that is seen, a choice touches no place before its own. What the last block reads goes into its place alone.
-  if (causal_) set_reach(pass, first, Choices::Reach::later);
-  set_reach(pass, last, Choices::Reach::place);
+  if (causal_) set_reach(pass, first, HardChoices::Reach::later);
+  set_reach(pass, last, HardChoices::Reach::place);
   return norm_ ? (*norm_)(x) : x;  // [B, T, d]
 }
 
@@ -172,7 +171,9 @@ Gpt::Gpt(Parameters& parameters, StackSettings const& s, HeadSettings const& hea
     : settings_(s),
       causal_(sees == SeesText::past),
       tokens_(Scope(parameters).at("token_embedding"), data["inputs"].classes, s.width),
-      segments_(data.has("segments") ? std::optional(Embedding(Scope(parameters).at("segment_embedding"), 2, s.width)) : std::nullopt),
+      segments_(data.has("segments")
+                    ? std::optional(Embedding(Scope(parameters).at("segment_embedding"), data["segments"].classes, s.width))
+                    : std::nullopt),
       // Each of the 2·layers residual branches starts with this share of the usual spread, so that their sum starts as large as one.
       blocks_(Scope(parameters), s, causal_, 1 / std::sqrt(2 * number(s.layers))),
       continues_(causal_ && head.continues()) {
@@ -191,24 +192,21 @@ Outcome Gpt::run(Batch const& batch, Pass const& pass) const {
 }
 
 Tensor Gpt::read(Tensor const& tokens, Tensor const& lengths, Tensor const& segments, Pass const& pass, std::vector<Tensor>* layers) const {
-  Visibility sees{.causal = causal_, .lengths = {}, .offset = pass.cache != nullptr ? pass.cache->past : 0};
+  Visibility sees{.causal = causal_, .lengths = {}, .offset = pass.decoding.cache != nullptr ? pass.decoding.cache->past : 0};
   if (!causal_) sees.lengths = sees.query_lengths = lengths;  // causal: padding stands behind all that counts, which does not see it
   Tensor x = tokens_(tokens);                                 // [B, T] → [B, T, d]
   if (segments_ && segments.defined()) x = x + (*segments_)(segments);
   x = blocks_(blocks_.embedded(x, pass), sees, pass, {}, layers);
-  if (pass.cache != nullptr) pass.cache->past += tokens.size(1);
+  if (pass.decoding.cache != nullptr) pass.decoding.cache->past += tokens.size(1);
   return x;  // [B, T, d]
 }
 
 // --- Decoding: texts that are continued together, each token of which is read once -------------------------------------------------------
 
-class Gpt::Step : public Decoding {
+class Gpt::IncrementalDecoding : public StepwiseDecoding {
  public:
-  Step(Gpt const& model, Pass const& pass) : model_(model) {
-    pass_.choosing = pass.choosing;
-    pass_.sequences = pass.sequences;
-    pass_.cache = &cache_;  // the keys and values of what was read
-    pass_.rounded = &weights_;
+  IncrementalDecoding(Gpt const& model, Pass const& pass) : StepwiseDecoding(pass), model_(model) {
+    pass_.decoding.cache = &cache_;  // the keys and values of what was read
     restart();
   }
 
@@ -217,32 +215,19 @@ class Gpt::Step : public Decoding {
     cache_.layers.resize(model_.blocks_.size());
   }
 
-  Tensor scores(Tensor const& tokens) override {  // [B] or [B, n] → [B, V]
-    NoGrad const quiet;
-    if (pass_.sequences.empty())
-      for (std::int64_t row = 0; row < tokens.size(0); ++row) pass_.sequences.push_back(static_cast<std::uint64_t>(row));
-    Tensor const x = model_.read(tokens.rank() == 2 ? tokens : tokens.viewed({tokens.size(0), 1}), {}, {}, pass_);  // [B, n, d]
-    return linear(last_place(x), model_.word_weight_, {}, {}, &weights_);
-  }
-
-  void keep(std::span<std::int64_t const> rows) override {
-    NoGrad const quiet;
-    cache_.keep(rows);
-    std::vector<std::uint64_t> kept;
-    for (std::int64_t const row : rows) kept.push_back(pass_.sequence(row));
-    pass_.sequences = std::move(kept);
-  }
-
  private:
+  Tensor read(Tensor const& tokens) override {  // [B, n] → [B, V]
+    return linear(last_place(model_.read(tokens, {}, {}, pass_)), model_.word_weight_, {});
+  }
+  void keep_read(std::span<std::int64_t const> rows) override { cache_.keep(rows); }
+
   Gpt const& model_;
-  Pass pass_;
   KeyValueCache cache_;
-  RoundedWeights weights_;
 };
 
 std::unique_ptr<Decoding> Gpt::decode(Batch const& given, Pass const& pass) const {
   if (!continues_ || !given.parts().empty()) return nullptr;
-  return std::make_unique<Step>(*this, pass);
+  return std::make_unique<IncrementalDecoding>(*this, pass);
 }
 
 }  // namespace heed

@@ -159,7 +159,7 @@ void SingleAttention::check(Batch const& batch) const {
 }
 
 Outcome SingleAttention::run(Batch const& batch, Pass const& pass) const {
-  Part const here(part_);
+  ModelPart const here(part_);
   Tensor const& inputs = batch["inputs"];
   if (inputs.size(1) != context_) throw Error(fmt::format("single_attention: rows of {} tokens, not of {}", inputs.size(1), context_));
   std::int64_t const pairs = settings_.pairs, question = settings_.question;
@@ -168,8 +168,8 @@ Outcome SingleAttention::run(Batch const& batch, Pass const& pass) const {
   Tensor const values = embedding(value_vectors_, tokens_at(inputs, 1, pairs, 2, 1 + settings_.keys));  // [B, n, C]
   Tensor const query = reshape(asked, {asked.size(0), 1, question * asked.size(2)});
 
-  Tensor const context = attention_(query_(query, pass), key_(keys, pass), value_ ? (*value_)(values, pass) : values, {}, pass);
-  Tensor const scores = output_ ? (*output_)(context, pass) : scale(context, settings_.sharpness);  // [B, 1, g·C]
+  Tensor const context = attention_(query_(query), key_(keys), value_ ? (*value_)(values) : values, {}, pass);
+  Tensor const scores = output_ ? (*output_)(context) : scale(context, settings_.sharpness);  // [B, 1, g·C]
   // At the answers' places and tokens of the rows' [T, V].
   Tensor const apart = reshape(scores, {-1, question, values_});
   Tensor const logits = pad(pad(apart, 2, 1 + settings_.keys, 0, never), 1, context_ - question, 0);

@@ -5,7 +5,6 @@
 
 #include <fmt/format.h>
 
-#include "autograd/blas/rounded_weights.hpp"
 #include "autograd/error.hpp"
 #include "autograd/graph.hpp"
 #include "autograd/ops/elementwise.hpp"
@@ -22,7 +21,7 @@ Declared<ModelKind> const declared{{"transformer",
                                     {{"source"}, {"inputs"}, {"targets"}},
                                     [] { return std::make_shared<TransformerSettings>(); },
                                     [](Parameters& parameters, Settings const& settings, Signature const& data) {
-                                      Given const &source = data["source"], &target = data["inputs"];
+                                      PartSpec const &source = data["source"], &target = data["inputs"];
                                       bool const joint = source.vocabulary == target.vocabulary;
                                       return std::make_unique<Transformer>(parameters, dynamic_cast<TransformerSettings const&>(settings),
                                                                            target.classes,
@@ -114,7 +113,7 @@ Memory Transformer::encode(Batch const& batch, Pass const& pass) const {
   Visibility const sees{.causal = false, .lengths = lengths, .offset = 0, .query_lengths = lengths};
   Tensor const x = encoder_(encoder_.embedded(embedded, pass), sees, pass);
   // Any place of the target may attend to any place of the source.
-  set_reach(pass, 0, Choices::Reach::sequence);
+  set_reach(pass, 0, HardChoices::Reach::sequence);
   return {x, {.causal = false, .lengths = lengths, .offset = 0}};
 }
 
@@ -124,29 +123,25 @@ Outcome Transformer::run(Batch const& batch, Pass const& pass) const {
 }
 
 Tensor Transformer::read(Tensor const& tokens, Tensor const& lengths, Memory memory, Pass const& pass) const {
-  std::int64_t const past = pass.cache != nullptr ? pass.cache->past : 0;
+  std::int64_t const past = pass.decoding.cache != nullptr ? pass.decoding.cache->past : 0;
   Tensor const embedded = scale(target_tokens_(tokens), std::sqrt(static_cast<double>(settings_.width)));
   // Nothing that counts sees the padding; a place of it sees nothing either, so that it makes no choices.
   Visibility const sees{.causal = true, .lengths = {}, .offset = past, .query_lengths = lengths};
   memory.visibility.query_lengths = lengths;
   memory.visibility.offset = past;
   Tensor const x = decoder_(decoder_.embedded(embedded, pass), sees, pass, memory);
-  if (pass.cache != nullptr) pass.cache->past += tokens.size(1);
+  if (pass.decoding.cache != nullptr) pass.decoding.cache->past += tokens.size(1);
   return x;
 }
 
 /// Rows that are decoded together: the source is encoded once, each layer's keys and values are kept.
-class Transformer::Step : public Decoding {
+class Transformer::IncrementalDecoding : public StepwiseDecoding {
  public:
-  Step(Transformer const& model, Batch const& given, Pass const& pass) : model_(model) {
-    pass_.choosing = pass.choosing;
-    pass_.sequences = pass.sequences;
+  IncrementalDecoding(Transformer const& model, Batch const& given, Pass const& pass) : StepwiseDecoding(pass), model_(model) {
     memory_ = model.encode(given, pass_);
-    for (std::int64_t row = 0; row < memory_.x.size(0); ++row) origins_.push_back(row);
-    for (std::int64_t row = std::ssize(pass_.sequences); row < memory_.x.size(0); ++row) pass_.sequences.push_back(pass.sequence(row));
+    begin(memory_.x.size(0));
     restart();
-    pass_.cache = &cache_;
-    pass_.rounded = &weights_;
+    pass_.decoding.cache = &cache_;
   }
 
   void restart() override {
@@ -154,44 +149,24 @@ class Transformer::Step : public Decoding {
     cache_.layers.resize(model_.decoder_.size());
   }
 
-  Tensor scores(Tensor const& tokens) override {
-    NoGrad const quiet;
-    Tensor const x = model_.read(tokens.rank() == 2 ? tokens : tokens.viewed({tokens.size(0), 1}), {}, memory_, pass_);
-    return linear(last_place(x), model_.head_, {}, {}, &weights_);
-  }
-
-  void keep(std::span<std::int64_t const> rows) override {
-    NoGrad const quiet;
-    cache_.keep(rows);
-    auto const chosen = [&](auto const& of_each) {
-      std::vector<std::remove_cvref_t<decltype(of_each[0])>> result;
-      for (std::int64_t const row : rows) result.push_back(of_each[static_cast<std::size_t>(row)]);
-      return result;
-    };
-    auto const before = std::exchange(origins_, chosen(origins_));
-    if (origins_ == before) return;  // each looks at what stood there before
-    pass_.sequences = chosen(pass_.sequences);
-    cache_.keep_memory(rows);
-    Shape const shape{std::ssize(rows), memory_.x.size(1), memory_.x.size(2)};
-    Tensor const numbers = Tensor::of(std::vector<std::int64_t>(rows.begin(), rows.end()), {std::ssize(rows)});
-    memory_.x = embedding(memory_.x.viewed({memory_.x.size(0), shape[1] * shape[2]}), numbers).viewed(shape);
-    Tensor& lengths = memory_.visibility.lengths;
-    if (lengths.defined()) lengths = Tensor::of(chosen(lengths.data<std::int64_t>()), {std::ssize(rows)});
-  }
-
  private:
+  Tensor read(Tensor const& tokens) override { return linear(last_place(model_.read(tokens, {}, memory_, pass_)), model_.head_, {}); }
+  void keep_read(std::span<std::int64_t const> rows) override { cache_.keep(rows); }
+  void keep_given(std::span<std::int64_t const> rows) override {
+    cache_.keep_memory(rows);
+    memory_.x = take(memory_.x, rows);
+    if (memory_.visibility.lengths.defined()) memory_.visibility.lengths = take(memory_.visibility.lengths, rows);
+  }
+
   Transformer const& model_;
-  Pass pass_;
   Memory memory_;
-  std::vector<std::int64_t> origins_;  // the given row that each row goes on from
   KeyValueCache cache_;
-  RoundedWeights weights_;
 };
 
 std::unique_ptr<Decoding> Transformer::decode(Batch const& given, Pass const& pass) const {
   NoGrad const quiet;
   if (!given.has("source")) return nullptr;
-  return std::make_unique<Step>(*this, given, pass);
+  return std::make_unique<IncrementalDecoding>(*this, given, pass);
 }
 
 EstimatorSettings const* Transformer::estimator() const {

@@ -45,7 +45,7 @@ class Transformer : public Model {
   std::unique_ptr<Decoding> decode(Batch const& given, Pass const& pass) const override;
 
  private:
-  class Step;
+  class IncrementalDecoding;
 
   /// What the decoder attends to: of the batch's source, behind whose lengths nothing is seen.
   Memory encode(Batch const& batch, Pass const& pass) const;

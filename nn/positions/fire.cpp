@@ -44,7 +44,7 @@ struct Interpolation : AttentionPosition {
     }
     return concatenate(parts, 2);
   }
-  Tensor corners(std::int64_t queries, std::int64_t keys, Visibility const& visibility) const override {
+  Tensor kinks(std::int64_t queries, std::int64_t keys, Visibility const& visibility) const override {
     return before_relu(reshape(shares_from(0, queries, keys, visibility), {queries * keys, 1}));
   }
 

@@ -44,7 +44,7 @@ Tensor drawn_leaf(Shape const& shape, std::string const& name, DType dtype = DTy
 /// x², with a rule that throws when it is asked.
 Tensor broken_square(Tensor const& x) {
   return record("broken_square", {x}, (x * x).detach(), keep_nothing,
-                [](Step const&) -> std::vector<Tensor> { throw Error("broken_square: no derivative"); });
+                [](BackwardContext const&) -> std::vector<Tensor> { throw Error("broken_square: no derivative"); });
 }
 
 Tensor long_chain(Tensor const& x, int length) {
@@ -143,7 +143,7 @@ TEST_SUITE("graph") {
     Tensor const x = leaf({0.5, 1});
     Tensor hidden;
     {
-      Part const part("encoder");
+      ModelPart const part("encoder");
       hidden = exp(x);
     }
     backward(sum(hidden));
@@ -154,7 +154,7 @@ TEST_SUITE("graph") {
   TEST_CASE("shared sub-expressions and diamonds: every path counts, every operation's rule runs once") {
     int calls = 0;
     Tensor x = leaf({0.3, -0.7});
-    Tensor const shared = record("doubled", {x}, scale(x, 2).detach(), keep_nothing, [&calls](Step const& s) {
+    Tensor const shared = record("doubled", {x}, scale(x, 2).detach(), keep_nothing, [&calls](BackwardContext const& s) {
       ++calls;
       return std::vector{scale(s.dy, 2)};
     });
@@ -365,10 +365,10 @@ TEST_SUITE("graph") {
   TEST_CASE("anomaly mode: names the operation and the part, forward") {
     Anomaly const watching;
     CHECK(refusal<NonFinite>([] { log(Tensor::of(Values{1, 0}, {2})); }) == "log: infinity at element 1 of [2]");
-    Part const part("blocks.0.mlp");
+    ModelPart const part("blocks.0.mlp");
     CHECK(refusal<NonFinite>([] { log(leaf({1, 2, -1})); }) == "log in blocks.0.mlp: NaN at element 2 of [3]");
     {
-      Part const inner("blocks.0.mlp.up");
+      ModelPart const inner("blocks.0.mlp.up");
       CHECK(refusal<NonFinite>([] { exp(leaf(1000)); }) == "exp in blocks.0.mlp.up: infinity at element 0 of []");
     }
     CHECK(refusal<NonFinite>([] { exp(leaf(1000)); }) == "exp in blocks.0.mlp: infinity at element 0 of []");
@@ -379,7 +379,7 @@ TEST_SUITE("graph") {
     Tensor const x = leaf({4, 0, 1});
     Tensor y;
     {
-      Part const part("encoder");
+      ModelPart const part("encoder");
       y = sqrt(x);
     }
     auto const walk = [&] { backward(sum(y), {}, true); };
@@ -414,7 +414,7 @@ TEST_SUITE("graph") {
 
   TEST_CASE("a rule that gives the wrong number of gradients is an error that names it") {
     Tensor const x = leaf(2);
-    Tensor const y = record("careless", {x, x}, x.detach(), keep_nothing, [](Step const& s) { return std::vector{s.dy}; });
+    Tensor const y = record("careless", {x, x}, x.detach(), keep_nothing, [](BackwardContext const& s) { return std::vector{s.dy}; });
     CHECK(refusal([&] { backward(y); }) == "backward: the rule of careless gave 1 gradients for 2 inputs");
   }
 
@@ -423,7 +423,7 @@ TEST_SUITE("graph") {
     auto const elements_are_there = [&](Keep keep) {
       std::string there;
       auto const look = [](Tensor const& t) { return refusal([&] { t.at(0); }).empty(); };
-      Tensor const y = record("probe", {x, x}, x.clone(), keep, [&](Step const& s) {
+      Tensor const y = record("probe", {x, x}, x.clone(), keep, [&](BackwardContext const& s) {
         there = std::string(look(s.x(0)) ? "a" : "") + (look(s.x(1)) ? "b" : "") + (look(s.y) ? "y" : "");
         CHECK(s.x(0).shape() == x.shape());
         CHECK(s.y.shape() == x.shape());

@@ -274,7 +274,7 @@ TEST_SUITE("linear_cross_entropy") {
     x.set_requires_grad();
     LogitsWithin const nothing(0);
     Anomaly const anomaly;
-    Part const here("head");
+    ModelPart const here("head");
     CHECK_THROWS_WITH_AS(linear_cross_entropy(x, scale(Tensor::ones({4, 3}, DType::float64), 1e300), {}, Tensor::zeros({2}, DType::int64)),
                          doctest::Contains("linear_cross_entropy in head: NaN at element 0 of []"), NonFinite);
   }

@@ -2,6 +2,7 @@
 
 #include <cmath>
 #include <limits>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -37,10 +38,12 @@ TEST_SUITE("rounded_weights") {
       std::vector<Tensor> rows;
       for (std::uint64_t i = 0; i < 3; ++i) rows.push_back(Tensor::normal({1, k}, Stream(i, "x"), DType::float32));
       auto const results = [&](RoundedWeights* rounded) {
+        std::optional<RoundedWeights::Use> use;
+        if (rounded != nullptr) use.emplace(*rounded);
         std::vector<std::vector<double>> all;
         for (Tensor const& x : rows) {
           for (Tensor const& b : {Tensor(), bias})
-            for (Tensor const& r : {Tensor(), residual}) all.push_back(linear(x, w, b, r, rounded).to_vector());
+            for (Tensor const& r : {Tensor(), residual}) all.push_back(linear(x, w, b, r).to_vector());
         }
         return all;
       };
@@ -64,7 +67,8 @@ TEST_SUITE("rounded_weights") {
       "not matter") {
     Tensor const x = Tensor::ones({1, 40}, DType::float32), two = Tensor::ones({2, 40}, DType::float32);
     RoundedWeights weights;
-    auto const times = [&](Tensor const& row, Tensor const& w) { return linear(row, w, {}, {}, &weights); };
+    RoundedWeights::Use const use(weights);
+    auto const times = [&](Tensor const& row, Tensor const& w) { return linear(row, w, {}); };
     auto const first = [&](Tensor const& row, double value) { return times(row, Tensor::full({3, 40}, value, DType::float32)).at(0); };
     double const exact = 40 * (1 + 0x1p-12);  // of a weight that bfloat16 has not
     CHECK(first(x, 1 + 0x1p-12) == exact);

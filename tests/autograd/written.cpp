@@ -45,7 +45,7 @@ TEST_SUITE("written") {
   TEST_CASE("an input that the derivative needs") {
     Tensor x = leaf({2, 3});
     {
-      Part const part("blocks.0.mlp");
+      ModelPart const part("blocks.0.mlp");
       Tensor const y = sum(x * x);
       as_xtensor<double>(x) *= 10;
       CHECK(refusal([&] { grad(y, x); }).starts_with("backward: input 1 (of 2) of multiply"));

@@ -91,8 +91,8 @@ Declared<ModelKind> const declared{{"glance",
 // experiments/README begins
 // Words that are written for each that the target has.
 
+#include "experiments/metric/evaluated_batch.hpp"
 #include "experiments/metric/row.hpp"
-#include "experiments/metric/seen.hpp"
 
 namespace heed {
 
@@ -100,7 +100,7 @@ namespace {
 
 class LengthRatio : public Metric {
  public:
-  void add(Seen const& seen) override {
+  void add(EvaluatedBatch const& seen) override {
     for (std::int64_t row = 0; row < seen.batch().rows(); ++row) {
       wanted_ += static_cast<double>(target_of(seen.batch(), row).size());
       written_ += static_cast<double>(seen.decoded()[static_cast<std::size_t>(row)].tokens.size());
@@ -113,7 +113,7 @@ class LengthRatio : public Metric {
 };
 
 Declared<MetricKind> const length_declared{{.info = {"decoded.length", "", std::nullopt, "words written for each of the target"},
-                                            .lacks = lacks_decoding,
+                                            .unavailable = no_decoding,
                                             .make = [](Dataset const&) { return std::make_unique<LengthRatio>(); }}};
 
 }  // namespace

@@ -6,11 +6,11 @@ TEST_SUITE("agreement") {
   using namespace heed;
 
   TEST_CASE("agreement counts a draw once, however many of its numbers move together, and says what is expected") {
-    std::vector<Cell> cells;
+    std::vector<ScalingCell> cells;
     for (std::int64_t draw = 0; draw < 40; ++draw) {
       double const z = draw % 2 == 0 ? 1 : -1;
       for (char const* scale : {"none", "rsqrt", "inverse"}) {
-        Cell& cell = cells.emplace_back(Cell{"logits", scale, 1 + draw, 10});
+        ScalingCell& cell = cells.emplace_back(ScalingCell{"logits", scale, 1 + draw, 10});
         // All numbers of one draw lie as far off, and there are many of the first.
         for (auto const q : {Quantity::trace, Quantity::entropy, Quantity::max_weight})
           if (draw == 0 || q == Quantity::trace)

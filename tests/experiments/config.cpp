@@ -194,7 +194,7 @@ TEST_SUITE("config") {
       INFO(line);
       auto const list = parse_yaml("[" + line + "]", "list");
       REQUIRE(list.items.size() == 1);
-      CHECK(list.items[0].kind == Yaml::Kind::scalar);
+      CHECK(list.items[0].kind == Yaml::NodeKind::scalar);
       CHECK(list.items[0].text == text);
     }
   }

@@ -98,7 +98,7 @@ TEST_SUITE("contexts") {
     for (std::int64_t const at_once : {6, 4, 1}) {
       LossByPlace by_place;
       for (std::int64_t at = 0; at < 6; at += at_once)
-        by_place.look(batch, at, slice(logits, 0, at, std::min<std::int64_t>(6, at + at_once)));
+        by_place.observe(batch, at, slice(logits, 0, at, std::min<std::int64_t>(6, at + at_once)));
       REQUIRE(by_place.places().size() == 2);
       CHECK(by_place.places()[0].count == 3);
       CHECK(by_place.places()[0].mean == Approx(mean).epsilon(1e-14));

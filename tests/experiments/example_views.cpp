@@ -72,9 +72,9 @@ TEST_SUITE("example_views") {
 
   TEST_CASE("a text: [start] text [extract], the targets of the language model beside it, and the label") {
     auto const data = seen_by("gpt", "classification", texts());
-    CHECK(data->gives()["inputs"].classes == words + 3);
-    CHECK(data->gives()["inputs"].longest == 7);
-    CHECK(data->gives()["label"].classes == 2);
+    CHECK(data->signature()["inputs"].classes == words + 3);
+    CHECK(data->signature()["inputs"].longest == 7);
+    CHECK(data->signature()["label"].classes == 2);
     Batch const batch = data->validation(0, 2, 16);
     CHECK(values(batch, "inputs") == Tokens{start, 0, 1, extract, 0, 0, 0, start, 2, 3, 4, 5, 6, extract});
     CHECK(values(batch, "targets") == Tokens{0, 1, extract, -1, -1, -1, -1, 2, 3, 4, 5, 6, extract, -1});
@@ -94,7 +94,7 @@ TEST_SUITE("example_views") {
     CHECK(values(one, "inputs") == Tokens{start, 0, 1, delimiter, 5, 6, 7, extract});
     auto const data = seen_by("gpt", "classification", pairs(true));
     Batch const both = data->validation(0, 1, 16);
-    CHECK(data->gives()["inputs"].sequences == 2);
+    CHECK(data->signature()["inputs"].sequences == 2);
     CHECK(both["inputs"].shape() == Shape{1, 2, 8});
     CHECK(values(both, "inputs") == Tokens{start, 0, 1, delimiter, 5, 6, 7, extract, start, 5, 6, 7, delimiter, 0, 1, extract});
     Batch const bert = seen_by("bert", "classification", pairs(true))->validation(0, 1, 16);
@@ -102,9 +102,23 @@ TEST_SUITE("example_views") {
     CHECK(values(bert, "segments") == Tokens{0, 0, 0, 0, 1, 1, 1, 1});
   }
 
+  TEST_CASE("exact_match: tokens of the second text that the first has too are of segment 2") {
+    Examples examples = pairs(false);
+    examples.held_out[0].first = "xaz";
+    examples.exact_match = true;
+    auto const data = seen_by("bert", "classification", examples);
+    CHECK(data->signature()["segments"].classes == 3);
+    CHECK(!data->signature().has("exact_match"));
+    Batch const batch = data->validation(0, 1, 16);
+    CHECK(values(batch, "inputs") == Tokens{cls, 5, 0, 7, sep, 5, 6, 7, sep});
+    CHECK(values(batch, "segments") == Tokens{0, 0, 0, 0, 0, 2, 1, 2, 1});
+    CHECK_THROWS_WITH_AS(seen_by("gpt", "classification", examples),
+                         "data.exact_match: is told by segments, which this model does not read; a bert does", Error);
+  }
+
   TEST_CASE("options: a sequence each, with their lengths") {
     auto const data = seen_by("gpt", "choice", choices());
-    CHECK(data->gives()["inputs"].sequences == 2);
+    CHECK(data->signature()["inputs"].sequences == 2);
     Batch const batch = data->validation(0, 1, 16);
     CHECK(batch["inputs"].shape() == Shape{1, 2, 6});
     CHECK(values(batch, "inputs") == Tokens{start, 0, delimiter, 5, 6, extract, start, 0, delimiter, 7, extract, 0});
@@ -116,7 +130,7 @@ TEST_SUITE("example_views") {
 
   TEST_CASE("options as continuations: no special tokens, targets of the option alone") {
     auto const data = seen_by("gpt", "likelihood", choices());
-    CHECK(data->gives()["inputs"].classes == words);
+    CHECK(data->signature()["inputs"].classes == words);
     Batch const batch = data->validation(0, 1, 16);
     CHECK(values(batch, "inputs") == Tokens{0, 5, 6, 0, 7, 0});
     CHECK(values(batch, "targets") == Tokens{5, 6, -1, 7, -1, -1});

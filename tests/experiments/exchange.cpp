@@ -43,7 +43,7 @@ TEST_SUITE("exchange") {
     return found;
   }
 
-  bool lacks_torch() {
+  bool no_torch() {
     if (!python().empty()) return false;
     MESSAGE("left out: python3 has no torch here (Debian: python3-torch)");
     return true;
@@ -170,7 +170,7 @@ train: {steps: 1, batch: 2}
   }  // namespace
 
   TEST_CASE("a Hugging Face folder has PyTorch's loss, in either precision") {
-    if (lacks_torch()) return;
+    if (no_torch()) return;
     for (Words const& keys : {Words{}, Words{"prefix=1", "buffers=1"}, Words{"activation_function=gelu", "n_inner=40"},
                               Words{"activation_function=relu", "tie_word_embeddings=false", "prefix=1"},
                               Words{"activation_function=silu", "scale_attn_weights=false"}, Words{"dtype=float64", "n_head=1"},
@@ -189,7 +189,7 @@ train: {steps: 1, batch: 2}
   }
 
   TEST_CASE("PyTorch reads what is exported: the same loss") {
-    if (lacks_torch()) return;
+    if (no_torch()) return;
     test::Folder const folder;
     auto const ids = folder / "ids.bin";
     put_ids(ids, random_ids(70, 112));
@@ -622,7 +622,7 @@ train: {{steps: 5, batch: 4}}
   }
 
   TEST_CASE("nanoGPT's sample.py finds the characters of a model") {
-    if (lacks_torch()) return;
+    if (no_torch()) return;
     test::Folder const folder;
     test::put(folder / "text.txt", "hällo hällo hällo hällo\nhällo hällo hällo hällo\n");
     test::put(folder / "text.yaml", R"(

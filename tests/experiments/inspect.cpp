@@ -147,9 +147,9 @@ TEST_SUITE("inspect") {
   TEST_CASE("a source and a target: each attention has the labels of what looks and of what is looked at") {
     Run const run(english, "transformer", "", german);
     auto const shown = run("der hund fliegt", 0, "the dog");
-    for (char const* part : {"\nlayer 0: encoder.blocks.0.attention, source look at source, head 0\n",
-                             "\nlayer 2: decoder.blocks.0.attention, inputs look at inputs, head 2\n",
-                             "\nlayer 5: decoder.blocks.1.cross_attention, inputs look at source, head 1\n"})
+    for (char const* part : {"\nlayer 0: encoder.blocks.0.attention, source attend to source, head 0\n",
+                             "\nlayer 2: decoder.blocks.0.attention, inputs attend to inputs, head 2\n",
+                             "\nlayer 5: decoder.blocks.1.cross_attention, inputs attend to source, head 1\n"})
       CHECK_MESSAGE(shown.find(part) != std::string::npos, part);
     auto const cross = shown.substr(shown.find("layer 3: decoder.blocks.0.cross_attention"));
     auto const head = cross.substr(cross.find('\n') + 1, cross.find("\n\n") - cross.find('\n'));
@@ -238,10 +238,10 @@ TEST_SUITE("inspect") {
     fill(load(folder / "see/config.yaml"), settings);
     auto const data = open_dataset(settings.data, {});
     Parameters parameters(1, DType::float64, settings.init);
-    auto const model = make_model(settings.model, parameters, data->gives());
+    auto const model = make_model(settings.model, parameters, data->signature());
     Checkpoint checkpoint;
     checkpoint.parameters = parameters.all();
-    checkpoint.metadata = {{"data", data->gives().text()}, {"tokenizer", data->tokenizer()}};
+    checkpoint.metadata = {{"data", data->signature().text()}, {"tokenizer", data->tokenizer()}};
     save_checkpoint(folder / "see", checkpoint);
 
     InspectOptions options;

@@ -69,7 +69,7 @@ TEST_SUITE("interrupted_study") {
     auto const csv = report(settings, *whole).csv;
 
     StudyContext again;
-    std::vector<Cell> first(whole->begin(), whole->begin() + 9);  // three of eight cells, at three scales each
+    std::vector<ScalingCell> first(whole->begin(), whole->begin() + 9);  // three of eight cells, at three scales each
     again.kept = report(settings, first).csv;
     auto const resumed = measure_grid(settings, again);
     REQUIRE(resumed);

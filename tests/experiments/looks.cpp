@@ -1,10 +1,9 @@
-#include "experiments/metric/probe/looks.hpp"
-
 #include <doctest/doctest.h>
 
 #include "autograd/graph.hpp"
 #include "autograd/ops/shape.hpp"
 #include "experiments/data/tokenizers/words.hpp"
+#include "experiments/metric/probe/attention_maps.hpp"
 
 TEST_SUITE("looks") {
   using namespace heed;
@@ -16,9 +15,9 @@ TEST_SUITE("looks") {
     Outcome run(Batch const& batch, Pass const& pass) const override {
       Tensor const x = Tensor::zeros({2, 1, 1}, DType::float32);
       for (std::int64_t step = 0; step < 3; ++step) {
-        auto const look = [&](char const* name, std::int64_t keys, LookingParts const& parts) {
+        auto const look = [&](char const* name, std::int64_t keys, AttentionParts const& parts) {
           Tensor const weights = Tensor::full({2, 1, 1, keys}, static_cast<double>(step + 1), DType::float32);
-          pass.observer->attention->add(name, {weights, weights, {.causal = false, .lengths = {}, .offset = step}, x, x, parts});
+          pass.watching.observer->attention->add(name, {weights, weights, {.causal = false, .lengths = {}, .offset = step}, x, x, parts});
         };
         look("looks", 4, {"inputs", "source"});
         look("reads", step + 1, {"inputs", "inputs"});
@@ -44,7 +43,7 @@ TEST_SUITE("looks") {
   }  // namespace
 
   TEST_CASE("steps of a decoder are one layer; keys that a step did not have yet have weight 0") {
-    auto const looks = look(StepByStep(), two_rows(), {});
+    auto const looks = attention_maps(StepByStep(), two_rows(), {});
     REQUIRE(looks.layers.size() == 2);
     CHECK(looks.layers[0].layer == "looks");
     CHECK(looks.layers[0].of.keys == "source");
@@ -56,7 +55,7 @@ TEST_SUITE("looks") {
 
   TEST_CASE("an axis has the words of its own part, without padding; places of no part have numbers") {
     PartTokenizers const words{word_tokenizer({"a", "dog"}), word_tokenizer({"der", "hund"})};
-    auto const looks = look(StepByStep(), two_rows(), words);
+    auto const looks = attention_maps(StepByStep(), two_rows(), words);
     using Labels = std::vector<std::string>;
     CHECK(looks.axis("inputs", 0, 3) == Labels{"<bos>", "a", "dog"});
     CHECK(looks.axis("inputs", 1, 3) == Labels{"<bos>", "a"});
@@ -64,7 +63,7 @@ TEST_SUITE("looks") {
     CHECK(looks.axis("source", 1, 4) == Labels{"der", "<eos>"});
     CHECK(looks.axis("", 0, 2) == Labels{"0", "1"});
     CHECK(!looks.only_inputs());
-    CHECK(look(StepByStep(), two_rows(), {}).axis("source", 1, 4) == Labels{"4", "2"});
+    CHECK(attention_maps(StepByStep(), two_rows(), {}).axis("source", 1, 4) == Labels{"4", "2"});
   }
 
   TEST_CASE("arrays of many rows and of one") {
@@ -73,14 +72,14 @@ TEST_SUITE("looks") {
       for (auto const& array : arrays) result.push_back(array.name);
       return result;
     };
-    auto looks = look(StepByStep(), two_rows(), {});
+    auto looks = attention_maps(StepByStep(), two_rows(), {});
     CHECK(names(looks.arrays()) == std::vector<std::string>{"inputs.tokens", "inputs.labels", "inputs.lengths", "source.tokens",
                                                             "source.labels", "source.lengths", "layer0.weights", "layer0.of",
                                                             "layer1.weights", "layer1.of"});
     looks.layers.erase(looks.layers.begin());  // only the inputs look, at themselves
     looks.parts.pop_back();
     CHECK(names(looks.arrays()) == std::vector<std::string>{"tokens", "labels", "lengths", "layer0.weights"});
-    auto const one = look(StepByStep(), {{"inputs", tokens({1, 4}, {1, 2})}, {"source", tokens({4}, {1, 1})}}, {});
+    auto const one = attention_maps(StepByStep(), {{"inputs", tokens({1, 4}, {1, 2})}, {"source", tokens({4}, {1, 1})}}, {});
     CHECK(one.parts[0].lengths.empty());
     CHECK(names(one.arrays(false)).size() == 8);
   }

@@ -232,6 +232,7 @@ TEST_SUITE("malformed_examples") {
     CHECK(says("t.tsv", [](auto& all) { all.answer = "{a}"; }).starts_with("answer: "));
     CHECK(says("t.tsv", [](auto& all) { all.start = "{a}"; }).starts_with("start: "));
     CHECK(says("t.tsv", [](auto& all) { all.symmetric = true; }).starts_with("symmetric: "));
+    CHECK(says("t.tsv", [](auto& all) { all.exact_match = true; }).starts_with("exact_match: "));
     CHECK(says("t.tsv", [](auto& all) { all.unanswerable = 0.5; }).starts_with("unanswerable: "));
     CHECK(says("t.tsv", [](auto& all) { all.classes = {"a", "a"}; }) == "classes: has one twice");
     CHECK(says("t.jsonl", [](auto& all) { all.header = true; }) == "header: JSON lines have none");

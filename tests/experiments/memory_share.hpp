@@ -19,7 +19,7 @@ inline void check_estimate(LoadedExperiment const& loaded) {
   trainer.train_step(row);
   auto const& train = loaded.settings.train;
   Prober(loaded.settings.probes, train.batch, train.label_smoothing, trainer.model(), trainer.parameters(), trainer.data(), train.recompute)
-      .look(row);
+      .observe(row);
   double const peak = static_cast<double>(memory_use().peak - before);
   double const share = memory_estimate(loaded.settings, trainer.data(), trainer.model(), trainer.parameters()).total() / peak;
   CHECK(share > 0.8);

@@ -8,7 +8,7 @@
 #include "experiments/data/pairs/pair_task.hpp"
 #include "experiments/data/tokenizer.hpp"
 #include "experiments/metric/bleu.hpp"
-#include "experiments/metric/seen.hpp"
+#include "experiments/metric/evaluated_batch.hpp"
 #include "experiments/run/record.hpp"
 #include "tests/nn/choice.hpp"
 
@@ -83,9 +83,9 @@ TEST_SUITE("metric_kinds") {
         weights.mutable_data<float>()[static_cast<std::size_t>(query * shape[3] + key)] = ahead > 0 ? 0.8F : 0.6F;
       }
       Visibility const visibility;
-      LookingParts const own, cross{"inputs", "source"};
-      pass.observer->attention->add("self", {weights, weights, visibility, nothing, nothing, own});
-      pass.observer->attention->add("cross", {weights, weights, visibility, nothing, nothing, cross});
+      AttentionParts const own, cross{"inputs", "source"};
+      pass.watching.observer->attention->add("self", {weights, weights, visibility, nothing, nothing, own});
+      pass.watching.observer->attention->add("cross", {weights, weights, visibility, nothing, nothing, cross});
     }
 
     std::int64_t vocabulary_, looks_ahead_;
@@ -105,7 +105,7 @@ TEST_SUITE("metric_kinds") {
   std::map<std::string, double> measured(std::string const& name, Dataset const& data, Model const& model, std::int64_t at_once = 7) {
     auto const* const kind = Registry<MetricKind>::find(name);
     REQUIRE(kind != nullptr);
-    CHECK(!(kind->lacks && kind->lacks(data, model)));
+    CHECK(!(kind->unavailable && kind->unavailable(data, model)));
     auto const metric = kind->make(data);
     for (std::int64_t i = 0; i < data.validation_batches(at_once, model.context()); ++i)
       measure(data, model, held_out(data, i, at_once, model.context()), {}, greedily, {metric.get()});
@@ -117,7 +117,7 @@ TEST_SUITE("metric_kinds") {
   std::string why_not(std::string const& name, Dataset const& data, Model const& model) {
     auto const* const kind = Registry<MetricKind>::find(name);
     REQUIRE(kind != nullptr);
-    return (kind->lacks ? kind->lacks(data, model) : std::nullopt).value_or("");
+    return (kind->unavailable ? kind->unavailable(data, model) : std::nullopt).value_or("");
   }
 
   }  // namespace

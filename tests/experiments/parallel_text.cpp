@@ -106,7 +106,7 @@ TEST_SUITE("parallel_text") {
     // 0 … 3 <pad> <bos> <eos> <unk>, 4 a, 5 dog, 6 ein, 7 hund, 8 runs, 9 two, 10 zwei
     auto const data = files.open([](auto& settings) { settings.validation = settings.train; });
     CHECK(data->vocabulary() == 11);
-    CHECK(data->gives()["source"].classes == 11);
+    CHECK(data->signature()["source"].classes == 11);
     auto const batch = data->validation(0, 2, 10);
     CHECK(rows_of(batch["source"]) == Rows{{6, 7, 2}, {10, 2, 0}});
     CHECK(rows_of(batch["source_lengths"]) == Rows{{3}, {2}});
@@ -142,7 +142,7 @@ TEST_SUITE("parallel_text") {
       settings.validation = settings.train;
     });
     CHECK(separate->vocabulary() == 5);
-    CHECK(separate->gives()["source"].classes == 5);
+    CHECK(separate->signature()["source"].classes == 5);
     CHECK(rows_of(separate->validation(0, 2, 10)["source"]) == Rows{{4, 3, 2}, {4, 3, 2}});
     CHECK(rows_of(separate->validation(0, 2, 10)["targets"]) == Rows{{4, 3, 2}, {4, 3, 2}});
     CHECK(restore_tokenizer(separate->tokenizer())->decode({4}) == "a");
@@ -232,8 +232,8 @@ TEST_SUITE("parallel_text") {
     CHECK(!validation->reference(1));
     CHECK(*test->reference(1) == "a dog");
     CHECK(!test->reference(-1));
-    CHECK(test->gives() == validation->gives());
-    CHECK(test->gives()["source"].longest == 5);
+    CHECK(test->signature() == validation->signature());
+    CHECK(test->signature()["source"].longest == 5);
     CHECK(validation->describe().contains("validation"));
     CHECK(!validation->describe().contains("test"));
     CHECK(test->describe()["test"]["pairs"] == 2);
@@ -280,14 +280,14 @@ TEST_SUITE("parallel_text") {
     }
     CHECK(epochs[0] != epochs[1]);
     CHECK(most <= 40);
-    CHECK(most == one->gives()["inputs"].places);
-    CHECK(most == one->gives()["source"].places);
-    CHECK(widest == one->gives()["inputs"].longest);
+    CHECK(most == one->signature()["inputs"].places);
+    CHECK(most == one->signature()["source"].places);
+    CHECK(widest == one->signature()["inputs"].longest);
     CHECK(padded / 2 < 0.05);
     CHECK(!std::ranges::is_sorted(widths));
     CHECK(rows_of(one->training(5, 7, 20)) == rows_of(again->training(5, 99, 20)));
     CHECK(rows_of(one->training(5, 7, 20)) != rows_of(other->training(5, 7, 20)));
-    CHECK(files.open()->gives()["inputs"].places == 0);
+    CHECK(files.open()->signature()["inputs"].places == 0);
     auto const held_out = files.open([](auto& settings) { settings.tokens = 40, settings.validation = settings.train; });
     CHECK(held_out->validation(0, 64, 20)["inputs"].size(0) == 64);
   }
@@ -297,8 +297,8 @@ TEST_SUITE("parallel_text") {
     auto const data = files.open([](auto& settings) { settings.tokens = 10; });
     // Sorted by the longer side: 2 + 2 places of two rows, then 6 (the target's) of one, then 9 (the source's) of one.
     CHECK(data->describe()["training"]["batch"]["per_epoch"] == 3);
-    CHECK(data->gives()["source"].places == 9);
-    CHECK(data->gives()["inputs"].places == 6);
+    CHECK(data->signature()["source"].places == 9);
+    CHECK(data->signature()["inputs"].places == 6);
   }
 
   TEST_CASE("pairs with a longer side are left out of training, and their words with them") {
@@ -374,17 +374,17 @@ TEST_SUITE("parallel_text") {
     CHECK(per_epoch > 200);
     CHECK(per_epoch < 240);
     CHECK(by_tokens.reference(0) == "a man in an orange hat starring at something .");
-    CHECK(by_tokens.gives()["source"].places <= 2048);
+    CHECK(by_tokens.signature()["source"].places <= 2048);
     share = 0;
     for (int batch = 0; batch < per_epoch; ++batch) share += padding(by_tokens.training(batch, 0, 64)) / static_cast<double>(per_epoch);
     CHECK(share < 0.12);
     settings.tokens.reset();
     settings.vocabularies = "separate";
     ParallelDataset const separate({train, test}, settings, 1);
-    CHECK(separate.gives()["source"].classes == 7855 + 4);
+    CHECK(separate.signature()["source"].classes == 7855 + 4);
     CHECK(separate.vocabulary() == 5917 + 4);
     // Another implementation's interpolated Witten–Bell models of the same text have perplexities of 206.6 and 42.6.
-    CHECK(std::exp(separate.yardsticks()[0].second) == doctest::Approx(206.6).epsilon(0.01));
-    CHECK(std::exp(separate.yardsticks()[1].second) == doctest::Approx(42.6).epsilon(0.01));
+    CHECK(std::exp(separate.reference_losses()[0].second) == doctest::Approx(206.6).epsilon(0.01));
+    CHECK(std::exp(separate.reference_losses()[1].second) == doctest::Approx(42.6).epsilon(0.01));
   }
 }

@@ -69,7 +69,7 @@ TEST_SUITE("pictures") {
 
   TEST_CASE("glyphs: a caption tells colours and shapes in reading order, each of where it is") {
     auto const data = pictures("glyphs", {{"noise", 0.0}, {"tells", std::vector<std::string>{"place", "colour", "shape"}}});
-    auto const given = data->gives();
+    auto const given = data->signature();
     CHECK(given["image"].shape == std::vector<std::int64_t>{3, 32, 32});
     CHECK(given["image"].classes == 256);
     CHECK(given["inputs"].longest == 13);
@@ -169,7 +169,7 @@ TEST_SUITE("pictures") {
     std::vector<std::string> const names{"zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine"};
     for (std::string const part : {"validation", "test"}) {
       auto const data = pictures("digits", keys, 1, part);
-      CHECK(data->gives()["image"].shape == std::vector<std::int64_t>{1, 16, 32});
+      CHECK(data->signature()["image"].shape == std::vector<std::int64_t>{1, 16, 32});
       Batch const batch = data->validation(0, 100, 16);
       auto const links = data->links(0, 100, 16);
       for (std::int64_t row = 0; row < 100; ++row) {

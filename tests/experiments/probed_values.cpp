@@ -64,9 +64,9 @@ TEST_SUITE("probed_values") {
   }
   std::string const recall = "{kind: recall, pairs: 2, keys: 4, values: 4, validation: 20}";
 
-  Values looked_at(Experiment const& settings, Model const& model, Parameters const& parameters, Dataset const& data) {
+  Values probed(Experiment const& settings, Model const& model, Parameters const& parameters, Dataset const& data) {
     Row row;
-    Prober(settings.probes, settings.train.batch, 0, model, parameters, data).look(row);
+    Prober(settings.probes, settings.train.batch, 0, model, parameters, data).observe(row);
     return {row.values.begin(), row.values.end()};
   }
 
@@ -90,7 +90,7 @@ TEST_SUITE("probed_values") {
       }
       Tensor const weights = Tensor::of(all, {rows, 3, places, places}, DType::float64);
       if (pass.watches_attention())
-        pass.observer->attention->add("attention", {weights, weights, {.causal = true, .lengths = {}}, weights, weights, {}});
+        pass.watching.observer->attention->add("attention", {weights, weights, {.causal = true, .lengths = {}}, weights, weights, {}});
       if (rows > 1) seen = inputs;
       return {};
     }
@@ -157,10 +157,10 @@ TEST_SUITE("probed_values") {
       return Prober(settings.probes, settings.train.batch, 0, trainer.model(), trainer.parameters(), trainer.data());
     };
     Row expected, found, plain, watched;
-    prober(apart, first).look(expected, true);
+    prober(apart, first).observe(expected, true);
     first.train_step(plain);
     auto watching = prober(within, second);
-    watching.look(found, true);
+    watching.observe(found, true);
     CHECK(found.values.empty());
     second.train_step(watched, watching.watch());
     watching.read_step(found);
@@ -173,7 +173,7 @@ TEST_SUITE("probed_values") {
       CHECK(*found.find(name) == Approx(each.second).epsilon(1e-12));
     }
     Row last;
-    watching.look(last, false);
+    watching.observe(last, false);
     CHECK(last.values.size() == expected.values.size());
   }
 
@@ -198,7 +198,7 @@ TEST_SUITE("probed_values") {
     auto const loaded = experiment("{kind: gpt, layers: 1, heads: 1, width: 4, context: 8}", "{rows: 5, attention: [induction]}", recall);
     Trainer const trainer(loaded, true);
     Inducing const model;
-    auto const found = looked_at(loaded.settings, model, trainer.parameters(), trainer.data());
+    auto const found = probed(loaded.settings, model, trainer.parameters(), trainer.data());
     double anywhere = 0;
     for (int i = 6; i < 12; ++i) anywhere += 1.0 / (i + 1) / 6;  // of 13 places twelve are two halves
     CHECK(found.size() == 3);
@@ -220,7 +220,7 @@ TEST_SUITE("probed_values") {
   TEST_CASE("a GPT that looks everywhere alike, and the same again: the tokens are drawn from a stream of their own") {
     auto const loaded = experiment("{kind: gpt, layers: 2, heads: 2, width: 8, context: 8}", "{attention: [induction, entropy]}", recall);
     Trainer const trainer(loaded, true);
-    auto const look = [&] { return looked_at(loaded.settings, trainer.model(), trainer.parameters(), trainer.data()); };
+    auto const look = [&] { return probed(loaded.settings, trainer.model(), trainer.parameters(), trainer.data()); };
     auto const before = look();
     CHECK(look() == before);
     for (auto const& [name, parameter] : trainer.parameters().all()) {

@@ -80,9 +80,9 @@ Prober prober_of(Experiment const& settings, Model const& model, Parameters cons
   return {settings.probes, settings.train.batch, settings.train.label_smoothing, model, parameters, data};
 }
 
-Values looked_at(Trainer const& trainer, Experiment const& settings) {
+Values probe_values(Trainer const& trainer, Experiment const& settings) {
   Row row;
-  prober_of(settings, trainer.model(), trainer.parameters(), trainer.data()).look(row);
+  prober_of(settings, trainer.model(), trainer.parameters(), trainer.data()).observe(row);
   return by_name(row);
 }
 
@@ -90,7 +90,7 @@ Values looked_at(Trainer const& trainer, Experiment const& settings) {
 
 /// Six rows of three tokens.
 struct Digits : Dataset {
-  Signature gives() const override { return Signature::tokens(3); }
+  Signature signature() const override { return Signature::tokens(3); }
   Batch training(std::int64_t index, std::int64_t batch, std::int64_t) const override {
     std::vector<std::int64_t> inputs, targets;
     for (std::int64_t i = 0; i < 3 * batch; ++i) {
@@ -114,10 +114,10 @@ struct Bare : Model {
   Outcome run(Batch const& batch, Pass const& pass) const override {
     ++passes;
     recorded += recording() ? 1 : 0;
-    CHECK(!pass.noise);
+    CHECK(!pass.training.noise);
     Tensor const x = reshape(one_hot(batch["inputs"], 3, e.dtype()), {2, 1, 3, 3});
     Tensor const weights = softmax(e);
-    if (pass.watches_attention()) pass.observer->attention->add("attention", {e, weights, Visibility{}, x, x, LookingParts{}});
+    if (pass.watches_attention()) pass.watching.observer->attention->add("attention", {e, weights, Visibility{}, x, x, AttentionParts{}});
     return {{{Term(), {sum(matmul(weights, matmul(x, w)), {1})}}}};
   }
   std::int64_t context() const override { return 3; }
@@ -131,9 +131,9 @@ struct Bare : Model {
 
 struct BareRun {
   explicit BareRun(std::string const& probes) : loaded(experiment(tiny, probes)), model(parameters) {}
-  Values look() const {
+  Values probe_values() const {
     Row row;
-    prober_of(loaded.settings, model, parameters, data).look(row);
+    prober_of(loaded.settings, model, parameters, data).observe(row);
     return by_name(row);
   }
   Tensor loss() const {
@@ -272,7 +272,7 @@ TEST_SUITE("probes") {
       Tensor values = parameter;
       if (name.find(".attention.key.") != std::string::npos) std::ranges::fill(values.mutable_data<double>(), 0.0);
     }
-    auto const found = looked_at(trainer, loaded.settings);
+    auto const found = probe_values(trainer, loaded.settings);
     // Query i sees n = i + 1 keys, six queries.
     Values expected;
     for (int n = 1; n <= 6; ++n) {
@@ -294,7 +294,7 @@ TEST_SUITE("probes") {
   TEST_CASE("any attention, against the weights that a pass shows") {
     auto const loaded = experiment("{kind: bert, layers: 1, heads: 2, width: 8, context: 6, attention: {align: sigmoid}}", of_any_model);
     Trainer const trainer(loaded, true);
-    auto const found = looked_at(trainer, loaded.settings);
+    auto const found = probe_values(trainer, loaded.settings);
     AttentionRecorder recorder({.weights = true, .scores = true});
     Observer observer{.attention = &recorder};
     Tensor stream;
@@ -303,7 +303,7 @@ TEST_SUITE("probes") {
       stream = x;
     };
     Pass pass;
-    pass.observer = &observer;
+    pass.watching.observer = &observer;
     Batch const batch = trainer.data().validation(0, 2, 6);
     trainer.model().logits(batch, pass);
     auto const layer = recorder.records().at(0);
@@ -374,7 +374,7 @@ TEST_SUITE("probes") {
 
   TEST_CASE("gradients of scores, against those of a model whose scores are a parameter") {
     BareRun const run("probes: {gradients: [scores], batch: training, rows: 2}\n");
-    auto const found = run.look();
+    auto const found = run.probe_values();
     Tensor const expected = grad(run.loss(), run.model.e);
     for (std::int64_t head = 0; head < 2; ++head) {
       double squares = 0;
@@ -421,7 +421,7 @@ TEST_SUITE("probes") {
 
   TEST_CASE("sharpness, against a Hessian by differences of gradients") {
     BareRun const run("probes: {curvature: [sharpness], batch: training, rows: 2, iterations: 2000, tolerance: 1.0e-5}\n");
-    auto const found = run.look();
+    auto const found = run.probe_values();
     std::vector<Vector> hessian;
     double const h = 1e-5;
     for (Tensor parameter : {run.model.e, run.model.w}) {
@@ -445,7 +445,7 @@ TEST_SUITE("probes") {
   TEST_CASE("only what is asked for costs anything") {
     auto const passes = [](std::string const& probes) {
       BareRun const run("probes: {" + probes + "rows: 2, iterations: 7, tolerance: 1.0e-9}\n");
-      run.look();
+      run.probe_values();
       return std::pair(run.model.passes, run.model.recorded);
     };
     CHECK(passes("") == std::pair(0, 0));
@@ -484,7 +484,7 @@ TEST_SUITE("probes") {
                                                        model, position, score.name, align.name, read),
                                            model == "gpt" ? everything : of_any_model);
             Trainer const trainer(loaded, true);
-            auto const found = looked_at(trainer, loaded.settings);
+            auto const found = probe_values(trainer, loaded.settings);
             CHECK(found.size() == (model == "gpt" ? 8 * 2 : 7 * 2) + 2 + 2 + 2 * 4 + 2 + 2);
             for (auto const& each : found) {
               auto const& name = each.first;
@@ -500,7 +500,7 @@ TEST_SUITE("probes") {
   TEST_CASE("what a hard read chooses does not matter: its expectation is looked at") {
     auto const soft = experiment("{kind: gpt, layers: 2, heads: 2, width: 8, context: 6}", everything);
     auto const hard = experiment("{kind: gpt, layers: 2, heads: 2, width: 8, context: 6, attention: hard}", everything);
-    auto const expected = looked_at(Trainer(soft, true), soft.settings), found = looked_at(Trainer(hard, true), hard.settings);
+    auto const expected = probe_values(Trainer(soft, true), soft.settings), found = probe_values(Trainer(hard, true), hard.settings);
     CHECK(found.size() == expected.size());
     for (auto const& [name, value] : expected) CHECK(found.at(name) == doctest::Approx(value).epsilon(1e-9));
   }
@@ -566,7 +566,7 @@ TEST_SUITE("probes") {
       auto const loaded =
           experiment("{kind: " + model + ", layers: 2, heads: 3, width: 12, context: 6}", "probes: {maps: {examples: 2}}\n");
       Trainer const trainer(loaded, true);
-      AttentionMaps const maps(loaded.settings.probes.maps, trainer.model(), trainer.data(), folder.path(), 0);
+      AttentionMapWriter const maps(loaded.settings.probes.maps, trainer.model(), trainer.data(), folder.path(), 0);
       CHECK(maps.due(500, false));
       CHECK(maps.due(7, true));
       CHECK(!maps.due(7, false));
@@ -583,7 +583,7 @@ TEST_SUITE("probes") {
       AttentionRecorder recorder({.weights = true});
       Observer const observer{.attention = &recorder};
       Pass pass;
-      pass.observer = &observer;
+      pass.watching.observer = &observer;
       trainer.model().logits(batch, pass);
       auto const expected = recorder.records();
       CHECK(test::doubles(arrays.at("layer0.weights.npy")) == expected[0].weights.to_vector());
@@ -600,7 +600,7 @@ TEST_SUITE("probes") {
         "context: 40}\ntrain: {steps: 1, batch: 2}\nprobes: {maps: {examples: 2}}\n");
     auto const loaded = load_experiment(folder.path() / "pairs.yaml", {}, {});
     Trainer const trainer(loaded, true);
-    AttentionMaps(loaded.settings.probes.maps, trainer.model(), trainer.data(), folder.path(), 0).write(0);
+    AttentionMapWriter(loaded.settings.probes.maps, trainer.model(), trainer.data(), folder.path(), 0).write(0);
     auto const arrays = heed::read_npz(folder.path() / "attention" / "step-000000.npz");
     Batch const batch = trainer.data().validation(0, 2, 40);
     for (std::string const part : {"inputs", "source"}) {

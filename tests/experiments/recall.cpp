@@ -118,7 +118,7 @@ train: {batch: 64, optimizer: {kind: adamw, lr: 3.0e-3, betas: [0.9, 0.99]}, log
     CHECK(one->validation_batches(300, 20) == 4);
     CHECK(one->validation(3, 300, 20)["inputs"].size(0) == 100);
     CHECK_THROWS_AS(one->validation(4, 300, 20), Error);
-    CHECK(one->gives()["targets"].made_by.empty());
+    CHECK(one->signature()["targets"].made_by.empty());
   }
 
   TEST_CASE("the rows of a seed, as they have always been") {

@@ -23,7 +23,7 @@ TEST_SUITE("recurrence_probe") {
     fill(loaded.document, loaded.settings);
     Trainer trainer(loaded, true);
     Row row;
-    Prober(loaded.settings.probes, 64, 0, trainer.model(), trainer.parameters(), trainer.data()).look(row);
+    Prober(loaded.settings.probes, 64, 0, trainer.model(), trainer.parameters(), trainer.data()).observe(row);
     std::map<std::string, double> found;
     for (auto const& [name, value] : row.values) found[name] = value;
 

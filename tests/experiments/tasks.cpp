@@ -156,10 +156,10 @@ TEST_SUITE("tasks") {
         CHECK(std::ranges::all_of(row.inputs, [&](auto token) { return token >= 0 && token < one->vocabulary(); }));
         CHECK(std::ranges::all_of(row.targets, [&](auto token) { return token >= -1 && token < one->vocabulary(); }));
       }
-      CHECK(one->gives()["targets"].made_by.empty());
+      CHECK(one->signature()["targets"].made_by.empty());
       CHECK(one->describe()["tokens"] == one->vocabulary());
-      CHECK(one->yardsticks().front().first == "chance");
-      CHECK(one->yardsticks().front().second <= std::log(static_cast<double>(one->vocabulary())));
+      CHECK(one->reference_losses().front().first == "chance");
+      CHECK(one->reference_losses().front().second <= std::log(static_cast<double>(one->vocabulary())));
     }
   }
 

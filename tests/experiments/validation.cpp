@@ -5,7 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "autograd/graph.hpp"
-#include "experiments/metric/seen.hpp"
+#include "experiments/metric/evaluated_batch.hpp"
 #include "experiments/run/record.hpp"
 #include "nn/models/gpt.hpp"
 #include "tests/logits.hpp"
@@ -18,7 +18,7 @@ TEST_SUITE("validation") {
   /// Data of five tokens, of which only what they say of themselves is asked for.
   struct Told : Dataset {
     Told(bool task, TargetGroups names) : poses(task), told(std::move(names)) {}
-    Signature gives() const override {
+    Signature signature() const override {
       return {{.name = "inputs", .classes = 5}, {.name = "targets", .classes = 5, .made_by = poses ? "" : "next_token"}};
     }
     Batch training(std::int64_t, std::int64_t, std::int64_t) const override { return {}; }
@@ -59,10 +59,10 @@ TEST_SUITE("validation") {
    public:
     explicit Validation(Dataset const& data) : data_(data) {
       for (auto const& kind : Registry<MetricKind>::all())
-        if (kind.always && !(kind.lacks && kind.lacks(data, Says({})))) made_.push_back(kind.make(data));
+        if (kind.always && !(kind.unavailable && kind.unavailable(data, Says({})))) made_.push_back(kind.make(data));
     }
     void add(Model const& model, Batch const& rows) {
-      Seen::Metrics metrics;
+      EvaluatedBatch::Metrics metrics;
       for (auto const& metric : made_) metrics.push_back(metric.get());
       measure(data_, model, {rows, {}}, {}, greedily, metrics);
     }

@@ -30,7 +30,7 @@ TEST_SUITE("attention_dropout") {
 
   Pass training() {
     Pass pass;
-    pass.noise = Stream(9, "noise");
+    pass.training.noise = Stream(9, "noise");
     return pass;
   }
 

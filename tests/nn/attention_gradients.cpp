@@ -49,9 +49,9 @@ TEST_SUITE("attention_gradients") {
     std::vector<double> support(Tensors const& x) const {
       auto const here = subject(x);
       auto sides = (here.weights(x[0], x[1], visibility) > 0).to_vector();
-      for (Tensor const& corners : here.corners(x[0], x[1], visibility)) {
-        if (!corners.defined()) continue;
-        for (double const side : (corners > 0).to_vector()) sides.push_back(side);
+      for (Tensor const& kinks : here.kinks(x[0], x[1], visibility)) {
+        if (!kinks.defined()) continue;
+        for (double const side : (kinks > 0).to_vector()) sides.push_back(side);
       }
       return sides;
     }

@@ -147,7 +147,7 @@ TEST_SUITE("attention_properties") {
     AttentionRecorder recorder({.weights = true});
     Observer const observer{.attention = &recorder};
     Pass pass;
-    pass.observer = &observer;
+    pass.watching.observer = &observer;
     Tensor const query = some({1, 1, 6}, "query"), keys = some({1, 5, 6}, "keys");
     for (std::int64_t const step : {0, 1, 4}) attention(query, keys, keys, {.causal = false, .lengths = {}, .offset = step}, pass);
     auto const records = recorder.records();

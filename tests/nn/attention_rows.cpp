@@ -25,7 +25,7 @@ TEST_SUITE("attention_rows") {
     AttentionRecorder recorder({.rows = true});
     Observer const observer{.attention = &recorder};
     Pass pass;
-    pass.observer = &observer;
+    pass.watching.observer = &observer;
     call(pass);
     REQUIRE(recorder.records().size() == 1);
     return recorder.records()[0].rows.at(0);

@@ -124,7 +124,7 @@ TEST_SUITE("bert") {
             Batch batch{{"inputs", inputs}, {"targets", targets}};
             if (padded) batch.set("lengths", Tensor::of(lengths, {3}));
             Pass pass;
-            pass.noise = Stream(2, "noise");
+            pass.training.noise = Stream(2, "noise");
             parameters.clear_gradients();
             Tensor const loss = bert.loss(batch, pass);
             loss.backward();
@@ -178,7 +178,7 @@ TEST_SUITE("bert") {
         AttentionRecorder recorder({.weights = true, .scores = true});
         Observer const observer{.attention = &recorder};
         Pass pass;
-        pass.observer = &observer;
+        pass.watching.observer = &observer;
         auto const watched = model->logits(batch, pass).to_vector(), unwatched = model->logits(batch, {}).to_vector();
         for (std::size_t i = 0; i < watched.size(); ++i) CHECK(watched[i] == doctest::Approx(unwatched[i]).epsilon(1e-11));
         std::vector<std::string> layers;
@@ -214,7 +214,7 @@ TEST_SUITE("bert") {
       AttentionRecorder recorder({.weights = true});
       Observer const observer{.attention = &recorder};
       Pass pass;
-      pass.observer = &observer;
+      pass.watching.observer = &observer;
       auto const found = layer(x, x, {.causal = true, .lengths = {}, .offset = 0}, pass, 0).to_vector();
       auto const project = [&](Tensor const& from, std::string const& name) {
         return linear(from, *parameters.find("attention." + name + ".weight"), *parameters.find("attention." + name + ".bias"));

@@ -133,10 +133,10 @@ TEST_SUITE("captioner") {
             ++accepted;
             auto const results = [&](Batch const& rows) {
               Subject subject(settings);
-              Choices choices;
+              HardChoices choices;
               Pass pass;
-              pass.noise = Stream(2, "noise");
-              pass.choices = &choices;
+              pass.training.noise = Stream(2, "noise");
+              pass.watching.hard_choices = &choices;
               Tensor loss = subject.model.loss(rows, pass);
               for (auto const& made : choices.made) loss = loss + sum(log(made.probability)) + sum(made.entropy);
               loss.backward();
@@ -195,7 +195,7 @@ TEST_SUITE("captioner") {
       AttentionRecorder recorder({.weights = true});
       Observer const observer{.attention = &recorder};
       Pass pass;
-      pass.observer = &observer;
+      pass.watching.observer = &observer;
       Outcome const outcome = with.model.run(batch, pass);
       auto const records = recorder.records();
       REQUIRE(records.size() == 1);
@@ -259,7 +259,7 @@ TEST_SUITE("captioner") {
     Batch const batch = alike(rows);
     estimator.check(subject.model, batch);
     Pass pass;
-    pass.noise = Stream(8, "noise").child(number);
+    pass.training.noise = Stream(8, "noise").child(number);
     double const found = estimator.accumulate(subject.model, batch, pass, 0, static_cast<double>(3 * rows));
     if (loss != nullptr) *loss = found;
     std::vector<double> all;
@@ -311,11 +311,11 @@ TEST_SUITE("captioner") {
     Tensor of_words;
     Tensor probability, joint;
     for (std::int64_t field = 0; field < 4; ++field) {
-      Choices choices;
-      choices.mode = Choices::Mode::given;
+      HardChoices choices;
+      choices.mode = HardChoices::Mode::given;
       choices.codes = {field * (1 + 4 + 16)};  // the same digit three times
       Pass pass;
-      pass.choices = &choices;
+      pass.watching.hard_choices = &choices;
       Tensor const losses = token_losses(subject.model.logits(batch, pass), batch["targets"]);
       Tensor const part = squeeze(choices.made.at(0).probability, 1) * exp(-losses);
       joint = joint.defined() ? joint + part : part;
@@ -358,9 +358,9 @@ TEST_SUITE("captioner") {
     CHECK(settings.channels_after(0) == 4);
     Parameters parameters(1, DType::float32);
     settings.channels = 8;
-    Eye const eye(Scope(parameters), settings, {3, 50, 33}, 256);
-    CHECK(eye.across() == 3);
-    CHECK(eye.fields() == 4 * 3);
-    CHECK(eye(Tensor::zeros({2, 3, 50, 33}, DType::int64)).shape() == Shape{2, 12, 8});
+    ImageEncoder const encoder(Scope(parameters), settings, {3, 50, 33}, 256);
+    CHECK(encoder.across() == 3);
+    CHECK(encoder.fields() == 4 * 3);
+    CHECK(encoder(Tensor::zeros({2, 3, 50, 33}, DType::int64)).shape() == Shape{2, 12, 8});
   }
 }

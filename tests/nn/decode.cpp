@@ -101,7 +101,7 @@ TEST_SUITE("decode") {
       std::set<std::size_t> lengths;
       for (std::size_t row = 0; row < found.size(); ++row) {
         Pass pass;
-        pass.sequences = {row};
+        pass.decoding.sequences = {row};
         Batch const alone = rows_of(given, {static_cast<std::int64_t>(row)});
         check_same(sample(made.model, alone, begin, end, longest[row], settings, stream, pass).front(), found[row]);
         CHECK(std::abs(found[row].score - score_of(made.model, alone, found[row], pass)) < 1e-12);

@@ -107,12 +107,12 @@ TEST_SUITE("formula_scores") {
 
   TEST_CASE("memory grows with the tokens, not with their square, and is about that of q·k") {
     AttentionForm const dot{.heads = 2, .visibility = {.causal = true, .lengths = {}, .offset = 0}};
-    double const yardstick = peak(dot, 0, 2048);
+    double const reference_loss = peak(dot, 0, 2048);
     for (Formula const& formula : formulas()) {
       INFO(formula.name);
       double const whole = peak(form_of(formula, 2), formula.parameters, 2048), half = peak(form_of(formula, 2), formula.parameters, 1024);
       CHECK(whole < 2.1 * half);
-      CHECK(whole < 1.3 * yardstick);
+      CHECK(whole < 1.3 * reference_loss);
     }
   }
 }

@@ -201,7 +201,7 @@ TEST_SUITE("generate") {
   }
 
   TEST_CASE("draw covers the unit interval") {
-    std::vector<Candidate> const possible{{7, 0.5}, {2, 0.25}, {4, 0.25 - 1e-17}};
+    std::vector<TokenCandidate> const possible{{7, 0.5}, {2, 0.25}, {4, 0.25 - 1e-17}};
     CHECK(draw(possible, 0) == 7);
     CHECK(draw(possible, 0.4999) == 7);
     CHECK(draw(possible, 0.5) == 2);

@@ -252,7 +252,7 @@ TEST_SUITE("groups") {
         Gpt const made(parameters, gpt_settings(), 7);
         auto const tested = optimizer(parameters, "adamw", groups);
         Pass pass;
-        pass.recompute = recompute;
+        pass.training.recompute = recompute;
         Tensor const loss = made.loss(some_tokens(), pass);
         depth = critical_path(loss);
         loss.backward();

@@ -31,7 +31,7 @@ TEST_SUITE("hard") {
   namespace {
 
   using Numbers = std::vector<double>;
-  using Reach = Choices::Reach;
+  using Reach = HardChoices::Reach;
 
   std::int64_t draws() {
     char const* const wanted = std::getenv("HEED_DRAWS");
@@ -126,8 +126,8 @@ TEST_SUITE("hard") {
 
   Pass training(std::uint64_t number, bool recompute = false) {
     Pass pass;
-    pass.noise = Stream(8, "noise").child(number);
-    pass.recompute = recompute;
+    pass.training.noise = Stream(8, "noise").child(number);
+    pass.training.recompute = recompute;
     return pass;
   }
 
@@ -339,7 +339,7 @@ TEST_SUITE("hard") {
         Tensor const weights = reshape(softmax(scores), {1, 1, 2, 5});
         Visibility const visibility{.causal = reach != Reach::sequence, .lengths = {}, .offset = 0};
         Tensor const chosen = (*read)(weights, visibility, pass, "two places");
-        if (reach == Reach::place) pass.choices->made[0].reach = reach;
+        if (reach == Reach::place) pass.watching.hard_choices->made[0].reach = reach;
         return {{{Term(), {reshape(matmul(reshape(chosen, {2, 1, 5}), values), {1, 2, 2})}}}};
       }
       Reach reach;
@@ -366,9 +366,9 @@ TEST_SUITE("hard") {
 
   TEST_CASE("a choice of the last layer touches its own place; below, it touches what can see it") {
     auto const reaches = [](Model const& model, bool recompute) {
-      Choices choices;
+      HardChoices choices;
       Pass pass = training(1, recompute);
-      pass.choices = &choices;
+      pass.watching.hard_choices = &choices;
       model.logits(alike(2, 3), pass);
       std::vector<Reach> result;
       for (auto const& made : choices.made) result.push_back(made.reach);
@@ -484,7 +484,7 @@ TEST_SUITE("hard") {
     int const times = 4000;
     for (int k = 0; k < times; ++k) {
       Pass pass;
-      pass.choosing = Stream(1, "draws").child(static_cast<std::uint64_t>(k));
+      pass.decoding.choosing = Stream(1, "draws").child(static_cast<std::uint64_t>(k));
       mean_read = mean_read + scale(read(settings, pass).first, 1.0 / times);
     }
     CHECK(max(abs(mean_read - soft)).item() < 0.15);  // about 5 standard errors
@@ -503,9 +503,9 @@ TEST_SUITE("hard") {
         Attention const attention(Scope(parameters), settings, {1, 2, 3}, 0);
         Tensor q = Tensor::normal({2, 3, 2}, Stream(6, "q"), DType::float64);
         q.set_requires_grad();
-        Choices choices;
+        HardChoices choices;
         Pass pass = training(1);
-        pass.choices = &choices;
+        pass.watching.hard_choices = &choices;
         Tensor const c =
             attention(q, q, q, {.causal = false, .lengths = Tensor::of(std::vector<std::int64_t>{3, 0}, {2}), .offset = 0}, pass);
         Tensor loss = sum(c * c);
@@ -583,9 +583,9 @@ TEST_SUITE("hard") {
     Numbers bonus = with(0.5);
     std::ranges::transform(bonus, with(0), bonus.begin(), std::minus());
     Made made = maker(settings);
-    Choices choices;
+    HardChoices choices;
     Pass pass = training(0);
-    pass.choices = &choices;
+    pass.watching.hard_choices = &choices;
     made.model->logits(alike(1, 3), pass);
     REQUIRE(choices.made.size() == 1);
     scale(sum(choices.made[0].entropy), -0.5 / 3).backward();
@@ -611,7 +611,7 @@ TEST_SUITE("hard") {
       CAPTURE(step);
       Bandit const model(settings, Tensor::normal({3, 6}, Stream(10, "z"), DType::float64), Tensor::full({3, 6}, 0.5, DType::float64));
       Pass pass = training(2);
-      pass.step = step;
+      pass.training.step = step;
       Tensor const weights = reshape(softmax(model.scores), {3, 1, 1, 6});
       sum(reshape((*model.read)(weights, {}, pass, "bandit"), {3, 6}) * c).backward();
       Tensor const found = scale(model.scores.grad(), settings.temperature_at(step));

@@ -48,8 +48,8 @@ TEST_SUITE("hard_read") {
 
     /// Contexts, probabilities and entropies, with one seed each.
     Tensors run(Visibility const& visibility, Pass pass) const {
-      Choices choices;
-      pass.choices = &choices;
+      HardChoices choices;
+      pass.watching.hard_choices = &choices;
       Tensors results{attention(inputs[0], inputs[1], inputs[2], visibility, pass)};
       for (auto const& made : choices.made) results.insert(results.end(), {made.probability, made.entropy});
       return results;
@@ -80,7 +80,7 @@ TEST_SUITE("hard_read") {
   }
   Pass training() {
     Pass pass;
-    pass.noise = Stream(9, "noise");
+    pass.training.noise = Stream(9, "noise");
     return pass;
   }
 

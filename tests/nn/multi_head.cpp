@@ -132,13 +132,13 @@ TEST_SUITE("multi_head") {
       KeyValueCache cache;
       cache.layers.resize(1);
       Pass pass;
-      pass.cache = &cache;
+      pass.decoding.cache = &cache;
       for (std::int64_t i = 0; i < places; ++i) {
         Visibility const sees{.causal = true, .lengths = {}, .offset = i};
         CHECK(difference(layer(slice(x, 1, i, i + 1), sees, pass), slice(whole, 1, i, i + 1)) <= 1e-13);
       }
       Layer const again(option, Layer::spread());
-      Projected const kept = again.attention.project(x, 0, {});
+      Projected const kept = again.attention.project(x, 0);
       CHECK(kept.key.size(2) == (option.settings.differential ? 2 : 1) * option.key_heads * 2);
       CHECK(kept.value.size(2) == option.key_heads * 3);
     }
@@ -240,7 +240,7 @@ TEST_SUITE("multi_head") {
     AttentionRecorder recorder({.weights = true});
     Observer const observer{.attention = &recorder};
     Pass pass;
-    pass.observer = &observer;
+    pass.watching.observer = &observer;
     layer(some({2, places, width}, "x"), causal, pass);
     auto const maps = recorder.records();
     REQUIRE(maps.size() == 2);
@@ -254,7 +254,7 @@ TEST_SUITE("multi_head") {
     std::vector<std::pair<std::string, double>> const small{{"attention.lambda.query1", 0}, {"attention.lambda.query2", 0}};
     Tensor const at_start = with(two, small, scale(some({1, 1, width}, "x"), 100));
     Layer plain(two, Layer::spread());
-    Tensor const value = reshape(plain.attention.project(scale(some({1, 1, width}, "x"), 100), 0, {}).value, {heads, 3});
+    Tensor const value = reshape(plain.attention.project(scale(some({1, 1, width}, "x"), 100), 0).value, {heads, 3});
     Tensor const direction = value / sqrt(mean(value * value, {1}, true));
     Tensor const expected = linear(reshape(scale(direction, 1 - start), {1, heads * 3}), *plain.parameters.find("attention.output.weight"),
                                    *plain.parameters.find("attention.output.bias"));

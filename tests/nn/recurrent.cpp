@@ -78,7 +78,7 @@ TEST_SUITE("recurrent") {
             };
             for (std::int64_t i = 0; i < length; ++i) {
               std::int64_t const t = backward ? length - 1 - i : i;
-              state = cell.step(reshape(slice(slice(x, 0, t, t + 1), 1, row, row + 1), {1, in}), state, {});
+              state = cell.step(reshape(slice(slice(x, 0, t, t + 1), 1, row, row + 1), {1, in}), state);
               check_close(output(t), state[0], 1e-12);
             }
             for (std::int64_t t = length; t < steps; ++t) check_close(output(t), Tensor::zeros({1, width}, DType::float64), 0);
@@ -169,7 +169,7 @@ TEST_SUITE("recurrent") {
                 for (std::int64_t i = 0; i < in; ++i)
                   x.mutable_data<float>()[static_cast<std::size_t>((t * rows + row) * in + i)] = static_cast<float>(behind);
           Pass pass;
-          pass.noise = Stream(2, "noise");
+          pass.training.noise = Stream(2, "noise");
           parameters.clear_gradients();
           auto const result = stack(x, lengths(), {}, pass);
           weighed({result.outputs, result.forward.back()}).backward();

@@ -97,9 +97,9 @@ TEST_SUITE("recurrent_seq2seq") {
   /// A training pass's loss, its scores where there are targets, and all gradients.
   std::vector<double> results(Subject& subject, Batch const& rows, double noise = 1) {
     Pass pass;
-    if (noise > 0) pass.noise = Stream(2, "noise");
-    Choices choices;
-    pass.choices = &choices;
+    if (noise > 0) pass.training.noise = Stream(2, "noise");
+    HardChoices choices;
+    pass.watching.hard_choices = &choices;
     subject.parameters.clear_gradients();
     Tensor loss = subject.model.loss(rows, pass);
     for (auto const& made : choices.made) loss = loss + sum(log(made.probability)) + sum(made.entropy);
@@ -268,14 +268,14 @@ TEST_SUITE("recurrent_seq2seq") {
     RecurrentSeq2seqSettings settings = tiny("luong");
     settings.scheduled_sampling = 0.5;
     settings.scheduled_sampling_steps = 100;
-    CHECK(settings.own_words(0) == 0);
-    CHECK(settings.own_words(50) == 0.25);
-    CHECK(settings.own_words(1000) == 0.5);
+    CHECK(settings.scheduled_sample(0) == 0);
+    CHECK(settings.scheduled_sample(50) == 0.25);
+    CHECK(settings.scheduled_sample(1000) == 0.5);
     Subject const subject(settings);
     auto const scores = [&](std::int64_t step, bool trains) {
       Pass pass;
-      pass.step = step;
-      if (trains) pass.noise = Stream(2, "noise");
+      pass.training.step = step;
+      if (trains) pass.training.noise = Stream(2, "noise");
       return subject.model.logits(some_batch(), pass).to_vector();
     };
     CHECK(scores(1000, false) == scores(0, false));
@@ -292,7 +292,7 @@ TEST_SUITE("recurrent_seq2seq") {
       AttentionRecorder recorder({.weights = true, .scores = true, .inputs = true});
       Observer const observer{.attention = &recorder};
       Pass pass;
-      pass.observer = &observer;
+      pass.watching.observer = &observer;
       Tensor const loss = subject.model.loss(some_batch(), pass);
       auto const records = recorder.records();
       REQUIRE(records.size() == 1);
@@ -314,14 +314,14 @@ TEST_SUITE("recurrent_seq2seq") {
       RecurrentSeq2seqSettings settings = tiny("hard");
       settings.input_feeding = fed;
       Subject const subject(settings);
-      Choices choices;
+      HardChoices choices;
       Pass pass;
-      pass.noise = Stream(2, "noise");
-      pass.choices = &choices;
+      pass.training.noise = Stream(2, "noise");
+      pass.watching.hard_choices = &choices;
       subject.model.logits(some_batch(), pass);
       REQUIRE(choices.made.size() == 1);
       CHECK(choices.made[0].probability.shape() == Shape{3, 1, 6});
-      CHECK(choices.made[0].reach == (fed ? Choices::Reach::later : Choices::Reach::place));
+      CHECK(choices.made[0].reach == (fed ? HardChoices::Reach::later : HardChoices::Reach::place));
       CHECK(subject.model.estimator() != nullptr);
     }
   }

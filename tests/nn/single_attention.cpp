@@ -57,7 +57,7 @@ TEST_SUITE("single_attention") {
     AttentionRecorder recorder({.weights = true});
     Observer const observer{.attention = &recorder};
     Pass pass;
-    pass.observer = &observer;
+    pass.watching.observer = &observer;
     Batch const batch = one_question();
     Tensor const logits = model.logits(batch, pass);
     REQUIRE(logits.shape() == Shape{2, 7, vocabulary});

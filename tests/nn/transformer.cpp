@@ -110,9 +110,9 @@ TEST_SUITE("transformer") {
           Transformer const model(parameters, settings, vocabulary);
           auto const results = [&](Batch const& rows) {
             Pass pass;
-            pass.noise = Stream(2, "noise");
-            Choices choices;
-            pass.choices = &choices;
+            pass.training.noise = Stream(2, "noise");
+            HardChoices choices;
+            pass.watching.hard_choices = &choices;
             parameters.clear_gradients();
             Tensor loss = model.loss(rows, pass);
             for (auto const& made : choices.made) loss = loss + sum(log(made.probability)) + sum(made.entropy);
@@ -219,10 +219,10 @@ TEST_SUITE("transformer") {
       Transformer const model(parameters, settings, vocabulary);
       auto const gradients = [&](bool again) {
         Pass pass;
-        pass.noise = Stream(2, "noise");
-        pass.recompute = again;
-        Choices choices;
-        pass.choices = &choices;
+        pass.training.noise = Stream(2, "noise");
+        pass.training.recompute = again;
+        HardChoices choices;
+        pass.watching.hard_choices = &choices;
         parameters.clear_gradients();
         Tensor loss = model.loss(some_batch(), pass);
         for (auto const& made : choices.made) loss = loss + sum(log(made.probability));
@@ -253,7 +253,7 @@ TEST_SUITE("transformer") {
     Observer observer{.attention = &recorder};
     observer.stream = [&](std::string const& layer, Tensor const&) { streams.push_back(layer); };
     Pass pass;
-    pass.observer = &observer;
+    pass.watching.observer = &observer;
     model.logits(some_batch(), pass);
     for (AttentionRecord const& record : recorder.records()) {
       layers.push_back(record.layer);
@@ -273,15 +273,15 @@ TEST_SUITE("transformer") {
       "a choice of the encoder reaches all of the target; of the decoder, its place and those after it, of the last block its place") {
     Parameters parameters(3, DType::float64, wide());
     Transformer const model(parameters, small("hard"), vocabulary);
-    Choices choices;
+    HardChoices choices;
     Pass pass;
-    pass.noise = Stream(2, "noise");
-    pass.choices = &choices;
+    pass.training.noise = Stream(2, "noise");
+    pass.watching.hard_choices = &choices;
     model.logits(some_batch(), pass);
-    using enum Choices::Reach;
-    std::vector<Choices::Reach> reaches;
+    using enum HardChoices::Reach;
+    std::vector<HardChoices::Reach> reaches;
     for (auto const& made : choices.made) reaches.push_back(made.reach);
-    CHECK(reaches == std::vector<Choices::Reach>{sequence, sequence, later, later, place, place});
+    CHECK(reaches == std::vector<HardChoices::Reach>{sequence, sequence, later, later, place, place});
     CHECK(model.estimator() != nullptr);
   }
 

@@ -86,8 +86,8 @@ class Subject {
   Tensor weights(Tensor const& query, Tensor const& key, Visibility const& visibility) const {
     return attention_.weights(placed(query, visibility.offset), placed(key, 0), visibility);
   }
-  std::vector<Tensor> corners(Tensor const& query, Tensor const& key, Visibility const& visibility) const {
-    return attention_.corners(placed(query, visibility.offset), placed(key, 0), visibility);
+  std::vector<Tensor> kinks(Tensor const& query, Tensor const& key, Visibility const& visibility) const {
+    return attention_.kinks(placed(query, visibility.offset), placed(key, 0), visibility);
   }
   Parameters const& parameters() const { return parameters_; }
 

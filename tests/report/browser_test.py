@@ -95,7 +95,7 @@ def test_viewer(report):
         check("labels are large enough to be read", page.run(f"Math.min(...{TEXTS}.map(text => parseFloat(text.getAttribute('font-size'))))") >= 11)
         names = f"{TEXTS}.map(text => text.textContent).join('\\n')"
         check("the heads of a layer stand beside each other", all(f"head {i}" in page.run(names) for i in (0, 1)))
-        check("the axes say what they are", "rows look: " in page.run(names) and "columns are looked at: " in page.run(names))
+        check("the axes say what they are", "rows: queries, " in page.run(names) and "columns: keys, " in page.run(names))
         check("the scale is named", "weight: " in page.run(names))
         for name, value in (("arm", 1), ("layer", 1), ("head", 1), ("example", 1), ("step", 0)):
             before = page.run(PICTURE)
@@ -117,7 +117,7 @@ def test_viewer(report):
         page.key("ArrowDown")
         page.run(SETTLED)
         second = page.run(readout)
-        check(f"arrow keys read cells: {second}", "looks at" in second and "weight" in second)
+        check(f"arrow keys read cells: {second}", "attends to" in second and "weight" in second)
         page.key("ArrowRight")
         page.run(SETTLED)
         check("the next cell is another", page.run(readout) != second)
@@ -125,7 +125,7 @@ def test_viewer(report):
                         " const r = svg.querySelector('.cells').getBoundingClientRect(); return [r.x + 2, r.y + 2]; })()")
         page.move(x, y)
         page.run(SETTLED)
-        check("pointing reads the first cell", "(place 0) looks at" in page.run(readout))
+        check("pointing reads the first cell", "(place 0) attends to" in page.run(readout))
         light = page.run(PICTURE)
         page.dark(True)
         page.run(SETTLED)

@@ -76,7 +76,7 @@ class Bag {
 };
 
 /// Rows and their labels.
-struct Rows {
+struct LabelledRows {
   std::vector<SparseRow> rows;
   std::vector<std::int64_t> labels;
 
@@ -86,10 +86,10 @@ struct Rows {
 };
 
 /// The penalty with which the model of four fifths of the rows has the least loss on the others.
-double best_penalty(Rows const& all, std::int64_t features, std::int64_t classes) {
-  Rows parts[2];
+double best_penalty(LabelledRows const& all, std::int64_t features, std::int64_t classes) {
+  LabelledRows parts[2];
   for (std::size_t i = 0; i < all.rows.size(); ++i) {
-    Rows& part = parts[i % 5 == 4 ? 1 : 0];
+    LabelledRows& part = parts[i % 5 == 4 ? 1 : 0];
     part.rows.push_back(all.rows[i]);
     part.labels.push_back(all.labels[i]);
   }
@@ -110,7 +110,7 @@ Baseline bag_of_words(Examples const& examples) {
   std::vector<Features> training;
   for (auto const& each : examples.training) training.push_back(features_of(each, examples.symmetric));
   Bag const bag(training);
-  Rows train, held_out;
+  LabelledRows train, held_out;
   for (std::size_t i = 0; i < training.size(); ++i) {
     train.rows.push_back(bag.row_of(training[i]));
     train.labels.push_back(numbers.at(examples.training[i].label));

@@ -11,7 +11,7 @@ class Continued : public SequenceView {
   explicit Continued(std::unique_ptr<Dataset> plain) : SequenceView(std::move(plain), "continued", {}) {}
 
  private:
-  Sequence put_together(Pieces const& pieces) const override {
+  Sequence put_together(ExamplePieces const& pieces) const override {
     Sequence made;
     made.add(pieces.first, 0);
     made.add(pieces.second, 0);
@@ -31,7 +31,7 @@ class Continued : public SequenceView {
     batch.set("targets", rows_of(next, &Sequence::tokens, -1, batch["inputs"].rank() == 3 ? batch["inputs"].size(1) : 1));
   }
   void complete(Signature& given) const override {
-    Given targets = given["inputs"];
+    PartSpec targets = given["inputs"];
     targets.name = "targets";
     given.set(std::move(targets));
   }

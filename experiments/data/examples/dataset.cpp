@@ -42,13 +42,13 @@ ExamplesDataset::ExamplesDataset(Examples examples, std::shared_ptr<Tokenizer co
     for (Example const& example : *part) pairs_ = pairs_ || !example.second.empty();
   for (Example const& example : examples_.training) training_.push_back(encoded(example));
   for (Example const& example : examples_.held_out) held_out_.push_back(encoded(example));
-  for (Row const& row : training_) {
+  for (TokenizedExample const& row : training_) {
     std::size_t all = row.first.size() + row.second.size();
     for (auto const& option : row.options) all += option.size();
     lengths_.push_back({{}, std::vector<std::int32_t>(all)});
   }
   batches_ = std::make_unique<PairBatches>(lengths_, pool, 0, seed);
-  given_ = signature();
+  given_ = make_signature();
 }
 
 std::vector<std::int32_t> ExamplesDataset::tokens(std::string const& text) const {
@@ -57,8 +57,8 @@ std::vector<std::int32_t> ExamplesDataset::tokens(std::string const& text) const
   return all;
 }
 
-ExamplesDataset::Row ExamplesDataset::encoded(Example const& example) const try {
-  Row row{.first = tokens(example.first), .second = tokens(example.second), .options = {}};
+ExamplesDataset::TokenizedExample ExamplesDataset::encoded(Example const& example) const try {
+  TokenizedExample row{.first = tokens(example.first), .second = tokens(example.second), .options = {}};
   if (example.options.size() != options_)
     throw Error(fmt::format("has {} options, the first example has {}", example.options.size(), options_));
   if (example.span != spans_) throw Error("asks for an answer, or asks for none, unlike the first example");
@@ -87,7 +87,7 @@ std::int64_t ExamplesDataset::label_of(Example const& example) const {
   return found - examples_.classes.begin();
 }
 
-void ExamplesDataset::find_answer(Example const& example, Row& row) const {
+void ExamplesDataset::find_answer(Example const& example, TokenizedExample& row) const {
   if (example.answers.empty()) return;
   auto const& [text, start] = example.answers.front();
   auto const begin = static_cast<std::size_t>(start), end = begin + text.size();
@@ -100,11 +100,11 @@ void ExamplesDataset::find_answer(Example const& example, Row& row) const {
   }
 }
 
-Signature ExamplesDataset::signature() const {
+Signature ExamplesDataset::make_signature() const {
   std::int64_t const words = tokenizer_->vocabulary();
   std::int64_t first = 1, second = 1, option = 1;
   for (auto const* const part : {&training_, &held_out_})
-    for (Row const& row : *part) {
+    for (TokenizedExample const& row : *part) {
       first = std::max(first, std::ssize(row.first));
       second = std::max(second, std::ssize(row.second));
       for (auto const& each : row.options) option = std::max(option, std::ssize(each));
@@ -119,6 +119,7 @@ Signature ExamplesDataset::signature() const {
                .classes = options_ > 0 ? static_cast<std::int64_t>(options_) : std::ssize(examples_.classes),
                .vocabulary = options_ > 0 ? "options" : "classes"});
   if (examples_.symmetric) given.set({.name = "symmetric", .classes = 1, .vocabulary = "flag"});
+  if (examples_.exact_match) given.set({.name = "exact_match", .classes = 1, .vocabulary = "flag"});
   return given;
 }
 
@@ -136,10 +137,10 @@ Tensor filled(std::vector<std::vector<std::int32_t> const*> const& rows) {
 
 }  // namespace
 
-Batch ExamplesDataset::batch_of(std::vector<Row const*> const& rows) const {
+Batch ExamplesDataset::batch_of(std::vector<TokenizedExample const*> const& rows) const {
   std::vector<std::vector<std::int32_t> const*> first, second, options;
   std::vector<std::int64_t> labels, answers;
-  for (Row const* const row : rows) {
+  for (TokenizedExample const* const row : rows) {
     first.push_back(&row->first);
     second.push_back(&row->second);
     for (auto const& option : row->options) options.push_back(&option);
@@ -163,7 +164,7 @@ Batch ExamplesDataset::batch_of(std::vector<Row const*> const& rows) const {
 Batch ExamplesDataset::training(std::int64_t index, std::int64_t batch, std::int64_t) const {
   if (batch > std::ssize(training_))
     throw Error(fmt::format("train.batch: {} examples are more than the {} that there are", batch, training_.size()));
-  std::vector<Row const*> rows;
+  std::vector<TokenizedExample const*> rows;
   for (SequencePair const* const drawn : batches_->rows(index, batch))
     rows.push_back(&training_[static_cast<std::size_t>(drawn - lengths_.data())]);
   return batch_of(rows);
@@ -176,14 +177,14 @@ std::int64_t ExamplesDataset::validation_batches(std::int64_t batch, std::int64_
 Batch ExamplesDataset::validation(std::int64_t index, std::int64_t batch, std::int64_t) const {
   auto const first = index * batch, last = std::min(first + batch, std::ssize(held_out_));
   if (index < 0 || first >= last) throw Error(fmt::format("validation batch {} does not exist", index));
-  std::vector<Row const*> rows;
+  std::vector<TokenizedExample const*> rows;
   for (auto row = first; row < last; ++row) rows.push_back(&held_out_[static_cast<std::size_t>(row)]);
   return batch_of(rows);
 }
 
 std::vector<ExampleSize> ExamplesDataset::example_sizes(bool held_out) const {
   std::vector<ExampleSize> sizes;
-  for (Row const& row : held_out ? held_out_ : training_) {
+  for (TokenizedExample const& row : held_out ? held_out_ : training_) {
     std::int64_t option = 0;
     for (auto const& each : row.options) option = std::max(option, std::ssize(each));
     sizes.push_back(

@@ -27,7 +27,7 @@ class ExamplesDataset : public TokenizedDataset {
   /// Throws FileError for an example that is wrong, with its place.
   ExamplesDataset(Examples examples, std::shared_ptr<Tokenizer const> tokenizer, std::int64_t pool, std::uint64_t seed);
 
-  Signature gives() const override { return given_; }
+  Signature signature() const override { return given_; }
   /// Throws Error for a batch of more examples than there are.
   Batch training(std::int64_t index, std::int64_t batch, std::int64_t context) const override;
   std::int64_t validation_batches(std::int64_t batch, std::int64_t context) const override;
@@ -41,23 +41,23 @@ class ExamplesDataset : public TokenizedDataset {
 
  private:
   /// An example as tokens.
-  struct Row {
+  struct TokenizedExample {
     std::vector<std::int32_t> first, second;
     std::vector<std::vector<std::int32_t>> options;
     std::int64_t label = -1, begin = -1, end = -1;
   };
   std::vector<std::int32_t> tokens(std::string const& text) const;
-  Signature signature() const;
-  Row encoded(Example const& example) const;
+  Signature make_signature() const;
+  TokenizedExample encoded(Example const& example) const;
   std::int64_t label_of(Example const& example) const;
-  void find_answer(Example const& example, Row& row) const;
-  Batch batch_of(std::vector<Row const*> const& rows) const;
+  void find_answer(Example const& example, TokenizedExample& row) const;
+  Batch batch_of(std::vector<TokenizedExample const*> const& rows) const;
 
   Examples examples_;
   Signature given_;
   mutable std::once_flag reckoned_;  // the bag of words takes seconds, and not every command asks for it
   mutable std::vector<Baseline> baselines_;
-  std::vector<Row> training_, held_out_;
+  std::vector<TokenizedExample> training_, held_out_;
   std::vector<SequencePair> lengths_;  ///< of the training rows, for batches of about one length
   std::unique_ptr<PairBatches> batches_;
   std::size_t options_ = 0;  ///< of each example

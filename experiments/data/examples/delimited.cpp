@@ -1,3 +1,4 @@
+#include "autograd/error.hpp"
 #include "experiments/data/examples/sequences.hpp"
 
 namespace heed {
@@ -14,10 +15,13 @@ namespace {
 class Delimited : public SequenceView {
  public:
   explicit Delimited(std::unique_ptr<Dataset> plain)
-      : SequenceView(std::move(plain), "delimited", {"[start]", "[delimiter]", "[extract]"}) {}
+      : SequenceView(std::move(plain), "delimited", {"[start]", "[delimiter]", "[extract]"}) {
+    if (this->plain().signature().has("exact_match"))
+      throw Error("data.exact_match: is told by segments, which this model does not read; a bert does");
+  }
 
  private:
-  Sequence put_together(Pieces const& pieces) const override {
+  Sequence put_together(ExamplePieces const& pieces) const override {
     Sequence made;
     made.add(mark(0));
     made.add(pieces.first, 0);
@@ -47,7 +51,7 @@ class Delimited : public SequenceView {
     batch.set("targets", rows_of(next, &Sequence::tokens, -1, batch["inputs"].rank() == 3 ? batch["inputs"].size(1) : 1));
   }
   void complete(Signature& given) const override {
-    Given targets = given["inputs"];
+    PartSpec targets = given["inputs"];
     targets.name = "targets";
     given.set(std::move(targets));
   }

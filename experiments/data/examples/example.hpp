@@ -33,6 +33,7 @@ struct Examples {
   std::vector<std::string> classes;  ///< labels in the order of their numbers; empty for multiple choice and spans
   bool symmetric = false;            ///< the two texts have no order
   ReadFiles files;                   ///< "training", "held_out", "test"
+  bool exact_match = false;          ///< a model is told which tokens of `second` occur in `first` (Chen et al. 2017)
 };
 
 /// Settings from which labelled examples come: of files by description, or of a synthetic task.

@@ -77,7 +77,7 @@ struct Templates {
 bool is_blank(std::string const& text) { return text.find_first_not_of(" \t\r\n") == text.npos; }
 
 /// The text that a template makes of a row. Throws FileError if it is empty.
-std::string filled(TextTemplate const& text, Table const& table, Table::Row const& row, char const* what) {
+std::string filled(TextTemplate const& text, Table const& table, Table::TableRow const& row, char const* what) {
   auto made = text.of(row.fields);
   if (is_blank(made)) table.refuse(row, fmt::format("the {} is empty", what));
   return made;
@@ -85,7 +85,7 @@ std::string filled(TextTemplate const& text, Table const& table, Table::Row cons
 
 /// The byte of the passage at which the answer of a row begins.
 std::int64_t start_of(std::string const& answer, std::string const& passage, Templates const& templates, Table const& table,
-                      Table::Row const& row) {
+                      Table::TableRow const& row) {
   if (!templates.start) {
     auto const found = passage.find(answer);
     if (found == passage.npos) table.refuse(row, fmt::format("the answer {} does not stand in the passage", shown(answer)));
@@ -103,7 +103,7 @@ std::int64_t start_of(std::string const& answer, std::string const& passage, Tem
   return static_cast<std::int64_t>(begin);
 }
 
-SourcedExample example_of(Table const& table, Table::Row const& row, Templates const& templates) {
+SourcedExample example_of(Table const& table, Table::TableRow const& row, Templates const& templates) {
   Example example;
   example.place = fmt::format("{}:{}", table.path, row.line);
   example.first = filled(*templates.first, table, row, "text");
@@ -238,6 +238,9 @@ std::vector<Field> FileExamples::fields() {
        .help = "labels in the order of their numbers (default: those of the training examples, sorted; of options 0, 1, …)"},
       {.name = "names", .target = &names, .help = "what to call the classes, in the order of `classes`"},
       {.name = "symmetric", .target = &symmetric, .help = "the two texts have no order: similarity, paraphrase"},
+      {.name = "exact_match",
+       .target = &exact_match,
+       .help = "a bert is told which tokens of the second text are in the first too, by a third segment (Chen et al. 2017)"},
       {.name = "answer", .target = &answer, .help = "a stretch of the second text that answers the first; empty: there is none"},
       {.name = "start", .target = &start, .help = "the answer's first character, from 0 (default: where it stands first)"},
       {.name = "size",
@@ -276,6 +279,8 @@ std::optional<std::string> wrong_task(FileExamples const& of) {
   if (!of.answer.empty() && of.second.empty()) return "answer: is a stretch of `second`, which is not given";
   if (!of.start.empty() && of.answer.empty()) return "start: is the place of `answer`, which is not given";
   if (of.symmetric && of.second.empty()) return "symmetric: there is no second text";
+  if (of.exact_match && of.second.empty() && format_of(of.format, of.training.value_or("")) != "squad")
+    return "exact_match: there is no second text";
   for (auto const& [key, list] : {std::pair("classes", &of.classes), std::pair("names", &of.names)})
     if (std::set<std::string>(list->begin(), list->end()).size() != list->size()) return fmt::format("{}: has one twice", key);
   if (of.classes.size() == 1) return "classes: of one there is nothing to tell";
@@ -308,6 +313,7 @@ Examples FileExamples::read(DataContext const& context) const {
   }
   Examples examples;
   examples.symmetric = symmetric;
+  examples.exact_match = exact_match;
   examples.files = files.hashes();
   if (!train.front().example.span) {
     auto const labels = labels_of(*this, train);

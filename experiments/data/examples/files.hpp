@@ -26,7 +26,7 @@ struct FileExamples : ExampleSource {
   std::string text = "{text}", label = "{label}";
   std::string second, answer, start;
   std::vector<std::string> options, classes, names;
-  bool symmetric = false;
+  bool symmetric = false, exact_match = false;
   std::optional<std::int64_t> size;
   double unanswerable = 0;
 

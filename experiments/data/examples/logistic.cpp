@@ -23,13 +23,13 @@ Vector moved(Vector a, double scale, Vector const& b) {
 }
 
 /// A step of the last few: how the point and its gradient changed.
-struct Step {
+struct LbfgsStep {
   Vector point, gradient;
   double curvature;  ///< their product
 };
 
 /// −H⁻¹ gradient by the two-loop recursion (Nocedal & Wright 2006, algorithm 7.4).
-Vector direction(Vector gradient, std::deque<Step> const& steps) {
+Vector direction(Vector gradient, std::deque<LbfgsStep> const& steps) {
   Vector shares(steps.size());
   for (std::size_t i = steps.size(); i-- > 0;) {
     shares[i] = dot(steps[i].point, gradient) / steps[i].curvature;
@@ -48,7 +48,7 @@ Vector least(std::size_t size, std::function<double(Vector const& point, Vector&
   constexpr int most_steps = 200, remembered = 10;
   Vector point(size), gradient(size), next_gradient(size);
   double now = value(point, gradient);
-  std::deque<Step> steps;
+  std::deque<LbfgsStep> steps;
   for (int step = 0; step < most_steps; ++step) {
     auto const towards = direction(gradient, steps);
     double const slope = dot(towards, gradient);
@@ -61,7 +61,7 @@ Vector least(std::size_t size, std::function<double(Vector const& point, Vector&
       if (next <= now + 1e-4 * length * slope) break;
     }
     if (!(next < now)) break;
-    Step made{moved(candidate, -1, point), moved(next_gradient, -1, gradient), 0};
+    LbfgsStep made{moved(candidate, -1, point), moved(next_gradient, -1, gradient), 0};
     made.curvature = dot(made.point, made.gradient);
     if (made.curvature > 0) steps.push_back(std::move(made));
     if (steps.size() > remembered) steps.pop_front();

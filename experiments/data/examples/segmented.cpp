@@ -1,3 +1,5 @@
+#include <set>
+
 #include "experiments/data/examples/sequences.hpp"
 
 namespace heed {
@@ -9,12 +11,16 @@ namespace {
 ///   a text           [CLS] text [SEP]
 ///   a pair           [CLS] first [SEP] second [SEP], segments 0 … 0 1 … 1
 ///   an option of K   [CLS] text [SEP] (second) option [SEP]
+///
+/// With `exact_match`, segment 2 has the tokens of `second` that occur in the first text too: the feature f_exact_match of Chen et al.
+/// 2017 (DrQA, section 3.2), added to the embedding as Devlin et al. add segments.
 class Segmented : public SequenceView {
  public:
-  explicit Segmented(std::unique_ptr<Dataset> plain) : SequenceView(std::move(plain), "segmented", {"[CLS]", "[SEP]"}) {}
+  explicit Segmented(std::unique_ptr<Dataset> plain)
+      : SequenceView(std::move(plain), "segmented", {"[CLS]", "[SEP]"}), exact_match_(this->plain().signature().has("exact_match")) {}
 
  private:
-  Sequence put_together(Pieces const& pieces) const override {
+  Sequence put_together(ExamplePieces const& pieces) const override {
     Sequence made;
     made.add(mark(0));
     made.passage.back() = 2;
@@ -22,7 +28,8 @@ class Segmented : public SequenceView {
     made.add(mark(1));
     if (pieces.second.empty() && pieces.option.empty()) return made;
     made.begin = std::ssize(made.tokens);
-    made.add(pieces.second, 1);
+    std::set<std::int64_t> const in_first(pieces.first.begin(), pieces.first.end());
+    for (std::int64_t const token : pieces.second) made.add(token, exact_match_ && in_first.contains(token) ? 2 : 1);
     std::fill(made.passage.begin() + made.begin, made.passage.end(), 1);
     made.add(pieces.option, 1);
     made.add(mark(1), 1);
@@ -34,13 +41,15 @@ class Segmented : public SequenceView {
     batch.set("segments", rows_of(sequences, &Sequence::segments, 0, batch["inputs"].rank() == 3 ? batch["inputs"].size(1) : 1));
   }
   void complete(Signature& given) const override {
-    Given segments = given["inputs"];
+    PartSpec segments = given["inputs"];
     segments.name = "segments";
-    segments.classes = 2;
+    segments.classes = exact_match_ ? 3 : 2;
     segments.vocabulary = "texts";
     segments.added = {};
     given.set(std::move(segments));
   }
+
+  bool exact_match_;
 };
 
 Declared<ViewKind> const declared{{"segmented", {"first"}, [](std::unique_ptr<Dataset> plain, std::uint64_t, Settings const*) {

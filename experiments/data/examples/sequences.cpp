@@ -32,7 +32,7 @@ Tensor rows_of(std::vector<Sequence> const& sequences, std::vector<std::int64_t>
 }
 
 SequenceView::SequenceView(std::unique_ptr<Dataset> plain, std::string name, std::vector<std::string> marks)
-    : View(std::move(plain)), name_(std::move(name)), marks_(std::move(marks)), given_(this->plain().gives()) {}
+    : View(std::move(plain)), name_(std::move(name)), marks_(std::move(marks)), given_(this->plain().signature()) {}
 
 std::int64_t SequenceView::mark(std::size_t number) const { return given_["first"].classes + static_cast<std::int64_t>(number); }
 
@@ -41,22 +41,22 @@ std::int64_t SequenceView::sequences_of_row() const {
   return both_orders() && given_.has("symmetric") && given_.has("second") ? 2 : 1;
 }
 
-Signature SequenceView::gives() const {
+Signature SequenceView::signature() const {
   Signature given = given_;
   std::int64_t longest = 1;
   for (bool const held_out : {false, true})
     for (auto const& [tokens, texts] : plain().example_sizes(held_out)) longest = std::max(longest, tokens + special(texts));
-  Given inputs{.name = "inputs",
-               .classes = mark(marks_.size()),
-               .longest = longest,
-               .added = marks_,
-               .made_by = name_,
-               .sequences = sequences_of_row()};
+  PartSpec inputs{.name = "inputs",
+                  .classes = mark(marks_.size()),
+                  .longest = longest,
+                  .added = marks_,
+                  .made_by = name_,
+                  .sequences = sequences_of_row()};
   if (given.has("answer")) {
     given.set({.name = "passage", .classes = 3, .vocabulary = "parts", .longest = longest, .made_by = name_});
     given.set({.name = "span", .classes = longest, .vocabulary = "places", .made_by = name_});
   }
-  for (char const* const piece : {"first", "second", "options", "answer", "symmetric"}) given.remove(piece);
+  for (char const* const piece : {"first", "second", "options", "answer", "symmetric", "exact_match"}) given.remove(piece);
   given.set(std::move(inputs));
   complete(given);
   return given;
@@ -109,7 +109,7 @@ Sequence SequenceView::sequence_of(Batch const& plain, std::int64_t row, std::in
     skipped = std::clamp<std::int64_t>(kept.begin - before, 0, std::ssize(whole_second) - std::ssize(second));
     second = whole_second.subspan(static_cast<std::size_t>(skipped), second.size());
   }
-  Pieces pieces{first, second, option};
+  ExamplePieces pieces{first, second, option};
   if (number == 1 && !plain.has("options")) std::swap(pieces.first, pieces.second);  // the other order
   Sequence made = put_together(pieces);
   made.skipped = skipped;

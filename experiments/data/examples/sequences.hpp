@@ -33,7 +33,7 @@ class SequenceView : public View {
   /// `marks`: the special tokens' names, which are added to the vocabulary in this order.
   SequenceView(std::unique_ptr<Dataset> plain, std::string name, std::vector<std::string> marks);
 
-  Signature gives() const override;
+  Signature signature() const override;
   Batch training(std::int64_t index, std::int64_t batch, std::int64_t context) const override;
   Batch validation(std::int64_t index, std::int64_t batch, std::int64_t context) const override;
   std::optional<std::string> cut_short(std::int64_t context) const override;
@@ -42,10 +42,10 @@ class SequenceView : public View {
 
  protected:
   /// The texts of an example that go into one sequence, cut to fit.
-  struct Pieces {
+  struct ExamplePieces {
     std::span<std::int64_t const> first, second, option;
   };
-  virtual Sequence put_together(Pieces const& pieces) const = 0;
+  virtual Sequence put_together(ExamplePieces const& pieces) const = 0;
   /// How many special tokens a sequence of so many texts has.
   virtual std::int64_t special(std::int64_t texts) const = 0;
   /// What else the batch has beside inputs, lengths, label, and passage and span; of the sequences in their order.

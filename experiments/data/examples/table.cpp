@@ -65,8 +65,8 @@ class CsvReader {
   CsvReader(std::string_view text, std::string const& path) : text_(text), path_(path) {}
 
   bool done() const { return at_ >= text_.size(); }
-  Table::Row next() {
-    Table::Row row{{}, line_};
+  Table::TableRow next() {
+    Table::TableRow row{{}, line_};
     do row.fields.push_back(field());
     while (at_ < text_.size() && text_[at_] == ',' && ++at_);
     if (text_.substr(at_, 2) == "\r\n") ++at_;
@@ -132,8 +132,8 @@ NamedFields fields_of_object(std::string_view line, std::string const& place) {
 }
 
 /// The object's fields in the columns' order.
-Table::Row row_of_object(NamedFields const& object, std::size_t line, Table const& table) {
-  Table::Row row{{}, line};
+Table::TableRow row_of_object(NamedFields const& object, std::size_t line, Table const& table) {
+  Table::TableRow row{{}, line};
   std::vector<std::string> names;
   for (auto const& [name, value] : object) names.push_back(name);
   for (auto const& name : names)
@@ -160,8 +160,8 @@ std::vector<std::string_view> lines_of(std::string_view text, std::string const&
   return lines;
 }
 
-std::vector<Table::Row> json_rows(std::string_view text, Table& table) {
-  std::vector<Table::Row> rows;
+std::vector<Table::TableRow> json_rows(std::string_view text, Table& table) {
+  std::vector<Table::TableRow> rows;
   auto const lines = lines_of(text, table.path);
   for (std::size_t i = 0; i < lines.size(); ++i) {
     auto const object = fields_of_object(lines[i], fmt::format("{}:{}", table.path, i + 1));
@@ -172,8 +172,8 @@ std::vector<Table::Row> json_rows(std::string_view text, Table& table) {
   return rows;
 }
 
-std::vector<Table::Row> plain_rows(std::string_view text, Table const& table, TableFormat const& format) {
-  std::vector<Table::Row> rows;
+std::vector<Table::TableRow> plain_rows(std::string_view text, Table const& table, TableFormat const& format) {
+  std::vector<Table::TableRow> rows;
   if (format.kind == "csv") {
     for (CsvReader reader(text, table.path); !reader.done();) {
       rows.push_back(reader.next());
@@ -223,7 +223,7 @@ void check(Table const& table) {
 
 }  // namespace
 
-void Table::refuse(Row const& row, std::string const& message) const { refuse_line(path, row.line, message); }
+void Table::refuse(TableRow const& row, std::string const& message) const { refuse_line(path, row.line, message); }
 
 Table read_table(std::string_view content, std::string const& path, TableFormat const& format) {
   std::string converted;

@@ -19,16 +19,16 @@ struct TableFormat {
 
 /// Rows of text with as many fields as there are columns.
 struct Table {
-  struct Row {
+  struct TableRow {
     std::vector<std::string> fields;
     std::size_t line;  ///< of the file that it begins in, from 1
   };
   std::string path;
   std::vector<std::string> columns;
-  std::vector<Row> rows;
+  std::vector<TableRow> rows;
 
   /// Throws FileError "PATH:LINE: message".
-  [[noreturn]] void refuse(Row const& row, std::string const& message) const;
+  [[noreturn]] void refuse(TableRow const& row, std::string const& message) const;
 };
 
 /// Reads the content of the file `path`. A byte-order mark is no text, and lines may end in CR LF. Throws FileError naming file and line

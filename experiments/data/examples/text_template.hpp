@@ -17,11 +17,11 @@ class TextTemplate {
 
  private:
   /// Text, and the column that follows it.
-  struct Piece {
+  struct TemplatePiece {
     std::string text;
     std::size_t column;
   };
-  std::vector<Piece> pieces_;
+  std::vector<TemplatePiece> pieces_;
   std::string end_;
 };
 

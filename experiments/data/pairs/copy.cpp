@@ -16,7 +16,7 @@ namespace heed {
 
 namespace {
 
-struct Copy : RandomPairs {
+struct CopyPairs : RandomPairs {
   std::optional<std::int64_t> first;
 
   std::vector<Field> fields() override {
@@ -43,7 +43,7 @@ struct Copy : RandomPairs {
   }
 };
 
-Declared<PairKind> const declared{{"copy", "a sequence, and the same again", [] { return std::make_shared<Copy>(); }}};
+Declared<PairKind> const declared{{"copy", "a sequence, and the same again", [] { return std::make_shared<CopyPairs>(); }}};
 
 }  // namespace
 

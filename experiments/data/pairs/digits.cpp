@@ -54,7 +54,7 @@ void say_group(PairRow& row, int value, std::size_t last) {
   if (rest % 10 > 0) row.say(number_of(units[static_cast<std::size_t>(rest % 10)]), last);
 }
 
-struct Digits : PairTask {
+struct DigitPairs : PairTask {
   std::int64_t length = 6;
   std::int64_t shortest = 1;
   std::optional<std::int64_t> test_length;
@@ -110,7 +110,7 @@ struct Digits : PairTask {
   }
 };
 
-Declared<PairKind> const declared{{"digits", "a number in digits, and in words", [] { return std::make_shared<Digits>(); }}};
+Declared<PairKind> const declared{{"digits", "a number in digits, and in words", [] { return std::make_shared<DigitPairs>(); }}};
 
 }  // namespace
 

@@ -47,7 +47,7 @@ class PairsDataset : public TokenizedDataset {
         held_out_(settings.validation),
         seed_(seed) {}
 
-  Signature gives() const override {
+  Signature signature() const override {
     auto const [source, target] = task_.longest();
     return pair_signature(tokenizer_->vocabulary(), tokenizer_->vocabulary(), true, source + 1, target + 1);
   }
@@ -96,7 +96,7 @@ class PairsDataset : public TokenizedDataset {
     return result;
   }
   /// {"chance", …}: what comes of guessing among all words and <eos>.
-  std::vector<std::pair<std::string, double>> yardsticks() const override {
+  std::vector<std::pair<std::string, double>> reference_losses() const override {
     return {{"chance", std::log(static_cast<double>(task_.words().size() + 1))}};
   }
 

@@ -11,13 +11,13 @@ namespace heed {
 
 namespace {
 
-struct Reverse : RandomPairs {
+struct ReversePairs : RandomPairs {
   void answer(PairRow& row) const override {
     for (auto i = row.source.size(); i-- > 0;) row.say(row.source[i], i);
   }
 };
 
-Declared<PairKind> const declared{{"reverse", "a sequence, and the same backwards", [] { return std::make_shared<Reverse>(); }}};
+Declared<PairKind> const declared{{"reverse", "a sequence, and the same backwards", [] { return std::make_shared<ReversePairs>(); }}};
 
 }  // namespace
 

@@ -13,7 +13,7 @@ namespace heed {
 
 namespace {
 
-struct Sort : RandomPairs {
+struct SortPairs : RandomPairs {
   void answer(PairRow& row) const override {
     auto const& source = row.source;
     auto ordered = source;
@@ -31,7 +31,7 @@ struct Sort : RandomPairs {
   }
 };
 
-Declared<PairKind> const declared{{"sort", "a sequence, and its words in order", [] { return std::make_shared<Sort>(); }}};
+Declared<PairKind> const declared{{"sort", "a sequence, and its words in order", [] { return std::make_shared<SortPairs>(); }}};
 
 }  // namespace
 

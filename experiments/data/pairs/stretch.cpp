@@ -11,7 +11,7 @@ namespace heed {
 
 namespace {
 
-struct Stretch : RandomPairs {
+struct StretchPairs : RandomPairs {
   std::int64_t times = 3;
 
   std::vector<Field> fields() override {
@@ -29,7 +29,7 @@ struct Stretch : RandomPairs {
 };
 
 Declared<PairKind> const declared{{"stretch", "a sequence, and the same with each word said as often as its number asks for",
-                                   [] { return std::make_shared<Stretch>(); }}};
+                                   [] { return std::make_shared<StretchPairs>(); }}};
 
 }  // namespace
 

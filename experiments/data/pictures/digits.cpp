@@ -66,10 +66,10 @@ std::vector<Digit> read_digits(std::filesystem::path const& path) {
   return digits;
 }
 
-struct Digits : PictureTask {
+struct DigitPictures : PictureTask {
   std::string train = "optdigits/optdigits.tra", held_out = "optdigits/optdigits.hol", test = "optdigits/optdigits.tes";
 
-  Digits() { rows = 2; }
+  DigitPictures() { rows = 2; }
 
   std::vector<Field> keys() override {
     return {{.name = "train", .target = &train, .help = "file of the digits to train on"},
@@ -131,8 +131,8 @@ struct Digits : PictureTask {
   std::vector<std::string> words_;
 };
 
-Declared<DataKind> const declared{picture_kind<Digits>("digits", "pictures of handwritten digits in rows, and captions in reading order",
-                                                       DataParts::validation_and_test)};
+Declared<DataKind> const declared{picture_kind<DigitPictures>(
+    "digits", "pictures of handwritten digits in rows, and captions in reading order", DataParts::validation_and_test)};
 
 }  // namespace
 

@@ -32,7 +32,7 @@ class PicturesDataset : public TokenizedDataset {
     held_out_ = context.held_out == "test" ? PicturePart::test : PicturePart::validation;
   }
 
-  Signature gives() const override {
+  Signature signature() const override {
     std::int64_t const places = longest() + 1, words = tokenizer_->vocabulary();
     return {{.name = "image", .classes = task_->levels(), .vocabulary = "image", .shape = {task_->channels(), height(), width()}},
             {.name = "inputs", .classes = words, .longest = places},
@@ -79,7 +79,7 @@ class PicturesDataset : public TokenizedDataset {
     return result;
   }
   /// {"chance", …}: what comes of guessing among all words and <eos>.
-  std::vector<std::pair<std::string, double>> yardsticks() const override {
+  std::vector<std::pair<std::string, double>> reference_losses() const override {
     return {{"chance", std::log(static_cast<double>(task_->words().size() + 1))}};
   }
 

@@ -12,11 +12,11 @@ namespace heed {
 
 namespace {
 
-struct Copy : SequenceTask {
+struct CopyTask : SequenceTask {
   void transform(std::span<std::int64_t>) const override {}
 };
 
-Declared<DataKind> const declared{task_kind<Copy>("copy", "a sequence, and the same again")};
+Declared<DataKind> const declared{task_kind<CopyTask>("copy", "a sequence, and the same again")};
 
 }  // namespace
 

@@ -3,9 +3,9 @@
 //     inputs    b 2 d 0 a 3 d b            pairs, then two different keys
 //     targets               0 2            the value of the first, and that of the second
 //
-// Who answers both from one place must look at two pairs at once: a single head looks at their average, two heads at one each. That is what
-// multi-head attention is for (Vaswani et al. 2017, section 3.2.2), and what single_attention with `question: 2` measures. A GPT answers
-// each at the key itself, as in recall, or with a delay of 1 at the place after it,
+// Who answers both from one place must attend to two pairs at once: a single head attends to their average, two heads at one each. That is
+// what multi-head attention is for (Vaswani et al. 2017, section 3.2.2), and what single_attention with `question: 2` measures. A GPT
+// answers each at the key itself, as in recall, or with a delay of 1 at the place after it,
 //
 //     inputs    b 2 d 0 a 3 d b ·
 //     targets               · 0 2

@@ -3,7 +3,7 @@
 //     inputs    c a b b · b b a          forced: false has blanks for the second b b a
 //     targets   · · · · b b a c
 //
-// The place to look at moves against the place that asks: without positions the answer cannot be told from any other order.
+// The place to attend to moves against the place that asks: without positions the answer cannot be told from any other order.
 
 #include "experiments/data/tasks/sequence.hpp"
 
@@ -11,11 +11,11 @@ namespace heed {
 
 namespace {
 
-struct Reverse : SequenceTask {
+struct ReverseTask : SequenceTask {
   void transform(std::span<std::int64_t> sequence) const override { std::ranges::reverse(sequence); }
 };
 
-Declared<DataKind> const declared{task_kind<Reverse>("reverse", "a sequence, and the same backwards")};
+Declared<DataKind> const declared{task_kind<ReverseTask>("reverse", "a sequence, and the same backwards")};
 
 }  // namespace
 

@@ -11,11 +11,11 @@ namespace heed {
 
 namespace {
 
-struct Sort : SequenceTask {
+struct SortTask : SequenceTask {
   void transform(std::span<std::int64_t> sequence) const override { std::ranges::sort(sequence); }
 };
 
-Declared<DataKind> const declared{task_kind<Sort>("sort", "a sequence, and its tokens in order")};
+Declared<DataKind> const declared{task_kind<SortTask>("sort", "a sequence, and its tokens in order")};
 
 }  // namespace
 

@@ -73,7 +73,7 @@ Batch TaskDataset::validation(std::int64_t index, std::int64_t batch, std::int64
   return rows(Stream(0, name_ + ".held_out"), first, count, context, true);
 }
 
-std::vector<std::pair<std::string, double>> TaskDataset::yardsticks() const {
+std::vector<std::pair<std::string, double>> TaskDataset::reference_losses() const {
   return {{"chance", std::log(static_cast<double>(task_->answers()))}};
 }
 

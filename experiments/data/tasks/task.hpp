@@ -42,7 +42,7 @@ class TaskDataset : public Dataset {
  public:
   TaskDataset(std::unique_ptr<Task> task, std::string name, std::uint64_t seed);
 
-  Signature gives() const override { return Signature::tokens(task_->tokens()); }
+  Signature signature() const override { return Signature::tokens(task_->tokens()); }
   /// Row r is drawn from Stream(seed, "data").child(index · batch + r).
   Batch training(std::int64_t index, std::int64_t batch, std::int64_t context) const override;
   std::int64_t validation_batches(std::int64_t batch, std::int64_t context) const override;
@@ -53,7 +53,7 @@ class TaskDataset : public Dataset {
   std::optional<std::string> decode(std::vector<std::int64_t> const&) const override { return std::nullopt; }
   nlohmann::json describe() const override;
   /// {"chance", ln answers}: what comes of guessing.
-  std::vector<std::pair<std::string, double>> yardsticks() const override;
+  std::vector<std::pair<std::string, double>> reference_losses() const override;
 
  private:
   Batch rows(Stream const& stream, std::int64_t first, std::int64_t count, std::int64_t context, bool held_out) const;

@@ -57,13 +57,13 @@ std::vector<std::string> tokens_of(std::string_view text, std::string const& pat
 }
 
 /// The merges, and the line of the first.
-struct Lines {
+struct MergeLines {
   std::vector<std::string> merges;
   std::size_t first = 1;
 };
 
-Lines lines_of(std::string_view text) {
-  Lines lines;
+MergeLines lines_of(std::string_view text) {
+  MergeLines lines;
   text = without_byte_order_mark(text);
   for (std::size_t begin = 0; begin < text.size();) {
     auto const end = std::min(text.find('\n', begin), text.size());

@@ -42,9 +42,9 @@ std::vector<Counted> count_pretokens(std::string_view text) {
 }
 
 /// Pairs of neighbouring tokens, how often each stands in the text, and in which pretokens it may stand.
-class Pairs {
+class TokenPairs {
  public:
-  explicit Pairs(std::vector<Counted> pretokens) : pretokens_(std::move(pretokens)) {
+  explicit TokenPairs(std::vector<Counted> pretokens) : pretokens_(std::move(pretokens)) {
     for (std::uint32_t word = 0; word < pretokens_.size(); ++word) {
       auto const& tokens = pretokens_[word].tokens;
       for (std::size_t i = 0; i + 1 < tokens.size(); ++i) add({tokens[i], tokens[i + 1]}, word);
@@ -80,10 +80,10 @@ class Pairs {
     bool grown = false;
     std::vector<std::uint32_t> words;  ///< some more than once, or no longer
   };
-  struct Candidate {
+  struct CandidatePair {
     std::int64_t count;
     Merge pair;
-    bool operator<(Candidate const& other) const {
+    bool operator<(CandidatePair const& other) const {
       return std::tie(count, other.pair.left, other.pair.right) < std::tie(other.count, pair.left, pair.right);
     }
   };
@@ -127,7 +127,7 @@ class Pairs {
 
   std::vector<Counted> pretokens_;
   std::unordered_map<std::uint64_t, Pair> pairs_;
-  std::priority_queue<Candidate> queue_;
+  std::priority_queue<CandidatePair> queue_;
   std::vector<Merge> grown_;
 };
 
@@ -136,7 +136,7 @@ class Pairs {
 std::shared_ptr<BytePairs const> train_byte_pairs(std::string_view text, std::int64_t size, std::function<void(std::int64_t)> const& told) {
   if (size < least_byte_pairs)
     throw Error(fmt::format("a vocabulary of {} tokens: the 256 bytes and {} alone are {}", size, end_of_text, least_byte_pairs));
-  Pairs pairs(count_pretokens(text));
+  TokenPairs pairs(count_pretokens(text));
   std::vector<std::string> tokens;
   for (auto const byte : bytes_by_letter()) tokens.emplace_back(1, static_cast<char>(byte));
   std::unordered_map<std::string, std::int32_t> ids;

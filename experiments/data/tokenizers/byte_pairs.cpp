@@ -74,7 +74,7 @@ std::string letters_of_bytes(std::string_view bytes) {
 }
 
 BytePairs::BytePairs(std::vector<std::string> const& tokens, std::vector<std::string> const& merges, std::string const& name_of_tokens,
-                     Place const& place) {
+                     LineName const& place) {
   std::unordered_map<std::string_view, std::int32_t> ids;
   for (auto const& token : tokens) {
     if (token.empty()) throw Error(fmt::format("{}: token {} is empty", name_of_tokens, ids.size()));
@@ -107,7 +107,7 @@ BytePairs::BytePairs(std::vector<std::string> const& tokens, std::vector<std::st
     for (auto const part : {pair.left, pair.right})
       if (!is_made[static_cast<std::size_t>(part)])
         throw Error(fmt::format("{}: '{}' is made by no merge before", place(i), tokens[static_cast<std::size_t>(part)]));
-    if (!made_.emplace(key(pair), Made{static_cast<std::int32_t>(i), token}).second)
+    if (!made_.emplace(key(pair), MergedToken{static_cast<std::int32_t>(i), token}).second)
       throw Error(fmt::format("{}: '{}' stands twice", place(i), merge));
     is_made[static_cast<std::size_t>(token)] = true;
     tokens_[static_cast<std::size_t>(token)] = bytes(pair.left) + bytes(pair.right);
@@ -133,7 +133,7 @@ BytePairs::BytePairs(std::vector<Merge> merges, std::vector<std::string> const& 
   for (auto const byte : bytes_by_letter()) of_byte_[byte] = id(std::string(1, static_cast<char>(byte)));
   for (std::size_t i = 0; i < merges_.size(); ++i) {
     auto const& pair = merges_[i];
-    made_.emplace(key(pair), Made{static_cast<std::int32_t>(i), id(bytes(pair.left) + bytes(pair.right))});
+    made_.emplace(key(pair), MergedToken{static_cast<std::int32_t>(i), id(bytes(pair.left) + bytes(pair.right))});
   }
   for (auto const& text : special) {
     special_.push_back(static_cast<std::int32_t>(tokens_.size()));
@@ -209,29 +209,29 @@ void BytePairs::encode_text(std::string_view text, std::vector<std::int32_t>& ou
 // whose symbols have changed meanwhile is passed over. What a merge makes joins the queue after all pairs of that merge are done.
 void BytePairs::encode_pretoken(std::string_view pretoken, std::vector<std::int32_t>& out) const {
   constexpr auto none = std::numeric_limits<std::size_t>::max();
-  struct Symbol {
+  struct MergeSymbol {
     std::int32_t token;
     std::size_t before, after;
   };
-  struct Candidate {
-    Made made;
+  struct CandidateMerge {
+    MergedToken made;
     std::size_t place;
     Merge pair;
-    bool operator>(Candidate const& other) const { return std::tie(made.rank, place) > std::tie(other.made.rank, other.place); }
+    bool operator>(CandidateMerge const& other) const { return std::tie(made.rank, place) > std::tie(other.made.rank, other.place); }
   };
   std::size_t const n = pretoken.size();
-  std::vector<Symbol> symbols(n);
+  std::vector<MergeSymbol> symbols(n);
   for (std::size_t i = 0; i < n; ++i)
     symbols[i] = {of_byte_[static_cast<unsigned char>(pretoken[i])], i == 0 ? none : i - 1, i + 1 == n ? none : i + 1};
 
-  std::vector<Candidate> storage;
+  std::vector<CandidateMerge> storage;
   storage.reserve(n);
-  std::priority_queue<Candidate, std::vector<Candidate>, std::greater<>> queue(std::greater<>(), std::move(storage));
-  auto const candidate = [&](std::size_t place) -> std::optional<Candidate> {
+  std::priority_queue<CandidateMerge, std::vector<CandidateMerge>, std::greater<>> queue(std::greater<>(), std::move(storage));
+  auto const candidate = [&](std::size_t place) -> std::optional<CandidateMerge> {
     if (place == none || symbols[place].after == none) return std::nullopt;
     Merge const pair{symbols[place].token, symbols[symbols[place].after].token};
     auto const found = made_.find(key(pair));
-    return found == made_.end() ? std::nullopt : std::optional(Candidate{found->second, place, pair});
+    return found == made_.end() ? std::nullopt : std::optional(CandidateMerge{found->second, place, pair});
   };
   for (std::size_t i = 0; i + 1 < n; ++i)
     if (auto const pair = candidate(i)) queue.push(*pair);

@@ -31,13 +31,13 @@ class BytePairs {
     bool operator==(Merge const&) const = default;
   };
   /// Says where a merge was written, by its number: "merges.txt:3".
-  using Place = std::function<std::string(std::size_t)>;
+  using LineName = std::function<std::string(std::size_t)>;
 
   /// `tokens`: letters of each, or the text of a special one (<…> or […], made by no merge); `merges`: "Ġ t", the first to be applied
   /// first. Throws Error, its message beginning with the place of a merge or the name of the tokens, if a byte has no token, a token stands
   /// twice or is made by no merge, a merge is not two tokens, or what it makes is no token.
   BytePairs(std::vector<std::string> const& tokens, std::vector<std::string> const& merges, std::string const& name_of_tokens,
-            Place const& place);
+            LineName const& place);
   /// The 256 bytes, and then what each merge makes, if there is no such token yet, and the special tokens.
   BytePairs(std::vector<Merge> merges, std::vector<std::string> const& special);
 
@@ -57,7 +57,7 @@ class BytePairs {
   std::vector<std::int32_t> encode(std::string_view text, bool special = false) const;
 
  private:
-  struct Made {
+  struct MergedToken {
     std::int32_t rank, token;
   };
   struct Slice {
@@ -77,7 +77,7 @@ class BytePairs {
   std::vector<std::int32_t> special_;  ///< sorted
   std::vector<Merge> merges_;
   std::array<std::int32_t, 256> of_byte_{};
-  std::unordered_map<std::uint64_t, Made> made_;
+  std::unordered_map<std::uint64_t, MergedToken> made_;
 
   // What became of the pretokens so far, up to a number of them: texts consist of the same ones.
   mutable std::mutex using_known_;

@@ -1,7 +1,7 @@
 // Whether a head finds what followed the last time (Olsson et al. 2022): random tokens come twice,
 //
 //     c a b d c a b d
-//             ↑ looks at the a that came after the first c
+//             ↑ attends to the a that came after the first c
 //
 // and nothing but the repetition says where to look.
 
@@ -30,12 +30,12 @@ bool looks(Model const& model) {
   AttentionRecorder recorder({.weights = true});
   Observer const observer{.attention = &recorder};
   Pass pass;
-  pass.observer = &observer;
+  pass.watching.observer = &observer;
   model.run({{"inputs", Tensor::full({1, 2}, 0, DType::int64)}}, pass);
   return !recorder.records().empty();
 }
 
-std::optional<std::string> lacks(Model const& model) {
+std::optional<std::string> unavailable(Model const& model) {
   if (!model.decode({}, {})) return "it is of models that continue one sequence of tokens, seeing the past alone";
   if (!looks(model)) return "the model has no attention";
   if (model.context() < 4) return fmt::format("into model.context: {} no two tokens fit that come twice", model.context());
@@ -57,7 +57,7 @@ Declared<Probe> const induction{{"attention",
                                                prefix_matching(weights, head));
                                    }
                                  },
-                                 lacks}};
+                                 unavailable}};
 
 }  // namespace
 

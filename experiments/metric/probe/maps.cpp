@@ -7,7 +7,7 @@
 #include <fmt/format.h>
 
 #include "autograd/error.hpp"
-#include "experiments/metric/probe/looks.hpp"
+#include "experiments/metric/probe/attention_maps.hpp"
 #include "nn/files/npz.hpp"
 
 namespace heed {
@@ -28,7 +28,8 @@ std::optional<std::int64_t> step_of(std::string const& name) {
 
 }  // namespace
 
-AttentionMaps::AttentionMaps(MapSettings const& settings, Model const& model, Dataset const& data, fs::path const& run, std::int64_t step)
+AttentionMapWriter::AttentionMapWriter(MapSettings const& settings, Model const& model, Dataset const& data, fs::path const& run,
+                                       std::int64_t step)
     : settings_(settings), model_(model), data_(data), folder_(run / "attention") {
   if (settings_.examples == 0) return;
   std::error_code error;
@@ -38,20 +39,20 @@ AttentionMaps::AttentionMaps(MapSettings const& settings, Model const& model, Da
     if (auto const of = step_of(entry.path().filename().string()); of && *of >= step) fs::remove(entry.path(), error);
 }
 
-void AttentionMaps::write(std::int64_t step) const {
+void AttentionMapWriter::write(std::int64_t step) const {
   bool const held_out = data_.validation_batches(settings_.examples, model_.context()) > 0;
   std::int64_t const rows = settings_.examples, context = model_.context();
   Batch const batch = (held_out ? data_.validation(0, rows, context) : data_.training(0, rows, context)).first(rows);
-  Choices expected;
-  expected.mode = Choices::Mode::expectation;
+  HardChoices expected;
+  expected.mode = HardChoices::Mode::expectation;
   Pass pass;
-  pass.choices = &expected;
-  PartTokenizers const tokenizers{data_.tokenizer_handle(), data_.source_tokenizer_handle(), data_.gives()["inputs"].added};
-  auto const looks = look(model_, batch, tokenizers, pass);
-  write_npz(folder_ / fmt::format("step-{:06}.npz", step), looks.arrays());
+  pass.watching.hard_choices = &expected;
+  PartTokenizers const tokenizers{data_.tokenizer_handle(), data_.source_tokenizer_handle(), data_.signature()["inputs"].added};
+  auto const attention = attention_maps(model_, batch, tokenizers, pass);
+  write_npz(folder_ / fmt::format("step-{:06}.npz", step), attention.arrays());
 }
 
-std::vector<std::string> AttentionMaps::files() const {
+std::vector<std::string> AttentionMapWriter::files() const {
   std::vector<std::string> all;
   std::error_code none;
   for (auto const& entry : fs::directory_iterator(folder_, none)) all.push_back("attention/" + entry.path().filename().string());

@@ -11,12 +11,13 @@
 
 namespace heed {
 
-/// Attention maps over training: `attention/step-000500.npz` in a run's folder, with the arrays of Looks, of the first rows of validation
-/// (without such data, of training).
-class AttentionMaps {
+/// Attention maps over training: `attention/step-000500.npz` in a run's folder, with the arrays of AttentionMaps, of the first rows of
+/// validation (without such data, of training).
+class AttentionMapWriter {
  public:
   /// Of a run that goes on from `step`: later maps are of another future and are removed. Throws Error.
-  AttentionMaps(MapSettings const& settings, Model const& model, Dataset const& data, std::filesystem::path const& run, std::int64_t step);
+  AttentionMapWriter(MapSettings const& settings, Model const& model, Dataset const& data, std::filesystem::path const& run,
+                     std::int64_t step);
 
   /// Whether the weights after so many updates are to be shown.
   bool due(std::int64_t step, bool last) const { return settings_.examples > 0 && (last || step % settings_.every == 0); }

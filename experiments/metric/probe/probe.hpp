@@ -38,7 +38,7 @@ struct Probe {
   Sees sees;
   std::function<void(Probed const& probed, Row& row)> measure;
   /// Why it says nothing of a model, as "it reads a source too"; nothing: it does. Null: it does of any.
-  std::function<std::optional<std::string>(Model const& model)> lacks = {};
+  std::function<std::optional<std::string>(Model const& model)> unavailable = {};
 
   auto order() const { return std::tie(group, name); }
   /// The metric that it records.

@@ -57,7 +57,7 @@ std::vector<Probe const*> Prober::asked(bool of_step, bool stepping) const {
     auto const& names = asked_for(settings_, probe.group);
     bool const in_step = probe.sees == Probe::Sees::step || (stepping && settings_.batch == "step" && needs_no_pass(probe));
     bool const named = in_step == of_step && std::ranges::find(names, probe.name) != names.end();
-    if (named && !(probe.lacks && probe.lacks(model_))) result.push_back(&probe);
+    if (named && !(probe.unavailable && probe.unavailable(model_))) result.push_back(&probe);
   }
   return result;
 }
@@ -68,13 +68,13 @@ Batch Prober::batch() const {
 }
 
 Tensor Prober::loss(Batch const& batch, Observer const* observer) const {
-  Choices expected;
-  expected.mode = Choices::Mode::expectation;
+  HardChoices expected;
+  expected.mode = HardChoices::Mode::expectation;
   Pass pass;
-  pass.observer = observer;
-  pass.choices = &expected;
-  pass.recompute = recompute_ && observer == nullptr;  // who watches sees each layer once
-  pass.by_rows = observer == nullptr;                  // only curvature's passes are unwatched, and they are differentiated twice
+  pass.watching.observer = observer;
+  pass.watching.hard_choices = &expected;
+  pass.training.recompute = recompute_ && observer == nullptr;  // who watches sees each layer once
+  pass.training.by_rows = observer == nullptr;                  // only curvature's passes are unwatched, and they are differentiated twice
   return model_.loss(batch, pass, smoothing_);
 }
 
@@ -110,20 +110,20 @@ Probed Prober::probed_repetition() const {
   NoGrad const no_grad;
   AttentionRecorder recorder({.weights = true});
   Observer const observer{.attention = &recorder};
-  Choices expected;
-  expected.mode = Choices::Mode::expectation;
+  HardChoices expected;
+  expected.mode = HardChoices::Mode::expectation;
   Pass pass;
-  pass.observer = &observer;
-  pass.choices = &expected;
+  pass.watching.observer = &observer;
+  pass.watching.hard_choices = &expected;
   model_.run(repetition(rows_, model_.context(), model_.vocabulary()), pass);
   return {settings_, parameters_, recorder.records()};
 }
 
-void Prober::look(Row& row, bool stepping) const {
-  look(row, stepping, [this] { return batch(); });
+void Prober::observe(Row& row, bool stepping) const {
+  observe(row, stepping, [this] { return batch(); });
 }
 
-void Prober::look(Row& row, bool stepping, std::function<Batch()> const& made) const {
+void Prober::observe(Row& row, bool stepping, std::function<Batch()> const& made) const {
   auto wanted = asked(false, stepping);
   if (wanted.empty()) return;
   auto const again =

@@ -29,10 +29,10 @@ class Prober {
   /// Whether the weights after so many updates are to be probed.
   bool due(std::int64_t step, bool last) const { return settings_.any() && (last || step % settings_.every == 0); }
   /// What is seen on the probes' batch, with the weights as they are. `stepping`: a step follows, whose own pass shows the rest (watch).
-  void look(Row& row, bool stepping = false) const;
+  void observe(Row& row, bool stepping = false) const;
   /// The same of this batch in the place of the probes'.
   void look_at(Batch const& batch, Row& row, bool stepping = false) const {
-    look(row, stepping, [&] { return batch; });
+    observe(row, stepping, [&] { return batch; });
   }
   /// Who watches a step's own pass: for probes that need no more, where the settings ask for that; else null.
   Observer const* watch();
@@ -43,7 +43,7 @@ class Prober {
   /// The probes asked for that look at a step, or the others.
   std::vector<Probe const*> asked(bool of_step, bool stepping) const;
   Batch batch() const;
-  void look(Row& row, bool stepping, std::function<Batch()> const& batch) const;
+  void observe(Row& row, bool stepping, std::function<Batch()> const& batch) const;
   Tensor loss(Batch const& batch, Observer const* observer) const;
   /// What a pass over the batch shows.
   Probed probed(Batch const& batch, std::vector<Probe const*> const& asked) const;

@@ -90,7 +90,7 @@ Gpt2Config gpt2_config(PortableModel const& model) {
 }
 
 std::optional<std::string> not_gpt2(PortableModel const& model) {
-  if (auto lacks = gpt2_lacks(model.model)) return lacks;
+  if (auto unavailable = gpt2_unavailable(model.model)) return unavailable;
   std::set<std::string> known;
   for (Gpt2Tensor const& tensor : gpt2_tensors(gpt2_config(model))) known.insert(tensor.parts.begin(), tensor.parts.end());
   std::vector<std::string> complaints;

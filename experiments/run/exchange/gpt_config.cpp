@@ -94,7 +94,7 @@ void check_sayable(Keys const& keys) {
   };
   expect_false("scale_attn_by_inverse_layer_idx", "heed's scores are scaled alike in all layers");
   expect_false("reorder_and_upcast_attn", "heed computes scores in the type of the weights");
-  expect_false("add_cross_attention", "a model of kind gpt looks at no second text");
+  expect_false("add_cross_attention", "a model of kind gpt attends to no second text");
   for (char const* const key : {"pruned_heads", "quantization_config"})
     if (auto const* const value = keys.find(key); value != nullptr && !value->empty())
       keys.refuse(key, fmt::format("{}: heed reads whole weights alone", Keys::shown_value(*value)));
@@ -155,7 +155,7 @@ std::string gpt2_config_text(Gpt2Config const& config, DType dtype, std::optiona
   return json_text(keys, 2) + "\n";
 }
 
-std::optional<std::string> gpt2_lacks(Choice const& model) {
+std::optional<std::string> gpt2_unavailable(Choice const& model) {
   auto* const given = dynamic_cast<GptSettings*>(model.settings.get());
   if (model.kind != "gpt" || given == nullptr) return fmt::format("model.kind: {}, where GPT-2 is a gpt", model.kind);
   // The nearest that GPT-2 can be: what differs from it has no word there.

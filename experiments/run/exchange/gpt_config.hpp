@@ -19,13 +19,13 @@ struct Gpt2Config {
 /// that names the key for what is no GPT-2, or is one that a model of kind gpt cannot be.
 Gpt2Config read_gpt2_config(std::string_view text, std::string const& path);
 
-/// The text of a `config.json`, for what gpt2_lacks() nothing of. `end`: the token that begins and ends a text; nothing: none does.
+/// The text of a `config.json`, for what gpt2_unavailable() nothing of. `end`: the token that begins and ends a text; nothing: none does.
 std::string gpt2_config_text(Gpt2Config const& config, DType dtype, std::optional<std::int64_t> end);
 
 /// `model:` of such a shape.
 Choice model_choice_of(Gpt2Config const& config);
 
 /// The keys of a model, with their values, that GPT-2 has no word for, in one line; nothing if it can be written as one.
-std::optional<std::string> gpt2_lacks(Choice const& model);
+std::optional<std::string> gpt2_unavailable(Choice const& model);
 
 }  // namespace heed

@@ -14,7 +14,7 @@ namespace heed {
 struct ModelFormat {
   std::string name, help;
   /// What of a model it has no word for, in one line; nothing: it can be written.
-  std::function<std::optional<std::string>(PortableModel const& model)> lacks;
+  std::function<std::optional<std::string>(PortableModel const& model)> unavailable;
   /// Writes such a model into an empty folder. What its user must know besides, a line each. Throws Error if it cannot be written.
   std::function<std::vector<std::string>(PortableModel const& model, std::filesystem::path const& folder)> write;
 };

@@ -20,7 +20,7 @@ namespace {
 namespace fs = std::filesystem;
 
 /// What nanoGPT's GPT of 2023 has fixed where GPT-2 has a choice.
-std::optional<std::string> lacks(PortableModel const& model) {
+std::optional<std::string> unavailable(PortableModel const& model) {
   if (auto why = not_gpt2(model)) return why;
   GptSettings const s = gpt2_config(model).settings;
   std::vector<std::string> complaints;
@@ -119,7 +119,7 @@ std::vector<std::string> write(PortableModel const& model, fs::path const& folde
   return remarks;
 }
 
-Declared<ModelFormat> const declared{{"nanogpt", "a ckpt.pt for nanoGPT's sample.py (PyTorch 2)", lacks, write}};
+Declared<ModelFormat> const declared{{"nanogpt", "a ckpt.pt for nanoGPT's sample.py (PyTorch 2)", unavailable, write}};
 
 }  // namespace
 

@@ -17,7 +17,7 @@ namespace {
 
 /// The stream of each sequence and head; the position of a query says which draw.
 std::vector<Stream> streams_of(Shape const& weights, Pass const& pass, std::string const& place) {
-  Stream const stream = (pass.noise ? *pass.noise : pass.choosing).child(place);
+  Stream const stream = (pass.training.noise ? *pass.training.noise : pass.decoding.choosing).child(place);
   auto const heads = static_cast<std::uint64_t>(weights[1]);
   std::vector<Stream> streams;
   for (std::int64_t b = 0; b < weights[0]; ++b)
@@ -26,7 +26,7 @@ std::vector<Stream> streams_of(Shape const& weights, Pass const& pass, std::stri
 }
 
 /// The next digits of each sequence's code: as many values as there are keys, before padding.
-Tensor next_digits(Shape const& weights, Visibility const& visibility, Choices& choices) {
+Tensor next_digits(Shape const& weights, Visibility const& visibility, HardChoices& choices) {
   std::int64_t const batch = weights[0], heads = weights[1], queries = weights[2], keys = weights[3];
   if (choices.codes.size() != static_cast<std::size_t>(batch))
     throw Error(fmt::format("hard: {} codes of choices for {} sequences", choices.codes.size(), batch));
@@ -47,36 +47,36 @@ Tensor next_digits(Shape const& weights, Visibility const& visibility, Choices& 
 }
 
 /// Each sequence's code, at every query.
-Tensor same_everywhere(Shape const& weights, Choices& choices) {
+Tensor same_everywhere(Shape const& weights, HardChoices& choices) {
   choices.combinations = static_cast<double>(weights[3]);
   return expand(Tensor::of(choices.codes, {std::ssize(choices.codes), 1, 1}), {weights[0], weights[1], weights[2]});
 }
 
 struct Hard : Read {
-  using Choice = HardRead::Choice;
+  using ChosenBy = HardRead::ChosenBy;
 
   explicit Hard(EstimatorSettings const& e) : settings(e) {}
 
   std::optional<HardRead> choice(Shape const& weights, Visibility const& visibility, Pass const& pass,
                                  std::string const& place) const override {
-    Choices* const told = pass.choices;
-    auto const mode = told != nullptr ? told->mode : Choices::Mode::sample;
-    if (mode == Choices::Mode::expectation) return std::nullopt;
-    HardRead read{.choice = Choice::sampled, .streams = {}, .chosen = {}, .scored = told != nullptr};
-    if (mode == Choices::Mode::given) read.chosen = next_digits(weights, visibility, *told);
-    if (mode == Choices::Mode::one) read.chosen = same_everywhere(weights, *told);
+    HardChoices* const told = pass.watching.hard_choices;
+    auto const mode = told != nullptr ? told->mode : HardChoices::Mode::sample;
+    if (mode == HardChoices::Mode::expectation) return std::nullopt;
+    HardRead read{.choice = ChosenBy::sampled, .streams = {}, .chosen = {}, .scored = told != nullptr};
+    if (mode == HardChoices::Mode::given) read.chosen = next_digits(weights, visibility, *told);
+    if (mode == HardChoices::Mode::one) read.chosen = same_everywhere(weights, *told);
     if (read.chosen.defined()) return read;
-    if (!pass.noise) {
+    if (!pass.training.noise) {
       if (settings.evaluate == "expectation") return std::nullopt;
       read.scored = false;
-      if (settings.evaluate == "argmax") read.choice = Choice::largest;
+      if (settings.evaluate == "argmax") read.choice = ChosenBy::largest;
     } else if (settings.estimator == "straight_through") {
-      read.choice = Choice::straight_through, read.scored = false;
+      read.choice = ChosenBy::straight_through, read.scored = false;
     } else if (settings.estimator == "gumbel") {
-      read.choice = Choice::gumbel, read.scored = false;
-      read.temperature = settings.temperature_at(pass.step);
+      read.choice = ChosenBy::gumbel, read.scored = false;
+      read.temperature = settings.temperature_at(pass.training.step);
     }
-    if (read.choice != Choice::largest) read.streams = streams_of(weights, pass, place);
+    if (read.choice != ChosenBy::largest) read.streams = streams_of(weights, pass, place);
     return read;
   }
 

@@ -20,8 +20,8 @@ Tensor lengths(Tensor const& x, std::int64_t heads, std::int64_t groups) {
   return reshape(expand(unsqueeze(of_groups, 2), {batch, groups, heads / groups, rows}), {batch, heads, rows});
 }
 
-struct Cosine : Score {
-  Cosine(Scope const& scope, HeadShape const& shape)
+struct CosineScore : Score {
+  CosineScore(Scope const& scope, HeadShape const& shape)
       : sharpness(scope.parameter("sharpness", {shape.heads}, Initial::constant(10), WeightDecay::off)) {}
   std::optional<FusedScore> fused(Tensor const& query, Tensor const& key, HeadGroups const& heads) const override {
     static auto const finish = pair_finish([](auto s, auto const& at) { return at.parameter * s / (at.query * at.key + like(1e-8, s)); });
@@ -38,7 +38,7 @@ struct Cosine : Score {
 
 Declared<ScoreKind> const declared{
     {"cosine", "β q_i·k_j / (‖q_i‖ ‖k_j‖)", "Graves et al. 2014", "n m d", "everywhere but at zero vectors",
-     [](Scope const& scope, AttentionSettings const&, HeadShape const& shape) { return std::make_unique<Cosine>(scope, shape); }}};
+     [](Scope const& scope, AttentionSettings const&, HeadShape const& shape) { return std::make_unique<CosineScore>(scope, shape); }}};
 
 }  // namespace
 

@@ -13,8 +13,8 @@ namespace heed {
 
 namespace {
 
-struct Location : Score {
-  Location(Scope const& scope, HeadShape const& shape)
+struct LocationScore : Score {
+  LocationScore(Scope const& scope, HeadShape const& shape)
       : matrix(scope.parameter("matrix", {shape.heads, shape.context, shape.width},
                                Initial::normal(1 / std::sqrt(static_cast<double>(shape.width))), WeightDecay::on)) {}
   std::optional<FusedScore> fused(Tensor const& query, Tensor const& key, HeadGroups const& heads) const override {
@@ -32,7 +32,7 @@ struct Location : Score {
 
 Declared<ScoreKind> const declared{
     {"location", "(W q_i)_j", "Luong et al. 2015", "n m d", "everywhere",
-     [](Scope const& scope, AttentionSettings const&, HeadShape const& shape) { return std::make_unique<Location>(scope, shape); },
+     [](Scope const& scope, AttentionSettings const&, HeadShape const& shape) { return std::make_unique<LocationScore>(scope, shape); },
      Compares::any_widths}};
 
 }  // namespace

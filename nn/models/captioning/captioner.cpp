@@ -4,7 +4,6 @@
 
 #include <fmt/format.h>
 
-#include "autograd/blas/rounded_weights.hpp"
 #include "autograd/graph.hpp"
 #include "autograd/ops/elementwise.hpp"
 #include "autograd/ops/product.hpp"
@@ -18,7 +17,7 @@ namespace {
 
 Declared<ModelKind> const declared{
     {"captioner",
-     "tells what a picture shows: convolutions, and a recurrent cell that looks at its fields (Xu et al. 2015)",
+     "tells what a picture shows: convolutions, and a recurrent cell that attends to its fields (Xu et al. 2015)",
      {{.name = "image", .picture = true}, {"inputs"}, {"targets"}},
      [] { return std::make_shared<CaptionerSettings>(); },
      [](Parameters& parameters, Settings const& settings, Signature const& data) {
@@ -62,7 +61,7 @@ std::vector<Field> CaptionerSettings::fields() {
       {.name = "gate", .target = &gate, .help = "a factor β on what is read of the picture, which the state gives"},
       {.name = "doubly_stochastic",
        .target = &doubly_stochastic,
-       .help = "factor on Σ_i (1 − Σ_t α_ti)²: a caption should look at every field once",
+       .help = "factor on Σ_i (1 − Σ_t α_ti)²: a caption should attend to every field once",
        .least = 0,
        .greatest = 1e9},
       {.name = "dropout", .target = &dropout, .help = "on embeddings and on what the head reads", .least = 0, .greatest = 0.999},
@@ -75,7 +74,7 @@ std::optional<std::string> CaptionerSettings::contradiction() {
   return std::nullopt;
 }
 
-Eye::Eye(Scope const& scope, CaptionerSettings const& s, std::vector<std::int64_t> const& picture, std::int64_t levels)
+ImageEncoder::ImageEncoder(Scope const& scope, CaptionerSettings const& s, std::vector<std::int64_t> const& picture, std::int64_t levels)
     : levels_(number(levels)), rows_(picture[1]), across_(picture[2]) {
   std::int64_t channels = picture[0];
   for (std::int64_t layer = 0; layer < s.convolutions; ++layer) {
@@ -91,8 +90,8 @@ Eye::Eye(Scope const& scope, CaptionerSettings const& s, std::vector<std::int64_
   places_ = scope.parameter("places.weight", {fields(), channels}, Initial::weight(), WeightDecay::on);
 }
 
-Tensor Eye::operator()(Tensor const& image) const {
-  Part const here("eye");
+Tensor ImageEncoder::operator()(Tensor const& image) const {
+  ModelPart const here("eye");
   Tensor x = scale(image.to(places_.dtype()), 1 / std::max(levels_ - 1, 1.0));
   for (auto const& [weight, bias] : convolutions_) x = relu(conv2d(x, weight, bias, 2, 1));
   return transpose(reshape(x, {x.size(0), x.size(1), -1})) + places_;
@@ -100,7 +99,7 @@ Tensor Eye::operator()(Tensor const& image) const {
 
 Captioner::Captioner(Parameters& parameters, CaptionerSettings const& s, Signature const& data)
     : settings_(s),
-      eye_(Scope(parameters).at("eye"), s, data["image"].shape, data["image"].classes),
+      encoder_(Scope(parameters).at("eye"), s, data["image"].shape, data["image"].classes),
       words_(Scope(parameters).at("words"), data["inputs"].classes, s.embedding),
       cell_(Scope(parameters).at("cell"), s.cell, s.embedding + (s.attention.bahdanau() ? s.channels : 0), s.width),
       tell_(Scope(parameters).at("tell"), s.width + (s.attention.style == "none" ? 0 : s.channels), s.embedding, true),
@@ -109,105 +108,96 @@ Captioner::Captioner(Parameters& parameters, CaptionerSettings const& s, Signatu
   for (std::int64_t state = 0; state < cell_kind(s.cell).states; ++state)
     starts_.emplace_back(layer_scope(scope.at("start"), state, cell_kind(s.cell).states), s.channels, s.width, true);
   if (s.attention.style == "none") return;
-  attention_.emplace(scope.at("attention"), s.attention, s.width, s.channels, eye_.fields(),
-                     LookingParts{"inputs", "image", eye_.across()});
+  attention_.emplace(scope.at("attention"), s.attention, s.width, s.channels, encoder_.fields(),
+                     AttentionParts{"inputs", "image", encoder_.across()});
   if (s.gate) gate_.emplace(scope.at("gate"), s.width, 1, true);
 }
 
-Captioner::Seen Captioner::see(Batch const& batch, Pass const& pass) const {
-  Tensor const fields = eye_(batch["image"]), all = mean(fields, {1});
-  Seen seen;
-  for (Linear const& start : starts_) seen.start.push_back(tanh(start(all, pass)));
-  if (attention_) seen.memory = attention_->project(fields, pass);
+Captioner::EncodedImage Captioner::encode(Batch const& batch) const {
+  Tensor const fields = encoder_(batch["image"]), all = mean(fields, {1});
+  EncodedImage seen;
+  for (Linear const& start : starts_) seen.start.push_back(tanh(start(all)));
+  if (attention_) seen.memory = attention_->project(fields);
   return seen;
 }
 
-Tensor Captioner::looked(Tensor const& state, std::int64_t position, Looking& looks, Pass const& pass) const {
-  Tensor const z = looks(state, position);
-  return gate_ ? sigmoid((*gate_)(state, pass)) * z : z;
+Tensor Captioner::attended(Tensor const& state, std::int64_t position, StepwiseAttention& attention) const {
+  Tensor const z = attention(state, position);
+  return gate_ ? sigmoid((*gate_)(state)) * z : z;
 }
 
-Tensor Captioner::told(Tensor const& y, Tensor const& state, Tensor const& z, Pass const& pass) const {
-  return y + tell_(z.defined() ? concatenate({state, z}, -1) : state, pass);
+Tensor Captioner::head_input(Tensor const& y, Tensor const& state, Tensor const& z) const {
+  return y + tell_(z.defined() ? concatenate({state, z}, -1) : state);
 }
 
-Tensor Captioner::step(Tensor const& y, States& states, std::int64_t position, Looking& looks, Pass const& pass) const {
+Tensor Captioner::step(Tensor const& y, States& states, std::int64_t position, StepwiseAttention& attention) const {
   Tensor z;
-  if (settings_.attention.bahdanau()) z = looked(states[0], position, looks, pass);
-  states = cell_.step(z.defined() ? concatenate({y, z}, -1) : y, states, pass);
-  if (settings_.attention.luong()) z = looked(states[0], position, looks, pass);
-  return told(y, states[0], z, pass);
+  if (settings_.attention.bahdanau()) z = attended(states[0], position, attention);
+  states = cell_.step(z.defined() ? concatenate({y, z}, -1) : y, states);
+  if (settings_.attention.luong()) z = attended(states[0], position, attention);
+  return head_input(y, states[0], z);
 }
 
-Tensor Captioner::at_once(Tensor const& y, Seen const& seen, Looking& looks, Pass const& pass) const {
+Tensor Captioner::at_once(Tensor const& y, EncodedImage const& seen, StepwiseAttention& attention, Pass const& pass) const {
   Tensor const states = permute(cell_.scan(y, {}, seen.start, pass).outputs, {1, 0, 2});
-  Tensor const z = attention_ ? looked(states, 0, looks, pass) : Tensor();
-  return told(permute(y, {1, 0, 2}), states, z, pass);
+  Tensor const z = attention_ ? attended(states, 0, attention) : Tensor();
+  return head_input(permute(y, {1, 0, 2}), states, z);
 }
 
-Tensor Captioner::step_by_step(Tensor const& y, Seen const& seen, Looking& looks, Pass const& pass) const {
+Tensor Captioner::step_by_step(Tensor const& y, EncodedImage const& seen, StepwiseAttention& attention) const {
   States states = seen.start;
   std::vector<Tensor> outputs;
-  for (std::int64_t t = 0; t < y.size(0); ++t) outputs.push_back(step(at(y, t), states, t, looks, pass));
+  for (std::int64_t t = 0; t < y.size(0); ++t) outputs.push_back(step(at(y, t), states, t, attention));
   return stack(outputs, 1);
 }
 
 Outcome Captioner::run(Batch const& batch, Pass const& given) const {
-  Observer observer = given.observer != nullptr ? *given.observer : Observer();
+  Observer observer = given.watching.observer != nullptr ? *given.watching.observer : Observer();
   AttentionRecorder recorder({.weights = true}, observer.attention);
   observer.attention = &recorder;
   Pass pass = given;
-  if (settings_.doubly_stochastic > 0) pass.observer = &observer;
-  Seen const seen = see(batch, pass);
+  if (settings_.doubly_stochastic > 0) pass.watching.observer = &observer;
+  EncodedImage const seen = encode(batch);
   Tensor const y = pass.dropout(words_(transpose(batch["inputs"])), settings_.dropout, "words");
-  Looking looks(attention_ ? &*attention_ : nullptr, seen.memory, {}, batch.get("lengths"), pass);
+  StepwiseAttention attention(attention_ ? &*attention_ : nullptr, seen.memory, {}, batch.get("lengths"), pass);
   bool const stepwise = settings_.attention.bahdanau();
-  Tensor const outputs = stepwise ? step_by_step(y, seen, looks, pass) : at_once(y, seen, looks, pass);
-  looks.finish(stepwise ? Choices::Reach::later : Choices::Reach::place);
+  Tensor const outputs = stepwise ? step_by_step(y, seen, attention) : at_once(y, seen, attention, pass);
+  attention.finish(stepwise ? HardChoices::Reach::later : HardChoices::Reach::place);
   Outcome outcome{{{Term(), {pass.dropout(outputs, settings_.dropout, "output"), output_.weight, output_.bias}}}};
   for (AttentionRecord const& record : recorder.records()) outcome.penalty = doubly_stochastic(record.weights, settings_.doubly_stochastic);
   return outcome;
 }
 
 /// Captions that are told together.
-class Captioner::Step : public Decoding {
+class Captioner::IncrementalDecoding : public StepwiseDecoding {
  public:
-  Step(Captioner const& model, Batch const& given, Pass const& pass) : model_(model) {
-    pass_.choosing = pass.choosing;
-    pass_.sequences = pass.sequences;
-    pass_.rounded = &weights_;
-    seen_ = model.see(given, pass_);
-    for (std::int64_t row = std::ssize(pass_.sequences); row < given.rows(); ++row) pass_.sequences.push_back(pass.sequence(row));
+  IncrementalDecoding(Captioner const& model, Batch const& given, Pass const& pass) : StepwiseDecoding(pass), model_(model) {
+    image_ = model.encode(given);
+    begin(given.rows());
     restart();
   }
 
   void restart() override {
-    states_ = seen_.start;
+    states_ = image_.start;
     position_ = 0;
   }
 
-  Tensor scores(Tensor const& tokens) override {
-    NoGrad const quiet;
-    Tensor const y = model_.words_(tokens.rank() == 2 ? transpose(tokens) : unsqueeze(tokens, 0));
-    Looking looks(model_.attention_ ? &*model_.attention_ : nullptr, seen_.memory, {}, {}, pass_);
-    Tensor output;
-    for (std::int64_t t = 0; t < y.size(0); ++t) output = model_.step(at(y, t), states_, position_++, looks, pass_);
-    return model_.output_(output, pass_);
-  }
-
-  void keep(std::span<std::int64_t const> rows) override {
-    NoGrad const quiet;
-    states_ = chosen_rows(states_, rows);
-    seen_.start = chosen_rows(seen_.start, rows);
-    if (seen_.memory) seen_.memory = Projected{take(seen_.memory->key, rows), take(seen_.memory->value, rows)};
-    pass_.sequences = take(pass_.sequences, rows);
-  }
-
  private:
+  Tensor read(Tensor const& tokens) override {
+    Tensor const y = model_.words_(transpose(tokens));
+    StepwiseAttention attention(model_.attention_ ? &*model_.attention_ : nullptr, image_.memory, {}, {}, pass_);
+    Tensor output;
+    for (std::int64_t t = 0; t < y.size(0); ++t) output = model_.step(at(y, t), states_, position_++, attention);
+    return model_.output_(output);
+  }
+  void keep_read(std::span<std::int64_t const> rows) override { states_ = chosen_rows(states_, rows); }
+  void keep_given(std::span<std::int64_t const> rows) override {
+    image_.start = chosen_rows(image_.start, rows);
+    if (image_.memory) image_.memory = Projected{take(image_.memory->key, rows), take(image_.memory->value, rows)};
+  }
+
   Captioner const& model_;
-  RoundedWeights weights_;
-  Pass pass_;
-  Seen seen_;
+  EncodedImage image_;
   States states_;
   std::int64_t position_ = 0;
 };
@@ -215,13 +205,13 @@ class Captioner::Step : public Decoding {
 std::unique_ptr<Decoding> Captioner::decode(Batch const& given, Pass const& pass) const {
   NoGrad const quiet;
   if (!given.has("image")) return nullptr;
-  return std::make_unique<Step>(*this, given, pass);
+  return std::make_unique<IncrementalDecoding>(*this, given, pass);
 }
 
 double Captioner::flops_per_token() const {
-  double operations = cell_.flops() + eye_.flops() / number(settings_.context);
+  double operations = cell_.flops() + encoder_.flops() / number(settings_.context);
   operations += 2 * number(tell_.weight.elements() + output_.weight.elements());
-  if (attention_) operations += 2 * number(eye_.fields() * (settings_.width + settings_.channels));
+  if (attention_) operations += 2 * number(encoder_.fields() * (settings_.width + settings_.channels));
   return operations;
 }
 

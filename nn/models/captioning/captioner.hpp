@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
-#include "nn/attention/looking.hpp"
 #include "nn/attention/single_head.hpp"
+#include "nn/attention/stepwise_attention.hpp"
 #include "nn/model.hpp"
 #include "nn/models/recurrent/recurrent.hpp"
 #include "nn/models/recurrent/recurrent_attention.hpp"
@@ -38,10 +38,10 @@ struct CaptionerSettings : Settings {
 };
 
 /// Convolutions that make fields of a picture, row by row: [B, L, D].
-class Eye {
+class ImageEncoder {
  public:
   /// `picture`: channels, height and width, of levels 0 … levels − 1.
-  Eye(Scope const& scope, CaptionerSettings const& settings, std::vector<std::int64_t> const& picture, std::int64_t levels);
+  ImageEncoder(Scope const& scope, CaptionerSettings const& settings, std::vector<std::int64_t> const& picture, std::int64_t levels);
 
   /// image int64 [B, C, H, W] → a: relu of 3×3 convolutions in steps of two, and of each field what its place adds.
   Tensor operator()(Tensor const& image) const;
@@ -65,8 +65,8 @@ class Eye {
 
 /// Show, Attend and Tell (Xu et al. 2015, section 3.1): an LSTM tells what a picture shows, word by word, of its fields a:
 ///
-///   bahdanau   z_t = β_t look(s_{t−1}, a);  s_t = cell([E y_{t−1}; z_t], s_{t−1})       as in the paper
-///   luong      s_t = cell(E y_{t−1}, s_{t−1});  z_t = β_t look(s_t, a)                  no look touches a later word
+///   bahdanau   z_t = β_t attend(s_{t−1}, a);  s_t = cell([E y_{t−1}; z_t], s_{t−1})       as in the paper
+///   luong      s_t = cell(E y_{t−1}, s_{t−1});  z_t = β_t attend(s_t, a)                  no attention touches a later word
 ///   none       s_t = cell(E y_{t−1}, s_{t−1})                                           the picture is the start alone
 ///   logits     L_o (E y_{t−1} + L_s s_t + L_z z_t),  β_t = σ(f_β(s)) of the state that asks,  s_0 = tanh(W mean a), and so an LSTM's c_0
 ///
@@ -84,27 +84,27 @@ class Captioner : public Model {
   std::unique_ptr<Decoding> decode(Batch const& given, Pass const& pass) const override;
 
  private:
-  class Step;
+  class IncrementalDecoding;
 
-  /// What is seen of a picture: its fields as attention looks at them, and what the cell starts from.
-  struct Seen {
+  /// What is seen of a picture: its fields as keys and values, and what the cell starts from.
+  struct EncodedImage {
     std::optional<Projected> memory = {};
     States start = {};
   };
-  Seen see(Batch const& batch, Pass const& pass) const;
+  EncodedImage encode(Batch const& batch) const;
 
-  /// Words y [B, embedding] and a state's look at the picture, gated; [B, D].
-  Tensor looked(Tensor const& state, std::int64_t position, Looking& looks, Pass const& pass) const;
+  /// Words y [B, embedding] and a state's attention to the picture, gated; [B, D].
+  Tensor attended(Tensor const& state, std::int64_t position, StepwiseAttention& attention) const;
   /// What the head reads, of y_{t−1}, s_t and z_t (undefined: there is none).
-  Tensor told(Tensor const& y, Tensor const& state, Tensor const& z, Pass const& pass) const;
+  Tensor head_input(Tensor const& y, Tensor const& state, Tensor const& z) const;
   /// The step at `position`: what the head reads, [B, embedding]; replaces the states.
-  Tensor step(Tensor const& y, States& states, std::int64_t position, Looking& looks, Pass const& pass) const;
+  Tensor step(Tensor const& y, States& states, std::int64_t position, StepwiseAttention& attention) const;
   /// All steps of y [T, B, embedding]: what the head reads, [B, T, embedding].
-  Tensor at_once(Tensor const& y, Seen const& seen, Looking& looks, Pass const& pass) const;
-  Tensor step_by_step(Tensor const& y, Seen const& seen, Looking& looks, Pass const& pass) const;
+  Tensor at_once(Tensor const& y, EncodedImage const& seen, StepwiseAttention& attention, Pass const& pass) const;
+  Tensor step_by_step(Tensor const& y, EncodedImage const& seen, StepwiseAttention& attention) const;
 
   CaptionerSettings settings_;
-  Eye eye_;
+  ImageEncoder encoder_;
   Embedding words_;
   std::vector<Linear> starts_;  // of each state
   std::optional<SingleHead> attention_;

@@ -63,27 +63,27 @@ States RecurrentCell::begin(std::int64_t rows) const {
   return States(static_cast<std::size_t>(kind_.states), Tensor::zeros({rows, width()}, recurrent_.weight.dtype()));
 }
 
-States RecurrentCell::step_of(Tensor const& a, States const& before, Pass const& pass) const {
-  Part const here(part_);
+States RecurrentCell::step_of(Tensor const& a, States const& before) const {
+  ModelPart const here(part_);
   if (fused()) return apart(heed::scan(*kind_.form, {}, unsqueeze(a, 0), recurrent_.weight, recurrent_.bias, before), 1).last;
-  Tensor const b = recurrent_(before[0], pass);
+  Tensor const b = recurrent_(before[0]);
   return recurrent_norm_ ? kind_.step((*input_norm_)(a), (*recurrent_norm_)(b), before) : kind_.step(a, b, before);
 }
 
 Scanned RecurrentCell::scan(Tensor const& x, ScanOrder const& order, States const& start, Pass const& pass) const {
-  Part const here(part_);
-  Tensor const a = input_(x, pass);
+  ModelPart const here(part_);
+  Tensor const a = input_(x);
   States const from = start.empty() ? begin(x.size(1)) : start;
   if (fused() && !pass.watches_recurrence())
     return apart(heed::scan(*kind_.form, order, a, recurrent_.weight, recurrent_.bias, from), x.size(0));
   std::vector<Tensor> outputs;  // before each step, and at the end
   auto const step = [&](Tensor const& of_input, States const& before) {
     outputs.push_back(before[0]);
-    return step_of(of_input, before, pass);
+    return step_of(of_input, before);
   };
   Scanned scanned = apart(scan_by_steps(order, a, from, step), x.size(0));
   outputs.push_back(scanned.last[0]);
-  if (pass.watches_recurrence()) pass.observer->recurrence(part_, std::span(outputs).subspan(1));
+  if (pass.watches_recurrence()) pass.watching.observer->recurrence(part_, std::span(outputs).subspan(1));
   return scanned;
 }
 
@@ -102,8 +102,9 @@ Recurrent::Recurrent(Scope const& scope, RecurrentShape const& shape) : shape_(s
   }
 }
 
-Recurrent::Result Recurrent::operator()(Tensor x, Tensor const& lengths, std::vector<States> const& start, Pass const& pass) const {
-  Result result;
+Recurrent::RecurrentResult Recurrent::operator()(Tensor x, Tensor const& lengths, std::vector<States> const& start,
+                                                 Pass const& pass) const {
+  RecurrentResult result;
   for (std::size_t layer = 0; layer < forward_.size(); ++layer) {
     if (layer > 0) x = pass.dropout(x, shape_.dropout, fmt::format("{}.{}", part_, layer));
     auto [outputs, last] = forward_[layer].scan(x, {lengths, shape_.from_end}, start.empty() ? States() : start[layer], pass);

@@ -47,9 +47,9 @@ class RecurrentCell {
   States begin(std::int64_t rows) const;
 
   /// The states after reading x [B, in].
-  States step(Tensor const& x, States const& before, Pass const& pass) const { return step_of(input_(x, pass), before, pass); }
+  States step(Tensor const& x, States const& before) const { return step_of(input_(x), before); }
   /// The same of what W makes of x, with its bias: for who has computed it of several parts.
-  States step_of(Tensor const& a, States const& before, Pass const& pass) const;
+  States step_of(Tensor const& a, States const& before) const;
   /// W, and its columns for consecutive parts of x.
   Linear const& input() const { return input_; }
   std::vector<Tensor> input_columns(std::vector<std::int64_t> const& widths) const { return split(input_.weight, widths, 1); }
@@ -99,13 +99,13 @@ class Recurrent {
  public:
   Recurrent(Scope const& scope, RecurrentShape const& shape);
 
-  struct Result {
+  struct RecurrentResult {
     Tensor outputs;                ///< of the last layer: [T, B, w], or [T, B, 2w] forward and backward
     std::vector<States> forward;   ///< after the last step of each row, by layer
     std::vector<States> backward;  ///< after its first step, by layer; empty where nothing goes backward
   };
   /// Over x [T, B, in], whose row b has lengths[b] steps (undefined: all); `start`: by layer, of what goes forward (empty: zeros).
-  Result operator()(Tensor x, Tensor const& lengths, std::vector<States> const& start, Pass const& pass) const;
+  RecurrentResult operator()(Tensor x, Tensor const& lengths, std::vector<States> const& start, Pass const& pass) const;
 
   /// Floating-point operations of a step of one row.
   double flops() const;

@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-#include "autograd/blas/rounded_weights.hpp"
 #include "autograd/error.hpp"
 #include "autograd/graph.hpp"
 #include "autograd/ops/product.hpp"
@@ -82,34 +81,29 @@ Outcome RecurrentLm::run(Batch const& batch, Pass const& pass) const {
 }
 
 /// Texts that are continued together.
-class RecurrentLm::Step : public Decoding {
+class RecurrentLm::IncrementalDecoding : public StepwiseDecoding {
  public:
-  explicit Step(RecurrentLm const& model) : model_(model) { pass_.rounded = &weights_; }
+  IncrementalDecoding(RecurrentLm const& model, Pass const& pass) : StepwiseDecoding(pass), model_(model) {}
 
   void restart() override { states_.clear(); }
 
-  Tensor scores(Tensor const& tokens) override {
-    NoGrad const quiet;
-    auto result = model_.cells_(model_.tokens_(tokens.rank() == 2 ? transpose(tokens) : unsqueeze(tokens, 0)), {}, states_, pass_);
+ private:
+  Tensor read(Tensor const& tokens) override {
+    auto result = model_.cells_(model_.tokens_(transpose(tokens)), {}, states_, pass_);
     states_ = std::move(result.forward);
-    return linear(states_.back()[0], model_.word_weight_, model_.bias_, {}, &weights_);
+    return linear(states_.back()[0], model_.word_weight_, model_.bias_);
   }
-
-  void keep(std::span<std::int64_t const> rows) override {
-    NoGrad const quiet;
+  void keep_read(std::span<std::int64_t const> rows) override {
     for (States& states : states_) states = chosen_rows(states, rows);
   }
 
- private:
   RecurrentLm const& model_;
-  RoundedWeights weights_;
-  Pass pass_;
   std::vector<States> states_;
 };
 
-std::unique_ptr<Decoding> RecurrentLm::decode(Batch const& given, Pass const&) const {
+std::unique_ptr<Decoding> RecurrentLm::decode(Batch const& given, Pass const& pass) const {
   if (!continues_ || !given.parts().empty()) return nullptr;
-  return std::make_unique<Step>(*this);
+  return std::make_unique<IncrementalDecoding>(*this, pass);
 }
 
 double RecurrentLm::flops_per_token() const {

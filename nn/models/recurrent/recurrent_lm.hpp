@@ -37,7 +37,7 @@ class RecurrentLm : public Model {
   std::unique_ptr<Decoding> decode(Batch const& given, Pass const& pass) const override;
 
  private:
-  class Step;
+  class IncrementalDecoding;
 
   RecurrentLmSettings settings_;
   Embedding tokens_;

@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-#include "autograd/blas/rounded_weights.hpp"
 #include "autograd/error.hpp"
 #include "autograd/graph.hpp"
 #include "autograd/ops/elementwise.hpp"
@@ -54,7 +53,7 @@ RecurrentSeq2seq::RecurrentSeq2seq(Parameters& parameters, RecurrentSeq2seqSetti
       attention_(s.attention.style == "none"
                      ? std::optional<SingleHead>()
                      : std::optional<SingleHead>(std::in_place, Scope(parameters).at("attention"), s.attention, s.width, encoder_.width(),
-                                                 s.context, LookingParts{"inputs", "source"})),
+                                                 s.context, AttentionParts{"inputs", "source"})),
       combine_(s.luong() ? std::optional<Linear>(std::in_place, Scope(parameters).at("combine"), encoder_.width() + s.width, s.width, false)
                          : std::nullopt),
       output_(Scope(parameters).at("output"), s.bahdanau() ? s.width + encoder_.width() + s.embedding : s.width, vocabulary, true) {
@@ -85,22 +84,22 @@ Tensor RecurrentSeq2seq::embedded(Embedding const& table, Tensor const& tokens, 
   return pass.dropout(table(tokens), settings_.dropout, place);
 }
 
-RecurrentSeq2seq::Source RecurrentSeq2seq::encode(Batch const& batch, Pass const& pass) const {
+RecurrentSeq2seq::EncodedSource RecurrentSeq2seq::encode(Batch const& batch, Pass const& pass) const {
   Tensor const lengths = batch.get("source_lengths");
   Tensor const x = embedded(source_tokens_, transpose(batch["source"]), "source_embedding", pass);
   auto const read = encoder_(x, lengths, {}, pass);
-  Source source{{}, lengths, read.forward};
-  if (attention_) source.memory = attention_->project(permute(read.outputs, {1, 0, 2}), pass);
+  EncodedSource source{{}, lengths, read.forward};
+  if (attention_) source.memory = attention_->project(permute(read.outputs, {1, 0, 2}));
   for (std::size_t layer = 0; layer < bridges_.size(); ++layer) {
     States& start = source.start[layer];
     Tensor const ends = settings_.bidirectional ? concatenate({start[0], read.backward[layer][0]}, -1) : start[0];
     start = decoder_[layer].begin(ends.size(0));
-    start[0] = tanh(bridges_[layer](ends, pass));
+    start[0] = tanh(bridges_[layer](ends));
   }
   return source;
 }
 
-RecurrentSeq2seq::Writer RecurrentSeq2seq::begin(Source const& source) const {
+RecurrentSeq2seq::DecoderState RecurrentSeq2seq::begin(EncodedSource const& source) const {
   Tensor const& s = source.start[0][0];
   return {source.start, settings_.input_feeding ? Tensor::zeros(s.shape(), s.dtype()) : Tensor()};
 }
@@ -114,64 +113,65 @@ Tensor RecurrentSeq2seq::of_words(Tensor const& y, std::vector<Tensor> const& co
   return linear(y, columns[0], decoder_[0].input().bias);
 }
 
-Tensor RecurrentSeq2seq::attentional(Tensor const& context, Tensor const& state, Pass const& pass) const {
-  return tanh((*combine_)(concatenate({context, state}, -1), pass));
+Tensor RecurrentSeq2seq::attentional(Tensor const& context, Tensor const& state) const {
+  return tanh((*combine_)(concatenate({context, state}, -1)));
 }
 
-Tensor RecurrentSeq2seq::step(Tensor const& words, Tensor const& y, std::vector<Tensor> const& columns, Writer& writer,
-                              std::int64_t position, Looking& looks, Pass const& pass) const {
+Tensor RecurrentSeq2seq::step(Tensor const& words, Tensor const& y, std::vector<Tensor> const& columns, DecoderState& writer,
+                              std::int64_t position, StepwiseAttention& attention, Pass const& pass) const {
   Tensor a = words, context;
-  if (settings_.bahdanau()) context = looks(writer.layers.back()[0], position);
+  if (settings_.bahdanau()) context = attention(writer.layers.back()[0], position);
   if (beside_words() > 0) a = linear(settings_.bahdanau() ? context : writer.fed, columns[1], {}, a);
   for (std::size_t layer = 0; layer < decoder_.size(); ++layer) {
     States& states = writer.layers[layer];
     if (layer == 0) {
-      states = decoder_[0].step_of(a, states, pass);
+      states = decoder_[0].step_of(a, states);
     } else {
       auto const place = fmt::format("decoder.{}.{}", layer, position);
-      states = decoder_[layer].step(pass.dropout(writer.layers[layer - 1][0], settings_.dropout, place), states, pass);
+      states = decoder_[layer].step(pass.dropout(writer.layers[layer - 1][0], settings_.dropout, place), states);
     }
   }
   Tensor const s = writer.layers.back()[0];
   if (settings_.bahdanau()) return concatenate({s, context, y}, -1);
-  Tensor const top = settings_.luong() ? attentional(looks(s, position), s, pass) : s;
+  Tensor const top = settings_.luong() ? attentional(attention(s, position), s) : s;
   if (settings_.input_feeding) writer.fed = top;
   return top;
 }
 
-Tensor RecurrentSeq2seq::at_once(Tensor const& y, Source const& source, Looking& looks, Pass const& pass) const {
+Tensor RecurrentSeq2seq::at_once(Tensor const& y, EncodedSource const& source, StepwiseAttention& attention, Pass const& pass) const {
   Tensor x = y;
   for (std::size_t layer = 0; layer < decoder_.size(); ++layer) {
     if (layer > 0) x = pass.dropout(x, settings_.dropout, fmt::format("decoder.{}", layer));
     x = decoder_[layer].scan(x, {}, source.start[layer], pass).outputs;
   }
   Tensor const states = permute(x, {1, 0, 2});
-  return settings_.luong() ? attentional(looks(states, 0), states, pass) : states;
+  return settings_.luong() ? attentional(attention(states, 0), states) : states;
 }
 
-Tensor RecurrentSeq2seq::step_by_step(Tensor const& tokens, Tensor const& y, Source const& source, double share, Looking& looks,
-                                      Pass const& pass) const {
+Tensor RecurrentSeq2seq::step_by_step(Tensor const& tokens, Tensor const& y, EncodedSource const& source, double share,
+                                      StepwiseAttention& attention, Pass const& pass) const {
   auto const parts = columns();
   Tensor const words = of_words(y, parts);
-  Writer writer = begin(source);
+  DecoderState writer = begin(source);
   std::vector<Tensor> outputs;
   for (std::int64_t t = 0; t < tokens.size(0); ++t) {
     Tensor read = at(y, t), of_read = at(words, t);
     if (share > 0 && t > 0) {
-      Tensor const now = own_words(reshape(slice(tokens, 0, t, t + 1), {-1}), outputs.back(), share, t, pass);
+      Tensor const now = scheduled_sample(reshape(slice(tokens, 0, t, t + 1), {-1}), outputs.back(), share, t, pass);
       read = embedded(target_tokens_, now, fmt::format("target_embedding.{}", t), pass);
       of_read = of_words(read, parts);
     }
-    outputs.push_back(step(of_read, read, parts, writer, t, looks, pass));
+    outputs.push_back(step(of_read, read, parts, writer, t, attention, pass));
   }
   return stack(outputs, 1);
 }
 
-Tensor RecurrentSeq2seq::own_words(Tensor const& given, Tensor const& output, double share, std::int64_t position, Pass const& pass) const {
+Tensor RecurrentSeq2seq::scheduled_sample(Tensor const& given, Tensor const& output, double share, std::int64_t position,
+                                          Pass const& pass) const {
   NoGrad const quiet;
-  Tensor const probabilities = softmax(output_(output, pass)).to(DType::float64);
+  Tensor const probabilities = softmax(output_(output)).to(DType::float64);
   auto const p = probabilities.data<double>();
-  Stream const stream = pass.noise->child("scheduled_sampling");
+  Stream const stream = pass.training.noise->child("scheduled_sampling");
   Tensor words = given.clone();
   auto const tokens = words.mutable_data<std::int64_t>();
   auto const classes = static_cast<std::size_t>(vocabulary());
@@ -188,27 +188,24 @@ Tensor RecurrentSeq2seq::own_words(Tensor const& given, Tensor const& output, do
 }
 
 Outcome RecurrentSeq2seq::run(Batch const& batch, Pass const& pass) const {
-  Source const source = encode(batch, pass);
+  EncodedSource const source = encode(batch, pass);
   Tensor const tokens = transpose(batch["inputs"]);
   Tensor const y = embedded(target_tokens_, tokens, "target_embedding", pass);
-  Looking looks(attention_ ? &*attention_ : nullptr, source.memory, source.lengths, batch.get("lengths"), pass);
-  double const share = pass.noise ? settings_.own_words(pass.step) : 0;
+  StepwiseAttention attention(attention_ ? &*attention_ : nullptr, source.memory, source.lengths, batch.get("lengths"), pass);
+  double const share = pass.training.noise ? settings_.scheduled_sample(pass.training.step) : 0;
   bool const stepwise = beside_words() > 0 || share > 0;
-  Tensor const outputs = stepwise ? step_by_step(tokens, y, source, share, looks, pass) : at_once(y, source, looks, pass);
-  looks.finish(stepwise ? Choices::Reach::later : Choices::Reach::place);
+  Tensor const outputs = stepwise ? step_by_step(tokens, y, source, share, attention, pass) : at_once(y, source, attention, pass);
+  attention.finish(stepwise ? HardChoices::Reach::later : HardChoices::Reach::place);
   return {{{Term(), {pass.dropout(outputs, settings_.dropout, "output"), output_.weight, output_.bias}}}};
 }
 
 /// Rows that are decoded together.
-class RecurrentSeq2seq::Step : public Decoding {
+class RecurrentSeq2seq::IncrementalDecoding : public StepwiseDecoding {
  public:
-  Step(RecurrentSeq2seq const& model, Batch const& given, Pass const& pass) : model_(model), columns_(model.columns()) {
-    pass_.choosing = pass.choosing;
-    pass_.sequences = pass.sequences;
-    pass_.rounded = &weights_;
+  IncrementalDecoding(RecurrentSeq2seq const& model, Batch const& given, Pass const& pass)
+      : StepwiseDecoding(pass), model_(model), columns_(model.columns()) {
     source_ = model.encode(given, pass_);
-    for (std::int64_t row = 0; row < given.rows(); ++row) origins_.push_back(row);
-    for (std::int64_t row = std::ssize(pass_.sequences); row < given.rows(); ++row) pass_.sequences.push_back(pass.sequence(row));
+    begin(given.rows());
     restart();
   }
 
@@ -217,44 +214,36 @@ class RecurrentSeq2seq::Step : public Decoding {
     position_ = 0;
   }
 
-  Tensor scores(Tensor const& tokens) override {
-    NoGrad const quiet;
-    Tensor const all = tokens.rank() == 2 ? transpose(tokens) : unsqueeze(tokens, 0);
-    Tensor const y = model_.target_tokens_(all), words = model_.of_words(y, columns_);
-    Looking looks(model_.attention_ ? &*model_.attention_ : nullptr, source_.memory, source_.lengths, {}, pass_);
+ private:
+  Tensor read(Tensor const& tokens) override {
+    Tensor const all = transpose(tokens), y = model_.target_tokens_(all), words = model_.of_words(y, columns_);
+    StepwiseAttention attention(model_.attention_ ? &*model_.attention_ : nullptr, source_.memory, source_.lengths, {}, pass_);
     Tensor output;
     for (std::int64_t t = 0; t < all.size(0); ++t)
-      output = model_.step(at(words, t), at(y, t), columns_, writer_, position_++, looks, pass_);
-    return model_.output_(output, pass_);
+      output = model_.step(at(words, t), at(y, t), columns_, writer_, position_++, attention, pass_);
+    return model_.output_(output);
   }
-
-  void keep(std::span<std::int64_t const> rows) override {
-    NoGrad const quiet;
+  void keep_read(std::span<std::int64_t const> rows) override {
     for (States& states : writer_.layers) states = chosen_rows(states, rows);
     if (writer_.fed.defined()) writer_.fed = take(writer_.fed, rows);
-    auto const before = std::exchange(origins_, take(origins_, rows));
-    if (origins_ == before) return;  // each looks at what stood there before
-    pass_.sequences = take(pass_.sequences, rows);
+  }
+  void keep_given(std::span<std::int64_t const> rows) override {
     for (States& states : source_.start) states = chosen_rows(states, rows);
     if (source_.memory) source_.memory = Projected{take(source_.memory->key, rows), take(source_.memory->value, rows)};
     if (source_.lengths.defined()) source_.lengths = take(source_.lengths, rows);
   }
 
- private:
   RecurrentSeq2seq const& model_;
   std::vector<Tensor> columns_;
-  RoundedWeights weights_;
-  Pass pass_;
-  Source source_;
-  Writer writer_;
-  std::vector<std::int64_t> origins_;  // the given row that each row goes on from
+  EncodedSource source_;
+  DecoderState writer_;
   std::int64_t position_ = 0;
 };
 
 std::unique_ptr<Decoding> RecurrentSeq2seq::decode(Batch const& given, Pass const& pass) const {
   NoGrad const quiet;
   if (!given.has("source")) return nullptr;
-  return std::make_unique<Step>(*this, given, pass);
+  return std::make_unique<IncrementalDecoding>(*this, given, pass);
 }
 
 double RecurrentSeq2seq::flops_per_token() const {

@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
-#include "nn/attention/looking.hpp"
 #include "nn/attention/single_head.hpp"
+#include "nn/attention/stepwise_attention.hpp"
 #include "nn/model.hpp"
 #include "nn/models/recurrent/recurrent.hpp"
 #include "nn/models/recurrent/recurrent_attention.hpp"
@@ -32,7 +32,7 @@ struct RecurrentSeq2seqSettings : Settings {
   bool bahdanau() const { return attention.bahdanau(); }
   bool luong() const { return attention.luong(); }
   /// The probability that a training step which `step` updates precede reads a word of the model's own.
-  double own_words(std::int64_t step) const;
+  double scheduled_sample(std::int64_t step) const;
   std::vector<Field> fields() override;
   std::optional<std::string> contradiction() override;
 };
@@ -41,8 +41,8 @@ struct RecurrentSeq2seqSettings : Settings {
 /// write the target, of s_t of their last layer, and of context c_t of the source's states h:
 ///
 ///   none       s_t = cell(y_{t−1}, s_{t−1});                            logits = W s_t
-///   bahdanau   c_t = look(s_{t−1}, h);  s_t = cell([y_{t−1}; c_t], s_{t−1});  logits = W [s_t; c_t; y_{t−1}]
-///   luong      s_t = cell(y_{t−1}, s_{t−1});  c_t = look(s_t, h);  h̃_t = tanh(W_c [c_t; s_t]);  logits = W h̃_t
+///   bahdanau   c_t = attend(s_{t−1}, h);  s_t = cell([y_{t−1}; c_t], s_{t−1});  logits = W [s_t; c_t; y_{t−1}]
+///   luong      s_t = cell(y_{t−1}, s_{t−1});  c_t = attend(s_t, h);  h̃_t = tanh(W_c [c_t; s_t]);  logits = W h̃_t
 ///
 /// Input feeding gives the first layer [y_{t−1}; h̃_{t−1}]. The decoder starts from tanh(bridge [last state forward; backward]) of the
 /// encoder's h, an LSTM's c from 0; Luong's of an encoder that reads one way from its last states themselves.
@@ -62,22 +62,22 @@ class RecurrentSeq2seq : public Model {
   std::unique_ptr<Decoding> decode(Batch const& given, Pass const& pass) const override;
 
  private:
-  class Step;
+  class IncrementalDecoding;
 
-  /// What the decoder reads of the source: its states as attention looks at them, and what it starts from, by layer.
-  struct Source {
+  /// What the decoder reads of the source: its states as keys and values, and what it starts from, by layer.
+  struct EncodedSource {
     std::optional<Projected> memory = {};
     Tensor lengths = {};
     std::vector<States> start = {};
   };
   /// What a step leaves for the next: states by layer, and h̃ where it is fed.
-  struct Writer {
+  struct DecoderState {
     std::vector<States> layers = {};
     Tensor fed = {};
   };
 
-  Source encode(Batch const& batch, Pass const& pass) const;
-  Writer begin(Source const& source) const;
+  EncodedSource encode(Batch const& batch, Pass const& pass) const;
+  DecoderState begin(EncodedSource const& source) const;
   Tensor embedded(Embedding const& table, Tensor const& tokens, std::string const& place, Pass const& pass) const;
 
   /// How wide what enters the first cell beside a word is.
@@ -87,17 +87,18 @@ class RecurrentSeq2seq : public Model {
   /// What W makes of words […, embedding], with its bias.
   Tensor of_words(Tensor const& y, std::vector<Tensor> const& columns) const;
   /// The step at `position`, of words y [B, embedding] and of_words(y): what the head reads, [B, ·].
-  Tensor step(Tensor const& words, Tensor const& y, std::vector<Tensor> const& columns, Writer& writer, std::int64_t position,
-              Looking& looks, Pass const& pass) const;
+  Tensor step(Tensor const& words, Tensor const& y, std::vector<Tensor> const& columns, DecoderState& writer, std::int64_t position,
+              StepwiseAttention& attention, Pass const& pass) const;
   /// What the head reads, [B, T, ·], of words y [T, B, embedding]: of all steps at once, where none reads what another gave but its states;
   /// or step by step, where a word is the model's own with the probability `share`.
-  Tensor at_once(Tensor const& y, Source const& source, Looking& looks, Pass const& pass) const;
-  Tensor step_by_step(Tensor const& tokens, Tensor const& y, Source const& source, double share, Looking& looks, Pass const& pass) const;
+  Tensor at_once(Tensor const& y, EncodedSource const& source, StepwiseAttention& attention, Pass const& pass) const;
+  Tensor step_by_step(Tensor const& tokens, Tensor const& y, EncodedSource const& source, double share, StepwiseAttention& attention,
+                      Pass const& pass) const;
   /// h̃ = tanh(W_c [c; s]).
-  Tensor attentional(Tensor const& context, Tensor const& state, Pass const& pass) const;
+  Tensor attentional(Tensor const& context, Tensor const& state) const;
   /// The words [B] that are read at a position while training: those given or, with the probability `share`, drawn by what the head read
   /// before (Bengio et al. 2015).
-  Tensor own_words(Tensor const& given, Tensor const& output, double share, std::int64_t position, Pass const& pass) const;
+  Tensor scheduled_sample(Tensor const& given, Tensor const& output, double share, std::int64_t position, Pass const& pass) const;
 
   RecurrentSeq2seqSettings settings_;
   Embedding source_tokens_, target_tokens_;

@@ -28,12 +28,12 @@ std::int32_t other_form(Grammar const& grammar, std::int32_t word) {
   return best;
 }
 
-struct Agreement : GrammarTask {
+struct AgreementTask : GrammarTask {
   std::vector<Field> keys() override { return grammar_keys(); }
   std::vector<std::string> classes() const override { return {"unacceptable", "acceptable"}; }
   std::int64_t answers() const override { return 2; }
   std::string untrue() const override { return "unacceptable"; }
-  std::shared_ptr<GrammarTask const> copy() const override { return std::make_shared<Agreement>(*this); }
+  std::shared_ptr<GrammarTask const> copy() const override { return std::make_shared<AgreementTask>(*this); }
 
   Example write(Grammar const& grammar, std::int64_t answer, Stream const& draws) const override {
     auto [words, verb] = agreeing_sentence(grammar, draws);
@@ -43,7 +43,7 @@ struct Agreement : GrammarTask {
 };
 
 Declared<DataKind> const declared{
-    example_task_kind<Agreement>("agreement", "labelled examples: whether a verb agrees with its subject, far before it")};
+    example_task_kind<AgreementTask>("agreement", "labelled examples: whether a verb agrees with its subject, far before it")};
 
 }  // namespace
 

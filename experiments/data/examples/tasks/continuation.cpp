@@ -17,7 +17,7 @@ namespace heed {
 
 namespace {
 
-struct Continuation : GrammarTask {
+struct ContinuationTask : GrammarTask {
   std::int64_t options = 4;
 
   std::vector<Field> keys() override {
@@ -26,7 +26,7 @@ struct Continuation : GrammarTask {
     return all;
   }
   std::int64_t answers() const override { return options; }
-  std::shared_ptr<GrammarTask const> copy() const override { return std::make_shared<Continuation>(*this); }
+  std::shared_ptr<GrammarTask const> copy() const override { return std::make_shared<ContinuationTask>(*this); }
 
   Example write(Grammar const& grammar, std::int64_t answer, Stream const& draws) const override {
     auto [words, verb] = agreeing_sentence(grammar, draws);
@@ -48,7 +48,7 @@ struct Continuation : GrammarTask {
 };
 
 Declared<DataKind> const declared{
-    example_task_kind<Continuation>("continuation", "labelled examples: how a sentence of the grammar goes on, among options")};
+    example_task_kind<ContinuationTask>("continuation", "labelled examples: how a sentence of the grammar goes on, among options")};
 
 }  // namespace
 

@@ -27,12 +27,13 @@ struct HeldOut {
 HeldOut held_out(Dataset const& data, std::int64_t index, std::int64_t rows, std::int64_t context);
 
 /// What a model makes of held-out rows. Metrics of one batch share it.
-class Seen {
+class EvaluatedBatch {
  public:
   using Metrics = std::vector<Metric*>;
 
   /// A pass over the rows, whose logits are shown to the metrics. `search`: how targets are decoded. All must outlive it.
-  Seen(Dataset const& data, Model const& model, HeldOut const& rows, Pass const& pass, BeamSettings const& search, Metrics const& metrics);
+  EvaluatedBatch(Dataset const& data, Model const& model, HeldOut const& rows, Pass const& pass, BeamSettings const& search,
+                 Metrics const& metrics);
 
   Dataset const& data() const { return data_; }
   Batch const& batch() const { return rows_.batch; }
@@ -47,7 +48,7 @@ class Seen {
   std::vector<std::int64_t> const& best() const { return best_; }
   /// What each row's source is decoded to, made when it is first asked for: the best that the search finds.
   std::vector<Decoded> const& decoded() const;
-  /// Of every layer that looks at what targets are written of: the weights [B, T, S], means of its heads. Made when first asked for.
+  /// Of every layer that attends to what targets are written of: the weights [B, T, S], means of its heads. Made when first asked for.
   std::vector<AttentionRecord> const& source_maps() const;
   bool has_decoded() const { return decoded_.has_value(); }
 
@@ -66,15 +67,15 @@ class Seen {
 
 /// Runs the model over the rows and adds what it makes of them to the metrics.
 void measure(Dataset const& data, Model const& model, HeldOut const& rows, Pass const& pass, BeamSettings const& search,
-             Seen::Metrics const& metrics);
+             EvaluatedBatch::Metrics const& metrics);
 
 /// Whether the first term of the model's loss is this one: "token", "label", "span".
 bool predicts(Model const& model, std::string_view term);
 
 /// Why sources of these data cannot be decoded by the model; nothing: they can.
-std::optional<std::string> lacks_decoding(Dataset const& data, Model const& model);
+std::optional<std::string> no_decoding(Dataset const& data, Model const& model);
 
-/// Seen::source_maps() of a batch; empty for a model that has no attention to a source.
+/// EvaluatedBatch::source_maps() of a batch; empty for a model that has no attention to a source.
 std::vector<AttentionRecord> source_maps(Model const& model, Batch const& batch, Pass const& pass);
 
 /// The words of a row's target as the data give them to a decoder, without marks of its beginning and end.

@@ -35,7 +35,7 @@ struct EstimatorSettings {
 };
 
 /// What the hard reads of one forward pass have chosen, layer by layer.
-struct Choices {
+struct HardChoices {
   /// given: by codes, a digit a choice; one: a sequence's code is its choice at every query.
   enum class Mode { sample, expectation, given, one };
   /// The places whose logits can change with a choice at query i: i alone, i and those after it, or all.
@@ -57,7 +57,7 @@ struct Choices {
 
 /// How many choices a pass has made so far; what those from number `first` on can touch.
 std::size_t choices_made(Pass const& pass);
-void set_reach(Pass const& pass, std::size_t first, Choices::Reach reach);
+void set_reach(Pass const& pass, std::size_t first, HardChoices::Reach reach);
 
 /// f(inputs, pass); with pass.recompute run again for its gradient instead of keeping what is between (see checkpoint()), together with
 /// the choices made in it: these leave it beside its result, so that their probabilities have gradients. The result is [B, n, …], and the n

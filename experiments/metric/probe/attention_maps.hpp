@@ -26,15 +26,15 @@ struct PartTokenizers {
 };
 
 /// Where a model looked in a pass over a batch: the weights of its attention layers, and what stands on their axes.
-struct Looks {
-  struct Part {
+struct AttentionMaps {
+  struct LabelledPart {
     std::string name;
     Tensor tokens;                      ///< int64 [B, n]; undefined for a picture
     std::vector<std::string> labels;    ///< of each of them
     std::vector<std::int64_t> lengths;  ///< of the rows; what stands behind is padding; empty: there is no padding
     Tensor pixels = {};                 ///< of a picture, int64 [B, C, H, W]
   };
-  std::vector<Part> parts;              ///< the inputs, if they are tokens, and all others that look or are looked at: tokens and pictures
+  std::vector<LabelledPart> parts;  ///< the inputs, if they are tokens, and all others that attend or are attended to: tokens and pictures
   std::vector<AttentionRecord> layers;  ///< their weights, in the order of the pass
 
   /// The labels of a row's places in a part, of `places` with the padding; their numbers where the part has no tokens.
@@ -46,6 +46,6 @@ struct Looks {
 };
 
 /// Looks on while the model reads the batch; nothing is recorded. Of `pass` counts all but its observer.
-Looks look(Model const& model, Batch const& batch, PartTokenizers const& tokenizers, Pass pass = {});
+AttentionMaps attention_maps(Model const& model, Batch const& batch, PartTokenizers const& tokenizers, Pass pass = {});
 
 }  // namespace heed

@@ -1,4 +1,4 @@
-#include "nn/choices.hpp"
+#include "nn/hard_choices.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -15,29 +15,30 @@ double EstimatorSettings::temperature_at(std::int64_t step) const {
   return std::min(temperature, std::max(temperature_least, temperature * std::exp(-temperature_decay * static_cast<double>(step))));
 }
 
-std::size_t choices_made(Pass const& pass) { return pass.choices != nullptr ? pass.choices->made.size() : 0; }
+std::size_t choices_made(Pass const& pass) { return pass.watching.hard_choices != nullptr ? pass.watching.hard_choices->made.size() : 0; }
 
-void set_reach(Pass const& pass, std::size_t first, Choices::Reach reach) {
-  for (std::size_t i = first; i < choices_made(pass); ++i) pass.choices->made[i].reach = reach;
+void set_reach(Pass const& pass, std::size_t first, HardChoices::Reach reach) {
+  for (std::size_t i = first; i < choices_made(pass); ++i) pass.watching.hard_choices->made[i].reach = reach;
 }
 
 Tensor recomputed(std::function<Tensor(std::vector<Tensor> const& inputs, Pass const& pass)> const& f, std::vector<Tensor> const& inputs,
                   Pass const& pass) {
-  if (!pass.recompute) return f(inputs, pass);
-  if (pass.choices == nullptr) return checkpoint([f, pass](std::vector<Tensor> const& in) { return f(in, pass); }, inputs);
-  bool const given = pass.choices->mode == Choices::Mode::given || pass.choices->mode == Choices::Mode::one;
+  if (!pass.training.recompute) return f(inputs, pass);
+  if (pass.watching.hard_choices == nullptr) return checkpoint([f, pass](std::vector<Tensor> const& in) { return f(in, pass); }, inputs);
+  bool const given =
+      pass.watching.hard_choices->mode == HardChoices::Mode::given || pass.watching.hard_choices->mode == HardChoices::Mode::one;
   if (given) throw Error("estimator: enumerate and marginal keep the whole pass; train.recompute cannot be true");
 
   // One tensor comes out of checkpoint(): the choices travel as further columns of the result, [B, n, H] each.
-  struct Columns {
+  struct ChoiceColumns {
     std::int64_t heads;
-    Choices::Reach reach;
+    HardChoices::Reach reach;
   };
-  auto const layout = std::make_shared<std::vector<Columns>>();
-  auto const packed = [f, pass, layout, mode = pass.choices->mode](std::vector<Tensor> const& in) {
-    Choices choices{.mode = mode, .made = {}, .codes = {}};
+  auto const layout = std::make_shared<std::vector<ChoiceColumns>>();
+  auto const packed = [f, pass, layout, mode = pass.watching.hard_choices->mode](std::vector<Tensor> const& in) {
+    HardChoices choices{.mode = mode, .made = {}, .codes = {}};
     Pass inner = pass;
-    inner.choices = &choices;
+    inner.watching.hard_choices = &choices;
     std::vector<Tensor> columns{f(in, inner)};
     layout->clear();
     for (auto const& made : choices.made) {
@@ -55,7 +56,7 @@ Tensor recomputed(std::function<Tensor(std::vector<Tensor> const& inputs, Pass c
   for (auto const& [heads, reach] : *layout) {
     Tensor const probability = transpose(slice(all, -1, end, end + heads));
     Tensor const entropy = transpose(slice(all, -1, end + heads, end + 2 * heads));
-    pass.choices->made.push_back({probability, entropy, reach});
+    pass.watching.hard_choices->made.push_back({probability, entropy, reach});
     end += 2 * heads;
   }
   return y;

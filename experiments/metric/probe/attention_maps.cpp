@@ -1,4 +1,4 @@
-#include "experiments/metric/probe/looks.hpp"
+#include "experiments/metric/probe/attention_maps.hpp"
 
 #include <algorithm>
 #include <span>
@@ -33,8 +33,8 @@ std::string visible(std::string const& text) {
 }
 
 /// Without tokens and pixels if the batch has no such part, or as neither.
-Looks::Part part_of(Batch const& batch, std::string const& name, PartTokenizers const& tokenizers) {
-  Looks::Part part{name, batch.get(name), {}, {}};
+AttentionMaps::LabelledPart part_of(Batch const& batch, std::string const& name, PartTokenizers const& tokenizers) {
+  AttentionMaps::LabelledPart part{name, batch.get(name), {}, {}};
   if (part.tokens.defined() && part.tokens.dtype() == DType::int64 && part.tokens.rank() == 4) return {name, {}, {}, {}, part.tokens};
   if (!part.tokens.defined() || part.tokens.dtype() != DType::int64 || part.tokens.rank() != 2) return {name, {}, {}, {}};
   for (auto const token : part.tokens.data<std::int64_t>()) {
@@ -60,9 +60,9 @@ std::string token_label(Tokenizer const* tokenizer, std::int64_t token) {
   return mark ? *mark : visible(tokenizer->decode({token}));
 }
 
-std::vector<std::string> Looks::axis(std::string_view part, std::int64_t row, std::int64_t places) const {
+std::vector<std::string> AttentionMaps::axis(std::string_view part, std::int64_t row, std::int64_t places) const {
   std::vector<std::string> labels;
-  auto const found = std::ranges::find(parts, part, &Part::name);
+  auto const found = std::ranges::find(parts, part, &LabelledPart::name);
   if (found == parts.end() || !found->tokens.defined()) {
     for (std::int64_t place = 0; place < places; ++place) labels.push_back(std::to_string(place));
     return labels;
@@ -72,12 +72,12 @@ std::vector<std::string> Looks::axis(std::string_view part, std::int64_t row, st
   return {first, first + length};
 }
 
-bool Looks::only_inputs() const {
+bool AttentionMaps::only_inputs() const {
   return std::ranges::all_of(layers,
                              [](AttentionRecord const& layer) { return layer.of.queries == "inputs" && layer.of.keys == "inputs"; });
 }
 
-std::vector<NpyArray> Looks::arrays(bool single) const {
+std::vector<NpyArray> AttentionMaps::arrays(bool single) const {
   auto const rows = [&](Tensor const& x) { return single ? x.viewed(Shape(std::span<std::int64_t const>(x.shape()).subspan(1))) : x; };
   bool const plain = only_inputs();
   std::vector<NpyArray> arrays;
@@ -100,21 +100,21 @@ std::vector<NpyArray> Looks::arrays(bool single) const {
   return arrays;
 }
 
-Looks look(Model const& model, Batch const& batch, PartTokenizers const& tokenizers, Pass pass) {
+AttentionMaps attention_maps(Model const& model, Batch const& batch, PartTokenizers const& tokenizers, Pass pass) {
   NoGrad const no_grad;
   AttentionRecorder recorder({.weights = true});
   Observer const observer{.attention = &recorder};
-  pass.observer = &observer;
+  pass.watching.observer = &observer;
   model.run(batch, pass);
-  Looks looks{{}, recorder.records()};
+  AttentionMaps attention{{}, recorder.records()};
   std::vector<std::string> names{"inputs"};
-  for (auto const& layer : looks.layers)
+  for (auto const& layer : attention.layers)
     for (auto const& name : {layer.of.queries, layer.of.keys})
       if (!name.empty() && std::ranges::find(names, name) == names.end()) names.push_back(name);
   for (auto const& name : names)
     if (auto part = part_of(batch, name, tokenizers); part.tokens.defined() || part.pixels.defined())
-      looks.parts.push_back(std::move(part));
-  return looks;
+      attention.parts.push_back(std::move(part));
+  return attention;
 }
 
 }  // namespace heed

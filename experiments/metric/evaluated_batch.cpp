@@ -1,4 +1,4 @@
-#include "experiments/metric/seen.hpp"
+#include "experiments/metric/evaluated_batch.hpp"
 
 #include "autograd/ops/reduce.hpp"
 #include "experiments/data/tokenizer.hpp"
@@ -21,24 +21,24 @@ HeldOut held_out(Dataset const& data, std::int64_t index, std::int64_t rows, std
   return result;
 }
 
-Seen::Seen(Dataset const& data, Model const& model, HeldOut const& rows, Pass const& pass, BeamSettings const& search,
-           Metrics const& metrics)
+EvaluatedBatch::EvaluatedBatch(Dataset const& data, Model const& model, HeldOut const& rows, Pass const& pass, BeamSettings const& search,
+                               Metrics const& metrics)
     : data_(data), model_(model), rows_(rows), pass_(pass), search_(search), predictions_(model.run(batch(), pass).predictions) {
   Tensor const wanted = targets().viewed({targets().elements()});
   predictions_.front().head.each_logits([&](std::int64_t first, Tensor const& logits) {
     losses_.push_back(cross_entropy(logits, wanted.rows(first, logits.size(0)), 0, -1, 1.0).item());
     Tensor const found = argmax(logits, -1);
     best_.insert(best_.end(), found.data<std::int64_t>().begin(), found.data<std::int64_t>().end());
-    for (Metric* const metric : metrics) metric->look(batch(), first, logits);
+    for (Metric* const metric : metrics) metric->observe(batch(), first, logits);
   });
 }
 
-std::vector<Decoded> const& Seen::decoded() const {
+std::vector<Decoded> const& EvaluatedBatch::decoded() const {
   if (decoded_) return *decoded_;
   auto const tokenizer = data_.tokenizer_handle();
   Pass pass;
-  pass.choosing = pass_.choosing;
-  pass.sequences = pass_.sequences;
+  pass.decoding.choosing = pass_.decoding.choosing;
+  pass.decoding.sequences = pass_.decoding.sequences;
   decoded_.emplace();
   for (auto& hypotheses :
        beam(model_, source_of(batch()), *tokenizer->begin(), *tokenizer->end(), longest_targets(batch(), model_), search_, pass))
@@ -46,21 +46,21 @@ std::vector<Decoded> const& Seen::decoded() const {
   return *decoded_;
 }
 
-std::vector<AttentionRecord> const& Seen::source_maps() const {
+std::vector<AttentionRecord> const& EvaluatedBatch::source_maps() const {
   if (!source_maps_) source_maps_ = heed::source_maps(model_, batch(), pass_);
   return *source_maps_;
 }
 
 void measure(Dataset const& data, Model const& model, HeldOut const& rows, Pass const& pass, BeamSettings const& search,
-             Seen::Metrics const& metrics) {
-  Seen const seen(data, model, rows, pass, search, metrics);
+             EvaluatedBatch::Metrics const& metrics) {
+  EvaluatedBatch const seen(data, model, rows, pass, search, metrics);
   for (Metric* const metric : metrics) metric->add(seen);
 }
 
 bool predicts(Model const& model, std::string_view term) { return model.terms().front().name == term; }
 
-std::optional<std::string> lacks_decoding(Dataset const& data, Model const& model) {
-  if (written_of(data.gives()).empty()) return "the data give no source to decode a target from";
+std::optional<std::string> no_decoding(Dataset const& data, Model const& model) {
+  if (written_of(data.signature()).empty()) return "the data give no source to decode a target from";
   auto const tokenizer = data.tokenizer_handle();
   if (!tokenizer || !tokenizer->begin() || !tokenizer->end()) return "the data do not say where a target ends";
   if (data.validation_batches(1, model.context()) == 0) return "there are no held-out data";
@@ -69,11 +69,11 @@ std::optional<std::string> lacks_decoding(Dataset const& data, Model const& mode
 }
 
 std::vector<AttentionRecord> source_maps(Model const& model, Batch const& batch, Pass const& pass) {
-  auto const to_source = [source = written_of(batch)](LookingParts const& of) { return of.queries == "inputs" && of.keys == source; };
+  auto const to_source = [source = written_of(batch)](AttentionParts const& of) { return of.queries == "inputs" && of.keys == source; };
   AttentionRecorder recorder({.weights = true, .means = true, .only = to_source});
   Observer const observer{.attention = &recorder};
   Pass watched = pass;
-  watched.observer = &observer;
+  watched.watching.observer = &observer;
   model.run(batch, watched);
   return recorder.records();
 }

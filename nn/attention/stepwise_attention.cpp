@@ -1,4 +1,4 @@
-#include "nn/attention/looking.hpp"
+#include "nn/attention/stepwise_attention.hpp"
 
 #include <algorithm>
 #include <utility>
@@ -7,15 +7,16 @@
 
 namespace heed {
 
-Looking::Looking(SingleHead const* attention, std::optional<Projected> const& memory, Tensor lengths, Tensor steps, Pass const& pass)
+StepwiseAttention::StepwiseAttention(SingleHead const* attention, std::optional<Projected> const& memory, Tensor lengths, Tensor steps,
+                                     Pass const& pass)
     : attention_(attention),
       memory_(memory),
       lengths_(std::move(lengths)),
       steps_(std::move(steps)),
       pass_(pass),
-      first_choice_(pass.choices != nullptr ? pass.choices->made.size() : 0) {}
+      first_choice_(pass.watching.hard_choices != nullptr ? pass.watching.hard_choices->made.size() : 0) {}
 
-Visibility Looking::visibility(std::int64_t position) const {
+Visibility StepwiseAttention::visibility(std::int64_t position) const {
   Visibility sees{.causal = false, .lengths = lengths_, .offset = position};
   if (!steps_.defined()) return sees;
   std::vector<std::int64_t> left;
@@ -24,15 +25,15 @@ Visibility Looking::visibility(std::int64_t position) const {
   return sees;
 }
 
-Tensor Looking::operator()(Tensor const& query, std::int64_t position) {
+Tensor StepwiseAttention::operator()(Tensor const& query, std::int64_t position) {
   Visibility const sees = visibility(position);
-  if (query.rank() == 3) return attention_->look(query, *memory_, sees, pass_);
-  return squeeze(attention_->look(unsqueeze(query, 1), *memory_, sees, pass_), 1);
+  if (query.rank() == 3) return attention_->attend(query, *memory_, sees, pass_);
+  return squeeze(attention_->attend(unsqueeze(query, 1), *memory_, sees, pass_), 1);
 }
 
-void Looking::finish(Choices::Reach reach) {
-  if (pass_.choices == nullptr || pass_.choices->made.size() <= first_choice_) return;
-  auto& made = pass_.choices->made;
+void StepwiseAttention::finish(HardChoices::Reach reach) {
+  if (pass_.watching.hard_choices == nullptr || pass_.watching.hard_choices->made.size() <= first_choice_) return;
+  auto& made = pass_.watching.hard_choices->made;
   std::vector<Tensor> probabilities, entropies;
   for (std::size_t i = first_choice_; i < made.size(); ++i) {
     probabilities.push_back(made[i].probability);
