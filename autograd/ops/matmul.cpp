@@ -193,16 +193,17 @@ Tensor linear(Tensor const& x, Tensor const& weight, Tensor const& bias, Tensor 
   std::vector<Tensor> inputs{x, weight};
   if (bias.defined()) inputs.push_back(bias);
   if (residual.defined()) inputs.push_back(residual);
-  return record("linear", std::move(inputs), std::move(y), Keep{.inputs = 3U, .sum = true}, [biased = bias.defined()](Step const& s) {
-    std::vector<Tensor> gradients(s.inputs.size());
-    bool const on_the_way = s.wants(0) && !recording(), with_bias = biased && s.wants(2);
-    Tensor dbias = with_bias && on_the_way ? Tensor(s.x(2).shape(), s.dy.dtype()) : Tensor();
-    if (s.wants(0)) gradients[0] = on_the_way ? input_gradient(s, dbias) : matmul(s.dy, s.x(1));
-    if (s.wants(1)) gradients[1] = matmul(flat(s.dy), flat(s.x(0)), true, false);
-    if (with_bias) gradients[2] = dbias.defined() ? dbias : sum_to(s.dy, s.x(2).shape());
-    if (std::size_t const last = biased ? 3 : 2; last < s.inputs.size()) gradients[last] = s.dy;
-    return gradients;
-  });
+  return record("linear", std::move(inputs), std::move(y), Keep{.inputs = {true, true}, .sum = true},
+                [biased = bias.defined()](Step const& s) {
+                  std::vector<Tensor> gradients(s.inputs.size());
+                  bool const on_the_way = s.wants(0) && !recording(), with_bias = biased && s.wants(2);
+                  Tensor dbias = with_bias && on_the_way ? Tensor(s.x(2).shape(), s.dy.dtype()) : Tensor();
+                  if (s.wants(0)) gradients[0] = on_the_way ? input_gradient(s, dbias) : matmul(s.dy, s.x(1));
+                  if (s.wants(1)) gradients[1] = matmul(flat(s.dy), flat(s.x(0)), true, false);
+                  if (with_bias) gradients[2] = dbias.defined() ? dbias : sum_to(s.dy, s.x(2).shape());
+                  if (std::size_t const last = biased ? 3 : 2; last < s.inputs.size()) gradients[last] = s.dy;
+                  return gradients;
+                });
 }
 static Declared<OperationCheck> const linear_check{
     {"linear",

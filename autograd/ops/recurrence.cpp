@@ -298,7 +298,7 @@ Tensor scan(CellForm cell, ScanOrder const& order, Tensor const& a, Tensor const
     kernels::with_real(a.dtype(), [&](auto type) { forward<decltype(type), Cell>(order, e, a, weight, bias, start, y, saved); });
     if (!recorded) return y;
     Tensor states = record_fused(
-        "scan", std::move(inputs), std::move(y), Keep{.inputs = 2U},
+        "scan", std::move(inputs), std::move(y), Keep{.inputs = {false, true}},
         [order, e, saved](Step const& s) {
           return kernels::with_real(s.dy.dtype(), [&](auto type) { return gradients<decltype(type), Cell>(s, order, e, saved); });
         },
