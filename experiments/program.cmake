@@ -57,7 +57,7 @@ target_link_libraries(heed_experiments PRIVATE xsimd ${CMAKE_DL_LIBS} PUBLIC ${Y
 
 add_executable(heed experiments/commands/main.cpp)
 target_include_directories(heed PRIVATE ${PROJECT_SOURCE_DIR})
-target_link_libraries(heed PRIVATE heed_experiments heed_nn heed_formulas heed_autograd)
+target_link_libraries(heed PRIVATE heed_experiments heed_nn heed_formulas heed_autograd heed_blas)
 install(TARGETS heed RUNTIME COMPONENT program)
 
 # --- What a run records about its program (experiments/config/build_info.hpp) -----------------------------------------------------------

@@ -8,7 +8,7 @@
 
 #include "autograd/attention/kernel.hpp"
 #include "autograd/attention/row_statistics_kernel.hpp"
-#include "autograd/blas/gemm.hpp"
+#include "autograd/blas/products.hpp"
 #include "autograd/kernels/dropout.hpp"
 #include "autograd/kernels/rows.hpp"
 

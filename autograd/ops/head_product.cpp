@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "autograd/attention/attention.hpp"
-#include "autograd/blas/gemm.hpp"
+#include "autograd/blas/products.hpp"
 #include "autograd/graph_memory.hpp"
 #include "autograd/kernels/dispatch.hpp"
 #include "autograd/kernels/rows.hpp"

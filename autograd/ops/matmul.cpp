@@ -1,9 +1,6 @@
 // Products of matrices, batched.
 
-#include "autograd/blas/gemm.hpp"
 #include "autograd/blas/products.hpp"
-#include "autograd/blas/rounded_matrix.hpp"
-#include "autograd/blas/rounded_weights.hpp"
 #include "autograd/kernels/dispatch.hpp"
 #include "autograd/ops/elementwise.hpp"
 #include "autograd/ops/formula.hpp"
@@ -11,6 +8,7 @@
 #include "autograd/ops/reduce.hpp"
 #include "autograd/ops/shape.hpp"
 #include "autograd/parallel.hpp"
+#include "autograd/rounded_weights.hpp"
 
 namespace heed {
 

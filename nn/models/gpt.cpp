@@ -6,10 +6,10 @@
 
 #include <fmt/format.h>
 
-#include "autograd/blas/rounded_weights.hpp"
 #include "autograd/error.hpp"
 #include "autograd/graph.hpp"
 #include "autograd/ops/elementwise.hpp"
+#include "autograd/rounded_weights.hpp"
 #include "nn/decode.hpp"
 
 namespace heed {

@@ -5,12 +5,12 @@
 
 #include <fmt/format.h>
 
-#include "autograd/blas/rounded_weights.hpp"
 #include "autograd/error.hpp"
 #include "autograd/graph.hpp"
 #include "autograd/ops/elementwise.hpp"
 #include "autograd/ops/index.hpp"
 #include "autograd/ops/product.hpp"
+#include "autograd/rounded_weights.hpp"
 #include "nn/decode.hpp"
 
 namespace heed {

@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-#include "autograd/blas/rounded_weights.hpp"
 #include "autograd/error.hpp"
 #include "autograd/graph.hpp"
 #include "autograd/ops/elementwise.hpp"
@@ -10,6 +9,7 @@
 #include "autograd/ops/product.hpp"
 #include "autograd/ops/shape.hpp"
 #include "autograd/ops/softmax.hpp"
+#include "autograd/rounded_weights.hpp"
 #include "nn/decode.hpp"
 
 namespace heed {

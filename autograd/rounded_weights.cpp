@@ -1,6 +1,6 @@
-#include "autograd/blas/rounded_weights.hpp"
+#include "autograd/rounded_weights.hpp"
 
-#include "autograd/blas/rounded_matrix.hpp"
+#include "autograd/blas/products.hpp"
 
 namespace heed {
 
