@@ -132,10 +132,6 @@ void keep_within(Bounds const& bounds, double times, std::optional<Interval>& in
 
 }  // namespace
 
-bool over_all_combinations(std::vector<Effect> const& effects) {
-  return std::ranges::all_of(effects, [](Effect const& effect) { return effect.averaged == effect.combinations; });
-}
-
 std::vector<Effect> effects_of(Grid const& grid, std::vector<BySeed> const& values, std::size_t baseline, std::string const& unit,
                                Question const& question) {
   Effects const effects(grid, values, baseline);

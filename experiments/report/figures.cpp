@@ -92,7 +92,7 @@ std::optional<double> as_number(std::string const& text) {
 std::vector<Figure> over_keys(Material const& material) {
   std::vector<Figure> result;
   std::vector<double> means;
-  for (auto const& arm : material.arms) means.push_back(arm.mean.value_or(std::nan("")));
+  for (auto const& arm : material.arms) means.push_back(arm.estimate ? arm.estimate->mean : std::nan(""));
   double const reach = reach_of(means);
   for (auto const& key : material.varied) {
     std::vector<Trace> traces;
@@ -107,8 +107,9 @@ std::vector<Figure> over_keys(Material const& material) {
         else
           rest += (rest.empty() ? "" : ", ") + value;
       }
-      if (!place || !arm.mean) continue;
-      if (!std::isfinite(*arm.mean) || std::abs(*arm.mean) > reach) {
+      if (!place || !arm.estimate) continue;
+      double const mean = arm.estimate->mean;
+      if (!std::isfinite(mean) || std::abs(mean) > reach) {
         left_out += (left_out.empty() ? "" : ", ") + short_name(arm);
         continue;
       }
@@ -116,8 +117,8 @@ std::vector<Figure> over_keys(Material const& material) {
       auto line = std::ranges::find(traces, rest, &Trace::name);
       if (line == traces.end())
         line = traces.insert(traces.end(), {rest, {line_colour(traces.size() % 7), 1 + (traces.size() + traces.size() / 7) % 5}, {}});
-      auto const interval = arm.interval.value_or(Interval{*arm.mean, *arm.mean});
-      line->curve.push_back({*place, *arm.mean, interval.low, interval.high});
+      auto const interval = arm.estimate->interval_or_mean();
+      line->curve.push_back({*place, mean, interval.low, interval.high});
     }
     if (places.size() < 3) continue;
     Range range;

@@ -14,7 +14,7 @@ namespace heed {
 namespace {
 
 /// A difference with as many digits as its interval makes worth saying.
-std::string in_words(ReportedDifference const& difference) {
+std::string in_words(Comparison const& difference) {
   if (!std::isfinite(difference.mean)) return short_number(difference.mean, 0, true);
   double const half = difference.interval ? difference.interval->half_width() : 0;
   if (!(half > 0 && std::isfinite(half)))  // no interval, or one of a damaged summary
@@ -89,7 +89,7 @@ std::optional<Figure> forest(Material const& material) {
     };
     column(columns_at[0], in_words(difference));
     column(columns_at[1], fmt::format("{:.2g}", difference.p));
-    column(columns_at[2], difference.verdict);
+    column(columns_at[2], std::string(name(difference.verdict)));
     if (std::isnan(difference.mean)) continue;
     data += fmt::format("$s{} << EOD\n", k);
     for (double const value : rows[k].seeds)

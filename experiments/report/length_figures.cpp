@@ -221,7 +221,7 @@ std::optional<Figure> position_figure(Material const& material, std::set<std::in
   auto const length = static_cast<double>(longest);
   std::string const said = material.single ? "Bands: 95 % intervals of one run, as if its losses did not depend on each other"
                            : banded        ? seeds_said(material)
-                                           : fmt::format("Mean over {} seeds", material.seeds);
+                                           : fmt::format("Mean over {} seeds", material.seeds.size());
   Figure figure{.name = "loss_by_position",
                 .title = "Validation loss by position in the row",
                 .caption = fmt::format("Rows of {} tokens, means of neighbouring positions that half of the rows reach. {}{}.", longest,

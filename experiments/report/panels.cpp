@@ -108,9 +108,9 @@ std::optional<Figure> interaction(Material const& material, Grid const& grid) {
   Range range;
   for (std::size_t i = 0; i < material.arms.size(); ++i) {
     auto const& arm = material.arms[i];
-    if (!arm.mean || !std::isfinite(*arm.mean) || grid.places[i].empty()) continue;
-    range.include(*arm.mean);
-    if (arm.interval) range.include(arm.interval->low), range.include(arm.interval->high);
+    if (!arm.has_finite_mean() || grid.places[i].empty()) continue;
+    auto const interval = arm.estimate->interval_or_mean();
+    range.include(arm.estimate->mean), range.include(interval.low), range.include(interval.high);
   }
   range.widen(0.06);
   if (range.is_empty()) return std::nullopt;
@@ -131,10 +131,11 @@ std::optional<Figure> interaction(Material const& material, Grid const& grid) {
         auto place = panels[p];
         place[along] = level, place[lines] = line;
         auto const found = grid.arm_at(place);
-        if (!found || !material.arms[*found].mean || !std::isfinite(*material.arms[*found].mean)) continue;
-        auto const& arm = material.arms[*found];
-        auto const interval = arm.interval.value_or(Interval{*arm.mean, *arm.mean});
-        data += fmt::format("{:.4f} {:.8g} {:.8g} {:.8g}\n", static_cast<double>(level) + aside, *arm.mean, interval.low, interval.high);
+        if (!found || !material.arms[*found].has_finite_mean()) continue;
+        auto const& estimate = *material.arms[*found].estimate;
+        auto const interval = estimate.interval_or_mean();
+        data +=
+            fmt::format("{:.4f} {:.8g} {:.8g} {:.8g}\n", static_cast<double>(level) + aside, estimate.mean, interval.low, interval.high);
       }
       data += "EOD\n";
       auto const look = look_of(line);
@@ -155,11 +156,12 @@ std::optional<Figure> interaction(Material const& material, Grid const& grid) {
                 .height = layout.height(),
                 .commands = data + plot_style + "set multiplot\n" + legend(grid, lines, layout.height(), "linespoints") + plots +
                             "unset multiplot\n"};
-  figure.caption = fmt::format("{}; {} is better. Lines are values of {}: where they are not parallel, {} and {} depend on each other.{}",
-                               seeds_said(material), material.better, grid.name(lines), grid.name(along), grid.name(lines),
-                               std::ranges::any_of(material.arms, [](ReportedArm const& arm) { return arm.mean && std::isinf(*arm.mean); })
-                                   ? " Arms of which a seed diverged are left out."
-                                   : "");
+  figure.caption =
+      fmt::format("{}; {} is better. Lines are values of {}: where they are not parallel, {} and {} depend on each other.{}",
+                  seeds_said(material), material.better, grid.name(lines), grid.name(along), grid.name(lines),
+                  std::ranges::any_of(material.arms, [](ArmResult const& arm) { return arm.estimate && std::isinf(arm.estimate->mean); })
+                      ? " Arms of which a seed diverged are left out."
+                      : "");
   return figure;
 }
 

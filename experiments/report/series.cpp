@@ -180,6 +180,11 @@ std::string plotted(SeriesPanel const& panel, std::size_t p) {
 
 }  // namespace
 
+SeriesPoint joined_point(double x, Estimate const& found) {
+  auto const interval = found.interval_or_mean();
+  return {x, found.mean, interval.low, interval.high, found.mean};
+}
+
 Figure figure_of(SeriesFigure const& figure) {
   Layout const layout(figure);
   // Data blocks cannot be defined inside of a multiplot's plot command, but between two of them.

@@ -28,7 +28,7 @@ StudyRecord read_study(fs::path const& folder) {
     for (auto const& table : json.value("tables", nlohmann::ordered_json::array()))
       record.tables.push_back({table.at("title").get<std::string>(), table.at("rows").get<std::vector<std::vector<std::string>>>(),
                                table.value("detail", false)});
-    record.environment = texts_of(json, "environment");
+    record.environment = texts_at(json, "environment");
   } catch (std::exception const& error) {
     throw FileError(fmt::format("{}: is no summary of a study: {}", path.string(), error.what()));
   }

@@ -56,13 +56,13 @@ char const* const cividis =
 Style style_of(Material const& material, std::size_t arm) {
   constexpr std::size_t colours = 6;
   auto const baseline =
-      static_cast<std::size_t>(std::ranges::find(material.arms, material.baseline, &ReportedArm::name) - material.arms.begin());
+      static_cast<std::size_t>(std::ranges::find(material.arms, material.baseline, &ArmResult::name) - material.arms.begin());
   if (arm == baseline) return {line_colour(0), 1};
   std::size_t const place = arm - (arm > baseline ? 1 : 0);
   return {line_colour(1 + place % colours), 2 + (place + place / colours) % 4};
 }
 
-std::string short_name(ReportedArm const& arm) { return cut(arm.name, 32); }
+std::string short_name(ArmResult const& arm) { return cut(arm.name, 32); }
 
 std::string axis_name(Material const& material, std::string metric) {
   auto const* const info = find_metric(metric);
@@ -259,9 +259,9 @@ std::string seeds_said(Material const& material) {
   if (material.single) return "One run";
   std::string fewer;
   for (auto const& arm : material.arms)
-    if (std::size_t const curves = arm.histories.size(); curves > 0 && curves < material.seeds)
+    if (std::size_t const curves = arm.histories.size(); curves > 0 && curves < material.seeds.size())
       fewer += fmt::format("{}{}: the {} that ended", fewer.empty() ? "" : ", ", short_name(arm), curves);
-  return fmt::format("Mean and 95 % interval over {} seeds{}", material.seeds, fewer.empty() ? "" : " (" + fewer + ")");
+  return fmt::format("Mean and 95 % interval over {} seeds{}", material.seeds.size(), fewer.empty() ? "" : " (" + fewer + ")");
 }
 
 }  // namespace heed

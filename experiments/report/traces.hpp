@@ -28,7 +28,7 @@ struct Style {
 };
 Style style_of(Material const& material, std::size_t arm);
 
-std::string short_name(ReportedArm const& arm);
+std::string short_name(ArmResult const& arm);
 /// "validation.loss" as an axis says it: "validation loss (nat)".
 std::string axis_name(Material const& material, std::string metric);
 /// "Mean and 95 % interval over 6 seeds", with the arms whose curves are of fewer.

@@ -26,7 +26,7 @@ struct Axis {
 };
 
 /// The numbers of a grid of one key; nothing if there are more keys, or other values.
-std::optional<std::vector<double>> numbers_of(ReportedTuning const& tuning) {
+std::optional<std::vector<double>> numbers_of(TuningScores const& tuning) {
   std::vector<double> numbers;
   for (auto const& point : tuning.points) {
     auto const value = point.keys.size() == 1 ? parsed_number<double>(point.keys.front().second) : std::nullopt;
@@ -36,7 +36,7 @@ std::optional<std::vector<double>> numbers_of(ReportedTuning const& tuning) {
   return numbers;
 }
 
-Axis axis_of(ReportedTuning const& tuning) {
+Axis axis_of(TuningScores const& tuning) {
   Axis axis;
   if (auto const numbers = numbers_of(tuning)) {
     axis.places = *numbers;
@@ -78,7 +78,7 @@ std::vector<Trace> scores_of(Material const& material, Axis const& axis) {
 }
 
 /// How large a value may be on a scale that shows what is chosen: ten times the (lower) median of the chosen scores.
-double reach_of_choices(ReportedTuning const& tuning) {
+double reach_of_choices(TuningScores const& tuning) {
   std::vector<double> scores;
   for (auto const& arm : tuning.arms)
     if (arm.chosen && arm.scores[*arm.chosen]) scores.push_back(std::abs(*arm.scores[*arm.chosen]));
@@ -140,7 +140,7 @@ std::optional<Figure> tuning_figure(Material const& material) {
       "Lines are means over {} seed{} that the comparison does not use, small dots the trials; a ring marks what each arm takes. A line "
       "that "
       "leaves the frame goes to scores that the table has. {} is better.",
-      material.tuning->seeds, material.tuning->seeds == 1 ? "" : "s", material.better == "lower" ? "Lower" : "Higher");
+      material.tuning->seeds.size(), material.tuning->seeds.size() == 1 ? "" : "s", material.better == "lower" ? "Lower" : "Higher");
   return figure;
 }
 
