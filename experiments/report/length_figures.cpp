@@ -42,18 +42,13 @@ std::string trained_said(std::set<std::int64_t> const& trained) {
   return trained.empty() ? "" : fmt::format("; dashed: the trained length of {}", fmt::join(trained, ", "));
 }
 
-/// A frame with names beside the curves and a vertical line at each trained length.
-std::string frame(std::vector<Trace> const& traces, Range const& range, std::string const& y, std::set<std::int64_t> const& trained,
-                  double height) {
-  double const top = height - 0.12, bottom = 0.46;
-  std::string commands = blocks(traces) + plot_style +
-                         margins(y_axis_width(y, range), Figure::width - label_width(traces), bottom, top, height) + y_axis(y, range);
+/// A dashed line at each trained length.
+std::string at_trained(std::set<std::int64_t> const& trained) {
+  std::string commands;
   for (std::int64_t const length : trained)
     commands += fmt::format("set arrow from first {0}, graph 0 to first {0}, graph 1 nohead lc rgb '#808080' lw 1 dt 2\n", length);
-  return commands + direct_labels(traces, range, top - bottom);
+  return commands;
 }
-
-double height_of(std::vector<Trace> const& traces) { return std::max(2.6, 0.7 + label_height * static_cast<double>(traces.size())); }
 
 /// Of each arm, by the length of the rows: the last value of each seed, their mean and interval.
 std::vector<Trace> over_length(Material const& material) {
@@ -112,7 +107,7 @@ std::optional<Figure> length_figure(Material const& material, std::vector<Trace>
                 .caption = fmt::format("{}{}.", seeds_said(material), trained_said(trained)),
                 .height = height_of(traces),
                 .commands = ""};
-  figure.commands = frame(traces, range, "validation loss (nat)", trained, figure.height) +
+  figure.commands = at_trained(trained) + frame_of(traces, range, "validation loss (nat)", figure.height) +
                     fmt::format("set logscale x 2\nset xtics ({})\nset xrange [{}:{}]\nset xlabel 'tokens of a row'\nplot {}\n",
                                 fmt::join(lengths, ", "), *lengths.begin() / 1.2, *lengths.rbegin() * 1.2, fmt::join(plots, ", \\\n  "));
   return figure;
@@ -228,7 +223,7 @@ std::optional<Figure> position_figure(Material const& material, std::set<std::in
                                        said, trained_said(trained)),
                 .height = height_of(traces),
                 .commands = ""};
-  figure.commands = frame(traces, range, "validation loss (nat)", trained, figure.height) +
+  figure.commands = at_trained(trained) + frame_of(traces, range, "validation loss (nat)", figure.height) +
                     fmt::format("set xrange [0:{0:.8g}]\nset xtics {1:.8g}\nset xlabel 'position'\nplot {2}\n", length,
                                 tick_step(length, 8), fmt::join(lines, ", \\\n  "));
   return figure;

@@ -10,6 +10,7 @@
 #include "autograd/ops/reduce.hpp"
 #include "experiments/config/config.hpp"
 #include "experiments/config/table.hpp"
+#include "experiments/report/panel_grid.hpp"
 #include "nn/files/atomic_file.hpp"
 
 namespace heed {
@@ -18,22 +19,27 @@ namespace fs = std::filesystem;
 
 namespace {
 
-/// Sizes in inches and pixels, and what lies where.
+/// Sizes in pixels, and where the pictures stand.
 struct Panels {
   explicit Panels(LookedAt const& looked)
       : height(looked.pixels.size(1)), width(looked.pixels.size(2)), rows(looked.weights.size(1) / looked.across), across(looked.across) {
-    high = wide * static_cast<double>(height) / static_cast<double>(width);
-    down = (std::ssize(looked.words) + 1 + columns - 1) / columns;
+    constexpr double gap = 0.12;
+    constexpr std::size_t columns = 5;
+    double const wide = PanelGrid::width_between(gap, gap, gap, columns);
+    grid = {.count = looked.words.size() + 1,
+            .across = columns,
+            .left = gap,
+            .gap = gap,
+            .width = wide,
+            .height = wide * static_cast<double>(height) / static_cast<double>(width),
+            .head = 0.26,
+            .below = 0.05,
+            .decimals = 5};
   }
-  double row() const { return high + 0.26; }
-  double figure_height() const { return static_cast<double>(down) * row() + 0.05; }
   std::int64_t field(std::int64_t y, std::int64_t x) const { return y * rows / height * across + x * across / width; }
 
-  static constexpr std::int64_t columns = 5;
-  static constexpr double gap = 0.12, wide = (Figure::width - (columns + 1) * gap) / columns;
   std::int64_t height, width, rows, across;
-  double high;
-  std::int64_t down;
+  PanelGrid grid;
 };
 
 /// "x y red green blue" of every pixel, as bright as shares say, which are of fields.
@@ -74,14 +80,11 @@ std::string panel(LookedAt const& looked, Panels const& panels, std::int64_t num
     commands = frame(panels, most - weights.begin());
     title = cut(looked.words[static_cast<std::size_t>(number - 1)], 16);
   }
-  double const x = Panels::gap + static_cast<double>(number % Panels::columns) * (Panels::wide + Panels::gap);
-  double const bottom = panels.figure_height() - static_cast<double>(number / Panels::columns + 1) * panels.row();
-  commands += fmt::format(
-      "set lmargin at screen {:.5f}\nset rmargin at screen {:.5f}\nset bmargin at screen {:.5f}\nset tmargin at screen {:.5f}\n",
-      x / Figure::width, (x + Panels::wide) / Figure::width, bottom / panels.figure_height(),
-      (bottom + panels.high) / panels.figure_height());
-  commands += fmt::format("set label 1 {} at screen {:.5f}, screen {:.5f} center\n", gnuplot_text(title),
-                          (x + Panels::wide / 2) / Figure::width, (bottom + panels.high + 0.11) / panels.figure_height());
+  auto const& grid = panels.grid;
+  auto const place = static_cast<std::size_t>(number);
+  commands += grid.place(place) + fmt::format("set label 1 {} at screen {:.5f}, screen {:.5f} center\n", gnuplot_text(title),
+                                              (grid.left_of(place) + grid.width / 2) / Figure::width,
+                                              (grid.top_of(place) + 0.11) / grid.figure_height());
   return fmt::format("$p{} << EOD\n{}EOD\n", number, pixels_of(looked, panels, shares)) + commands +
          fmt::format("plot $p{} with rgbimage\n", number);
 }
@@ -115,7 +118,7 @@ Figure picture_figure(LookedAt const& looked) {
           .caption =
               "The picture, and where each word of its caption looked when it was written: fields are as bright as their weights, of the "
               "largest, which is framed.",
-          .height = panels.figure_height(),
+          .height = panels.grid.figure_height(),
           .commands = commands + "unset multiplot\n"};
 }
 

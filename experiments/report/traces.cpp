@@ -239,14 +239,18 @@ double y_axis_width(std::string const& name, Range const& range) {
   return 0.2 + 0.08 * static_cast<double>(longest) + (name.empty() ? 0 : 0.22);
 }
 
-std::string margins(double left, double right, double bottom, double top, double height) {
-  return fmt::format(
-      "set lmargin at screen {:.4f}\nset rmargin at screen {:.4f}\nset bmargin at screen {:.4f}\nset tmargin at screen {:.4f}\n",
-      left / Figure::width, right / Figure::width, bottom / height, top / height);
-}
-
 std::string x_steps(double from, double to) {
   return fmt::format("set xlabel 'step'\nset xrange [{:.8g}:{:.8g}]\nset xtics {:.8g}\n", from, to, tick_step(to - from, 5));
+}
+
+double height_of(std::vector<Trace> const& traces, double least) {
+  return std::max(least, 0.7 + label_height * static_cast<double>(traces.size()));
+}
+
+std::string frame_of(std::vector<Trace> const& traces, Range const& range, std::string const& y, double height) {
+  double const top = height - 0.12, bottom = 0.46;
+  return blocks(traces) + plot_style + margins(y_axis_width(y, range), Figure::width - label_width(traces), bottom, top, height) +
+         y_axis(y, range) + direct_labels(traces, range, top - bottom);
 }
 
 double end_of_training(std::vector<Trace> const& traces) {

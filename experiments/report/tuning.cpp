@@ -97,7 +97,7 @@ std::optional<Figure> tuning_figure(Material const& material) {
 
   Range range;
   double const reach = reach_of_choices(*material.tuning);
-  std::string data = blocks(traces);
+  std::string data;
   std::vector<std::string> plots, rings;
   for (std::size_t k = 0; k < traces.size(); ++k) {
     auto const& arm = material.tuning->arms[traces[k].arm];
@@ -123,19 +123,15 @@ std::optional<Figure> tuning_figure(Material const& material) {
   range.widen(0.06);
   plots.insert(plots.end(), rings.begin(), rings.end());
 
-  double const height = std::max(2.6, 0.7 + label_height * static_cast<double>(traces.size())), top = height - 0.12, bottom = 0.46;
   Figure figure{.name = "tuning",
                 .title = axis_name(material, material.metric) + " over the tuning grid",
                 .caption = "",
-                .height = height,
+                .height = height_of(traces),
                 .commands = ""};
-  figure.commands =
-      data + plot_style +
-      margins(y_axis_width(axis_name(material, material.metric), range), Figure::width - label_width(traces), bottom, top, height) +
-      (axis.log ? "set logscale x\n" : "") + fmt::format("set xtics ({})\n", fmt::join(axis.tics, ", ")) +
-      fmt::format("set xrange [{:.8g}:{:.8g}]\nset xlabel {}\n", axis.low, axis.high, gnuplot_text(axis.label)) +
-      y_axis(axis_name(material, material.metric), range) + direct_labels(traces, range, top - bottom) +
-      fmt::format("plot {}\n", fmt::join(plots, ", \\\n  "));
+  figure.commands = data + frame_of(traces, range, axis_name(material, material.metric), figure.height) +
+                    (axis.log ? "set logscale x\n" : "") + fmt::format("set xtics ({})\n", fmt::join(axis.tics, ", ")) +
+                    fmt::format("set xrange [{:.8g}:{:.8g}]\nset xlabel {}\n", axis.low, axis.high, gnuplot_text(axis.label)) +
+                    fmt::format("plot {}\n", fmt::join(plots, ", \\\n  "));
   figure.caption = fmt::format(
       "Lines are means over {} seed{} that the comparison does not use, small dots the trials; a ring marks what each arm takes. A line "
       "that "
