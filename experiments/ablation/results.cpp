@@ -11,7 +11,6 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
-#include "experiments/ablation/summary.hpp"
 #include "experiments/run/csv.hpp"
 #include "experiments/run/history.hpp"
 #include "experiments/run/record.hpp"

@@ -1,5 +1,3 @@
-#include "experiments/ablation/summary.hpp"
-
 #include <algorithm>
 #include <cmath>
 #include <iterator>
@@ -11,7 +9,7 @@
 #include <nlohmann/json.hpp>
 
 #include "experiments/ablation/effects.hpp"
-#include "experiments/ablation/trends.hpp"
+#include "experiments/ablation/results.hpp"
 #include "experiments/ablation/trials_read.hpp"
 #include "experiments/metric/info.hpp"
 #include "experiments/run/result_file.hpp"

@@ -3,7 +3,7 @@
 
 #include <fmt/format.h>
 
-#include "experiments/ablation/summary.hpp"
+#include "experiments/ablation/results.hpp"
 #include "experiments/metric/info.hpp"
 
 namespace heed {

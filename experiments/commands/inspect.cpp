@@ -20,7 +20,7 @@
 #include "experiments/data/examples/dataset.hpp"
 #include "experiments/data/view.hpp"
 #include "experiments/metric/probe/looks.hpp"
-#include "experiments/metric/span.hpp"
+#include "experiments/metric/spans.hpp"
 #include "experiments/report/picture_figure.hpp"
 #include "experiments/run/command.hpp"
 #include "experiments/run/run_data.hpp"

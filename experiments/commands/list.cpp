@@ -10,7 +10,6 @@
 
 #include "autograd/check.hpp"
 #include "experiments/ablation/keys.hpp"
-#include "experiments/commands/list_variants.hpp"
 #include "experiments/config/nearest.hpp"
 #include "experiments/config/table.hpp"
 #include "experiments/data/catalogue.hpp"

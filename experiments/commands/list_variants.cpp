@@ -1,5 +1,3 @@
-#include "experiments/commands/list_variants.hpp"
-
 #include <algorithm>
 #include <cstdint>
 #include <map>
@@ -7,6 +5,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "experiments/commands/list.hpp"
 #include "experiments/config/config.hpp"
 #include "experiments/config/table.hpp"
 #include "nn/attention/steps.hpp"

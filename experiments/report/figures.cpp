@@ -8,11 +8,8 @@
 #include <fmt/ranges.h>
 
 #include "experiments/config/table.hpp"
-#include "experiments/report/forest.hpp"
-#include "experiments/report/heat_maps.hpp"
-#include "experiments/report/panels.hpp"
+#include "experiments/metric/info.hpp"
 #include "experiments/report/traces.hpp"
-#include "experiments/report/tuning.hpp"
 #include "nn/files/number.hpp"
 
 namespace heed {
@@ -182,7 +179,9 @@ std::vector<std::string> metrics_of(Material const& material) {
   };
   add("loss");
   for (auto const& name : found)
-    if (name.starts_with("validation.") && !name.ends_with("excess") && name.find(".loss.length") == std::string::npos) add(name);
+    if (name.starts_with("validation.") && !name.ends_with("excess") && !length_of_name(name, "validation.loss") &&
+        !length_of_name(name, "validation.ema.loss"))
+      add(name);
   if (material.single) add("grad_norm"), add("lr");
   for (auto const& name : found)
     if (name.starts_with("probe.curvature.") && !name.ends_with(".residual")) add(name);

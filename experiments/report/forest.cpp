@@ -1,5 +1,3 @@
-#include "experiments/report/forest.hpp"
-
 #include <algorithm>
 #include <cmath>
 
@@ -7,6 +5,7 @@
 #include <fmt/ranges.h>
 
 #include "experiments/config/table.hpp"
+#include "experiments/report/figures.hpp"
 #include "experiments/report/traces.hpp"
 
 namespace heed {

@@ -1,5 +1,3 @@
-#include "experiments/report/heat_maps.hpp"
-
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -10,6 +8,7 @@
 #include <fmt/format.h>
 
 #include "experiments/config/table.hpp"
+#include "experiments/report/figures.hpp"
 #include "experiments/report/traces.hpp"
 
 namespace heed {

@@ -10,8 +10,9 @@
 #include <fmt/ranges.h>
 
 #include "experiments/config/yaml.hpp"
-#include "experiments/report/added_parts.hpp"
+#include "experiments/metric/info.hpp"
 #include "experiments/report/html.hpp"
+#include "experiments/report/parts.hpp"
 #include "experiments/report/traces.hpp"
 #include "experiments/run/csv.hpp"
 #include "experiments/run/result_file.hpp"
@@ -25,7 +26,6 @@ namespace {
 namespace fs = std::filesystem;
 
 using Series = std::vector<std::pair<std::int64_t, double>>;
-constexpr std::string_view by_length = "validation.loss.length";
 
 /// The contexts that the arms were trained with.
 std::set<std::int64_t> trained_lengths(Material const& material) {
@@ -58,9 +58,7 @@ std::vector<Trace> over_length(Material const& material) {
     for (auto const& [seed, history] : material.arms[i].histories) {
       std::map<std::int64_t, double> values;
       for (auto const& [name, series] : history) {
-        if (!name.starts_with(by_length) || series.empty()) continue;
-        if (auto const length = parsed_number<std::int64_t>(std::string_view(name).substr(by_length.size())))
-          values[*length] = series.back().second;
+        if (auto const length = length_of_name(name, "validation.loss"); length && !series.empty()) values[*length] = series.back().second;
       }
       if (!values.empty()) seeds.emplace_back(values.begin(), values.end());
     }

@@ -10,7 +10,6 @@
 #include "experiments/config/table.hpp"
 #include "experiments/metric/info.hpp"
 #include "experiments/report/html.hpp"
-#include "experiments/report/run_tables.hpp"
 
 namespace heed {
 

@@ -1,9 +1,8 @@
-#include "experiments/report/run_tables.hpp"
-
 #include <fmt/format.h>
 
 #include "experiments/metric/info.hpp"
 #include "experiments/report/html.hpp"
+#include "experiments/report/page.hpp"
 
 namespace heed {
 

@@ -1,5 +1,3 @@
-#include "experiments/report/tuning.hpp"
-
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -8,6 +6,7 @@
 #include <fmt/ranges.h>
 
 #include "experiments/config/table.hpp"
+#include "experiments/report/figures.hpp"
 #include "experiments/report/grid.hpp"
 #include "experiments/report/traces.hpp"
 #include "nn/files/number.hpp"

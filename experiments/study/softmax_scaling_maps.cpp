@@ -1,5 +1,3 @@
-#include "experiments/study/softmax_scaling_maps.hpp"
-
 #include <algorithm>
 #include <cmath>
 #include <functional>
@@ -12,6 +10,7 @@
 #include "experiments/report/series.hpp"
 #include "experiments/report/traces.hpp"
 #include "experiments/study/agreement.hpp"
+#include "experiments/study/softmax_scaling.hpp"
 
 namespace heed {
 

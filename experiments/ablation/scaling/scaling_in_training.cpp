@@ -10,8 +10,8 @@
 
 #include "experiments/ablation/scaling/quadrature.hpp"
 #include "experiments/ablation/scaling/scaled_arms.hpp"
-#include "experiments/report/added_parts.hpp"
 #include "experiments/report/html.hpp"
+#include "experiments/report/parts.hpp"
 #include "experiments/report/series.hpp"
 #include "experiments/report/traces.hpp"
 

@@ -8,8 +8,8 @@
 #include <fmt/format.h>
 
 #include "experiments/ablation/scaling/scaled_arms.hpp"
-#include "experiments/report/added_parts.hpp"
 #include "experiments/report/curve.hpp"
+#include "experiments/report/parts.hpp"
 #include "experiments/report/series.hpp"
 #include "experiments/report/traces.hpp"
 
