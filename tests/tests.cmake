@@ -25,8 +25,8 @@ endif()
 if(BUILT)
   list(FILTER TESTS INCLUDE REGEX "/(main|${BUILT})\\.cpp$")
 endif()
-if(WITHOUT_SUITES) # of rooms that are left out
-  list(JOIN WITHOUT_SUITES "|" WITHOUT)
+if(SUITES_LEFT_OUT) # of rooms that are left out
+  list(JOIN SUITES_LEFT_OUT "|" WITHOUT)
   list(FILTER TESTS EXCLUDE REGEX "/(${WITHOUT})\\.cpp$")
 endif()
 set(LEVEL -O0) # what they test is in the libraries

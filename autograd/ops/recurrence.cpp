@@ -3,6 +3,7 @@
 #include "autograd/ops/recurrence.hpp"
 
 #include <algorithm>
+#include <utility>
 
 #include "autograd/blas/gemm.hpp"
 #include "autograd/kernels/cells.hpp"
@@ -345,5 +346,15 @@ static Declared<OperationCheck> const scan_check{
          scan(CellForm::lstm, {}, Tensor::zeros({4, 2, 9}, DType::float64), Tensor::zeros({9, 3}, DType::float64), {}, {state, state});
        },
        "scan: a [4, 2, 9], weight [9, 3], bias none, 2 states [2, 3]"}}}};
+
+namespace {
+
+thread_local bool reference_only = false;
+
+}  // namespace
+
+ReferenceCells::ReferenceCells() : before_(std::exchange(reference_only, true)) {}
+ReferenceCells::~ReferenceCells() { reference_only = before_; }
+bool ReferenceCells::alive() { return reference_only; }
 
 }  // namespace heed

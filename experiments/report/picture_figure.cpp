@@ -8,7 +8,6 @@
 
 #include "autograd/error.hpp"
 #include "autograd/ops/reduce.hpp"
-#include "experiments/config/config.hpp"
 #include "experiments/config/table.hpp"
 #include "nn/files/atomic_file.hpp"
 
@@ -136,12 +135,6 @@ std::string picture_table(LookedAt const& looked) {
     page += "\n\n";
   }
   return page;
-}
-
-void check_picture_file(fs::path const& file) {
-  auto const kind = file.extension();
-  if (kind != ".svg" && kind != ".pdf" && kind != ".png")
-    throw ConfigError("--picture", fmt::format("wants a file that ends in .svg, .pdf or .png, but found '{}'", file.string()));
 }
 
 void write_picture(fs::path const& file, LookedAt const& looked) {

@@ -18,7 +18,6 @@
 #include "experiments/run/train.hpp"
 #include "nn/attention/attention.hpp"
 #include "nn/files/safetensors.hpp"
-#include "nn/models/recurrent/recurrent.hpp"
 #include "nn/position.hpp"
 
 namespace {
