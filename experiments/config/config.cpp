@@ -132,7 +132,7 @@ class Reader {
   /// What there is to say of a kind that is none.
   static std::string about_kind(std::string const& kind, Choice const& choice) {
     auto const nearest = did_you_mean(kind, kinds(choice));
-    return nearest.empty() ? built_without() : nearest;
+    return nearest.empty() && !kind.empty() ? built_without() : nearest;
   }
 
   void choose(Choice& choice, bool required, Yaml const& node, std::string const& path) {
@@ -181,8 +181,8 @@ class Reader {
     if (advice.empty() && entry.key.find(':') != std::string::npos) advice = space_missing;
     for (std::string_view const of_gpus : {"gpu", "gpus", "cuda", "device", "devices"})
       if (entry.key == of_gpus) advice = "; heed computes on processors only";
-    throw ConfigError(entry.place,
-                      fmt::format("unknown key {}{} (allowed: {})", shown(dotted(path, entry.key)), advice, fmt::join(names, ", ")));
+    throw ConfigError(entry.place, fmt::format("unknown key {}{} (allowed: {}){}", shown(dotted(path, entry.key)), advice,
+                                               fmt::join(names, ", "), advice.empty() ? built_without() : ""));
   }
 
   /// A key that belongs to another kind of this section.
