@@ -63,7 +63,8 @@ TEST_SUITE("kinds") {
     for (auto const& choice : {choice_of<DataKind>(), task_choice()}) {
       for (auto const& option : choice.options) {
         names.insert(option.name);
-        for (auto const& field : option.make()->fields())
+        auto const settings = option.make();
+        for (auto const& field : settings->fields())
           if (auto* const* const tasks = std::get_if<Choice*>(&field.target); tasks != nullptr && field.name == "task")
             for (auto const& task : (*tasks)->options) names.insert(task.name);
       }
