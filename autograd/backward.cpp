@@ -70,17 +70,99 @@ Tensor* sum_so_far(Frontier& frontier, Tensor const& input) {
   return &sum;
 }
 
+/// A node that has all of its gradient: hooks see it, leaves and chosen nodes keep it. Whether the walk goes on behind the node.
+bool settle(Pending& current, Goal& goal) {
+  Node& node = *current.node;
+  auto const found = goal.chosen.find(&node);
+  bool const ends = goal.ends_at_chosen && found != goal.chosen.end();
+  if (!node.hooks.empty() && !ends) current.gradient = run_hooks(node, std::move(current.gradient));
+  if (found != goal.chosen.end()) found->second = current.gradient;
+  if (ends) return false;
+  if (node.is_leaf()) {
+    if (goal.into_leaves) accumulate(node.gradient, current.gradient);
+    return false;
+  }
+  if (node.consumed) {
+    throw Error(
+        fmt::format("backward: the graph behind {} was freed by an earlier backward(); pass keep_graph, or use grad(), which keeps it",
+                    describe(node)));
+  }
+  return true;
+}
+
+/// Sets which inputs of a node the goal wants gradients of. Whether there are any.
+bool choose_inputs(Node const& node, Goal const& goal, std::vector<bool>& wanted) {
+  wanted.clear();
+  bool any = false;
+  for (Tensor const& input : node.inputs) {
+    wanted.push_back(input.node() && (goal.leads_to_chosen == nullptr || goal.leads_to_chosen->contains(input.node().get())));
+    any = any || wanted.back();
+  }
+  return any;
+}
+
+/// What a node's rule gives.
+struct Derived {
+  std::vector<Tensor> inputs, gradients;
+  bool in_sum;  ///< the first gradient is in the sum of its input's already
+};
+
+/// Runs the node's rule on its gradient, which goes with it, as does what the graph has saved if it is to be freed.
+Derived derive(Pending& current, Goal const& goal, std::vector<bool> const& wanted, Frontier& pending) {
+  Node& node = *current.node;
+  if (node.recompute) node.output = node.output.hollow();  // all that use it have been walked
+  require_unwritten(node);
+  Derived derived{goal.consume ? std::move(node.inputs) : node.inputs, {}, false};
+  auto& [inputs, gradients, in_sum] = derived;
+  Tensor output = node.output;
+  if (recording()) output.set_node(current.node);
+  Tensor* const into = node.adds && wanted[0] && !recording() ? sum_so_far(pending, inputs[0]) : nullptr;
+  in_sum = into != nullptr;
+  try {
+    for (std::size_t i = 0; i < inputs.size(); ++i)
+      if (node.recomputes(i)) inputs[i] = recomputed(inputs[i]);
+    ModelPart const part(node);
+    gradients = node.rule({current.gradient, inputs, output, wanted, into});
+  } catch (...) {
+    if (goal.consume) node.inputs = std::move(inputs);
+    throw;
+  }
+  if (gradients.size() != inputs.size())
+    throw Error(fmt::format("backward: the rule of {} gave {} gradients for {} inputs", node.operation, gradients.size(), inputs.size()));
+  current.gradient = {};
+  output = {};
+  if (goal.consume) {
+    node.consume();
+  } else {
+    forget_recomputed(node);
+  }
+  return derived;
+}
+
+/// Adds to what has reached a node.
+void reach(Frontier& pending, NodePointer const& node, Tensor const& gradient) {
+  Pending& entry = pending[node->sequence];
+  if (!entry.node) entry.node = node;
+  accumulate(entry.gradient, gradient);
+}
+
+/// Hands the gradients on to the nodes of the inputs.
+void hand_on(Derived derived, Node const& node, std::vector<bool> const& wanted, Frontier& pending) {
+  for (std::size_t i = 0; i < derived.gradients.size(); ++i) {
+    Tensor& gradient = derived.gradients[i];
+    if (!wanted[i] || !gradient.defined()) continue;
+    if (anomaly_mode()) check_finite(gradient, "the gradient of " + describe(node));
+    if (i == 0 && derived.in_sum) continue;
+    gradient = unbroadcast(std::move(gradient), derived.inputs[i]);
+    reach(pending, derived.inputs[i].node(), std::exchange(gradient, {}));
+  }
+}
+
 /// Takes the outputs: what nobody else holds of their graph goes as soon as it is walked.
 void walk(std::vector<Tensor> outputs, std::vector<Tensor> seeds, Goal& goal) {
   Frontier pending;
-  auto const reach = [&](NodePointer const& node, Tensor const& gradient) {
-    Pending& entry = pending[node->sequence];
-    if (!entry.node) entry.node = node;
-    accumulate(entry.gradient, gradient);
-  };
-  for (std::size_t i = 0; i < outputs.size(); ++i) {
-    if (outputs[i].node()) reach(outputs[i].node(), seeds[i]);
-  }
+  for (std::size_t i = 0; i < outputs.size(); ++i)
+    if (outputs[i].node()) reach(pending, outputs[i].node(), seeds[i]);
   seeds.clear();
   outputs.clear();
 
@@ -88,61 +170,8 @@ void walk(std::vector<Tensor> outputs, std::vector<Tensor> seeds, Goal& goal) {
   while (!pending.empty()) {
     Pending current = std::move(pending.begin()->second);
     pending.erase(pending.begin());
-    Node& node = *current.node;
-    auto const found = goal.chosen.find(&node);
-    bool const ends = goal.ends_at_chosen && found != goal.chosen.end();
-    if (!node.hooks.empty() && !ends) current.gradient = run_hooks(node, std::move(current.gradient));
-    if (found != goal.chosen.end()) found->second = current.gradient;
-    if (ends) continue;
-    if (node.is_leaf()) {
-      if (goal.into_leaves) accumulate(node.gradient, current.gradient);
-      continue;
-    }
-    if (node.consumed) {
-      throw Error(
-          fmt::format("backward: the graph behind {} was freed by an earlier backward(); pass keep_graph, or use grad(), which keeps it",
-                      describe(node)));
-    }
-    wanted.clear();
-    bool any = false;
-    for (Tensor const& input : node.inputs) {
-      wanted.push_back(input.node() && (goal.leads_to_chosen == nullptr || goal.leads_to_chosen->contains(input.node().get())));
-      any = any || wanted.back();
-    }
-    if (!any) continue;
-    if (node.recompute) node.output = node.output.hollow();  // all that use it have been walked
-    require_unwritten(node);
-    std::vector<Tensor> inputs = goal.consume ? std::move(node.inputs) : node.inputs;
-    Tensor output = node.output;
-    if (recording()) output.set_node(current.node);
-    Tensor* const into = node.adds && wanted[0] && !recording() ? sum_so_far(pending, inputs[0]) : nullptr;
-    std::vector<Tensor> gradients;
-    try {
-      for (std::size_t i = 0; i < inputs.size() && i < 32; ++i) {
-        if ((node.recomputed >> i & 1U) != 0) inputs[i] = recomputed(inputs[i]);
-      }
-      ModelPart const part(node);
-      gradients = node.rule({current.gradient, inputs, output, wanted, into});
-    } catch (...) {
-      if (goal.consume) node.inputs = std::move(inputs);
-      throw;
-    }
-    if (gradients.size() != inputs.size())
-      throw Error(fmt::format("backward: the rule of {} gave {} gradients for {} inputs", node.operation, gradients.size(), inputs.size()));
-    current.gradient = {};
-    output = {};
-    if (goal.consume) {
-      node.consume();
-    } else {
-      forget_recomputed(node);
-    }
-    for (std::size_t i = 0; i < gradients.size(); ++i) {
-      if (!wanted[i] || !gradients[i].defined()) continue;
-      if (anomaly_mode()) check_finite(gradients[i], "the gradient of " + describe(node));
-      if (i == 0 && into != nullptr) continue;  // it is in the sum already
-      Tensor gradient = unbroadcast(std::move(gradients[i]), inputs[i]);
-      reach(inputs[i].node(), gradient);
-    }
+    if (!settle(current, goal) || !choose_inputs(*current.node, goal, wanted)) continue;
+    hand_on(derive(current, goal, wanted, pending), *current.node, wanted, pending);
   }
 }
 

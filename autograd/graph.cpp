@@ -105,10 +105,13 @@ Tensor record(char const* operation, std::vector<Tensor> inputs, Tensor value, K
   if (!recording_now || !any_wants_gradient(inputs)) return value;
   auto node = std::make_shared<Node>(operation);
   for (std::size_t i = 0; i < inputs.size(); ++i) {
-    if (!inputs[i].requires_grad()) inputs[i].set_node(nullptr);                // frozen
-    bool const kept = (keep.inputs >> std::min<std::size_t>(i, 31) & 1U) != 0;  // the last bit is all further inputs'
-    bool const recomputed = kept && i < 32 && inputs[i].node() && inputs[i].node()->recompute;
-    if (recomputed) node->recomputed |= 1U << i;
+    if (!inputs[i].requires_grad()) inputs[i].set_node(nullptr);  // frozen
+    bool const kept = keep.inputs[std::min(i, keep.inputs.size() - 1)];
+    bool const recomputed = kept && inputs[i].node() && inputs[i].node()->recompute;
+    if (recomputed) {
+      node->recomputed.resize(inputs.size());
+      node->recomputed[i] = true;
+    }
     if (kept && !recomputed)
       inputs[i].watch();
     else
@@ -164,7 +167,7 @@ Tensor recomputed(Tensor const& hollow) {
     std::vector<Tensor> inputs;
     for (std::size_t i = 0; i < maker.inputs.size(); ++i) {
       Tensor const& input = maker.inputs[i];
-      bool const from_node = i < 32 && (maker.recomputed >> i & 1U) != 0;
+      bool const from_node = maker.recomputes(i);
       if (from_node && !input.node()->output.defined()) wanted.push_back(input.node().get());
       inputs.push_back(from_node ? input.node()->output : input.detach());
     }
@@ -179,13 +182,13 @@ Tensor recomputed(Tensor const& hollow) {
 }
 
 void forget_recomputed(Node const& user) {
-  for (std::size_t i = 0; i < user.inputs.size() && i < 32; ++i) {
-    if ((user.recomputed >> i & 1U) == 0) continue;
+  for (std::size_t i = 0; i < user.inputs.size(); ++i) {
+    if (!user.recomputes(i)) continue;
     Node* maker = user.inputs[i].node().get();
     Tensor const array = maker->output;
     while (maker != nullptr && maker->output.defined() && maker->output.shares_array_with(array)) {  // under other shapes too
       maker->output = maker->output.hollow();
-      maker = (maker->recomputed & 1U) != 0 ? maker->inputs[0].node().get() : nullptr;
+      maker = maker->recomputes(0) ? maker->inputs[0].node().get() : nullptr;
     }
   }
 }

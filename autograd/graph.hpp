@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -116,14 +117,15 @@ struct BackwardContext {
 /// differentiated themselves when the walk records (recording() is true).
 using Rule = std::function<std::vector<Tensor>(BackwardContext const&)>;
 
-/// What a rule needs of its operation: bit i for input i, the output, and whether it adds to BackwardContext::into.
+/// What a rule needs of its operation: which inputs, the output, and whether it adds to BackwardContext::into.
 struct Keep {
-  unsigned inputs = 0;
+  std::array<bool, 4> inputs{};  ///< of each input; the last flag is all further inputs'
   bool output = false;
   bool sum = false;
 };
+inline constexpr std::array<bool, 4> all_inputs{true, true, true, true};
 inline constexpr Keep keep_nothing{};
-inline constexpr Keep keep_inputs{.inputs = ~0U};
+inline constexpr Keep keep_inputs{.inputs = all_inputs};
 inline constexpr Keep keep_output{.output = true};
 
 /// Whether record() has anything to do for an operation on these: one of them wants a gradient and that is recorded, or values are checked.

@@ -105,7 +105,7 @@ std::vector<Tensor> recorded_gradients(char const* operation, BackwardContext co
 
 Tensor record_fused(char const* operation, std::vector<Tensor> inputs, Tensor value, Keep keep, Rule kernel, Reference reference,
                     SecondRule second) {
-  keep.inputs = ~0U;  // the reference needs them all
+  keep.inputs = all_inputs;  // the reference needs them all
   return record(
       operation, std::move(inputs), std::move(value), keep,
       [operation, kernel = std::move(kernel), second = std::move(second), reference = std::move(reference)](BackwardContext const& step) {
@@ -115,44 +115,84 @@ Tensor record_fused(char const* operation, std::vector<Tensor> inputs, Tensor va
 
 namespace {
 
+/// How arrays are cut into chunks: where its flag is set, one has `rows` rows, `at_once` of them in a chunk; the others are whole in each.
+struct ChunkLayout {
+  std::int64_t rows, at_once;
+  std::vector<bool> by_rows;
+
+  Tensor chunk(Tensor const& x, std::size_t array, std::int64_t first) const {
+    if (!by_rows[array]) return x.detach();
+    return x.detach().viewed({rows, x.elements() / rows}).rows(first, std::min(at_once, rows - first));
+  }
+};
+
 std::int64_t rows_of(Tensor const& x) { return Shape(std::span(x.shape().begin(), x.rank() - 1)).elements(); }
 std::int64_t rows_at_once(Tensor const& x) { return std::max<std::int64_t>(1, by_rows_elements / std::max<std::int64_t>(x.size(-1), 1)); }
-/// `count` rows of x, which has `rows`, from `first` on: [count, the rest].
-Tensor some_rows(Tensor const& x, std::int64_t rows, std::int64_t first, std::int64_t count) {
-  return x.detach().viewed({rows, x.elements() / rows}).rows(first, count);
+/// Of `arrays` arrays the first has rows.
+ChunkLayout first_by_rows(Tensor const& x, std::size_t arrays) {
+  ChunkLayout layout{rows_of(x), rows_at_once(x), std::vector<bool>(arrays)};
+  layout.by_rows[0] = true;
+  return layout;
+}
+
+/// Chunk by chunk f(the arrays' chunks, first row), which gives a gradient for each of `gradients` that is defined: that of the rows, or
+/// added to those of the chunks before. The arrays of these are leaves.
+template <class F>
+void in_chunks(F const& f, ChunkLayout const& layout, std::vector<Tensor> const& arrays, std::vector<Tensor>& gradients) {
+  for (std::int64_t first = 0; first < layout.rows; first += layout.at_once) {
+    WithGrad const recorded;
+    std::vector<Tensor> chunks;
+    for (std::size_t i = 0; i < arrays.size(); ++i)
+      chunks.push_back(layout.chunk(arrays[i], i, first).set_requires_grad(gradients[i].defined()));
+    std::vector<Tensor> const found = f(chunks, first);
+    for (std::size_t i = 0; i < arrays.size(); ++i) {
+      if (!gradients[i].defined()) continue;
+      Tensor part = layout.chunk(gradients[i], i, first);
+      if (!layout.by_rows[i]) {
+        kernels::add_in_place(part, found[i]);
+        continue;
+      }
+      kernels::with_real(part.dtype(), [&](auto type) {
+        std::ranges::copy(found[i].data<decltype(type)>(), part.mutable_data<decltype(type)>().begin());
+      });
+    }
+  }
+}
+
+/// Zeros in the shapes of those that are wanted.
+std::vector<Tensor> zeros_of(std::vector<Tensor> const& arrays, std::vector<bool> const& wanted) {
+  std::vector<Tensor> zeros(arrays.size());
+  for (std::size_t i = 0; i < wanted.size(); ++i)
+    if (wanted[i]) zeros[i] = Tensor::zeros(arrays[i].shape(), arrays[i].dtype());
+  return zeros;
+}
+
+/// A step's inputs and, last, dy.
+std::vector<Tensor> with_dy(BackwardContext const& step) {
+  std::vector<Tensor> all = step.inputs;
+  all.push_back(step.dy);
+  return all;
 }
 
 }  // namespace
 
 std::vector<Tensor> second_by_rows(SomeRows const& of, BackwardContext const& step, std::vector<Tensor> const& u, std::int64_t at_once) {
-  std::int64_t const rows = rows_of(step.x());
-  if (at_once == 0) at_once = rows_at_once(step.x());
-  bool const dy_by_rows = step.dy.rank() > 0;
-  std::vector<Tensor> result;
-  for (Tensor const& x : step.inputs) result.push_back(Tensor::zeros(x.shape(), x.dtype()));
-  result.push_back(Tensor::zeros(step.dy.shape(), step.dy.dtype()));
-  auto const has_rows = [&](std::size_t i) { return i == 0 || (i == step.inputs.size() && dy_by_rows); };
-  for (std::int64_t first = 0; first < rows; first += at_once) {
-    WithGrad const recorded;
-    std::int64_t const count = std::min(at_once, rows - first);
-    auto const some = [&](Tensor const& x) { return some_rows(x, rows, first, count); };
-    auto const leaf = [&](Tensor const& x, std::size_t i) { return (has_rows(i) ? some(x) : x.detach()).set_requires_grad(); };
-    std::vector<Tensor> leaves, seeds, differentiated;
+  std::vector<Tensor> const arrays = with_dy(step);
+  ChunkLayout layout = first_by_rows(step.x(), arrays.size());
+  if (at_once > 0) layout.at_once = at_once;
+  layout.by_rows.back() = step.dy.rank() > 0;
+  std::vector<Tensor> result = zeros_of(arrays, std::vector<bool>(arrays.size(), true));
+  auto const derivatives = [&](std::vector<Tensor> const& leaves, std::int64_t first) {
+    std::vector<Tensor> seeds, differentiated;
     for (std::size_t i = 0; i < step.inputs.size(); ++i) {
-      leaves.push_back(leaf(step.x(i), i));
       if (!u[i].defined()) continue;
-      differentiated.push_back(leaves.back());
-      seeds.push_back(has_rows(i) ? some(u[i]) : u[i].detach());
+      differentiated.push_back(leaves[i]);
+      seeds.push_back(layout.chunk(u[i], i, first));
     }
-    leaves.push_back(leaf(step.dy, step.inputs.size()));
     std::vector<Tensor> const inputs(leaves.begin(), leaves.end() - 1);
-    std::vector<Tensor> gradients = grad({of(inputs, first)}, differentiated, {leaves.back()}, true);
-    std::vector<Tensor> const found = grad(std::move(gradients), leaves, seeds);
-    for (std::size_t i = 0; i < result.size(); ++i) {
-      Tensor part = has_rows(i) ? some(result[i]) : result[i];
-      kernels::add_in_place(part, found[i]);
-    }
-  }
+    return grad(grad({of(inputs, first)}, differentiated, {leaves.back()}, true), leaves, seeds);
+  };
+  in_chunks(derivatives, layout, arrays, result);
   return result;
 }
 
@@ -160,30 +200,20 @@ namespace {
 
 /// The gradients of derivative(dy, x), a function of each element alone, block by block.
 std::vector<Tensor> in_blocks(Reference const& formula, BackwardContext const& step) {
-  std::int64_t const elements = step.dy.elements();
-  std::vector<Tensor> gradients(step.inputs.size());
-  for (std::size_t i = 0; i < gradients.size(); ++i)
-    if (step.wanted[i]) gradients[i] = i == 0 && step.may_reuse_dy() ? step.dy.viewed({elements}) : Tensor({elements}, step.dy.dtype());
-  auto const part = [&](Tensor const& x, std::int64_t first) {
-    return slice(x.detach().viewed({elements}), 0, first, std::min(first + by_rows_elements, elements));
+  std::vector<Tensor> gradients(step.inputs.size() + 1);
+  for (std::size_t i = 0; i < step.inputs.size(); ++i)
+    if (step.wanted[i]) gradients[i] = i == 0 && step.may_reuse_dy() ? step.dy : Tensor(step.dy.shape(), step.dy.dtype());
+  ChunkLayout const layout{step.dy.elements(), by_rows_elements, std::vector<bool>(gradients.size(), true)};
+  auto const derivatives = [&](std::vector<Tensor> const& chunks, std::int64_t) {
+    std::vector<Tensor> const leaves(chunks.begin(), chunks.end() - 1);
+    Tensor const& dy = chunks.back();
+    std::vector<Tensor> found = spread(grad({formula(leaves)}, wanted_of(leaves, step.wanted), {dy}), step.wanted);
+    for (std::size_t i = 0; i < found.size(); ++i)
+      if (step.wanted[i]) found[i] = of_what_counts(i == 0 ? dy : leaves[0].detach(), found[i]);  // linear in both
+    return found;
   };
-  for (std::int64_t first = 0; first < elements; first += by_rows_elements) {
-    WithGrad const recorded;
-    std::vector<Tensor> leaves;
-    for (Tensor const& x : step.inputs) leaves.push_back(part(x, first).set_requires_grad());
-    std::vector<Tensor> const wanted = wanted_of(leaves, step.wanted);
-    Tensor const dy = part(step.dy, first);
-    std::vector<Tensor> const found = spread(grad({formula(leaves)}, wanted, {dy}), step.wanted);
-    for (std::size_t i = 0; i < gradients.size(); ++i) {
-      if (!step.wanted[i]) continue;
-      Tensor const counted = of_what_counts(i == 0 ? dy : leaves[0].detach(), found[i]);  // linear in both
-      kernels::with_real(step.dy.dtype(), [&](auto type) {
-        std::ranges::copy(counted.data<decltype(type)>(), gradients[i].mutable_data<decltype(type)>().begin() + first);
-      });
-    }
-  }
-  for (std::size_t i = 0; i < gradients.size(); ++i)
-    if (step.wanted[i]) gradients[i] = gradients[i].viewed(step.x(i).shape());
+  in_chunks(derivatives, layout, with_dy(step), gradients);
+  gradients.pop_back();
   return gradients;
 }
 
@@ -197,42 +227,32 @@ Tensor record_derivative(char const* operation, Tensor const& dy, Tensor const& 
 }
 
 Tensor by_rows(Reference const& f, std::vector<Tensor> const& inputs) {
-  std::int64_t const rows = rows_of(inputs[0]), at_once = rows_at_once(inputs[0]);
-  if (rows <= at_once) return f(inputs);
-  std::vector<Tensor> parts;
-  {
-    NoGrad const values;
-    for (std::int64_t first = 0; first < rows; first += at_once) {
-      std::vector<Tensor> some = inputs;
-      some[0] = some_rows(inputs[0], rows, first, std::min(at_once, rows - first));
-      parts.push_back(f(some));
-    }
-  }
+  ChunkLayout const layout = first_by_rows(inputs[0], inputs.size());
+  if (layout.rows <= layout.at_once) return f(inputs);
+  std::vector<Tensor> parts, none(inputs.size());
+  auto const values = [&](std::vector<Tensor> const& chunks, std::int64_t) {
+    NoGrad const no_grad;
+    parts.push_back(f(chunks));
+    return none;
+  };
+  in_chunks(values, layout, inputs, none);
   Tensor value = concatenate(std::exchange(parts, {}), 0);
   Shape shape = inputs[0].shape();
   shape.set(-1, value.size(-1));
-  auto const first_by_rows = [f, rows, at_once](BackwardContext const& step) {
-    std::vector<Tensor> gradients(step.inputs.size());
-    for (std::size_t i = 0; i < gradients.size(); ++i)
-      if (step.wants(i)) gradients[i] = Tensor::zeros(step.x(i).shape(), step.dy.dtype());
-    for (std::int64_t first = 0; first < rows; first += at_once) {
-      WithGrad const recorded;
-      auto const some = [&](Tensor const& x) { return some_rows(x, rows, first, std::min(at_once, rows - first)); };
-      std::vector<Tensor> leaves;
-      for (std::size_t i = 0; i < gradients.size(); ++i) {
-        leaves.push_back(i == 0 ? some(step.x(0)) : step.x(i).detach());
-        if (step.wants(i)) leaves.back().set_requires_grad();
-      }
-      std::vector<Tensor> const found = spread(grad({f(leaves)}, wanted_of(leaves, step.wanted), {some(step.dy)}), step.wanted);
-      for (std::size_t i = 0; i < gradients.size(); ++i) {
-        if (!step.wants(i)) continue;
-        Tensor part = i == 0 ? some(gradients[0]) : gradients[i];
-        kernels::add_in_place(part, found[i]);
-      }
-    }
+  auto const first = [f](BackwardContext const& step) {
+    std::vector<Tensor> const arrays = with_dy(step);
+    ChunkLayout both = first_by_rows(step.x(), arrays.size());
+    both.by_rows.back() = true;
+    std::vector<Tensor> gradients = zeros_of(arrays, step.wanted);
+    auto const derivatives = [&](std::vector<Tensor> const& chunks, std::int64_t) {
+      std::vector<Tensor> const leaves(chunks.begin(), chunks.end() - 1);
+      return spread(grad({f(leaves)}, wanted_of(leaves, step.wanted), {chunks.back()}), step.wanted);
+    };
+    in_chunks(derivatives, both, arrays, gradients);
+    gradients.pop_back();
     return gradients;
   };
-  return record_fused("by_rows", inputs, value.viewed(shape), keep_inputs, first_by_rows, f,
+  return record_fused("by_rows", inputs, value.viewed(shape), keep_inputs, first, f,
                       [f](BackwardContext const& step, std::vector<Tensor> const& u) {
                         return second_by_rows([&](std::vector<Tensor> const& in, std::int64_t) { return f(in); }, step, u);
                       });

@@ -19,6 +19,7 @@ class Node {
   Node& operator=(Node const&) = delete;
 
   bool is_leaf() const { return !rule_given; }
+  bool recomputes(std::size_t input) const { return input < recomputed.size() && recomputed[input]; }
   /// Forgets rule, inputs and output: what backward() does behind it.
   void consume();
 
@@ -29,7 +30,7 @@ class Node {
   Tensor output;               ///< the value without a node, array dropped likewise
   Rule rule;
   Recompute recompute;           ///< where the output is recomputed rather than kept by what comes of it
-  std::uint32_t recomputed = 0;  ///< bit i: input i's array is not kept here, but recomputed by its node
+  std::vector<bool> recomputed;  ///< of each input: its array is not kept here, but recomputed by its node; empty: of none
   std::int64_t depth = 1;        ///< operations one after the other that it stands for: a scan's time steps
   bool adds = false;             ///< the rule adds to BackwardContext::into
   bool rule_given = false;

@@ -17,9 +17,9 @@
 
 #include <fmt/format.h>
 
-#include "autograd/blas/processor.hpp"
 #include "autograd/blas/products.hpp"
 #include "autograd/error.hpp"
+#include "autograd/processor.hpp"
 
 namespace heed {
 

@@ -2,25 +2,7 @@
 
 file(GLOB_RECURSE EXPERIMENTS CONFIGURE_DEPENDS experiments/*.cpp experiments/*.hpp)
 list(REMOVE_ITEM EXPERIMENTS ${PROJECT_SOURCE_DIR}/experiments/commands/main.cpp)
-# What each room that can be left out (HEED_ROOMS) consists of, and the suites that test it (tests/tests.cmake): nothing else includes it.
-set(SOURCES_OF_studies /experiments/study/)
-set(SUITES_OF_studies agreement interrupted_study scaled_arms study)
-set(SOURCES_OF_bench /experiments/bench/)
-set(SUITES_OF_bench bench)
-set(WITHOUT_SUITES "")
-set(ROOMS studies bench)
-foreach(room ${HEED_ROOMS})
-  if(NOT room IN_LIST ROOMS)
-    list(JOIN ROOMS ", " ROOMS)
-    message(FATAL_ERROR "HEED_ROOMS: there is no room '${room}' that can be left out; there are ${ROOMS}")
-  endif()
-endforeach()
-foreach(room ${ROOMS})
-  if(NOT room IN_LIST HEED_ROOMS)
-    list(FILTER EXPERIMENTS EXCLUDE REGEX ${SOURCES_OF_${room}})
-    list(APPEND WITHOUT_SUITES ${SUITES_OF_${room}})
-  endif()
-endforeach()
+leave_out_rooms(EXPERIMENTS)
 
 # A report's styles and its program, as strings (experiments/report/html.hpp).
 set(ASSETS page.css viewer.js)
@@ -48,7 +30,7 @@ endif()
 target_compile_options(heed_experiments PRIVATE ${REST} $<$<CONFIG:Release>:-Og>)
 set(LOOPS ${EXPERIMENTS})
 list(FILTER LOOPS INCLUDE REGEX
-  "/experiments/(metric/statistics|run/train|data/(ngram|grammar|text|batches|parallel|sequence_pair|tokenizers/[a-z_]+|examples/(logistic|bag_of_words))|ablation/scaling/quadrature|study/(sampler|samples|saturation|softmax_scaling))\\.cpp$")
+  "/experiments/(metric/statistics|run/train|data/(ngram|grammar|text|batches|parallel|sequence_pair|tokenizers/[a-z_]+|examples/(logistic|bag_of_words))|ablation/scaling/quadrature|study/(samples|saturation|softmax_scaling))\\.cpp$")
 compile_loops(${LOOPS})
 target_precompile_headers(heed_experiments PRIVATE ${STANDARD} <filesystem> <fstream>)
 target_include_directories(heed_experiments SYSTEM PRIVATE ${BOOST_MATH} ${UTF8PROC_INCLUDE}
@@ -57,11 +39,12 @@ target_link_libraries(heed_experiments PRIVATE xsimd ${CMAKE_DL_LIBS} PUBLIC ${Y
 
 add_executable(heed experiments/commands/main.cpp)
 target_include_directories(heed PRIVATE ${PROJECT_SOURCE_DIR})
-target_link_libraries(heed PRIVATE heed_experiments heed_nn heed_formulas heed_autograd)
+target_link_libraries(heed PRIVATE heed_experiments heed_nn heed_formulas heed_autograd heed_blas)
 install(TARGETS heed RUNTIME COMPONENT program)
 
 # --- What a run records about its program (experiments/config/build_info.hpp) -----------------------------------------------------------
 
+list(JOIN ROOMS_LEFT_OUT ", " WITHOUT)
 # git is asked at every build, the file written only when the answer changes: a commit costs one small file and a link.
 file(CONFIGURE OUTPUT revision.cmake @ONLY CONTENT [[
 execute_process(COMMAND git rev-parse HEAD WORKING_DIRECTORY "@PROJECT_SOURCE_DIR@"
@@ -69,7 +52,7 @@ execute_process(COMMAND git rev-parse HEAD WORKING_DIRECTORY "@PROJECT_SOURCE_DI
 if(failed)
   set(revision "")
 endif()
-execute_process(COMMAND git status --porcelain -- autograd nn experiments CMakeLists.txt CMakePresets.json
+execute_process(COMMAND git status --porcelain -- autograd nn experiments CMakeLists.txt CMakePresets.json rooms.cmake
                 WORKING_DIRECTORY "@PROJECT_SOURCE_DIR@" OUTPUT_VARIABLE changes ERROR_QUIET)
 if(changes)
   set(dirty true)
@@ -92,6 +75,7 @@ BuildInfo const& build_info() {
       .xtensor = "@HEED_VERSION_OF_xtensor@",
       .xsimd = "@HEED_VERSION_OF_xsimd@",
       .source = "@PROJECT_SOURCE_DIR@",
+      .without = "@WITHOUT@",
   };
   return info;
 }

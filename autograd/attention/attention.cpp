@@ -90,15 +90,6 @@ Tensor heads_of_groups(Tensor const& x, std::int64_t heads, std::int64_t groups)
   return reshape(expand(unsqueeze(of_groups, 2), {batch, groups, heads / groups, rows, width}), {batch, heads, rows, width});
 }
 
-namespace {
-
-/// [H, 1, 1] of one column of [H, ·]; undefined where there is none.
-Tensor column(Tensor const& x, std::int64_t at) {
-  return x.defined() && at < x.size(1) ? reshape(slice(x, 1, at, at + 1), {-1, 1, 1}) : Tensor();
-}
-
-}  // namespace
-
 Tensor near_bias(Tensor const& near, std::int64_t offset, std::int64_t keys) {
   std::int64_t const batch = near.size(0), queries = near.size(1), heads = near.size(2), reach = near.size(3) / 2;
   std::vector<std::int64_t> row;
@@ -126,132 +117,72 @@ static Declared<OperationCheck> const gaussian_around_check{
                                                                   return gaussian_around(x[0], 1.5, 5);
                                                                 }}}}};
 
-Tensor composed_sums(AttentionForm const& form, AttentionInputs const& in) {
-  Tensor const q = split_heads(in.query, form.heads), k = heads_of_groups(in.key, form.heads, form.groups());
-  return form.sum ? form.sum->composed(q, k, in.weight) : scale(matmul(q, k, false, true), form.scale);
-}
-
-Tensor composed_scores(AttentionForm const& form, AttentionInputs const& in, Tensor e) {
-  std::int64_t const queries = e.size(2), keys = e.size(3);
-  if (form.finish) {
-    auto const places = [&](std::int64_t count, Shape const& shape) { return Tensor::arange(count, e.dtype()).viewed(shape); };
-    FinishInputs at{places(queries, {queries, 1}) - places(keys, {1, keys}) + static_cast<double>(form.visibility.offset),
-                    in.of_query.defined() ? unsqueeze(in.of_query, 3) : Tensor(),
-                    in.of_key.defined() ? unsqueeze(in.of_key, 2) : Tensor(),
-                    column(in.parameter, 0),
-                    column(in.parameter, 1),
-                    std::sqrt(static_cast<double>(in.query.size(2) / form.heads))};
-    e = form.finish->composed(e, at);
-  }
-  if (form.softcap) e = scale(tanh(scale(e, 1 / *form.softcap)), *form.softcap);
-  if (in.relative.defined()) e = e + relative_bias(in.relative, queries, keys);
-  if (in.near.defined()) e = e + near_bias(in.near, form.visibility.offset, keys);
-  if (in.of_row.defined()) e = e + (unsqueeze(in.of_row, 3) + unsqueeze(in.of_column, 2));
-  return e;
-}
-
-namespace {
-
-/// 1 at the keys of each row's range: what it sees of its window.
-Tensor range_mask(AttentionForm const& form, AttentionInputs const& in, Tensor const& scores) {
-  std::int64_t const queries = scores.size(2), keys = scores.size(3);
-  Visibility const& sees = form.visibility;
-  if (form.window <= 0) return sees.mask(queries, keys, scores.dtype());
-  Tensor places = in.centres.detach();
-  if (!in.centres.defined())
-    places = reshape(Tensor::arange(queries, scores.dtype()) + static_cast<double>(sees.offset), {1, 1, queries, 1});
-  return window_mask(places, form.window, sees, keys);
-}
-
-}  // namespace
-
-Tensor composed_rows(AttentionForm const& form, AttentionInputs const& in, Tensor const& scores, Tensor const& weights) {
-  return attention_rows(scores, weights, range_mask(form, in, scores), form.visibility.offset);
-}
-
-Tensor composed_weights(AttentionForm const& form, AttentionInputs const& in, Tensor const& scores) {
-  std::int64_t const queries = scores.size(2), keys = scores.size(3);
-  Visibility const& sees = form.visibility;
-  Tensor const mask = range_mask(form, in, scores);
-  Tensor const weights =
-      form.align ? form.align->composed(scores, mask, sees.counts(queries, keys, scores.dtype()), in.align) : masked_softmax(scores, mask);
-  return form.gaussian ? weights * gaussian_around(in.centres, form.deviation, keys) : weights;
-}
-
-Tensor composed_result(AttentionForm const& form, Tensor const& value, Tensor const& weights, Tensor const& factors) {
-  ReadWeights const r = form.hard ? composed_read(*form.hard, weights, form.visibility.offset) : ReadWeights{weights, {}, {}};
-  Tensor const read = factors.defined() ? r.read * factors : r.read;
-  Tensor const context = merge_heads(matmul(read, heads_of_groups(value, form.heads, form.groups())));
-  if (!r.probability.defined()) return context;
-  return concatenate({context, permute(r.probability, {0, 2, 1}), permute(r.entropy, {0, 2, 1})}, 2);
-}
-
-Tensor attention_reference(AttentionForm const& form, AttentionInputs const& in) {
-  Tensor const weights = composed_weights(form, in, composed_scores(form, in, composed_sums(form, in)));
-  Tensor factors;
-  if (form.dropout) factors = dropout(Tensor::ones(weights.shape(), weights.dtype()), form.dropout->rate, form.dropout->stream);
-  return composed_result(form, in.value, weights, factors);
-}
-
 namespace {
 
 kernels::AttentionCall checked_call(AttentionForm const& form, AttentionInputs const& in) {
-  require_same_real("attention", in.query, in.key);
-  require_same_real("attention", in.query, in.value);
-  std::int64_t const heads = form.heads, groups = form.groups();
-  Tensor const &query = in.query, &key = in.key, &value = in.value;
-  bool const fits = heads > 0 && groups > 0 && heads % groups == 0 && query.rank() == 3 && key.rank() == 3 && value.rank() == 3 &&
-                    query.size(0) == key.size(0) && key.size(0) == value.size(0) && key.size(1) == value.size(1) &&
-                    query.size(2) % heads == 0 && key.size(2) % groups == 0 && query.size(2) / heads == key.size(2) / groups &&
-                    value.size(2) % groups == 0;
-  if (!fits) {
-    throw Error(fmt::format("attention: query {}, key {}, value {} with {} heads{}: wants [B, n, H·d], [B, m, G·d], [B, m, G·d_v]",
-                            to_string(query.shape()), to_string(key.shape()), to_string(value.shape()), heads,
-                            groups == heads ? "" : fmt::format(" in {} groups", groups)));
-  }
+  for (Tensor const* const x : in.all())
+    if (x->defined()) require_same_real("attention", in.query, *x);
+  kernels::AttentionCall const call{extents_of(in, form.heads, form.groups()), form, in};
   for (Tensor const& lengths : {form.visibility.lengths, form.visibility.query_lengths}) {
-    if (!lengths.defined() || (lengths.dtype() == DType::int64 && lengths.shape() == Shape{query.size(0)})) continue;
+    if (!lengths.defined() || (lengths.dtype() == DType::int64 && lengths.shape() == Shape{call.batch})) continue;
     throw Error(
-        fmt::format("attention: lengths {} {} for {} sequences", to_string(lengths.dtype()), to_string(lengths.shape()), query.size(0)));
+        fmt::format("attention: lengths {} {} for {} sequences", to_string(lengths.dtype()), to_string(lengths.shape()), call.batch));
   }
   if (form.dropout && !(form.dropout->rate >= 0 && form.dropout->rate < 1))
     throw Error(fmt::format("attention: the dropout rate {} is not in [0, 1)", form.dropout->rate));
-  kernels::AttentionCall const call{form, in, query.size(0), query.size(1), key.size(1), query.size(2) / heads, value.size(2) / groups};
   auto const expect = [](char const* what, Tensor const& given, Shape const& shape) {
-    if (given.defined() && given.shape() != shape)
+    if (given.shape() != shape)
       throw Error(fmt::format("attention: {} are {}, where {} is wanted", what, to_string(given.shape()), to_string(shape)));
   };
-  std::int64_t const batch = call.batch, n = call.queries, m = call.keys;
-  expect("the score's weights", in.weight, {heads, call.width});
-  if (in.parameter.defined()) expect("the score's parameters", in.parameter, {heads, in.parameter.elements() == 2 * heads ? 2 : 1});
-  expect("numbers of queries", in.of_query, {batch, heads, n});
-  expect("numbers of keys", in.of_key, {batch, heads, m});
-  expect("biases by distance", in.relative, {heads, n + m - 1});
-  if (in.near.defined())
-    expect("biases by near distance", in.near, {batch, n, heads, in.near.elements() / std::max<std::int64_t>(1, batch * heads * n)});
-  expect("biases of rows", in.of_row, {batch, heads, n});
-  expect("biases of columns", in.of_column, {batch, heads, m});
-  expect("centres", in.centres, {batch, heads, n, 1});
-  expect("the align's parameters", in.align, {heads});
+  each_array(
+      [&](AttentionArray const& array, Tensor const& x) {
+        if (x.defined()) expect(array.name, x, shape_of(array.axes, call, x.elements()));
+      },
+      in);
   if (form.gaussian && !in.centres.defined()) throw Error("attention: a Gaussian wants centres");
   if (!form.hard) return call;
-  expect("choices of a hard read", form.hard->chosen, {batch, heads, n});
-  if (form.hard->chosen.defined()) {
-    for (std::int64_t const j : form.hard->chosen.data<std::int64_t>())
-      if (j < 0 || j >= std::max<std::int64_t>(m, 1)) throw Error(fmt::format("attention: a hard read of key {}, of {}", j, m));
+  Tensor const& chosen = form.hard->chosen;
+  if (chosen.defined()) {
+    expect("choices of a hard read", chosen, {call.batch, form.heads, call.queries});
+    for (std::int64_t const j : chosen.data<std::int64_t>())
+      if (j < 0 || j >= std::max<std::int64_t>(call.keys, 1))
+        throw Error(fmt::format("attention: a hard read of key {}, of {}", j, call.keys));
   }
   auto const choice = form.hard->choice;
-  bool const draws = choice == HardRead::ChosenBy::gumbel || (choice != HardRead::ChosenBy::largest && !form.hard->chosen.defined());
-  if (draws && std::ssize(form.hard->streams) != batch * heads)
-    throw Error(fmt::format("attention: {} streams of a hard read for {} sequences of {} heads", form.hard->streams.size(), batch, heads));
+  bool const draws = choice == HardRead::ChosenBy::gumbel || (choice != HardRead::ChosenBy::largest && !chosen.defined());
+  if (draws && std::ssize(form.hard->streams) != call.batch * form.heads)
+    throw Error(fmt::format("attention: {} streams of a hard read for {} sequences of {} heads", form.hard->streams.size(), call.batch,
+                            form.heads));
   return call;
+}
+
+/// Which arrays are there: those are the inputs of the operation in the graph.
+using There = AttentionArrays<bool>;
+
+std::vector<Tensor> listed(There const& there, AttentionInputs const& all) {
+  std::vector<Tensor> tensors;
+  each_array(
+      [&](AttentionArray const&, bool is, Tensor const& x) {
+        if (is) tensors.push_back(x);
+      },
+      there, all);
+  return tensors;
+}
+AttentionInputs arranged(There const& there, std::vector<Tensor> const& tensors) {
+  AttentionInputs all;
+  std::size_t next = 0;
+  each_array(
+      [&](AttentionArray const&, bool is, Tensor& x) {
+        if (is) x = tensors[next++];
+      },
+      there, all);
+  return all;
 }
 
 }  // namespace
 
 Tensor fused_attention(AttentionForm const& form, AttentionInputs const& given, Tensor* rows) {
-  AttentionInputs named = given;
-  kernels::AttentionCall const call = checked_call(form, named);
+  kernels::AttentionCall const call = checked_call(form, given);
   DType const dtype = given.query.dtype();
   kernels::AttentionOutput out{Tensor({call.batch, call.queries, form.heads * call.value_width + form.scores_of_choice()}, dtype),
                                Tensor({call.batch, form.heads, call.queries, kernels::kept_numbers}, dtype)};
@@ -259,42 +190,27 @@ Tensor fused_attention(AttentionForm const& form, AttentionInputs const& given, 
   if (rows != nullptr) *rows = Tensor({call.batch, form.heads, call.queries, row_statistics}, DType::float64);
   out.rows = rows;
   kernels::with_real(dtype, [&](auto type) { kernels::attention_forward<decltype(type)>(call, out); });
-  // The arrays that are there become the operation's inputs; `slots` says which is which.
-  std::vector<Tensor> inputs;
-  std::vector<std::size_t> slots;
-  for (std::size_t i = 0; i < AttentionInputs::count; ++i) {
-    if (!named.all()[i]->defined()) continue;
-    inputs.push_back(*named.all()[i]);
-    slots.push_back(i);
-  }
+  There there;
+  each_array([](AttentionArray const&, bool& is, Tensor const& x) { is = x.defined(); }, there, given);
+  std::vector<Tensor> inputs = listed(there, given);
   bool const wanted = anomaly_mode() || (recording() && std::ranges::any_of(inputs, [](Tensor const& x) { return x.requires_grad(); }));
   if (!wanted) return out.context;
   AttentionForm known = form;  // a hard read's derivatives are at the key that was chosen
   if (known.hard) known.hard->chosen = out.chosen;
-  auto const arranged = [slots](std::vector<Tensor> const& tensors) {
-    AttentionInputs result;
-    for (std::size_t i = 0; i < slots.size(); ++i) *result.all()[slots[i]] = tensors[i];
-    return result;
-  };
-  auto const listed = [slots](AttentionInputs all) {
-    std::vector<Tensor> tensors;
-    for (std::size_t const slot : slots) tensors.push_back(*all.all()[slot]);
-    return tensors;
-  };
   return record_fused(
       "attention", std::move(inputs), std::move(out.context), keep_inputs,
-      [known, kept = out.kept, arranged, listed](BackwardContext const& s) {
+      [known, kept = out.kept, there](BackwardContext const& s) {
         bool const over_queries = s.may_reuse(0) && !known.sum;
-        kernels::AttentionCall const again = checked_call(known, arranged(s.inputs));
+        kernels::AttentionCall const again = checked_call(known, arranged(there, s.inputs));
         AttentionInputs g;
         kernels::with_real(s.dy.dtype(),
                            [&](auto type) { g = kernels::attention_backward<decltype(type)>(again, kept, s.dy, over_queries); });
-        return listed(g);
+        return listed(there, g);
       },
-      [known, arranged](std::vector<Tensor> const& tensors) { return attention_reference(known, arranged(tensors)); },
-      [known, arranged, listed](BackwardContext const& s, std::vector<Tensor> const& u) {
-        AttentionSecond const second = attention_second(known, arranged(s.inputs), s.dy, arranged(u));
-        std::vector<Tensor> derivatives = listed(second.inputs);
+      [known, there](std::vector<Tensor> const& tensors) { return attention_reference(known, arranged(there, tensors)); },
+      [known, there](BackwardContext const& s, std::vector<Tensor> const& u) {
+        AttentionSecond const second = attention_second(known, arranged(there, s.inputs), s.dy, arranged(there, u));
+        std::vector<Tensor> derivatives = listed(there, second.inputs);
         derivatives.push_back(second.dy);
         return derivatives;
       });

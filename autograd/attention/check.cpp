@@ -17,8 +17,9 @@ namespace heed {
 
 namespace {
 
-/// What a sample draws beside query, key and value: which of AttentionInputs::all(), and of which shape and range.
-using Extras = std::vector<std::pair<std::size_t, SampleInput>>;
+using Array = Tensor AttentionInputs::*;
+/// What a sample draws beside query, key and value, of which shape and range.
+using Extras = std::vector<std::pair<Array, SampleInput>>;
 
 Sample attention_sample(AttentionForm const& form, Shape const& query, Shape const& key, Shape const& value, Extras const& extras,
                         bool spread = false) {
@@ -26,7 +27,7 @@ Sample attention_sample(AttentionForm const& form, Shape const& query, Shape con
   for (auto const& extra : extras) inputs.push_back(extra.second);
   auto const arranged = [=](std::vector<Tensor> const& x) {
     AttentionInputs in{x[0], x[1], x[2]};
-    for (std::size_t i = 0; i < extras.size(); ++i) *in.all()[extras[i].first] = x[i + 3];
+    for (std::size_t i = 0; i < extras.size(); ++i) in.*extras[i].first = x[i + 3];
     if (spread) {  // centres all over the keys, so that the queries are not in the order of their windows
       std::vector<std::int64_t> shifts;
       for (std::int64_t i = 0; i < query[1]; ++i) shifts.push_back(i * 17 % (key[1] - 2));
@@ -56,8 +57,8 @@ std::vector<SampleScore> sample_scores() {
 }
 
 std::vector<Sample> attention_samples(std::optional<WeightDropout> const& dropout = std::nullopt) {
-  constexpr auto relative = AttentionInputs::at_relative, near = AttentionInputs::at_near, centres = AttentionInputs::at_centres;
-  constexpr auto of_row = AttentionInputs::at_of_row, of_column = AttentionInputs::at_of_column;
+  constexpr Array relative = &AttentionInputs::relative, near = &AttentionInputs::near, centres = &AttentionInputs::centres;
+  constexpr Array of_row = &AttentionInputs::of_row, of_column = &AttentionInputs::of_column;
   Visibility const causal{.causal = true, .lengths = {}, .offset = 0};
   Visibility const padded{.causal = true, .lengths = Tensor::of(std::vector<std::int64_t>{4, 2, 0}, {3}), .offset = 0};
   Visibility const later{.causal = true, .lengths = {}, .offset = 2};
@@ -66,25 +67,25 @@ std::vector<Sample> attention_samples(std::optional<WeightDropout> const& dropou
   std::vector<Sample> samples;
   for (SampleScore const& score : sample_scores()) {
     auto const add = [&](Visibility const& visibility, Shape const& query, Shape const& key, Shape const& value,
-                         std::vector<std::size_t> const& extras = {}, double window = 0, std::int64_t groups = 2) {
+                         std::vector<Array> const& extras = {}, double window = 0, std::int64_t groups = 2) {
       AttentionForm form{.heads = 2, .visibility = visibility, .scale = 0.5};
       form.sum = score.sum, form.finish = score.finish, form.softcap = score.softcap;
       form.window = window, form.dropout = dropout, form.key_heads = groups;
       std::int64_t const b = query[0], n = query[1], m = key[1], d = query[2] / 2;
       Extras drawn;
-      if (score.weighted) drawn.push_back({AttentionInputs::at_weight, {{2, d}}});
+      if (score.weighted) drawn.push_back({&AttentionInputs::weight, {{2, d}}});
       if (score.finished)
-        drawn.insert(drawn.end(), {{AttentionInputs::at_parameter, {{2, 2}}},
-                                   {AttentionInputs::at_of_query, {{b, 2, n}}},
-                                   {AttentionInputs::at_of_key, {{b, 2, m}}}});
+        drawn.insert(
+            drawn.end(),
+            {{&AttentionInputs::parameter, {{2, 2}}}, {&AttentionInputs::of_query, {{b, 2, n}}}, {&AttentionInputs::of_key, {{b, 2, m}}}});
       bool spread = false;
-      for (std::size_t const slot : extras) {
-        if (slot == relative) drawn.push_back({slot, {{2, n + m - 1}}});
-        if (slot == near) drawn.push_back({slot, {{b, n, 2, 3}}});
-        if (slot == of_row) drawn.insert(drawn.end(), {{of_row, {{b, 2, n}}}, {of_column, {{b, 2, m}}}});
-        if (slot != centres) continue;
+      for (Array const array : extras) {
+        if (array == relative) drawn.push_back({array, {{2, n + m - 1}}});
+        if (array == near) drawn.push_back({array, {{b, n, 2, 3}}});
+        if (array == of_row) drawn.insert(drawn.end(), {{of_row, {{b, 2, n}}}, {of_column, {{b, 2, m}}}});
+        if (array != centres) continue;
         // Far enough from the next half that no key enters or leaves a window of 1.7 within a finite difference.
-        drawn.push_back({slot, {{b, 2, n, 1}, 1.35, 1.6}});
+        drawn.push_back({array, {{b, 2, n, 1}, 1.35, 1.6}});
         form.gaussian = true;
         form.deviation = 0.85;
         spread = n > 64;

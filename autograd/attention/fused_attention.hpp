@@ -1,14 +1,14 @@
 #pragma once
 
-#include <array>
 #include <memory>
 #include <optional>
 
 #include "autograd/attention/attention.hpp"
 #include "autograd/attention/hard_read.hpp"
+#include "autograd/attention/inputs.hpp"
 #include "autograd/attention/pairs.hpp"
 
-/// Fused attention (attention.cpp, kernel.cpp).
+/// Fused attention (attention.cpp, kernel.cpp) and its reference (reference.cpp).
 namespace heed {
 
 /// What fused attention computes beside the arrays that it is given: contexts Σ_j a_ij v_j with the weights a_ij of the scores
@@ -36,62 +36,38 @@ struct AttentionForm {
   std::int64_t scores_of_choice() const { return hard && hard->scored ? 2 * heads : 0; }
 };
 
-/// What fused attention reads; all but the first three may be undefined.
-struct AttentionInputs {
-  Tensor query = {};                   ///< [B, n, H·d]: head h owns the elements h·d … (h+1)·d − 1
-  Tensor key = {}, value = {};         ///< [B, m, G·d] and [B, m, G·d_v]: head h reads group ⌊h G/H⌋
-  Tensor weight = {};                  ///< w of f: [H, d]
-  Tensor parameter = {};               ///< p of g: [H, 1] or [H, 2]
-  Tensor of_query = {}, of_key = {};   ///< α and β: [B, H, n] and [B, H, m]
-  Tensor relative = {};                ///< r: [H, n + m − 1], the element j − i + n − 1, i counted from the first query
-  Tensor near = {};                    ///< [B, n, H, 2c + 1]: the element clamp(j − i, −c, c) + c, i the query's position
-  Tensor of_row = {}, of_column = {};  ///< u and t: [B, H, n] and [B, H, m]
-  Tensor centres = {};                 ///< [B, H, n, 1]
-  Tensor align = {};                   ///< the align's parameter: [H]
-
-  /// Their places in all().
-  enum Slot : std::size_t {
-    at_query,
-    at_key,
-    at_value,
-    at_weight,
-    at_parameter,
-    at_of_query,
-    at_of_key,
-    at_relative,
-    at_near,
-    at_of_row,
-    at_of_column,
-    at_centres,
-    at_align,
-    count
-  };
-  std::array<Tensor*, count> all() {
-    return {&query, &key, &value, &weight, &parameter, &of_query, &of_key, &relative, &near, &of_row, &of_column, &centres, &align};
-  }
-};
-
 /// [B, n, H·d_v]; a row that sees nothing is zeros. The kernel holds one block of rows of scores at a time, never [B, H, n, m] (nor
 /// [n, m, d]), draws dropout's mask again for the gradient, and works in proportion to the window (Vaswani et al. 2017, Bahdanau et al.
 /// 2015, Luong et al. 2015; blocks as in Dao et al. 2022).
 /// `rows`, unless it is null, is set to the statistics of the rows (attention_rows.hpp), measured on the way.
 /// Of a scored hard read [B, n, H·d_v + 2·H]: contexts, probabilities and entropies side by side (parted_read).
 Tensor fused_attention(AttentionForm const& form, AttentionInputs const& inputs, Tensor* rows = nullptr);
+/// A hard read's context [B, n, H·d_v] and, if it is scored, its probability and entropy [B, H, n].
+struct ScoredContext {
+  Tensor context, probability = {}, entropy = {};
+};
+/// From what fused_attention gives for this form, and back.
+ScoredContext parted_read(AttentionForm const& form, Tensor const& result);
+Tensor joined_read(ScoredContext const& read);
+
 /// The same as a composition of simple operations.
 Tensor attention_reference(AttentionForm const& form, AttentionInputs const& inputs);
-/// Its sums Σ_c f, the scores from them and, before dropout, the weights: [B, H, n, m].
-Tensor composed_sums(AttentionForm const& form, AttentionInputs const& inputs);
-Tensor composed_scores(AttentionForm const& form, AttentionInputs const& inputs, Tensor sums);
-Tensor composed_weights(AttentionForm const& form, AttentionInputs const& inputs, Tensor const& scores);
-/// attention_rows() of these.
-Tensor composed_rows(AttentionForm const& form, AttentionInputs const& inputs, Tensor const& scores, Tensor const& weights);
-/// A scored hard read's context [B, n, H·d_v], and its probability and entropy [B, H, n].
-struct ScoredContext {
-  Tensor context, probability, entropy;
+/// With what is between: scores and, before a hard read and dropout, weights [B, H, n, m]. Without values there is no read.
+struct ComposedAttention {
+  Tensor scores, weights;
+  ScoredContext read;
 };
-ScoredContext parted_read(Tensor const& result, std::int64_t heads);
-/// From weights before dropout the result, `factors` being what dropout multiplies them by (undefined: 1); composed.
-Tensor composed_result(AttentionForm const& form, Tensor const& value, Tensor const& weights, Tensor const& factors);
+/// What may be known from elsewhere, or is there for the composition alone; undefined: not.
+struct ComposedParts {
+  Tensor sums = {};     ///< Σ_c f: [B, H, n, m]
+  Tensor bias = {};     ///< added to the scores: [B or 1, H, n, m]
+  Tensor factors = {};  ///< what dropout multiplies weights by, the form's or another: [B, H, n, m]
+};
+ComposedAttention composed_attention(AttentionForm const& form, AttentionInputs const& inputs, ComposedParts const& parts = {});
+/// From scores the weights.
+Tensor composed_weights(AttentionForm const& form, AttentionInputs const& inputs, Tensor const& scores);
+/// attention_rows() of a composition.
+Tensor composed_rows(AttentionForm const& form, AttentionInputs const& inputs, ComposedAttention const& composed);
 /// Softmax attention over scale · q_i·k_j (Vaswani et al. 2017).
 inline Tensor scaled_dot_attention(Tensor const& query, Tensor const& key, Tensor const& value, std::int64_t heads, double scale,
                                    Visibility const& visibility) {

@@ -83,8 +83,14 @@ ReadWeights composed_read(HardRead const& hard, Tensor const& weights, std::int6
   return result;
 }
 
-ScoredContext parted_read(Tensor const& result, std::int64_t heads) {
-  std::int64_t const width = result.size(2) - 2 * heads;
+Tensor joined_read(ScoredContext const& read) {
+  if (!read.probability.defined()) return read.context;
+  return concatenate({read.context, permute(read.probability, {0, 2, 1}), permute(read.entropy, {0, 2, 1})}, 2);
+}
+
+ScoredContext parted_read(AttentionForm const& form, Tensor const& result) {
+  if (form.scores_of_choice() == 0) return {result};
+  std::int64_t const heads = form.heads, width = result.size(2) - 2 * heads;
   auto const of_heads = [&](std::int64_t first) { return permute(slice(result, 2, first, first + heads), {0, 2, 1}); };
   return {slice(result, 2, 0, width), of_heads(width), of_heads(width + heads)};
 }

@@ -78,7 +78,7 @@ class HardRows {
                                                     : 0;
     chosen[row_of(query)] = key;
     T const factor = sum > 0 ? dropped(query, key) : sum;  // NaN stays NaN
-    T const* const value = head_.v + key * head_.value_stride_;
+    T const* const value = head_.in_.value + key * head_.value_stride_;
     for (std::int64_t c = 0; c < c_.value_width; ++c) result[c] = sum == 0 ? T(0) : factor * value[c];
     if (!hard_.scored) return;
     std::int64_t const inside = key - head_.range_of(i).first;

@@ -8,7 +8,7 @@
 
 #include "autograd/attention/kernel.hpp"
 #include "autograd/attention/row_statistics_kernel.hpp"
-#include "autograd/blas/gemm.hpp"
+#include "autograd/blas/products.hpp"
 #include "autograd/kernels/dropout.hpp"
 #include "autograd/kernels/rows.hpp"
 
@@ -16,10 +16,25 @@ namespace heed::kernels {
 
 inline constexpr std::int64_t block_rows = 64;  // queries whose scores are held at once
 
-/// The elements of x [B, parts, …] that one part of one sequence owns; null where x is undefined.
+/// Where the elements that head h of sequence b reads begin in an array of this shape.
+inline std::int64_t first_element(AttentionArray const& array, Shape const& shape, AttentionCall const& c, std::int64_t b, std::int64_t h) {
+  AttentionPart const head{b, 1, h, 1, 0, c.queries, c.keys};
+  std::int64_t first = 0, at = 0;
+  for (AttentionAxis const axis : array.axes) {
+    std::int64_t const extent = shape[at++];
+    first = first * extent + range_of(axis, extent, head, c).first;
+  }
+  return first;
+}
+/// The same of all arrays; null where one is undefined.
 template <class T>
-T const* part_of(Tensor const& x, std::int64_t b, std::int64_t part) {
-  return x.defined() ? x.data<T>().data() + (b * x.size(1) + part) * (x.elements() / (x.size(0) * x.size(1))) : nullptr;
+AttentionArrays<T const*> arrays_of_head(AttentionCall const& c, std::int64_t b, std::int64_t h) {
+  AttentionArrays<T const*> in;
+  auto const begin = [&](AttentionArray const& array, Tensor const& x, T const*& first) {
+    if (x.defined()) first = x.data<T>().data() + first_element(array, x.shape(), c, b, h);
+  };
+  each_array(begin, c.in, in);
+  return in;
 }
 
 /// One head of one sequence: pointers, strides, and the work on a block of its queries. Where every query has a centre of its own, the
@@ -32,25 +47,19 @@ class Head {
       : c_(c),
         b_(b),
         h_(h),
-        group_(h * c.form.groups() / c.form.heads),
-        stride_(c.form.heads * c.width),
-        key_stride_(c.form.groups() * c.width),
-        value_stride_(c.form.groups() * c.value_width),
-        context_stride_(c.form.heads * c.value_width + c.form.scores_of_choice()),
-        q(c.in.query.data<T>().data() + b * c.queries * stride_ + h * c.width),
-        k(c.in.key.data<T>().data() + b * c.keys * key_stride_ + group_ * c.width),
-        v(c.in.value.data<T>().data() + b * c.keys * value_stride_ + group_ * c.value_width),
-        centres_(part_of<T>(c.in.centres, b, h)),
+        in_(arrays_of_head<T>(c, b, h)),
+        stride_(c.heads * c.width),
+        key_stride_(c.groups * c.width),
+        value_stride_(c.groups * c.value_width),
+        context_stride_(c.heads * c.value_width + c.form.scores_of_choice()),
         order_(order_of_windows()),
-        packed_(order_.empty() ? Tensor() : packed(q, stride_, c.width)),
+        packed_(order_.empty() ? Tensor() : packed(in_.query, stride_, c.width)),
         query_stride_(order_.empty() ? stride_ : c.width),
         row_stride_((widest_block() + lanes<T> - 1) / lanes<T> * lanes<T> + lanes<T>),
         weights_(block()) {
-    if (!order_.empty()) q = packed_.template data<T>().data();
-    if (c.form.sum) {
-      T const* const w = c.in.weight.defined() ? c.in.weight.data<T>().data() + h * c.width : nullptr;
-      sum_ = c.form.sum->of_head(PairRows<T>{q, query_stride_, k, key_stride_, w, c.queries, c.keys, c.width});
-    }
+    if (!order_.empty()) in_.query = packed_.template data<T>().data();
+    if (c.form.sum)
+      sum_ = c.form.sum->of_head(PairRows<T>{in_.query, query_stride_, in_.key, key_stride_, in_.weight, c.queries, c.keys, c.width});
     if (!derived) return;
     if (c.form.finish) sums_ = block();
     if (c.form.softcap) capped_ = block();
@@ -93,7 +102,7 @@ class Head {
   /// The keys that query i attends to.
   KeyRange range(std::int64_t i) const {
     if (c_.form.window <= 0) return {0, visible(i)};
-    double const centre = centres_ != nullptr ? static_cast<double>(centres_[i]) : static_cast<double>(c_.form.visibility.offset + i);
+    double const centre = in_.centres != nullptr ? static_cast<double>(in_.centres[i]) : static_cast<double>(c_.form.visibility.offset + i);
     return window_around(centre, c_.form.window, visible(i));
   }
   /// Begins with the rows first … first + rows − 1; all_ is then the union of their ranges, and an empty range begins where it does.
@@ -120,8 +129,8 @@ class Head {
     if (sum_) {
       sum_->sums(first_, ranges_, all_, w, row_stride_);
     } else if (seen > 0) {
-      gemm<T>(rows_, seen, c_.width, static_cast<T>(c_.form.scale), {q + first_ * query_stride_, query_stride_},
-              {k + all_.first * key_stride_, key_stride_, true}, 0, w, row_stride_);
+      gemm<T>(rows_, seen, c_.width, static_cast<T>(c_.form.scale), {in_.query + first_ * query_stride_, query_stride_},
+              {in_.key + all_.first * key_stride_, key_stride_, true}, 0, w, row_stride_);
     }
     for (std::int64_t i = 0; i < rows_; ++i) {
       T* const row = w + i * row_stride_;
@@ -146,7 +155,7 @@ class Head {
   /// What an align is told of row i; in the derivative with the weights' gradients.
   AlignRow<T> align_row(std::int64_t i, T* kept, T* dweights, T* dparameter = nullptr) {
     KeyRange const s = range_of(i);
-    T const parameter = c_.in.align.defined() ? c_.in.align.data<T>()[static_cast<std::size_t>(h_)] : T(0);
+    T const parameter = in_.align != nullptr ? *in_.align : T(0);
     T* const scores = scores_.defined() ? inside_of(scores_, i) : row(i);
     return {scores, row(i), dweights, s.last - s.first, static_cast<double>(visible(at(first_ + i))), parameter, dparameter, kept};
   }
@@ -155,18 +164,15 @@ class Head {
     KeyRange const s = range_of(i);
     std::int64_t const query = at(first_ + i);
     auto const shift = static_cast<double>(c_.form.visibility.offset + query - s.first);
-    T const* const of_query = part_of<T>(c_.in.of_query, b_, h_);
-    T const* const of_key = part_of<T>(c_.in.of_key, b_, h_);
-    T const* const p = c_.in.parameter.defined() ? c_.in.parameter.data<T>().data() + h_ * c_.in.parameter.size(1) : nullptr;
     return {scores,
             sums,
             s.last - s.first,
             shift,
             std::sqrt(static_cast<double>(c_.width)),
-            of_query != nullptr ? of_query[query] : T(0),
-            of_key != nullptr ? of_key + s.first : nullptr,
-            p,
-            p != nullptr ? c_.in.parameter.size(1) : 0,
+            in_.of_query != nullptr ? in_.of_query[query] : T(0),
+            in_.of_key != nullptr ? in_.of_key + s.first : nullptr,
+            in_.parameter,
+            in_.parameter != nullptr ? c_.in.parameter.size(1) : 0,
             nullptr,
             nullptr,
             nullptr};
@@ -181,7 +187,7 @@ class Head {
     std::int64_t const query = at(first_ + i), count = s.last - s.first;
     gaussian(i, out);
     if (!c_.form.dropout) return;
-    std::int64_t const element = ((b_ * c_.form.heads + h_) * c_.queries + query) * c_.keys + s.first;  // of [B, H, n, m]
+    std::int64_t const element = ((b_ * c_.heads + h_) * c_.queries + query) * c_.keys + s.first;  // of [B, H, n, m]
     dropout_row(c_.form.dropout->rate, c_.form.dropout->stream, static_cast<std::uint64_t>(element), out, out, count);
   }
 
@@ -192,7 +198,7 @@ class Head {
       std::fill_n(out, s.last - s.first, T(1));
       return;
     }
-    T const centre = centres_[at(first_ + i)], deviation = static_cast<T>(c_.form.deviation);
+    T const centre = in_.centres[at(first_ + i)], deviation = static_cast<T>(c_.form.deviation);
     for (std::int64_t j = s.first; j < s.last; ++j) {
       T const z = (static_cast<T>(j) - centre) / deviation;
       out[j - s.first] = std::exp(-z * z / 2);
@@ -206,7 +212,7 @@ class Head {
   }
   T* row(std::int64_t i) { return inside_of(weights_, i); }
   T* weights() { return weights_.template mutable_data<T>().data(); }
-  /// Where the biases by distance clipped on both sides stand for row i, in an array like them: first + place(j), j the key.
+  /// Where the biases by distance clipped on both sides stand for row i, in the head's part of them: first + place(j), j the key.
   struct Near {
     std::int64_t first;
     std::int64_t query, reach;
@@ -214,13 +220,13 @@ class Head {
   };
   Near near_of(std::int64_t i) const {
     std::int64_t const query = at(first_ + i), size = c_.in.near.size(3);
-    return {((b_ * c_.queries + query) * c_.form.heads + h_) * size, c_.form.visibility.offset + query, size / 2};
+    return {query * c_.heads * size, c_.form.visibility.offset + query, size / 2};
   }
 
   AttentionCall const& c_;
-  std::int64_t b_, h_, group_, stride_, key_stride_, value_stride_, context_stride_;
-  T const *q, *k, *v;
-  T const* centres_;
+  std::int64_t b_, h_;
+  AttentionArrays<T const*> in_;  ///< of this head; the queries in the order of its work
+  std::int64_t stride_, key_stride_, value_stride_, context_stride_;
   std::vector<std::int64_t> order_;
   Tensor packed_;
   std::int64_t query_stride_, row_stride_;
@@ -234,7 +240,7 @@ class Head {
  private:
   /// Empty: as they are.
   std::vector<std::int64_t> order_of_windows() const {
-    if (centres_ == nullptr || c_.form.window <= 0 || c_.queries <= block_rows) return {};
+    if (in_.centres == nullptr || c_.form.window <= 0 || c_.queries <= block_rows) return {};
     std::vector<std::int64_t> order(static_cast<std::size_t>(c_.queries));
     std::iota(order.begin(), order.end(), std::int64_t{0});
     std::ranges::stable_sort(order, {}, [&](std::int64_t i) { return range(i).first; });
@@ -271,20 +277,17 @@ class Head {
       if (capped_.defined()) std::copy_n(e, count, inside_of(capped_, i));
     }
     auto const plus = [](auto const& a, auto const& b) { return a + b; };
-    T const* const in = e;
-    if (c_.in.relative.defined()) {
-      T const* const bias = c_.in.relative.data<T>().data() + h_ * c_.in.relative.size(1) + (c_.queries - 1 - query) + s.first;
-      transform_row<T>(e, count, plus, in, bias);
-    }
-    if (c_.in.near.defined()) {
+    T const* const before = e;
+    if (in_.relative != nullptr) transform_row<T>(e, count, plus, before, in_.relative + (c_.queries - 1 - query) + s.first);
+    if (in_.near != nullptr) {
       Near const near = near_of(i);
-      T const* const bias = c_.in.near.data<T>().data() + near.first;
+      T const* const bias = in_.near + near.first;
       for (std::int64_t j = s.first; j < s.last; ++j) e[j - s.first] += bias[near.place(j)];
     }
-    if (c_.in.of_row.defined()) {
-      Lanes<T> const of_row(part_of<T>(c_.in.of_row, b_, h_)[query]);
+    if (in_.of_row != nullptr) {
+      Lanes<T> const of_row(in_.of_row[query]);
       transform_row<T>(
-          e, count, [&](auto const& a, auto const& b) { return a + (of_row + b); }, in, part_of<T>(c_.in.of_column, b_, h_) + s.first);
+          e, count, [&](auto const& a, auto const& b) { return a + (of_row + b); }, before, in_.of_column + s.first);
     }
   }
 };

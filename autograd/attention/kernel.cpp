@@ -45,27 +45,21 @@ template <class Body>
 void for_groups(AttentionCall const& c, double products, Body const& body) {
   double const product = c.form.sum ? 0.4 * static_cast<double>(c.width) : 0.02 * static_cast<double>(c.width + 20);
   double const pair = products * product + (c.form.dropout ? 1 : 0) + (c.form.align ? 1 : 0);  // nanoseconds for a query and a key
-  std::int64_t const groups = c.form.groups();
   parallel_for(
-      c.batch * groups, pair * static_cast<double>(c.queries * c.keys * c.form.heads / groups),
+      c.batch * c.groups, pair * static_cast<double>(c.queries * c.keys * c.heads / c.groups),
       [&](std::int64_t begin, std::int64_t end) {
-        for (std::int64_t at = begin; at < end; ++at) body(at / groups, at % groups);
+        for (std::int64_t at = begin; at < end; ++at) body(at / c.groups, at % c.groups);
       },
       1, Cut::fine);
 }
-
-/// Where one head's gradients go (`near`: those of all heads); what heads of different sequences share is summed later. Null: not wanted.
-template <class T>
-struct HeadTargets {
-  T *query, *key, *value, *weight, *parameter, *of_query, *of_key, *relative, *near, *of_row, *of_column, *centres, *align;
-};
 
 /// The gradient of one head.
 template <class T>
 class HeadBackward {
  public:
-  /// `adds`: whether heads before have written to the gradients of these keys and values.
-  HeadBackward(Head<T>& head, HeadTargets<T> const& targets, T const* dresult, bool adds)
+  /// `targets`: where the head's gradients go; null: not wanted. `adds`: whether heads before have written to those of these keys and
+  /// values.
+  HeadBackward(Head<T>& head, AttentionArrays<T*> const& targets, T const* dresult, bool adds)
       : head_(head),
         c_(head.c_),
         to_(targets),
@@ -98,7 +92,7 @@ class HeadBackward {
     T* const ds = dscores_.template mutable_data<T>().data();
     Matrix<T> const dc{dcontext_ + first * context_stride_, context_stride_};
     if (!hard_ || hard_->as_if_soft())
-      gemm<T>(rows, seen, c_.value_width, 1, dc, {head_.v + all.first * head_.value_stride_, head_.value_stride_, true}, 0, ds,
+      gemm<T>(rows, seen, c_.value_width, 1, dc, {head_.in_.value + all.first * head_.value_stride_, head_.value_stride_, true}, 0, ds,
               head_.row_stride_);
     if (hard_) {
       read_gradients(ds);
@@ -113,9 +107,10 @@ class HeadBackward {
       return;
     }
     T const scale = static_cast<T>(c_.form.scale);
-    gemm<T>(seen, c_.width, rows, scale, {ds, head_.row_stride_, true}, {head_.q + first * head_.query_stride_, head_.query_stride_},
-            before, to_.key + all.first * head_.key_stride_, head_.key_stride_);
-    gemm<T>(rows, c_.width, seen, scale, {ds, head_.row_stride_}, {head_.k + all.first * head_.key_stride_, head_.key_stride_}, 0, dq,
+    gemm<T>(seen, c_.width, rows, scale, {ds, head_.row_stride_, true},
+            {head_.in_.query + first * head_.query_stride_, head_.query_stride_}, before, to_.key + all.first * head_.key_stride_,
+            head_.key_stride_);
+    gemm<T>(rows, c_.width, seen, scale, {ds, head_.row_stride_}, {head_.in_.key + all.first * head_.key_stride_, head_.key_stride_}, 0, dq,
             head_.query_stride_);  // last: it may be where the queries are
   }
 
@@ -161,7 +156,7 @@ class HeadBackward {
   void through_factors(std::int64_t i, T const* f, T* r, T* d) {
     KeyRange const s = head_.range_of(i);
     T const square = static_cast<T>(c_.form.deviation * c_.form.deviation);
-    T const centre = to_.centres != nullptr ? head_.centres_[head_.at(head_.first_ + i)] : T(0);
+    T const centre = to_.centres != nullptr ? head_.in_.centres[head_.at(head_.first_ + i)] : T(0);
     T slope = 0;
     for (std::int64_t j = 0; j < s.last - s.first; ++j) {
       r[j] *= f[j];
@@ -241,7 +236,7 @@ class HeadBackward {
 
   Head<T>& head_;
   AttentionCall const& c_;
-  HeadTargets<T> to_;
+  AttentionArrays<T*> to_;
   T const *dresult_, *dcontext_;  ///< as they are, and in the order of this head's work
   std::int64_t context_stride_;
   T* dq_;
@@ -251,29 +246,45 @@ class HeadBackward {
   bool untouched_;                   ///< nothing has been written to the gradients of keys and values
 };
 
-/// Σ over the sequences of gradients [B, …] of what they share, in order.
-Tensor summed_over_batch(Tensor const& parts, Tensor const& whole) {
-  return parts.defined() ? sum(parts.viewed({parts.size(0), whole.elements()}), {0}).viewed(whole.shape()) : Tensor();
+/// Room for the gradients of all inputs. Of what the sequences share each has one of its own first: [B, elements].
+AttentionInputs gradients_for(AttentionCall const& c, bool over_queries) {
+  AttentionInputs g;
+  auto const make = [&](AttentionArray const& array, Tensor const& x, Tensor& dx) {
+    if (!x.defined() || dx.defined()) return;
+    Shape const shape = array.shared() ? Shape{c.batch, x.elements()} : x.shape();
+    dx = array.written ? Tensor(shape, x.dtype()) : Tensor::zeros(shape, x.dtype());
+  };
+  if (over_queries) g.query = c.in.query.detach();
+  each_array(make, c.in, g);
+  return g;
+}
+/// Of what they share the sum over the sequences, in order.
+void sum_shared(AttentionCall const& c, AttentionInputs& g) {
+  auto const add_up = [](AttentionArray const& array, Tensor const& x, Tensor& dx) {
+    if (x.defined() && array.shared()) dx = sum(dx, {0}).viewed(x.shape());
+  };
+  each_array(add_up, c.in, g);
 }
 
+/// Where the gradients begin.
 template <class T>
-HeadTargets<T> targets_of(AttentionCall const& c, AttentionInputs& g, std::int64_t b, std::int64_t h) {
-  std::int64_t const group = h * c.form.groups() / c.form.heads;
-  auto const rows = [&](Tensor& x, std::int64_t part) { return x.mutable_data<T>().data() + b * x.size(1) * x.size(2) + part; };
-  auto const part = [&](Tensor& x) { return const_cast<T*>(part_of<T>(x, b, h)); };
-  return {rows(g.query, h * c.width),
-          rows(g.key, group * c.width),
-          rows(g.value, group * c.value_width),
-          part(g.weight),
-          part(g.parameter),
-          part(g.of_query),
-          part(g.of_key),
-          part(g.relative),
-          g.near.defined() ? g.near.mutable_data<T>().data() : nullptr,
-          part(g.of_row),
-          part(g.of_column),
-          c.form.gaussian ? part(g.centres) : nullptr,
-          part(g.align)};
+AttentionArrays<T*> beginnings_of(AttentionInputs& g) {
+  AttentionArrays<T*> to;
+  auto const begin = [](AttentionArray const&, Tensor& dx, T*& first) {
+    if (dx.defined()) first = dx.mutable_data<T>().data();
+  };
+  each_array(begin, g, to);
+  return to;
+}
+/// Where those of one head do.
+template <class T>
+AttentionArrays<T*> targets_of(AttentionCall const& c, AttentionArrays<T*> to, std::int64_t b, std::int64_t h) {
+  auto const advance = [&](AttentionArray const& array, Tensor const& x, T*& first) {
+    if (x.defined()) first += first_element(array, x.shape(), c, b, h) + (array.shared() ? b * x.elements() : 0);
+  };
+  each_array(advance, c.in, to);
+  if (!c.form.gaussian) to.centres = nullptr;
+  return to;
 }
 
 /// The contexts of a block whose weights are there: written at `to`, the block's first row.
@@ -286,7 +297,7 @@ void read_all(Head<T>& head, std::vector<T>& factors, T* to, std::int64_t stride
     for (std::int64_t j = 0; j < s.last - s.first; ++j) row[j] *= factors[static_cast<std::size_t>(j)];
   }
   gemm<T>(head.rows_, head.c_.value_width, head.all_.last - head.all_.first, 1, {head.weights(), head.row_stride_},
-          {head.v + head.all_.first * head.value_stride_, head.value_stride_}, 0, to, stride);
+          {head.in_.value + head.all_.first * head.value_stride_, head.value_stride_}, 0, to, stride);
 }
 
 }  // namespace
@@ -297,7 +308,7 @@ void attention_forward(AttentionCall const& c, AttentionOutput& output) {
   T* const numbers = output.kept.mutable_data<T>().data();
   std::int64_t* const chosen = c.form.hard ? output.chosen.mutable_data<std::int64_t>().data() : nullptr;
   double* const measured = output.rows != nullptr ? output.rows->mutable_data<double>().data() : nullptr;
-  std::int64_t const share = c.form.heads / c.form.groups();
+  std::int64_t const share = c.heads / c.groups;
   for_groups(c, 2, [&](std::int64_t b, std::int64_t g) {
     for (std::int64_t h = g * share; h < (g + 1) * share; ++h) {
       Head<T> head(c, b, h, false);
@@ -313,9 +324,9 @@ void attention_forward(AttentionCall const& c, AttentionOutput& output) {
       for (std::int64_t first = 0; first < c.queries; first += block_rows) {
         std::int64_t const rows = std::min(block_rows, c.queries - first);
         head.begin_block(first, rows);
-        head.align(numbers + (b * c.form.heads + h) * c.queries * kept_numbers, false);
+        head.align(numbers + (b * c.heads + h) * c.queries * kept_numbers, false);
         for (std::int64_t i = 0; measured != nullptr && i < rows; ++i)
-          head.measure(i, measured + ((b * c.form.heads + h) * c.queries + head.at(first + i)) * row_statistics);
+          head.measure(i, measured + ((b * c.heads + h) * c.queries + head.at(first + i)) * row_statistics);
         if (!hard) read_all(head, f, to.data + first * to.stride, to.stride);
         for (std::int64_t i = 0; hard && i < rows; ++i) hard->forward(i, first_row + head.at(first + i) * head.context_stride_, chosen);
       }
@@ -326,39 +337,25 @@ void attention_forward(AttentionCall const& c, AttentionOutput& output) {
 
 template <class T>
 AttentionInputs attention_backward(AttentionCall const& c, Tensor const& kept, Tensor const& dresult, bool over_queries) {
-  AttentionInputs in = c.in, g;
-  auto const inputs = in.all();
-  auto const gradients = g.all();
-  // Of what the sequences share, each has a gradient of its own first.
-  auto const shared = [&](Tensor const* x) { return x == &in.weight || x == &in.parameter || x == &in.relative || x == &in.align; };
-  for (std::size_t i = 0; i < AttentionInputs::count; ++i) {
-    Tensor const& x = *inputs[i];
-    if (!x.defined()) continue;
-    if (over_queries && i == AttentionInputs::at_query)
-      *gradients[i] = x.detach();
-    else if (shared(&x))
-      *gradients[i] = Tensor::zeros({c.batch, c.form.heads, x.elements() / c.form.heads}, x.dtype());
-    else
-      *gradients[i] = i < 3 ? Tensor(x.shape(), x.dtype()) : Tensor::zeros(x.shape(), x.dtype());
-  }
+  AttentionInputs g = gradients_for(c, over_queries);
+  AttentionArrays<T*> const to = beginnings_of<T>(g);
   T const* const dr = dresult.data<T>().data();
   Tensor numbers = kept;
   T* const all_kept = numbers.mutable_data<T>().data();
-  std::int64_t const heads = c.form.heads, share = heads / c.form.groups();
+  std::int64_t const share = c.heads / c.groups;
   for_groups(c, 5, [&](std::int64_t b, std::int64_t group) {
     for (std::int64_t h = group * share; h < (group + 1) * share; ++h) {
       Head<T> head(c, b, h, true);
-      HeadBackward<T> back(head, targets_of<T>(c, g, b, h), dr, h > group * share);
+      HeadBackward<T> back(head, targets_of<T>(c, to, b, h), dr, h > group * share);
       // Backwards: the last queries, where attention is causal, see all keys, so that their block need not add to anything.
       for (std::int64_t block = (c.queries + block_rows - 1) / block_rows - 1; block >= 0; --block) {
         std::int64_t const first = block * block_rows;
-        back.block(first, std::min(block_rows, c.queries - first), all_kept + (b * heads + h) * c.queries * kept_numbers);
+        back.block(first, std::min(block_rows, c.queries - first), all_kept + (b * c.heads + h) * c.queries * kept_numbers);
       }
       back.finish();
     }
   });
-  for (std::size_t i = 0; i < AttentionInputs::count; ++i)
-    if (shared(inputs[i])) *gradients[i] = summed_over_batch(*gradients[i], *inputs[i]);
+  sum_shared(c, g);
   return g;
 }
 

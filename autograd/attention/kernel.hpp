@@ -12,10 +12,9 @@ namespace heed::kernels {
 KeyRange window_around(double centre, double reach, std::int64_t visible);
 
 /// One call of fused attention.
-struct AttentionCall {
+struct AttentionCall : AttentionExtents {
   AttentionForm form;
   AttentionInputs in;
-  std::int64_t batch, queries, keys, width, value_width;
 };
 
 /// Numbers of every row that the forward pass keeps for the derivative: a softmax's largest score m and 1/Σ_j e^{e_ij − m},

@@ -14,9 +14,9 @@
 
 #include "autograd/blas/bfloat16.hpp"
 #include "autograd/blas/finish.hpp"
-#include "autograd/blas/processor.hpp"
 #include "autograd/memory.hpp"
 #include "autograd/parallel.hpp"
+#include "autograd/processor.hpp"
 
 namespace heed::kernels {
 

@@ -9,8 +9,8 @@
 #include <cblas.h>
 #endif
 
-#include "autograd/blas/processor.hpp"
 #include "autograd/blas/products.hpp"
+#include "autograd/processor.hpp"
 
 #if defined(__x86_64__) && defined(__ELF__)
 // How OpenBLAS chooses its kernels as it is loaded; exported, but in none of its headers, and missing where it was built for one processor.

@@ -13,12 +13,12 @@
 
 #include "autograd/blas/amx.hpp"
 #include "autograd/blas/gemv.hpp"
-#include "autograd/blas/processor.hpp"
 #include "autograd/blas/products.hpp"
 #include "autograd/blas/row_sum.hpp"
 #include "autograd/blas/tiles.hpp"
 #include "autograd/kernels/rows.hpp"
 #include "autograd/parallel.hpp"
+#include "autograd/processor.hpp"
 
 namespace heed::kernels {
 

@@ -1,5 +1,3 @@
-#include "autograd/blas/rounded_matrix.hpp"
-
 #include "autograd/blas/bfloat16.hpp"
 #include "autograd/blas/products.hpp"
 #include "autograd/parallel.hpp"

@@ -86,7 +86,7 @@ Tensor where(Tensor const& condition, Tensor const& a, Tensor const& b) {
   Shape const shape = broadcast(condition.shape(), broadcast(a.shape(), b.shape(), "where"), "where");
   Tensor value = kernels::map(
       shape, [](auto c, auto x, auto y) { return where(c == 0, y, x); }, arithmetic_cost, condition, a, b);
-  return record("where", {condition, a, b}, std::move(value), Keep{.inputs = 1U}, [](BackwardContext const& s) {
+  return record("where", {condition, a, b}, std::move(value), Keep{.inputs = {true}}, [](BackwardContext const& s) {
     Tensor const condition_only = s.x(0).detach();
     Tensor const zero = like(0, s.dy);
     return std::vector{Tensor(), s.wants(1) ? where(condition_only, s.dy, zero) : Tensor(),

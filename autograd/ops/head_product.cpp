@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "autograd/attention/attention.hpp"
-#include "autograd/blas/gemm.hpp"
+#include "autograd/blas/products.hpp"
 #include "autograd/graph_memory.hpp"
 #include "autograd/kernels/dispatch.hpp"
 #include "autograd/kernels/rows.hpp"
@@ -104,7 +104,7 @@ Tensor head_product(Tensor const& x, Tensor const& weight, std::int64_t heads) {
   Tensor y;
   kernels::with_real(x.dtype(), [&](auto type) { y = product<decltype(type)>(e, x, weight); });
   return record_fused(
-      "head_product", {x, weight}, std::move(y), Keep{.inputs = ~0U, .sum = true},
+      "head_product", {x, weight}, std::move(y), Keep{.inputs = all_inputs, .sum = true},
       [e](BackwardContext const& s) {
         std::vector<Tensor> g;
         kernels::with_real(s.dy.dtype(), [&](auto type) { g = product_gradients<decltype(type)>(e, s); });
@@ -219,7 +219,7 @@ Tensor head_readout(Tensor const& x, Tensor const& weight, Tensor const& vector,
   Tensor y;
   kernels::with_real(x.dtype(), [&](auto type) { y = readout<decltype(type)>(e, x, weight, vector); });
   return record_fused(
-      "head_readout", {x, weight, vector}, std::move(y), Keep{.inputs = ~0U, .sum = true},
+      "head_readout", {x, weight, vector}, std::move(y), Keep{.inputs = all_inputs, .sum = true},
       [e](BackwardContext const& s) {
         std::vector<Tensor> g;
         kernels::with_real(s.dy.dtype(), [&](auto type) { g = readout_gradients<decltype(type)>(e, s); });

@@ -133,7 +133,7 @@ Tensor gather(Tensor const& x, std::int64_t axis, Tensor const& index) {
       }
     });
   });
-  return record("gather", {x, index}, std::move(y), Keep{.inputs = 2U}, [axis](BackwardContext const& s) {
+  return record("gather", {x, index}, std::move(y), Keep{.inputs = {false, true}}, [axis](BackwardContext const& s) {
     return std::vector{scatter_add(s.x(0).shape(), axis, s.x(1), s.dy), Tensor()};
   });
 }
@@ -204,7 +204,7 @@ Tensor scatter_add(Shape const& shape, std::int64_t axis, Tensor const& index, T
       }
     });
   });
-  return record("scatter_add", {index, source}, std::move(y), Keep{.inputs = 1U}, [axis](BackwardContext const& s) {
+  return record("scatter_add", {index, source}, std::move(y), Keep{.inputs = {true}}, [axis](BackwardContext const& s) {
     return std::vector{Tensor(), gather(s.dy, axis, s.x(0))};
   });
 }
@@ -252,7 +252,7 @@ Tensor embedding(Tensor const& weight, Tensor const& tokens) {
       for (std::int64_t i = begin; i < end; ++i) std::copy_n(table + token[i] * width, width, target + i * width);
     });
   });
-  return record("embedding", {weight, tokens}, std::move(y), Keep{.inputs = 2U}, [rows](BackwardContext const& s) {
+  return record("embedding", {weight, tokens}, std::move(y), Keep{.inputs = {false, true}}, [rows](BackwardContext const& s) {
     return std::vector{embedding_transposed(s.dy, s.x(1), rows), Tensor()};
   });
 }
@@ -304,7 +304,7 @@ Tensor embedding_transposed(Tensor const& source, Tensor const& tokens, std::int
         },
         16);
   });
-  return record("embedding_transposed", {source, tokens}, std::move(y), Keep{.inputs = 2U}, [](BackwardContext const& s) {
+  return record("embedding_transposed", {source, tokens}, std::move(y), Keep{.inputs = {false, true}}, [](BackwardContext const& s) {
     return std::vector{embedding(s.dy, s.x(1)), Tensor()};
   });
 }

@@ -1,9 +1,6 @@
 // Products of matrices, batched.
 
-#include "autograd/blas/gemm.hpp"
 #include "autograd/blas/products.hpp"
-#include "autograd/blas/rounded_matrix.hpp"
-#include "autograd/blas/rounded_weights.hpp"
 #include "autograd/kernels/dispatch.hpp"
 #include "autograd/ops/elementwise.hpp"
 #include "autograd/ops/formula.hpp"
@@ -11,6 +8,7 @@
 #include "autograd/ops/reduce.hpp"
 #include "autograd/ops/shape.hpp"
 #include "autograd/parallel.hpp"
+#include "autograd/rounded_weights.hpp"
 
 namespace heed {
 
@@ -193,7 +191,7 @@ Tensor linear(Tensor const& x, Tensor const& weight, Tensor const& bias, Tensor 
   std::vector<Tensor> inputs{x, weight};
   if (bias.defined()) inputs.push_back(bias);
   if (residual.defined()) inputs.push_back(residual);
-  return record("linear", std::move(inputs), std::move(y), Keep{.inputs = 3U, .sum = true},
+  return record("linear", std::move(inputs), std::move(y), Keep{.inputs = {true, true}, .sum = true},
                 [biased = bias.defined()](BackwardContext const& s) {
                   std::vector<Tensor> gradients(s.inputs.size());
                   bool const on_the_way = s.wants(0) && !recording(), with_bias = biased && s.wants(2);

@@ -191,7 +191,7 @@ Tensor normalise(char const* operation, Tensor const& x, Tensor const& weight, T
   std::vector<Tensor> inputs{x, weight};
   if (bias.defined()) inputs.push_back(bias);
   y = record_fused(
-      operation, std::move(inputs), std::move(y), Keep{.inputs = ~0U, .sum = true},
+      operation, std::move(inputs), std::move(y), Keep{.inputs = all_inputs, .sum = true},
       [statistics](BackwardContext const& s) {
         bool const adds = s.into != nullptr;
         Tensor dx = adds ? *s.into : Tensor(s.x(0).shape(), s.dy.dtype());

@@ -14,7 +14,7 @@ namespace heed {
 /// transpose_a / transpose_b: the last two axes are swapped first, without a copy.
 Tensor matmul(Tensor const& a, Tensor const& b, bool transpose_a = false, bool transpose_b = false);
 /// x [..., in] · weightᵀ + bias + residual: weight [out, in], bias [out] or undefined, residual [..., out] or undefined. A single
-/// row in bfloat16 takes weights that a decoder has rounded already (autograd/blas/rounded_weights.hpp).
+/// row in bfloat16 takes weights that a decoder has rounded already (autograd/rounded_weights.hpp).
 Tensor linear(Tensor const& x, Tensor const& weight, Tensor const& bias, Tensor const& residual = {});
 /// Of every head h of x [B, T, H·d]: x_h W_h, weight [H, d, e] or, the same for all, [1, d, e] → [B, T, H·e].
 Tensor head_product(Tensor const& x, Tensor const& weight, std::int64_t heads);

@@ -3,8 +3,9 @@
 #include "autograd/ops/recurrence.hpp"
 
 #include <algorithm>
+#include <utility>
 
-#include "autograd/blas/gemm.hpp"
+#include "autograd/blas/products.hpp"
 #include "autograd/kernels/cells.hpp"
 #include "autograd/kernels/dispatch.hpp"
 #include "autograd/kernels/rows.hpp"
@@ -298,7 +299,7 @@ Tensor scan(CellForm cell, ScanOrder const& order, Tensor const& a, Tensor const
     kernels::with_real(a.dtype(), [&](auto type) { forward<decltype(type), Cell>(order, e, a, weight, bias, start, y, saved); });
     if (!recorded) return y;
     Tensor states = record_fused(
-        "scan", std::move(inputs), std::move(y), Keep{.inputs = 2U},
+        "scan", std::move(inputs), std::move(y), Keep{.inputs = {false, true}},
         [order, e, saved](BackwardContext const& s) {
           return kernels::with_real(s.dy.dtype(), [&](auto type) { return gradients<decltype(type), Cell>(s, order, e, saved); });
         },
@@ -345,5 +346,15 @@ static Declared<OperationCheck> const scan_check{
          scan(CellForm::lstm, {}, Tensor::zeros({4, 2, 9}, DType::float64), Tensor::zeros({9, 3}, DType::float64), {}, {state, state});
        },
        "scan: a [4, 2, 9], weight [9, 3], bias none, 2 states [2, 3]"}}}};
+
+namespace {
+
+thread_local bool reference_only = false;
+
+}  // namespace
+
+ReferenceCells::ReferenceCells() : before_(std::exchange(reference_only, true)) {}
+ReferenceCells::~ReferenceCells() { reference_only = before_; }
+bool ReferenceCells::alive() { return reference_only; }
 
 }  // namespace heed

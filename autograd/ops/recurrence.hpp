@@ -42,4 +42,19 @@ Tensor scan(CellForm cell, ScanOrder const& order, Tensor const& a, Tensor const
 Tensor scan_reference(CellForm cell, ScanOrder const& order, Tensor const& a, Tensor const& weight, Tensor const& bias,
                       States const& start);
 
+/// While it lives, cells on this thread go step by step, by simple operations, where they would take the fused scan.
+class ReferenceCells {
+ public:
+  ReferenceCells();
+  ~ReferenceCells();
+  ReferenceCells(ReferenceCells const&) = delete;
+  ReferenceCells& operator=(ReferenceCells const&) = delete;
+
+  /// Whether there is one on this thread.
+  static bool alive();
+
+ private:
+  bool before_;
+};
+
 }  // namespace heed

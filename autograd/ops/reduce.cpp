@@ -233,7 +233,7 @@ Tensor extreme(char const* operation, Tensor const& x, Axes const& axes, bool ke
                   [](T& into, T v) { into = v > into || v != v ? v : into; });
       });
   if (direction < 0) y = negate(y);
-  return record(operation, {x}, std::move(y), Keep{~0U, true}, [kept = p.kept](BackwardContext const& s) {
+  return record(operation, {x}, std::move(y), Keep{.inputs = all_inputs, .output = true}, [kept = p.kept](BackwardContext const& s) {
     std::vector<std::int64_t> const extents(kept.begin(), kept.end());
     Tensor const chosen = equal(s.x().detach(), reshape(s.y.detach(), extents));
     return std::vector{where(chosen, reshape(s.dy, extents) / sum_to(chosen, kept), like(0, s.dy))};

@@ -8,6 +8,7 @@
 
 #include "experiments/ablation/arms.hpp"
 #include "experiments/ablation/keys.hpp"
+#include "experiments/config/build_info.hpp"
 #include "experiments/config/nearest.hpp"
 #include "experiments/config/scalar.hpp"
 #include "experiments/metric/info.hpp"
@@ -83,8 +84,8 @@ void check_metric(Document const& file, AblationSettings const& settings) {
   auto const place = place_of(file, file.root.entry("metric") != nullptr ? "metric" : "ablation");
   auto const* const info = find_metric(settings.metric);
   if (info == nullptr)
-    throw ConfigError(place, fmt::format("metric: there is no metric '{}'{} (heed list metrics shows all)", settings.metric,
-                                         did_you_mean(settings.metric, Registry<MetricInfo>::names())));
+    throw ConfigError(place, fmt::format("metric: there is no metric '{}'{} (heed list metrics shows all){}", settings.metric,
+                                         did_you_mean(settings.metric, Registry<MetricInfo>::names()), built_without()));
   if (!info->better && !settings.better)
     throw ConfigError(place, fmt::format("metric: of '{}' neither low nor high values are better; say `better: lower` or `better: higher`",
                                          settings.metric));

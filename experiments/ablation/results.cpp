@@ -1,20 +1,175 @@
 #include "experiments/ablation/results.hpp"
 
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <iterator>
+#include <map>
+#include <optional>
+#include <utility>
+
+#include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
-#include "experiments/ablation/summary.hpp"
+#include "experiments/run/csv.hpp"
+#include "experiments/run/history.hpp"
+#include "experiments/run/record.hpp"
 #include "experiments/run/result_file.hpp"
 #include "nn/files/atomic_file.hpp"
+#include "nn/files/npz.hpp"
 
 namespace heed {
 
+using Json = nlohmann::ordered_json;
+using State = Job::State;
+
+namespace {
+
+using Jobs = std::vector<Job const*>;
+
+/// Of each arm the trials that are done.
+std::vector<Jobs> done_by_arm(Ablation const& ablation, std::vector<Job> const& jobs) {
+  std::vector<Jobs> all(ablation.arms.size());
+  for (Job const& job : jobs)
+    if (job.state == State::done) all[job.arm].push_back(&job);
+  return all;
+}
+
+// ---------------------------------------------------------------- results.csv
+
+/// What may differ between equal runs.
+bool is_cost(std::string const& metric) { return metric.starts_with("time.") || metric.starts_with("memory."); }
+
+/// One row a number: arm, varied keys, keys that were tuned, with what was chosen, seed, step, metric, value.
+void write_csv(Ablation const& ablation, TuningResult const& tuned, std::vector<Jobs> const& done) {
+  AtomicFile file(ablation.folder() / "results.csv");
+  auto keys = ablation.varied;
+  if (ablation.tuning)
+    for (auto const& change : ablation.tuning->points.front().changes)
+      if (std::ranges::find(keys, change.key) == keys.end()) keys.push_back(change.key);
+  std::string head = "arm";
+  for (auto const& key : keys) head += "," + csv_field(key);
+  file.write(head + ",seed,step,metric,value\n");
+  for (std::size_t i = 0; i < done.size(); ++i) {
+    auto const& arm = ablation.arms[i];
+    auto const changes = joined(choice_of(ablation, tuned, i), arm.changes);  // what was chosen stands in an arm's own value's place
+    std::string start = csv_field(arm.name);
+    for (auto const& key : keys) {
+      auto const change = std::ranges::find(changes, key, &Assignment::key);
+      start += "," + (change == changes.end() ? "" : csv_field(emit_line(change->value)));
+    }
+    for (Job const* job : done[i]) {
+      std::string text;
+      for (auto const& [metric, series] : read_history(job->folder())) {
+        std::size_t const first = is_cost(metric) ? series.size() - 1 : 0;
+        for (std::size_t at = first; at < series.size(); ++at)
+          text += fmt::format("{},{},{},{},{}\n", start, job->seed, series[at].first, csv_field(metric), series[at].second);
+      }
+      file.write(text);
+    }
+  }
+  file.commit();
+}
+
+// ---------------------------------------------------------------- probes.npz
+
+/// A number that a name ends in behind ".layer" or ".head", which is cut off; −1 without one.
+std::int64_t cut_index(std::string& name, std::string const& of) {
+  auto const at = name.rfind(of);
+  if (at == name.npos || at + of.size() == name.size()) return -1;
+  std::int64_t index = 0;
+  char const *const first = name.data() + at + of.size(), *const last = name.data() + name.size();
+  auto const [end, error] = std::from_chars(first, last, index);
+  if (error != std::errc() || end != last) return -1;
+  name.resize(at);
+  return index;
+}
+
+/// What a probe recorded of one head, of one layer (head −1), or of the model (layer −1 too).
+struct Recorded {
+  std::vector<std::int64_t> steps;  ///< of the first seed
+  std::vector<double> values;       ///< seed after seed
+  bool alike = true;                ///< all seeds were probed at these steps
+};
+using OfPlaces = std::map<std::pair<std::int64_t, std::int64_t>, Recorded>;
+
+/// By probe, as its metrics' names are without layer and head; those of layers as NAME.layers where there is one of the model too.
+std::map<std::string, OfPlaces> probes_of(Jobs const& jobs) {
+  std::map<std::string, OfPlaces> all;
+  for (Job const* job : jobs) {
+    auto const history = read_history(job->folder());
+    for (auto const& [metric, series] : history) {
+      if (!metric.starts_with("probe.")) continue;
+      std::string name = metric;
+      auto const head = cut_index(name, ".head"), layer = cut_index(name, ".layer");
+      if (layer >= 0 && head < 0 && history.contains(name)) name += ".layers";
+      auto& [steps, values, alike] = all[name][{layer, head}];
+      if (steps.empty()) std::ranges::transform(series, std::back_inserter(steps), [](auto const& row) { return row.first; });
+      alike = alike && std::ranges::equal(steps, series, {}, {}, [](auto const& row) { return row.first; });
+      for (auto const& [step, value] : series) values.push_back(value);
+    }
+  }
+  return all;
+}
+
+/// [seeds, steps], [seeds, steps, layers] or [seeds, steps, layers, heads], NaN where there is no such head. Nothing if seeds or heads were
+/// probed at different steps.
+std::optional<Tensor> array_of(OfPlaces const& places, std::int64_t seeds) {
+  auto const steps = std::ssize(places.begin()->second.steps);
+  std::int64_t layers = 0, heads = 0;
+  for (auto const& [place, recorded] : places) {
+    if (!recorded.alike || std::ssize(recorded.values) != seeds * steps) return std::nullopt;
+    layers = std::max(layers, place.first + 1);
+    heads = std::max(heads, place.second + 1);
+  }
+  auto const each = std::max<std::int64_t>(layers, 1) * std::max<std::int64_t>(heads, 1);
+  std::vector<double> values(static_cast<std::size_t>(seeds * steps * each), std::nan(""));
+  for (auto const& [place, recorded] : places) {
+    auto const at = std::max<std::int64_t>(place.first, 0) * std::max<std::int64_t>(heads, 1) + std::max<std::int64_t>(place.second, 0);
+    for (std::size_t i = 0; i < recorded.values.size(); ++i)
+      values[i * static_cast<std::size_t>(each) + static_cast<std::size_t>(at)] = recorded.values[i];
+  }
+  Shape shape{seeds, steps};
+  for (auto const extent : {layers, heads})
+    if (extent > 0) shape.append(extent);
+  return Tensor::of(values, shape, DType::float64);
+}
+
+/// For each arm and probe `ARM/PROBE` [seeds, steps, layers, heads], or as many of these axes as the probe tells apart (NaN where a layer
+/// has no such head), and `ARM/PROBE.steps` [steps]. No file if nothing was probed, or not at the same steps by all seeds.
+void write_probes(Ablation const& ablation, std::vector<Jobs> const& done) {
+  std::vector<NpyArray> arrays;
+  for (std::size_t i = 0; i < done.size(); ++i) {
+    auto const& arm = ablation.arms[i];
+    for (auto const& [name, places] : probes_of(done[i])) {
+      auto const values = array_of(places, std::ssize(done[i]));
+      if (!values) continue;
+      auto const& steps = places.begin()->second.steps;
+      arrays.push_back(NpyArray::of(arm.name + "/" + name, *values));
+      arrays.push_back(NpyArray::of(arm.name + "/" + name + ".steps", Tensor::of(steps, {std::ssize(steps)})));
+    }
+  }
+  if (!arrays.empty()) write_npz(ablation.folder() / "probes.npz", arrays);
+}
+
+// ---------------------------------------------------------------- summaries
+
+/// Of a finished trial: what computed the numbers.
+Json environment_of(std::vector<Job> const& jobs) {
+  auto const done = std::ranges::find(jobs, State::done, &Job::state);
+  return done == jobs.end() ? environment() : read_json(done->folder() / "summary.json").value("environment", Json::object());
+}
+
+}  // namespace
+
 std::string write_results(Ablation const& ablation, std::vector<Job> const& jobs, TuningResult const& tuned) {
-  Summary const summary = summarise(ablation, jobs, tuned);
-  write_csv(ablation, tuned, summary.arms);
-  write_probes(ablation, summary.arms);
-  write_atomically(ablation.folder() / "summary.md", summary_markdown(summary));
-  write_summary(ablation.folder(), summary_json(summary), {"results.csv", "probes.npz", "summary.md"});
-  return summary_page(summary);
+  auto const result = summarise(ablation, jobs, tuned);
+  auto const done = done_by_arm(ablation, jobs);
+  write_csv(ablation, tuned, done);
+  write_probes(ablation, done);
+  write_atomically(ablation.folder() / "summary.md", summary_markdown(result));
+  write_summary(ablation.folder(), to_json(result, environment_of(jobs)), {"results.csv", "probes.npz", "summary.md"});
+  return summary_page(ablation.folder().string(), result);
 }
 
 }  // namespace heed

@@ -1,17 +1,17 @@
-#include "experiments/ablation/summary.hpp"
-
 #include <algorithm>
 #include <cmath>
 #include <iterator>
+#include <limits>
 #include <map>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <nlohmann/json.hpp>
 
+#include "experiments/ablation/effects.hpp"
+#include "experiments/ablation/results.hpp"
 #include "experiments/ablation/trials_read.hpp"
 #include "experiments/metric/info.hpp"
-#include "experiments/report/grid.hpp"
 #include "experiments/run/result_file.hpp"
 #include "nn/files/json.hpp"
 
@@ -20,31 +20,171 @@ namespace heed {
 using Json = nlohmann::ordered_json;
 using State = Job::State;
 
-std::string Summary::tuned_words(std::size_t arm) const {
-  std::vector<std::string> words;
-  for (auto const& change : choice_of(ablation, tuned, arm)) words.push_back(last_word(change.key) + " " + emit_line(change.value));
-  return fmt::format("{}", fmt::join(words, ", "));
-}
-
-std::string Summary::name_with_tuned(std::size_t arm) const {
-  auto const words = tuned_words(arm);
-  return words.empty() ? arms[arm].name : fmt::format("{} ({})", arms[arm].name, words);
-}
-
-std::string Summary::unit() const {
-  auto const* const info = find_metric(ablation.settings.metric);
-  return info == nullptr ? "" : info->unit;
-}
-
-std::string Summary::at() const {
-  bool const kept = ablation.settings.at == "last" &&
-                    std::ranges::any_of(jobs, [](Job const& job) { return job.experiment.settings.train.keeps_best(); });
-  return kept ? "kept" : ablation.settings.at;
-}
-
-std::int64_t Summary::steps() const { return (jobs.empty() ? tuned.jobs : jobs).front().experiment.settings.train.steps; }
-
 namespace {
+
+/// A trial that is done, with its summary.json.
+struct Done {
+  Job const* job;
+  Json summary;
+  std::string const& name() const { return job->experiment.settings.name; }
+};
+
+/// What a result is made of.
+struct Trials {
+  Ablation const& ablation;
+  std::vector<Job> const& jobs;
+  TuningResult const& tuned;
+  std::vector<Done> done{};  ///< of `jobs`
+  Question question{};
+
+  /// The first trial that keeps its best weights; null if none does.
+  Job const* keeps_best() const {
+    auto const found = std::ranges::find_if(jobs, [](Job const& job) { return job.experiment.settings.train.keeps_best(); });
+    return found == jobs.end() ? nullptr : &*found;
+  }
+};
+
+Trials read_trials(Ablation const& ablation, std::vector<Job> const& jobs, TuningResult const& tuned) {
+  Trials trials{.ablation = ablation, .jobs = jobs, .tuned = tuned};
+  for (Job const& job : jobs)
+    if (job.state == State::done) trials.done.push_back({&job, read_json(job.folder() / "summary.json")});
+  auto const& settings = ablation.settings;
+  trials.question = {.better = settings.higher_is_better() ? Better::higher : Better::lower,
+                     .margin = settings.margin.value_or(0),
+                     .bounds = bounds_of(settings.metric)};
+  return trials;
+}
+
+Keys keys_of(std::vector<Assignment> const& changes) {
+  Keys keys;
+  for (auto const& change : changes) keys.emplace_back(change.key, emit_line(change.value));
+  return keys;
+}
+
+// ---------------------------------------------------------------- what was trained, and what came of it
+
+/// How many trials are done, or have failed; those of an arm that no point of the grid trains count as well, for they are not coming.
+std::size_t ended(Trials const& trials) {
+  auto const in = [](std::vector<Job> const& jobs) {
+    return static_cast<std::size_t>(
+        std::ranges::count_if(jobs, [](Job const& job) { return job.state == State::done || job.state == State::failed; }));
+  };
+  auto const given_up = static_cast<std::size_t>(std::ranges::count_if(trials.tuned.chosen, [](auto const& point) { return !point; }));
+  return in(trials.tuned.jobs) + in(trials.jobs) + given_up * trials.ablation.seeds.size();
+}
+
+/// Of the comparison and of tuning.
+std::size_t all_trials(Ablation const& ablation) {
+  std::size_t const tuning = ablation.tuning ? ablation.tuning->points.size() * ablation.tuning->seeds.size() : 0;
+  return ablation.arms.size() * (ablation.seeds.size() + tuning);
+}
+
+TuningScores tuning_scores(Trials const& trials) {
+  auto const& tuning = *trials.ablation.tuning;
+  TuningScores scores{.seeds = tuning.seeds, .points = {}, .arms = {}};
+  for (auto const& point : tuning.points) scores.points.push_back({point.name, keys_of(point.changes)});
+  auto const& chosen = trials.tuned.chosen;
+  for (std::size_t i = 0; i < trials.ablation.arms.size(); ++i) {
+    auto& arm = scores.arms.emplace_back();
+    arm.name = trials.ablation.arms[i].name;
+    if (i < chosen.size()) arm.chosen = chosen[i];
+    for (std::size_t point = 0; point < tuning.points.size(); ++point) {
+      arm.scores.push_back(score_of(trials.ablation, trials.tuned, i, point));
+      arm.values.emplace_back();
+      for (Job const* const job : trials_at(trials.ablation, trials.tuned, i, point))
+        if (job->state == State::done) arm.values.back().push_back(*job->value);
+    }
+  }
+  return scores;
+}
+
+void add_failures(Trials const& trials, AblationResult& result) {
+  auto const add = [&](std::string const& arm, Job const& job) {
+    if (job.state == State::failed)
+      result.failures.push_back({arm, job.seed, job.experiment.settings.name, job.failure.message, job.failure.log});
+  };
+  for (Job const& job : trials.tuned.jobs) add(trials.tuned.names.at(job.arm) + " (tuning)", job);
+  for (Job const& job : trials.jobs) add(result.arms.at(job.arm).name, job);
+}
+
+/// The values of jobs that are done or diverged.
+void add_values(Trials const& trials, AblationResult& result) {
+  double const infinity = std::numeric_limits<double>::infinity();
+  double const worst = trials.question.better == Better::higher ? -infinity : infinity;
+  for (Job const& job : trials.jobs) {
+    auto& arm = result.arms.at(job.arm);
+    if (job.state == State::failed && job.failure.diverged) arm.values[job.seed] = worst;
+    if (job.state == State::done) arm.values[job.seed] = std::isnan(*job.value) ? worst : *job.value;
+    if (auto const value = arm.values.find(job.seed); value != arm.values.end() && std::isinf(value->second))
+      arm.diverged.push_back(job.seed);
+    if (job.state != State::failed && job.state != State::done) result.missing.emplace_back(arm.name, job.seed);
+  }
+}
+
+/// The mean of a number over the summaries that have it, finite.
+std::optional<double> mean_cost(std::vector<Json const*> const& summaries, char const* key) {
+  double sum = 0;
+  std::size_t count = 0;
+  for (auto const* const summary : summaries) {
+    auto const found = summary->find(key);
+    if (found == summary->end() || !found->is_number() || !std::isfinite(found->get<double>())) continue;
+    sum += found->get<double>();
+    ++count;
+  }
+  return count == 0 ? std::nullopt : std::optional(sum / static_cast<double>(count));
+}
+
+void add_costs(Trials const& trials, AblationResult& result) {
+  std::vector<std::vector<Json const*>> summaries(result.arms.size());
+  for (Done const& each : trials.done) {
+    auto& arm = result.arms.at(each.job->arm);
+    arm.folders.push_back(each.name());
+    if (auto const count = each.summary.find("parameters"); count != each.summary.end() && count->is_number_integer())
+      arm.parameters = *count;
+    summaries[each.job->arm].push_back(&each.summary);
+  }
+  for (std::size_t i = 0; i < result.arms.size(); ++i) {
+    result.arms[i].seconds = mean_cost(summaries[i], "time.seconds");
+    result.arms[i].tokens_per_second = mean_cost(summaries[i], "time.tokens_per_second");
+    result.arms[i].memory = mean_cost(summaries[i], "memory.peak");
+  }
+}
+
+/// All but what statistics say.
+AblationResult collected(Trials const& trials) {
+  auto const& ablation = trials.ablation;
+  auto const& settings = ablation.settings;
+  AblationResult result;
+  result.name = settings.ablation;
+  result.metric = settings.metric;
+  result.better = settings.higher_is_better() ? "higher" : "lower";
+  result.at = settings.at == "last" && trials.keeps_best() != nullptr ? "kept" : settings.at;
+  if (auto const* const info = find_metric(settings.metric)) result.unit = info->unit;
+  result.margin = trials.question.margin;
+  result.seeds = ablation.seeds;
+  result.baseline = ablation.arms[ablation.baseline].name;
+  result.varied = ablation.varied;
+  result.steps = (trials.jobs.empty() ? trials.tuned.jobs : trials.jobs).front().experiment.settings.train.steps;
+  for (std::size_t i = 0; i < ablation.arms.size(); ++i) {
+    auto& arm = result.arms.emplace_back();
+    arm.name = ablation.arms[i].name;
+    arm.keys = keys_of(ablation.arms[i].changes);
+    arm.tuned = keys_of(choice_of(ablation, trials.tuned, i));
+  }
+  add_values(trials, result);
+  add_costs(trials, result);
+  add_failures(trials, result);
+  result.trials_done = ended(trials);
+  result.trials_of = all_trials(ablation);
+  for (auto const* jobs : {&trials.tuned.jobs, &trials.jobs})
+    for (Job const& job : *jobs) result.trials.push_back(job.experiment.settings.name);
+  result.configuration = ablation.resolved;
+  if (ablation.tuning) result.tuning = tuning_scores(trials);
+  result.published = ablation.published;
+  return result;
+}
+
+// ---------------------------------------------------------------- warnings
 
 /// "a, b and c".
 std::string listed(std::vector<std::string> const& words) {
@@ -54,46 +194,41 @@ std::string listed(std::vector<std::string> const& words) {
 }
 
 /// What must be equal for numbers to be compared: revision, matrix library and processor of every trial. A warning for each that is not.
-std::vector<std::string> different_environments(std::vector<Job> const& jobs) {
+void warn_of_environments(Trials const& trials, AblationResult& result) {
   std::map<std::string, std::map<std::string, std::vector<std::string>>> found;
-  for (Job const& job : jobs) {
-    if (job.state != State::done) continue;
-    auto const environment = read_json(job.folder() / "summary.json").value("environment", Json::object());
+  for (Done const& each : trials.done) {
+    auto const environment = each.summary.value("environment", Json::object());
     for (auto const& [key, value] : environment.items()) {
       if (key == "revision" || key == "blas" || key == "processor")
-        found[key][value.is_string() ? value.get<std::string>() : json_text(value)].push_back(job.experiment.settings.name);
+        found[key][value.is_string() ? value.get<std::string>() : json_text(value)].push_back(each.name());
     }
   }
-  std::vector<std::string> warnings;
   for (auto const& [key, values] : found) {
     if (values.size() < 2) continue;
     std::vector<std::string> parts;
     for (auto const& [value, runs] : values) parts.push_back(fmt::format("{} ({} runs, {} …)", value, runs.size(), runs.front()));
-    warnings.push_back(
+    result.warnings.push_back(
         fmt::format("the runs were made with different {}: {}", key == "blas" ? "matrix libraries" : key + "s", fmt::join(parts, "; ")));
   }
-  return warnings;
 }
 
 /// That examples were cut, in the words of the first trial that says so: other seeds draw other examples, and would each say another
 /// number.
-std::vector<std::string> cut_examples(std::vector<Job> const& jobs) {
+void warn_of_cut_examples(Trials const& trials, AblationResult& result) {
   std::size_t count = 0;
   std::string first;
-  for (Job const& job : jobs) {
-    if (job.state != State::done) continue;
-    auto const cut = read_json(job.folder() / "summary.json").value("cut", "");
-    if (cut.empty()) continue;
-    if (count++ == 0) first = fmt::format("in {}, {}", job.experiment.settings.name, cut);
+  for (Done const& each : trials.done) {
+    auto const cut = each.summary.value("cut", "");
+    if (!cut.empty() && count++ == 0) first = fmt::format("in {}, {}", each.name(), cut);
   }
-  if (count == 0) return {};
-  return {fmt::format("{} of {} runs cut examples that are too long: {}", count, jobs.size(), first)};
+  if (count > 0)
+    result.warnings.push_back(fmt::format("{} of {} runs cut examples that are too long: {}", count, trials.jobs.size(), first));
 }
 
 /// Why the trials cannot be compared, if they did not all read the same.
-std::optional<std::string> warning_of_mixture(Summary const& summary) {
+std::optional<std::string> warning_of_mixture(Trials const& trials) {
   TrialsRead read;
-  for (auto const* const jobs : {&summary.tuned.jobs, &summary.jobs})
+  for (auto const* const jobs : {&trials.tuned.jobs, &trials.jobs})
     for (Job const& job : *jobs)
       if (job.state == State::done) read.add(job.experiment);
   auto const differences = read.differences();
@@ -102,97 +237,81 @@ std::optional<std::string> warning_of_mixture(Summary const& summary) {
 }
 
 /// What a value means that was chosen on the data which it is measured on.
-void warn_of_selection(Summary& summary) {
-  if (summary.at() != "kept") return;
-  auto const& train = std::ranges::find_if(summary.jobs, [](Job const& job) {
-                        return job.experiment.settings.train.keeps_best();
-                      })->experiment.settings.train;
-  summary.warnings.push_back(
+void warn_of_selection(Trials const& trials, AblationResult& result) {
+  if (result.at != "kept") return;
+  result.warnings.push_back(
       fmt::format("{} is that of the weights kept, of each trial's best evaluation by {} (train.keep: best): chosen on the data that it is "
                   "measured on, it is optimistic; a test split is not",
-                  summary.ablation.settings.metric, train.select.metric));
+                  result.metric, trials.keeps_best()->experiment.settings.train.select.metric));
 }
 
-void say_stopped(Summary& summary) {
-  std::vector<std::int64_t> stopped;
-  std::size_t trials = 0;
-  for (auto const& arm : summary.arms) {
-    std::ranges::copy(arm.stopped, std::back_inserter(stopped));
-    trials += arm.jobs.size();
-  }
-  if (stopped.empty()) return;
-  auto const [first, last] = std::ranges::minmax(stopped);
-  summary.sentences.push_back(fmt::format("{} of {} trials stopped early (train.stop), after {} steps", stopped.size(), trials,
-                                          first == last ? fmt::format("{}", first) : fmt::format("{} to {}", first, last)));
-}
-
-void warn_of_few_seeds(Summary& summary) {
-  std::size_t const seeds = summary.ablation.seeds.size();
-  if (smallest_p(seeds) <= summary.question.significance()) return;
-  summary.warnings.push_back(
+void warn_of_few_seeds(Trials const& trials, AblationResult& result) {
+  std::size_t const seeds = result.seeds.size();
+  if (smallest_p(seeds) <= trials.question.significance()) return;
+  result.warnings.push_back(
       fmt::format("{} paired seeds cannot show a difference at p ≤ 0.05: the smallest p that they can reach is {:.3g}; "
                   "six or more can",
                   seeds, smallest_p(seeds)));
 }
 
-void warn_of_diverged(Summary& summary) {
-  for (auto const& arm : summary.arms) {
+void warn_of_diverged(AblationResult& result) {
+  for (auto const& arm : result.arms) {
     if (arm.diverged.empty()) continue;
     std::vector<std::string> seeds;
     for (auto const seed : arm.diverged) seeds.push_back(fmt::format("{}", seed));
-    summary.warnings.push_back(fmt::format("{}: seed{} {} diverged, {} is not finite there: that counts as worse than any number", arm.name,
-                                           seeds.size() == 1 ? "" : "s", listed(seeds), summary.ablation.settings.metric));
+    result.warnings.push_back(fmt::format("{}: seed{} {} diverged, {} is not finite there: that counts as worse than any number", arm.name,
+                                          seeds.size() == 1 ? "" : "s", listed(seeds), result.metric));
   }
 }
 
-void warn_of_open_effects(Summary& summary) {
-  auto const open = std::ranges::count_if(summary.effects, [](Effect const& effect) { return std::isnan(effect.comparison.mean); });
+void warn_of_open_effects(AblationResult& result) {
+  auto const open = std::ranges::count_if(result.effects, [](Effect const& effect) { return std::isnan(effect.comparison.mean); });
   if (open > 0)
-    summary.warnings.push_back(
-        fmt::format("{} of {} effects of keys cannot be computed: arms diverged on both sides of them", open, summary.effects.size()));
+    result.warnings.push_back(
+        fmt::format("{} of {} effects of keys cannot be computed: arms diverged on both sides of them", open, result.effects.size()));
 }
 
-void warn_of_tuning(Summary& summary) {
-  auto const& chosen = summary.tuned.chosen;
+void warn_of_tuning(Trials const& trials, AblationResult& result) {
+  auto const& chosen = trials.tuned.chosen;
   for (std::size_t i = 0; i < chosen.size(); ++i)
     if (!chosen[i])
-      summary.warnings.push_back(fmt::format("{}: no point of the tuning grid trains it to its end with a finite {}: it is not compared",
-                                             summary.arms[i].name, summary.ablation.settings.metric));
-  std::ranges::copy(choices_on_edge(summary.ablation, summary.tuned), std::back_inserter(summary.warnings));
+      result.warnings.push_back(fmt::format("{}: no point of the tuning grid trains it to its end with a finite {}: it is not compared",
+                                            result.arms[i].name, result.metric));
+  std::ranges::copy(choices_on_edge(trials.ablation, trials.tuned), std::back_inserter(result.warnings));
 }
 
-void add_failures(Summary& summary) {
-  for (Job const& job : summary.tuned.jobs)
-    if (job.state == State::failed) summary.failures.push_back({summary.tuned.names.at(job.arm) + " (tuning)", &job});
-  for (Job const& job : summary.jobs)
-    if (job.state == State::failed) summary.failures.push_back({summary.arms.at(job.arm).name, &job});
+// ---------------------------------------------------------------- statistics, and what they say
+
+void say_stopped(Trials const& trials, AblationResult& result) {
+  std::vector<std::int64_t> stopped;
+  for (Done const& each : trials.done)
+    if (auto const at = each.summary.find("stopped_at"); at != each.summary.end() && at->is_number_integer()) stopped.push_back(*at);
+  if (stopped.empty()) return;
+  auto const [first, last] = std::ranges::minmax(stopped);
+  result.sentences.push_back(fmt::format("{} of {} trials stopped early (train.stop), after {} steps", stopped.size(), trials.done.size(),
+                                         first == last ? fmt::format("{}", first) : fmt::format("{} to {}", first, last)));
 }
 
-void estimate_means(Summary& summary) {
-  std::vector<double> found;
-  for (auto const& arm : summary.arms) {
+void estimate_means(Trials const& trials, AblationResult& result) {
+  for (auto& arm : result.arms) {
     std::vector<double> values;
     for (auto const& [seed, value] : arm.values) values.push_back(value);
-    auto& mean = summary.means.emplace_back();
-    if (values.empty()) continue;
-    mean = estimate(values, summary.question.confidence, summary.question.bounds);
-    found.push_back(mean->mean);
+    if (!values.empty()) arm.estimate = estimate(values, trials.question.confidence, trials.question.bounds);
   }
-  summary.format = NumberFormat::of(found);
 }
 
-void compare_with_baseline(Summary& summary) {
-  std::size_t const baseline = summary.ablation.baseline;
+void compare_with_baseline(Trials const& trials, AblationResult& result) {
+  std::size_t const baseline = trials.ablation.baseline;
   std::vector<std::size_t> others;
   std::vector<BySeed> values;
-  for (std::size_t i = 0; i < summary.arms.size(); ++i) {
+  for (std::size_t i = 0; i < result.arms.size(); ++i) {
     if (i == baseline) continue;
     others.push_back(i);
-    values.push_back(summary.arms[i].values);
+    values.push_back(result.arms[i].values);
   }
-  auto const found = compare(values, summary.arms[baseline].values, summary.question);
+  auto const found = compare(values, result.arms[baseline].values, trials.question);
   for (std::size_t k = 0; k < others.size(); ++k)
-    if (found[k].seeds > 0) summary.comparisons[others[k]] = found[k];
+    if (found[k].seeds > 0) result.arms[others[k]].difference = found[k];
 }
 
 /// Equal, but for the order of their sums.
@@ -201,95 +320,84 @@ bool same(double a, double b) {
 }
 
 /// The arm or the arms with the best mean, in words; nothing if no arm has one.
-std::optional<std::string> best_mean(Summary const& summary) {
-  bool const higher = summary.question.better == Better::higher;
+std::optional<std::string> best_mean(AblationResult const& result) {
+  bool const higher = result.better == "higher";
   auto const ahead = [&](double a, double b) { return higher ? a > b : a < b; };
-  std::vector<std::size_t> best;
-  for (std::size_t i = 0; i < summary.arms.size(); ++i) {
-    if (!summary.means[i]) continue;
-    double const mean = summary.means[i]->mean, before = best.empty() ? mean : summary.means[best.front()]->mean;
+  std::vector<ArmResult const*> best;
+  for (auto const& arm : result.arms) {
+    if (!arm.estimate) continue;
+    double const mean = arm.estimate->mean, before = best.empty() ? mean : best.front()->estimate->mean;
     if (!same(mean, before) && ahead(mean, before)) best.clear();
-    if (best.empty() || same(mean, before)) best.push_back(i);
+    if (best.empty() || same(mean, before)) best.push_back(&arm);
   }
   if (best.empty()) return std::nullopt;
   std::vector<std::string> names;
-  for (auto const i : best) names.push_back(summary.name_with_tuned(i));
-  auto const& mean = *summary.means[best.front()];
+  for (auto const* const arm : best) names.push_back(arm->name_with_tuned());
+  auto const& estimate = *best.front()->estimate;
+  auto const format = result.format();
   auto const word = higher ? "highest" : "lowest";
-  if (best.size() > 1)
-    return fmt::format("{} mean, the same of {} arms: {}, {}", word, best.size(), listed(names), summary.format(mean.mean));
-  return fmt::format("{} mean: {}, {}{}", word, names.front(), summary.format(mean.mean),
-                     mean.interval ? " " + summary.format.interval(mean.interval->low, mean.interval->high) : "");
+  if (best.size() > 1) return fmt::format("{} mean, the same of {} arms: {}, {}", word, best.size(), listed(names), format(estimate.mean));
+  return fmt::format("{} mean: {}, {}{}", word, names.front(), format(estimate.mean),
+                     estimate.interval ? " " + format.interval(estimate.interval->low, estimate.interval->high) : "");
 }
 
 /// With which keys the metric rises or falls; of a grid: which arm is ahead, and what the keys do by themselves and together.
-void find_effects(Summary& summary) {
+void find_effects(Trials const& trials, AblationResult& result) {
   std::vector<Keys> keys;
   std::vector<BySeed> values;
-  for (auto const& arm : summary.arms) {
-    keys.emplace_back();
-    for (auto const& change : arm.changes) keys.back().emplace_back(change.key, emit_line(change.value));
+  for (auto const& arm : result.arms) {
+    keys.push_back(arm.keys);
     values.push_back(arm.values);
   }
-  summary.trends = trends_of(keys, values, summary.ablation.settings.metric);
-  for (Trend const& trend : summary.trends) summary.sentences.push_back(trend.sentence);
+  result.trends = trends_of(keys, values, result.metric);
+  for (Trend const& trend : result.trends) result.sentences.push_back(trend.sentence);
   auto const grid = grid_of(keys);
   if (!grid) return;
-  auto const best = best_mean(summary);
+  auto const best = best_mean(result);
   if (!best) return;
-  summary.sentences.push_back(*best);
-  summary.effects = effects_of(*grid, values, summary.ablation.baseline, summary.unit(), summary.question);
-  for (auto const& effect : summary.effects)
-    if (!effect.sentence.empty()) summary.sentences.push_back(effect.sentence);
+  result.sentences.push_back(*best);
+  result.effects = effects_of(*grid, values, trials.ablation.baseline, result.unit, trials.question);
+  for (auto const& effect : result.effects)
+    if (!effect.sentence.empty()) result.sentences.push_back(effect.sentence);
   auto const computed = [](Effect const& effect) { return effect.interaction && !std::isnan(effect.comparison.mean); };
   auto const clear = [](Effect const& effect) { return effect.interaction && !effect.sentence.empty(); };
-  if (std::ranges::any_of(summary.effects, computed) && std::ranges::none_of(summary.effects, clear))
-    summary.sentences.emplace_back("no interaction is clear");
+  if (std::ranges::any_of(result.effects, computed) && std::ranges::none_of(result.effects, clear))
+    result.sentences.emplace_back("no interaction is clear");
 }
 
-void say_comparisons(Summary& summary) {
-  for (std::size_t i = 0; i < summary.arms.size(); ++i) {
-    if (auto const& comparison = summary.comparisons[i])
-      summary.sentences.push_back(sentence(summary.name_with_tuned(i), summary.name_with_tuned(summary.ablation.baseline), summary.unit(),
-                                           *comparison, summary.question));
-  }
-  for (auto const& published : summary.ablation.published) {
-    for (std::size_t i = 0; i < summary.arms.size(); ++i) {
-      if (!summary.means[i]) continue;
-      if (auto said = beside_published(published, summary.name_with_tuned(i), *summary.means[i], summary.steps()))
-        summary.sentences.push_back(*said);
-    }
-  }
+void say_comparisons(Trials const& trials, AblationResult& result) {
+  auto const baseline = result.arms[trials.ablation.baseline].name_with_tuned();
+  for (auto const& arm : result.arms)
+    if (arm.difference)
+      result.sentences.push_back(sentence(arm.name_with_tuned(), baseline, result.unit, *arm.difference, trials.question));
+  for (auto const& published : result.published)
+    for (auto const& arm : result.arms)
+      if (arm.estimate)
+        if (auto said = beside_published(published, arm.name_with_tuned(), *arm.estimate, result.steps)) result.sentences.push_back(*said);
 }
 
 }  // namespace
 
-Summary summarise(Ablation const& ablation, std::vector<Job> const& jobs, TuningResult const& tuned) {
-  Summary summary{.ablation = ablation, .jobs = jobs, .tuned = tuned};
-  auto const& settings = ablation.settings;
-  summary.question = {.better = settings.higher_is_better() ? Better::higher : Better::lower,
-                      .margin = settings.margin.value_or(0),
-                      .bounds = bounds_of(settings.metric)};
-  summary.arms = gather(ablation, jobs);
-  estimate_means(summary);
-  summary.comparisons.resize(summary.arms.size());
-  if (auto const mixed = warning_of_mixture(summary)) {
-    summary.warnings.push_back(*mixed);
+AblationResult summarise(Ablation const& ablation, std::vector<Job> const& jobs, TuningResult const& tuned) {
+  auto const trials = read_trials(ablation, jobs, tuned);
+  auto result = collected(trials);
+  estimate_means(trials, result);
+  if (auto const mixed = warning_of_mixture(trials)) {
+    result.warnings.push_back(*mixed);
   } else {
-    compare_with_baseline(summary);
-    find_effects(summary);
-    say_comparisons(summary);
+    compare_with_baseline(trials, result);
+    find_effects(trials, result);
+    say_comparisons(trials, result);
   }
-  add_failures(summary);
-  std::ranges::copy(different_environments(jobs), std::back_inserter(summary.warnings));
-  std::ranges::copy(cut_examples(jobs), std::back_inserter(summary.warnings));
-  say_stopped(summary);
-  warn_of_selection(summary);
-  warn_of_few_seeds(summary);
-  warn_of_diverged(summary);
-  warn_of_open_effects(summary);
-  warn_of_tuning(summary);
-  return summary;
+  warn_of_environments(trials, result);
+  warn_of_cut_examples(trials, result);
+  say_stopped(trials, result);
+  warn_of_selection(trials, result);
+  warn_of_few_seeds(trials, result);
+  warn_of_diverged(result);
+  warn_of_open_effects(result);
+  warn_of_tuning(trials, result);
+  return result;
 }
 
 }  // namespace heed

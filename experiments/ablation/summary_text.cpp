@@ -3,7 +3,7 @@
 
 #include <fmt/format.h>
 
-#include "experiments/ablation/summary.hpp"
+#include "experiments/ablation/results.hpp"
 #include "experiments/metric/info.hpp"
 
 namespace heed {
@@ -12,9 +12,9 @@ namespace {
 
 using Rows = std::vector<std::vector<std::string>>;
 
-std::string interval_cell(NumberFormat const& format, Estimate const& mean) {
-  if (mean.interval) return format.interval(mean.interval->low, mean.interval->high);
-  return std::isfinite(mean.mean) ? "" : "none: infinite";
+std::string interval_cell(NumberFormat const& format, Estimate const& estimate) {
+  if (estimate.interval) return format.interval(estimate.interval->low, estimate.interval->high);
+  return std::isfinite(estimate.mean) ? "" : "none: infinite";
 }
 
 /// "6", "4/6", "6 (3 diverged)".
@@ -24,59 +24,54 @@ std::string seeds_cell(ArmResult const& arm, std::size_t asked) {
   return text;
 }
 
-Rows rows_of(Summary const& summary) {
-  auto const& format = summary.format;
-  Rows rows{{"arm", with_unit(summary.ablation.settings.metric), "95 % interval", "difference", "p", "paired t", "effect", "", "seeds",
-             "s/run", "tokens/s", "MB", "tuned"}};
-  for (std::size_t i = 0; i < summary.arms.size(); ++i) {
-    auto const& arm = summary.arms[i];
+Rows rows_of(AblationResult const& result) {
+  auto const format = result.format();
+  Rows rows{{"arm", with_unit(result.metric), "95 % interval", "difference", "p", "paired t", "effect", "", "seeds", "s/run", "tokens/s",
+             "MB", "tuned"}};
+  for (auto const& arm : result.arms) {
     std::vector<std::string> row{arm.name};
-    if (auto const& mean = summary.means[i])
-      row.insert(row.end(), {format(mean->mean), interval_cell(format, *mean)});
+    if (auto const& estimate = arm.estimate)
+      row.insert(row.end(), {format(estimate->mean), interval_cell(format, *estimate)});
     else
       row.insert(row.end(), {"–", ""});
-    if (auto const& c = summary.comparisons[i])
+    if (auto const& c = arm.difference)
       row.insert(row.end(),
                  {shown_difference(format, c->mean, c->interval), fmt::format("{:.2g}", c->p), c->p_t ? fmt::format("{:.2g}", *c->p_t) : "",
                   c->effect ? short_number(*c->effect, 1, true) : "", std::string(name(c->verdict))});
     else
-      row.insert(row.end(), {i == summary.ablation.baseline && summary.means[i] ? "baseline" : "", "", "", "", ""});
-    row.push_back(seeds_cell(arm, summary.ablation.seeds.size()));
+      row.insert(row.end(), {arm.name == result.baseline && arm.estimate ? "baseline" : "", "", "", "", ""});
+    row.push_back(seeds_cell(arm, result.seeds.size()));
     auto const cell = [](std::optional<double> value, double unit, int digits) {
       return value ? fmt::format("{:.{}f}", *value * unit, digits) : "";
     };
-    row.push_back(cell(arm.cost("time.seconds"), 1, 1));
-    row.push_back(cell(arm.cost("time.tokens_per_second"), 1, 0));
-    row.push_back(cell(arm.cost("memory.peak"), 1e-6, 1));
-    row.push_back(summary.tuned_words(i));
+    row.push_back(cell(arm.seconds, 1, 1));
+    row.push_back(cell(arm.tokens_per_second, 1, 0));
+    row.push_back(cell(arm.memory, 1e-6, 1));
+    row.push_back(arm.tuned_words());
     rows.push_back(std::move(row));
   }
-  if (summary.tuned.chosen.empty())
+  if (std::ranges::all_of(result.arms, [](ArmResult const& arm) { return arm.tuned.empty(); }))
     for (auto& row : rows) row.pop_back();
   return rows;
 }
 
 /// What the columns of p-values are; nothing if no arm is compared.
-std::string columns_said(Summary const& summary) {
-  if (std::ranges::none_of(summary.comparisons, [](auto const& comparison) { return comparison.has_value(); })) return "";
+std::string columns_said(AblationResult const& result) {
+  if (std::ranges::none_of(result.arms, [](ArmResult const& arm) { return arm.difference.has_value(); })) return "";
   return "p: sign flips, corrected for the number of arms, by which verdicts go; paired t: p of the t test of each arm alone, which "
          "supposes "
          "normally distributed differences";
 }
 
 /// The scores of the tuning grid, a column a point; the chosen one is marked.
-Rows tuning_rows(Summary const& summary) {
-  auto const& points = summary.ablation.tuning->points;
+Rows tuning_rows(AblationResult const& result) {
+  auto const format = result.format();
   Rows rows{{"arm"}};
-  for (auto const& point : points) rows.front().push_back(point.name);
-  for (std::size_t i = 0; i < summary.arms.size(); ++i) {
-    std::vector<std::string> row{summary.arms[i].name};
-    for (std::size_t point = 0; point < points.size(); ++point) {
-      auto const score = score_of(summary.ablation, summary.tuned, i, point);
-      bool const chosen = i < summary.tuned.chosen.size() && summary.tuned.chosen[i] == point;
-      row.push_back((score ? summary.format(*score) : "–") + (chosen ? " *" : ""));
-    }
-    rows.push_back(std::move(row));
+  for (auto const& point : result.tuning->points) rows.front().push_back(point.name);
+  for (auto const& arm : result.tuning->arms) {
+    rows.push_back({arm.name});
+    for (std::size_t point = 0; point < arm.scores.size(); ++point)
+      rows.back().push_back((arm.scores[point] ? format(*arm.scores[point]) : "–") + (arm.chosen == point ? " *" : ""));
   }
   return rows;
 }
@@ -90,50 +85,49 @@ std::string markdown_table(Rows const& rows) {
   return text;
 }
 
-Rows effect_rows(Summary const& summary) {
+Rows effect_rows(AblationResult const& result) {
+  auto const format = result.format();
   Rows rows{{"effect", "difference", "p"}};
-  bool const everywhere = over_all_combinations(summary.effects);
+  bool const everywhere = over_all_combinations(result.effects);
   if (!everywhere) rows.front().emplace_back("combinations");
-  for (auto const& effect : summary.effects) {
+  for (auto const& effect : result.effects) {
     auto const& c = effect.comparison;
-    rows.push_back({effect.name, shown_difference(summary.format, c.mean, c.interval), fmt::format("{:.2g}", c.p)});
+    rows.push_back({effect.name, shown_difference(format, c.mean, c.interval), fmt::format("{:.2g}", c.p)});
     if (!everywhere) rows.back().push_back(fmt::format("{} of {}", effect.averaged, effect.combinations));
   }
   return rows;
 }
 
-std::string title(Summary const& summary, std::string const& metric) {
-  auto const& settings = summary.ablation.settings;
-  return fmt::format("{} ({}, {} is better), mean and 95 % interval over {} seeds", metric, summary.at(),
-                     settings.higher_is_better() ? "higher" : "lower", summary.ablation.seeds.size());
+std::string title(AblationResult const& result, std::string const& metric) {
+  return fmt::format("{} ({}, {} is better), mean and 95 % interval over {} seeds", metric, result.at, result.better, result.seeds.size());
 }
 
 }  // namespace
 
-std::string summary_page(Summary const& summary) {
-  std::string text = fmt::format("{}: {}\n\n", summary.ablation.folder().string(), title(summary, summary.ablation.settings.metric));
-  text += table(rows_of(summary)) + "\n";
-  if (auto const said = columns_said(summary); !said.empty()) text += "  " + said + "\n\n";
-  for (auto const& line : summary.sentences) text += "  " + line + "\n";
-  for (auto const& line : summary.warnings) text += "  warning: " + line + "\n";
-  for (auto const& [who, job] : summary.failures) text += fmt::format("  failed: {}, seed {}: {}\n", who, job->seed, job->failure.message);
+std::string summary_page(std::string const& folder, AblationResult const& result) {
+  std::string text = fmt::format("{}: {}\n\n", folder, title(result, result.metric));
+  text += table(rows_of(result)) + "\n";
+  if (auto const said = columns_said(result); !said.empty()) text += "  " + said + "\n\n";
+  for (auto const& line : result.sentences) text += "  " + line + "\n";
+  for (auto const& line : result.warnings) text += "  warning: " + line + "\n";
+  for (auto const& failure : result.failures)
+    text += fmt::format("  failed: {}, seed {}: {}\n", failure.arm, failure.seed, failure.message);
   return text;
 }
 
-std::string summary_markdown(Summary const& summary) {
-  auto const& settings = summary.ablation.settings;
-  std::string text = fmt::format("# {}\n\n{}.\n\n", settings.ablation, title(summary, "`" + settings.metric + "`"));
-  text += markdown_table(rows_of(summary));
-  if (auto const said = columns_said(summary); !said.empty()) text += "\n" + said + "\n";
-  if (!summary.effects.empty()) text += "\n" + markdown_table(effect_rows(summary));
-  if (!summary.tuned.names.empty())
-    text += fmt::format("\nTuning, mean over {} seeds of its own (* chosen):\n\n", summary.ablation.tuning->seeds.size()) +
-            markdown_table(tuning_rows(summary));
+std::string summary_markdown(AblationResult const& result) {
+  std::string text = fmt::format("# {}\n\n{}.\n\n", result.name, title(result, "`" + result.metric + "`"));
+  text += markdown_table(rows_of(result));
+  if (auto const said = columns_said(result); !said.empty()) text += "\n" + said + "\n";
+  if (!result.effects.empty()) text += "\n" + markdown_table(effect_rows(result));
+  if (result.tuning)
+    text += fmt::format("\nTuning, mean over {} seeds of its own (* chosen):\n\n", result.tuning->seeds.size()) +
+            markdown_table(tuning_rows(result));
   text += '\n';
-  for (auto const& line : summary.sentences) text += "- " + line + "\n";
-  for (auto const& line : summary.warnings) text += "- **warning**: " + line + "\n";
-  for (auto const& [who, job] : summary.failures)
-    text += fmt::format("- **failed**: {}, seed {}: {}\n", who, job->seed, job->failure.message);
+  for (auto const& line : result.sentences) text += "- " + line + "\n";
+  for (auto const& line : result.warnings) text += "- **warning**: " + line + "\n";
+  for (auto const& failure : result.failures)
+    text += fmt::format("- **failed**: {}, seed {}: {}\n", failure.arm, failure.seed, failure.message);
   return text;
 }
 

@@ -7,8 +7,8 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include "autograd/blas/processor.hpp"
 #include "autograd/blas/products.hpp"
+#include "autograd/processor.hpp"
 #include "experiments/config/build_info.hpp"
 #include "experiments/config/nearest.hpp"
 #include "experiments/config/table.hpp"
@@ -135,8 +135,8 @@ std::string about_option(CLI::App const& app, CLI::App const* command, std::stri
   if (command != nullptr) throw ConfigError(argument, fmt::format("is one argument too many (see heed {} --help)", command->get_name()));
   std::vector<std::string> names;
   for (auto const* sub : commands_of(app)) names.push_back(sub->get_name());
-  throw ConfigError(argument,
-                    fmt::format("there is no such command{} (there are {})", did_you_mean(argument, names), fmt::join(names, ", ")));
+  throw ConfigError(argument, fmt::format("there is no such command{} (there are {}){}", did_you_mean(argument, names),
+                                          fmt::join(names, ", "), built_without()));
 }
 
 std::string missing_command() {

@@ -12,6 +12,7 @@
 
 #include "experiments/config/table.hpp"
 #include "experiments/metric/info.hpp"
+#include "experiments/report/ablation_result.hpp"
 #include "experiments/run/command.hpp"
 #include "experiments/run/history.hpp"
 #include "experiments/run/result_file.hpp"
@@ -66,6 +67,12 @@ Compared opened(fs::path const& folder, std::string const& arm) {
           .read = files_read_in(folder)};
 }
 
+std::vector<ArmResult> arms_of(nlohmann::ordered_json const& summary, fs::path const& file) try {
+  return ablation_result_of(summary).arms;
+} catch (std::exception const& error) {
+  throw FileError(fmt::format("{}: is no summary of an ablation: {}", file.string(), error.what()));
+}
+
 /// A run; of an ablation, each arm's run with its first seed.
 void open_all(fs::path const& run, Places const& places, std::vector<Compared>& runs) {
   fs::path folder = fs::absolute(find_run(run, places)).lexically_normal();
@@ -78,18 +85,13 @@ void open_all(fs::path const& run, Places const& places, std::vector<Compared>& 
     return;
   }
   auto const summary = tables ? *found : read_json(folder / "summary.json");
-  try {
-    for (auto const& arm : summary.at("arms")) {
-      auto const& trials = arm.at("folders");
-      if (trials.empty()) continue;
-      fs::path const trial = folder / trials.front().get<std::string>();
-      if (!fs::exists(trial, unreadable))
-        throw FileError(
-            fmt::format("{}: names the trial {}, which is not there", (folder / "summary.json").string(), trial.filename().string()));
-      runs.push_back(opened(trial, arm.at("name")));
-    }
-  } catch (nlohmann::json::exception const& error) {
-    throw FileError(fmt::format("{}: is no summary of an ablation: {}", (folder / "summary.json").string(), error.what()));
+  for (auto const& arm : arms_of(summary, folder / "summary.json")) {
+    if (arm.folders.empty()) continue;
+    fs::path const trial = folder / arm.folders.front();
+    if (!fs::exists(trial, unreadable))
+      throw FileError(
+          fmt::format("{}: names the trial {}, which is not there", (folder / "summary.json").string(), trial.filename().string()));
+    runs.push_back(opened(trial, arm.name));
   }
 }
 

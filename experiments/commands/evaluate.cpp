@@ -10,7 +10,6 @@
 #include <fmt/ranges.h>
 
 #include "autograd/graph.hpp"
-#include "experiments/commands/evaluate_text.hpp"
 #include "experiments/commands/search_options.hpp"
 #include "experiments/config/nearest.hpp"
 #include "experiments/metric/lengths.hpp"
@@ -124,7 +123,7 @@ class Evaluator {
                       .step = run_.step,
                       .search = {},
                       .length_of = rows.length_of,
-                      .whole = {rows.groups.front().shortest, rows.groups.back().longest, rows.rows, 0, {}, {}},
+                      .whole = {{rows.groups.front().shortest, rows.groups.back().longest, rows.rows}, {}, {}},
                       .by_length = {}};
     std::int64_t done = 0;
     for (auto const& group : rows.groups) {
@@ -140,9 +139,7 @@ class Evaluator {
         }
       }
       result.whole.mean += group.mean * static_cast<double>(group.rows) / static_cast<double>(rows.rows);
-      if (rows.groups.size() > 1)
-        result.by_length.push_back(
-            {group.shortest, group.longest, group.rows, group.mean, of_group.values(run_.step), of_group.errors(run_.step)});
+      if (rows.groups.size() > 1) result.by_length.push_back({group, of_group.values(run_.step), of_group.errors(run_.step)});
     }
     progress.finish();
     result.whole.values = whole.values(run_.step);

@@ -1,5 +1,3 @@
-#include "experiments/commands/evaluate_text.hpp"
-
 #include <algorithm>
 #include <cmath>
 #include <cstring>
@@ -8,6 +6,7 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "experiments/commands/evaluate.hpp"
 #include "experiments/config/table.hpp"
 #include "experiments/data/files.hpp"
 #include "experiments/data/text.hpp"

@@ -1,7 +1,7 @@
-#include "experiments/commands/export.hpp"
-
-#include <algorithm>
+#include <filesystem>
 #include <iostream>
+#include <string>
+#include <vector>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -10,10 +10,20 @@
 #include "experiments/report/evaluation_folder.hpp"
 #include "experiments/run/command.hpp"
 #include "experiments/run/exchange/model_format.hpp"
+#include "experiments/run/session.hpp"
 
 namespace heed {
 
 namespace {
+
+/// What the command line says of an export.
+struct ExportOptions {
+  std::filesystem::path run;  ///< a run's folder or its checkpoint, its name in the output folder, or a folder of another program's
+  std::filesystem::path folder;
+  Places places;
+  std::string format;
+  bool quiet = false;
+};
 
 ModelFormat const& format_of(std::string const& name) {
   if (auto const* const found = Registry<ModelFormat>::find(name)) return *found;
@@ -23,8 +33,8 @@ ModelFormat const& format_of(std::string const& name) {
                                                            fmt::join(names, ", ")));
 }
 
-}  // namespace
-
+/// Writes a trained model for another program into a folder that is not there yet, which appears whole or not at all (make_folder). Throws
+/// ConfigError for a folder that holds something, an unknown format, and a model that the format has no words for, naming its keys.
 Exit export_model(ExportOptions const& options, std::ostream& out) {
   ModelFormat const& format = format_of(options.format);
   auto const path = find_run(options.run, options.places);
@@ -39,8 +49,6 @@ Exit export_model(ExportOptions const& options, std::ostream& out) {
   for (std::string const& remark : remarks) out << remark << "\n";
   return Exit::done;
 }
-
-namespace {
 
 void declare_export(CLI::App& app, ExportOptions& options) {
   add_argument(app, "RUN", "a run's folder or name, its checkpoint, or a Hugging Face folder", options.run);

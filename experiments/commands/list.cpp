@@ -10,11 +10,9 @@
 
 #include "autograd/check.hpp"
 #include "experiments/ablation/keys.hpp"
-#include "experiments/commands/list_variants.hpp"
 #include "experiments/config/nearest.hpp"
 #include "experiments/config/table.hpp"
 #include "experiments/data/catalogue.hpp"
-#include "experiments/data/pairs/pair_task.hpp"
 #include "experiments/metric/info.hpp"
 #include "experiments/metric/probe/probe.hpp"
 #include "experiments/run/command.hpp"
@@ -174,7 +172,6 @@ std::vector<ListEntry> ablation_entries() {
 Declared<ListTopic> const attention_topic{
     {1, "attention", "scores, alignments and reads, and the names of whole variants", list_attention, attention_entries}};
 Declared<ListTopic> const positions_topic{{2, "positions", "how a model knows where a token stands", list_positions, position_entries}};
-Declared<ListTopic> const cells_topic{{3, "cells", "recurrent cells, for `cell: NAME`", list_cells, cell_entries}};
 Declared<ListTopic> const models_topic{
     {4, "models", "kinds of models; of one: keys and parameters", [] { return choice_page(model_choice(), "models"); }, model_entries}};
 Declared<ListTopic> const heads_topic{choice_topic(5, "heads", "what models of text predict, for `model: {head: NAME}`; of one: its keys",
@@ -184,9 +181,6 @@ Declared<ListTopic> const tasks_topic{choice_topic(7, "tasks", "synthetic tasks;
 Declared<ListTopic> const tokenizers_topic{
     choice_topic(8, "tokenizers", "how text becomes tokens, for `data: {kind: text, tokenizer: NAME}`; of one: its keys",
                  [] { return tokenizer_choice(); })};
-Declared<ListTopic> const pairs_topic{choice_topic(9, "pairs",
-                                                   "synthetic pairs of sequences, for `data: {kind: pairs, task: NAME}`; of one: its keys",
-                                                   [] { return choice_of<PairKind>(); })};
 Declared<ListTopic> const optimizers_topic{choice_topic(10, "optimizers", "kinds of optimizers; of one: its keys", optimizer_choice)};
 Declared<ListTopic> const schedules_topic{
     choice_topic(11, "schedules", "kinds of learning rate schedules; of one: its keys", schedule_choice)};

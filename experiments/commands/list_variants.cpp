@@ -1,16 +1,15 @@
-#include "experiments/commands/list_variants.hpp"
-
 #include <algorithm>
 #include <cstdint>
+#include <iterator>
 #include <map>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "experiments/commands/list.hpp"
 #include "experiments/config/config.hpp"
 #include "experiments/config/table.hpp"
 #include "nn/attention/steps.hpp"
-#include "nn/models/recurrent/recurrent.hpp"
 #include "nn/position.hpp"
 
 namespace heed {
@@ -49,14 +48,7 @@ Rows step_rows() {
   return rows;
 }
 
-/// A part of the page on attention: its tables are printed for a terminal, and in README.
-struct AttentionTable {
-  std::string title;
-  std::vector<std::string> head;
-  Rows rows;
-};
-
-std::vector<AttentionTable> attention_parts() {
+std::vector<VariantTable> attention_tables() {
   auto const head = [](std::string const& step) {
     return std::vector<std::string>{step, "formula", "parameters", "cost a head", "differentiable", "paper"};
   };
@@ -69,63 +61,55 @@ std::vector<AttentionTable> attention_parts() {
           {"short names, for `attention: NAME`", {"name", "stands for"}, names}};
 }
 
-AttentionTable position_part() {
+VariantTable position_table() {
   Rows rows;
   for (auto const& kind : Registry<PositionKind>::all()) rows.push_back({kind.name, kind.formula, kind.beyond, kind.paper});
   return {"how a model knows where a token stands", {"position", "formula", "beyond the trained context", "paper"}, rows};
 }
 
-AttentionTable cell_part() {
-  Rows rows;
-  for (auto const& kind : Registry<CellKind>::all())
-    rows.push_back({kind.name, kind.formula, std::to_string(kind.gates), std::to_string(kind.states), kind.paper});
-  return {"the next output h of a recurrent cell, from what it reads and its states",
-          {"cell", "next output", "gates", "states", "paper"},
-          rows};
-}
-
-std::string printed(AttentionTable const& part) {
-  Rows rows{part.head};
-  rows.insert(rows.end(), part.rows.begin(), part.rows.end());
-  return part.title + "\n" + table(rows) + "\n";
-}
-
-/// The rows of a part as entries: every column of the row on a line of its own.
-void add_entries(AttentionTable const& part, std::vector<ListEntry>& entries) {
-  for (auto const& row : part.rows) {
-    entries.push_back({row.front(), [part, row] {
-                         Rows lines;
-                         for (std::size_t i = 1; i < row.size(); ++i)
-                           if (!row[i].empty()) lines.push_back({part.head[i], row[i]});
-                         return row.front() + ": " + part.title + "\n" + table(lines);
-                       }});
-  }
-}
+Declared<ReadmeTables> const declared_attention{{1, attention_tables}};
+Declared<ReadmeTables> const declared_positions{{2, [] { return std::vector{position_table()}; }}};
 
 }  // namespace
 
+std::string VariantTable::printed() const {
+  Rows all{head};
+  all.insert(all.end(), rows.begin(), rows.end());
+  return title + "\n" + table(all) + "\n";
+}
+
+std::vector<ListEntry> VariantTable::entries() const {
+  std::vector<ListEntry> entries;
+  for (auto const& row : rows) {
+    entries.push_back({row.front(), [title = title, head = head, row] {
+                         Rows lines;
+                         for (std::size_t i = 1; i < row.size(); ++i)
+                           if (!row[i].empty()) lines.push_back({head[i], row[i]});
+                         return row.front() + ": " + title + "\n" + table(lines);
+                       }});
+  }
+  return entries;
+}
+
 std::string list_attention() {
   std::string page;
-  for (auto const& part : attention_parts()) page += printed(part);
+  for (auto const& each : attention_tables()) page += each.printed();
   AttentionSettings settings;
   return page + "keys of `attention: {…}`\n" + indented(describe(settings));
 }
 
-std::string list_positions() { return printed(position_part()); }
-
-std::string list_cells() { return printed(cell_part()); }
+std::string list_positions() { return position_table().printed(); }
 
 std::string variants_in_markdown() {
-  auto parts = attention_parts();
-  parts.push_back(position_part());
-  parts.push_back(cell_part());
   std::string page;
-  for (auto const& part : parts) {
-    if (!page.empty()) page += '\n';
-    page += markdown_row(part.head) + markdown_row(std::vector<std::string>(part.head.size(), "---"));
-    for (auto row : part.rows) {
-      row.front() = '`' + row.front() + '`';
-      page += markdown_row(row);
+  for (auto const& declared : Registry<ReadmeTables>::all()) {
+    for (auto const& [title, head, rows] : declared.tables()) {
+      if (!page.empty()) page += '\n';
+      page += markdown_row(head) + markdown_row(std::vector<std::string>(head.size(), "---"));
+      for (auto row : rows) {
+        row.front() = '`' + row.front() + '`';
+        page += markdown_row(row);
+      }
     }
   }
   return page;
@@ -133,12 +117,13 @@ std::string variants_in_markdown() {
 
 std::vector<ListEntry> attention_entries() {
   std::vector<ListEntry> entries;
-  for (auto const& part : attention_parts()) {
-    if (part.head.front() != "name") {
-      add_entries(part, entries);
+  for (auto const& each : attention_tables()) {
+    if (each.head.front() != "name") {
+      auto of_rows = each.entries();
+      std::ranges::move(of_rows, std::back_inserter(entries));
       continue;
     }
-    for (auto const& row : part.rows) {  // of which `additive` is a score too: one page says both
+    for (auto const& row : each.rows) {  // of which `additive` is a score too: one page says both
       auto const same = std::ranges::find(entries, row.front(), &ListEntry::name);
       auto const line = fmt::format("`attention: {}` stands for {}\n", row[0], row[1]);
       if (same == entries.end())
@@ -150,16 +135,6 @@ std::vector<ListEntry> attention_entries() {
   return entries;
 }
 
-std::vector<ListEntry> position_entries() {
-  std::vector<ListEntry> entries;
-  add_entries(position_part(), entries);
-  return entries;
-}
-
-std::vector<ListEntry> cell_entries() {
-  std::vector<ListEntry> entries;
-  add_entries(cell_part(), entries);
-  return entries;
-}
+std::vector<ListEntry> position_entries() { return position_table().entries(); }
 
 }  // namespace heed

@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "experiments/config/build_info.hpp"
 #include "experiments/config/nearest.hpp"
 #include "experiments/config/scalar.hpp"
 
@@ -128,20 +129,25 @@ class Reader {
       throw ConfigError(parent.place, fmt::format("missing key '{}' ({}): {}", path, wanted(field), field.help));
   }
 
+  /// What there is to say of a kind that is none.
+  static std::string about_kind(std::string const& kind, Choice const& choice) {
+    auto const nearest = did_you_mean(kind, kinds(choice));
+    return nearest.empty() && !kind.empty() ? built_without() : nearest;
+  }
+
   void choose(Choice& choice, bool required, Yaml const& node, std::string const& path) {
     std::string const list = fmt::format("{}", fmt::join(kinds(choice), ", "));
     if (node.kind == Yaml::NodeKind::list) refuse(node, path, "a section with 'kind: …'");
     Yaml::Entry const* const given = node.entry("kind");
     std::string const kind = given ? given->value.text : option(choice, node.text) ? node.text : choice.kind;
     if (kind.empty() && !given) {
-      if (node.kind == Yaml::NodeKind::scalar || !node.text.empty())
-        refuse(node, path, "one of " + list, did_you_mean(node.text, kinds(choice)));
+      if (node.kind == Yaml::NodeKind::scalar || !node.text.empty()) refuse(node, path, "one of " + list, about_kind(node.text, choice));
       if (node.kind != Yaml::NodeKind::map && !required) return;
       auto const glued = std::any_of(node.entries.begin(), node.entries.end(), [](auto const& e) { return e.key.starts_with("kind:"); });
       throw ConfigError(node.place, fmt::format("missing key '{}' (one of {}){}", dotted(path, "kind"), list, glued ? space_missing : ""));
     }
     auto const* const chosen = option(choice, kind);
-    if (!chosen) refuse(given ? given->value : node, dotted(path, "kind"), "one of " + list, did_you_mean(kind, kinds(choice)));
+    if (!chosen) refuse(given ? given->value : node, dotted(path, "kind"), "one of " + list, about_kind(kind, choice));
     if (choice.kind != kind || !choice.settings) choice.settings = chosen->make();
     choice.kind = kind;
     section(*choice.settings, node, path, &choice);
@@ -175,8 +181,8 @@ class Reader {
     if (advice.empty() && entry.key.find(':') != std::string::npos) advice = space_missing;
     for (std::string_view const of_gpus : {"gpu", "gpus", "cuda", "device", "devices"})
       if (entry.key == of_gpus) advice = "; heed computes on processors only";
-    throw ConfigError(entry.place,
-                      fmt::format("unknown key {}{} (allowed: {})", shown(dotted(path, entry.key)), advice, fmt::join(names, ", ")));
+    throw ConfigError(entry.place, fmt::format("unknown key {}{} (allowed: {}){}", shown(dotted(path, entry.key)), advice,
+                                               fmt::join(names, ", "), advice.empty() ? built_without() : ""));
   }
 
   /// A key that belongs to another kind of this section.

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "nn/files/number.hpp"
+
 namespace heed {
 
 namespace {
@@ -32,6 +34,21 @@ MetricInfo const* find_metric(std::string_view name) {
 Bounds bounds_of(std::string_view metric) {
   auto const* const info = find_metric(metric);
   return info == nullptr ? Bounds{} : info->bounds;
+}
+
+namespace {
+
+constexpr std::string_view at_length = ".length";
+
+}  // namespace
+
+std::string name_at_length(std::string const& metric, std::int64_t length) {
+  return metric + std::string(at_length) + std::to_string(length);
+}
+
+std::optional<std::int64_t> length_of_name(std::string_view name, std::string_view metric) {
+  if (!name.starts_with(metric) || !name.substr(metric.size()).starts_with(at_length)) return std::nullopt;
+  return parsed_number<std::int64_t>(name.substr(metric.size() + at_length.size()));
 }
 
 std::string with_unit(std::string const& metric) {

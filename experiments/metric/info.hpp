@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <limits>
 #include <optional>
 #include <string>
@@ -34,6 +35,11 @@ MetricInfo const* find_metric(std::string_view name);
 
 /// The bounds of a metric's values; none of one that is not declared.
 Bounds bounds_of(std::string_view metric);
+
+/// "validation.loss.length64": a metric in rows of so many tokens (train.evaluate.lengths).
+std::string name_at_length(std::string const& metric, std::int64_t length);
+/// The length of a name of this kind; nothing for another one, and for that of another metric.
+std::optional<std::int64_t> length_of_name(std::string_view name, std::string_view metric);
 
 /// "validation.loss (nat)"; the name alone without a unit.
 std::string with_unit(std::string const& metric);

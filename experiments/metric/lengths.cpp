@@ -149,7 +149,7 @@ ByLength by_length(Dataset const& data, std::int64_t context, std::int64_t read,
   for (auto const end : differ ? ends_of(places) : std::vector{places.size()}) {
     std::span<RowOrigin const> const of_group(places.data() + first, end - first);
     auto const [shortest, longest] = std::ranges::minmax(of_group, {}, &RowOrigin::length);
-    OfLength group{shortest.length, longest.length, static_cast<std::int64_t>(end - first), 0, {}};
+    OfLength group{{shortest.length, longest.length, static_cast<std::int64_t>(end - first)}, {}};
     for (auto i = first; i < end; ++i) group.mean += static_cast<double>(places[i].length) / static_cast<double>(group.rows);
     group.folds =
         folded({places.begin() + static_cast<std::ptrdiff_t>(first), places.begin() + static_cast<std::ptrdiff_t>(end)}, at_once, ragged);

@@ -9,10 +9,14 @@
 
 namespace heed {
 
-/// Rows of about one length, in batches.
-struct OfLength {
+/// Rows of about one length.
+struct LengthGroup {
   std::int64_t shortest = 0, longest = 0, rows = 0;
-  double mean = 0;
+  double mean = 0;  ///< length
+};
+
+/// The same in batches.
+struct OfLength : LengthGroup {
   std::vector<std::vector<HeldOut>> folds;  ///< parts of about as many rows, at most most_folds; each in batches
 };
 

@@ -36,6 +36,8 @@ struct Estimate {
   double deviation = 0;  ///< with n − 1; 0 of one value, or of values that differ by rounding alone; ∞ if a value is infinite
   std::optional<Interval> interval;
   std::string method = "none";  ///< of the interval: "t" or "BCa"; "none" if there is none: deviation is 0 or infinite
+  /// [mean, mean] without one.
+  Interval interval_or_mean() const { return interval.value_or(Interval{mean, mean}); }
 };
 
 /// The mean with its interval: mean ± t_{n−1} s/√n below 20 values, from 20 on the BCa bootstrap, which follows skewed values better but

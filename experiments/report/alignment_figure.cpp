@@ -11,6 +11,7 @@
 #include "experiments/config/config.hpp"
 #include "experiments/config/table.hpp"
 #include "experiments/report/html.hpp"
+#include "experiments/report/panel_grid.hpp"
 #include "nn/files/atomic_file.hpp"
 
 namespace heed {
@@ -19,7 +20,8 @@ namespace fs = std::filesystem;
 
 namespace {
 
-constexpr double character = 0.072, line = 0.15;  // of a label, in inches
+constexpr double character = 0.072, line = 0.15;     // of a label, in inches
+constexpr double title_height = 0.25, right = 0.75;  // of a panel; for the colour box
 constexpr std::size_t longest_label = 16;
 
 double room_for(std::vector<std::string> const& labels) {
@@ -37,45 +39,35 @@ std::string ticks(std::vector<std::string> const& labels, double distance) {
   return result;
 }
 
-/// Sizes of a figure's panels, in inches.
-struct AlignmentLayout {
-  AlignmentLayout(Alignment const& alignment)
-      : sources(static_cast<double>(alignment.source.size())),
-        targets(static_cast<double>(alignment.target.size())),
-        left(room_for(alignment.target)),
-        names(0.85 * room_for(alignment.source)) {
-    double const room = Figure::width - left - right;
-    auto const fitting = static_cast<std::size_t>((room + gap) / (sources * line + gap));
-    across = std::clamp<std::size_t>(fitting, 1, alignment.layers.size());
-    down = (alignment.layers.size() + across - 1) / across;
-    column = std::min(0.3, (room - gap * static_cast<double>(across - 1)) / (static_cast<double>(across) * sources));
-    row = std::clamp(column, line, 0.22);
-    panel = targets * row + names + head;
-  }
-  double height() const { return static_cast<double>(down) * panel + 0.1; }
+PanelGrid layout_of(Alignment const& alignment) {
+  auto const sources = static_cast<double>(alignment.source.size()), targets = static_cast<double>(alignment.target.size());
+  constexpr double gap = 0.15;
+  double const left = room_for(alignment.target), room = Figure::width - left - right;
+  auto const fitting = static_cast<std::size_t>((room + gap) / (sources * line + gap));
+  std::size_t const across = std::clamp<std::size_t>(fitting, 1, alignment.layers.size());
+  double const column = std::min(0.3, PanelGrid::width_between(left, right, gap, across) / sources);
+  return {.count = alignment.layers.size(),
+          .across = across,
+          .left = left,
+          .gap = gap,
+          .width = sources * column,
+          .height = targets * std::clamp(column, line, 0.22),
+          .head = 0.85 * room_for(alignment.source) + title_height,
+          .below = 0.1,
+          .decimals = 5};
+}
 
-  static constexpr double right = 0.75, gap = 0.15, head = 0.25;
-  double sources, targets, left, names;
-  std::size_t across, down;
-  double column, row, panel;
-};
-
-std::string panel_commands(Alignment const& alignment, AlignmentLayout const& layout, std::size_t k) {
-  double const x = layout.left + static_cast<double>(k % layout.across) * (layout.sources * layout.column + AlignmentLayout::gap);
-  double const bottom = layout.height() - static_cast<double>(k / layout.across + 1) * layout.panel;
-  auto const screen = [](double inches, double whole) { return fmt::format("at screen {:.5f}", inches / whole); };
-  std::string commands;
-  for (auto const& [side, inches, whole] :
-       {std::tuple("lmargin", x, Figure::width), std::tuple("rmargin", x + layout.sources * layout.column, Figure::width),
-        std::tuple("bmargin", bottom, layout.height()), std::tuple("tmargin", bottom + layout.targets * layout.row, layout.height())})
-    commands += fmt::format("set {} {}\n", side, screen(inches, whole));
-  commands += k % layout.across == 0 ? fmt::format("set ytics scale 0 ({})\n", ticks(alignment.target, layout.row)) : "unset ytics\n";
-  double const width = layout.sources * layout.column;
+std::string panel_commands(Alignment const& alignment, PanelGrid const& layout, std::size_t k) {
+  std::string commands = layout.place(k);
+  commands += layout.first_of_row(k) ? fmt::format("set ytics scale 0 ({})\n",
+                                                   ticks(alignment.target, layout.height / static_cast<double>(alignment.target.size())))
+                                     : "unset ytics\n";
   auto const title = fmt::format("layer {} of {}", k + 1, alignment.layers.size());
   auto const more = fmt::format("{}, mean of {} heads", title, alignment.layers[k].heads);
-  commands += fmt::format("set label 1 {} {}, screen {:.5f} center\n",
-                          gnuplot_text(character * static_cast<double>(columns(more)) < width ? more : title),
-                          screen(x + width / 2, Figure::width), (bottom + layout.panel - AlignmentLayout::head / 2) / layout.height());
+  commands += fmt::format("set label 1 {} at screen {:.5f}, screen {:.5f} center\n",
+                          gnuplot_text(character * static_cast<double>(columns(more)) < layout.width ? more : title),
+                          (layout.left_of(k) + layout.width / 2) / Figure::width,
+                          (layout.top_of(k) + layout.head - title_height / 2) / layout.figure_height());
   if (k > 0) commands += "unset colorbox\n";
   return commands + fmt::format("plot $w{} matrix with image pixels\n", k);
 }
@@ -115,7 +107,9 @@ Alignment alignment_of(AttentionMaps const& attention) {
 }
 
 Figure alignment_figure(Alignment const& alignment) {
-  AlignmentLayout const layout(alignment);
+  auto const layout = layout_of(alignment);
+  double const height = layout.figure_height();
+  auto const sources = static_cast<double>(alignment.source.size()), targets = static_cast<double>(alignment.target.size());
   double most = 1e-6;
   std::string commands;
   for (std::size_t k = 0; k < alignment.layers.size(); ++k) {
@@ -128,16 +122,15 @@ Figure alignment_figure(Alignment const& alignment) {
     }
     commands += "EOD\n";
   }
-  double const box = std::min(1.4, layout.targets * layout.row);
+  double const box = std::min(1.4, layout.height);
   commands += fmt::format(
       "set palette defined (0 '#F5F6F8', 1 '#9CCBE8', 2 '#2178B4', 3 '#08254D')\nset border lw 0.4\nset key off\nset cbrange [0:{:.4g}]\n"
       "set xrange [-0.5:{}]\nset yrange [{}:-0.5]\nset format x ''\nset x2range [-0.5:{}]\nunset xtics\nset x2tics scale 0 rotate by 55 "
       "({})\n"
       "set colorbox user origin screen {:.4f}, screen {:.4f} size screen 0.022, screen {:.4f} noborder\nset cbtics {:.4g} scale 0.4 format "
       "'%g'\nset multiplot\n",
-      most, layout.sources - 0.5, layout.targets - 0.5, layout.sources - 0.5, ticks(alignment.source, layout.column),
-      (Figure::width - AlignmentLayout::right + 0.12) / Figure::width, (layout.height() - layout.panel) / layout.height(),
-      box / layout.height(), tick_step(most, 4));
+      most, sources - 0.5, targets - 0.5, sources - 0.5, ticks(alignment.source, layout.width / sources),
+      (Figure::width - right + 0.12) / Figure::width, (layout.top_of(0) - layout.height) / height, box / height, tick_step(most, 4));
   for (std::size_t k = 0; k < alignment.layers.size(); ++k) commands += panel_commands(alignment, layout, k);
   std::vector<std::string> const words(alignment.target.begin(), alignment.target.end() - 1);
   return {.name = "alignment",
@@ -145,7 +138,7 @@ Figure alignment_figure(Alignment const& alignment) {
           .caption =
               "A row a word of the target, when it was written; a column a word of the source. Weights are means over the heads of "
               "each layer that attends to the source.",
-          .height = layout.height(),
+          .height = height,
           .commands = commands + "unset multiplot\n"};
 }
 

@@ -83,11 +83,21 @@ std::vector<LengthPoint> points(Evaluation const& evaluation, std::string const&
   return result;
 }
 
-constexpr std::size_t columns_of_panels = 2;
-constexpr double panel_height = 1.3, below = 0.2;  // inches; below: the name of the lowest panels' axis
+/// Two in a row; below the lowest the name of their axis.
+PanelGrid layout_of(std::size_t count) {
+  return {.count = count,
+          .across = 2,
+          .left = 0.5,
+          .gap = 0.65,
+          .width = Figure::width / 2 - 0.65,
+          .height = 0.83,
+          .head = 0.22,
+          .foot = 0.25,
+          .below = 0.2};
+}
 
-/// The panel's frame and its axis of values, which goes below 0 only where values do.
-std::string frame(std::vector<LengthPoint> const& values, std::size_t number, double height) {
+/// The panel's axis of values, which goes below 0 only where values do.
+std::string y_axis(std::vector<LengthPoint> const& values) {
   Range range;
   bool positive = true;
   for (LengthPoint const& point : values) {
@@ -98,21 +108,19 @@ std::string frame(std::vector<LengthPoint> const& values, std::size_t number, do
   range.widen(0.1);
   if (range.is_empty()) range = {range.low - 0.5, range.low + 0.5};
   if (positive) range.low = std::max(range.low, 0.0);
-  double const width = Figure::width / columns_of_panels, left = width * static_cast<double>(number % columns_of_panels);
-  double const top = height - panel_height * static_cast<double>(number / columns_of_panels);
-  return margins(left + 0.5, left + width - 0.15, top - panel_height + 0.25, top - 0.22, height) +
-         fmt::format("set yrange [{:.8g}:{:.8g}]\nset ytics {:.8g}\n", range.low, range.high, tick_step(range.high - range.low, 5));
+  return fmt::format("set yrange [{:.8g}:{:.8g}]\nset ytics {:.8g}\n", range.low, range.high, tick_step(range.high - range.low, 5));
 }
 
-std::string panel(Evaluation const& evaluation, std::string const& metric, std::size_t number, bool lowest, double height) {
+std::string panel(Evaluation const& evaluation, std::string const& metric, std::size_t number, PanelGrid const& layout) {
   auto const values = points(evaluation, metric);
   auto const unit = unit_of(metric);
   std::string block = fmt::format("$m{} << EOD\n", number);
   for (LengthPoint const& point : values) block += fmt::format("{} {} {}\n", point.length, point.value, point.error);
-  return block + "EOD\n" + frame(values, number, height) +
+  return block + "EOD\n" + layout.place(number) + y_axis(values) +
          fmt::format("set title {} offset 0,-0.7\n", gnuplot_text(unit.empty() ? metric : fmt::format("{} ({})", metric, unit))) +
-         (lowest ? fmt::format("set xlabel {} offset 0,1\n", gnuplot_text(fmt::format("length of the {} (tokens)", evaluation.length_of)))
-                 : "unset xlabel\n") +
+         (layout.lowest(number)
+              ? fmt::format("set xlabel {} offset 0,1\n", gnuplot_text(fmt::format("length of the {} (tokens)", evaluation.length_of)))
+              : "unset xlabel\n") +
          fmt::format(
              "plot $m{0} using 1:2 with linespoints lc rgb '{1}' lw 1.5 pt 7 ps 0.5 notitle, "
              "'' using 1:2:3 with yerrorbars lc rgb '{1}' lw 1 pt 7 ps 0 notitle\n",
@@ -127,17 +135,16 @@ std::optional<Figure> figure(Evaluation const& evaluation) {
     if (!one_of_many && points(evaluation, name).size() > 1) shown.push_back(name);
   }
   if (shown.empty()) return std::nullopt;
-  auto const rows = (shown.size() + columns_of_panels - 1) / columns_of_panels;
+  auto const layout = layout_of(shown.size());
   Figure result{.name = "metrics_by_length",
                 .title = fmt::format("{} by the length of the {}", evaluation.split, evaluation.length_of),
                 .caption = fmt::format("A point for each group of rows, at their mean length, with its standard error by a jackknife over "
                                        "{} parts of the rows: how sure the value of this one model is, not of another seed's.",
                                        most_folds),
-                .height = panel_height * static_cast<double>(rows) + below,
+                .height = layout.figure_height(),
                 .commands = ""};
   result.commands = std::string(plot_style) + "set multiplot\nset xtics offset 0,0.4\nset offsets graph 0.03, graph 0.03, 0, 0\n";
-  for (std::size_t i = 0; i < shown.size(); ++i)
-    result.commands += panel(evaluation, shown[i], i, i + columns_of_panels >= shown.size(), result.height);
+  for (std::size_t i = 0; i < shown.size(); ++i) result.commands += panel(evaluation, shown[i], i, layout);
   result.commands += "unset multiplot\n";
   return result;
 }

@@ -15,11 +15,9 @@ namespace heed {
 /// What an evaluation found.
 struct Evaluation {
   /// Of some rows.
-  struct Part {
-    std::int64_t shortest = 0, longest = 0, rows = 0;
-    double mean = 0;  ///< length
-    Row values;       ///< of metrics, by their names
-    Row errors;       ///< the standard errors of these
+  struct Part : LengthGroup {
+    Row values;  ///< of metrics, by their names
+    Row errors;  ///< the standard errors of these
   };
   std::string run, split, weights;
   std::int64_t step = 0;

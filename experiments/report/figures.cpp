@@ -8,11 +8,8 @@
 #include <fmt/ranges.h>
 
 #include "experiments/config/table.hpp"
-#include "experiments/report/forest.hpp"
-#include "experiments/report/heat_maps.hpp"
-#include "experiments/report/panels.hpp"
+#include "experiments/metric/info.hpp"
 #include "experiments/report/traces.hpp"
-#include "experiments/report/tuning.hpp"
 #include "nn/files/number.hpp"
 
 namespace heed {
@@ -26,7 +23,7 @@ std::optional<Figure> learning_curves(Material const& material, std::string cons
   bool const beside = metric == material.metric && !material.published.empty();
   if (beside) std::ranges::move(published_traces(material, traces), std::back_inserter(traces));
   double const last = end_of_training(traces), labels = label_width(traces);
-  double const height = std::max(2.6, 0.7 + label_height * static_cast<double>(traces.size()));
+  double const height = height_of(traces);
   auto const outlier = outliers_among(traces);
   Range whole, half = range_from(traces, last / 2, outlier);
   double const reach = reach_of(ends_of(traces));
@@ -62,22 +59,19 @@ std::optional<Figure> difference_curves(Material const& material) {
   auto const traces = traces_of(material, material.metric, true);
   if (traces.empty()) return std::nullopt;
   double const last = end_of_training(traces);
-  double const height = std::max(2.4, 0.7 + label_height * static_cast<double>(traces.size()));
+  double const height = height_of(traces, 2.4);
   auto const outlier = outliers_among(traces);
   Range range = range_from(traces, last / 4, outlier);
   range.include(0);
   if (!(range.low < range.high)) return std::nullopt;
-  double const top = height - 0.12, bottom = 0.46;
-  std::string const y = "difference in " + axis_name(material, material.metric);
   Figure figure{.name = "difference_curves",
                 .title = "Difference to " + material.baseline + " along training",
                 .caption = "",
                 .height = height,
                 .commands = ""};
-  figure.commands = blocks(traces) + plot_style +
-                    margins(y_axis_width(y, range), Figure::width - label_width(traces), bottom, top, height) + x_steps(0, last) +
-                    y_axis(y, range) + "set arrow 1 from graph 0, first 0 to graph 1, first 0 nohead lc rgb 'black' lw 0.8\n" +
-                    direct_labels(traces, range, top - bottom) + plot(traces, range);
+  figure.commands = "set arrow 1 from graph 0, first 0 to graph 1, first 0 nohead lc rgb 'black' lw 0.8\n" +
+                    frame_of(traces, range, "difference in " + axis_name(material, material.metric), height) + x_steps(0, last) +
+                    plot(traces, range);
   figure.caption = fmt::format("Arm minus {} with the same seed and data; mean and 95 % interval over the seeds. {} is better.",
                                material.baseline, material.better == "lower" ? "Below 0" : "Above 0");
   return figure;
@@ -92,7 +86,7 @@ std::optional<double> as_number(std::string const& text) {
 std::vector<Figure> over_keys(Material const& material) {
   std::vector<Figure> result;
   std::vector<double> means;
-  for (auto const& arm : material.arms) means.push_back(arm.mean.value_or(std::nan("")));
+  for (auto const& arm : material.arms) means.push_back(arm.estimate ? arm.estimate->mean : std::nan(""));
   double const reach = reach_of(means);
   for (auto const& key : material.varied) {
     std::vector<Trace> traces;
@@ -107,8 +101,9 @@ std::vector<Figure> over_keys(Material const& material) {
         else
           rest += (rest.empty() ? "" : ", ") + value;
       }
-      if (!place || !arm.mean) continue;
-      if (!std::isfinite(*arm.mean) || std::abs(*arm.mean) > reach) {
+      if (!place || !arm.estimate) continue;
+      double const mean = arm.estimate->mean;
+      if (!std::isfinite(mean) || std::abs(mean) > reach) {
         left_out += (left_out.empty() ? "" : ", ") + short_name(arm);
         continue;
       }
@@ -116,8 +111,8 @@ std::vector<Figure> over_keys(Material const& material) {
       auto line = std::ranges::find(traces, rest, &Trace::name);
       if (line == traces.end())
         line = traces.insert(traces.end(), {rest, {line_colour(traces.size() % 7), 1 + (traces.size() + traces.size() / 7) % 5}, {}});
-      auto const interval = arm.interval.value_or(Interval{*arm.mean, *arm.mean});
-      line->curve.push_back({*place, *arm.mean, interval.low, interval.high});
+      auto const interval = arm.estimate->interval_or_mean();
+      line->curve.push_back({*place, mean, interval.low, interval.high});
     }
     if (places.size() < 3) continue;
     Range range;
@@ -129,7 +124,6 @@ std::vector<Figure> over_keys(Material const& material) {
     range.widen(0.05);
     if (range.is_empty()) continue;
     bool const powers = *places.begin() > 0 && *places.rbegin() >= 8 * *places.begin();
-    double const height = std::max(2.6, 0.7 + label_height * static_cast<double>(traces.size())), top = height - 0.12, bottom = 0.46;
     std::vector<std::string> tics, plots;
     for (double const place : places) tics.push_back(fmt::format("{:g}", place));
     for (std::size_t i = 0; i < traces.size(); ++i)
@@ -138,16 +132,13 @@ std::vector<Figure> over_keys(Material const& material) {
     Figure figure{.name = figure_name("over_" + key),
                   .title = axis_name(material, material.metric) + " over " + key,
                   .caption = "",
-                  .height = height,
+                  .height = height_of(traces),
                   .commands = ""};
-    figure.commands =
-        blocks(traces) + plot_style +
-        margins(y_axis_width(axis_name(material, material.metric), range), Figure::width - label_width(traces), bottom, top, height) +
-        (powers ? "set logscale x 2\n" : "") + fmt::format("set xtics ({})\n", fmt::join(tics, ", ")) +
-        (powers ? fmt::format("set xrange [{}:{}]\n", *places.begin() / 1.2, *places.rbegin() * 1.2)
-                : "set offsets graph 0.03, graph 0.03, 0, 0\n") +
-        fmt::format("set xlabel {}\n", gnuplot_text(key)) + y_axis(axis_name(material, material.metric), range) +
-        direct_labels(traces, range, top - bottom) + fmt::format("plot {}\n", fmt::join(plots, ", \\\n  "));
+    figure.commands = frame_of(traces, range, axis_name(material, material.metric), figure.height) + (powers ? "set logscale x 2\n" : "") +
+                      fmt::format("set xtics ({})\n", fmt::join(tics, ", ")) +
+                      (powers ? fmt::format("set xrange [{}:{}]\n", *places.begin() / 1.2, *places.rbegin() * 1.2)
+                              : "set offsets graph 0.03, graph 0.03, 0, 0\n") +
+                      fmt::format("set xlabel {}\n", gnuplot_text(key)) + fmt::format("plot {}\n", fmt::join(plots, ", \\\n  "));
     figure.caption = fmt::format("{}.{}", seeds_said(material), left_out.empty() ? "" : " Left out, for they diverged: " + left_out + ".");
     result.push_back(std::move(figure));
   }
@@ -188,7 +179,9 @@ std::vector<std::string> metrics_of(Material const& material) {
   };
   add("loss");
   for (auto const& name : found)
-    if (name.starts_with("validation.") && !name.ends_with("excess") && name.find(".loss.length") == std::string::npos) add(name);
+    if (name.starts_with("validation.") && !name.ends_with("excess") && !length_of_name(name, "validation.loss") &&
+        !length_of_name(name, "validation.ema.loss"))
+      add(name);
   if (material.single) add("grad_norm"), add("lr");
   for (auto const& name : found)
     if (name.starts_with("probe.curvature.") && !name.ends_with(".residual")) add(name);

@@ -1,5 +1,3 @@
-#include "experiments/report/forest.hpp"
-
 #include <algorithm>
 #include <cmath>
 
@@ -7,6 +5,7 @@
 #include <fmt/ranges.h>
 
 #include "experiments/config/table.hpp"
+#include "experiments/report/figures.hpp"
 #include "experiments/report/traces.hpp"
 
 namespace heed {
@@ -14,7 +13,7 @@ namespace heed {
 namespace {
 
 /// A difference with as many digits as its interval makes worth saying.
-std::string in_words(ReportedDifference const& difference) {
+std::string in_words(Comparison const& difference) {
   if (!std::isfinite(difference.mean)) return short_number(difference.mean, 0, true);
   double const half = difference.interval ? difference.interval->half_width() : 0;
   if (!(half > 0 && std::isfinite(half)))  // no interval, or one of a damaged summary
@@ -89,7 +88,7 @@ std::optional<Figure> forest(Material const& material) {
     };
     column(columns_at[0], in_words(difference));
     column(columns_at[1], fmt::format("{:.2g}", difference.p));
-    column(columns_at[2], difference.verdict);
+    column(columns_at[2], std::string(name(difference.verdict)));
     if (std::isnan(difference.mean)) continue;
     data += fmt::format("$s{} << EOD\n", k);
     for (double const value : rows[k].seeds)

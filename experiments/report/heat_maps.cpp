@@ -1,5 +1,3 @@
-#include "experiments/report/heat_maps.hpp"
-
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -10,6 +8,7 @@
 #include <fmt/format.h>
 
 #include "experiments/config/table.hpp"
+#include "experiments/report/figures.hpp"
 #include "experiments/report/traces.hpp"
 
 namespace heed {
@@ -148,11 +147,17 @@ std::optional<Figure> heat_map(Material const& material, std::string const& name
   bool const decades = name.starts_with("gradients") && low > 0 && high > 30 * low;
   if (high <= low) high = low + std::max(1e-12, std::abs(low) * 1e-6);
 
-  std::size_t const across = std::min<std::size_t>(arms.size(), 3), down = (arms.size() + across - 1) / across;
-  double const left = 1.0, right = Figure::width - 0.75, gap = 0.14;
-  double const panel_width = (right - left - gap * static_cast<double>(across - 1)) / static_cast<double>(across);
-  double const panel_height = std::clamp(0.13 * static_cast<double>(probe.places.size()), 0.5, 2.6), head = 0.24, foot = 0.46;
-  double const height = static_cast<double>(down) * (panel_height + head) + foot;
+  constexpr double left = 1.0, right = 0.75, gap = 0.14;
+  std::size_t const across = std::min<std::size_t>(arms.size(), 3);
+  PanelGrid const panels{.count = arms.size(),
+                         .across = across,
+                         .left = left,
+                         .gap = gap,
+                         .width = PanelGrid::width_between(left, right, gap, across),
+                         .height = std::clamp(0.13 * static_cast<double>(probe.places.size()), 0.5, 2.6),
+                         .head = 0.24,
+                         .below = 0.46};
+  double const height = panels.figure_height();
 
   Figure figure{.name = figure_name("probe_" + name), .title = said(name), .caption = "", .height = height, .commands = ""};
   for (std::size_t k = 0; k < arms.size(); ++k) {
@@ -172,31 +177,27 @@ std::optional<Figure> heat_map(Material const& material, std::string const& name
   figure.commands += fmt::format("set xrange [{:.8g}:{:.8g}]\n", static_cast<double>(probe.first) - column / 2,
                                  static_cast<double>(probe.last) + column / 2);
   double const ticks = tick_step(static_cast<double>(probe.last - probe.first), 3);
-  double const box = std::min(1.6, height - head - foot);
+  double const box = std::min(1.6, height - panels.head - panels.below);
   auto const colour_box = fmt::format("set colorbox user origin screen {:.4f}, screen {:.4f} size screen 0.022, screen {:.4f} noborder\n{}",
-                                      (right + 0.12) / Figure::width, foot / height, box / height,
+                                      (Figure::width - right + 0.12) / Figure::width, panels.below / height, box / height,
                                       decades ? "" : fmt::format("set cbtics {:.6g} format '%g'\n", tick_step(high - low, box / 0.16)));
   std::string rows;
   std::size_t const every = 1 + probe.places.size() / 24;
   for (std::size_t i = 0; i < probe.places.size(); i += every)
     rows += fmt::format("{}'{}' {}", i > 0 ? ", " : "", row_name(probe.places[i]), i);
   for (std::size_t k = 0; k < arms.size(); ++k) {
-    std::size_t const x = k % across, y = k / across;
-    double const from = left + static_cast<double>(x) * (panel_width + gap),
-                 top = height - head - static_cast<double>(y) * (panel_height + head);
-    bool const lowest = k + across >= arms.size();
-    figure.commands += fmt::format(
-        "set lmargin at screen {:.4f}\nset rmargin at screen {:.4f}\nset tmargin at screen {:.4f}\nset bmargin at screen {:.4f}\n",
-        from / Figure::width, (from + panel_width) / Figure::width, top / height, (top - panel_height) / height);
-    figure.commands += x == 0 ? fmt::format("set ytics nomirror out scale 0.4 ({})\n", rows) : "set format y ''\nunset ytics\n";
-    figure.commands += lowest ? fmt::format("set xtics nomirror out scale 0.4 {:g} format '%g'\nset xlabel 'step' offset 0,0.6\n", ticks)
-                              : "unset xtics\nunset xlabel\n";
+    figure.commands += panels.place(k);
+    figure.commands +=
+        panels.first_of_row(k) ? fmt::format("set ytics nomirror out scale 0.4 ({})\n", rows) : "set format y ''\nunset ytics\n";
+    figure.commands += panels.lowest(k)
+                           ? fmt::format("set xtics nomirror out scale 0.4 {:g} format '%g'\nset xlabel 'step' offset 0,0.6\n", ticks)
+                           : "unset xtics\nunset xlabel\n";
     if (k == 0)
       figure.commands += colour_box;
     else
       figure.commands += "unset colorbox\n";
     figure.commands += fmt::format("set label 1 {} at graph 0, graph 1 offset character 0,0.6 left\n",
-                                   gnuplot_text(cut(material.arms[arms[k]].name, static_cast<std::size_t>(panel_width / 0.066))));
+                                   gnuplot_text(cut(material.arms[arms[k]].name, static_cast<std::size_t>(panels.width / 0.066))));
     figure.commands +=
         fmt::format("plot $h{} using ({:.8g} + $1 * {:.8g}):2:3 matrix with image\n", k, static_cast<double>(probe.first), column);
   }

@@ -10,8 +10,9 @@
 #include <fmt/ranges.h>
 
 #include "experiments/config/yaml.hpp"
-#include "experiments/report/added_parts.hpp"
+#include "experiments/metric/info.hpp"
 #include "experiments/report/html.hpp"
+#include "experiments/report/parts.hpp"
 #include "experiments/report/traces.hpp"
 #include "experiments/run/csv.hpp"
 #include "experiments/run/result_file.hpp"
@@ -25,7 +26,6 @@ namespace {
 namespace fs = std::filesystem;
 
 using Series = std::vector<std::pair<std::int64_t, double>>;
-constexpr std::string_view by_length = "validation.loss.length";
 
 /// The contexts that the arms were trained with.
 std::set<std::int64_t> trained_lengths(Material const& material) {
@@ -42,18 +42,13 @@ std::string trained_said(std::set<std::int64_t> const& trained) {
   return trained.empty() ? "" : fmt::format("; dashed: the trained length of {}", fmt::join(trained, ", "));
 }
 
-/// A frame with names beside the curves and a vertical line at each trained length.
-std::string frame(std::vector<Trace> const& traces, Range const& range, std::string const& y, std::set<std::int64_t> const& trained,
-                  double height) {
-  double const top = height - 0.12, bottom = 0.46;
-  std::string commands = blocks(traces) + plot_style +
-                         margins(y_axis_width(y, range), Figure::width - label_width(traces), bottom, top, height) + y_axis(y, range);
+/// A dashed line at each trained length.
+std::string at_trained(std::set<std::int64_t> const& trained) {
+  std::string commands;
   for (std::int64_t const length : trained)
     commands += fmt::format("set arrow from first {0}, graph 0 to first {0}, graph 1 nohead lc rgb '#808080' lw 1 dt 2\n", length);
-  return commands + direct_labels(traces, range, top - bottom);
+  return commands;
 }
-
-double height_of(std::vector<Trace> const& traces) { return std::max(2.6, 0.7 + label_height * static_cast<double>(traces.size())); }
 
 /// Of each arm, by the length of the rows: the last value of each seed, their mean and interval.
 std::vector<Trace> over_length(Material const& material) {
@@ -63,9 +58,7 @@ std::vector<Trace> over_length(Material const& material) {
     for (auto const& [seed, history] : material.arms[i].histories) {
       std::map<std::int64_t, double> values;
       for (auto const& [name, series] : history) {
-        if (!name.starts_with(by_length) || series.empty()) continue;
-        if (auto const length = parsed_number<std::int64_t>(std::string_view(name).substr(by_length.size())))
-          values[*length] = series.back().second;
+        if (auto const length = length_of_name(name, "validation.loss"); length && !series.empty()) values[*length] = series.back().second;
       }
       if (!values.empty()) seeds.emplace_back(values.begin(), values.end());
     }
@@ -112,7 +105,7 @@ std::optional<Figure> length_figure(Material const& material, std::vector<Trace>
                 .caption = fmt::format("{}{}.", seeds_said(material), trained_said(trained)),
                 .height = height_of(traces),
                 .commands = ""};
-  figure.commands = frame(traces, range, "validation loss (nat)", trained, figure.height) +
+  figure.commands = at_trained(trained) + frame_of(traces, range, "validation loss (nat)", figure.height) +
                     fmt::format("set logscale x 2\nset xtics ({})\nset xrange [{}:{}]\nset xlabel 'tokens of a row'\nplot {}\n",
                                 fmt::join(lengths, ", "), *lengths.begin() / 1.2, *lengths.rbegin() * 1.2, fmt::join(plots, ", \\\n  "));
   return figure;
@@ -221,14 +214,14 @@ std::optional<Figure> position_figure(Material const& material, std::set<std::in
   auto const length = static_cast<double>(longest);
   std::string const said = material.single ? "Bands: 95 % intervals of one run, as if its losses did not depend on each other"
                            : banded        ? seeds_said(material)
-                                           : fmt::format("Mean over {} seeds", material.seeds);
+                                           : fmt::format("Mean over {} seeds", material.seeds.size());
   Figure figure{.name = "loss_by_position",
                 .title = "Validation loss by position in the row",
                 .caption = fmt::format("Rows of {} tokens, means of neighbouring positions that half of the rows reach. {}{}.", longest,
                                        said, trained_said(trained)),
                 .height = height_of(traces),
                 .commands = ""};
-  figure.commands = frame(traces, range, "validation loss (nat)", trained, figure.height) +
+  figure.commands = at_trained(trained) + frame_of(traces, range, "validation loss (nat)", figure.height) +
                     fmt::format("set xrange [0:{0:.8g}]\nset xtics {1:.8g}\nset xlabel 'position'\nplot {2}\n", length,
                                 tick_step(length, 8), fmt::join(lines, ", \\\n  "));
   return figure;

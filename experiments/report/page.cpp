@@ -10,7 +10,6 @@
 #include "experiments/config/table.hpp"
 #include "experiments/metric/info.hpp"
 #include "experiments/report/html.hpp"
-#include "experiments/report/run_tables.hpp"
 
 namespace heed {
 
@@ -62,14 +61,14 @@ class Section {
     if (material_.single) return fmt::format("<p class=\"lead\">{} steps</p>\n", material_.steps) + verdicts(material_.sentences);
     std::string html = fmt::format("<p class=\"lead\"><code>{}</code> at its {} value, {} is better; {} × {}, {} steps each</p>\n",
                                    escape(material_.metric), escape(material_.at), escape(material_.better),
-                                   plural(material_.arms.size(), "arm"), plural(material_.seeds, "seed"), material_.steps);
+                                   plural(material_.arms.size(), "arm"), plural(material_.seeds.size(), "seed"), material_.steps);
     if (material_.trials_done < material_.trials_of)
       html += fmt::format(
           "<p class=\"problem\"><strong>{} of {} trials</strong> have ended; this page renews itself while the others run.</p>\n",
           material_.trials_done, material_.trials_of);
     if (material_.sentences.empty()) return html;
     auto const of_arms =
-        static_cast<std::size_t>(std::ranges::count_if(material_.arms, [](ReportedArm const& arm) { return arm.difference.has_value(); }));
+        static_cast<std::size_t>(std::ranges::count_if(material_.arms, [](ArmResult const& arm) { return arm.difference.has_value(); }));
     std::size_t const count = material_.sentences.size();
     // As many as one reads: of a grid what is said of its keys. The table has all of them.
     std::size_t const enough = material_.effects.empty() || of_arms >= count ? 8 : count - of_arms;
@@ -175,13 +174,13 @@ class Section {
   std::string effects() const {
     if (material_.effects.empty()) return "";
     NumberFormat const format = material_.format();
-    bool const everywhere =
-        std::ranges::all_of(material_.effects, [](ReportedEffect const& effect) { return effect.averaged == effect.combinations; });
+    bool const everywhere = over_all_combinations(material_.effects);
     std::vector<std::string> head{"effect", with_unit(material_.metric), "p"};
     if (!everywhere) head.emplace_back("combinations");
     std::string body;
     for (auto const& effect : material_.effects) {
-      std::vector<std::string> cells{effect.name, shown_difference(format, effect.mean, effect.interval), fmt::format("{:.2g}", effect.p)};
+      auto const& c = effect.comparison;
+      std::vector<std::string> cells{effect.name, shown_difference(format, c.mean, c.interval), fmt::format("{:.2g}", c.p)};
       if (!everywhere) cells.push_back(fmt::format("{} of {}", effect.averaged, effect.combinations));
       body += html_row(cells);
     }
@@ -190,7 +189,7 @@ class Section {
                "<p class=\"note\">Differences by seed, averaged over {}; a × b is how much the difference that a "
                "makes changes with b. p is corrected for the number of effects.{}</p>\n",
                everywhere ? "all combinations of the other keys" : "those combinations of the other keys of which all arms are there",
-               std::ranges::any_of(material_.effects, [](ReportedEffect const& effect) { return std::isnan(effect.mean); })
+               std::ranges::any_of(material_.effects, [](Effect const& effect) { return std::isnan(effect.comparison.mean); })
                    ? " NaN: values that are infinite on both sides have no difference."
                    : "");
   }
@@ -215,17 +214,16 @@ class Section {
            fmt::format(
                "<p class=\"note\">{} at each value of {}, mean over {} that the comparison does not use. ✓: what the arm takes "
                "into the comparison; –: a trial failed, or has not ended.</p>\n</section>\n",
-               escape(with_unit(material_.metric)), escape(fmt::format("{}", fmt::join(keys, ", "))), plural(seeds, "seed"));
+               escape(with_unit(material_.metric)), escape(fmt::format("{}", fmt::join(keys, ", "))), plural(seeds.size(), "seed"));
   }
 
   std::string comparison() const {
     NumberFormat const format = material_.format();
     std::string body;
     for (auto const& arm : material_.arms) {
-      bool const infinite = arm.mean && std::isinf(*arm.mean);
-      std::string mean = arm.mean ? format(*arm.mean) : "–";
-      if (arm.interval) mean += " " + format.interval(arm.interval->low, arm.interval->high);
-      if (infinite) mean += " (no interval)";
+      std::string mean = arm.estimate ? format(arm.estimate->mean) : "–";
+      if (arm.estimate && arm.estimate->interval) mean += " " + format.interval(arm.estimate->interval->low, arm.estimate->interval->high);
+      if (arm.estimate && std::isinf(arm.estimate->mean)) mean += " (no interval)";
       std::vector<std::string> cells{arm.name, mean};
       std::string verdict = arm.name == material_.baseline ? "baseline" : "–";
       if (auto const& d = arm.difference) {
@@ -233,16 +231,16 @@ class Section {
         cells.push_back(fmt::format("{:.2g}", d->p));
         cells.push_back(d->p_t ? fmt::format("{:.2g}", *d->p_t) : "");
         cells.push_back(d->effect ? short_number(*d->effect, 1, true) : "");
-        verdict = d->verdict;
+        verdict = name(d->verdict);
       } else {
         cells.insert(cells.end(), {"", "", "", ""});
       }
       for (auto const& [key, value] : arm.tuned) verdict += fmt::format(" ({} {})", last_word(key), value);
       auto html = html_row(cells);
-      auto const kind = arm.difference ? arm.difference->verdict : "";
+      auto const kind = arm.difference ? name(arm.difference->verdict) : "";
       auto const diverged = arm.diverged.empty() ? "" : fmt::format(" ({} diverged)", arm.diverged.size());
       html.insert(html.rfind("</tr>"), fmt::format("<td class=\"text {}\">{}</td><td>{}/{}{}</td>", escape(kind), escape(verdict),
-                                                   arm.values.size(), material_.seeds, diverged));
+                                                   arm.values.size(), material_.seeds.size(), diverged));
       body += html;
     }
     return html_table("Results by arm",
@@ -260,9 +258,9 @@ class Section {
 
   std::string divergence_said() const {
     std::string said;
-    if (std::ranges::any_of(material_.arms, [](ReportedArm const& arm) { return !arm.diverged.empty(); }))
+    if (std::ranges::any_of(material_.arms, [](ArmResult const& arm) { return !arm.diverged.empty(); }))
       said += "A seed that diverged counts as worse than any number: a mean over it is infinite and has no interval. ";
-    if (std::ranges::any_of(material_.arms, [](ReportedArm const& arm) { return arm.difference && arm.difference->ranked; }))
+    if (std::ranges::any_of(material_.arms, [](ArmResult const& arm) { return arm.difference && arm.difference->ranked; }))
       said += "Where a difference of one seed outweighs all others, p is of signed ranks. ";
     return said;
   }
@@ -336,7 +334,6 @@ class Section {
     };
     yaml(material_.single || is_study() ? "config.yaml, with everything that it leaves to defaults" : "ablation.yaml",
          material_.configuration);
-    yaml("the base that it varies", material_.base);
     return html + "</section>\n";
   }
 

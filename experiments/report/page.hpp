@@ -5,7 +5,7 @@
 
 #include "experiments/report/gnuplot.hpp"
 #include "experiments/report/material.hpp"
-#include "experiments/report/study_page.hpp"
+#include "experiments/report/parts.hpp"
 
 namespace heed {
 
@@ -33,5 +33,8 @@ std::string results_mark(Chapter const& chapter);
 
 /// A page that needs nothing beside itself: styles, figures, data and programs are in it, and its policy forbids it to fetch anything.
 std::string page(std::vector<Chapter> const& chapters);
+
+/// The tables of a single run as HTML: the last value of each metric, and beside them what baselines and known losses reach.
+std::string run_tables(Material const& material);
 
 }  // namespace heed

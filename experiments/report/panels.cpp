@@ -1,5 +1,3 @@
-#include "experiments/report/panels.hpp"
-
 #include <algorithm>
 #include <cmath>
 
@@ -7,6 +5,7 @@
 #include <fmt/ranges.h>
 
 #include "experiments/config/table.hpp"
+#include "experiments/report/figures.hpp"
 #include "experiments/report/traces.hpp"
 
 namespace heed {
@@ -33,32 +32,21 @@ PanelStyle look_of(std::size_t level) {
   return {line_colour(level % 7), 1 + level % 5, marks[level % 6]};
 }
 
-/// Where small panels stand below a legend, in inches; all of one size.
-class PanelLayout {
- public:
-  PanelLayout(std::size_t count, double bottom) : count_(count), bottom_(bottom) {
-    across_ = count <= 3 ? count : count == 4 ? 2 : 3;
-    width_ = (Figure::width - left - right - static_cast<double>(across_ - 1) * gap) / static_cast<double>(across_);
-    panel_ = std::clamp(0.62 * width_, 1.15, 1.9);
-    height_ = legend + static_cast<double>(rows()) * (panel_ + head) + bottom_;
-  }
-
-  double height() const { return height_; }
-  double width() const { return width_; }
-  std::size_t rows() const { return (count_ + across_ - 1) / across_; }
-  bool first_of_row(std::size_t i) const { return i % across_ == 0; }
-  bool lowest(std::size_t i) const { return i + across_ >= count_; }
-  std::string place(std::size_t i) const {
-    double const x = left + static_cast<double>(i % across_) * (width_ + gap);
-    double const top = height_ - legend - head - static_cast<double>(i / across_) * (panel_ + head);
-    return margins(x, x + width_, top - panel_, top, height_);
-  }
-
- private:
-  static constexpr double left = 0.62, right = 0.14, gap = 0.26, head = 0.22, legend = 0.2;
-  std::size_t count_, across_;
-  double bottom_, width_, panel_, height_;
-};
+/// Small panels below a legend, with room for the x axis below the lowest.
+PanelGrid layout_of(std::size_t count, double bottom) {
+  constexpr double left = 0.62, right = 0.14, gap = 0.26;
+  std::size_t const across = count <= 3 ? count : count == 4 ? 2 : 3;
+  double const width = PanelGrid::width_between(left, right, gap, across);
+  return {.count = count,
+          .across = across,
+          .left = left,
+          .gap = gap,
+          .width = width,
+          .height = std::clamp(0.62 * width, 1.15, 1.9),
+          .head = 0.22,
+          .above = 0.2,
+          .below = bottom};
+}
 
 /// A line above all panels that says what the lines are.
 std::string legend(Grid const& grid, std::size_t factor, double height, char const* style) {
@@ -108,18 +96,18 @@ std::optional<Figure> interaction(Material const& material, Grid const& grid) {
   Range range;
   for (std::size_t i = 0; i < material.arms.size(); ++i) {
     auto const& arm = material.arms[i];
-    if (!arm.mean || !std::isfinite(*arm.mean) || grid.places[i].empty()) continue;
-    range.include(*arm.mean);
-    if (arm.interval) range.include(arm.interval->low), range.include(arm.interval->high);
+    if (!arm.has_finite_mean() || grid.places[i].empty()) continue;
+    auto const interval = arm.estimate->interval_or_mean();
+    range.include(arm.estimate->mean), range.include(interval.low), range.include(interval.high);
   }
   range.widen(0.06);
   if (range.is_empty()) return std::nullopt;
 
   std::size_t longest = 0;
   for (auto const& label : places) longest = std::max(longest, columns(cut(label, 18)));
-  PanelLayout const straight(panels.size(), 0.46);
-  bool const turned = 0.066 * static_cast<double>(longest) > straight.width() / static_cast<double>(places.size());
-  PanelLayout const layout(panels.size(), turned ? 0.4 + 0.045 * static_cast<double>(longest) : 0.46);
+  double const across = layout_of(panels.size(), 0).width;
+  bool const turned = 0.066 * static_cast<double>(longest) > across / static_cast<double>(places.size());
+  auto const layout = layout_of(panels.size(), turned ? 0.4 + 0.045 * static_cast<double>(longest) : 0.46);
   std::string tics, data, plots;
   for (std::size_t i = 0; i < places.size(); ++i) tics += fmt::format("{}{} {}", i > 0 ? ", " : "", gnuplot_tick(cut(places[i], 18)), i);
   for (std::size_t p = 0; p < panels.size(); ++p) {
@@ -131,17 +119,18 @@ std::optional<Figure> interaction(Material const& material, Grid const& grid) {
         auto place = panels[p];
         place[along] = level, place[lines] = line;
         auto const found = grid.arm_at(place);
-        if (!found || !material.arms[*found].mean || !std::isfinite(*material.arms[*found].mean)) continue;
-        auto const& arm = material.arms[*found];
-        auto const interval = arm.interval.value_or(Interval{*arm.mean, *arm.mean});
-        data += fmt::format("{:.4f} {:.8g} {:.8g} {:.8g}\n", static_cast<double>(level) + aside, *arm.mean, interval.low, interval.high);
+        if (!found || !material.arms[*found].has_finite_mean()) continue;
+        auto const& estimate = *material.arms[*found].estimate;
+        auto const interval = estimate.interval_or_mean();
+        data +=
+            fmt::format("{:.4f} {:.8g} {:.8g} {:.8g}\n", static_cast<double>(level) + aside, estimate.mean, interval.low, interval.high);
       }
       data += "EOD\n";
       auto const look = look_of(line);
       parts.push_back(fmt::format("$p{}_{} using 1:2:3:4 with yerrorlines notitle pt {} ps 0.6 lw 1.3 dt {} lc rgb '{}'", p, line,
                                   look.mark, look.dash, look.colour));
     }
-    plots += layout.place(p) + titled(panel_title(grid, panels[p], {along, lines}), layout.width()) +
+    plots += layout.place(p) + titled(panel_title(grid, panels[p], {along, lines}), layout.width) +
              scale(range, layout.first_of_row(p), axis_name(material, material.metric)) +
              fmt::format("set xrange [-0.4:{}]\n", static_cast<double>(places.size()) - 0.6) +
              (layout.lowest(p) ? fmt::format("set xtics {} ({})\nset xlabel {} offset 0,{}\n", turned ? "rotate by 25 right" : "norotate",
@@ -152,14 +141,15 @@ std::optional<Figure> interaction(Material const& material, Grid const& grid) {
   Figure figure{.name = "interaction",
                 .title = axis_name(material, material.metric) + " of every combination",
                 .caption = "",
-                .height = layout.height(),
-                .commands = data + plot_style + "set multiplot\n" + legend(grid, lines, layout.height(), "linespoints") + plots +
+                .height = layout.figure_height(),
+                .commands = data + plot_style + "set multiplot\n" + legend(grid, lines, layout.figure_height(), "linespoints") + plots +
                             "unset multiplot\n"};
-  figure.caption = fmt::format("{}; {} is better. Lines are values of {}: where they are not parallel, {} and {} depend on each other.{}",
-                               seeds_said(material), material.better, grid.name(lines), grid.name(along), grid.name(lines),
-                               std::ranges::any_of(material.arms, [](ReportedArm const& arm) { return arm.mean && std::isinf(*arm.mean); })
-                                   ? " Arms of which a seed diverged are left out."
-                                   : "");
+  figure.caption =
+      fmt::format("{}; {} is better. Lines are values of {}: where they are not parallel, {} and {} depend on each other.{}",
+                  seeds_said(material), material.better, grid.name(lines), grid.name(along), grid.name(lines),
+                  std::ranges::any_of(material.arms, [](ArmResult const& arm) { return arm.estimate && std::isinf(arm.estimate->mean); })
+                      ? " Arms of which a seed diverged are left out."
+                      : "");
   return figure;
 }
 
@@ -173,7 +163,7 @@ std::optional<Figure> curve_panels(Material const& material, Grid const& grid, s
   if (against_baseline) range.include(0);
   if (range.is_empty()) return std::nullopt;
   auto const panels = grid.combinations_without({lines});
-  PanelLayout const layout(panels.size(), 0.46);
+  auto const layout = layout_of(panels.size(), 0.46);
   auto const label = !against_baseline       ? axis_name(material, metric)
                      : material.unit.empty() ? "difference"
                                              : "difference (" + material.unit + ")";
@@ -193,15 +183,15 @@ std::optional<Figure> curve_panels(Material const& material, Grid const& grid, s
     if (against_baseline) parts.insert(parts.begin(), "0 with lines notitle lc rgb 'black' lw 0.8");
     bands.insert(bands.end(), parts.begin(), parts.end());
     if (bands.empty()) bands.emplace_back("NaN notitle");
-    plots += layout.place(p) + titled(panel_title(grid, panels[p], {lines}), layout.width()) + scale(range, layout.first_of_row(p), label) +
+    plots += layout.place(p) + titled(panel_title(grid, panels[p], {lines}), layout.width) + scale(range, layout.first_of_row(p), label) +
              x_steps(0, last) + (layout.lowest(p) ? "set format x '% h'\nset xlabel offset 0,0.5\n" : "set format x ''\nunset xlabel\n") +
              fmt::format("plot {}\n", fmt::join(bands, ", \\\n  "));
   }
   Figure figure{.name = against_baseline ? "difference_curves" : figure_name(metric),
                 .title = against_baseline ? "Difference to " + material.baseline + " along training" : axis_name(material, metric),
                 .caption = "",
-                .height = layout.height(),
-                .commands = blocks(traces) + plot_style + "set multiplot\n" + legend(grid, lines, layout.height(), "lines") + plots +
+                .height = layout.figure_height(),
+                .commands = blocks(traces) + plot_style + "set multiplot\n" + legend(grid, lines, layout.figure_height(), "lines") + plots +
                             "unset multiplot\n"};
   std::string left_out;
   for (auto const& trace : traces)

@@ -8,8 +8,8 @@
 
 #include "autograd/error.hpp"
 #include "autograd/ops/reduce.hpp"
-#include "experiments/config/config.hpp"
 #include "experiments/config/table.hpp"
+#include "experiments/report/panel_grid.hpp"
 #include "nn/files/atomic_file.hpp"
 
 namespace heed {
@@ -18,22 +18,27 @@ namespace fs = std::filesystem;
 
 namespace {
 
-/// Sizes in inches and pixels, and what lies where.
+/// Sizes in pixels, and where the pictures stand.
 struct PicturePanels {
   explicit PicturePanels(ImageAttention const& image)
       : height(image.pixels.size(1)), width(image.pixels.size(2)), rows(image.weights.size(1) / image.across), across(image.across) {
-    high = wide * static_cast<double>(height) / static_cast<double>(width);
-    down = (std::ssize(image.words) + 1 + columns - 1) / columns;
+    constexpr double gap = 0.12;
+    constexpr std::size_t columns = 5;
+    double const wide = PanelGrid::width_between(gap, gap, gap, columns);
+    grid = {.count = image.words.size() + 1,
+            .across = columns,
+            .left = gap,
+            .gap = gap,
+            .width = wide,
+            .height = wide * static_cast<double>(height) / static_cast<double>(width),
+            .head = 0.26,
+            .below = 0.05,
+            .decimals = 5};
   }
-  double row() const { return high + 0.26; }
-  double figure_height() const { return static_cast<double>(down) * row() + 0.05; }
   std::int64_t field(std::int64_t y, std::int64_t x) const { return y * rows / height * across + x * across / width; }
 
-  static constexpr std::int64_t columns = 5;
-  static constexpr double gap = 0.12, wide = (Figure::width - (columns + 1) * gap) / columns;
   std::int64_t height, width, rows, across;
-  double high;
-  std::int64_t down;
+  PanelGrid grid;
 };
 
 /// "x y red green blue" of every pixel, as bright as shares say, which are of fields.
@@ -74,14 +79,11 @@ std::string panel(ImageAttention const& image, PicturePanels const& panels, std:
     commands = frame(panels, most - weights.begin());
     title = cut(image.words[static_cast<std::size_t>(number - 1)], 16);
   }
-  double const x = PicturePanels::gap + static_cast<double>(number % PicturePanels::columns) * (PicturePanels::wide + PicturePanels::gap);
-  double const bottom = panels.figure_height() - static_cast<double>(number / PicturePanels::columns + 1) * panels.row();
-  commands += fmt::format(
-      "set lmargin at screen {:.5f}\nset rmargin at screen {:.5f}\nset bmargin at screen {:.5f}\nset tmargin at screen {:.5f}\n",
-      x / Figure::width, (x + PicturePanels::wide) / Figure::width, bottom / panels.figure_height(),
-      (bottom + panels.high) / panels.figure_height());
-  commands += fmt::format("set label 1 {} at screen {:.5f}, screen {:.5f} center\n", gnuplot_text(title),
-                          (x + PicturePanels::wide / 2) / Figure::width, (bottom + panels.high + 0.11) / panels.figure_height());
+  auto const& grid = panels.grid;
+  auto const place = static_cast<std::size_t>(number);
+  commands += grid.place(place) + fmt::format("set label 1 {} at screen {:.5f}, screen {:.5f} center\n", gnuplot_text(title),
+                                              (grid.left_of(place) + grid.width / 2) / Figure::width,
+                                              (grid.top_of(place) + 0.11) / grid.figure_height());
   return fmt::format("$p{} << EOD\n{}EOD\n", number, pixels_of(image, panels, shares)) + commands +
          fmt::format("plot $p{} with rgbimage\n", number);
 }
@@ -115,7 +117,7 @@ Figure picture_figure(ImageAttention const& image) {
           .caption =
               "The picture, and where each word of its caption looked when it was written: fields are as bright as their weights, of the "
               "largest, which is framed.",
-          .height = panels.figure_height(),
+          .height = panels.grid.figure_height(),
           .commands = commands + "unset multiplot\n"};
 }
 
@@ -136,12 +138,6 @@ std::string picture_table(ImageAttention const& image) {
     page += "\n\n";
   }
   return page;
-}
-
-void check_picture_file(fs::path const& file) {
-  auto const kind = file.extension();
-  if (kind != ".svg" && kind != ".pdf" && kind != ".png")
-    throw ConfigError("--picture", fmt::format("wants a file that ends in .svg, .pdf or .png, but found '{}'", file.string()));
 }
 
 void write_picture(fs::path const& file, ImageAttention const& image) {

@@ -26,9 +26,7 @@ Figure picture_figure(ImageAttention const& image);
 /// Weights of each word as they lie in the picture, in hundredths: as text, a word's fields beside its name.
 std::string picture_table(ImageAttention const& image);
 
-/// Throws ConfigError for a file that is no .svg, .pdf or .png.
-void check_picture_file(std::filesystem::path const& file);
-/// Draws it into such a file. Throws Error without gnuplot, and if the file cannot be written.
+/// Draws it into a file .svg, .pdf or .png. Throws Error without gnuplot, and if the file cannot be written.
 void write_picture(std::filesystem::path const& file, ImageAttention const& image);
 
 }  // namespace heed

@@ -8,8 +8,9 @@
 
 #include "autograd/error.hpp"
 #include "experiments/config/table.hpp"
-#include "experiments/report/added_parts.hpp"
 #include "experiments/report/html.hpp"
+#include "experiments/report/panel_grid.hpp"
+#include "experiments/report/parts.hpp"
 #include "experiments/run/result_file.hpp"
 #include "nn/files/input_file.hpp"
 #include "nn/files/json.hpp"
@@ -96,14 +97,12 @@ Figure matrix(Confusion const& confusion) {
     rows += fmt::format("{}{} {}", label > 0 ? ", " : "", name, label);
     columns += fmt::format("{}{} {}", label > 0 ? ", " : "", name, label);
   }
-  figure.commands += "EOD\n" + labels;
+  figure.commands += "EOD\n" + labels + margins(left, left + side, bottom, height - top, height);
   figure.commands += fmt::format(
       "set palette defined (0 '#ffffff', 1 '#0072b2')\nset cbrange [0:1]\nunset colorbox\nset key off\nset border lw 0.6\n"
-      "set lmargin at screen {:.4f}\nset rmargin at screen {:.4f}\nset tmargin at screen {:.4f}\nset bmargin at screen {:.4f}\n"
       "set xrange [-0.5:{}]\nset yrange [{}:-0.5]\nset ytics scale 0 ({})\nset xtics scale 0 ({})\n"
       "set xlabel 'the model said' offset 0,0.3\nset ylabel 'label'\nplot $cells matrix with image\n",
-      left / Figure::width, (left + side) / Figure::width, (height - top) / height, bottom / height, static_cast<double>(size) - 0.5,
-      static_cast<double>(size) - 0.5, rows, columns);
+      static_cast<double>(size) - 0.5, static_cast<double>(size) - 0.5, rows, columns);
   return figure;
 }
 

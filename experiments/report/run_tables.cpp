@@ -1,9 +1,8 @@
-#include "experiments/report/run_tables.hpp"
-
 #include <fmt/format.h>
 
 #include "experiments/metric/info.hpp"
 #include "experiments/report/html.hpp"
+#include "experiments/report/page.hpp"
 
 namespace heed {
 
@@ -35,10 +34,10 @@ std::string baselines(Material const& material) {
 }
 
 std::string known_losses(Material const& material) {
-  auto const& mean = material.arms.front().mean;
+  auto const& estimate = material.arms.front().estimate;
   std::string body;
   for (auto const& [name, loss] : material.reference_losses)
-    body += html_row({name, fmt::format("{:.4f}", loss), mean ? fmt::format("{:+.4f}", *mean - loss) : ""});
+    body += html_row({name, fmt::format("{:.4f}", loss), estimate ? fmt::format("{:+.4f}", estimate->mean - loss) : ""});
   if (body.empty()) return "";
   return "<h3>Beside it</h3>\n" + html_table("Yardsticks", {"yardstick", "loss (nat)", "this run"}, body);
 }

@@ -13,7 +13,7 @@ namespace heed {
 
 namespace {
 
-constexpr double left = 0.55, right = 0.12, gap = 0.6, head = 0.26, foot = 0.46, legend_row = 0.17;
+constexpr double left = 0.55, right = 0.12, gap = 0.6;
 constexpr std::size_t marks[] = {7, 5, 9, 11, 13, 15};
 constexpr char const* limit_colour = "#808080";
 
@@ -37,24 +37,20 @@ std::size_t legend_rows(std::vector<Series const*> const& names) {
   return names.empty() ? 0 : (names.size() + across - 1) / across;
 }
 
-struct SeriesLayout {
-  explicit SeriesLayout(SeriesFigure const& figure) : across(figure.across), rows((figure.panels.size() + across - 1) / across) {
-    width = (Figure::width - left - right - static_cast<double>(across - 1) * gap) / static_cast<double>(across);
-    panel = std::clamp(0.6 * width, 1.1, 1.7);
-    legend = 0.08 + legend_row * static_cast<double>(legend_rows(named(figure)));
-    height = legend + static_cast<double>(rows) * (panel + head) + foot;
-  }
-  std::string place(std::size_t i) const {
-    double const x = left + static_cast<double>(i % across) * (width + gap);
-    double const top = height - legend - head - static_cast<double>(i / across) * (panel + head);
-    return margins(x, x + width, top - panel, top, height);
-  }
+PanelGrid layout_of(SeriesFigure const& figure) {
+  double const width = PanelGrid::width_between(left, right, gap, figure.across);
+  return {.count = figure.panels.size(),
+          .across = figure.across,
+          .left = left,
+          .gap = gap,
+          .width = width,
+          .height = std::clamp(0.6 * width, 1.1, 1.7),
+          .head = 0.26,
+          .above = 0.08 + 0.17 * static_cast<double>(legend_rows(named(figure))),
+          .below = 0.46};
+}
 
-  std::size_t across, rows;
-  double width = 0, panel = 0, height = 0, legend = 0;
-};
-
-std::string legend(SeriesFigure const& figure, SeriesLayout const& layout) {
+std::string legend(SeriesFigure const& figure, PanelGrid const& layout) {
   std::vector<std::string> parts;
   auto const names = named(figure);
   for (auto const* const series : names) {
@@ -68,8 +64,8 @@ std::string legend(SeriesFigure const& figure, SeriesLayout const& layout) {
              "unset border\nunset tics\nunset grid\nset key at screen 0.5, screen {:.4f} center center horizontal samplen 2 width -1 "
              "maxrows {}\nset "
              "xrange [0:1]\nset yrange [0:1]\n",
-             1 - layout.legend / 2 / layout.height, legend_rows(names)) +
-         margins(0.1, Figure::width - 0.1, 0.1, 0.2, layout.height) + fmt::format("plot {}\n", fmt::join(parts, ", \\\n  ")) +
+             1 - layout.above / 2 / layout.figure_height(), legend_rows(names)) +
+         margins(0.1, Figure::width - 0.1, 0.1, 0.2, layout.figure_height()) + fmt::format("plot {}\n", fmt::join(parts, ", \\\n  ")) +
          "set tics\n" + plot_style;
 }
 
@@ -180,21 +176,25 @@ std::string plotted(SeriesPanel const& panel, std::size_t p) {
 
 }  // namespace
 
+SeriesPoint joined_point(double x, Estimate const& found) {
+  auto const interval = found.interval_or_mean();
+  return {x, found.mean, interval.low, interval.high, found.mean};
+}
+
 Figure figure_of(SeriesFigure const& figure) {
-  SeriesLayout const layout(figure);
+  auto const layout = layout_of(figure);
   // Data blocks cannot be defined inside of a multiplot's plot command, but between two of them.
   std::string commands = std::string(plot_style) + "set multiplot\n" + legend(figure, layout) + "set key off\n";
   for (std::size_t p = 0; p < figure.panels.size(); ++p) {
     auto const& panel = figure.panels[p];
-    bool const lowest = p + figure.across >= figure.panels.size();
-    commands += layout.place(p) + x_axis(figure, lowest) + y_axis(panel) +
+    commands += layout.place(p) + x_axis(figure, layout.lowest(p)) + y_axis(panel) +
                 fmt::format("set label 100 {} at graph 0, graph 1 offset character 0,0.6 left\n", gnuplot_text(panel.title)) +
                 plotted(panel, p);
   }
   return {.name = figure.name,
           .title = figure.title,
           .caption = figure.caption,
-          .height = layout.height,
+          .height = layout.figure_height(),
           .commands = commands + "unset multiplot\n",
           .further = figure.further};
 }

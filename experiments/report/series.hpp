@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "experiments/metric/statistics.hpp"
 #include "experiments/report/gnuplot.hpp"
 
 namespace heed {
@@ -17,6 +18,9 @@ struct SeriesPoint {
   double low = 0, high = 0;
   std::optional<double> theory;
 };
+
+/// A mean with its interval, joined to its neighbours by a line.
+SeriesPoint joined_point(double x, Estimate const& found);
 
 /// Points and a line of one look; `dashed`: a limit, in grey, that sets no range.
 struct Series {

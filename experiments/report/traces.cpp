@@ -56,13 +56,13 @@ char const* const cividis =
 Style style_of(Material const& material, std::size_t arm) {
   constexpr std::size_t colours = 6;
   auto const baseline =
-      static_cast<std::size_t>(std::ranges::find(material.arms, material.baseline, &ReportedArm::name) - material.arms.begin());
+      static_cast<std::size_t>(std::ranges::find(material.arms, material.baseline, &ArmResult::name) - material.arms.begin());
   if (arm == baseline) return {line_colour(0), 1};
   std::size_t const place = arm - (arm > baseline ? 1 : 0);
   return {line_colour(1 + place % colours), 2 + (place + place / colours) % 4};
 }
 
-std::string short_name(ReportedArm const& arm) { return cut(arm.name, 32); }
+std::string short_name(ArmResult const& arm) { return cut(arm.name, 32); }
 
 std::string axis_name(Material const& material, std::string metric) {
   auto const* const info = find_metric(metric);
@@ -239,14 +239,18 @@ double y_axis_width(std::string const& name, Range const& range) {
   return 0.2 + 0.08 * static_cast<double>(longest) + (name.empty() ? 0 : 0.22);
 }
 
-std::string margins(double left, double right, double bottom, double top, double height) {
-  return fmt::format(
-      "set lmargin at screen {:.4f}\nset rmargin at screen {:.4f}\nset bmargin at screen {:.4f}\nset tmargin at screen {:.4f}\n",
-      left / Figure::width, right / Figure::width, bottom / height, top / height);
-}
-
 std::string x_steps(double from, double to) {
   return fmt::format("set xlabel 'step'\nset xrange [{:.8g}:{:.8g}]\nset xtics {:.8g}\n", from, to, tick_step(to - from, 5));
+}
+
+double height_of(std::vector<Trace> const& traces, double least) {
+  return std::max(least, 0.7 + label_height * static_cast<double>(traces.size()));
+}
+
+std::string frame_of(std::vector<Trace> const& traces, Range const& range, std::string const& y, double height) {
+  double const top = height - 0.12, bottom = 0.46;
+  return blocks(traces) + plot_style + margins(y_axis_width(y, range), Figure::width - label_width(traces), bottom, top, height) +
+         y_axis(y, range) + direct_labels(traces, range, top - bottom);
 }
 
 double end_of_training(std::vector<Trace> const& traces) {
@@ -259,9 +263,9 @@ std::string seeds_said(Material const& material) {
   if (material.single) return "One run";
   std::string fewer;
   for (auto const& arm : material.arms)
-    if (std::size_t const curves = arm.histories.size(); curves > 0 && curves < material.seeds)
+    if (std::size_t const curves = arm.histories.size(); curves > 0 && curves < material.seeds.size())
       fewer += fmt::format("{}{}: the {} that ended", fewer.empty() ? "" : ", ", short_name(arm), curves);
-  return fmt::format("Mean and 95 % interval over {} seeds{}", material.seeds, fewer.empty() ? "" : " (" + fewer + ")");
+  return fmt::format("Mean and 95 % interval over {} seeds{}", material.seeds.size(), fewer.empty() ? "" : " (" + fewer + ")");
 }
 
 }  // namespace heed

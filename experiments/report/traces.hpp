@@ -8,6 +8,7 @@
 #include "experiments/report/curve.hpp"
 #include "experiments/report/gnuplot.hpp"
 #include "experiments/report/material.hpp"
+#include "experiments/report/panel_grid.hpp"
 
 namespace heed {
 
@@ -28,7 +29,7 @@ struct Style {
 };
 Style style_of(Material const& material, std::size_t arm);
 
-std::string short_name(ReportedArm const& arm);
+std::string short_name(ArmResult const& arm);
 /// "validation.loss" as an axis says it: "validation loss (nat)".
 std::string axis_name(Material const& material, std::string metric);
 /// "Mean and 95 % interval over 6 seeds", with the arms whose curves are of fewer.
@@ -90,12 +91,14 @@ std::string plot(std::vector<Trace> const& traces, Range const& range);
 std::string direct_labels(std::vector<Trace> const& traces, Range const& range, double height);
 /// Inches that those take.
 double label_width(std::vector<Trace> const& traces);
-/// The frame's place, in inches from the lower left corner.
 /// A y axis: its name ("": none), its ends and its ticks. And the inches on its left that these take: gnuplot leaves out a name without
 /// room.
 std::string y_axis(std::string const& name, Range const& range);
 double y_axis_width(std::string const& name, Range const& range);
-std::string margins(double left, double right, double bottom, double top, double height);
 std::string x_steps(double from, double to);
+/// How high a figure of these curves is, so that their names have room beside it.
+double height_of(std::vector<Trace> const& traces, double least = 2.6);
+/// A figure of these curves but for its x axis and what is plotted: data blocks, the frame, the y axis, the curves' names.
+std::string frame_of(std::vector<Trace> const& traces, Range const& range, std::string const& y, double height);
 
 }  // namespace heed

@@ -1,5 +1,3 @@
-#include "experiments/report/tuning.hpp"
-
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -8,6 +6,7 @@
 #include <fmt/ranges.h>
 
 #include "experiments/config/table.hpp"
+#include "experiments/report/figures.hpp"
 #include "experiments/report/grid.hpp"
 #include "experiments/report/traces.hpp"
 #include "nn/files/number.hpp"
@@ -26,7 +25,7 @@ struct GridAxis {
 };
 
 /// The numbers of a grid of one key; nothing if there are more keys, or other values.
-std::optional<std::vector<double>> numbers_of(ReportedTuning const& tuning) {
+std::optional<std::vector<double>> numbers_of(TuningScores const& tuning) {
   std::vector<double> numbers;
   for (auto const& point : tuning.points) {
     auto const value = point.keys.size() == 1 ? parsed_number<double>(point.keys.front().second) : std::nullopt;
@@ -36,7 +35,7 @@ std::optional<std::vector<double>> numbers_of(ReportedTuning const& tuning) {
   return numbers;
 }
 
-GridAxis axis_of(ReportedTuning const& tuning) {
+GridAxis axis_of(TuningScores const& tuning) {
   GridAxis axis;
   if (auto const numbers = numbers_of(tuning)) {
     axis.places = *numbers;
@@ -78,7 +77,7 @@ std::vector<Trace> scores_of(Material const& material, GridAxis const& axis) {
 }
 
 /// How large a value may be on a scale that shows what is chosen: ten times the (lower) median of the chosen scores.
-double reach_of_choices(ReportedTuning const& tuning) {
+double reach_of_choices(TuningScores const& tuning) {
   std::vector<double> scores;
   for (auto const& arm : tuning.arms)
     if (arm.chosen && arm.scores[*arm.chosen]) scores.push_back(std::abs(*arm.scores[*arm.chosen]));
@@ -97,7 +96,7 @@ std::optional<Figure> tuning_figure(Material const& material) {
 
   Range range;
   double const reach = reach_of_choices(*material.tuning);
-  std::string data = blocks(traces);
+  std::string data;
   std::vector<std::string> plots, rings;
   for (std::size_t k = 0; k < traces.size(); ++k) {
     auto const& arm = material.tuning->arms[traces[k].arm];
@@ -123,24 +122,20 @@ std::optional<Figure> tuning_figure(Material const& material) {
   range.widen(0.06);
   plots.insert(plots.end(), rings.begin(), rings.end());
 
-  double const height = std::max(2.6, 0.7 + label_height * static_cast<double>(traces.size())), top = height - 0.12, bottom = 0.46;
   Figure figure{.name = "tuning",
                 .title = axis_name(material, material.metric) + " over the tuning grid",
                 .caption = "",
-                .height = height,
+                .height = height_of(traces),
                 .commands = ""};
-  figure.commands =
-      data + plot_style +
-      margins(y_axis_width(axis_name(material, material.metric), range), Figure::width - label_width(traces), bottom, top, height) +
-      (axis.log ? "set logscale x\n" : "") + fmt::format("set xtics ({})\n", fmt::join(axis.tics, ", ")) +
-      fmt::format("set xrange [{:.8g}:{:.8g}]\nset xlabel {}\n", axis.low, axis.high, gnuplot_text(axis.label)) +
-      y_axis(axis_name(material, material.metric), range) + direct_labels(traces, range, top - bottom) +
-      fmt::format("plot {}\n", fmt::join(plots, ", \\\n  "));
+  figure.commands = data + frame_of(traces, range, axis_name(material, material.metric), figure.height) +
+                    (axis.log ? "set logscale x\n" : "") + fmt::format("set xtics ({})\n", fmt::join(axis.tics, ", ")) +
+                    fmt::format("set xrange [{:.8g}:{:.8g}]\nset xlabel {}\n", axis.low, axis.high, gnuplot_text(axis.label)) +
+                    fmt::format("plot {}\n", fmt::join(plots, ", \\\n  "));
   figure.caption = fmt::format(
       "Lines are means over {} seed{} that the comparison does not use, small dots the trials; a ring marks what each arm takes. A line "
       "that "
       "leaves the frame goes to scores that the table has. {} is better.",
-      material.tuning->seeds, material.tuning->seeds == 1 ? "" : "s", material.better == "lower" ? "Lower" : "Higher");
+      material.tuning->seeds.size(), material.tuning->seeds.size() == 1 ? "" : "s", material.better == "lower" ? "Lower" : "Higher");
   return figure;
 }
 

@@ -124,7 +124,7 @@ void Contexts::measure(Row& row, std::string const& prefix) const {
     read(static_cast<std::int64_t>(length), *loss);
     Row found;
     loss->write(found, prefix);
-    row.set(fmt::format("{}.length{:.0f}", found.values.front().first, length), found.values.front().second);
+    row.set(name_at_length(found.values.front().first, static_cast<std::int64_t>(length)), found.values.front().second);
   }
 }
 

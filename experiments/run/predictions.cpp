@@ -10,7 +10,7 @@
 #include "experiments/data/examples/answers.hpp"
 #include "experiments/data/examples/example.hpp"
 #include "experiments/metric/probe/attention_maps.hpp"
-#include "experiments/metric/span.hpp"
+#include "experiments/metric/spans.hpp"
 #include "nn/files/atomic_file.hpp"
 #include "nn/files/json.hpp"
 

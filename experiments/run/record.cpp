@@ -13,10 +13,10 @@
 #include <nlohmann/json.hpp>
 #include <unistd.h>
 
-#include "autograd/blas/processor.hpp"
 #include "autograd/blas/products.hpp"
 #include "autograd/error.hpp"
 #include "autograd/parallel.hpp"
+#include "autograd/processor.hpp"
 #include "experiments/config/build_info.hpp"
 #include "experiments/run/system.hpp"
 #include "nn/files/flush.hpp"

@@ -129,7 +129,7 @@ class Session {
     for (auto const& name : settings_.train.evaluate.metrics)
       if (double const* const value = row.find("validation." + name)) asked += fmt::format(", {} {:.4g}", name, *value);
     for (double const length : settings_.train.evaluate.lengths)
-      if (double const* const value = row.find(fmt::format("validation.loss.length{:.0f}", length)))
+      if (double const* const value = row.find(name_at_length("validation.loss", static_cast<std::int64_t>(length))))
         asked += fmt::format(", {} at length {:.0f}", short_number(*value, 4), length);
     progress_.message(fmt::format("step {:>7}  validation loss {}, {:.1f} % right{}{}{}", row.step,
                                   short_number(value_of(row, "validation.loss"), 4), 100 * value_of(row, "validation.accuracy"),

@@ -7,7 +7,7 @@
 #include <numbers>
 #include <numeric>
 
-#include "autograd/blas/gemm.hpp"
+#include "autograd/blas/products.hpp"
 #include "autograd/kernels/simd/xsimd.hpp"
 
 namespace heed {

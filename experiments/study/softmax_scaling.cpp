@@ -19,7 +19,6 @@
 #include "experiments/run/progress.hpp"
 #include "experiments/run/signals.hpp"
 #include "experiments/study/layers.hpp"
-#include "experiments/study/sampler.hpp"
 #include "experiments/study/samples.hpp"
 #include "experiments/study/trained.hpp"
 #include "nn/attention/steps.hpp"

@@ -1,5 +1,3 @@
-#include "experiments/study/softmax_scaling_maps.hpp"
-
 #include <algorithm>
 #include <cmath>
 #include <functional>
@@ -12,6 +10,7 @@
 #include "experiments/report/series.hpp"
 #include "experiments/report/traces.hpp"
 #include "experiments/study/agreement.hpp"
+#include "experiments/study/softmax_scaling.hpp"
 
 namespace heed {
 
@@ -63,15 +62,21 @@ std::optional<Figure> saturation_maps(std::vector<ScalingCell> const& cells, std
                               {"mean ‖J‖² / uniform's", Quantity::frobenius_squared,
                                [](double x, double keys) { return x * keys * keys / (keys - 1); }, true, 0.03, 30}};
   std::size_t const across = std::min<std::size_t>(scales.size(), 3);
-  double const left = 0.55, right = Figure::width - 0.75, gap = 0.14, panel_height = 0.95, head = 0.42, foot = 0.42;
-  double const panel = (right - left - gap * static_cast<double>(across - 1)) / static_cast<double>(across);
-  double const height = static_cast<double>(maps.size()) * (panel_height + head) + foot;
+  constexpr double left = 0.55, right = 0.75, gap = 0.14;
+  PanelGrid const panels{.count = maps.size() * across,
+                         .across = across,
+                         .left = left,
+                         .gap = gap,
+                         .width = PanelGrid::width_between(left, right, gap, across),
+                         .height = 0.95,
+                         .head = 0.42,
+                         .below = 0.42};
+  double const height = panels.figure_height();
   std::string commands = std::string(cividis) + "set border lw 0.6\nset tics out nomirror scale 0.4\nset key off\nset multiplot\n";
   commands +=
       fmt::format("set xrange [-0.5:{}]\nset yrange [-0.5:{}]\n", static_cast<double>(d.size()) - 0.5, static_cast<double>(n.size()) - 0.5);
   for (std::size_t row = 0; row < maps.size(); ++row) {
     auto const& map = maps[row];
-    double const top = height - head - static_cast<double>(row) * (panel_height + head);
     commands += fmt::format("{}set cbrange [{:g}:{:g}]\nset format cb '%g'\n",
                             map.logarithmic ? "set logscale cb\n" : "unset logscale cb\n", map.low, map.high);
     for (std::size_t k = 0; k < across; ++k) {
@@ -87,16 +92,16 @@ std::optional<Figure> saturation_maps(std::vector<ScalingCell> const& cells, std
         }
         commands += '\n';
       }
-      double const from = left + static_cast<double>(k) * (panel + gap);
-      bool const lowest = row + 1 == maps.size();
-      commands += "EOD\n" + margins(from, from + panel, top - panel_height, top, height);
+      std::size_t const place = row * across + k;
+      commands += "EOD\n" + panels.place(place);
       commands += k == 0 ? fmt::format("set ytics ({})\nset ylabel 'keys n' offset 1\n", ticks_of(n, n.size() > 5 ? 2 : 1))
                          : "set ytics format ''\nunset ytics\nunset ylabel\n";
-      commands += lowest ? fmt::format("set xtics ({})\nset xlabel 'd_k' offset 0,0.6\n", ticks_of(d, d.size() > 6 ? 4 : 2))
-                         : "unset xtics\nunset xlabel\n";
+      commands += panels.lowest(place) ? fmt::format("set xtics ({})\nset xlabel 'd_k' offset 0,0.6\n", ticks_of(d, d.size() > 6 ? 4 : 2))
+                                       : "unset xtics\nunset xlabel\n";
       commands += k + 1 == across
                       ? fmt::format("set colorbox user origin screen {:.4f}, screen {:.4f} size screen 0.022, screen {:.4f} noborder\n",
-                                    (right + 0.1) / Figure::width, (top - panel_height) / height, panel_height / height)
+                                    (Figure::width - right + 0.1) / Figure::width, (panels.top_of(place) - panels.height) / height,
+                                    panels.height / height)
                       : "unset colorbox\n";
       commands += fmt::format(
           "set label 1 {} at graph 0, graph 1 offset character 0,0.6 left\nset label 2 {} at graph 0, graph 1 offset character 0,1.8 "

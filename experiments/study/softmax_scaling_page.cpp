@@ -15,7 +15,6 @@
 #include "experiments/report/material.hpp"
 #include "experiments/report/series.hpp"
 #include "experiments/study/softmax_scaling.hpp"
-#include "experiments/study/softmax_scaling_maps.hpp"
 #include "nn/files/number.hpp"
 
 namespace heed {

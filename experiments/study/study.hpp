@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "experiments/data/read_files.hpp"
-#include "experiments/report/study_page.hpp"
+#include "experiments/report/parts.hpp"
 #include "experiments/run/session.hpp"
 #include "nn/settings.hpp"
 

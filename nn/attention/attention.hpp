@@ -25,14 +25,13 @@ class Attention {
             Position const* position = nullptr, AttentionParts parts = {});
 
   /// query [B, n, H·d], key [B, m, G·d], value [B, m, G·d_v] → [B, n, H·d_v]; queries and keys rotated already; of G groups of keys query
-  /// head h reads group ⌊h G/H⌋. By the fused kernel where there is one for the combination and no observer wants the weights, else by
-  /// reference(). `part`: the layer's name, where it is not the scope's.
+  /// head h reads group ⌊h G/H⌋. By the fused kernel, unless an observer wants the weights or a position has a bias that the kernel cannot
+  /// be told of: then by reference(). `part`: the layer's name, where it is not the scope's.
   Tensor operator()(Tensor const& query, Tensor const& key, Tensor const& value, Visibility const& visibility, Pass const& pass,
                     ForgetBias const& forget_bias = {}, std::string const& part = {}) const;
 
-  /// The same as a composition of the steps, whatever the combination; differentiable to any order.
-  Tensor reference(Tensor const& query, Tensor const& key, Tensor const& value, Visibility const& visibility, Pass const& pass,
-                   ForgetBias const& forget_bias = {}, std::string const& part = {}) const;
+  /// The same by composed_attention(), whatever the combination.
+  Tensor reference(Tensor const& query, Tensor const& key, Tensor const& value, Visibility const& visibility, Pass const& pass) const;
 
   /// The weights a_ij alone, [B, H, n, m].
   Tensor weights(Tensor const& query, Tensor const& key, Visibility const& visibility) const;
@@ -44,23 +43,17 @@ class Attention {
   Tensor rotated(Tensor const& x, std::int64_t offset) const { return position_ ? position_->rotate(x, offset) : x; }
 
  private:
-  struct Scored {
-    Tensor scores, weights;
-  };
-  /// What the kernels are told; without formulas of the score's all but its sums.
+  /// What the kernels are told, and their reference.
   struct Call {
     AttentionForm form;
     AttentionInputs in;
-    bool by_formulas;
+    Tensor bias = {};  ///< of a position that the kernels cannot be told of
   };
-  /// Whether there is a position that the kernels can be told of.
-  bool by_distance(Tensor const& query, Visibility const& visibility) const;
   Call call(Tensor const& query, Tensor const& key, Tensor const& value, Visibility const& visibility, ForgetBias const& forget_bias) const;
-  /// `rows`, unless null, is set to attention_rows() of them.
-  Scored scored(Tensor const& query, Tensor const& key, Visibility const& visibility, ForgetBias const& forget_bias,
-                Tensor* rows = nullptr) const;
-  /// Keys or values [B, m, G·d], those of each group for every head of it: [B, m, H·d].
-  Tensor repeated(Tensor const& x) const;
+  Tensor run(bool composed, Tensor const& query, Tensor const& key, Tensor const& value, Visibility const& visibility, Pass const& pass,
+             ForgetBias const& forget_bias, std::string const& part) const;
+  /// What is of each group, for every head of it: [B, m, G·d] → [B, m, H·d].
+  Tensor of_all_heads(Tensor const& x) const;
 
   std::string part_;
   AttentionParts parts_;

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cmath>
 #include <memory>
 #include <string>
 #include <type_traits>
@@ -31,7 +32,7 @@ class PairScore : public Score {
         parameter_(std::move(parameter)),
         corners_(of_corners) {}
   Tensor kinks(Tensor const& query, Tensor const& key) const override;
-  std::optional<FusedScore> fused(Tensor const& query, Tensor const& key, HeadGroups const& heads) const override;
+  void fill(AttentionForm& form, AttentionInputs& in) const override;
 
  private:
   std::shared_ptr<PairSum const> sum_;

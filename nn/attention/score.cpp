@@ -1,29 +1,19 @@
-#include <fmt/format.h>
-
-#include "autograd/error.hpp"
 #include "nn/attention/pair_score.hpp"
 #include "nn/attention/steps.hpp"
 
 namespace heed {
 
 Tensor Score::operator()(Tensor const& query, Tensor const& key) const {
-  std::int64_t const heads = query.size(1);
-  Tensor const keys = merge_heads(key);
-  auto const score = fused(merge_heads(query), keys, {heads, heads});
-  if (!score) throw Error("score: it has neither formulas nor operations");
-  AttentionForm form{.heads = heads, .visibility = {}, .scale = score->scale};
-  AttentionInputs in{score->query, score->key.defined() ? score->key : keys, {}};
-  form.sum = score->sum, form.finish = score->finish;
-  in.weight = score->weight, in.parameter = score->parameter, in.of_query = score->of_query, in.of_key = score->of_key;
-  return composed_scores(form, in, composed_sums(form, in));
+  AttentionForm form{.heads = query.size(1), .visibility = {}};
+  AttentionInputs in{merge_heads(query), merge_heads(key)};
+  fill(form, in);
+  return composed_attention(form, in).scores;
 }
 
 Tensor Align::operator()(Tensor const& scores, Tensor const& query, Visibility const& visibility) const {
-  FusedAlign const align = fused(merge_heads(query), scores.size(1), scores.size(3), visibility);
   AttentionForm form{.heads = scores.size(1), .visibility = visibility};
-  form.align = align.rows, form.window = align.window, form.gaussian = align.gaussian, form.deviation = align.deviation;
-  AttentionInputs in;
-  in.centres = align.centres, in.align = align.parameter;
+  AttentionInputs in{merge_heads(query), Tensor({scores.size(0), scores.size(3), 0}, scores.dtype())};  // keys that are only counted
+  fill(form, in, in.query);
   return composed_weights(form, in, scores);
 }
 
@@ -44,11 +34,9 @@ Tensor PairScore::kinks(Tensor const& query, Tensor const& key) const {
   return corners_ != nullptr ? corners_(unsqueeze(query, 3), unsqueeze(key, 2)) : Tensor();
 }
 
-std::optional<FusedScore> PairScore::fused(Tensor const& query, Tensor const&, HeadGroups const&) const {
-  FusedScore score{query};
-  score.sum = sum_, score.finish = finish_, score.weight = weight_;
-  if (parameter_.defined()) score.parameter = unsqueeze(parameter_, 1);
-  return score;
+void PairScore::fill(AttentionForm& form, AttentionInputs& in) const {
+  form.sum = sum_, form.finish = finish_, in.weight = weight_;
+  if (parameter_.defined()) in.parameter = unsqueeze(parameter_, 1);
 }
 
 }  // namespace heed

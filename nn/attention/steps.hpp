@@ -69,53 +69,28 @@ enum class Compares {
   projections,  ///< what a linear map makes of each
 };
 
-/// Heads, and groups of them that share keys and values.
-struct HeadGroups {
-  std::int64_t heads, groups;
-};
-
-/// What a score is to the fused kernels: as AttentionForm and AttentionInputs have it.
-struct FusedScore {
-  Tensor query;  ///< [B, n, H·d]: as it was, or with what the score multiplies it by
-  double scale = 1;
-  std::shared_ptr<PairSum const> sum = {};
-  std::shared_ptr<PairFinish const> finish = {};
-  Tensor weight = {}, parameter = {}, of_query = {}, of_key = {};
-  Tensor key = {};  ///< [B, m, H·d], in the keys' stead
-};
-/// What an align is to the fused kernels: rows of weights over a window, perhaps times a Gaussian around centres.
-struct FusedAlign {
-  double window = 0;
-  bool gaussian = false;
-  double deviation = 1;
-  Tensor centres = {};                        ///< [B, H, n, 1]
-  std::shared_ptr<RowAlign const> rows = {};  ///< null: softmax
-  Tensor parameter = {};                      ///< [H]
-};
-
-/// Scores: e_ij of query i and key j. A score has fused(), or else operator() of its own, which is then composed of simple operations.
+/// Scores: e_ij of query i and key j.
 class Score {
  public:
   virtual ~Score() = default;
-  /// query [B, H, n, d], key [B, H, m, d] → [B, H, n, m]; the first query stands at position 0.
-  virtual Tensor operator()(Tensor const& query, Tensor const& key) const;
+  /// Puts the score into a call of the kernels, which has its heads already, and queries [B, n, H·d], keys [B, m, G·d] and values [B, m,
+  /// G·d_v] or none: its formulas, what they read beside, and what takes the place of the queries or keys.
+  virtual void fill(AttentionForm& form, AttentionInputs& in) const = 0;
+  /// The scores alone: query [B, H, n, d], key [B, H, m, d] → [B, H, n, m]; the first query stands at position 0.
+  Tensor operator()(Tensor const& query, Tensor const& key) const;
   /// What changes its sign where the score is not smooth, so that finite differences keep away from there: query and key as above, any
   /// shape back. Undefined for a score that is smooth everywhere.
   virtual Tensor kinks(Tensor const& query, Tensor const& key) const { return static_cast<void>(query), static_cast<void>(key), Tensor(); }
-  /// The score as the kernels and their reference take it: query [B, n, H·d], key [B, m, G·d].
-  virtual std::optional<FusedScore> fused(Tensor const& query, Tensor const& key, HeadGroups const& heads) const {
-    return static_cast<void>(query), static_cast<void>(key), static_cast<void>(heads), std::nullopt;
-  }
 };
 
 /// Weights a_ij from scores.
 class Align {
  public:
   virtual ~Align() = default;
+  /// Likewise: the align's rows, their window and what is around centres. `query` [B, n, H·d]: as it was before the score.
+  virtual void fill(AttentionForm& form, AttentionInputs& in, Tensor const& query) const = 0;
   /// scores [B, H, n, m], query [B, H, n, d] → weights [B, H, n, m], 0 where a key is not visible; a row that sees nothing is zeros.
   Tensor operator()(Tensor const& scores, Tensor const& query, Visibility const& visibility) const;
-  /// As the kernels and their reference take it: query [B, n, H·d].
-  virtual FusedAlign fused(Tensor const& query, std::int64_t heads, std::int64_t keys, Visibility const& visibility) const = 0;
 };
 
 /// Contexts c_i from weights a_ij [B, H, n, m] and values: Σ_j a_ij v_j, or of one key alone.

@@ -1,4 +1,6 @@
+#include "autograd/ops/shape.hpp"
 #include "nn/heads/task_head.hpp"
+#include "nn/layers.hpp"
 
 namespace heed {
 

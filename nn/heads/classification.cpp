@@ -1,6 +1,8 @@
 #include "autograd/error.hpp"
 #include "autograd/ops/reduce.hpp"
+#include "autograd/ops/shape.hpp"
 #include "nn/heads/task_head.hpp"
+#include "nn/layers.hpp"
 
 namespace heed {
 

@@ -11,7 +11,7 @@
 namespace heed {
 
 std::vector<Field> FeatureSettings::fields() {
-  return {
+  std::vector<Field> all{
       {.name = "features",
        .target = &features,
        .help = "last: what leaves the last layer; weighted: all layers, with learned weights (Peters et al. 2018); embeddings: what enters "
@@ -21,13 +21,15 @@ std::vector<Field> FeatureSettings::fields() {
        .target = &pool,
        .help = "what stands for a sequence: token, its [CLS] or extract token; mean, that of all its places",
        .words = {"token", "mean"}},
-      {.name = "recurrent",
-       .target = &recurrent,
-       .help = "width of a bidirectional LSTM over the features; none: they are read as they are",
-       .least = 1,
-       .greatest = 65536},
-      {.name = "dropout", .target = &dropout, .help = "on what the last linear layer reads", .least = 0, .greatest = 0.999},
   };
+  if (!Registry<RecurrentFeatures>::all().empty())
+    all.push_back({.name = "recurrent",
+                   .target = &recurrent,
+                   .help = "width of a bidirectional LSTM over the features; none: they are read as they are",
+                   .least = 1,
+                   .greatest = 65536});
+  all.push_back({.name = "dropout", .target = &dropout, .help = "on what the last linear layer reads", .least = 0, .greatest = 0.999});
+  return all;
 }
 
 std::optional<std::string> FeatureSettings::contradiction() const {
@@ -37,10 +39,7 @@ std::optional<std::string> FeatureSettings::contradiction() const {
 }
 
 Features::Features(HeadParts const& parts, FeatureSettings const& settings, std::string const& name)
-    : settings_(settings),
-      path_(parts.scope.at(name).path()),
-      first_(parts.summary_is_first),
-      width_(settings.recurrent ? 2 * *settings.recurrent : parts.width) {
+    : settings_(settings), path_(parts.scope.at(name).path()), first_(parts.summary_is_first), width_(parts.width) {
   Scope const scope = parts.scope.at(name);
   if (settings_.features == "weighted") {
     mix_ = scope.parameter("mix", {parts.layers}, Initial::constant(0), WeightDecay::off);
@@ -48,9 +47,9 @@ Features::Features(HeadParts const& parts, FeatureSettings const& settings, std:
     ones_ = Tensor::ones({parts.width}, scope.dtype());
     zeros_ = Tensor::zeros({parts.width}, scope.dtype());
   }
-  if (settings_.recurrent)
-    cells_.emplace(scope.at("cells"),
-                   RecurrentShape{.cell = "lstm", .in = parts.width, .width = *settings_.recurrent, .bidirectional = true});
+  if (!settings_.recurrent) return;
+  cells_ = Registry<RecurrentFeatures>::all().at(0)(scope.at("cells"), parts.width, *settings_.recurrent);
+  width_ = cells_->width();
 }
 
 Tensor Features::read(Streams const& streams) const {
@@ -68,7 +67,7 @@ Tensor Features::read(Streams const& streams) const {
 
 Tensor Features::places(Streams const& streams, Pass const& pass) const {
   Tensor x = read(streams);
-  if (cells_) x = permute((*cells_)(permute(x, {1, 0, 2}), streams.lengths, {}, pass).outputs, {1, 0, 2});
+  if (cells_) x = cells_->places(x, streams.lengths, pass);
   return pass.dropout(x, settings_.dropout, path_);
 }
 
@@ -91,11 +90,8 @@ Tensor mean_of_places(Tensor const& x, Tensor const& lengths) {
 Tensor Features::summary(Streams const& streams, Pass const& pass) const {
   auto const found = [&] {
     Tensor const x = read(streams);
-    bool const averaged = settings_.pool == "mean";
-    if (!cells_) return averaged ? mean_of_places(x, streams.lengths) : at_summary(x, streams.lengths, first_);
-    auto const scanned = (*cells_)(permute(x, {1, 0, 2}), streams.lengths, {}, pass);
-    if (averaged) return mean_of_places(permute(scanned.outputs, {1, 0, 2}), streams.lengths);
-    return concatenate({scanned.forward.back()[0], scanned.backward.back()[0]}, 1);
+    if (settings_.pool == "mean") return mean_of_places(cells_ ? cells_->places(x, streams.lengths, pass) : x, streams.lengths);
+    return cells_ ? cells_->summary(x, streams.lengths, pass) : at_summary(x, streams.lengths, first_);
   };
   return pass.dropout(found(), settings_.dropout, path_);
 }

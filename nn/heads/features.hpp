@@ -1,12 +1,29 @@
 #pragma once
 
+#include <cstdint>
+#include <functional>
+#include <memory>
 #include <optional>
 #include <string>
 
 #include "nn/heads/head.hpp"
-#include "nn/models/recurrent/recurrent.hpp"
 
 namespace heed {
+
+/// A layer over the features of all places.
+class FeatureLayer {
+ public:
+  virtual ~FeatureLayer() = default;
+  /// Of what it gives.
+  virtual std::int64_t width() const = 0;
+  /// Of every place, x [R, T, in] → [R, T, width()]; nothing counts behind the lengths [R] (undefined: all T).
+  virtual Tensor places(Tensor const& x, Tensor const& lengths, Pass const& pass) const = 0;
+  /// Of every sequence as a whole, [R, width()].
+  virtual Tensor summary(Tensor const& x, Tensor const& lengths, Pass const& pass) const = 0;
+};
+
+/// What `recurrent: WIDTH` puts over features of width `in`. Recurrent models declare it; without them there is no such key.
+using RecurrentFeatures = std::function<std::unique_ptr<FeatureLayer>(Scope const& scope, std::int64_t in, std::int64_t width)>;
 
 /// What a head for labelled examples reads of the streams: the keys that such heads share.
 struct FeatureSettings {
@@ -46,8 +63,8 @@ class Features {
   std::string path_;
   bool first_;
   std::int64_t width_;
-  Tensor mix_, factor_, ones_, zeros_;  ///< s, γ, and the weight and bias of norms without parameters
-  std::optional<Recurrent> cells_;
+  Tensor mix_, factor_, ones_, zeros_;   ///< s, γ, and the weight and bias of norms without parameters
+  std::unique_ptr<FeatureLayer> cells_;  ///< null: the features are read as they are
 };
 
 /// The rows of x [R, T, width] at the first place of each sequence, or at its last (lengths undefined: T − 1): [R, width].

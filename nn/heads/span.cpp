@@ -1,5 +1,7 @@
 #include "autograd/ops/elementwise.hpp"
+#include "autograd/ops/shape.hpp"
 #include "nn/heads/task_head.hpp"
+#include "nn/layers.hpp"
 
 namespace heed {
 

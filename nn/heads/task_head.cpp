@@ -1,6 +1,7 @@
 #include "nn/heads/task_head.hpp"
 
 #include "autograd/error.hpp"
+#include "autograd/ops/shape.hpp"
 
 namespace heed {
 

@@ -9,6 +9,7 @@
 #include "autograd/error.hpp"
 #include "autograd/graph.hpp"
 #include "autograd/ops/elementwise.hpp"
+#include "autograd/rounded_weights.hpp"
 #include "nn/decode.hpp"
 
 namespace heed {

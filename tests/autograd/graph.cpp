@@ -434,8 +434,8 @@ TEST_SUITE("graph") {
     };
     CHECK(elements_are_there(keep_nothing) == "");
     CHECK(elements_are_there(keep_output) == "y");
-    CHECK(elements_are_there({1U, false}) == "a");
-    CHECK(elements_are_there({2U, true}) == "by");
+    CHECK(elements_are_there({{true}, false}) == "a");
+    CHECK(elements_are_there({{false, true}, true}) == "by");
     CHECK(elements_are_there(keep_inputs) == "ab");
   }
 

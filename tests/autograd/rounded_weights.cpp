@@ -1,4 +1,4 @@
-#include "autograd/blas/rounded_weights.hpp"
+#include "autograd/rounded_weights.hpp"
 
 #include <cmath>
 #include <limits>

@@ -14,7 +14,7 @@
 #include <unistd.h>
 
 #include "autograd/blas/bfloat16.hpp"
-#include "autograd/blas/processor.hpp"
+#include "autograd/processor.hpp"
 #include "autograd/random.hpp"
 
 namespace heed::kernels {

@@ -1,6 +1,7 @@
 #include <doctest/doctest.h>
 #include <nlohmann/json.hpp>
 
+#include "experiments/report/ablation_result.hpp"
 #include "tests/experiments/small_ablation.hpp"
 #include "tests/experiments/unsealed.hpp"
 #include "tests/program.hpp"
@@ -12,7 +13,14 @@ namespace fs = std::filesystem;
 
 namespace {
 
-using Bench = test::SmallAblation;
+struct Bench : test::SmallAblation {
+  /// The result in summary.json is written as it was read.
+  void check_read_back() const {
+    auto json = nlohmann::ordered_json::parse(test::get(small / "summary.json"));
+    json.erase("files"), json.erase("file_sha256");
+    CHECK(to_json(ablation_result_of(json), json["environment"]).dump() == json.dump());
+  }
+};
 using test::Arguments;
 
 }  // namespace
@@ -83,6 +91,7 @@ TEST_SUITE("ablation_results") {
     CHECK(summary["sentences"].dump().find("no interaction is clear") == std::string::npos);
     CHECK(test::get(bench.small / "report.html").find("NaN: values that are infinite on both sides have no difference.") !=
           std::string::npos);
+    bench.check_read_back();
   }
 
   TEST_CASE("a training that ends in NaN counts like an infinite metric; one that was killed is missing") {
@@ -158,5 +167,6 @@ TEST_SUITE("ablation_results") {
     CHECK(page.find("Scores of the tuning grid") != std::string::npos);
     CHECK(table.find("| arm | 1.0e-2 | 1.0e-3 | 1.0e-7 |") != std::string::npos);
     if (fs::exists(bench.small / "figures")) CHECK(fs::exists(bench.small / "figures" / "tuning.svg"));
+    bench.check_read_back();
   }
 }

@@ -7,6 +7,7 @@
 #include <doctest/doctest.h>
 
 #include "experiments/run/train.hpp"
+#include "tests/rooms.hpp"
 
 // nn/README begins
 // Every word of a target asks the source's words, by one attention without positions, what comes next.
@@ -156,7 +157,7 @@ TEST_SUITE("adding_a_system") {
     }
   }
 
-  TEST_CASE("it is found by its name, learns, and writes") {
+  TEST_CASE("it is found by its name, learns, and writes" * test::needs("translation")) {
     auto const loaded = sorting("kind: glance, attention: additive");
     Trainer trainer(loaded, true);
     Row row;
@@ -173,7 +174,7 @@ TEST_SUITE("adding_a_system") {
     CHECK(losses[1] < 0.7 * losses[0]);
   }
 
-  TEST_CASE("beams of many rows are those of each row alone") {
+  TEST_CASE("beams of many rows are those of each row alone" * test::needs("translation")) {
     auto const loaded = sorting("kind: glance");
     Trainer const trainer(loaded, true);
     Batch const batch = trainer.data().training(0, 6, trainer.model().context());

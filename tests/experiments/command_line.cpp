@@ -1,5 +1,3 @@
-#include "experiments/commands/command_line.hpp"
-
 #include <doctest/doctest.h>
 #include <fmt/format.h>
 #include <sys/resource.h>
@@ -8,39 +6,14 @@
 #include "experiments/commands/inspect.hpp"
 #include "experiments/commands/sample.hpp"
 #include "experiments/commands/tokenize.hpp"
-#include "experiments/commands/translate.hpp"
 #include "experiments/config/yaml.hpp"
+#include "tests/experiments/parsed.hpp"
 #include "tests/program.hpp"
+#include "tests/rooms.hpp"
 
 TEST_SUITE("command_line") {
   using namespace heed;
-
-  namespace {
-
-  CommandLine parsed(std::vector<std::string> const& arguments) { return parse_command_line(arguments); }
-
-  /// What a command has read, of the type of its options.
-  template <class Options>
-  Options read(CommandLine const& line) {
-    return *static_cast<Options const*>(line.options.get());
-  }
-  template <class Options>
-  Options read(std::vector<std::string> const& arguments) {
-    return read<Options>(parsed(arguments));
-  }
-
-  std::string refused(std::vector<std::string> const& arguments) {
-    try {
-      parse_command_line(arguments);
-    } catch (ConfigError const& error) {
-      return error.what();
-    }
-    return "not refused";
-  }
-
-  using Words = std::vector<std::string>;
-
-  }  // namespace
+  using test::parsed, test::read, test::refused, test::Words;
 
   TEST_CASE("a run has a file, keys and switches, in any order") {
     for (auto const& arguments :
@@ -140,38 +113,11 @@ TEST_SUITE("command_line") {
     CHECK(refused({"tokenize", "t", "--vocabulery", "v"}) == "--vocabulery: there is no such option; did you mean '--vocabulary'?");
   }
 
-  TEST_CASE("translations: a run, where lines come from and go to, and how they are searched for") {
-    auto const line = parsed({"translate", "runs/a",           "--input",   "in.de",    "--save", "out.en",    "--beam",
-                              "5",         "--length-penalty", "1.5",       "--tokens", "40",     "--nbest",   "2",
-                              "--scores",  "--attention",      "where.pdf", "--output", "o",      "--threads", "1"});
-    CHECK(line.command == "translate");
-    CHECK(read<TranslateOptions>(line).run == "runs/a");
-    CHECK(read<TranslateOptions>(line).input == "in.de");
-    CHECK(read<TranslateOptions>(line).save == "out.en");
-    CHECK(read<TranslateOptions>(line).beam.width == 5);
-    CHECK(read<TranslateOptions>(line).beam.length_penalty == 1.5);
-    CHECK(read<TranslateOptions>(line).tokens == 40);
-    CHECK(read<TranslateOptions>(line).best == 2);
-    CHECK(read<TranslateOptions>(line).scores);
-    CHECK(read<TranslateOptions>(line).attention == "where.pdf");
-    CHECK(read<TranslateOptions>(line).places.output == "o");
-    CHECK(line.everywhere.threads == 1);
-    auto const usual = read<TranslateOptions>(Words{"translate", "r"});
-    CHECK(usual.beam.width == 1);
-    CHECK(usual.tokens == 0);
-    CHECK(!usual.scores);
-    CHECK(refused({"translate"}) == "translate: RUN is required (see heed --help)");
-    CHECK(refused({"translate", "r", "--beam", "0"}).find("--beam: wants an integer") == 0);
-    CHECK(refused({"translate", "r", "--length-penalty", "x"}).find("--length-penalty: wants") == 0);
-    CHECK(refused({"translate", "r", "in.de"}) == "in.de: is one argument too many (see heed translate --help)");
-    CHECK(refused({"translate", "r", "--beem", "5"}) == "--beem: there is no such option; did you mean '--beam'?");
-    CHECK(read<InspectOptions>(Words{"inspect", "r", "--text", "x", "--target", "y", "--beam", "3"}).target == "y");
-    CHECK(read<InspectOptions>(Words{"inspect", "r", "--text", "x", "--beam", "3"}).beam.width == 3);
-  }
-
   TEST_CASE("inspections: a run, a text of any look, and where the weights go") {
     auto const line = parsed({"inspect", "runs/a", "--text", "-x [MASK]", "--save", "w.npz", "--output", "o", "--quiet"});
     CHECK(line.command == "inspect");
+    CHECK(read<InspectOptions>(Words{"inspect", "r", "--text", "x", "--target", "y", "--beam", "3"}).target == "y");
+    CHECK(read<InspectOptions>(Words{"inspect", "r", "--text", "x", "--beam", "3"}).beam.width == 3);
     CHECK(read<InspectOptions>(line).run == "runs/a");
     CHECK(read<InspectOptions>(line).text == "-x [MASK]");
     CHECK(read<InspectOptions>(line).save == "w.npz");
@@ -254,12 +200,11 @@ TEST_SUITE("command_line") {
   }
 
   TEST_CASE("what cannot be meant is refused, with the nearest that can") {
-    CHECK(refused({"sampel", "x"}) ==
-          "sampel: there is no such command; did you mean 'sample'? (there are run, plan, check, report, evaluate, sample, translate, "
-          "export, inspect, tokenize, bench, compare, clean, schema, list)");
-    CHECK(refused({"train", "x"}) ==
-          "train: there is no such command (there are run, plan, check, report, evaluate, sample, translate, export, inspect, tokenize, "
-          "bench, compare, clean, schema, list)");
+    std::string const commands = std::string(" (there are run, plan, check, report, evaluate, sample, ") +
+                                 (test::has_room("translation") ? "translate, " : "") + "export, inspect, tokenize, " +
+                                 (test::has_room("bench") ? "bench, " : "") + "compare, clean, schema, list)" + built_without();
+    CHECK(refused({"sampel", "x"}) == "sampel: there is no such command; did you mean 'sample'?" + commands);
+    CHECK(refused({"train", "x"}) == "train: there is no such command" + commands);
     CHECK(refused({"--quiet"}).find("a command is missing") != std::string::npos);
     CHECK(refused({"run"}) == "run: CONFIG is required (see heed --help)");
     CHECK(refused({"run", "a", "--fersh"}) == "--fersh: there is no such option; did you mean '--fresh'?");

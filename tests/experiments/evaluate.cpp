@@ -19,6 +19,7 @@
 #include "experiments/run/record.hpp"
 #include "experiments/run/result_file.hpp"
 #include "tests/program.hpp"
+#include "tests/rooms.hpp"
 #include "tests/threads.hpp"
 
 TEST_SUITE("evaluate") {
@@ -132,7 +133,8 @@ train:
 
   }  // namespace
 
-  TEST_CASE("decoded targets: written down, as right as they are said to be, and their BLEU that of the texts") {
+  TEST_CASE("decoded targets: written down, as right as they are said to be, and their BLEU that of the texts" *
+            test::needs("translation")) {
     auto const options = copies().options();
     auto const found = results(options);
     auto const folder = options.run / "evaluation-test";
@@ -154,7 +156,7 @@ train:
     for (char const* file : {"metrics_by_length.svg", "metrics_by_length.pdf"}) CHECK(fs::exists(folder / file) == draws);
   }
 
-  TEST_CASE("groups of a length are all rows once, and their means the mean") {
+  TEST_CASE("groups of a length are all rows once, and their means the mean" * test::needs("translation")) {
     auto const found = results(copies().options());
     double rows = 0, right = 0, longest = 0;
     CHECK(found.at("length_of") == "source");
@@ -179,7 +181,7 @@ train:
     CHECK(table.size() == 1 + found.at("metrics").size() * (1 + found.at("by_length").size()));
   }
 
-  TEST_CASE("rows at once and threads change nothing but rounding") {
+  TEST_CASE("rows at once and threads change nothing but rounding" * test::needs("translation")) {
     auto options = copies().options();
     auto const usual = results(options);
     auto const said = test::get(options.run / "evaluation-test/decoded.txt");
@@ -199,7 +201,7 @@ train:
     }
   }
 
-  TEST_CASE("the metrics of a run's last step, of its averaged weights and of its last ones") {
+  TEST_CASE("the metrics of a run's last step, of its averaged weights and of its last ones" * test::needs("translation")) {
     auto options = copies().options("validation");
     auto const history = read_history(copies().folder / "copies");
     auto const last = [&](std::string const& name) { return history.at(name).back().second; };
@@ -215,7 +217,7 @@ train:
     CHECK(last("validation.loss") != last("validation.ema.loss"));
   }
 
-  TEST_CASE("beams have a folder of their own, and what is asked for is all there is") {
+  TEST_CASE("beams have a folder of their own, and what is asked for is all there is" * test::needs("translation")) {
     auto options = copies().options();
     options.search = {.width = 3, .length_penalty = 1};
     options.metrics = {{"bleu", "loss"}};
@@ -236,7 +238,7 @@ train:
     CHECK(read_json(copies().folder / "copies/evaluation-test-only-loss/results.json").at("metrics").size() == 1);
   }
 
-  TEST_CASE("an evaluation whose figure cannot be drawn is kept without it, and that is said") {
+  TEST_CASE("an evaluation whose figure cannot be drawn is kept without it, and that is said" * test::needs("translation")) {
     test::Folder const folder;
     test::put(folder / "gnuplot", "#!/bin/sh\necho it is broken >&2\nexit 1\n");
     fs::permissions(folder / "gnuplot", fs::perms::owner_all);
@@ -252,7 +254,7 @@ train:
     CHECK_FALSE(fs::exists(copies().folder / "copies/evaluation-test/metrics_by_length.svg"));
   }
 
-  TEST_CASE("known alignments of pairs are asked for by length, or as a whole") {
+  TEST_CASE("known alignments of pairs are asked for by length, or as a whole" * test::needs("translation")) {
     test::Folder const folder;
     test::put(folder / "short.yaml",
               "name: short\ndata: {kind: pairs, task: {kind: copy, length: 4}, validation: 30}\n"
@@ -311,7 +313,7 @@ train:
     }
   }
 
-  TEST_CASE("what cannot be evaluated is refused in a line that says why") {
+  TEST_CASE("what cannot be evaluated is refused in a line that says why" * test::needs("translation")) {
     auto options = copies().options();
     options.metrics = {{"blue"}};
     CHECK(refusal(options).starts_with("--metrics: there is no metric 'blue'; did you mean 'bleu'?"));
@@ -414,6 +416,7 @@ train:
           Case{"{kind: text, path: ../words.txt}", "{kind: gpt, layers: 1, heads: 1, width: 4, context: 8}", "project/words.txt"},
           Case{"{kind: parallel, train: texts/train, validation: texts/held, test: texts/test, from: de, to: en, least_count: 1}",
                "{kind: transformer, layers: 1, heads: 1, width: 4, context: 8}", "project/texts/train.de"}}) {
+      if (each.data.starts_with("{kind: parallel") && !test::has_room("translation")) continue;
       CAPTURE(each.data);
       bool const up = each.data.find("../") != std::string::npos;
       fs::create_directories(folder / "project/configs");
@@ -441,7 +444,7 @@ train:
     }
   }
 
-  TEST_CASE("rows by length: as they were, padded no more than their batch needs") {
+  TEST_CASE("rows by length: as they were, padded no more than their batch needs" * test::needs("translation")) {
     LoadedExperiment const loaded = load_experiment(copies().folder / "copies.yaml", {}, {});
     auto const data =
         open_dataset(loaded.settings.data, {.config_folder = copies().folder.path(), .data_folder = {}, .seed = 1, .quiet = true});

@@ -21,6 +21,7 @@
 #include "nn/files/safetensors.hpp"
 #include "tests/program.hpp"
 #include "tests/refusal.hpp"
+#include "tests/rooms.hpp"
 
 // Models that come from and go to other programs: tests/experiments/gpt2.py is a GPT-2 in plain PyTorch.
 
@@ -286,6 +287,7 @@ train: {steps: 1, batch: 2}
       test::refuses({"export", (folder / "small").string(), "--format", each.format, (folder / "there").string()}, 2, words);
       CHECK(!fs::exists(folder / "there"));
     }
+    if (!test::has_room("recurrent")) return;
     auto const run = trained(folder, {"model={kind: recurrent_lm, width: 8, context: 16}"});
     test::refuses({"export", run.string(), "--format", "huggingface", (folder / "there").string()}, 2, {"model.kind: recurrent_lm"});
   }

@@ -4,65 +4,22 @@
 
 #include <doctest/doctest.h>
 
-#include "experiments/commands/translator.hpp"
-#include "experiments/data/open.hpp"
 #include "experiments/data/tokenizers/characters.hpp"
 #include "experiments/data/tokenizers/sentences.hpp"
-#include "experiments/data/tokenizers/words.hpp"
-#include "nn/files/checkpoint.hpp"
 #include "nn/files/npz.hpp"
 #include "nn/files/zip.hpp"
+#include "tests/experiments/inspected_run.hpp"
 #include "tests/folder.hpp"
 #include "tests/npz.hpp"
 
 TEST_SUITE("inspect") {
   using namespace heed;
   using test::doubles;
+  using Run = test::InspectedRun;
   using test::read_npz;
 
   namespace {
 
-  /// A run's folder with an untrained model, as training would leave it.
-  struct Run {
-    explicit Run(std::string const& tokenizer, std::string const& kind = "gpt", std::string const& more = "",
-                 std::string const& source = "") {
-      std::filesystem::create_directory(folder / "tiny");
-      test::put(folder / "tiny/config.yaml",
-                "name: tiny\ndtype: float64\ndata: {kind: text, path: gone.txt}\ninit: {std: 0.5}\nmodel: {kind: " + kind +
-                    ", layers: 2, heads: 3, width: 12, context: 16" + more + "}\n");
-      Experiment settings;
-      fill(load(folder / "tiny/config.yaml"), settings);
-      auto const size = (tokenizer.empty() ? 5 : restore_tokenizer(tokenizer)->vocabulary()) + (kind == "bert" ? 2 : 0);
-      Parameters parameters(1, DType::float64, settings.init);
-      Signature data = Signature::tokens(size);
-      if (kind == "bert") data.set({.name = "inputs", .classes = size, .added = {"[MASK]", "[SEP]"}});  // it goes by its name
-      auto const source_size = source.empty() ? size : restore_tokenizer(source)->vocabulary();
-      if (kind == "transformer") data.set({.name = "source", .classes = source_size, .vocabulary = source.empty() ? "" : "source"});
-      auto const model = make_model(settings.model, parameters, data);
-      Checkpoint checkpoint;
-      checkpoint.parameters = parameters.all();
-      checkpoint.metadata = {{"data", data.text()}};
-      if (!tokenizer.empty()) checkpoint.metadata["tokenizer"] = tokenizer;
-      if (!source.empty()) checkpoint.metadata["source_tokenizer"] = source;
-      save_checkpoint(folder / "tiny", checkpoint);
-    }
-    std::string operator()(std::string const& text, std::size_t width = 0, std::optional<std::string> const& target = {},
-                           BeamSettings const& beam = {.width = 1, .length_penalty = 0.6}) const {
-      InspectOptions options;
-      options.run = folder / "tiny";
-      options.text = text;
-      options.width = width;
-      options.target = target;
-      options.beam = beam;
-      std::ostringstream out;
-      auto const code = inspect(options, out);
-      CHECK(code == Exit::done);
-      return out.str();
-    }
-    test::Folder folder;
-  };
-
-  std::string const english = word_tokenizer({"a", "dog", "the"})->json(), german = word_tokenizer({"der", "hund"})->json();
   std::string const letters = character_tokenizer("abcdé \n")->json();
 
   }  // namespace
@@ -144,60 +101,6 @@ TEST_SUITE("inspect") {
     CHECK(found == std::vector<std::int64_t>{0, 3, 4, 2, 4});
   }
 
-  TEST_CASE("a source and a target: each attention has the labels of what looks and of what is looked at") {
-    Run const run(english, "transformer", "", german);
-    auto const shown = run("der hund fliegt", 0, "the dog");
-    for (char const* part : {"\nlayer 0: encoder.blocks.0.attention, source attend to source, head 0\n",
-                             "\nlayer 2: decoder.blocks.0.attention, inputs attend to inputs, head 2\n",
-                             "\nlayer 5: decoder.blocks.1.cross_attention, inputs attend to source, head 1\n"})
-      CHECK_MESSAGE(shown.find(part) != std::string::npos, part);
-    auto const cross = shown.substr(shown.find("layer 3: decoder.blocks.0.cross_attention"));
-    auto const head = cross.substr(cross.find('\n') + 1, cross.find("\n\n") - cross.find('\n'));
-    std::istringstream lines(head);
-    std::string line, first;
-    std::getline(lines, line);
-    for (char const* word : {"der", "hund", "<unk>", "<eos>"}) CHECK(line.find(word) != std::string::npos);
-    std::vector<std::string> queries;
-    while (lines >> first && std::getline(lines, line)) queries.push_back(first);
-    CHECK(queries == std::vector<std::string>{"<bos>", "the", "dog"});
-
-    auto const arrays = heed::read_npz(run.folder / "tiny/attention.npz");
-    CHECK(arrays.at("source.labels").texts() == std::vector<std::string>{"der", "hund", "<unk>", "<eos>"});
-    CHECK(arrays.at("inputs.labels").texts() == std::vector<std::string>{"<bos>", "the", "dog"});
-    CHECK(arrays.at("source.tokens").tensor().shape() == Shape{4});
-    CHECK(arrays.at("layer5.of").texts() == std::vector<std::string>{"decoder.blocks.1.cross_attention", "inputs", "source"});
-    CHECK(arrays.at("layer5.weights").tensor().shape() == Shape{3, 3, 4});
-    CHECK(arrays.size() == 16);
-  }
-
-  TEST_CASE("without a target the model's own is looked at, by greedy decoding or beam search") {
-    Run const run(english, "transformer", "", german);
-    auto const trained = open_run(run.folder / "tiny");
-    Translator const translator(trained, "tiny");
-    auto const source = translator.read("der hund");
-    for (std::int64_t const width : {1, 3}) {
-      BeamSettings const beam{.width = width, .length_penalty = 0.6};
-      auto const own = translator.text(translator.translate(std::span(&source, 1), beam).front().front().tokens);
-      auto const shown = run("der hund", 0, {}, beam);
-      CHECK(shown.starts_with("the model writes: " + own + "\n"));
-      CHECK(run("der hund", 0, own) == shown.substr(shown.find('\n') + 1));
-    }
-    CHECK_THROWS_WITH_AS(run(" "), "--text: holds no words", ConfigError);
-    auto const learned = Run(english, "transformer", ", position: learned", german);
-    CHECK_THROWS_WITH_AS(learned("der der der der der der der der der der der der der der der der"),
-                         "--text: 16 words and a mark, but the model reads 16 tokens at most", ConfigError);
-    CHECK_THROWS_WITH_AS(learned("der", 0, "a a a a a a a a a a a a a a a a"), doctest::Contains("--target: 16 words"), ConfigError);
-  }
-
-  TEST_CASE("a source without a text: tokens by number, and a target that is given") {
-    Run const run("", "transformer");
-    CHECK(run("0 4 2", 0, "1 3").find("layer 5: decoder.blocks.1.cross_attention") != std::string::npos);
-    CHECK(heed::read_npz(run.folder / "tiny/attention.npz").at("source.labels").texts() == std::vector<std::string>{"0", "4", "2"});
-    CHECK_THROWS_WITH_AS(run("0 4"), doctest::Contains("--target: is needed"), ConfigError);
-    CHECK_THROWS_WITH_AS(run("0 4", 0, "9"), doctest::Contains("--target: '9' is not the number of a token, 0 … 4"), ConfigError);
-    CHECK_THROWS_WITH_AS(run("0 4", 0, ""), "--target: holds no tokens", ConfigError);
-  }
-
   TEST_CASE("data without a text: tokens by number") {
     Run const run("");
     CHECK(run("0 4 2").find("layer 1, head 2") != std::string::npos);
@@ -213,71 +116,11 @@ TEST_SUITE("inspect") {
     CHECK(Run(letters, "gpt", ", position: alibi")("aaaaaaaaaaaaaaaaa").size() > 100);
     CHECK_THROWS_WITH_AS(Run(letters, "gpt", ", position: alibi")(std::string(2049, 'a')),
                          "--text: is 2049 tokens long, but 2048 at most are inspected; give a part of it", ConfigError);
-    std::string numbers;
-    for (int i = 0; i < 2049; ++i) numbers += "1 ";
-    Run const pairs("", "transformer", ", position: none");
-    CHECK_THROWS_WITH_AS(pairs(numbers, 0, "1"), doctest::Contains("--text: is 2049 tokens long"), ConfigError);
-    CHECK_THROWS_WITH_AS(pairs("1", 0, numbers), doctest::Contains("--target: is 2049 tokens long"), ConfigError);
-    CHECK_THROWS_WITH_AS(Run(letters, "transformer")("abc"),
-                         doctest::Contains("the source of its data has no marks of a beginning and an end"), ConfigError);
     CHECK_THROWS_WITH_AS(run("abc", 0, "b"), doctest::Contains("--target: "), ConfigError);
     CHECK_THROWS_WITH_AS(run("abc", 0, "b"), doctest::Contains("of kind gpt, reads no source"), ConfigError);
     InspectOptions nowhere;
     nowhere.run = "no/such/run";
     std::ostringstream out;
     CHECK_THROWS_AS(inspect(nowhere, out), ConfigError);
-  }
-
-  TEST_CASE("a picture of the data: what each word of its caption looked at, as the fields lie, and drawn") {
-    test::Folder const folder;
-    std::filesystem::create_directory(folder / "see");
-    test::put(folder / "see/config.yaml",
-              "name: see\ndtype: float64\ndata: {kind: glyphs, validation: 5}\ninit: {std: 0.5}\n"
-              "model: {kind: captioner, channels: 8, width: 8, embedding: 8, context: 9, attention: bahdanau}\n");
-    Experiment settings;
-    fill(load(folder / "see/config.yaml"), settings);
-    auto const data = open_dataset(settings.data, {});
-    Parameters parameters(1, DType::float64, settings.init);
-    auto const model = make_model(settings.model, parameters, data->signature());
-    Checkpoint checkpoint;
-    checkpoint.parameters = parameters.all();
-    checkpoint.metadata = {{"data", data->signature().text()}, {"tokenizer", data->tokenizer()}};
-    save_checkpoint(folder / "see", checkpoint);
-
-    InspectOptions options;
-    options.run = folder / "see";
-    auto const said = [&] {
-      std::ostringstream out;
-      CHECK(inspect(options, out) == Exit::done);
-      return out.str();
-    };
-    auto const refused = [&](char const* message) {
-      std::ostringstream out;
-      CHECK_THROWS_WITH_AS(inspect(options, out), doctest::Contains(message), ConfigError);
-    };
-    refused("--row: is needed: which of the held-out pictures, from 1");
-    options.row = 6;
-    refused("--row: there is no picture 6: the data hold out 5");
-    options.row = 3;
-    options.target = "red circle";
-    options.picture = folder / "where.svg";
-    auto const page = said();
-    CHECK(page.find("the data say:     " + *data->reference(2)) != page.npos);
-    CHECK(page.find("the model writes") == page.npos);
-    for (char const* const word : {"\n  red ", "\n  circle ", "\n  <eos> "}) CHECK(page.find(word) != page.npos);
-    CHECK(std::filesystem::file_size(folder / "where.svg") > 1000);
-    auto const arrays = heed::read_npz(folder / "see/attention.npz");
-    CHECK(arrays.at("image.pixels").tensor().to_vector() == data->validation(2, 1, 9)["image"].to_vector());
-    CHECK(arrays.at("layer0.across").tensor().item() == 4);
-    CHECK(arrays.at("layer0.of").texts() == std::vector<std::string>{"attention", "inputs", "image"});
-    CHECK(arrays.at("layer0.weights").tensor().shape() == Shape{1, 3, 16});
-    CHECK(arrays.at("inputs.labels").texts() == std::vector<std::string>{"<bos>", "red", "circle"});
-    options.target.reset();
-    CHECK(said().find("the model writes: ") != std::string::npos);
-    options.picture = folder / "where.txt";
-    refused("--picture: wants a file that ends in .svg, .pdf or .png");
-    options.picture.clear();
-    options.text = "red";
-    refused("--text: ");
   }
 }

@@ -3,17 +3,21 @@
 
 #include <algorithm>
 #include <filesystem>
-#include <fstream>
+#include <iterator>
+#include <map>
+#include <regex>
 #include <set>
 #include <sstream>
 #include <string>
+#include <variant>
 #include <vector>
 
 #include <doctest/doctest.h>
 
 #include "experiments/data/open.hpp"
-#include "experiments/data/pairs/pair_task.hpp"
 #include "nn/model.hpp"
+#include "tests/folder.hpp"
+#include "tests/rooms.hpp"
 
 TEST_SUITE("kinds") {
   using namespace heed;
@@ -25,20 +29,18 @@ TEST_SUITE("kinds") {
     std::string path, text;
   };
 
+  std::vector<Source> read_sources(std::vector<std::string> const& folders) {
+    std::vector<Source> read;
+    for (auto const& folder : folders)
+      for (auto const& entry : fs::recursive_directory_iterator(folder))
+        if (entry.path().extension() == ".cpp" || entry.path().extension() == ".hpp")
+          read.push_back({entry.path().generic_string(), test::get(entry.path())});
+    return read;
+  }
+
   /// All of the program's own code.
   std::vector<Source> const& sources() {
-    static auto const all = [] {
-      std::vector<Source> read;
-      for (auto const* const folder : {"autograd", "nn", "experiments"}) {
-        for (auto const& entry : fs::recursive_directory_iterator(folder)) {
-          if (entry.path().extension() != ".cpp" && entry.path().extension() != ".hpp") continue;
-          std::ostringstream text;
-          text << std::ifstream(entry.path()).rdbuf();
-          read.push_back({entry.path().generic_string(), text.str()});
-        }
-      }
-      return read;
-    }();
+    static auto const all = read_sources({"autograd", "nn", "experiments"});
     return all;
   }
 
@@ -58,9 +60,39 @@ TEST_SUITE("kinds") {
   /// Of the kinds of data, tasks and pairs.
   std::set<std::string> data_kinds() {
     std::set<std::string> names;
-    for (auto const& choice : {choice_of<DataKind>(), task_choice(), choice_of<PairKind>()})
-      for (auto const& option : choice.options) names.insert(option.name);
+    for (auto const& choice : {choice_of<DataKind>(), task_choice()}) {
+      for (auto const& option : choice.options) {
+        names.insert(option.name);
+        auto const settings = option.make();
+        for (auto const& field : settings->fields())
+          if (auto* const* const tasks = std::get_if<Choice*>(&field.target); tasks != nullptr && field.name == "task")
+            for (auto const& task : (*tasks)->options) names.insert(task.name);
+      }
+    }
     return names;
+  }
+
+  /// `set(NAME_OF_ROOM word …)` of rooms.cmake, by room.
+  std::map<std::string, std::vector<std::string>> of_rooms(std::string const& name) {
+    std::map<std::string, std::vector<std::string>> all;
+    auto const text = test::get("rooms.cmake");
+    std::regex const line("set\\(" + name + "_OF_([a-z]+)([^)]*)\\)");
+    for (std::sregex_iterator match(text.begin(), text.end(), line); match != std::sregex_iterator(); ++match) {
+      std::istringstream words((*match)[2]);
+      for (std::string word; words >> word;) all[(*match)[1]].push_back(word);
+    }
+    return all;
+  }
+
+  /// The room that a source or a suite is in; "": one that cannot be left out.
+  std::string room_of(std::string const& path) {
+    static auto const sources_of = of_rooms("SOURCES"), suites_of = of_rooms("SUITES");
+    for (auto const& [room, paths] : sources_of)
+      for (auto const& each : paths)
+        if (path.starts_with(each)) return room;
+    for (auto const& [room, suites] : suites_of)
+      if (path.starts_with("tests/") && std::ranges::find(suites, fs::path(path).stem().string()) != suites.end()) return room;
+    return "";
   }
 
   }  // namespace
@@ -94,6 +126,26 @@ TEST_SUITE("kinds") {
         if (project(source.path) == "autograd") CHECK(project(included) == "autograd");
         if (project(source.path) == "nn") CHECK(project(included) != "experiments");
         if (project(source.path) == "experiments" && project(included) == "experiments") CHECK(height(included) <= height(source.path));
+      }
+    }
+  }
+
+  TEST_CASE("nothing outside of a room that can be left out includes it") {
+    REQUIRE(of_rooms("SOURCES").size() >= 5);
+    CHECK(room_of("experiments/data/pairs/pairs.cpp") == "translation");
+    CHECK(room_of("tests/nn/recurrent.cpp") == "recurrent");
+    auto const below = of_rooms("NEEDS");
+    std::vector<Source> all = sources();
+    std::ranges::copy(read_sources({"tests"}), std::back_inserter(all));
+    std::regex const include("#include \"([^\"]+)\"");
+    for (auto const& source : all) {
+      CAPTURE(source.path);
+      auto const here = room_of(source.path);
+      for (std::sregex_iterator match(source.text.begin(), source.text.end(), include); match != std::sregex_iterator(); ++match) {
+        auto const room = room_of((*match)[1]);
+        auto const found = below.find(here);
+        bool const built_on = found != below.end() && std::ranges::find(found->second, room) != found->second.end();
+        CHECK_MESSAGE((room.empty() || room == here || built_on), (*match)[1].str() << " is of the room " << room);
       }
     }
   }

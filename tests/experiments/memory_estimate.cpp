@@ -10,6 +10,7 @@
 #include "nn/files/safetensors.hpp"
 #include "tests/experiments/memory_share.hpp"
 #include "tests/folder.hpp"
+#include "tests/rooms.hpp"
 
 TEST_SUITE("memory_estimate") {
   using namespace heed;
@@ -78,8 +79,9 @@ TEST_SUITE("memory_estimate") {
     test::check_estimate(
         experiment("kind: gpt, head: {kind: classification, features: weighted, pool: mean}" + sizes, more, of("topic, words: 40")));
     test::check_estimate(experiment("kind: gpt, head: {kind: choice, auxiliary: 0.5}" + sizes, more, of("continuation, options: 4")));
-    test::check_estimate(
-        experiment("kind: bert, head: {kind: span, recurrent: 32}" + sizes, more, of("matching_span, stretches: 6, length: 3")));
+    if (test::has_room("recurrent"))
+      test::check_estimate(
+          experiment("kind: bert, head: {kind: span, recurrent: 32}" + sizes, more, of("matching_span, stretches: 6, length: 3")));
   }
 
   TEST_CASE("long sequences: within 20 % of the peak") {
@@ -129,7 +131,7 @@ TEST_SUITE("memory_estimate") {
     }
   }
 
-  TEST_CASE("an encoder–decoder: within 20 % of the peak") {
+  TEST_CASE("an encoder–decoder: within 20 % of the peak" * test::needs("translation")) {
     test::Folder const folder;
     Tensor const rows = Tensor::full({2, 4, 128}, 1, DType::int64), lengths = Tensor::full({2, 4}, 128, DType::int64);
     auto const file = folder / "pairs.safetensors";
@@ -155,7 +157,7 @@ TEST_SUITE("memory_estimate") {
     }
   }
 
-  TEST_CASE("an encoder–decoder on texts, by rows and by tokens: within 20 % of the peak") {
+  TEST_CASE("an encoder–decoder on texts, by rows and by tokens: within 20 % of the peak" * test::needs("translation")) {
     test::Folder const folder;
     auto const text = [](int words) {
       std::string all;
@@ -192,7 +194,7 @@ TEST_SUITE("memory_estimate") {
     test::check_estimate(pairs(20, 50, ", tokens: 400", ", attention: hard"));
   }
 
-  TEST_CASE("logits of a large vocabulary, block by block: within 20 % of the peak") {
+  TEST_CASE("logits of a large vocabulary, block by block: within 20 % of the peak" * test::needs("translation")) {
     test::Folder const folder;
     std::string text;
     for (int line = 0, word = 0; line < 1000; ++line, text += "\n")

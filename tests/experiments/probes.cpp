@@ -23,6 +23,7 @@
 #include "tests/columns.hpp"
 #include "tests/npz.hpp"
 #include "tests/program.hpp"
+#include "tests/rooms.hpp"
 
 using namespace heed;
 namespace fs = std::filesystem;
@@ -54,7 +55,9 @@ bool begins(std::string const& text, std::string const& with) { return text.star
 std::string const everything =
     "probes: {every: 1, attention: [induction, entropy, max_weight, max_score, distance, score_mean, score_variance, first_token, "
     "sink_rate], "
-    "gradients: [norm_by_layer, norm_by_parameter, scores, softmax_jacobian_trace, softmax_jacobian_norm, through_time], "
+    "gradients: [norm_by_layer, norm_by_parameter, scores, softmax_jacobian_trace, softmax_jacobian_norm" +
+    std::string(test::has_room("recurrent") ? ", through_time" : "") +
+    "], "
     "activations: [rms, kurtosis], curvature: [sharpness], rows: 2, iterations: 3}\n";
 /// All but those of models that continue one text.
 std::string const of_any_model = std::string(everything).replace(everything.find("induction, "), 11, "");
@@ -592,7 +595,8 @@ TEST_SUITE("probes") {
     }
   }
 
-  TEST_CASE("maps of an encoder-decoder: tokens of source and target, and for every layer what looks at what") {
+  TEST_CASE("maps of an encoder-decoder: tokens of source and target, and for every layer what looks at what" *
+            test::needs("translation")) {
     test::Folder const folder;
     test::put(
         folder.path() / "pairs.yaml",

@@ -18,6 +18,7 @@
 #include "experiments/report/alignment_figure.hpp"
 #include "experiments/run/train.hpp"
 #include "nn/files/checkpoint.hpp"
+#include "tests/experiments/parsed.hpp"
 #include "tests/folder.hpp"
 #include "tests/program.hpp"
 #include "tests/threads.hpp"
@@ -407,5 +408,33 @@ TEST_SUITE("translate") {
     CHECK(lines[1].empty());
     CHECK(lines[2] == "6 6 1 5");
     CHECK(lines[3] == "4 3 4 1");
+  }
+
+  TEST_CASE("translations: a run, where lines come from and go to, and how they are searched for") {
+    using test::parsed, test::read, test::refused, test::Words;
+    auto const line = parsed({"translate", "runs/a",           "--input",   "in.de",    "--save", "out.en",    "--beam",
+                              "5",         "--length-penalty", "1.5",       "--tokens", "40",     "--nbest",   "2",
+                              "--scores",  "--attention",      "where.pdf", "--output", "o",      "--threads", "1"});
+    CHECK(line.command == "translate");
+    CHECK(read<TranslateOptions>(line).run == "runs/a");
+    CHECK(read<TranslateOptions>(line).input == "in.de");
+    CHECK(read<TranslateOptions>(line).save == "out.en");
+    CHECK(read<TranslateOptions>(line).beam.width == 5);
+    CHECK(read<TranslateOptions>(line).beam.length_penalty == 1.5);
+    CHECK(read<TranslateOptions>(line).tokens == 40);
+    CHECK(read<TranslateOptions>(line).best == 2);
+    CHECK(read<TranslateOptions>(line).scores);
+    CHECK(read<TranslateOptions>(line).attention == "where.pdf");
+    CHECK(read<TranslateOptions>(line).places.output == "o");
+    CHECK(line.everywhere.threads == 1);
+    auto const usual = read<TranslateOptions>(Words{"translate", "r"});
+    CHECK(usual.beam.width == 1);
+    CHECK(usual.tokens == 0);
+    CHECK(!usual.scores);
+    CHECK(refused({"translate"}) == "translate: RUN is required (see heed --help)");
+    CHECK(refused({"translate", "r", "--beam", "0"}).find("--beam: wants an integer") == 0);
+    CHECK(refused({"translate", "r", "--length-penalty", "x"}).find("--length-penalty: wants") == 0);
+    CHECK(refused({"translate", "r", "in.de"}) == "in.de: is one argument too many (see heed translate --help)");
+    CHECK(refused({"translate", "r", "--beem", "5"}) == "--beem: there is no such option; did you mean '--beam'?");
   }
 }

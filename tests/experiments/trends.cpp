@@ -1,10 +1,10 @@
 // Whether a metric rises with a key: rank correlations, by seed.
 
-#include "experiments/ablation/trends.hpp"
-
 #include <cmath>
 
 #include <doctest/doctest.h>
+
+#include "experiments/ablation/effects.hpp"
 
 TEST_SUITE("trends") {
   using namespace heed;

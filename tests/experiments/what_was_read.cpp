@@ -11,6 +11,7 @@
 #include "nn/files/sha256.hpp"
 #include "tests/folder.hpp"
 #include "tests/program.hpp"
+#include "tests/rooms.hpp"
 
 TEST_SUITE("what_was_read") {
   using namespace heed;
@@ -115,7 +116,8 @@ TEST_SUITE("what_was_read") {
     CHECK(test::get(ablation / "summary.md").find("not compared") != std::string::npos);
   }
 
-  TEST_CASE("a study goes on with the trained run that it was begun with, and with cells that nobody has changed") {
+  TEST_CASE("a study goes on with the trained run that it was begun with, and with cells that nobody has changed" *
+            test::needs("studies")) {
     Texts const texts;
     REQUIRE(test::run_heed(texts.command("run.yaml", {"model.context=32", "name=trained"})).code == 0);
     test::put(

@@ -9,6 +9,7 @@
 #include "experiments/run/train.hpp"
 #include "tests/folder.hpp"
 #include "tests/refusal.hpp"
+#include "tests/rooms.hpp"
 
 namespace heed {
 
@@ -65,6 +66,7 @@ TEST_SUITE("zero_shot") {
     test::Folder const folder;
     test::put(folder / "pairs.yaml", "data: {kind: test_continuations}\n");
     for (std::string const model : {"kind: gpt, layers: 1, heads: 2", "kind: recurrent_lm"}) {
+      if (model == "kind: recurrent_lm" && !test::has_room("recurrent")) continue;
       CAPTURE(model);
       auto const experiment = loaded(folder, "pairs.yaml", model);
       Trainer trainer(experiment, true);

@@ -11,6 +11,7 @@
 #include "nn/decode.hpp"
 #include "nn/generate.hpp"
 #include "tests/nn/plain_decoding.hpp"
+#include "tests/nn/small_transformer.hpp"
 
 TEST_SUITE("beam") {
   using namespace heed;

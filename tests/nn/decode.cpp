@@ -12,6 +12,7 @@
 #include "nn/generate.hpp"
 #include "nn/models/gpt.hpp"
 #include "tests/nn/plain_decoding.hpp"
+#include "tests/nn/small_transformer.hpp"
 
 TEST_SUITE("decode") {
   using namespace heed;

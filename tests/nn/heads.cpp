@@ -11,9 +11,7 @@
 #include "nn/decode.hpp"
 #include "nn/heads/head.hpp"
 #include "nn/heads/task_head.hpp"
-#include "nn/models/bert.hpp"
-#include "nn/models/gpt.hpp"
-#include "nn/models/recurrent/recurrent_lm.hpp"
+#include "tests/nn/choice.hpp"
 
 TEST_SUITE("heads") {
   using namespace heed;
@@ -78,13 +76,16 @@ TEST_SUITE("heads") {
         {"both orders", "classification", 2},
         {"mean of places", "classification", 1, [](HeadSettings& s) { task(s).features.pool = "mean"; }},
         {"weighted layers", "classification", 1, [](HeadSettings& s) { task(s).features.features = "weighted"; }},
-        {"embeddings and an LSTM", "classification", 1,
-         [](HeadSettings& s) { task(s).features.features = "embeddings", task(s).features.recurrent = 3; }},
-        {"mean of an LSTM", "classification", 1, [](HeadSettings& s) { task(s).features.recurrent = 3, task(s).features.pool = "mean"; }},
         {"choice", "choice", 2},
         {"span", "span"},
-        {"span of an LSTM", "span", 1, [](HeadSettings& s) { task(s).features.recurrent = 2; }},
     };
+    if (!Registry<RecurrentFeatures>::all().empty()) {
+      all.push_back({"embeddings and an LSTM", "classification", 1,
+                     [](HeadSettings& s) { task(s).features.features = "embeddings", task(s).features.recurrent = 3; }});
+      all.push_back({"mean of an LSTM", "classification", 1,
+                     [](HeadSettings& s) { task(s).features.recurrent = 3, task(s).features.pool = "mean"; }});
+      all.push_back({"span of an LSTM", "span", 1, [](HeadSettings& s) { task(s).features.recurrent = 2; }});
+    }
     auto const auxiliary = [](HeadSettings& s) { task(s).auxiliary = 0.5; };
     if (sees == SeesText::past) {
       all.push_back({"classification beside the language model", "classification", 1, auxiliary});
@@ -104,28 +105,33 @@ TEST_SUITE("heads") {
     return head;
   }
 
-  template <class Settings>
-  Settings small(Case const& each) {
-    Settings settings;
-    settings.layers = 2;
-    settings.width = 8;
-    settings.context = places;
-    if constexpr (requires { settings.heads; }) settings.heads = 2;
-    settings.head = chosen(each, std::is_same_v<Settings, BertSettings> ? SeesText::all : SeesText::past);
-    return settings;
+  /// Small, with this head.
+  Choice small(std::string const& kind, Case const& each) {
+    std::vector<std::pair<std::string, test::Value>> keys{{"layers", std::int64_t{2}}, {"width", std::int64_t{8}}, {"context", places}};
+    if (kind != "recurrent_lm") keys.emplace_back("heads", std::int64_t{2});
+    Choice model = test::chosen(model_choice(), kind, keys);
+    for (auto const& field : model.settings->fields())
+      if (field.name == "head") *std::get<Choice*>(field.target) = chosen(each, kind == "bert" ? SeesText::all : SeesText::past);
+    return model;
   }
 
-  /// A model of each kind that has heads.
+  std::unique_ptr<Model> made(std::string const& kind, Case const& each, Signature const& data, Parameters& parameters) {
+    return model_kind(kind).make(parameters, *small(kind, each).settings, data);
+  }
   std::unique_ptr<Model> made(std::string const& kind, Case const& each, Parameters& parameters) {
-    Signature const data = signature(each.sequences, kind == "bert", each.kind == "choice" || each.kind == "likelihood");
-    if (kind == "bert") return std::make_unique<Bert>(parameters, small<BertSettings>(each), data);
-    if (kind == "gpt") return std::make_unique<Gpt>(parameters, small<GptSettings>(each), data);
-    return std::make_unique<RecurrentLm>(parameters, small<RecurrentLmSettings>(each), data);
+    return made(kind, each, signature(each.sequences, kind == "bert", each.kind == "choice" || each.kind == "likelihood"), parameters);
+  }
+
+  /// The kinds of models that have heads.
+  std::vector<std::string> kinds() {
+    std::vector<std::string> all{"gpt", "bert"};
+    if (Registry<ModelKind>::find("recurrent_lm") != nullptr) all.emplace_back("recurrent_lm");
+    return all;
   }
 
   std::vector<std::pair<std::string, Case>> all_models() {
     std::vector<std::pair<std::string, Case>> all;
-    for (std::string const kind : {"gpt", "bert", "recurrent_lm"})
+    for (auto const& kind : kinds())
       for (Case const& each : cases(kind == "bert" ? SeesText::all : SeesText::past)) all.emplace_back(kind, each);
     return all;
   }
@@ -259,12 +265,9 @@ TEST_SUITE("heads") {
 
   TEST_CASE("a head that does not go with a model or with data is refused, with the key") {
     Parameters parameters(3, DType::float64);
-    auto const refused = [&](auto settings, Signature const& data) {
+    auto const refused = [&](std::string const& kind, Case const& each, Signature const& data) {
       try {
-        if constexpr (std::is_same_v<decltype(settings), BertSettings>)
-          Bert(parameters, settings, data);
-        else
-          Gpt(parameters, settings, data);
+        made(kind, each, data, parameters);
       } catch (Error const& error) {
         parameters = Parameters(3, DType::float64);
         return std::string(error.what());
@@ -272,17 +275,17 @@ TEST_SUITE("heads") {
       return std::string();
     };
     Case const beside{"", "classification", 1, [](HeadSettings& s) { task(s).auxiliary = 0.5; }};
-    CHECK(refused(small<BertSettings>(beside), signature(1, true, false)) ==
+    CHECK(refused("bert", beside, signature(1, true, false)) ==
           "model.head.auxiliary: a language model beside the task is of models that see the past alone");
-    CHECK(refused(small<GptSettings>({"", "choice"}), signature(1, false, false)).starts_with("model.head: wants examples with options"));
-    CHECK(refused(small<GptSettings>({"", "classification"}), signature(2, false, true))
-              .starts_with("model.head: the data are a multiple choice"));
+    CHECK(refused("gpt", {"", "choice"}, signature(1, false, false)).starts_with("model.head: wants examples with options"));
+    CHECK(refused("gpt", {"", "classification"}, signature(2, false, true)).starts_with("model.head: the data are a multiple choice"));
     CHECK(std::ranges::none_of(head_choice(SeesText::all).options, [](auto const& option) { return option.name == "likelihood"; }));
     CHECK(std::ranges::none_of(head_choice(SeesText::past).options, [](auto const& option) { return option.name == "next_sentence"; }));
   }
 
   TEST_CASE("a head for examples continues no text") {
-    for (std::string const kind : {"gpt", "recurrent_lm"}) {
+    for (auto const& kind : kinds()) {
+      if (kind == "bert") continue;
       Parameters parameters(3, DType::float64), same(3, DType::float64);
       CHECK(!made(kind, {"", "classification"}, parameters)->decode({}, {}));
       CHECK(made(kind, {"", "language_model"}, same)->decode({}, {}));

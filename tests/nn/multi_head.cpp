@@ -13,7 +13,7 @@
 #include "autograd/ops/reduce.hpp"
 #include "autograd/ops/shape.hpp"
 #include "nn/models/bert.hpp"
-#include "nn/models/transformer.hpp"
+#include "nn/models/blocks.hpp"
 #include "tests/nn/variants.hpp"
 
 TEST_SUITE("multi_head") {

@@ -11,7 +11,6 @@
 #include "autograd/ops/shape.hpp"
 #include "autograd/ops/softmax.hpp"
 #include "nn/decode.hpp"
-#include "nn/models/transformer.hpp"
 
 /// What decoding with caches, beams and batches is held against: plain code that decodes one row with a whole pass for every token.
 namespace heed::test {
@@ -22,30 +21,12 @@ inline constexpr std::int64_t vocabulary = 7, begin = 0, end = 1, most = 9;
 
 // ---------------------------------------------------------------- models and sources
 
-inline TransformerSettings small(std::string const& attention = "scaled", std::string const& position = "sinusoidal") {
-  TransformerSettings settings;
-  settings.layers = 2;
-  settings.heads = 2;
-  settings.width = 8;
-  settings.context = 12;
-  settings.tie = false;  // or a token would be followed by itself, for ever
-  settings.position = position;
-  settings.attention.from_word(attention);
-  return settings;
+/// Of parameters far from uniform.
+inline InitSettings wide() {
+  InitSettings init;
+  init.std = 0.7;
+  return init;
 }
-
-/// With parameters far from uniform.
-struct Made {
-  explicit Made(TransformerSettings const& settings, DType dtype = DType::float64, std::int64_t words = vocabulary)
-      : parameters(3, dtype, wide()), model(parameters, settings, words) {}
-  static InitSettings wide() {
-    InitSettings init;
-    init.std = 0.7;
-    return init;
-  }
-  Parameters parameters;
-  Transformer model;
-};
 
 inline Batch batch_of(Tensor const& source, Tensor const& lengths, Tensor const& inputs = {}) {
   return {{"source", source}, {"source_lengths", lengths}, {"inputs", inputs}};

@@ -34,7 +34,7 @@ TEST_SUITE("recurrent_seq2seq") {
 
   struct Subject {
     explicit Subject(RecurrentSeq2seqSettings const& settings, DType dtype = DType::float64)
-        : parameters(3, dtype, Made::wide()), model(parameters, settings, vocabulary, vocabulary) {}
+        : parameters(3, dtype, wide()), model(parameters, settings, vocabulary, vocabulary) {}
     Parameters parameters;
     RecurrentSeq2seq model;
   };
@@ -189,7 +189,7 @@ TEST_SUITE("recurrent_seq2seq") {
       if (settings.attention.read == "hard" || settings.attention.align == "local_p") continue;  // choices; a window's edge
       settings.width = 3, settings.embedding = 2;
       CAPTURE(name_of(settings));
-      Parameters drawn(3, DType::float64, Made::wide());
+      Parameters drawn(3, DType::float64, wide());
       RecurrentSeq2seq const shape(drawn, settings, 5, 5);
       std::vector<Tensor> values;
       for (auto const& each : drawn.all()) values.push_back(each.second.detach());

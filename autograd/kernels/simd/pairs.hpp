@@ -6,11 +6,19 @@
 #include <immintrin.h>
 #endif
 
-#include "autograd/blas/bfloat16.hpp"
 #include "autograd/kernels/rows.hpp"
 
 /// Pairs of bfloat16 numbers in 32-bit words, which are held in batches of float32.
 namespace heed::kernels {
+
+/// Each number rounded to the nearest bfloat16, ties to even, as float32 numbers whose lower half is 0; NaN stays NaN.
+inline Lanes<float> rounded_to_bfloat16(Lanes<float> const& x) {
+  using Bits = xsimd::batch<std::uint32_t>;
+  auto const bits = bits_as<std::uint32_t>(x);
+  auto const nearest = bits + Bits(0x7fff) + ((bits >> 16) & Bits(1)), quiet_nan = bits | Bits(0x400000);
+  auto const upper = [](Bits const& b) { return bits_as<float>(b & Bits(0xffff0000)); };
+  return xsimd::select(xsimd::isnan(x), upper(quiet_nan), upper(nearest));
+}
 
 using WordBatch = Lanes<float>;
 

@@ -24,7 +24,7 @@ std::string text(Yaml const& root, char const* path) {
 }
 
 /// Of a resolved configuration; nothing if its scores have no scale.
-std::optional<ScaledArm> read(ReportedArm const& arm, Yaml const& root) {
+std::optional<ScaledArm> read(ArmResult const& arm, Yaml const& root) {
   auto const width = number(root, "model.width"), heads = number(root, "model.heads"), context = number(root, "model.context");
   auto const scale = text(root, "model.attention.scale");
   if (text(root, "model.attention.score") != "scaled_dot" || scale.empty() || !width || !heads || !context) return std::nullopt;
@@ -69,7 +69,7 @@ std::vector<std::string> scales_of(std::vector<ScaledArm> const& arms) {
   return scales;
 }
 
-std::vector<HeadSeries> head_series(ReportedArm const& arm, std::string const& probe) {
+std::vector<HeadSeries> head_series(ArmResult const& arm, std::string const& probe) {
   auto const prefix = "probe." + probe + ".";
   std::set<std::string> places;
   for (auto const& [seed, history] : arm.histories) {

@@ -17,7 +17,7 @@ std::string said_scale(std::string const& scale);
 
 /// An arm of an ablation whose scores are s q·k, as the configuration of its first trial has it.
 struct ScaledArm {
-  ReportedArm const* arm;
+  ArmResult const* arm;
   std::string scale;             ///< of q·k, as its key has it
   double d_k;                    ///< the width of a head's queries and keys
   std::optional<double> factor;  ///< s; nothing if it is learned
@@ -44,6 +44,6 @@ struct HeadSeries {
   std::string place;  ///< "layer0.head1"
   std::vector<std::pair<double, double>> points;
 };
-std::vector<HeadSeries> head_series(ReportedArm const& arm, std::string const& probe);
+std::vector<HeadSeries> head_series(ArmResult const& arm, std::string const& probe);
 
 }  // namespace heed

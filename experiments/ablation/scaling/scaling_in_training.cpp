@@ -10,8 +10,8 @@
 
 #include "experiments/ablation/scaling/quadrature.hpp"
 #include "experiments/ablation/scaling/scaled_arms.hpp"
-#include "experiments/report/added_parts.hpp"
 #include "experiments/report/html.hpp"
+#include "experiments/report/parts.hpp"
 #include "experiments/report/series.hpp"
 #include "experiments/report/traces.hpp"
 
@@ -140,10 +140,10 @@ double lowest_of(std::vector<std::pair<double, double>> const& points) {
 }
 
 /// Of one width: α and the arm, in the order of α.
-std::vector<std::pair<double, ReportedArm const*>> by_power(std::vector<ScaledArm> const& arms, double width) {
-  std::map<double, ReportedArm const*> found;
+std::vector<std::pair<double, ArmResult const*>> by_power(std::vector<ScaledArm> const& arms, double width) {
+  std::map<double, ArmResult const*> found;
   for (auto const& arm : arms)
-    if (arm.d_k == width && arm.starts_as_drawn() && arm.power() && arm.arm->mean) found.emplace(*arm.power(), arm.arm);
+    if (arm.d_k == width && arm.starts_as_drawn() && arm.power() && arm.arm->estimate) found.emplace(*arm.power(), arm.arm);
   return {found.begin(), found.end()};
 }
 
@@ -152,7 +152,7 @@ std::string with_interval(Estimate const& found) {
 }
 
 /// By how much an arm is worse than another in each seed in which both have a finite value.
-std::vector<double> worse_by(Material const& material, ReportedArm const& arm, ReportedArm const& other) {
+std::vector<double> worse_by(Material const& material, ArmResult const& arm, ArmResult const& other) {
   double const sign = material.better == "higher" ? -1 : 1;
   std::vector<double> found;
   for (auto const& [seed, value] : arm.values)
@@ -164,7 +164,7 @@ std::vector<double> worse_by(Material const& material, ReportedArm const& arm, R
 bool is_clear(Estimate const& difference) { return difference.interval && (difference.interval->low > 0 || difference.interval->high < 0); }
 
 /// Where the parabolas of the seeds are lowest, beside the best of the exponents that were tried.
-std::string place_of_lowest(Material const& material, std::vector<std::pair<double, ReportedArm const*>> const& powers, double best) {
+std::string place_of_lowest(Material const& material, std::vector<std::pair<double, ArmResult const*>> const& powers, double best) {
   double const sign = material.better == "higher" ? -1 : 1;
   std::map<std::int64_t, std::vector<std::pair<double, double>>> seeds;
   for (auto const& [power, arm] : powers)
@@ -186,9 +186,9 @@ std::string place_of_lowest(Material const& material, std::vector<std::pair<doub
 }
 
 /// What is to be said of the exponents at one width.
-std::string verdict(Material const& material, double width, std::vector<std::pair<double, ReportedArm const*>> const& powers) {
+std::string verdict(Material const& material, double width, std::vector<std::pair<double, ArmResult const*>> const& powers) {
   double const sign = material.better == "higher" ? -1 : 1;
-  auto const best = std::ranges::min_element(powers, {}, [&](auto const& each) { return sign * *each.second->mean; });
+  auto const best = std::ranges::min_element(powers, {}, [&](auto const& each) { return sign * each.second->estimate->mean; });
   auto const unit = material.unit.empty() ? "" : " " + material.unit;
   std::vector<std::string> worse, alike;
   for (auto const& [power, arm] : powers) {
@@ -218,10 +218,7 @@ std::optional<StudyPart> exponents(Material const& material, std::vector<ScaledA
     auto const powers = by_power(arms, width);
     if (powers.size() < 3) continue;
     Series series{fmt::format("d_k {:g}", width), figure.panels.front().series.size() + 1, {}};
-    for (auto const& [power, arm] : powers) {
-      auto const interval = arm->interval.value_or(Interval{*arm->mean, *arm->mean});
-      series.points.push_back({power, *arm->mean, interval.low, interval.high, *arm->mean});
-    }
+    for (auto const& [power, arm] : powers) series.points.push_back(joined_point(power, *arm->estimate));
     figure.panels.front().series.push_back(std::move(series));
     part.sentences.push_back(verdict(material, width, powers));
   }
@@ -297,9 +294,8 @@ std::optional<StudyPart> mechanism(Material const& material, std::vector<ScaledA
     Series values{name, look, {}}, variances{name, look, {}};
     for (auto const& x : all) {
       auto const& arm = *(x.*which)->arm;
-      if (!arm.mean || !std::isfinite(*arm.mean)) continue;
-      auto const interval = arm.interval.value_or(Interval{*arm.mean, *arm.mean});
-      values.points.push_back({x.width, *arm.mean, interval.low, interval.high, *arm.mean});
+      if (!arm.has_finite_mean()) continue;
+      values.points.push_back(joined_point(x.width, *arm.estimate));
       double sum = 0;
       auto const heads = head_series(arm, "attention.score_variance");
       for (auto const& head : heads) sum += head.points.front().second / static_cast<double>(heads.size());

@@ -8,8 +8,8 @@
 #include <fmt/format.h>
 
 #include "experiments/ablation/scaling/scaled_arms.hpp"
-#include "experiments/report/added_parts.hpp"
 #include "experiments/report/curve.hpp"
+#include "experiments/report/parts.hpp"
 #include "experiments/report/series.hpp"
 #include "experiments/report/traces.hpp"
 
@@ -20,7 +20,7 @@ namespace {
 constexpr char const* metric = "probe.curvature.sharpness";
 
 /// By seed, its value at the first or the last step that has one; nothing that is not above 0 counts.
-BySeed values_of(ReportedArm const& arm, bool last) {
+BySeed values_of(ArmResult const& arm, bool last) {
   BySeed values;
   for (auto const& [seed, history] : arm.histories) {
     auto const found = history.find(metric);
@@ -39,9 +39,7 @@ SeriesPanel over_widths(std::vector<ScaledArm> const& arms, bool last) {
     if (values.empty() || !arm.starts_as_drawn()) continue;
     auto series = std::ranges::find(panel.series, arm.said(), &Series::name);
     if (series == panel.series.end()) series = panel.series.insert(series, {arm.said(), panel.series.size() + 1, {}});
-    auto const found = estimate(values);
-    auto const interval = found.interval.value_or(Interval{found.mean, found.mean});
-    series->points.push_back({arm.d_k, found.mean, interval.low, interval.high, found.mean});
+    series->points.push_back(joined_point(arm.d_k, estimate(values)));
   }
   for (auto& series : panel.series) std::ranges::sort(series.points, {}, &SeriesPoint::x);
   return panel;

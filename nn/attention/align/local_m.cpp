@@ -9,7 +9,7 @@ namespace {
 
 struct LocalM : Align {
   explicit LocalM(double reach) : window(reach) {}
-  FusedAlign fused(Tensor const&, std::int64_t, std::int64_t, Visibility const&) const override { return {.window = window}; }
+  void fill(AttentionForm& form, AttentionInputs&, Tensor const&) const override { form.window = window; }
 
   double window;
 };

@@ -20,10 +20,10 @@ struct LocalP : Align {
         vector(scope.parameter("position_vector", {shape.heads, shape.width},
                                Initial::normal(1 / std::sqrt(static_cast<double>(shape.width))), WeightDecay::on)) {}
 
-  FusedAlign fused(Tensor const& query, std::int64_t heads, std::int64_t keys, Visibility const& visibility) const override {
-    Tensor const where_to = unsqueeze(head_readout(query, transpose(matrix), vector, heads), 3);  // [B, H, n, 1]
-    Tensor const centres = visibility.counts(query.size(1), keys, query.dtype()) * sigmoid(where_to);
-    return {windowed ? window : 0, true, window / 2, centres};
+  void fill(AttentionForm& form, AttentionInputs& in, Tensor const& query) const override {
+    Tensor const where_to = unsqueeze(head_readout(query, transpose(matrix), vector, form.heads), 3);  // [B, H, n, 1]
+    in.centres = form.visibility.counts(query.size(1), in.key.size(1), query.dtype()) * sigmoid(where_to);
+    form.window = windowed ? window : 0, form.gaussian = true, form.deviation = window / 2;
   }
 
   double window;

@@ -17,9 +17,7 @@ class AlignByRows : public Align {
  public:
   explicit AlignByRows(std::shared_ptr<RowAlign const> rows, Tensor parameter = {})
       : rows_(std::move(rows)), parameter_(std::move(parameter)) {}
-  FusedAlign fused(Tensor const&, std::int64_t, std::int64_t, Visibility const&) const override {
-    return {.rows = rows_, .parameter = parameter_};
-  }
+  void fill(AttentionForm& form, AttentionInputs& in, Tensor const&) const override { form.align = rows_, in.align = parameter_; }
 
  private:
   std::shared_ptr<RowAlign const> rows_;

@@ -8,7 +8,7 @@ namespace heed {
 namespace {
 
 struct Softmax : Align {
-  FusedAlign fused(Tensor const&, std::int64_t, std::int64_t, Visibility const&) const override { return {}; }
+  void fill(AttentionForm&, AttentionInputs&, Tensor const&) const override {}
 };
 
 Declared<AlignKind> const declared{{"softmax", "e^{e_ij} / Σ_j e^{e_ij}", "Bahdanau et al. 2015", "n m", "everywhere",

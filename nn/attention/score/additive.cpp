@@ -12,11 +12,7 @@ struct Additive : Score {
   Additive(Scope const& scope, HeadShape const& shape)
       : vector(scope.parameter("vector", {shape.heads, shape.width}, Initial::normal(1 / std::sqrt(static_cast<double>(shape.width))),
                                WeightDecay::on)) {}
-  std::optional<FusedScore> fused(Tensor const& query, Tensor const&, HeadGroups const&) const override {
-    FusedScore score{query};
-    score.sum = additive_sum(), score.weight = vector;
-    return score;
-  }
+  void fill(AttentionForm& form, AttentionInputs& in) const override { form.sum = additive_sum(), in.weight = vector; }
 
   Tensor vector;  // [H, d]
 };

@@ -15,22 +15,18 @@ Tensor lengths(Tensor const& x, std::int64_t heads, std::int64_t groups) {
   Tensor const apart = reshape(x, {batch, rows, groups, x.size(2) / groups});
   Tensor const square = sum_of_squares(apart, {-1});
   Tensor const some = square.detach() > 0;
-  Tensor const of_groups = permute(some * sqrt(where(some, square, Tensor::ones({}, x.dtype()))), {0, 2, 1});
-  if (groups == heads) return of_groups;
-  return reshape(expand(unsqueeze(of_groups, 2), {batch, groups, heads / groups, rows}), {batch, heads, rows});
+  return squeeze(heads_of_groups(some * sqrt(where(some, square, Tensor::ones({}, x.dtype()))), heads, groups), 3);
 }
 
 struct CosineScore : Score {
   CosineScore(Scope const& scope, HeadShape const& shape)
       : sharpness(scope.parameter("sharpness", {shape.heads}, Initial::constant(10), WeightDecay::off)) {}
-  std::optional<FusedScore> fused(Tensor const& query, Tensor const& key, HeadGroups const& heads) const override {
+  void fill(AttentionForm& form, AttentionInputs& in) const override {
     static auto const finish = pair_finish([](auto s, auto const& at) { return at.parameter * s / (at.query * at.key + like(1e-8, s)); });
-    FusedScore score{query};
-    score.finish = finish;
-    score.parameter = unsqueeze(sharpness, 1);
-    score.of_query = lengths(query, heads.heads, heads.heads);
-    score.of_key = lengths(key, heads.heads, heads.groups);
-    return score;
+    form.finish = finish;
+    in.parameter = unsqueeze(sharpness, 1);
+    in.of_query = lengths(in.query, form.heads, form.heads);
+    in.of_key = lengths(in.key, form.heads, form.groups());
   }
 
   Tensor sharpness;  // [H]

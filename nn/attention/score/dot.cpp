@@ -7,7 +7,7 @@ namespace heed {
 namespace {
 
 struct Dot : Score {
-  std::optional<FusedScore> fused(Tensor const& query, Tensor const&, HeadGroups const&) const override { return FusedScore{query}; }
+  void fill(AttentionForm&, AttentionInputs&) const override {}
 };
 
 Declared<ScoreKind> const declared{{"dot", "q_i · k_j", "Luong et al. 2015", "n m d", "everywhere",

@@ -13,9 +13,7 @@ struct General : Score {
   General(Scope const& scope, HeadShape const& shape)
       : matrix(scope.parameter("matrix", {shape.heads, shape.width, shape.key_width()},
                                Initial::normal(1 / std::sqrt(static_cast<double>(shape.width * shape.key_width()))), WeightDecay::on)) {}
-  std::optional<FusedScore> fused(Tensor const& query, Tensor const&, HeadGroups const& heads) const override {
-    return FusedScore{head_product(query, matrix, heads.heads)};
-  }
+  void fill(AttentionForm& form, AttentionInputs& in) const override { in.query = head_product(in.query, matrix, form.heads); }
 
   Tensor matrix;  // [H, d of a query, d of a key]
 };

@@ -17,14 +17,14 @@ struct LocationScore : Score {
   LocationScore(Scope const& scope, HeadShape const& shape)
       : matrix(scope.parameter("matrix", {shape.heads, shape.context, shape.width},
                                Initial::normal(1 / std::sqrt(static_cast<double>(shape.width))), WeightDecay::on)) {}
-  std::optional<FusedScore> fused(Tensor const& query, Tensor const& key, HeadGroups const& heads) const override {
-    std::int64_t const keys = key.size(1);
+  void fill(AttentionForm& form, AttentionInputs& in) const override {
+    std::int64_t const keys = in.key.size(1), heads = form.heads;
     if (keys > matrix.size(1))
       throw Error(fmt::format("location: {} keys, but it has learned scores for {} places only", keys, matrix.size(1)));
-    Tensor const of_places = expand(slice(matrix, 1, 0, keys), {query.size(0), heads.heads, keys, matrix.size(2)});
-    FusedScore score{query};
-    score.key = merge_heads(of_places);
-    return score;
+    Tensor const of_places = expand(slice(matrix, 1, 0, keys), {in.query.size(0), heads, keys, matrix.size(2)});
+    in.key = merge_heads(of_places);
+    if (in.value.defined() && form.groups() < heads) in.value = merge_heads(heads_of_groups(in.value, heads, form.groups()));
+    form.key_heads = heads;
   }
 
   Tensor matrix;  // [H, context, d]

@@ -12,9 +12,7 @@ namespace {
 
 struct ScaledDot : Score {
   explicit ScaledDot(double s) : factor(s) {}
-  std::optional<FusedScore> fused(Tensor const& query, Tensor const&, HeadGroups const&) const override {
-    return FusedScore{query, factor};
-  }
+  void fill(AttentionForm& form, AttentionInputs&) const override { form.scale = factor; }
 
   double factor;
 };
@@ -24,9 +22,10 @@ struct LearnedScale : Score {
   LearnedScale(Scope const& scope, HeadShape const& shape)
       : scale(scope.parameter("scale", {shape.heads}, Initial::constant(1 / std::sqrt(static_cast<double>(shape.width))),
                               WeightDecay::off)) {}
-  std::optional<FusedScore> fused(Tensor const& query, Tensor const&, HeadGroups const& heads) const override {
-    Tensor const apart = reshape(query, {query.size(0), query.size(1), heads.heads, query.size(2) / heads.heads});
-    return FusedScore{reshape(apart * unsqueeze(scale, 1), {query.size(0), query.size(1), query.size(2)})};
+  void fill(AttentionForm& form, AttentionInputs& in) const override {
+    Shape const shape = in.query.shape();
+    Tensor const apart = reshape(in.query, {shape[0], shape[1], form.heads, shape[2] / form.heads});
+    in.query = reshape(apart * unsqueeze(scale, 1), {shape[0], shape[1], shape[2]});
   }
 
   Tensor scale;  // [H]

@@ -15,8 +15,6 @@ namespace heed {
 
 namespace {
 
-thread_local bool reference_only = false;
-
 /// The outputs of `steps` steps and, behind them, the last states.
 Scanned apart(Tensor const& scanned, std::int64_t steps) {
   States last;
@@ -54,10 +52,7 @@ RecurrentCell::RecurrentCell(Scope const& scope, std::string const& kind, std::i
   recurrent_norm_.emplace(scope.at("recurrent_norm"), kind_.gates * width, "layer");
 }
 
-ReferenceCells::ReferenceCells() : before_(std::exchange(reference_only, true)) {}
-ReferenceCells::~ReferenceCells() { reference_only = before_; }
-
-bool RecurrentCell::fused() const { return kind_.form && !recurrent_norm_ && !reference_only; }
+bool RecurrentCell::fused() const { return kind_.form && !recurrent_norm_ && !ReferenceCells::alive(); }
 
 States RecurrentCell::begin(std::int64_t rows) const {
   return States(static_cast<std::size_t>(kind_.states), Tensor::zeros({rows, width()}, recurrent_.weight.dtype()));

@@ -69,18 +69,6 @@ class RecurrentCell {
   std::optional<Norm> input_norm_, recurrent_norm_;
 };
 
-/// While it lives, cells on this thread go step by step, by simple operations, where they would take the fused scan.
-class ReferenceCells {
- public:
-  ReferenceCells();
-  ~ReferenceCells();
-  ReferenceCells(ReferenceCells const&) = delete;
-  ReferenceCells& operator=(ReferenceCells const&) = delete;
-
- private:
-  bool before_;
-};
-
 /// How a stack of cells is made.
 struct RecurrentShape {
   std::string cell = "lstm";

@@ -6,7 +6,9 @@
 #include <utility>
 #include <vector>
 
+#include "autograd/registry.hpp"
 #include "experiments/report/gnuplot.hpp"
+#include "experiments/report/material.hpp"
 
 namespace heed {
 
@@ -41,5 +43,8 @@ struct StudyPage {
   std::string name, help;
   std::function<std::vector<StudyPart>(StudyRecord const&)> present;
 };
+
+/// Parts that a room above declares for the page of a run or an ablation; none where it holds nothing that they show.
+using AddedParts = std::function<std::vector<StudyPart>(Material const&)>;
 
 }  // namespace heed

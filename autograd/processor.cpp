@@ -2,7 +2,7 @@
 // has says so, instead of dying of an illegal instruction. What runs then calls no inline function of another header, of which the linker
 // may keep a copy that was compiled for more.
 
-#include "autograd/blas/processor.hpp"
+#include "autograd/processor.hpp"
 
 #include <cstring>
 #include <fstream>

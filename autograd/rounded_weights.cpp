@@ -1,8 +1,8 @@
-#include "autograd/blas/rounded_weights.hpp"
+#include "autograd/rounded_weights.hpp"
 
 #include <utility>
 
-#include "autograd/blas/rounded_matrix.hpp"
+#include "autograd/blas/products.hpp"
 
 namespace heed {
 

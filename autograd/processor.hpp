@@ -50,7 +50,7 @@ namespace detail {
 struct InstructionSet {
   Instructions what;
   char const* name;
-  struct FeatureBit {
+  struct Place {
     /// x86: what cpuid is asked, and of its answer the word (0 … 3: eax … edx). ARM: word 0 is AT_HWCAP, 1 is AT_HWCAP2.
     unsigned leaf, subleaf, word, bit;
   } place;

@@ -41,9 +41,9 @@ class RoundedWeights {
 
  private:
   struct Rounded;
-  using WeightKey = std::tuple<void const*, std::int64_t,
-                               std::int64_t>;              ///< where the weight's array begins, out, in
-  std::map<WeightKey, std::unique_ptr<Rounded>> rounded_;  ///< with the array itself: another could take its place
+  using Place = std::tuple<void const*, std::int64_t,
+                           std::int64_t>;              ///< where the weight's array begins, out, in
+  std::map<Place, std::unique_ptr<Rounded>> rounded_;  ///< with the array itself: another could take its place
 };
 
 }  // namespace heed

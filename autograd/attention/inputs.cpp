@@ -1,0 +1,96 @@
+#include "autograd/attention/inputs.hpp"
+
+#include <algorithm>
+#include <string>
+
+#include <fmt/format.h>
+
+#include "autograd/error.hpp"
+
+namespace heed {
+
+namespace {
+
+/// How many elements an axis counts; 0 if that is not known.
+std::int64_t extent_of(AttentionAxis axis, AttentionExtents const& e) {
+  switch (axis) {
+    case AttentionAxis::sequences:
+      return e.batch;
+    case AttentionAxis::queries:
+      return e.queries;
+    case AttentionAxis::keys:
+      return e.keys;
+    case AttentionAxis::heads:
+      return e.heads;
+    case AttentionAxis::head_widths:
+      return e.heads * e.width;
+    case AttentionAxis::group_widths:
+      return e.groups * e.width;
+    case AttentionAxis::group_values:
+      return e.groups * e.value_width;
+    case AttentionAxis::width:
+      return e.width;
+    case AttentionAxis::distances:
+      return e.queries + e.keys - 1;
+    default:
+      return 1;
+  }
+}
+
+}  // namespace
+
+Shape shape_of(AttentionAxes const& axes, AttentionExtents const& extents, std::int64_t elements) {
+  Shape shape;
+  for (AttentionAxis const axis : axes) shape.append(extent_of(axis, extents));
+  std::int64_t const known = shape.elements(), rest = elements / std::max<std::int64_t>(1, known);
+  std::int64_t at = 0;
+  for (AttentionAxis const axis : axes) {
+    if (axis == AttentionAxis::any) shape.set(at, rest);
+    if (axis == AttentionAxis::one_or_two) shape.set(at, elements == 2 * known ? 2 : 1);
+    ++at;
+  }
+  return shape;
+}
+
+AttentionExtents extents_of(AttentionInputs const& in, std::int64_t heads, std::int64_t groups) {
+  Tensor const &query = in.query, &key = in.key, &value = in.value;
+  bool fits = heads > 0 && groups > 0 && heads % groups == 0 && query.rank() == 3 && key.rank() == 3 && value.rank() == 3 &&
+              query.size(2) % heads == 0 && value.size(2) % groups == 0;
+  AttentionExtents e{};
+  if (fits) {
+    e = {query.size(0), query.size(1), key.size(1), heads, groups, query.size(2) / heads, value.size(2) / groups};
+    fits = key.shape() == Shape{e.batch, e.keys, groups * e.width} && value.shape() == Shape{e.batch, e.keys, value.size(2)};
+  }
+  if (fits) return e;
+  throw Error(fmt::format("attention: query {}, key {}, value {} with {} heads{}: wants [B, n, H·d], [B, m, G·d], [B, m, G·d_v]",
+                          to_string(query.shape()), to_string(key.shape()), to_string(value.shape()), heads,
+                          groups == heads ? "" : fmt::format(" in {} groups", groups)));
+}
+
+AxisRange range_of(AttentionAxis axis, std::int64_t extent, AttentionPart const& part, AttentionExtents const& whole) {
+  switch (axis) {
+    case AttentionAxis::sequences:
+      return {part.first_sequence, part.sequences};
+    case AttentionAxis::queries:
+      return {part.first_query, part.queries};
+    case AttentionAxis::keys:
+      return {0, part.keys};
+    case AttentionAxis::heads:
+    case AttentionAxis::head_widths: {
+      std::int64_t const each = extent / whole.heads;
+      return {part.first_head * each, part.heads * each};
+    }
+    case AttentionAxis::group_widths:
+    case AttentionAxis::group_values: {
+      std::int64_t const each = extent / whole.groups, of_group = whole.heads / whole.groups;
+      std::int64_t const first = part.first_head / of_group, last = (part.first_head + part.heads - 1) / of_group;
+      return {first * each, (last - first + 1) * each};
+    }
+    case AttentionAxis::distances:  // the element j − i + n − 1, i and n being the part's
+      return {whole.queries - part.first_query - part.queries, part.queries + part.keys - 1};
+    default:
+      return {0, extent};
+  }
+}
+
+}  // namespace heed

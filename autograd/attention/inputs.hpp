@@ -1,0 +1,128 @@
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <initializer_list>
+
+#include "autograd/tensor.hpp"
+
+/// The arrays that attention reads. Each is one row of a table, which says how it is checked, cut into parts, and where its gradient goes.
+namespace heed {
+
+/// An X for each of them: the array itself, where a head's part of it begins, or where that of its gradient does.
+template <class X>
+struct AttentionArrays {
+  X query = {};                   ///< [B, n, H·d]: head h owns the elements h·d … (h+1)·d − 1
+  X key = {}, value = {};         ///< [B, m, G·d] and [B, m, G·d_v]: head h reads group ⌊h G/H⌋
+  X weight = {};                  ///< w of f: [H, d]
+  X parameter = {};               ///< p of g: [H, 1] or [H, 2]
+  X of_query = {}, of_key = {};   ///< α and β: [B, H, n] and [B, H, m]
+  X relative = {};                ///< r: [H, n + m − 1], the element j − i + n − 1, i counted from the first query
+  X near = {};                    ///< [B, n, H, 2c + 1]: the element clamp(j − i, −c, c) + c, i the query's position
+  X of_row = {}, of_column = {};  ///< u and t: [B, H, n] and [B, H, m]
+  X centres = {};                 ///< [B, H, n, 1]
+  X align = {};                   ///< the align's parameter: [H]
+
+  static constexpr std::size_t count = 13;
+  /// All of them, in the table's order.
+  std::array<X*, count> all() {
+    return {&query, &key, &value, &weight, &parameter, &of_query, &of_key, &relative, &near, &of_row, &of_column, &centres, &align};
+  }
+  std::array<X const*, count> all() const {
+    return {&query, &key, &value, &weight, &parameter, &of_query, &of_key, &relative, &near, &of_row, &of_column, &centres, &align};
+  }
+};
+
+/// What fused attention reads; all but the first three may be undefined.
+using AttentionInputs = AttentionArrays<Tensor>;
+
+/// Extents of a call.
+struct AttentionExtents {
+  std::int64_t batch;               ///< B sequences
+  std::int64_t queries, keys;       ///< n and m
+  std::int64_t heads, groups;       ///< H heads in G groups that share keys and values
+  std::int64_t width, value_width;  ///< d and d_v
+};
+
+/// What an axis counts, and its extent.
+enum class AttentionAxis {
+  sequences,     ///< B
+  queries,       ///< n
+  keys,          ///< m
+  heads,         ///< H
+  head_widths,   ///< H·d
+  group_widths,  ///< G·d
+  group_values,  ///< G·d_v
+  width,         ///< d
+  distances,     ///< n + m − 1
+  one,           ///< 1
+  one_or_two,    ///< 1 or 2
+  any,           ///< what the elements leave
+};
+
+/// The axes of an array, outermost first.
+class AttentionAxes {
+ public:
+  constexpr AttentionAxes(std::initializer_list<AttentionAxis> axes) {
+    for (AttentionAxis const axis : axes) axes_[rank_++] = axis;
+  }
+  constexpr AttentionAxis const* begin() const { return axes_.data(); }
+  constexpr AttentionAxis const* end() const { return axes_.data() + rank_; }
+
+ private:
+  std::array<AttentionAxis, 4> axes_{};
+  std::size_t rank_ = 0;
+};
+
+struct AttentionArray {
+  char const* name;
+  AttentionAxes axes;
+  /// Whether the kernel writes every element of the gradient; else it adds to zeros.
+  bool written = false;
+
+  /// Whether all sequences read the same: its gradient is the sum of theirs.
+  bool shared() const { return *axes.begin() != AttentionAxis::sequences; }
+};
+inline constexpr auto attention_arrays = [] {
+  using enum AttentionAxis;
+  return std::array<AttentionArray, AttentionInputs::count>{{
+      {"queries", {sequences, queries, head_widths}, true},
+      {"keys", {sequences, keys, group_widths}, true},
+      {"values", {sequences, keys, group_values}, true},
+      {"the score's weights", {heads, width}},
+      {"the score's parameters", {heads, one_or_two}},
+      {"numbers of queries", {sequences, heads, queries}},
+      {"numbers of keys", {sequences, heads, keys}},
+      {"biases by distance", {heads, distances}},
+      {"biases by near distance", {sequences, queries, heads, any}},
+      {"biases of rows", {sequences, heads, queries}},
+      {"biases of columns", {sequences, heads, keys}},
+      {"centres", {sequences, heads, queries, one}},
+      {"the align's parameters", {heads}},
+  }};
+}();
+
+/// body(row of the table, the X of each of `all`), for every array.
+template <class Body, class... Arrays>
+void each_array(Body const& body, Arrays&... all) {
+  for (std::size_t i = 0; i < attention_arrays.size(); ++i) body(attention_arrays[i], *all.all()[i]...);
+}
+
+/// The extents of a call in so many heads and groups. Throws Error if queries, keys and values are not shaped as they are to be.
+AttentionExtents extents_of(AttentionInputs const& in, std::int64_t heads, std::int64_t groups);
+/// The shape of an array with these axes; `elements`: how many one has whose extents are not all known.
+Shape shape_of(AttentionAxes const& axes, AttentionExtents const& extents, std::int64_t elements);
+
+/// A part of a call: some sequences, heads and queries, and the first keys.
+struct AttentionPart {
+  std::int64_t first_sequence, sequences, first_head, heads, first_query, queries, keys;
+};
+/// Elements first … first + count − 1 of an axis.
+struct AxisRange {
+  std::int64_t first, count;
+};
+/// Those of a part, of an axis of this extent. Elements of heads or groups lie side by side, however many each has.
+AxisRange range_of(AttentionAxis axis, std::int64_t extent, AttentionPart const& part, AttentionExtents const& whole);
+
+}  // namespace heed

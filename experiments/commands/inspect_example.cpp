@@ -1,0 +1,72 @@
+// What heed inspect shows a model of labelled examples: one example.
+
+#include <algorithm>
+#include <functional>
+#include <numeric>
+
+#include <fmt/format.h>
+
+#include "autograd/graph.hpp"
+#include "autograd/ops/softmax.hpp"
+#include "experiments/commands/inspection.hpp"
+#include "experiments/data/examples/dataset.hpp"
+#include "experiments/data/view.hpp"
+#include "experiments/metric/evaluated_batch.hpp"
+#include "experiments/metric/span.hpp"
+
+namespace heed {
+
+namespace {
+
+struct InspectedExample : Inspected {
+  using Inspected::Inspected;
+
+  /// A text of one example, or two, with the model's special tokens; and what the model says of it.
+  void show(InspectOptions const& options) override {
+    bool const asks = predicts(*run.model, "span");
+    if (!tokenizers.inputs) throw ConfigError(path.string(), "the run's data have no text");
+    if (!asks && run.classes.empty())
+      throw ConfigError("--text", fmt::format("{} chooses among options, which are not asked for", path.string()));
+    if (asks && !options.target) throw ConfigError("--target", "is needed: the passage in which the answer is looked for");
+    Example const example{.first = options.text,
+                          .second = options.target.value_or(""),
+                          .label = asks ? "" : run.classes.front(),
+                          .span = asks,
+                          .place = "--text"};
+    auto const shown = [&](bool both_orders) {
+      Examples examples{{example}, {example}, run.classes, both_orders, {}};
+      auto data = std::make_unique<ExamplesDataset>(std::move(examples), tokenizers.inputs, 1, 1);
+      return viewed(std::move(data), run.settings.model, 1);
+    };
+    auto const data = checked("--text", [&] { return shown(run.data["inputs"].sequences > 1 && options.target); });
+    batch = data->validation(0, 1, run.model->context());
+    NoGrad const quiet;
+    auto const predictions = run.model->run(batch, {}).predictions;
+    written = asks ? said_of(span_guesses(batch, predictions).front(), *data) : said_of(predictions.front().head.logits());
+    if (batch["inputs"].rank() == 3) batch = shown(false)->validation(0, 1, run.model->context());
+    for (char const* const answer : {"label", "span"}) batch.set(answer, {});
+  }
+
+ private:
+  /// "positive 0.93, negative 0.07"
+  std::string said_of(Tensor const& logits) const {
+    auto const shares = softmax(logits, -1).to_vector();
+    std::vector<std::size_t> order(shares.size());
+    std::iota(order.begin(), order.end(), std::size_t{0});
+    std::ranges::stable_sort(order, std::greater(), [&](std::size_t i) { return shares[i]; });
+    std::string text;
+    for (std::size_t const i : order) text += fmt::format("{}{} {:.2f}", text.empty() ? "" : ", ", run.classes[i], shares[i]);
+    return text;
+  }
+  std::string said_of(SpanGuess const& guess, Dataset const& data) const {
+    auto const text = text_of(guess, data, batch, 0);
+    return text.empty() ? "(no answer)" : text;
+  }
+};
+
+Declared<Inspection> const declared{inspection_by<InspectedExample>(
+    3, [](TrainedModel const& run) { return predicts(*run.model, "label") || predicts(*run.model, "span"); })};
+
+}  // namespace
+
+}  // namespace heed

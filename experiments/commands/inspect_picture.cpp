@@ -1,0 +1,65 @@
+// What heed inspect shows a model of pictures: one of its data, and the caption.
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "experiments/commands/inspection.hpp"
+#include "experiments/report/picture_figure.hpp"
+#include "experiments/run/run_data.hpp"
+#include "nn/decode.hpp"
+
+namespace heed {
+
+namespace {
+
+struct InspectedPicture : Inspected {
+  using Inspected::Inspected;
+
+  bool by_rows() const override { return true; }
+
+  void show(InspectOptions const& options) override {
+    if (!options.text.empty()) throw ConfigError("--text", fmt::format("{} sees pictures of its data: --row says which", path.string()));
+    if (!options.row) throw ConfigError("--row", "is needed: which of the held-out pictures, from 1");
+    if (!tokenizers.inputs) throw ConfigError(path.string(), "the run's data have no words");
+    auto const data = data_of(run, path, options.places);
+    std::int64_t const context = run.model->context();
+    if (*options.row < 1 || *options.row > data->validation_batches(1, context))
+      throw ConfigError("--row",
+                        fmt::format("there is no picture {}: the data hold out {}", *options.row, data->validation_batches(1, context)));
+    batch = data->validation(*options.row - 1, 1, context);
+    asked = data->reference(*options.row - 1);
+    auto const& words = *tokenizers.inputs;
+    Batch given;
+    for (Need const& need : needs_of(run.settings.model))
+      if (need.picture) given.set(need.name, batch[need.name]);
+    std::vector<std::int64_t> caption;
+    if (options.target) {
+      auto const tokens = encoded(*options.target);
+      caption.assign(tokens.begin() + 1, tokens.end());
+    } else {
+      caption = beam(*run.model, given, *words.begin(), *words.end(), context, options.beam).front().front().tokens;
+      written = words.decode(caption);
+    }
+    caption.insert(caption.begin(), *words.begin());
+    given.set("inputs", row_of(caption));
+    batch = given;
+  }
+
+  std::string page(InspectOptions const& options, AttentionMaps const& attention) const override {
+    auto const image = image_attention(attention);
+    if (image.words.empty()) return Inspected::page(options, attention);
+    if (!options.picture.empty()) write_picture(options.picture, image);
+    return "weights in hundredths, as the fields lie in the picture; · is exactly 0\n\n" + picture_table(image);
+  }
+};
+
+bool sees_pictures(TrainedModel const& run) {
+  return std::ranges::any_of(needs_of(run.settings.model), [](Need const& need) { return need.picture; });
+}
+
+Declared<Inspection> const declared{inspection_by<InspectedPicture>(1, sees_pictures)};
+
+}  // namespace
+
+}  // namespace heed

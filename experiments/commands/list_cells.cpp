@@ -1,0 +1,25 @@
+// heed list cells
+
+#include "experiments/commands/list.hpp"
+#include "nn/models/recurrent/recurrent.hpp"
+
+namespace heed {
+
+namespace {
+
+VariantTable cell_table() {
+  VariantTable table{.title = "the next output h of a recurrent cell, from what it reads and its states",
+                     .head = {"cell", "next output", "gates", "states", "paper"},
+                     .rows = {}};
+  for (auto const& kind : Registry<CellKind>::all())
+    table.rows.push_back({kind.name, kind.formula, std::to_string(kind.gates), std::to_string(kind.states), kind.paper});
+  return table;
+}
+
+Declared<ReadmeTables> const declared_tables{{3, [] { return std::vector{cell_table()}; }}};
+Declared<ListTopic> const declared_topic{
+    {3, "cells", "recurrent cells, for `cell: NAME`", [] { return cell_table().printed(); }, [] { return cell_table().entries(); }}};
+
+}  // namespace
+
+}  // namespace heed

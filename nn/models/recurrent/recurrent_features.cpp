@@ -1,0 +1,39 @@
+// `recurrent: WIDTH` of a head for labelled examples: the outputs of a bidirectional LSTM over what it would read.
+
+#include "autograd/ops/shape.hpp"
+#include "nn/heads/features.hpp"
+#include "nn/models/recurrent/recurrent.hpp"
+
+namespace heed {
+
+namespace {
+
+/// Its summary: the last states of both directions.
+class CellsOverFeatures : public FeatureLayer {
+ public:
+  CellsOverFeatures(Scope const& scope, std::int64_t in, std::int64_t width)
+      : cells_(scope, {.cell = "lstm", .in = in, .width = width, .bidirectional = true}) {}
+
+  std::int64_t width() const override { return cells_.width(); }
+  Tensor places(Tensor const& x, Tensor const& lengths, Pass const& pass) const override {
+    return permute(scanned(x, lengths, pass).outputs, {1, 0, 2});
+  }
+  Tensor summary(Tensor const& x, Tensor const& lengths, Pass const& pass) const override {
+    auto const result = scanned(x, lengths, pass);
+    return concatenate({result.forward.back()[0], result.backward.back()[0]}, 1);
+  }
+
+ private:
+  Recurrent::RecurrentResult scanned(Tensor const& x, Tensor const& lengths, Pass const& pass) const {
+    return cells_(permute(x, {1, 0, 2}), lengths, {}, pass);
+  }
+
+  Recurrent cells_;
+};
+
+Declared<RecurrentFeatures> const declared{
+    [](Scope const& scope, std::int64_t in, std::int64_t width) { return std::make_unique<CellsOverFeatures>(scope, in, width); }};
+
+}  // namespace
+
+}  // namespace heed

@@ -1,0 +1,60 @@
+# The rooms that can be left out (HEED_ROOMS): of each its sources, by how their paths begin, the suites that test it alone, and the
+# rooms that it needs. Nothing outside of a room includes it: what is in it declares itself (autograd/registry.hpp).
+# Included by the project's CMakeLists.txt.
+
+set(ROOMS recurrent captioning translation studies bench)
+
+set(SOURCES_OF_recurrent nn/models/recurrent/ experiments/commands/list_cells experiments/metric/probe/recurrence)
+set(SUITES_OF_recurrent recurrence_probe recurrent recurrent_lm recurrent_memory recurrent_seq2seq)
+
+set(SOURCES_OF_captioning nn/models/captioning/ experiments/data/pictures/ experiments/commands/inspect_picture experiments/report/picture_figure)
+set(SUITES_OF_captioning captioner inspect_picture pictures)
+set(NEEDS_OF_captioning recurrent)
+
+set(SOURCES_OF_translation nn/models/transformer experiments/data/pairs/ experiments/data/parallel
+  experiments/commands/translate. experiments/commands/list_pairs experiments/report/alignment_figure tests/nn/small_transformer)
+set(SUITES_OF_translation beam decode evaluation_folder inspect_source malformed_parallel metric_kinds pairs parallel_text transformer translate)
+
+set(SOURCES_OF_studies experiments/study/)
+set(SUITES_OF_studies agreement interrupted_study scaled_arms study)
+
+set(SOURCES_OF_bench experiments/bench/)
+set(SUITES_OF_bench bench)
+
+set(HEED_ROOMS all CACHE STRING "Of the rooms that can be left out (rooms.cmake) those that are in it; all; empty: none of them")
+set(CHOSEN ${HEED_ROOMS})
+if(CHOSEN STREQUAL all)
+  set(CHOSEN ${ROOMS})
+endif()
+set(ROOMS_LEFT_OUT ${ROOMS})
+foreach(room ${CHOSEN})
+  if(NOT room IN_LIST ROOMS)
+    list(JOIN ROOMS ", " ROOMS)
+    message(FATAL_ERROR "HEED_ROOMS: there is no room '${room}' that can be left out; there are ${ROOMS}")
+  endif()
+  foreach(other ${NEEDS_OF_${room}})
+    if(NOT other IN_LIST CHOSEN)
+      message(FATAL_ERROR "HEED_ROOMS: ${room} needs ${other}; name both, or neither")
+    endif()
+  endforeach()
+  list(REMOVE_ITEM ROOMS_LEFT_OUT ${room})
+endforeach()
+set(SUITES_LEFT_OUT "")
+foreach(room ${ROOMS_LEFT_OUT})
+  list(APPEND SUITES_LEFT_OUT ${SUITES_OF_${room}})
+endforeach()
+
+# Takes what is in rooms that are left out from a list of files.
+function(leave_out_rooms files)
+  foreach(room ${ROOMS_LEFT_OUT})
+    foreach(path ${SOURCES_OF_${room}})
+      foreach(file ${${files}})
+        string(FIND ${file} ${PROJECT_SOURCE_DIR}/${path} place)
+        if(place EQUAL 0)
+          list(REMOVE_ITEM ${files} ${file})
+        endif()
+      endforeach()
+    endforeach()
+  endforeach()
+  set(${files} ${${files}} PARENT_SCOPE)
+endfunction()

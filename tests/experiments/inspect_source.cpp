@@ -1,0 +1,86 @@
+// heed inspect of a model that reads a source.
+
+#include <sstream>
+
+#include <doctest/doctest.h>
+
+#include "experiments/commands/translator.hpp"
+#include "experiments/data/tokenizers/characters.hpp"
+#include "experiments/data/tokenizers/words.hpp"
+#include "nn/files/npz.hpp"
+#include "tests/experiments/inspected_run.hpp"
+
+TEST_SUITE("inspect_source") {
+  using namespace heed;
+  using Run = test::InspectedRun;
+
+  namespace {
+
+  std::string const english = word_tokenizer({"a", "dog", "the"})->json(), german = word_tokenizer({"der", "hund"})->json();
+
+  }  // namespace
+
+  TEST_CASE("a source and a target: each attention has the labels of what looks and of what is looked at") {
+    Run const run(english, "transformer", "", german);
+    auto const shown = run("der hund fliegt", 0, "the dog");
+    for (char const* part : {"\nlayer 0: encoder.blocks.0.attention, source attend to source, head 0\n",
+                             "\nlayer 2: decoder.blocks.0.attention, inputs attend to inputs, head 2\n",
+                             "\nlayer 5: decoder.blocks.1.cross_attention, inputs attend to source, head 1\n"})
+      CHECK_MESSAGE(shown.find(part) != std::string::npos, part);
+    auto const cross = shown.substr(shown.find("layer 3: decoder.blocks.0.cross_attention"));
+    auto const head = cross.substr(cross.find('\n') + 1, cross.find("\n\n") - cross.find('\n'));
+    std::istringstream lines(head);
+    std::string line, first;
+    std::getline(lines, line);
+    for (char const* word : {"der", "hund", "<unk>", "<eos>"}) CHECK(line.find(word) != std::string::npos);
+    std::vector<std::string> queries;
+    while (lines >> first && std::getline(lines, line)) queries.push_back(first);
+    CHECK(queries == std::vector<std::string>{"<bos>", "the", "dog"});
+
+    auto const arrays = heed::read_npz(run.folder / "tiny/attention.npz");
+    CHECK(arrays.at("source.labels").texts() == std::vector<std::string>{"der", "hund", "<unk>", "<eos>"});
+    CHECK(arrays.at("inputs.labels").texts() == std::vector<std::string>{"<bos>", "the", "dog"});
+    CHECK(arrays.at("source.tokens").tensor().shape() == Shape{4});
+    CHECK(arrays.at("layer5.of").texts() == std::vector<std::string>{"decoder.blocks.1.cross_attention", "inputs", "source"});
+    CHECK(arrays.at("layer5.weights").tensor().shape() == Shape{3, 3, 4});
+    CHECK(arrays.size() == 16);
+  }
+
+  TEST_CASE("without a target the model's own is looked at, by greedy decoding or beam search") {
+    Run const run(english, "transformer", "", german);
+    auto const trained = open_run(run.folder / "tiny");
+    Translator const translator(trained, "tiny");
+    auto const source = translator.read("der hund");
+    for (std::int64_t const width : {1, 3}) {
+      BeamSettings const beam{.width = width, .length_penalty = 0.6};
+      auto const own = translator.text(translator.translate(std::span(&source, 1), beam).front().front().tokens);
+      auto const shown = run("der hund", 0, {}, beam);
+      CHECK(shown.starts_with("the model writes: " + own + "\n"));
+      CHECK(run("der hund", 0, own) == shown.substr(shown.find('\n') + 1));
+    }
+    CHECK_THROWS_WITH_AS(run(" "), "--text: holds no words", ConfigError);
+    auto const learned = Run(english, "transformer", ", position: learned", german);
+    CHECK_THROWS_WITH_AS(learned("der der der der der der der der der der der der der der der der"),
+                         "--text: 16 words and a mark, but the model reads 16 tokens at most", ConfigError);
+    CHECK_THROWS_WITH_AS(learned("der", 0, "a a a a a a a a a a a a a a a a"), doctest::Contains("--target: 16 words"), ConfigError);
+  }
+
+  TEST_CASE("a source without a text: tokens by number, and a target that is given") {
+    Run const run("", "transformer");
+    CHECK(run("0 4 2", 0, "1 3").find("layer 5: decoder.blocks.1.cross_attention") != std::string::npos);
+    CHECK(heed::read_npz(run.folder / "tiny/attention.npz").at("source.labels").texts() == std::vector<std::string>{"0", "4", "2"});
+    CHECK_THROWS_WITH_AS(run("0 4"), doctest::Contains("--target: is needed"), ConfigError);
+    CHECK_THROWS_WITH_AS(run("0 4", 0, "9"), doctest::Contains("--target: '9' is not the number of a token, 0 … 4"), ConfigError);
+    CHECK_THROWS_WITH_AS(run("0 4", 0, ""), "--target: holds no tokens", ConfigError);
+  }
+
+  TEST_CASE("a source or a target that is too long, or of no words, is refused") {
+    std::string numbers;
+    for (int i = 0; i < 2049; ++i) numbers += "1 ";
+    Run const pairs("", "transformer", ", position: none");
+    CHECK_THROWS_WITH_AS(pairs(numbers, 0, "1"), doctest::Contains("--text: is 2049 tokens long"), ConfigError);
+    CHECK_THROWS_WITH_AS(pairs("1", 0, numbers), doctest::Contains("--target: is 2049 tokens long"), ConfigError);
+    CHECK_THROWS_WITH_AS(Run(character_tokenizer("abcdé \n")->json(), "transformer")("abc"),
+                         doctest::Contains("the source of its data has no marks of a beginning and an end"), ConfigError);
+  }
+}
