@@ -12,7 +12,7 @@
 #include "experiments/data/examples/dataset.hpp"
 #include "experiments/data/view.hpp"
 #include "experiments/metric/evaluated_batch.hpp"
-#include "experiments/metric/span.hpp"
+#include "experiments/metric/spans.hpp"
 
 namespace heed {
 
