@@ -51,11 +51,12 @@ Tensor relative_bias(Tensor const& relative, std::int64_t queries, std::int64_t 
     throw Error(fmt::format("relative_bias: {} for {} queries and {} keys: wants [H, {}]", to_string(relative.shape()), queries, keys,
                             queries + keys - 1));
   }
-  std::vector<std::int64_t> index;
+  Tensor index({queries, keys}, DType::int64);
+  auto number = index.mutable_data<std::int64_t>().begin();
   for (std::int64_t i = 0; i < queries; ++i) {
-    for (std::int64_t j = 0; j < keys; ++j) index.push_back(j - i + queries - 1);
+    for (std::int64_t j = 0; j < keys; ++j) *number++ = j - i + queries - 1;
   }
-  return unsqueeze(permute(embedding(transpose(relative), Tensor::of(index, {queries, keys})), {2, 0, 1}), 0);
+  return unsqueeze(permute(embedding(transpose(relative), index), {2, 0, 1}), 0);
 }
 static Declared<OperationCheck> const relative_bias_check{
     {"relative_bias",

@@ -30,34 +30,35 @@ std::string in_words(Comparison const& difference) {
   return fmt::format("{} ± {:.1g}", tiny ? short_number(difference.mean, 12, true) : fmt::format("{:+.4g}", difference.mean), half);
 }
 
-}  // namespace
+/// An arm that is compared, and its paired differences by seed.
+struct ForestRow {
+  ArmResult const& arm;
+  std::string colour;
+  std::vector<double> seeds;
 
-std::optional<Figure> forest(Material const& material) {
-  auto const* const baseline = material.baseline_arm();
-  if (baseline == nullptr) return std::nullopt;
-  struct ForestRow {
-    std::size_t arm;
-    std::vector<double> seeds;
-  };
+  Comparison const& difference() const { return *arm.difference; }
+};
+
+std::vector<ForestRow> rows_of(Material const& material, ArmResult const& baseline) {
   std::vector<ForestRow> rows;
-  std::vector<double> means;
   for (std::size_t i = 0; i < material.arms.size(); ++i) {
     auto const& arm = material.arms[i];
     if (!arm.difference) continue;
-    ForestRow row{i, {}};
+    ForestRow row{arm, style_of(material, i).colour, {}};
     for (auto const& [seed, value] : arm.values)
-      if (baseline->values.contains(seed)) row.seeds.push_back(value - baseline->values.at(seed));  // Range leaves out what is not finite
-    means.push_back(arm.difference->mean);
+      if (baseline.values.contains(seed)) row.seeds.push_back(value - baseline.values.at(seed));  // Range leaves out what is not finite
     rows.push_back(std::move(row));
   }
-  if (rows.empty()) return std::nullopt;
+  return rows;
+}
 
-  Outliers const outlier(means);
+/// The x axis: the margin, and means, intervals and seeds of all arms but those far off.
+Range range_of(std::vector<ForestRow> const& rows, double margin, Outliers const& outlier) {
   Range range;
   range.include(0);
-  for (double const sign : {-1.0, 1.0}) range.include(sign * material.margin);
+  for (double const sign : {-1.0, 1.0}) range.include(sign * margin);
   for (auto const& row : rows) {
-    auto const& difference = *material.arms[row.arm].difference;
+    auto const& difference = row.difference();
     if (!std::isfinite(difference.mean)) {  // the seeds that did not diverge
       for (double const value : row.seeds)
         if (!outlier(value)) range.include(value);
@@ -69,48 +70,92 @@ std::optional<Figure> forest(Material const& material) {
   }
   if (range.is_empty()) range = {-1, 1};
   range.widen(0.05);
+  return range;
+}
 
-  constexpr double columns_at[] = {3.3, 4.46, 4.86};  // inches from the left
-  double const line = 0.21, height = 0.76 + line * static_cast<double>(rows.size());
-  std::size_t longest = 0;
-  for (auto const& row : rows) longest = std::max(longest, columns(short_name(material.arms[row.arm])));
-  std::string data, commands, names;
-  std::vector<std::string> plots;
-  for (std::size_t k = 0; k < rows.size(); ++k) {
-    auto const& arm = material.arms[rows[k].arm];
-    auto const& difference = *arm.difference;
-    auto const colour = style_of(material, rows[k].arm).colour;
+constexpr double columns_at[] = {3.3, 4.46, 4.86};  // inches from the left
+
+/// What gnuplot is told of the rows.
+struct ForestRows {
+  std::string data = {}, commands = {}, names = {};
+  std::vector<std::string> plots = {};
+
+  /// Row k from above: its name, numbers, seeds, mean and interval.
+  void add(std::size_t k, ForestRow const& row, Range const& range, Outliers const& outlier) {
+    auto const& difference = row.difference();
     double const y = -static_cast<double>(k);
-    std::size_t dots = 0;
-    names += fmt::format("{}{} {}", k > 0 ? ", " : "", gnuplot_tick(short_name(arm)), y);
+    names += fmt::format("{}{} {}", k > 0 ? ", " : "", gnuplot_tick(short_name(row.arm)), y);
     auto const column = [&](double at, std::string const& text) {
       commands += fmt::format("set label {} at screen {:.4f}, first {} left\n", gnuplot_text(text), at / Figure::width, y);
     };
     column(columns_at[0], in_words(difference));
     column(columns_at[1], fmt::format("{:.2g}", difference.p));
     column(columns_at[2], std::string(name(difference.verdict)));
-    if (std::isnan(difference.mean)) continue;
-    data += fmt::format("$s{} << EOD\n", k);
-    for (double const value : rows[k].seeds)
-      if (range.holds(value)) data += fmt::format("{:.8g} {}\n", value, y), ++dots;
-    data += "EOD\n";
-    if (dots > 0) plots.push_back(fmt::format("$s{} using 1:($2-0.22) with points pt 6 ps 0.35 lw 0.8 lc rgb '{}'", k, colour));
+    if (std::isnan(difference.mean)) return;
+    add_seeds(k, row, range);
     if (outlier(difference.mean) && !range.holds(difference.mean)) {
       bool const above = difference.mean > range.high;
       commands += fmt::format("set arrow from graph {}, first {} to graph {}, first {} filled size screen 0.012,20 lc rgb '{}' lw 1.6\n",
-                              above ? 0.94 : 0.06, y, above ? 1 : 0, y, colour);
-      continue;
+                              above ? 0.94 : 0.06, y, above ? 1 : 0, y, row.colour);
+      return;
     }
     auto const interval = difference.interval.value_or(Interval{difference.mean, difference.mean});
     data += fmt::format("$m{} << EOD\n{:.8g} {} {:.8g} {:.8g}\nEOD\n", k, difference.mean, y, interval.low, interval.high);
-    plots.push_back(fmt::format("$m{0} using 1:2:3:4 with xerrorbars pt 7 ps 0.55 lw 1.6 lc rgb '{1}'", k, colour));
+    plots.push_back(fmt::format("$m{0} using 1:2:3:4 with xerrorbars pt 7 ps 0.55 lw 1.6 lc rgb '{1}'", k, row.colour));
   }
-  if (plots.empty()) plots.emplace_back("NaN");
-  Figure figure{.name = "differences", .title = "Difference to " + material.baseline, .caption = "", .height = height, .commands = ""};
+
+ private:
+  void add_seeds(std::size_t k, ForestRow const& row, Range const& range) {
+    std::size_t dots = 0;
+    data += fmt::format("$s{} << EOD\n", k);
+    for (double const value : row.seeds)
+      if (range.holds(value)) data += fmt::format("{:.8g} {}\n", value, -static_cast<double>(k)), ++dots;
+    data += "EOD\n";
+    if (dots > 0) plots.push_back(fmt::format("$s{} using 1:($2-0.22) with points pt 6 ps 0.35 lw 0.8 lc rgb '{}'", k, row.colour));
+  }
+};
+
+std::string caption_of(Material const& material, bool outliers) {
+  return fmt::format(
+      "Paired differences to {} at the {} value: open dots are seeds, bars 95 % intervals of the mean. p is by joint sign flips of the "
+      "seeds, "
+      "corrected for the number of arms.{}{}",
+      material.baseline, material.at,
+      material.margin > 0 ? fmt::format(" The grey band is the margin of ±{:g}{}, within which differences count as none.", material.margin,
+                                        material.unit.empty() ? "" : " " + material.unit)
+                          : "",
+      outliers ? " An arrow stands for a mean beyond the scale; seeds that are finite have their dots." : "");
+}
+
+}  // namespace
+
+std::optional<Figure> forest(Material const& material) {
+  auto const* const baseline = material.baseline_arm();
+  if (baseline == nullptr) return std::nullopt;
+  auto const rows = rows_of(material, *baseline);
+  if (rows.empty()) return std::nullopt;
+  std::vector<double> means;
+  std::size_t longest = 0;
+  for (auto const& row : rows) {
+    means.push_back(row.difference().mean);
+    longest = std::max(longest, columns(short_name(row.arm)));
+  }
+  Outliers const outlier(means);
+  Range const range = range_of(rows, material.margin, outlier);
+  ForestRows drawn;
+  for (std::size_t k = 0; k < rows.size(); ++k) drawn.add(k, rows[k], range, outlier);
+  if (drawn.plots.empty()) drawn.plots.emplace_back("NaN");
+
+  double const line = 0.21, height = 0.76 + line * static_cast<double>(rows.size());
+  Figure figure{.name = "differences",
+                .title = "Difference to " + material.baseline,
+                .caption = caption_of(material, std::ranges::any_of(means, outlier)),
+                .height = height,
+                .commands = ""};
   double const left = std::min(2.1, 0.15 + 0.066 * static_cast<double>(longest));
   figure.commands =
-      data + plot_style + "unset grid\nset grid x lc rgb '#D9D9D9' lt 1 lw 0.5\nset border 1\nset ytics scale 0 (" + names + ")\n" +
-      margins(left, 3.2, 0.46, height - 0.22, height) +
+      drawn.data + plot_style + "unset grid\nset grid x lc rgb '#D9D9D9' lt 1 lw 0.5\nset border 1\nset ytics scale 0 (" + drawn.names +
+      ")\n" + margins(left, 3.2, 0.46, height - 0.22, height) +
       fmt::format("set xtics {:.8g}\nset yrange [{}:0.6]\nset xrange [{:.8g}:{:.8g}]\n", tick_step(range.high - range.low, 5),
                   0.35 - static_cast<double>(rows.size()), range.low, range.high) +
       fmt::format("set xlabel {}\n",
@@ -124,16 +169,7 @@ std::optional<Figure> forest(Material const& material) {
   for (std::size_t i = 0; i < 3; ++i)
     figure.commands +=
         fmt::format("set label '{}' at screen {:.4f}, screen {:.4f} left\n", heads[i], columns_at[i] / Figure::width, 1 - 0.12 / height);
-  figure.commands += commands + fmt::format("plot {}\n", fmt::join(plots, ", \\\n  "));
-  figure.caption = fmt::format(
-      "Paired differences to {} at the {} value: open dots are seeds, bars 95 % intervals of the mean. p is by joint sign flips of the "
-      "seeds, "
-      "corrected for the number of arms.{}{}",
-      material.baseline, material.at,
-      material.margin > 0 ? fmt::format(" The grey band is the margin of ±{:g}{}, within which differences count as none.", material.margin,
-                                        material.unit.empty() ? "" : " " + material.unit)
-                          : "",
-      std::ranges::any_of(means, outlier) ? " An arrow stands for a mean beyond the scale; seeds that are finite have their dots." : "");
+  figure.commands += drawn.commands + fmt::format("plot {}\n", fmt::join(drawn.plots, ", \\\n  "));
   return figure;
 }
 

@@ -68,13 +68,15 @@ struct Interpolation : AttentionPosition {
   }
   /// ψ(i − j)/ψ(max(i, |L c|)) of the queries from the one numbered `first` on: [n, m].
   Tensor shares_from(std::int64_t first, std::int64_t queries, std::int64_t keys, Visibility const& visibility) const {
-    std::vector<double> places, back;
+    std::vector<double> places;
+    Tensor back({queries - first, keys}, DType::float64);
+    auto distance = back.mutable_data<double>().begin();
     for (std::int64_t i = visibility.offset + first; i < visibility.offset + queries; ++i) {
       places.push_back(static_cast<double>(i));
-      for (std::int64_t j = 0; j < keys; ++j) back.push_back(static_cast<double>(std::max<std::int64_t>(i - j, 0)));
+      for (std::int64_t j = 0; j < keys; ++j) *distance++ = static_cast<double>(std::max<std::int64_t>(i - j, 0));
     }
     Tensor const far = maximum(Tensor::of(places, {queries - first, 1}, up.dtype()), threshold());
-    return psi(Tensor::of(back, {queries - first, keys}, up.dtype())) / (psi(far) + 1e-6);
+    return psi(back.to(up.dtype())) / (psi(far) + 1e-6);
   }
 
   double context;
