@@ -8,7 +8,6 @@
 #include <fmt/format.h>
 
 #include "autograd/graph.hpp"
-#include "autograd/kernels/accumulate.hpp"
 #include "autograd/node.hpp"
 #include "autograd/ops/elementwise.hpp"
 #include "autograd/ops/index.hpp"

@@ -1,7 +1,7 @@
 #pragma once
 
 #include "autograd/graph_memory.hpp"
-#include "autograd/kernels/exponential.hpp"
+#include "autograd/kernels/elementary.hpp"
 #include "autograd/kernels/map.hpp"
 #include "autograd/ops/elementwise.hpp"
 #include "autograd/tensor.hpp"

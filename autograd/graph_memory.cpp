@@ -9,7 +9,6 @@
 #include <unordered_set>
 #include <utility>
 
-#include "autograd/kernels/accumulate.hpp"
 #include "autograd/kernels/dispatch.hpp"
 #include "autograd/node.hpp"
 #include "autograd/ops/elementwise.hpp"

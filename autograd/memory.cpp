@@ -19,7 +19,6 @@
 #endif
 
 #include "autograd/error.hpp"
-#include "autograd/memory_limit.hpp"
 
 namespace heed {
 

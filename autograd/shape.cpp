@@ -54,4 +54,16 @@ Shape broadcast(Shape const& a, Shape const& b, char const* operation) {
   return result;
 }
 
+std::int64_t axis_of(char const* operation, Shape const& shape, std::int64_t axis) {
+  auto const rank = static_cast<std::int64_t>(shape.rank());
+  if (axis < -rank || axis >= rank)
+    throw Error(fmt::format("{}: axis {} is out of range for the shape {}", operation, axis, to_string(shape)));
+  return axis < 0 ? axis + rank : axis;
+}
+
+Around::Around(Shape const& shape, std::int64_t axis) : extent(shape[axis]) {
+  for (std::int64_t i = 0; i < axis; ++i) outer *= shape[i];
+  for (std::int64_t i = axis + 1; i < static_cast<std::int64_t>(shape.rank()); ++i) inner *= shape[i];
+}
+
 }  // namespace heed

@@ -45,4 +45,14 @@ std::string to_string(Shape const& shape);
 /// The shape to which both broadcast (NumPy's rule: aligned at the end, extents equal or 1). Throws Error naming `operation`.
 Shape broadcast(Shape const& a, Shape const& b, char const* operation);
 
+/// An axis of a shape counted from the front. Throws Error naming the operation: "slice: axis 3 is out of range for the shape [2, 4]".
+std::int64_t axis_of(char const* operation, Shape const& shape, std::int64_t axis);
+
+/// A shape seen around one of its axes: [outer, extent, inner].
+struct Around {
+  std::int64_t outer = 1, extent = 1, inner = 1;
+
+  Around(Shape const& shape, std::int64_t axis);
+};
+
 }  // namespace heed

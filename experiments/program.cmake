@@ -30,7 +30,7 @@ endif()
 target_compile_options(heed_experiments PRIVATE ${REST} $<$<CONFIG:Release>:-Og>)
 set(LOOPS ${EXPERIMENTS})
 list(FILTER LOOPS INCLUDE REGEX
-  "/experiments/(metric/statistics|run/train|data/(ngram|grammar|text|batches|parallel|sequence_pair|tokenizers/[a-z_]+|examples/(logistic|bag_of_words))|ablation/scaling/quadrature|study/(samples|saturation|softmax_scaling))\\.cpp$")
+  "/experiments/(metric/statistics|run/train(_checks)?|data/(ngram|grammar|text|batches|parallel|sequence_pair|tokenizers/[a-z_]+|examples/(logistic|bag_of_words))|ablation/scaling/quadrature|study/(samples|saturation|softmax_scaling))\\.cpp$")
 compile_loops(${LOOPS})
 target_precompile_headers(heed_experiments PRIVATE ${STANDARD} <filesystem> <fstream>)
 target_include_directories(heed_experiments SYSTEM PRIVATE ${BOOST_MATH} ${UTF8PROC_INCLUDE}

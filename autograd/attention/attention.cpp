@@ -5,10 +5,10 @@
 #include <vector>
 
 #include "autograd/attention/additive_kernel.hpp"
+#include "autograd/attention/fused_attention.hpp"
 #include "autograd/attention/kernel.hpp"
 #include "autograd/attention/pair_formula.hpp"
 #include "autograd/attention/row_statistics.hpp"
-#include "autograd/attention/second.hpp"
 #include "autograd/kernels/dispatch.hpp"
 #include "autograd/ops/elementwise.hpp"
 #include "autograd/ops/formula.hpp"

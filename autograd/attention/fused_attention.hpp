@@ -83,4 +83,14 @@ Tensor near_bias(Tensor const& near, std::int64_t offset, std::int64_t keys);
 /// f = w tanh(q + k) by exponentials computed once a query and a key (Bahdanau et al. 2015).
 std::shared_ptr<PairSum const> additive_sum();
 
+/// Second derivatives of fused attention: of Σ u·g over its inputs, g the inputs' gradients for dy, the derivatives by the inputs and by
+/// dy.
+struct AttentionSecond {
+  AttentionInputs inputs;
+  Tensor dy;
+};
+/// They are attention_reference's, of one block of queries at a time, with sums that hold nothing of size [n, m, d] (pair_sums()): what a
+/// block holds does not grow with n.
+AttentionSecond attention_second(AttentionForm const& form, AttentionInputs const& inputs, Tensor const& dy, AttentionInputs const& u);
+
 }  // namespace heed

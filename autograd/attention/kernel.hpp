@@ -3,7 +3,7 @@
 #include <cstdint>
 
 #include "autograd/attention/fused_attention.hpp"
-#include "autograd/kernels/key_range.hpp"
+#include "autograd/attention/pairs.hpp"
 
 namespace heed::kernels {
 

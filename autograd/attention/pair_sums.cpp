@@ -1,12 +1,11 @@
 // Scores' sums over elements as an operation of their own, for derivatives of a higher order.
 
-#include "autograd/attention/pair_sums.hpp"
-
 #include <algorithm>
 #include <utility>
 #include <vector>
 
 #include "autograd/attention/fused_attention.hpp"
+#include "autograd/attention/pairs.hpp"
 #include "autograd/graph_memory.hpp"
 #include "autograd/kernels/dispatch.hpp"
 #include "autograd/ops/formula.hpp"

@@ -4,13 +4,17 @@
 #include <memory>
 #include <vector>
 
-#include "autograd/kernels/key_range.hpp"
 #include "autograd/tensor.hpp"
 
 /// What the attention kernels ask of a score and of an align; how these are written as formulas: pair_formula.hpp, and beside each align.
 namespace heed {
 
 namespace kernels {
+
+/// The keys that a query attends to, [first, last).
+struct KeyRange {
+  std::int64_t first, last;
+};
 
 /// Queries [n, d] and keys [m, d] of one head, with strides, and the weights w [d] of the sum (null: it has none).
 template <class T>
@@ -118,5 +122,10 @@ class RowAlign {
   /// Of scores [B, H, n, m]: `visible` is 1 at the keys of a row's range, `seen` [B or 1, 1, n, 1] how many its query sees; parameter [H].
   virtual Tensor composed(Tensor const& scores, Tensor const& visible, Tensor const& seen, Tensor const& parameter) const = 0;
 };
+
+/// Σ_c f(q_ic, k_jc, w_c) of every pair: query [B, n, H·d], key [B, m, G·d], weight [H, d] or undefined → [B, H, n, m], head h reading
+/// group ⌊h G/H⌋. First and second derivatives by kernels that hold nothing of size [n, m, d].
+Tensor pair_sums(std::shared_ptr<PairSum const> const& sum, Tensor const& query, Tensor const& key, Tensor const& weight,
+                 std::int64_t heads, std::int64_t groups);
 
 }  // namespace heed

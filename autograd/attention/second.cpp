@@ -1,12 +1,11 @@
-#include "autograd/attention/second.hpp"
-
 #include <algorithm>
 #include <vector>
 
-#include "autograd/attention/pair_sums.hpp"
+#include "autograd/attention/fused_attention.hpp"
+#include "autograd/attention/pairs.hpp"
 #include "autograd/graph.hpp"
 #include "autograd/kernels/dispatch.hpp"
-#include "autograd/kernels/dropout.hpp"
+#include "autograd/kernels/rows.hpp"
 #include "autograd/kernels/strided.hpp"
 #include "autograd/ops/elementwise.hpp"
 #include "autograd/ops/product.hpp"

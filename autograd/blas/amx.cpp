@@ -1,10 +1,10 @@
 // C is made in squares of 32: four tiles of sums, two of A's rows, two of B's columns, a tile being sixteen rows of 64 bytes. Both factors
 // are rounded and copied into tiles first, B whole and once for all threads, of A the rows that a thread is at.
 
-#include "autograd/blas/amx.hpp"
-
 #include <algorithm>
 #include <vector>
+
+#include "autograd/blas/tiles.hpp"
 
 #if defined(__AMX_BF16__) && defined(__AVX512BF16__)
 #include <immintrin.h>
@@ -12,7 +12,7 @@
 #include <unistd.h>
 #endif
 
-#include "autograd/blas/bfloat16.hpp"
+#include "autograd/blas/elements.hpp"
 #include "autograd/blas/finish.hpp"
 #include "autograd/memory.hpp"
 #include "autograd/parallel.hpp"

@@ -2,12 +2,17 @@
 
 #include <cstdint>
 
-#include "autograd/blas/bfloat16.hpp"
 #include "autograd/kernels/rows.hpp"
 #include "autograd/kernels/simd/pairs.hpp"
 
 /// What the kernel of tiles multiplies: 32-bit words, held in batches of float32. A policy says what a word is.
 namespace heed::kernels {
+
+/// A bfloat16 number: the upper half of a float32.
+using BFloat16 = std::uint16_t;
+
+/// out [rows, columns], contiguous: x rounded to the nearest, ties to even.
+void round_to_bfloat16(float const* x, std::int64_t leading, std::int64_t rows, std::int64_t columns, BFloat16* out);
 
 /// The first `count` numbers at x, zeros beyond; nothing is read if count ≤ 0.
 inline WordBatch load_up_to(float const* x, std::int64_t count) {

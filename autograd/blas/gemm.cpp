@@ -11,7 +11,6 @@
 #include <xflens/cxxblas/cxxblas.cxx>
 #include <xtensor-blas/xblas_config.hpp>
 
-#include "autograd/blas/amx.hpp"
 #include "autograd/blas/gemv.hpp"
 #include "autograd/blas/products.hpp"
 #include "autograd/blas/row_sum.hpp"

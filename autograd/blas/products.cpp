@@ -1,20 +1,105 @@
 #include "autograd/blas/products.hpp"
 
 #include <atomic>
+#include <cstdlib>
+#include <string_view>
 
-#include "autograd/blas/amx.hpp"
-#include "autograd/blas/blas_library.hpp"
 #include "autograd/blas/elements.hpp"
 #include "autograd/blas/gemm.hpp"
+#include "autograd/blas/tiles.hpp"
+#include "autograd/processor.hpp"
+
+#ifndef HEED_ACCELERATE
+#include <cblas.h>
+#endif
+
+#if defined(__x86_64__) && defined(__ELF__)
+// How OpenBLAS chooses its kernels as it is loaded; exported, but in none of its headers, and missing where it was built for one processor.
+extern "C" {
+[[gnu::weak]] void gotoblas_dynamic_init();
+[[gnu::weak]] void gotoblas_dynamic_quit();
+}
+#endif
 
 namespace heed {
 
+#if defined(__x86_64__) && defined(__ELF__) && !defined(HEED_ACCELERATE)
+
 namespace {
+
+/// OpenBLAS's kernels for what this processor can do and this build uses; null where there are no wide vectors.
+char const* suitable_kernels() {
+  using enum Instructions;
+#ifdef __AVX512F__
+  if (processor_has(avx512_bf16)) return "Cooperlake";
+  if (processor_has(avx512dq) && processor_has(avx512bw) && processor_has(avx512vl)) return "SkylakeX";
+#endif
+  return processor_has(avx2) && processor_has(fma) ? "Haswell" : nullptr;
+}
+
+/// How wide the vectors of OpenBLAS's kernels are: 0 for names not among these, which are of processors without AVX2.
+int width_of(std::string_view kernels) {
+  for (std::string_view const name : {"SapphireRapids", "Cooperlake", "SkylakeX"})
+    if (kernels == name) return 2;
+  for (std::string_view const name : {"Haswell", "Zen", "Excavator"})
+    if (kernels == name) return 1;
+  return 0;
+}
+
+/// OpenBLAS chooses its kernels by a list of processors, and takes one that is younger than itself for less than it is (0.3.21: Emerald
+/// Rapids for "Prescott", of 2004, and Zen 5 for "Haswell"); it is told better before it has multiplied anything. A user's
+/// OPENBLAS_CORETYPE stands.
+bool correct_kernels() {
+  char const* const better = suitable_kernels();
+  if (better == nullptr || width_of(openblas_get_corename()) >= width_of(better) || std::getenv("OPENBLAS_CORETYPE") != nullptr ||
+      gotoblas_dynamic_init == nullptr || gotoblas_dynamic_quit == nullptr)
+    return false;
+  ::setenv("OPENBLAS_CORETYPE", better, 0);
+  gotoblas_dynamic_quit();
+  gotoblas_dynamic_init();
+  return true;
+}
+
+[[maybe_unused]] bool const corrected = correct_kernels();
+
+}  // namespace
+
+#endif
+
+namespace {
+
+/// The library of float64's products, with its version and kernels where it tells them.
+std::string library_name() {
+#ifdef HEED_ACCELERATE
+  return "Accelerate";
+#else
+  std::string text = openblas_get_config();
+  text.erase(text.find_last_not_of(' ') + 1);
+  return text;
+#endif
+}
 
 Products chosen;
 std::atomic<std::int64_t> flops{0};
 
 }  // namespace
+
+namespace detail {
+
+#ifdef HEED_ACCELERATE
+
+/// Read by Accelerate at its first product; a user's own choice stands.
+void keep_libraries_single_threaded() { ::setenv("VECLIB_MAXIMUM_THREADS", "1", 0); }
+
+#else
+
+void keep_libraries_single_threaded() {
+  openblas_set_num_threads(1);  // its OpenMP flavour tells OpenMP, which keeps this by thread
+}
+
+#endif
+
+}  // namespace detail
 
 void set_products(Products wanted) { chosen = wanted; }
 
@@ -28,7 +113,7 @@ std::string factors_in_words() {
   return kernels::has_pairs && !kernels::bfloat16_is_slower() ? "in bfloat16 by AVX512_BF16" : "in bfloat16, multiplied in float32";
 }
 
-std::string matrix_library() { return detail::blas_name() + ", factors " + factors_in_words(); }
+std::string matrix_library() { return library_name() + ", factors " + factors_in_words(); }
 
 namespace detail {
 

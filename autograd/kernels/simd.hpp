@@ -15,10 +15,8 @@ using namespace portable;  // a function that is declared in `native` itself com
 #include "autograd/kernels/simd/avx512.hpp"
 #elif defined(__AVX2__)
 #include "autograd/kernels/simd/avx2.hpp"
-#elif defined(__SSE2__) && !defined(__AVX__)
-#include "autograd/kernels/simd/sse2.hpp"
-#elif defined(__aarch64__)
-#include "autograd/kernels/simd/neon.hpp"
+#elif defined(__aarch64__) || (defined(__SSE2__) && !defined(__AVX__))
+#include "autograd/kernels/simd/four_lanes.hpp"
 #endif
 
 namespace heed::kernels {

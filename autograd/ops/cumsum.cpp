@@ -4,10 +4,10 @@
 
 #include "autograd/kernels/dispatch.hpp"
 #include "autograd/kernels/pairwise.hpp"
-#include "autograd/ops/axis.hpp"
 #include "autograd/ops/formula.hpp"
 #include "autograd/ops/reduce.hpp"
 #include "autograd/parallel.hpp"
+#include "autograd/shape.hpp"
 
 namespace heed {
 

@@ -6,7 +6,6 @@
 #include <limits>
 #include <numbers>
 
-#include "autograd/kernels/accumulate.hpp"
 #include "autograd/kernels/elementary.hpp"
 #include "autograd/ops/formula.hpp"
 

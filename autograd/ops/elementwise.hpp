@@ -80,4 +80,11 @@ Tensor masked_fill(Tensor const& x, Tensor const& mask, double value);
 /// x, as a constant: no gradient flows through.
 Tensor stop_gradient(Tensor const& x);
 
+namespace kernels {
+
+/// into += addition, element by element; same shape and real dtype.
+void add_in_place(Tensor& into, Tensor const& addition);
+
+}  // namespace kernels
+
 }  // namespace heed

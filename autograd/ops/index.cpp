@@ -16,8 +16,8 @@
 #include "autograd/graph.hpp"
 #include "autograd/kernels/dispatch.hpp"
 #include "autograd/kernels/pairwise.hpp"
-#include "autograd/ops/axis.hpp"
 #include "autograd/parallel.hpp"
+#include "autograd/shape.hpp"
 
 namespace heed {
 

@@ -8,7 +8,6 @@
 #include <span>
 
 #include "autograd/blas/products.hpp"
-#include "autograd/kernels/accumulate.hpp"
 #include "autograd/kernels/cross_entropy.hpp"
 #include "autograd/kernels/dispatch.hpp"
 #include "autograd/ops/elementwise.hpp"

@@ -1,7 +1,7 @@
 // Operations that draw. What is drawn is a pure function of the stream and of an element's place.
 
 #include "autograd/kernels/dispatch.hpp"
-#include "autograd/kernels/dropout.hpp"
+#include "autograd/kernels/rows.hpp"
 #include "autograd/ops/formula.hpp"
 #include "autograd/parallel.hpp"
 

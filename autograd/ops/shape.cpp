@@ -13,8 +13,8 @@
 #include "autograd/graph_memory.hpp"
 #include "autograd/kernels/strided.hpp"
 #include "autograd/node.hpp"
-#include "autograd/ops/axis.hpp"
 #include "autograd/ops/elementwise.hpp"
+#include "autograd/shape.hpp"
 
 namespace heed {
 

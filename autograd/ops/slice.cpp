@@ -11,10 +11,10 @@
 #include "autograd/graph.hpp"
 #include "autograd/kernels/dispatch.hpp"
 #include "autograd/kernels/strided.hpp"
-#include "autograd/ops/axis.hpp"
 #include "autograd/ops/elementwise.hpp"
 #include "autograd/ops/shape.hpp"
 #include "autograd/parallel.hpp"
+#include "autograd/shape.hpp"
 
 namespace heed {
 

@@ -11,7 +11,7 @@
 #include "experiments/config/nearest.hpp"
 #include "experiments/config/scalar.hpp"
 #include "experiments/report/grid.hpp"
-#include "experiments/run/folder_name.hpp"
+#include "experiments/run/folder.hpp"
 #include "nn/files/sha256.hpp"
 
 namespace heed {

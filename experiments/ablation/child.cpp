@@ -1,11 +1,18 @@
 #include "experiments/ablation/child.hpp"
 
 #include <algorithm>
+#include <cerrno>
 #include <chrono>
 #include <csignal>
 #include <thread>
 
+#include <fcntl.h>
+#include <sys/wait.h>
 #include <unistd.h>
+
+#include "experiments/run/failure.hpp"
+#include "experiments/run/signals.hpp"
+
 #if defined(__linux__)
 #include <sys/prctl.h>
 #endif
@@ -34,5 +41,47 @@ void close_descriptors(unsigned first, unsigned last) {
 }
 
 #endif
+
+namespace {
+
+constexpr std::chrono::seconds pause{10};
+constexpr std::chrono::seconds patience{3};  // with the last tables of a call that is interrupted
+
+/// The child's whole life. Locks are the parent's, and what goes wrong is told by the last tables, which the parent writes.
+[[noreturn]] void live(std::function<void()> const& write) {
+  get_signal_when_parent_ends(SIGKILL);
+  ::signal(SIGINT, SIG_IGN);
+  close_descriptors(STDERR_FILENO + 1);
+  int const nowhere = ::open("/dev/null", O_RDWR);
+  for (int const stream : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) ::dup2(nowhere, stream);
+  guarded([&] {
+    write();
+    return Exit::done;
+  });
+  ::_exit(0);
+}
+
+}  // namespace
+
+void Writer::something_ended() {
+  auto const now = std::chrono::steady_clock::now();
+  if (now < next_ || (process_ > 0 && ::waitpid(process_, nullptr, WNOHANG) == 0)) return;
+  next_ = now + pause;
+  std::fflush(nullptr);
+  process_ = ::fork();
+  if (process_ == 0) live(write_);
+}
+
+void Writer::wait() {
+  auto const end = std::chrono::steady_clock::now() + patience;
+  for (bool told = false; process_ > 0; std::this_thread::sleep_for(std::chrono::milliseconds(10))) {
+    auto const result = ::waitpid(process_, nullptr, WNOHANG);
+    if (result == process_ || (result < 0 && errno != EINTR)) break;
+    if (told || !interrupted() || std::chrono::steady_clock::now() < end) continue;
+    ::kill(process_, SIGTERM);  // it draws, and gnuplot hangs
+    told = true;
+  }
+  process_ = -1;
+}
 
 }  // namespace heed

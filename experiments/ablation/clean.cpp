@@ -8,7 +8,7 @@
 #include <nlohmann/json.hpp>
 
 #include "experiments/run/command.hpp"
-#include "experiments/run/folder_lock.hpp"
+#include "experiments/run/folder.hpp"
 #include "experiments/run/result_file.hpp"
 
 namespace heed {

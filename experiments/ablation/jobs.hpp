@@ -7,7 +7,7 @@
 
 #include "experiments/ablation/plan.hpp"
 #include "experiments/ablation/trial.hpp"
-#include "experiments/run/history.hpp"
+#include "experiments/run/record.hpp"
 
 namespace heed {
 

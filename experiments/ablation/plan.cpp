@@ -7,15 +7,45 @@
 #include <fmt/format.h>
 
 #include "experiments/ablation/arms.hpp"
-#include "experiments/ablation/keys.hpp"
 #include "experiments/config/build_info.hpp"
 #include "experiments/config/nearest.hpp"
 #include "experiments/config/scalar.hpp"
+#include "experiments/config/table.hpp"
 #include "experiments/metric/info.hpp"
-#include "experiments/run/folder_name.hpp"
+#include "experiments/run/folder.hpp"
 #include "nn/files/sha256.hpp"
 
 namespace heed {
+
+std::vector<AblationKey> const& ablation_keys() {
+  static std::vector<AblationKey> const all{
+      {"ablation", "its name, and its folder's", "ablation: positions"},
+      {"base", "the run that arms change: its file, relative to this file, or its keys themselves", "base: ../gpt/grammar.yaml"},
+      {"paths", "the folder in which relative paths of the base begin, relative to this file (default: that of the base's file)",
+       "paths: ../gpt"},
+      {"set", "keys of the base with the values that they have in every arm", "set: {train.steps: 100}"},
+      {"vary", "keys of the base with lists of values: every combination is an arm",
+       "vary: {model.position: [learned, rotary], model.heads: [1, 2]}"},
+      {"together", "keys whose values move in step: the first of each, the second of each, …",
+       "together: {model.width: [64, 128], train.optimizer.lr: [2.0e-3, 1.0e-3]}"},
+      {"add", "further arms by name, with what they change", "add: {wide: {model.width: 256}}"},
+      {"skip", "combinations of vary and together that are left out", "skip: [{model.position: rotary, model.heads: 2}]"},
+      {"seeds", "how many (from 1 on), or which; every arm is trained with each", "seeds: 6"},
+      {"baseline", "the arm that others are compared with: its name, or its values, however they are written (default: the first)",
+       "baseline: {model.position: learned, model.heads: 1}"},
+      {"metric", "what is compared (heed list metrics)", "metric: validation.accuracy"},
+      {"better", "lower or higher, where the metric does not say (default: as the metric says)", "better: higher"},
+      {"at", "which value of a trial counts: the last, or the best", "at: best"},
+      {"margin", "the difference below which you do not care; without it no arm is called equivalent", "margin: 0.01"},
+      {"tune", "a grid from which every arm takes its best point, on seeds of its own: which, or how many from 10001 on",
+       "tune: {grid: {train.optimizer.lr: [1.0e-3, 3.0e-3]}, seeds: 2}"},
+      {"published", "what others have reported of the metric, shown beside: a number, or numbers by step",
+       "published: {a tutorial's run: {1000: 0.225, 7000: 0.954}}"},
+  };
+  return all;
+}
+
+std::string const& ablation_help(std::string const& name) { return std::ranges::find(ablation_keys(), name, &AblationKey::name)->help; }
 
 namespace fs = std::filesystem;
 
@@ -239,6 +269,59 @@ LoadedExperiment first_trial(Ablation const& ablation, Arm const& arm) {
 std::vector<Assignment> joined(std::vector<Assignment> changes, std::vector<Assignment> const& more) {
   changes.insert(changes.end(), more.begin(), more.end());
   return changes;
+}
+
+namespace {
+
+double number_at(Yaml const& node, std::string const& key) {
+  auto const value = node.kind == Yaml::NodeKind::scalar ? parse_real(node.text) : std::nullopt;
+  if (!value)
+    throw ConfigError(node.place, fmt::format("{}: wants a number, or numbers by step {{1000: 22.5}}, found {}", key, found(node)));
+  return *value;
+}
+
+Published one_of(std::string const& name, Yaml const& node) {
+  auto const key = "published: " + name;
+  Published published{name, {}, 0};
+  if (node.kind != Yaml::NodeKind::map) {
+    published.value = number_at(node, key);
+    return published;
+  }
+  for (auto const& entry : node.entries) {
+    auto const step = parse_integer(entry.key);
+    if (!step || *step < 0) throw ConfigError(entry.place, fmt::format("{}: '{}' is not a step", key, entry.key));
+    if (!published.curve.empty() && *step <= published.curve.back().first)
+      throw ConfigError(entry.place, fmt::format("{}: step {} after step {}", key, *step, published.curve.back().first));
+    published.curve.emplace_back(*step, number_at(entry.value, key));
+  }
+  if (published.curve.empty()) throw ConfigError(node.place, key + ": has no numbers");
+  published.value = published.curve.back().second;
+  return published;
+}
+
+}  // namespace
+
+std::vector<Published> published_of(Document const& file) {
+  std::vector<Published> all;
+  Yaml const* const node = value_at(file, "published");
+  if (node == nullptr) return all;
+  if (node->kind != Yaml::NodeKind::map)
+    throw ConfigError(node->place, fmt::format("published: wants numbers by whose they are, {{a paper: 28.1}}, found {}", found(*node)));
+  for (auto const& entry : node->entries) all.push_back(one_of(entry.key, entry.value));
+  return all;
+}
+
+std::optional<std::string> beside_published(Published const& published, std::string const& arm, Estimate const& measured,
+                                            std::int64_t steps) {
+  if (!published.curve.empty() && published.curve.back().first != steps) return std::nullopt;
+  auto const shown = [](double value) { return short_number(value, 4); };
+  if (!measured.interval) return fmt::format("{}: {}; {} reports {}", arm, shown(measured.mean), published.name, shown(published.value));
+  auto const [low, high] = *measured.interval;
+  return fmt::format("{}: {} [{}, {}]; {} reports {}, which lies {}", arm, shown(measured.mean), shown(low), shown(high), published.name,
+                     shown(published.value),
+                     published.value < low    ? "below"
+                     : published.value > high ? "above"
+                                              : "inside");
 }
 
 }  // namespace heed

@@ -7,10 +7,30 @@
 #include <string>
 #include <vector>
 
-#include "experiments/ablation/published.hpp"
+#include "experiments/config/config.hpp"
+#include "experiments/report/ablation_result.hpp"
 #include "experiments/run/experiment.hpp"
 
 namespace heed {
+
+/// A key of an ablation's file: what it means, and a line that uses it.
+struct AblationKey {
+  std::string name, help, example;
+};
+
+/// All of them, in the order in which one writes them. `heed list ablation`, the schema and the README tell them from here.
+std::vector<AblationKey> const& ablation_keys();
+
+/// What the key of this name means.
+std::string const& ablation_help(std::string const& name);
+
+/// `published: {a tutorial's run: {1000: 22.5, 7000: 95.4}, a paper: 28.1}`. Throws ConfigError at the place of what is wrong.
+std::vector<Published> published_of(Document const& file);
+
+/// "soft: 0.9520 [0.9410, 0.9630]; Joey NMT's tutorial reports 0.9540, which lies inside". Nothing of a curve that ends at another step
+/// than training does.
+std::optional<std::string> beside_published(Published const& published, std::string const& arm, Estimate const& measured,
+                                            std::int64_t steps);
 
 /// `ablation:` the keys with one value each; those that hold keys of the base (set, vary, together, add, skip, tune) or numbers by name
 /// (published) are read beside it.

@@ -14,7 +14,7 @@
 #include "experiments/config/table.hpp"
 #include "experiments/metric/statistics.hpp"
 #include "experiments/run/failure.hpp"
-#include "experiments/run/terminal.hpp"
+#include "experiments/run/system.hpp"
 #include "experiments/run/train.hpp"
 
 namespace heed {

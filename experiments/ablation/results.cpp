@@ -12,7 +12,6 @@
 #include <nlohmann/json.hpp>
 
 #include "experiments/run/csv.hpp"
-#include "experiments/run/history.hpp"
 #include "experiments/run/record.hpp"
 #include "experiments/run/result_file.hpp"
 #include "nn/files/atomic_file.hpp"

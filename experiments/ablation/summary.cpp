@@ -55,12 +55,6 @@ Trials read_trials(Ablation const& ablation, std::vector<Job> const& jobs, Tunin
   return trials;
 }
 
-Keys keys_of(std::vector<Assignment> const& changes) {
-  Keys keys;
-  for (auto const& change : changes) keys.emplace_back(change.key, emit_line(change.value));
-  return keys;
-}
-
 // ---------------------------------------------------------------- what was trained, and what came of it
 
 /// How many trials are done, or have failed; those of an arm that no point of the grid trains count as well, for they are not coming.
@@ -77,25 +71,6 @@ std::size_t ended(Trials const& trials) {
 std::size_t all_trials(Ablation const& ablation) {
   std::size_t const tuning = ablation.tuning ? ablation.tuning->points.size() * ablation.tuning->seeds.size() : 0;
   return ablation.arms.size() * (ablation.seeds.size() + tuning);
-}
-
-TuningScores tuning_scores(Trials const& trials) {
-  auto const& tuning = *trials.ablation.tuning;
-  TuningScores scores{.seeds = tuning.seeds, .points = {}, .arms = {}};
-  for (auto const& point : tuning.points) scores.points.push_back({point.name, keys_of(point.changes)});
-  auto const& chosen = trials.tuned.chosen;
-  for (std::size_t i = 0; i < trials.ablation.arms.size(); ++i) {
-    auto& arm = scores.arms.emplace_back();
-    arm.name = trials.ablation.arms[i].name;
-    if (i < chosen.size()) arm.chosen = chosen[i];
-    for (std::size_t point = 0; point < tuning.points.size(); ++point) {
-      arm.scores.push_back(score_of(trials.ablation, trials.tuned, i, point));
-      arm.values.emplace_back();
-      for (Job const* const job : trials_at(trials.ablation, trials.tuned, i, point))
-        if (job->state == State::done) arm.values.back().push_back(*job->value);
-    }
-  }
-  return scores;
 }
 
 void add_failures(Trials const& trials, AblationResult& result) {
@@ -179,7 +154,7 @@ AblationResult collected(Trials const& trials) {
   for (auto const* jobs : {&trials.tuned.jobs, &trials.jobs})
     for (Job const& job : *jobs) result.trials.push_back(job.experiment.settings.name);
   result.configuration = ablation.resolved;
-  if (ablation.tuning) result.tuning = tuning_scores(trials);
+  if (ablation.tuning) result.tuning = tuning_scores(ablation, trials.tuned);
   result.published = ablation.published;
   return result;
 }

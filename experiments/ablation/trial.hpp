@@ -9,7 +9,7 @@
 #include <sys/types.h>
 
 #include "experiments/run/experiment.hpp"
-#include "experiments/run/folder_lock.hpp"
+#include "experiments/run/folder.hpp"
 #include "experiments/run/session.hpp"
 
 namespace heed {

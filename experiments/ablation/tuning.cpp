@@ -116,4 +116,29 @@ std::vector<std::string> choices_on_edge(Ablation const& ablation, TuningResult 
   return said;
 }
 
+Keys keys_of(std::vector<Assignment> const& changes) {
+  Keys keys;
+  for (auto const& change : changes) keys.emplace_back(change.key, emit_line(change.value));
+  return keys;
+}
+
+TuningScores tuning_scores(Ablation const& ablation, TuningResult const& tuned) {
+  auto const& tuning = *ablation.tuning;
+  TuningScores scores{.seeds = tuning.seeds, .points = {}, .arms = {}};
+  for (auto const& point : tuning.points) scores.points.push_back({point.name, keys_of(point.changes)});
+  auto const& chosen = tuned.chosen;
+  for (std::size_t i = 0; i < ablation.arms.size(); ++i) {
+    auto& arm = scores.arms.emplace_back();
+    arm.name = ablation.arms[i].name;
+    if (i < chosen.size()) arm.chosen = chosen[i];
+    for (std::size_t point = 0; point < tuning.points.size(); ++point) {
+      arm.scores.push_back(score_of(ablation, tuned, i, point));
+      arm.values.emplace_back();
+      for (Job const* const job : trials_at(ablation, tuned, i, point))
+        if (job->state == Job::State::done) arm.values.back().push_back(*job->value);
+    }
+  }
+  return scores;
+}
+
 }  // namespace heed

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "experiments/ablation/jobs.hpp"
+#include "experiments/report/ablation_result.hpp"
 
 namespace heed {
 
@@ -37,5 +38,10 @@ std::vector<Job> comparison_trials(Ablation const& ablation, TuningResult const&
 /// A sentence for each number that was chosen and is the smallest or the largest of its grid, with the arms that chose it: what suits them
 /// best may lie beyond.
 std::vector<std::string> choices_on_edge(Ablation const& ablation, TuningResult const& tuned);
+
+/// Changes as tables have them: by key, the value in one line.
+Keys keys_of(std::vector<Assignment> const& changes);
+/// What was chosen from which scores, as the result of the ablation has it; of one with `tune:`.
+TuningScores tuning_scores(Ablation const& ablation, TuningResult const& tuned);
 
 }  // namespace heed

@@ -5,7 +5,7 @@
 #include <memory>
 #include <string>
 
-#include "nn/models/gpt.hpp"
+#include "nn/models/blocks.hpp"
 #include "nn/optimizer.hpp"
 
 namespace heed {

@@ -1,5 +1,3 @@
-#include "experiments/commands/compare.hpp"
-
 #include <algorithm>
 #include <cmath>
 #include <iostream>
@@ -10,11 +8,12 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "experiments/commands/commands.hpp"
 #include "experiments/config/table.hpp"
 #include "experiments/metric/info.hpp"
 #include "experiments/report/ablation_result.hpp"
 #include "experiments/run/command.hpp"
-#include "experiments/run/history.hpp"
+#include "experiments/run/record.hpp"
 #include "experiments/run/result_file.hpp"
 
 namespace heed {

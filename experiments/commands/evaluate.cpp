@@ -17,9 +17,9 @@
 #include "experiments/report/evaluation.hpp"
 #include "experiments/report/evaluation_folder.hpp"
 #include "experiments/run/command.hpp"
-#include "experiments/run/folder_name.hpp"
+#include "experiments/run/folder.hpp"
 #include "experiments/run/progress.hpp"
-#include "experiments/run/run_data.hpp"
+#include "experiments/run/run_folder.hpp"
 #include "nn/files/atomic_file.hpp"
 
 namespace heed {

@@ -9,7 +9,7 @@
 #include "experiments/config/nearest.hpp"
 #include "experiments/report/evaluation_folder.hpp"
 #include "experiments/run/command.hpp"
-#include "experiments/run/exchange/model_format.hpp"
+#include "experiments/run/exchange/portable_model.hpp"
 #include "experiments/run/session.hpp"
 
 namespace heed {

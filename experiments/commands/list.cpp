@@ -9,7 +9,7 @@
 #include <fmt/ranges.h>
 
 #include "autograd/check.hpp"
-#include "experiments/ablation/keys.hpp"
+#include "experiments/ablation/plan.hpp"
 #include "experiments/config/nearest.hpp"
 #include "experiments/config/table.hpp"
 #include "experiments/data/catalogue.hpp"

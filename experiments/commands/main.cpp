@@ -15,11 +15,9 @@
 #include "experiments/ablation/ablation.hpp"
 #include "experiments/ablation/clean.hpp"
 #include "experiments/commands/command_line.hpp"
-#include "experiments/commands/compare.hpp"
+#include "experiments/commands/commands.hpp"
 #include "experiments/commands/lines.hpp"
 #include "experiments/commands/list.hpp"
-#include "experiments/commands/run.hpp"
-#include "experiments/commands/schema.hpp"
 #include "experiments/run/failure.hpp"
 
 namespace heed {

@@ -1,11 +1,11 @@
-#include "experiments/commands/report.hpp"
+#include "experiments/report/report.hpp"
 
 #include <algorithm>
 
 #include <fmt/format.h>
 
 #include "experiments/ablation/ablation.hpp"
-#include "experiments/report/report.hpp"
+#include "experiments/commands/commands.hpp"
 #include "experiments/run/command.hpp"
 #include "nn/files/input_file.hpp"
 

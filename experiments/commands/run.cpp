@@ -1,9 +1,8 @@
-#include "experiments/commands/run.hpp"
-
 #include <fmt/format.h>
 
 #include "autograd/parallel.hpp"
 #include "experiments/ablation/ablation.hpp"
+#include "experiments/commands/commands.hpp"
 #include "experiments/report/report.hpp"
 #include "experiments/run/command.hpp"
 #include "experiments/run/file_kind.hpp"

@@ -1,12 +1,10 @@
-#include "experiments/commands/schema.hpp"
-
 #include <cmath>
 #include <iostream>
 
 #include <nlohmann/json.hpp>
 
-#include "experiments/ablation/keys.hpp"
 #include "experiments/ablation/plan.hpp"
+#include "experiments/commands/commands.hpp"
 #include "experiments/run/command.hpp"
 #include "experiments/run/experiment.hpp"
 #include "experiments/run/file_kind.hpp"

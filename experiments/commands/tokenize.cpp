@@ -1,5 +1,3 @@
-#include "experiments/commands/tokenize.hpp"
-
 #include <array>
 #include <bit>
 #include <iostream>
@@ -7,12 +5,12 @@
 #include <fmt/format.h>
 
 #include "autograd/error.hpp"
+#include "experiments/commands/commands.hpp"
 #include "experiments/config/table.hpp"
 #include "experiments/data/documents.hpp"
 #include "experiments/data/files.hpp"
-#include "experiments/data/tokenizers/byte_pair_files.hpp"
-#include "experiments/data/tokenizers/byte_pair_training.hpp"
-#include "experiments/data/tokenizers/words.hpp"
+#include "experiments/data/tokenizers/byte_pairs.hpp"
+#include "experiments/data/tokenizers/tokenizers.hpp"
 #include "experiments/run/command.hpp"
 #include "experiments/run/progress.hpp"
 #include "nn/files/atomic_file.hpp"

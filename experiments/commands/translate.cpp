@@ -15,7 +15,7 @@
 #include "experiments/commands/lines.hpp"
 #include "experiments/commands/search_options.hpp"
 #include "experiments/commands/translator.hpp"
-#include "experiments/data/tokenizers/words.hpp"
+#include "experiments/data/tokenizers/tokenizers.hpp"
 #include "experiments/metric/probe/attention_maps.hpp"
 #include "experiments/report/alignment_figure.hpp"
 #include "experiments/run/command.hpp"

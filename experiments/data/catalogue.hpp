@@ -40,4 +40,9 @@ CatalogueEntry const& catalogue_entry(std::vector<CatalogueEntry> const& entries
 /// not there or is not what it should be. Throws FileError that says where to put it by hand.
 std::filesystem::path obtain(CatalogueFile const& file, DataContext const& context);
 
+/// Fetches a URL (http, https, file) to `target`, which appears whole or not at all and only if its SHA-256 is `sha256`; shows a
+/// progress bar on a terminal unless `quiet`. `bytes` is the size expected: anything larger is cut off and refused.
+/// Throws FileError naming target, URL and what went wrong; Error if the disk is full.
+void download(std::string const& url, std::filesystem::path const& target, std::string const& sha256, std::int64_t bytes, bool quiet);
+
 }  // namespace heed

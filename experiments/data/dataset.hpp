@@ -8,7 +8,7 @@
 
 #include <nlohmann/json_fwd.hpp>
 
-#include "experiments/data/read_files.hpp"
+#include "experiments/data/files.hpp"
 #include "nn/batch.hpp"
 #include "nn/signature.hpp"
 

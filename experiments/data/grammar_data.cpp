@@ -10,7 +10,7 @@
 #include "autograd/error.hpp"
 #include "experiments/data/files.hpp"
 #include "experiments/data/ngram.hpp"
-#include "experiments/data/tokenizers/sentences.hpp"
+#include "experiments/data/tokenizers/tokenizers.hpp"
 #include "nn/files/sha256.hpp"
 
 namespace heed {

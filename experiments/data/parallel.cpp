@@ -10,7 +10,7 @@
 #include "autograd/error.hpp"
 #include "experiments/data/files.hpp"
 #include "experiments/data/ngram.hpp"
-#include "experiments/data/tokenizers/words.hpp"
+#include "experiments/data/tokenizers/tokenizers.hpp"
 
 namespace heed {
 namespace {

@@ -1,5 +1,3 @@
-#include "experiments/data/parallel_text.hpp"
-
 #include <algorithm>
 #include <numeric>
 #include <span>
@@ -10,7 +8,8 @@
 
 #include "autograd/error.hpp"
 #include "experiments/data/files.hpp"
-#include "experiments/data/tokenizers/words.hpp"
+#include "experiments/data/parallel.hpp"
+#include "experiments/data/tokenizers/tokenizers.hpp"
 #include "nn/files/sha256.hpp"
 #include "nn/files/utf8.hpp"
 

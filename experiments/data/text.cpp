@@ -11,7 +11,7 @@
 #include "experiments/data/catalogue.hpp"
 #include "experiments/data/files.hpp"
 #include "experiments/data/ngram.hpp"
-#include "experiments/data/tokenizers/words.hpp"
+#include "experiments/data/tokenizers/tokenizers.hpp"
 #include "nn/files/sha256.hpp"
 #include "nn/files/utf8.hpp"
 

@@ -13,7 +13,7 @@
 #include "experiments/config/table.hpp"
 #include "experiments/metric/statistics.hpp"
 #include "experiments/report/grid.hpp"
-#include "experiments/run/history.hpp"
+#include "experiments/run/record.hpp"
 
 namespace heed {
 

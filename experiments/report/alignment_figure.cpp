@@ -10,8 +10,8 @@
 #include "autograd/ops/reduce.hpp"
 #include "experiments/config/config.hpp"
 #include "experiments/config/table.hpp"
+#include "experiments/report/gnuplot.hpp"
 #include "experiments/report/html.hpp"
-#include "experiments/report/panel_grid.hpp"
 #include "nn/files/atomic_file.hpp"
 
 namespace heed {

@@ -7,10 +7,8 @@
 
 #include "autograd/error.hpp"
 #include "experiments/config/yaml.hpp"
-#include "experiments/run/folder_lock.hpp"
+#include "experiments/run/folder.hpp"
 #include "nn/files/atomic_file.hpp"
-#include "nn/files/exchange.hpp"
-#include "nn/files/flush.hpp"
 
 namespace heed {
 

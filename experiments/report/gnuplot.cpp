@@ -17,13 +17,14 @@
 #include <stdlib.h>
 #include <sys/wait.h>
 #include <unistd.h>
+
 #if defined(__APPLE__)
 #include <crt_externs.h>
 #endif
 
 #include "autograd/error.hpp"
 #include "experiments/report/html.hpp"
-#include "experiments/run/folder_name.hpp"
+#include "experiments/run/folder.hpp"
 #include "experiments/run/signals.hpp"
 #include "nn/files/utf8.hpp"
 
@@ -246,6 +247,22 @@ std::string inlined(std::string svg, std::string const& prefix, std::string cons
     svg.replace(from, to - from, fmt::format("<desc id=\"{}-text\">{}", prefix, escape(caption)));
   replace(svg, "<svg", fmt::format("<svg role=\"img\" aria-labelledby=\"{0}-title {0}-text\"", prefix));
   return svg;
+}
+
+double PanelGrid::width_between(double left, double right, double gap, std::size_t across) {
+  return (Figure::width - left - right - static_cast<double>(across - 1) * gap) / static_cast<double>(across);
+}
+
+std::string PanelGrid::place(std::size_t i) const {
+  double const x = left_of(i), top = top_of(i);
+  return margins(x, x + width, top - height, top, figure_height(), decimals);
+}
+
+std::string margins(double left, double right, double bottom, double top, double height, int decimals) {
+  return fmt::format(
+      "set lmargin at screen {0:.{4}f}\nset rmargin at screen {1:.{4}f}\nset bmargin at screen {2:.{4}f}\nset tmargin at screen "
+      "{3:.{4}f}\n",
+      left / Figure::width, right / Figure::width, bottom / height, top / height, decimals);
 }
 
 }  // namespace heed

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "experiments/config/yaml.hpp"
-#include "experiments/data/read_files.hpp"
+#include "experiments/data/files.hpp"
 #include "experiments/report/ablation_result.hpp"
 
 namespace heed {

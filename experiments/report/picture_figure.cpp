@@ -9,7 +9,7 @@
 #include "autograd/error.hpp"
 #include "autograd/ops/reduce.hpp"
 #include "experiments/config/table.hpp"
-#include "experiments/report/panel_grid.hpp"
+#include "experiments/report/gnuplot.hpp"
 #include "nn/files/atomic_file.hpp"
 
 namespace heed {

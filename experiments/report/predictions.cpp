@@ -8,8 +8,8 @@
 
 #include "autograd/error.hpp"
 #include "experiments/config/table.hpp"
+#include "experiments/report/gnuplot.hpp"
 #include "experiments/report/html.hpp"
-#include "experiments/report/panel_grid.hpp"
 #include "experiments/report/parts.hpp"
 #include "experiments/run/result_file.hpp"
 #include "nn/files/input_file.hpp"

@@ -8,7 +8,6 @@
 #include "experiments/report/curve.hpp"
 #include "experiments/report/gnuplot.hpp"
 #include "experiments/report/material.hpp"
-#include "experiments/report/panel_grid.hpp"
 
 namespace heed {
 

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <string>
+#include <vector>
 
 #include "experiments/data/dataset.hpp"
 #include "experiments/metric/metric.hpp"
@@ -10,6 +11,28 @@
 #include "nn/model.hpp"
 
 namespace heed {
+
+/// Cross entropy of the targets that count, by the place in the row at which they are predicted.
+class LossByPlace : public Metric {
+ public:
+  struct PlaceLoss {
+    std::int64_t count = 0;
+    double mean = 0, squares = 0;  ///< of the losses, and the sum of the squares of what they are beside it
+
+    /// Of the mean; NaN for fewer than two losses.
+    double standard_error() const;
+  };
+
+  void observe(Batch const& batch, std::int64_t first, Tensor const& logits) override;
+  void add(EvaluatedBatch const&) override {}
+  void write(Row&, std::string const&) const override {}
+
+  /// From the first place on, as many as the longest row has.
+  std::vector<PlaceLoss> const& places() const { return places_; }
+
+ private:
+  std::vector<PlaceLoss> places_;
+};
 
 /// The held-out data in rows of other lengths than those of training: `train.evaluate.lengths`. Of a text it is the same stretch, cut into
 /// longer rows or shorter ones; of a task they are rows of that length.

@@ -10,8 +10,8 @@
 
 #include "autograd/blas/products.hpp"
 #include "experiments/config/config.hpp"
+#include "experiments/data/files.hpp"
 #include "experiments/data/open.hpp"
-#include "experiments/data/read_files.hpp"
 #include "experiments/data/tokenizer.hpp"
 #include "experiments/metric/probe/settings.hpp"
 #include "experiments/run/selection.hpp"

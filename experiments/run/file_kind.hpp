@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <memory>
 #include <string>
 #include <vector>
@@ -18,6 +19,10 @@ struct FileKind {
   std::unique_ptr<Settings> (*settings)();  ///< fresh ones of a whole file, for its schema
 };
 /// Of which kind a file is; null: of none of these.
-FileKind const* file_kind_of(Document const& document);
+inline FileKind const* file_kind_of(Document const& document) {
+  auto const& all = Registry<FileKind>::all();
+  auto const kind = std::ranges::find_if(all, [&](FileKind const& each) { return each.is(document); });
+  return kind == all.end() ? nullptr : &*kind;
+}
 
 }  // namespace heed

@@ -9,7 +9,6 @@
 
 #include "autograd/graph_memory.hpp"
 #include "autograd/memory.hpp"
-#include "autograd/memory_limit.hpp"
 #include "autograd/ops/loss.hpp"
 #include "experiments/metric/probe/attention_maps.hpp"
 #include "experiments/metric/probe/prober.hpp"

@@ -9,7 +9,7 @@
 #include <fmt/format.h>
 
 #include "experiments/config/table.hpp"
-#include "experiments/run/terminal.hpp"
+#include "experiments/run/system.hpp"
 
 namespace heed {
 

@@ -5,6 +5,7 @@
 #include <fstream>
 #include <functional>
 #include <map>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -49,5 +50,18 @@ class Metrics {
 nlohmann::ordered_json environment();
 /// What must be equal for a run to be resumed with the same bits: processor, threads, libraries, compiler; as one line of text.
 std::string numeric_environment();
+
+/// A run's rows by metric: (step, value), in order.
+using History = std::map<std::string, std::vector<std::pair<std::int64_t, double>>>;
+
+/// metrics.jsonl of a run; a torn last line is left out. Throws FileError if there is none, a row is damaged, or its rows are not those of
+/// the finished run (check_written).
+History read_history(std::filesystem::path const& folder);
+
+/// The step whose weights a finished run has kept instead of the last (train.keep: best); nothing if it has kept these.
+std::optional<std::int64_t> kept_step(std::filesystem::path const& folder);
+
+/// The step of the last whole row on disk, by a look at the end of the file only; nothing if there is none yet.
+std::optional<std::int64_t> last_step(std::filesystem::path const& folder);
 
 }  // namespace heed

@@ -7,7 +7,6 @@
 #include "nn/files/atomic_file.hpp"
 #include "nn/files/input_file.hpp"
 #include "nn/files/json.hpp"
-#include "nn/files/seal.hpp"
 #include "nn/files/sha256.hpp"
 
 namespace heed {

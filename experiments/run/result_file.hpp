@@ -9,8 +9,8 @@
 
 namespace heed {
 
-/// The content of a file that a run left, as JSON. Throws FileError as read_file(), for what is not JSON, and for a sealed file (seal.hpp)
-/// that is not as it was written.
+/// The content of a file that a run left, as JSON. Throws FileError as read_file(), for what is not JSON, and for a sealed file
+/// (sha256.hpp) that is not as it was written.
 nlohmann::ordered_json read_json(std::filesystem::path const& path);
 
 /// The same where a file that is missing, no JSON or not as it was written says no more than that there is none. Throws FileError for one

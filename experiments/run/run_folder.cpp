@@ -1,8 +1,14 @@
 #include "experiments/run/run_folder.hpp"
 
+#include <algorithm>
+
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "autograd/error.hpp"
+#include "experiments/config/config.hpp"
+#include "experiments/data/open.hpp"
+#include "experiments/data/view.hpp"
 #include "experiments/run/session.hpp"
 #include "nn/files/atomic_file.hpp"
 #include "nn/files/number.hpp"
@@ -40,6 +46,52 @@ void RunFolder::claim(Experiment& settings) const {
   write_atomically(path_ / "config.yaml", emit(settings));
   std::error_code ignored;
   fs::remove(path_ / "summary.json", ignored);
+}
+
+namespace fs = std::filesystem;
+
+namespace {
+
+bool same_classes(Signature const& trained, Signature const& given) {
+  return std::ranges::all_of(trained.parts(), [&](PartSpec const& part) {
+    return given.has(part.name) && given[part.name].classes == part.classes && given[part.name].vocabulary == part.vocabulary &&
+           given[part.name].shape == part.shape;
+  });
+}
+
+}  // namespace
+
+std::unique_ptr<Dataset> data_of(TrainedModel const& run, fs::path const& path, Places const& places, std::string const& split,
+                                 bool quiet) {
+  if (run.foreign)
+    throw ConfigError(path.string(), "is no run of heed, and its data are not known: heed evaluate has --text FILE and --ids FILE for it");
+  auto const& settings = run.settings;
+  fs::path const folder = fs::is_directory(path) ? path : path.parent_path();
+  DataContext const context{.config_folder = folder,
+                            .data_folder = places.data,
+                            .seed = static_cast<std::uint64_t>(settings.seed),
+                            .quiet = quiet,
+                            .held_out = split,
+                            .runs = places.output,
+                            .tokenizer = run.tokenizer};
+  std::unique_ptr<Dataset> data;
+  try {
+    data = viewed(open_dataset(settings.data, context), settings.model, context.seed);
+  } catch (ConfigError const&) {
+    throw;
+  } catch (FileError const& error) {
+    throw FileError(fmt::format("{} (the data of {}; --data names the folder that they are in)", error.what(), path.string()));
+  } catch (Error const& error) {
+    throw ConfigError(split == "test" ? "--split" : path.string(), error.what());
+  }
+  if (auto const difference = changed(run.files_read, data->files()))
+    throw FileError(fmt::format("{}: was trained on other data than are there now: {}", path.string(), *difference));
+  bool const same_tokens =
+      run.tokenizer.empty() || (data->tokenizer() == run.tokenizer && data->source_tokenizer() == run.source_tokenizer);
+  if (!same_tokens || !same_classes(run.data, data->signature()))
+    throw FileError(
+        fmt::format("{}: was trained on other data: their vocabulary is not that of the data which are there now", path.string()));
+  return data;
 }
 
 }  // namespace heed

@@ -2,11 +2,15 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <memory>
 #include <optional>
+#include <string>
 #include <utility>
 
+#include "experiments/data/dataset.hpp"
 #include "experiments/run/experiment.hpp"
-#include "experiments/run/folder_lock.hpp"
+#include "experiments/run/folder.hpp"
+#include "experiments/run/session.hpp"
 
 namespace heed {
 
@@ -28,5 +32,10 @@ class RunFolder {
   FolderLock lock_;
   std::filesystem::path path_;
 };
+
+/// The data that a run was trained on, read again, with `split` held out. `path`: the run's folder or its checkpoint. Throws ConfigError
+/// for data without that part, FileError if they are not there, or are others than those of the training.
+std::unique_ptr<Dataset> data_of(TrainedModel const& run, std::filesystem::path const& path, Places const& places,
+                                 std::string const& split = "validation", bool quiet = true);
 
 }  // namespace heed

@@ -12,7 +12,7 @@
 #include "autograd/memory.hpp"
 #include "experiments/config/table.hpp"
 #include "experiments/metric/info.hpp"
-#include "experiments/metric/probe/maps.hpp"
+#include "experiments/metric/probe/attention_maps.hpp"
 #include "experiments/metric/probe/prober.hpp"
 #include "experiments/run/csv.hpp"
 #include "experiments/run/memory_estimate.hpp"

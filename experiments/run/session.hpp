@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "experiments/run/experiment.hpp"
-#include "experiments/run/folder_lock.hpp"
+#include "experiments/run/folder.hpp"
 
 namespace heed {
 

@@ -13,11 +13,10 @@
 #include "experiments/data/files.hpp"
 #include "experiments/data/view.hpp"
 #include "experiments/metric/evaluated_batch.hpp"
-#include "experiments/metric/probe/probe.hpp"
 #include "experiments/run/memory_estimate.hpp"
 #include "experiments/run/optimizer_for.hpp"
 #include "experiments/run/session.hpp"
-#include "experiments/run/start_from.hpp"
+#include "experiments/run/train_checks.hpp"
 #include "experiments/run/weights.hpp"
 #include "nn/files/json.hpp"
 #include "nn/files/safetensors.hpp"
@@ -57,66 +56,6 @@ std::int64_t tokens_of(Batch const& batch) {
   return std::accumulate(of_rows.begin(), of_rows.end(), std::int64_t{0});
 }
 
-/// Calls f. What it holds against the settings is told with the place of the key that the message begins with, else of `section`.
-template <class F>
-auto judging(Document const& document, std::string const& section, F f) {
-  try {
-    return f();
-  } catch (ConfigError const&) {
-    throw;
-  } catch (FileError const&) {
-    throw;
-  } catch (Error const& error) {
-    std::string const message = error.what();
-    std::string const key = message.substr(0, message.find(": "));
-    throw ConfigError(place_of(document, document.root.find(key) != nullptr ? key : section), message);
-  }
-}
-
-/// Refuses an estimator that cannot estimate the gradients of a model that chooses at random.
-void check_estimator(LoadedExperiment const& experiment, Estimator const& estimator, Dataset const& data, Model const& model) {
-  if (experiment.settings.train.steps == 0) return;
-  std::string const of_cross = "model.cross_attention";
-  auto const owner = experiment.document.root.find(of_cross + ".estimator") != nullptr ? of_cross : "model.attention";
-  Batch const row = data.training(0, 1, model.context()).first(1);
-  judging(experiment.document, owner, [&] {
-    try {
-      estimator.check(model, row);
-    } catch (Error const& error) {
-      throw Error(fmt::format("{}.{}", owner, error.what()));  // it begins with "estimator: "
-    }
-  });
-}
-
-/// A pass over one row: what the engine refuses is better told now than at the first step, or when the arms before have been trained.
-void try_pass(LoadedExperiment const& experiment, Dataset const& data, Model const& model) {
-  if (experiment.settings.train.steps == 0) return;
-  judging(experiment.document, "model", [&] {
-    NoGrad const quiet;
-    Batch const row = data.training(0, experiment.settings.train.batch, model.context()).first(1);
-    try {
-      model.run(row, {});
-    } catch (Error const& error) {
-      throw Error(fmt::format("model: a pass over a row is refused: {}", error.what()));
-    }
-  });
-}
-
-/// What the data lack is better told now than at the step that asks for it.
-void check_data(LoadedExperiment const& experiment, Dataset const& data, Model const& model) {
-  std::int64_t const context = model.context();
-  TrainSettings const& train = experiment.settings.train;
-  double const rows = static_cast<double>(train.steps) * static_cast<double>(train.accumulate) * static_cast<double>(train.batch);
-  if (rows > 9e15)
-    throw ConfigError(place_of(experiment.document, "train"), fmt::format("train: {:.0g} rows are more than can be numbered", rows));
-  judging(experiment.document, "data", [&] {
-    if (train.steps > 0) model.check(data.training(0, train.batch, context));
-    if (train.steps > 0) data.training(train.steps * train.accumulate - 1, train.batch, context);
-    std::int64_t const held_out = train.evaluate.batch.value_or(train.batch);
-    if (data.validation_batches(held_out, context) > 0) data.validation(0, held_out, context);
-  });
-}
-
 /// The kinds that every evaluation has, as far as they apply, and those that this one asks for.
 std::vector<MetricKind const*> metrics_of(LoadedExperiment const& experiment, Dataset const& data, Model const& model) {
   auto const& asked = experiment.settings.train.evaluate.metrics;
@@ -132,19 +71,6 @@ std::vector<MetricKind const*> metrics_of(LoadedExperiment const& experiment, Da
     throw ConfigError(place, fmt::format("{}: there is no {} here: {}", key, kind.info.name, *unavailable));
   }
   return result;
-}
-
-/// Refuses probes that say nothing of the model.
-void check_probes(LoadedExperiment const& experiment, Model const& model) {
-  for (Probe const& probe : Registry<Probe>::all()) {
-    auto const& asked = asked_for(experiment.settings.probes, probe.group);
-    auto const named = std::ranges::find(asked, probe.name);
-    auto const unavailable = named != asked.end() && probe.unavailable ? probe.unavailable(model) : std::nullopt;
-    if (!unavailable) continue;
-    std::string const key = "probes." + probe.group;
-    throw ConfigError(place_in_list(experiment.document, key, static_cast<std::size_t>(named - asked.begin())),
-                      fmt::format("{}: there is no {} here: {}", key, probe.name, *unavailable));
-  }
 }
 
 }  // namespace

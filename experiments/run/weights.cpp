@@ -1,11 +1,21 @@
 #include "experiments/run/weights.hpp"
 
 #include <algorithm>
+#include <charconv>
 #include <cmath>
+#include <map>
+#include <optional>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "autograd/error.hpp"
+#include "experiments/data/tokenizer.hpp"
+#include "experiments/run/exchange/huggingface.hpp"
+#include "nn/files/checkpoint.hpp"
+#include "nn/files/safetensors.hpp"
+#include "nn/files/sha256.hpp"
+#include "nn/signature.hpp"
 
 namespace heed {
 
@@ -43,6 +53,186 @@ void assign_from(std::string const& path, NamedTensors const& values, Parameters
   } catch (Error const& error) {
     throw FileError(fmt::format("{}: {}", path, error.what()));
   }
+}
+
+namespace fs = std::filesystem;
+
+namespace {
+
+/// Parameters that a task brings, which a checkpoint of another need not have.
+bool of_a_task(std::string_view name) { return name.starts_with("heads.") || name.starts_with("segment_embedding."); }
+
+bool by_token(std::string_view name) { return name == "token_embedding.weight" || name == "head.weight" || name == "head.bias"; }
+
+/// The number of the block that a parameter is of; nothing: of none.
+std::optional<std::int64_t> block_of(std::string_view name) {
+  constexpr std::string_view blocks = "blocks.";
+  std::int64_t number = 0;
+  if (!name.starts_with(blocks)) return std::nullopt;
+  auto const [end, wrong] = std::from_chars(name.data() + blocks.size(), name.data() + name.size(), number);
+  return wrong == std::errc() ? std::optional(number) : std::nullopt;
+}
+
+template <class T>
+void copy_rows(Tensor const& source, std::int64_t from, Tensor& result, std::int64_t to, std::int64_t count) {
+  auto const row = source.elements() / source.size(0);
+  auto const rows = source.data<T>().subspan(static_cast<std::size_t>(from * row), static_cast<std::size_t>(count * row));
+  std::ranges::copy(rows, result.mutable_data<T>().begin() + to * row);
+}
+
+/// What is taken from: tensors by heed's names, and what tokens they are for, as far as that is known.
+struct StartSource {
+  std::string path;  ///< of the file
+  std::map<std::string, Tensor> tensors;
+  std::string tokenizer;           ///< as Dataset::tokenizer(); empty: not known
+  std::optional<PartSpec> inputs;  ///< the tokens that it reads
+  bool best = false;               ///< they are the weights of a run's best evaluation (train.keep: best)
+};
+
+/// Of a run's folder, the folder of a GPT-2 by transformers, or a file of tensors.
+StartSource source_of(fs::path const& path) {
+  std::error_code unreadable;
+  if (is_huggingface_folder(path)) {
+    PortableModel const read = read_gpt2(path);
+    StartSource source{
+        .path = read.origin, .tensors = {read.tensors.begin(), read.tensors.end()}, .tokenizer = read.tokenizer, .inputs = {}};
+    return source;
+  }
+  bool const folder = fs::is_directory(path, unreadable), best = folder && has_best(path);
+  fs::path const file = best ? best_file(path) : folder ? path / "checkpoint.safetensors" : path;
+  SafetensorsFile const opened(file);
+  opened.check_seal();
+  StartSource source{.path = file.string(), .tensors = {}, .tokenizer = {}, .inputs = {}, .best = best};
+  for (std::string const& name : opened.names()) source.tensors.emplace(name, opened.tensor(name));
+  auto const& metadata = opened.metadata();
+  if (auto const tokenizer = metadata.find("tokenizer"); tokenizer != metadata.end()) source.tokenizer = tokenizer->second;
+  if (auto const found = metadata.find("data"); found != metadata.end()) {
+    Signature const data = Signature::parse(found->second, source.path + ": its metadata of the data");
+    if (data.has("inputs")) source.inputs = data["inputs"];
+  }
+  return source;
+}
+
+/// A checkpoint, on its way into a model's parameters.
+class WeightTransfer {
+ public:
+  WeightTransfer(StartSource source, Parameters& parameters, InitSettings const& init, Dataset const& data)
+      : path_(source.path), parameters_(parameters), init_(init), given_(std::move(source.tensors)), before_(std::move(source.inputs)) {
+    for (auto const& [name, tensor] : given_)
+      if (auto const block = block_of(name)) blocks_ = std::max(blocks_, *block + 1);
+    if (init.layers && *init.layers > blocks_)
+      throw Error(fmt::format("init.layers: {} are more than the {} blocks of {}", *init.layers, blocks_, path_));
+    if (!source.tokenizer.empty() && !data.tokenizer().empty() && source.tokenizer != data.tokenizer())
+      throw FileError(
+          fmt::format("{}: reads other tokens than the data: its vocabulary is of {} tokens, theirs of {} (data.tokenizer: {{kind: run, "
+                      "from: …}} takes its own)",
+                      path_, restore_tokenizer(source.tokenizer)->vocabulary(), data.tokenizer_handle()->vocabulary()));
+    Signature const now = data.signature();
+    if (now.has("inputs")) inputs_ = now["inputs"];
+    if (!before_ && inputs_) take_for_text();
+  }
+
+  std::string run() {
+    NamedTensors values;
+    for (auto const& [name, parameter] : parameters_.all()) values.emplace_back(name, value_of(name, parameter));
+    for (auto const& [name, tensor] : given_) leave(name, tensor);
+    if (!complaints_.empty()) throw FileError(fmt::format("{}: {}", path_, in_short(complaints_)));
+    assign_from(path_, values, parameters_);
+    std::string remark;
+    if (!drawn_.empty()) remark = fmt::format("drawn anew: {}", in_short(drawn_));
+    if (!left_.empty()) remark += fmt::format("{}not taken: {}", remark.empty() ? "" : "; ", in_short(left_));
+    return remark;
+  }
+
+ private:
+  /// A model that does not say of which tokens it is has those of text alone, where there are as many.
+  void take_for_text() {
+    auto const table = given_.find("token_embedding.weight");
+    if (table == given_.end() || table->second.rank() != 2) return;
+    std::int64_t const words = inputs_->classes - std::ssize(inputs_->added);
+    if (table->second.size(0) == words) before_ = PartSpec{.name = "inputs", .classes = words};
+  }
+
+  /// What a parameter starts with.
+  Tensor value_of(std::string const& name, Tensor const& parameter) {
+    auto const found = given_.find(name);
+    auto const block = block_of(name);
+    bool const deep = init_.layers && ((block && *block >= *init_.layers) || (name.starts_with("norm.") && *init_.layers < blocks_));
+    if (deep || (found == given_.end() && of_a_task(name))) {
+      drawn_.push_back(name);
+      return parameter;
+    }
+    if (found == given_.end()) {
+      complaints_.push_back(fmt::format("'{}' {} is missing", name, to_string(parameter.shape())));
+      return parameter;
+    }
+    if (by_token(name) && inputs_ && before_ && inputs_->added != before_->added) return tokens_of(name, parameter, found->second);
+    Tensor const& value = found->second;
+    if (value.shape() == parameter.shape()) return value;
+    bool const more = name == "position_embedding.weight" && value.rank() == 2 && value.size(1) == parameter.size(1);
+    if (more && value.size(0) > parameter.size(0)) return value.rows(0, parameter.size(0));
+    complaints_.push_back(fmt::format("'{}' is {}, the model's is {}", name, to_string(value.shape()), to_string(parameter.shape())));
+    return parameter;
+  }
+
+  /// By the token: those of text, and of the added ones those that both have.
+  Tensor tokens_of(std::string const& name, Tensor const& parameter, Tensor const& value) {
+    std::int64_t const words = inputs_->classes - std::ssize(inputs_->added), before = before_->classes - std::ssize(before_->added);
+    Shape expected = parameter.shape();
+    expected.set(0, before_->classes);
+    if (words != before || value.shape() != expected) {
+      complaints_.push_back(fmt::format("'{}' is {} for a vocabulary of {} tokens, the model's is {} for one of {}", name,
+                                        to_string(value.shape()), before, to_string(parameter.shape()), words));
+      return parameter;
+    }
+    Tensor result = parameter.clone();
+    Tensor const source = value.to(parameter.dtype());
+    auto const take = [&](std::int64_t from, std::int64_t to, std::int64_t count) {
+      if (parameter.dtype() == DType::float32)
+        copy_rows<float>(source, from, result, to, count);
+      else
+        copy_rows<double>(source, from, result, to, count);
+    };
+    take(0, 0, words);
+    for (std::string const& mark : inputs_->added) {
+      if (std::ranges::find(before_->added, mark) == before_->added.end())
+        drawn_.push_back(fmt::format("the row of {} in {}", mark, name));
+      else
+        take(before_->token(mark), inputs_->token(mark), 1);
+    }
+    return result;
+  }
+
+  /// What the model has no place for.
+  void leave(std::string const& name, Tensor const& tensor) {
+    if (parameters_.find(name) != nullptr) return;
+    bool const head_of_tokens = name.starts_with("head.");
+    auto const block = block_of(name);
+    bool const task = std::ranges::any_of(parameters_.all(), [](auto const& each) { return each.first.starts_with("heads."); });
+    if (of_a_task(name) || (head_of_tokens && task) || (init_.layers && block && *block >= *init_.layers))
+      left_.push_back(name);
+    else
+      complaints_.push_back(fmt::format("'{}' {} is not the model's", name, to_string(tensor.shape())));
+  }
+
+  std::string path_;
+  Parameters& parameters_;
+  InitSettings const& init_;
+  std::map<std::string, Tensor> given_;
+  std::int64_t blocks_ = 0;                  ///< of the checkpoint
+  std::optional<PartSpec> inputs_, before_;  ///< the tokens that the model reads, and that the checkpoint's did
+  std::vector<std::string> complaints_, drawn_, left_;
+};
+
+}  // namespace
+
+Start start_from(Parameters& parameters, InitSettings const& init, Dataset const& data, fs::path const& path) {
+  StartSource source = source_of(path);
+  std::string const file = source.path;
+  bool const best = source.best;
+  auto remark = WeightTransfer(std::move(source), parameters, init, data).run();
+  if (best) remark = fmt::format("the run's best weights{}{}", remark.empty() ? "" : "; ", remark);
+  return {{file, sha256_of_file(file)}, std::move(remark)};
 }
 
 }  // namespace heed

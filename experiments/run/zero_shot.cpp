@@ -10,7 +10,7 @@
 #include "experiments/data/view.hpp"
 #include "experiments/metric/info.hpp"
 #include "nn/decode.hpp"
-#include "nn/heads/likelihood.hpp"
+#include "nn/heads/head.hpp"
 
 namespace heed {
 

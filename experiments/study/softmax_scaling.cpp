@@ -15,7 +15,7 @@
 #include <fmt/format.h>
 
 #include "autograd/parallel.hpp"
-#include "experiments/run/folder_name.hpp"
+#include "experiments/run/folder.hpp"
 #include "experiments/run/progress.hpp"
 #include "experiments/run/signals.hpp"
 #include "experiments/study/layers.hpp"

@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "experiments/data/read_files.hpp"
+#include "experiments/data/files.hpp"
 #include "experiments/report/parts.hpp"
 #include "experiments/run/session.hpp"
 #include "nn/settings.hpp"

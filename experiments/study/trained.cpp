@@ -6,7 +6,7 @@
 
 #include "autograd/graph.hpp"
 #include "experiments/run/experiment.hpp"
-#include "experiments/run/run_data.hpp"
+#include "experiments/run/run_folder.hpp"
 #include "nn/files/sha256.hpp"
 
 namespace heed {

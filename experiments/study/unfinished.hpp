@@ -12,7 +12,7 @@ namespace heed {
 /// and comes to the same bits.
 using PartOfCell = std::map<std::string, Tensor>;
 
-/// Leaves it in a sealed file (seal.hpp); an empty path: it is not kept. Throws Error if it cannot be written.
+/// Leaves it in a sealed file (sha256.hpp); an empty path: it is not kept. Throws Error if it cannot be written.
 void keep_part(std::filesystem::path const& file, PartOfCell const& part);
 
 /// What keep_part() left; empty if there is none, or if it is damaged: the cell is then measured from its beginning.

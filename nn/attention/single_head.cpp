@@ -1,8 +1,10 @@
 #include "nn/attention/single_head.hpp"
 
 #include <algorithm>
+#include <utility>
 
 #include "autograd/graph.hpp"
+#include "autograd/ops/shape.hpp"
 
 namespace heed {
 
@@ -40,6 +42,42 @@ Projected SingleHead::project(Tensor const& states) const {
 Tensor SingleHead::attend(Tensor const& query, Projected const& memory, Visibility const& visibility, Pass const& pass) const {
   ModelPart const here(part_);
   return attention_(query_ ? (*query_)(query) : query, memory.key, memory.value, visibility, pass);
+}
+
+StepwiseAttention::StepwiseAttention(SingleHead const* attention, std::optional<Projected> const& memory, Tensor lengths, Tensor steps,
+                                     Pass const& pass)
+    : attention_(attention),
+      memory_(memory),
+      lengths_(std::move(lengths)),
+      steps_(std::move(steps)),
+      pass_(pass),
+      first_choice_(pass.watching.hard_choices != nullptr ? pass.watching.hard_choices->made.size() : 0) {}
+
+Visibility StepwiseAttention::visibility(std::int64_t position) const {
+  Visibility sees{.causal = false, .lengths = lengths_, .offset = position};
+  if (!steps_.defined()) return sees;
+  std::vector<std::int64_t> left;
+  for (std::int64_t const steps : steps_.data<std::int64_t>()) left.push_back(std::max<std::int64_t>(steps - position, 0));
+  sees.query_lengths = Tensor::of(left, steps_.shape());
+  return sees;
+}
+
+Tensor StepwiseAttention::operator()(Tensor const& query, std::int64_t position) {
+  Visibility const sees = visibility(position);
+  if (query.rank() == 3) return attention_->attend(query, *memory_, sees, pass_);
+  return squeeze(attention_->attend(unsqueeze(query, 1), *memory_, sees, pass_), 1);
+}
+
+void StepwiseAttention::finish(HardChoices::Reach reach) {
+  if (pass_.watching.hard_choices == nullptr || pass_.watching.hard_choices->made.size() <= first_choice_) return;
+  auto& made = pass_.watching.hard_choices->made;
+  std::vector<Tensor> probabilities, entropies;
+  for (std::size_t i = first_choice_; i < made.size(); ++i) {
+    probabilities.push_back(made[i].probability);
+    entropies.push_back(made[i].entropy);
+  }
+  made.resize(first_choice_);
+  made.push_back({concatenate(probabilities, 2), concatenate(entropies, 2), reach});
 }
 
 }  // namespace heed

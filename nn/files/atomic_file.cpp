@@ -1,6 +1,7 @@
 #include "nn/files/atomic_file.hpp"
 
 #include <cerrno>
+#include <cstdio>
 #include <system_error>
 #include <utility>
 
@@ -10,7 +11,6 @@
 #include <unistd.h>
 
 #include "autograd/error.hpp"
-#include "nn/files/flush.hpp"
 
 namespace heed {
 
@@ -122,5 +122,49 @@ void write_atomically(std::filesystem::path const& path, std::string_view conten
   file.write(content);
   file.commit();
 }
+
+#if defined(__APPLE__)
+
+/// Apple's fsync() leaves the data in the disk's own cache. Not every file system knows how to empty that.
+int flush(int descriptor) { return ::fcntl(descriptor, F_FULLFSYNC) == 0 ? 0 : ::fsync(descriptor); }
+int flush_content(int descriptor) { return flush(descriptor); }
+
+#else
+
+int flush(int descriptor) { return ::fsync(descriptor); }
+int flush_content(int descriptor) { return ::fdatasync(descriptor); }
+
+#endif
+
+int flush_folder(std::filesystem::path const& folder) {
+  char const* const name = folder.empty() ? "." : folder.c_str();
+  int descriptor = -1, result = 0;
+  do descriptor = ::open(name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  while (descriptor < 0 && errno == EINTR);
+  if (descriptor < 0) return errno == EACCES ? 0 : errno;  // a folder that may be written but not listed
+  do result = flush(descriptor);
+  while (result < 0 && errno == EINTR);
+  int const error = result == 0 || errno == EINVAL ? 0 : errno;
+  ::close(descriptor);
+  return error;
+}
+
+#if defined(__APPLE__)
+
+bool exchange(std::filesystem::path const& a, std::filesystem::path const& b) {
+  return ::renamex_np(a.c_str(), b.c_str(), RENAME_SWAP) == 0;
+}
+
+#elif defined(RENAME_EXCHANGE)
+
+bool exchange(std::filesystem::path const& a, std::filesystem::path const& b) {
+  return ::renameat2(AT_FDCWD, a.c_str(), AT_FDCWD, b.c_str(), RENAME_EXCHANGE) == 0;
+}
+
+#else
+
+bool exchange(std::filesystem::path const&, std::filesystem::path const&) { return false; }
+
+#endif
 
 }  // namespace heed

@@ -41,4 +41,16 @@ class AtomicFile {
 /// Replaces a file's whole content in one step. Throws Error; the old file then stays as it was.
 void write_atomically(std::filesystem::path const& path, std::string_view content);
 
+/// Waits until a file, with all that is known of it, is on the disk. 0, or −1 with errno, as fsync().
+int flush(int descriptor);
+/// The same for its content alone, with what is needed to read it back: as fdatasync().
+int flush_content(int descriptor);
+/// Waits until the names in a folder are on the disk, a rename for one; "" is the working one. An errno, 0 if all is well or if the file
+/// system cannot do it.
+int flush_folder(std::filesystem::path const& folder);
+
+/// Exchanges what two names lead to, files or folders, in one step. False, with nothing changed, where one of them is missing, or the
+/// system or the file system cannot do it.
+bool exchange(std::filesystem::path const& a, std::filesystem::path const& b);
+
 }  // namespace heed

@@ -6,7 +6,6 @@
 
 #include "autograd/error.hpp"
 #include "nn/files/safetensors.hpp"
-#include "nn/files/seal.hpp"
 #include "nn/files/sha256.hpp"
 
 namespace heed {

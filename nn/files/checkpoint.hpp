@@ -11,7 +11,7 @@
 
 namespace heed {
 
-/// What is needed to go on: parameters in `checkpoint.safetensors`, which is sealed (seal.hpp), everything else in
+/// What is needed to go on: parameters in `checkpoint.safetensors`, which is sealed (sha256.hpp), everything else in
 /// `state-STEP.safetensors`, whose hash stands in it.
 struct Checkpoint {
   using Tensors = std::vector<std::pair<std::string, Tensor>>;

@@ -17,7 +17,6 @@
 #include "autograd/error.hpp"
 #include "nn/files/atomic_file.hpp"
 #include "nn/files/json.hpp"
-#include "nn/files/seal.hpp"
 #include "nn/files/sha256.hpp"
 
 namespace heed {

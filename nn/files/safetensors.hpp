@@ -45,7 +45,7 @@ class SafetensorsFile {
   Tensor tensor(std::string_view name) const;
   /// The strings of `__metadata__`; empty if there are none.
   std::map<std::string, std::string> const& metadata() const { return metadata_; }
-  /// Throws FileError if the file is sealed (seal.hpp) and is not as it was written. Reads all of it.
+  /// Throws FileError if the file is sealed (sha256.hpp) and is not as it was written. Reads all of it.
   void check_seal() const;
 
  private:

@@ -83,4 +83,8 @@ Tensor sequences_of(Tensor const& inputs);
 /// Their lengths [R], from the part "lengths" [B] or [B, K]; undefined if there is none.
 Tensor lengths_of_sequences(Batch const& batch);
 
+/// The log-probabilities of options' tokens under a language model, [rows · K]: of each sequence of x [rows · K, T, width] the mean, or the
+/// sum, over the places whose targets [rows, K, T] are not −1. Logits are held of one sequence at a time.
+Tensor option_scores(LinearHead const& words, Tensor const& targets, bool mean);
+
 }  // namespace heed

@@ -1,5 +1,3 @@
-#include "nn/heads/likelihood.hpp"
-
 #include <algorithm>
 
 #include "autograd/ops/elementwise.hpp"

@@ -118,6 +118,11 @@ class Blocks {
   std::optional<Norm> norm_;
 };
 
+/// `model: {kind: gpt, …}`.
+struct GptSettings : TextStackSettings {
+  GptSettings() : TextStackSettings(SeesText::past) {}
+};
+
 /// A decoder-only Transformer (Radford et al. 2018): token embeddings, blocks, and a head, by default over the vocabulary and tied to the
 /// embeddings. Every token attends to itself and those before it, and predicts the next; or (SeesText::all, of Bert) to all.
 class Gpt : public Model {

@@ -1,7 +1,5 @@
 // A GPT, from tokens to logits. B sequences of T tokens; d is the width of the residual stream, V the size of the vocabulary.
 
-#include "nn/models/gpt.hpp"
-
 #include <cmath>
 
 #include <fmt/format.h>
@@ -11,6 +9,7 @@
 #include "autograd/ops/elementwise.hpp"
 #include "autograd/rounded_weights.hpp"
 #include "nn/decode.hpp"
+#include "nn/models/blocks.hpp"
 
 namespace heed {
 

@@ -9,7 +9,6 @@
 
 #include "autograd/attention/fused_attention.hpp"
 #include "autograd/graph.hpp"
-#include "autograd/memory_limit.hpp"
 #include "autograd/ops/elementwise.hpp"
 #include "autograd/ops/index.hpp"
 #include "autograd/ops/loss.hpp"

@@ -9,8 +9,6 @@
 
 #include <doctest/doctest.h>
 
-#include "autograd/blas/amx.hpp"
-#include "autograd/blas/bfloat16.hpp"
 #include "autograd/blas/elements.hpp"
 #include "autograd/blas/gemm.hpp"
 #include "autograd/blas/tiles.hpp"

@@ -13,7 +13,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "autograd/blas/bfloat16.hpp"
+#include "autograd/blas/elements.hpp"
 #include "autograd/processor.hpp"
 #include "autograd/random.hpp"
 

@@ -9,8 +9,8 @@
 #include <nlohmann/json.hpp>
 #include <sys/stat.h>
 
-#include "experiments/run/folder_lock.hpp"
-#include "experiments/run/history.hpp"
+#include "experiments/run/folder.hpp"
+#include "experiments/run/record.hpp"
 #include "nn/files/npz.hpp"
 #include "tests/experiments/small_ablation.hpp"
 #include "tests/experiments/unsealed.hpp"

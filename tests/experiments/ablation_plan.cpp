@@ -5,7 +5,6 @@
 
 #include "experiments/ablation/board.hpp"
 #include "experiments/ablation/jobs.hpp"
-#include "experiments/ablation/keys.hpp"
 #include "experiments/ablation/plan.hpp"
 #include "experiments/commands/list.hpp"
 #include "nn/files/utf8.hpp"

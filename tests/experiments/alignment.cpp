@@ -1,10 +1,9 @@
-#include "experiments/metric/alignment.hpp"
-
 #include <limits>
 
 #include <doctest/doctest.h>
 
 #include "autograd/error.hpp"
+#include "experiments/metric/alignment_error.hpp"
 
 TEST_SUITE("alignment") {
   using namespace heed;

@@ -5,7 +5,6 @@
 #include <doctest/doctest.h>
 
 #include "autograd/error.hpp"
-#include "experiments/data/download.hpp"
 #include "experiments/data/files.hpp"
 #include "nn/files/sha256.hpp"
 #include "tests/data_folder.hpp"

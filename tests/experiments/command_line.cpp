@@ -2,10 +2,10 @@
 #include <fmt/format.h>
 #include <sys/resource.h>
 
+#include "experiments/commands/commands.hpp"
 #include "experiments/commands/evaluate.hpp"
 #include "experiments/commands/inspect.hpp"
 #include "experiments/commands/sample.hpp"
-#include "experiments/commands/tokenize.hpp"
 #include "experiments/config/yaml.hpp"
 #include "tests/experiments/parsed.hpp"
 #include "tests/program.hpp"

@@ -1,11 +1,9 @@
-#include "experiments/commands/compare.hpp"
-
 #include <sstream>
 
 #include <doctest/doctest.h>
 #include <nlohmann/json.hpp>
 
-#include "experiments/commands/schema.hpp"
+#include "experiments/commands/commands.hpp"
 #include "tests/folder.hpp"
 #include "tests/rooms.hpp"
 

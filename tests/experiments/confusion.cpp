@@ -1,11 +1,10 @@
 // Accuracy, F1 and Matthews correlation of a confusion matrix.
 
-#include "experiments/metric/confusion.hpp"
-
 #include <cmath>
 
 #include <doctest/doctest.h>
 
+#include "experiments/metric/labels.hpp"
 #include "tests/refusal.hpp"
 
 TEST_SUITE("confusion") {

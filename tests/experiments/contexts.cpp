@@ -9,11 +9,10 @@
 
 #include "autograd/graph.hpp"
 #include "autograd/ops/shape.hpp"
-#include "experiments/metric/loss_by_place.hpp"
 #include "experiments/report/gnuplot.hpp"
 #include "experiments/report/material.hpp"
 #include "experiments/run/csv.hpp"
-#include "experiments/run/history.hpp"
+#include "experiments/run/record.hpp"
 #include "experiments/run/train.hpp"
 #include "tests/experiments/unsealed.hpp"
 #include "tests/program.hpp"

@@ -15,7 +15,6 @@
 #include "experiments/metric/lengths.hpp"
 #include "experiments/report/material.hpp"
 #include "experiments/run/csv.hpp"
-#include "experiments/run/history.hpp"
 #include "experiments/run/record.hpp"
 #include "experiments/run/result_file.hpp"
 #include "tests/program.hpp"

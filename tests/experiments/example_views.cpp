@@ -6,13 +6,11 @@
 
 #include "autograd/error.hpp"
 #include "experiments/data/examples/dataset.hpp"
-#include "experiments/data/tokenizers/bytes.hpp"
-#include "experiments/data/tokenizers/characters.hpp"
-#include "experiments/data/tokenizers/words.hpp"
+#include "experiments/data/tokenizers/tokenizers.hpp"
 #include "experiments/data/view.hpp"
 #include "nn/heads/task_head.hpp"
 #include "nn/models/bert.hpp"
-#include "nn/models/gpt.hpp"
+#include "nn/models/blocks.hpp"
 
 TEST_SUITE("example_views") {
   using namespace heed;

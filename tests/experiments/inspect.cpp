@@ -4,8 +4,7 @@
 
 #include <doctest/doctest.h>
 
-#include "experiments/data/tokenizers/characters.hpp"
-#include "experiments/data/tokenizers/sentences.hpp"
+#include "experiments/data/tokenizers/tokenizers.hpp"
 #include "nn/files/npz.hpp"
 #include "nn/files/zip.hpp"
 #include "tests/experiments/inspected_run.hpp"

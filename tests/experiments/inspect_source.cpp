@@ -5,8 +5,7 @@
 #include <doctest/doctest.h>
 
 #include "experiments/commands/translator.hpp"
-#include "experiments/data/tokenizers/characters.hpp"
-#include "experiments/data/tokenizers/words.hpp"
+#include "experiments/data/tokenizers/tokenizers.hpp"
 #include "nn/files/npz.hpp"
 #include "tests/experiments/inspected_run.hpp"
 

@@ -9,7 +9,7 @@
 #include <nlohmann/json.hpp>
 
 #include "experiments/run/experiment.hpp"
-#include "experiments/run/history.hpp"
+#include "experiments/run/record.hpp"
 #include "nn/files/checkpoint.hpp"
 #include "nn/files/sha256.hpp"
 #include "tests/experiments/small_ablation.hpp"

@@ -2,7 +2,7 @@
 
 #include "autograd/graph.hpp"
 #include "autograd/ops/shape.hpp"
-#include "experiments/data/tokenizers/words.hpp"
+#include "experiments/data/tokenizers/tokenizers.hpp"
 #include "experiments/metric/probe/attention_maps.hpp"
 
 TEST_SUITE("looks") {

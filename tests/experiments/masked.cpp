@@ -7,7 +7,7 @@
 #include <doctest/doctest.h>
 #include <nlohmann/json.hpp>
 
-#include "experiments/commands/run.hpp"
+#include "experiments/commands/commands.hpp"
 #include "experiments/commands/sample.hpp"
 #include "experiments/data/grammar_data.hpp"
 #include "experiments/data/text.hpp"

@@ -7,7 +7,7 @@
 
 #include "experiments/metric/info.hpp"
 #include "experiments/run/csv.hpp"
-#include "experiments/run/history.hpp"
+#include "experiments/run/record.hpp"
 #include "tests/columns.hpp"
 #include "tests/program.hpp"
 

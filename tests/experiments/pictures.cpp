@@ -9,7 +9,7 @@
 #include "autograd/error.hpp"
 #include "experiments/data/open.hpp"
 #include "experiments/data/tokenizer.hpp"
-#include "experiments/metric/alignment.hpp"
+#include "experiments/metric/alignment_error.hpp"
 #include "tests/folder.hpp"
 #include "tests/nn/choice.hpp"
 

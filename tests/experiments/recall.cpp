@@ -7,7 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "autograd/error.hpp"
-#include "experiments/commands/run.hpp"
+#include "experiments/commands/commands.hpp"
 #include "tests/experiments/task.hpp"
 #include "tests/folder.hpp"
 

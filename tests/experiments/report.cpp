@@ -1,4 +1,4 @@
-#include "experiments/commands/report.hpp"
+#include "experiments/report/report.hpp"
 
 #include <chrono>
 #include <cmath>
@@ -15,12 +15,12 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "experiments/commands/commands.hpp"
 #include "experiments/report/attention_maps.hpp"
 #include "experiments/report/curve.hpp"
 #include "experiments/report/figures.hpp"
 #include "experiments/report/html.hpp"
 #include "experiments/report/page.hpp"
-#include "experiments/report/report.hpp"
 #include "experiments/report/traces.hpp"
 #include "experiments/run/csv.hpp"
 #include "experiments/run/signals.hpp"

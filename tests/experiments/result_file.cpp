@@ -9,11 +9,11 @@
 #include <sys/stat.h>
 
 #include "experiments/ablation/trial.hpp"
-#include "experiments/commands/compare.hpp"
+#include "experiments/commands/commands.hpp"
 #include "experiments/report/html.hpp"
 #include "experiments/report/report.hpp"
 #include "experiments/run/failure.hpp"
-#include "experiments/run/history.hpp"
+#include "experiments/run/record.hpp"
 #include "nn/files/json.hpp"
 #include "nn/files/npz.hpp"
 #include "tests/program.hpp"

@@ -1,5 +1,3 @@
-#include "experiments/commands/run.hpp"
-
 #include <algorithm>
 #include <cmath>
 #include <fstream>
@@ -10,6 +8,7 @@
 
 #include "autograd/blas/products.hpp"
 #include "autograd/parallel.hpp"
+#include "experiments/commands/commands.hpp"
 #include "experiments/config/config.hpp"
 #include "experiments/run/train.hpp"
 #include "nn/files/checkpoint.hpp"

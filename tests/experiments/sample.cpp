@@ -6,10 +6,7 @@
 #include <doctest/doctest.h>
 
 #include "autograd/blas/products.hpp"
-#include "experiments/data/tokenizers/bytes.hpp"
-#include "experiments/data/tokenizers/characters.hpp"
-#include "experiments/data/tokenizers/sentences.hpp"
-#include "experiments/data/tokenizers/words.hpp"
+#include "experiments/data/tokenizers/tokenizers.hpp"
 #include "nn/files/checkpoint.hpp"
 #include "tests/folder.hpp"
 

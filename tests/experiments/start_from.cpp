@@ -1,7 +1,5 @@
 // What a run takes from the checkpoint of another, of another task and with other special tokens.
 
-#include "experiments/run/start_from.hpp"
-
 #include <doctest/doctest.h>
 #include <fmt/format.h>
 
@@ -9,6 +7,7 @@
 #include "experiments/data/examples/dataset.hpp"
 #include "experiments/run/session.hpp"
 #include "experiments/run/train.hpp"
+#include "experiments/run/weights.hpp"
 #include "nn/files/sha256.hpp"
 #include "tests/program.hpp"
 #include "tests/refusal.hpp"

@@ -14,7 +14,7 @@
 
 #include "autograd/error.hpp"
 #include "experiments/commands/translator.hpp"
-#include "experiments/data/tokenizers/words.hpp"
+#include "experiments/data/tokenizers/tokenizers.hpp"
 #include "experiments/report/alignment_figure.hpp"
 #include "experiments/run/train.hpp"
 #include "nn/files/checkpoint.hpp"

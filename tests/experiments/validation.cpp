@@ -7,7 +7,7 @@
 #include "autograd/graph.hpp"
 #include "experiments/metric/evaluated_batch.hpp"
 #include "experiments/run/record.hpp"
-#include "nn/models/gpt.hpp"
+#include "nn/models/blocks.hpp"
 #include "tests/logits.hpp"
 
 TEST_SUITE("validation") {

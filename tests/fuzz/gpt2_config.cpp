@@ -1,4 +1,4 @@
-#include "experiments/run/exchange/gpt_config.hpp"
+#include "experiments/run/exchange/gpt_as_gpt2.hpp"
 #include "tests/fuzz/fuzz.hpp"
 
 using namespace heed;

@@ -1,5 +1,5 @@
 #include "experiments/run/csv.hpp"
-#include "experiments/run/history.hpp"
+#include "experiments/run/record.hpp"
 #include "tests/fuzz/fuzz.hpp"
 
 using namespace heed;

@@ -1,4 +1,4 @@
-#include "experiments/data/tokenizers/byte_pair_files.hpp"
+#include "experiments/data/tokenizers/byte_pairs.hpp"
 #include "tests/fuzz/fuzz.hpp"
 
 using namespace heed;

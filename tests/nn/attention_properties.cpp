@@ -11,7 +11,7 @@
 #include "autograd/ops/product.hpp"
 #include "autograd/ops/reduce.hpp"
 #include "autograd/ops/shape.hpp"
-#include "nn/models/gpt.hpp"
+#include "nn/models/blocks.hpp"
 #include "tests/nn/variants.hpp"
 
 TEST_SUITE("attention_properties") {

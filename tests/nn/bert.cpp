@@ -8,7 +8,7 @@
 #include "autograd/graph.hpp"
 #include "autograd/ops/product.hpp"
 #include "nn/generate.hpp"
-#include "nn/models/gpt.hpp"
+#include "nn/models/blocks.hpp"
 
 TEST_SUITE("bert") {
   using namespace heed;

@@ -10,7 +10,7 @@
 #include "autograd/error.hpp"
 #include "autograd/graph.hpp"
 #include "nn/generate.hpp"
-#include "nn/models/gpt.hpp"
+#include "nn/models/blocks.hpp"
 #include "tests/nn/plain_decoding.hpp"
 #include "tests/nn/small_transformer.hpp"
 

@@ -9,7 +9,7 @@
 
 #include "autograd/blas/products.hpp"
 #include "autograd/graph.hpp"
-#include "nn/models/gpt.hpp"
+#include "nn/models/blocks.hpp"
 
 TEST_SUITE("generate") {
   using namespace heed;

@@ -1,6 +1,6 @@
-#include "nn/models/gpt.hpp"
-
 #include <doctest/doctest.h>
+
+#include "nn/models/blocks.hpp"
 
 TEST_SUITE("gpt") {
   using namespace heed;

@@ -9,7 +9,7 @@
 #include "autograd/error.hpp"
 #include "autograd/graph.hpp"
 #include "autograd/random.hpp"
-#include "nn/models/gpt.hpp"
+#include "nn/models/blocks.hpp"
 #include "nn/optimizer.hpp"
 #include "tests/nn/choice.hpp"
 #include "tests/refusal.hpp"

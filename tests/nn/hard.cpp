@@ -19,7 +19,7 @@
 #include "nn/attention/attention.hpp"
 #include "nn/estimator.hpp"
 #include "nn/models/bert.hpp"
-#include "nn/models/gpt.hpp"
+#include "nn/models/blocks.hpp"
 
 // Hard attention and the estimators of its gradient, held against the exact gradient of the expected loss by enumeration.
 //

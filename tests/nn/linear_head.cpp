@@ -7,7 +7,7 @@
 #include "autograd/graph.hpp"
 #include "autograd/ops/elementwise.hpp"
 #include "nn/models/bert.hpp"
-#include "nn/models/gpt.hpp"
+#include "nn/models/blocks.hpp"
 #include "tests/logits.hpp"
 
 TEST_SUITE("linear_head") {

@@ -12,7 +12,7 @@
 #include "autograd/ops/product.hpp"
 #include "autograd/ops/reduce.hpp"
 #include "autograd/random.hpp"
-#include "nn/models/gpt.hpp"
+#include "nn/models/blocks.hpp"
 #include "tests/nn/choice.hpp"
 #include "tests/refusal.hpp"
 #include "tests/threads.hpp"

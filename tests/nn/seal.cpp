@@ -1,5 +1,3 @@
-#include "nn/files/seal.hpp"
-
 #include <cstddef>
 #include <string>
 
@@ -7,6 +5,7 @@
 
 #include "autograd/error.hpp"
 #include "nn/files/safetensors.hpp"
+#include "nn/files/sha256.hpp"
 #include "tests/folder.hpp"
 
 TEST_SUITE("seal") {

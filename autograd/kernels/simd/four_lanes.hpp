@@ -1,8 +1,14 @@
 #pragma once
 
+#if defined(__aarch64__)
+#include <arm_neon.h>
+#else
+#include <emmintrin.h>
+#endif
+
 #include "autograd/kernels/simd/portable.hpp"
 
-/// What xsimd has for four lanes alone.
+/// Four lanes: 64-bit ARM, and any x86-64 processor, which has no fused multiply-add.
 namespace heed::kernels::native {
 
 inline void transpose(float const* x, std::int64_t leading, float* out, std::int64_t leading_out) {
@@ -17,5 +23,36 @@ inline void transpose(float const* x, std::int64_t leading, float* out, std::int
   store(2, xsimd::zip_lo(ac_high, bd_high));
   store(3, xsimd::zip_hi(ac_high, bd_high));
 }
+
+#if defined(__aarch64__)
+
+template <class T>
+T largest(Lanes<T> const& v) {
+  if constexpr (sizeof(T) == 4) {
+    return vmaxvq_f32(v);
+  } else {
+    return vmaxvq_f64(v);
+  }
+}
+
+/// The instruction's 8 bits, and a step of Newton's.
+inline Lanes<float> reciprocal_estimate(Lanes<float> const& x) {
+  float32x4_t const estimate = vrecpeq_f32(x);
+  return vmulq_f32(estimate, vrecpsq_f32(x, estimate));
+}
+
+inline Words multiply_lower(Words const& a, std::uint32_t m) { return vmull_u32(vmovn_u64(a), vdup_n_u32(m)); }
+
+inline void store_upper(Lanes<float> const& x, std::int64_t count, std::uint16_t* out) {
+  if (count < lanes<float>) return portable::store_upper(x, count, out);
+  vst1_u16(out, vshrn_n_u32(vreinterpretq_u32_f32(x), 16));
+}
+
+#else
+
+inline Lanes<float> reciprocal_estimate(Lanes<float> const& x) { return xsimd::reciprocal(x); }  // 12 bits
+inline Words multiply_lower(Words const& a, std::uint32_t m) { return _mm_mul_epu32(a, Words(m)); }
+
+#endif
 
 }  // namespace heed::kernels::native

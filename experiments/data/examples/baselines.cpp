@@ -8,7 +8,7 @@
 
 #include "autograd/random.hpp"
 #include "experiments/data/examples/answers.hpp"
-#include "experiments/data/tokenizers/words.hpp"
+#include "experiments/data/tokenizers/tokenizers.hpp"
 
 namespace heed {
 namespace {

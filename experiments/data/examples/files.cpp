@@ -14,10 +14,8 @@
 #include "experiments/config/yaml.hpp"
 #include "experiments/data/catalogue.hpp"
 #include "experiments/data/examples/dataset.hpp"
-#include "experiments/data/examples/selection.hpp"
-#include "experiments/data/examples/squad.hpp"
+#include "experiments/data/examples/sourced_examples.hpp"
 #include "experiments/data/examples/table.hpp"
-#include "experiments/data/examples/text_template.hpp"
 #include "experiments/data/files.hpp"
 #include "nn/files/sha256.hpp"
 

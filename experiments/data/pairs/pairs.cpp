@@ -9,7 +9,7 @@
 #include "experiments/data/pairs/pair_task.hpp"
 #include "experiments/data/tasks/task.hpp"
 #include "experiments/data/tokenized.hpp"
-#include "experiments/data/tokenizers/words.hpp"
+#include "experiments/data/tokenizers/tokenizers.hpp"
 
 namespace heed {
 namespace {

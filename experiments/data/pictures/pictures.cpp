@@ -10,7 +10,7 @@
 #include "experiments/data/sequence_pair.hpp"
 #include "experiments/data/tasks/task.hpp"
 #include "experiments/data/tokenized.hpp"
-#include "experiments/data/tokenizers/words.hpp"
+#include "experiments/data/tokenizers/tokenizers.hpp"
 
 namespace heed {
 

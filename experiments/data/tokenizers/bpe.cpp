@@ -5,8 +5,8 @@
 
 #include "autograd/error.hpp"
 #include "experiments/data/files.hpp"
-#include "experiments/data/tokenizers/byte_pair_files.hpp"
-#include "experiments/data/tokenizers/byte_pair_training.hpp"
+#include "experiments/data/open.hpp"
+#include "experiments/data/tokenizers/byte_pairs.hpp"
 #include "nn/files/json.hpp"
 
 namespace heed {

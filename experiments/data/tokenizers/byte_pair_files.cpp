@@ -1,5 +1,3 @@
-#include "experiments/data/tokenizers/byte_pair_files.hpp"
-
 #include <array>
 
 #include <fmt/format.h>
@@ -7,6 +5,7 @@
 
 #include "autograd/error.hpp"
 #include "experiments/data/files.hpp"
+#include "experiments/data/tokenizers/byte_pairs.hpp"
 #include "nn/files/atomic_file.hpp"
 #include "nn/files/json.hpp"
 #include "nn/files/sha256.hpp"

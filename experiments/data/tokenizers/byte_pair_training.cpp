@@ -1,5 +1,3 @@
-#include "experiments/data/tokenizers/byte_pair_training.hpp"
-
 #include <algorithm>
 #include <queue>
 #include <string>
@@ -9,7 +7,7 @@
 #include <fmt/format.h>
 
 #include "autograd/error.hpp"
-#include "experiments/data/tokenizers/pretokens.hpp"
+#include "experiments/data/tokenizers/byte_pairs.hpp"
 
 namespace heed {
 

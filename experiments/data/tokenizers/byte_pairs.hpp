@@ -1,8 +1,11 @@
 #pragma once
 
 #include <array>
+#include <cstddef>
 #include <cstdint>
+#include <filesystem>
 #include <functional>
+#include <memory>
 #include <mutex>
 #include <optional>
 #include <string>
@@ -10,7 +13,17 @@
 #include <unordered_map>
 #include <vector>
 
+#include "experiments/data/files.hpp"
+
 namespace heed {
+
+/// Where the first pretoken of a text that is not empty ends: what GPT-2's pattern matches there (Radford et al. 2019),
+///
+///     's|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+
+///
+/// with Unicode's letters, numbers and white space. A byte that is not part of UTF-8 counts as a character that is none of them, so that
+/// every text is split into pretokens without loss.
+std::size_t pretoken_end(std::string_view text);
 
 /// A byte's letter in the files of byte-pair vocabularies (GPT-2's): the printable characters of Latin-1 stand for themselves, the other
 /// 68 bytes are U+0100 and on: "Ġ" is a blank, "Ċ" a new line.
@@ -51,7 +64,7 @@ class BytePairs {
   std::vector<std::string> tokens() const;
   std::vector<std::string> merges() const;
 
-  /// The tokens of any bytes: in each pretoken (pretokens.hpp) the earliest merge that applies is made wherever it does, from left to
+  /// The tokens of any bytes: in each pretoken (pretoken_end()) the earliest merge that applies is made wherever it does, from left to
   /// right, until none applies. `special`: where the text of a special token stands, it is that token, the longest first; otherwise text
   /// like any.
   std::vector<std::int32_t> encode(std::string_view text, bool special = false) const;
@@ -84,5 +97,26 @@ class BytePairs {
   mutable std::unordered_map<std::string, Slice, Hash, std::equal_to<>> known_;
   mutable std::vector<std::int32_t> known_tokens_;
 };
+
+/// The vocabulary in a folder: vocab.json and merges.txt, as Hugging Face's tokenizers write them, or OpenAI's encoder.json and vocab.bpe.
+/// The one maps tokens to numbers 0 … n − 1, the other has a merge a line, perhaps behind a first line "#version: …". `files` (may be null)
+/// gets what was read. Throws FileError that begins with the file, and the line where there is one.
+std::shared_ptr<BytePairs const> read_byte_pairs(std::filesystem::path const& folder, ReadFiles* files = nullptr);
+
+/// Writes a folder's vocab.json and merges.txt; the folder is made if there is none. Throws Error.
+void write_byte_pairs(BytePairs const& vocabulary, std::filesystem::path const& folder);
+
+/// The token that ends a text in vocabularies that are trained here, GPT-2's.
+constexpr std::string_view end_of_text = "<|endoftext|>";
+/// The smallest vocabulary: the 256 bytes and that token.
+constexpr std::int64_t least_byte_pairs = 257;
+
+/// A vocabulary of `size` tokens, learnt from a text (Sennrich et al. 2016, algorithm 1; of pretokens of bytes, Radford et al. 2019): the
+/// 256 bytes, then again and again the two neighbouring tokens within pretokens that stand beside each other most often, at last the token
+/// that ends a text. Of pairs that stand equally often, the one whose left token has the lower number is merged first, then the one whose
+/// right token has. A pair that stands once is not merged: of a short text the vocabulary is smaller. `told` hears how many tokens there
+/// are.
+std::shared_ptr<BytePairs const> train_byte_pairs(std::string_view text, std::int64_t size,
+                                                  std::function<void(std::int64_t)> const& told = {});
 
 }  // namespace heed

@@ -1,8 +1,8 @@
-#include "experiments/data/tokenizers/bytes.hpp"
-
 #include <algorithm>
 
 #include <nlohmann/json.hpp>
+
+#include "experiments/data/tokenizers/tokenizers.hpp"
 
 namespace heed {
 

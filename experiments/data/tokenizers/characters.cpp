@@ -1,11 +1,10 @@
-#include "experiments/data/tokenizers/characters.hpp"
-
 #include <span>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
 #include "autograd/error.hpp"
+#include "experiments/data/tokenizers/tokenizers.hpp"
 #include "nn/files/json.hpp"
 #include "nn/files/utf8.hpp"
 

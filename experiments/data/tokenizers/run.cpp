@@ -2,6 +2,7 @@
 
 #include "autograd/error.hpp"
 #include "experiments/data/files.hpp"
+#include "experiments/data/open.hpp"
 #include "experiments/data/tokenizer.hpp"
 #include "nn/files/safetensors.hpp"
 #include "nn/files/sha256.hpp"

@@ -1,5 +1,3 @@
-#include "experiments/data/tokenizers/sentences.hpp"
-
 #include <algorithm>
 #include <sstream>
 
@@ -8,6 +6,7 @@
 
 #include "autograd/error.hpp"
 #include "experiments/config/nearest.hpp"
+#include "experiments/data/tokenizers/tokenizers.hpp"
 #include "nn/files/json.hpp"
 
 namespace heed {

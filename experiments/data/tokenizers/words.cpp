@@ -1,5 +1,3 @@
-#include "experiments/data/tokenizers/words.hpp"
-
 #include <algorithm>
 #include <array>
 
@@ -7,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "autograd/error.hpp"
+#include "experiments/data/tokenizers/tokenizers.hpp"
 #include "nn/files/json.hpp"
 
 namespace heed {

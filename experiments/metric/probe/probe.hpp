@@ -4,6 +4,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -42,10 +43,9 @@ struct Probe {
 
   auto order() const { return std::tie(group, name); }
   /// The metric that it records.
-  void declare() const;
+  void declare() const {
+    Declared<MetricInfo>({"probe." + records.name, records.unit, records.better, formula + ", " + help, records.bounds});
+  }
 };
-
-/// The names that settings ask for in a probe's group.
-std::vector<std::string> const& asked_for(ProbeSettings const& settings, std::string_view group);
 
 }  // namespace heed

@@ -74,4 +74,11 @@ std::optional<std::string> ProbeSettings::contradiction() {
   return twice("curvature", curvature);
 }
 
+std::vector<std::string> const& asked_for(ProbeSettings const& settings, std::string_view group) {
+  return group == "attention"     ? settings.attention
+         : group == "gradients"   ? settings.gradients
+         : group == "activations" ? settings.activations
+                                  : settings.curvature;
+}
+
 }  // namespace heed

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "nn/settings.hpp"
@@ -30,5 +31,8 @@ struct ProbeSettings : Settings {
   std::vector<Field> fields() override;
   std::optional<std::string> contradiction() override;
 };
+
+/// The names that settings ask for in a probe's group.
+std::vector<std::string> const& asked_for(ProbeSettings const& settings, std::string_view group);
 
 }  // namespace heed

@@ -1,8 +1,10 @@
 #pragma once
 
 #include <filesystem>
+#include <optional>
 
 #include "experiments/run/exchange/portable_model.hpp"
+#include "experiments/run/experiment.hpp"
 
 namespace heed {
 
@@ -17,5 +19,9 @@ bool is_huggingface_folder(std::filesystem::path const& folder);
 /// Throws FileError that begins with the file: for a key or a tensor that is missing, left over or of another shape than `config.json`
 /// says, for what a model of kind gpt cannot be, and for weights in other files than `model.safetensors`, with what to do.
 PortableModel read_gpt2(std::filesystem::path const& folder);
+
+/// A model from another program's folder as if a run had left it (read_gpt2), without data. Its numbers have the type of the file's, or
+/// this one. Throws what read_gpt2() throws.
+TrainedModel open_foreign_model(std::filesystem::path const& folder, std::optional<DType> dtype);
 
 }  // namespace heed

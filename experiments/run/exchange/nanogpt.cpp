@@ -6,9 +6,9 @@
 
 #include "autograd/error.hpp"
 #include "experiments/data/tokenizer.hpp"
-#include "experiments/run/exchange/gpt2_tensors.hpp"
-#include "experiments/run/exchange/model_format.hpp"
+#include "experiments/run/exchange/gpt_as_gpt2.hpp"
 #include "experiments/run/exchange/pickle.hpp"
+#include "experiments/run/exchange/portable_model.hpp"
 #include "experiments/run/exchange/tokenizer_files.hpp"
 #include "nn/files/utf8.hpp"
 #include "nn/files/zip.hpp"

@@ -8,7 +8,7 @@
 
 #include "autograd/error.hpp"
 #include "experiments/data/tokenizers/bpe.hpp"
-#include "experiments/data/tokenizers/byte_pair_files.hpp"
+#include "experiments/data/tokenizers/byte_pairs.hpp"
 #include "nn/files/atomic_file.hpp"
 #include "nn/files/input_file.hpp"
 #include "nn/files/json.hpp"

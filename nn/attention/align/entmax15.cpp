@@ -1,7 +1,7 @@
 // a_i = 1.5-entmax(e_i): between softmax and sparsemax
 
 #include "autograd/ops/softmax.hpp"
-#include "nn/attention/align/support.hpp"
+#include "nn/attention/align/rows.hpp"
 
 namespace heed {
 

@@ -6,11 +6,30 @@
 #include <utility>
 
 #include "autograd/attention/attention.hpp"
-#include "autograd/attention/row_align.hpp"
+#include "autograd/attention/pairs.hpp"
+#include "autograd/elementwise.hpp"
+#include "autograd/kernels/rows.hpp"
 #include "autograd/ops/softmax.hpp"
 #include "nn/attention/steps.hpp"
 
 namespace heed {
+
+/// An align of the attention kernels, from a struct with the static functions weights(row, again), gradients(row) and composed(…) and the
+/// constant wants_scores, as RowAlign describes them, for rows of any type.
+template <class Rows>
+std::shared_ptr<RowAlign const> row_align() {
+  struct Typed : RowAlign {
+    void weights(kernels::AlignRow<float> const& row, bool again) const override { Rows::weights(row, again); }
+    void weights(kernels::AlignRow<double> const& row, bool again) const override { Rows::weights(row, again); }
+    void gradients(kernels::AlignRow<float> const& row) const override { Rows::gradients(row); }
+    void gradients(kernels::AlignRow<double> const& row) const override { Rows::gradients(row); }
+    bool wants_scores() const override { return Rows::wants_scores; }
+    Tensor composed(Tensor const& scores, Tensor const& visible, Tensor const& seen, Tensor const& parameter) const override {
+      return Rows::composed(scores, visible, seen, parameter);
+    }
+  };
+  return std::make_shared<Typed>();
+}
 
 /// An align of whole rows, with one number a head if it has a parameter.
 class AlignByRows : public Align {
@@ -65,5 +84,43 @@ struct SoftmaxBeside {
     return softmax_beside(scores, visible, parameter.defined() ? parameter : Tensor::zeros({scores.size(1)}, scores.dtype()));
   }
 };
+
+/// Of z ≤ 0 beyond a threshold τ: how many there are, and the sums of z − τ and of its square.
+template <class T>
+struct Beyond {
+  T count, sum, squares;
+};
+
+/// Of z_j = scale · (x_j − most).
+template <class T>
+Beyond<T> beyond(T const* x, std::int64_t n, T most, T scale, T threshold) {
+  using V = kernels::Lanes<T>;
+  V const top(most), factor(scale), tau(threshold), zero(T(0)), one(T(1));
+  V count = zero, sum = zero, squares = zero;
+  kernels::each_batch<T>(n, [&](std::int64_t j, auto const& batch) {
+    std::int64_t const rest = std::min(n - j, kernels::lanes<T>);
+    V y = kernels::greater(zero, (batch.load(x + j) - top) * factor - tau);
+    if (rest < kernels::lanes<T>) y = kernels::keep_some<T>(y, rest);
+    count += xsimd::select(y > zero, one, zero);
+    sum += y;
+    squares += y * y;
+  });
+  return {kernels::lane_sum(count), kernels::lane_sum(sum), kernels::lane_sum(squares)};
+}
+
+/// From weights' gradients those of scores, where the weights sum to one and move with weight s_j > 0 on their support: s_j (d_j − Σ s d /
+/// Σ s).
+template <class T, class Share>
+void support_gradients(kernels::AlignRow<T> const& row, Share const& share) {
+  using V = kernels::Lanes<T>;
+  T const total = kernels::sum_row<T>(row.count, share, static_cast<T const*>(row.weights));
+  T const inner = kernels::sum_row<T>(
+      row.count, [&](V const& a, V const& d) { return share(a) * d; }, static_cast<T const*>(row.weights),
+      static_cast<T const*>(row.dweights));
+  V const mean(total > 0 ? inner / total : T(0));
+  kernels::transform_row<T>(
+      row.dweights, row.count, [&](V const& a, V const& d) { return share(a) * (d - mean); }, static_cast<T const*>(row.weights),
+      static_cast<T const*>(row.dweights));
+}
 
 }  // namespace heed

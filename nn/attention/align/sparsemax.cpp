@@ -1,7 +1,7 @@
 // a_i = the point of the simplex that is nearest to e_i
 
 #include "autograd/ops/softmax.hpp"
-#include "nn/attention/align/support.hpp"
+#include "nn/attention/align/rows.hpp"
 
 namespace heed {
 

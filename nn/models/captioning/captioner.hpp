@@ -6,7 +6,6 @@
 #include <vector>
 
 #include "nn/attention/single_head.hpp"
-#include "nn/attention/stepwise_attention.hpp"
 #include "nn/model.hpp"
 #include "nn/models/recurrent/recurrent.hpp"
 #include "nn/models/recurrent/recurrent_attention.hpp"

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -52,5 +53,14 @@ DataKind example_task_kind(std::string const& name, std::string const& help) {
 
 /// Words with blanks between.
 std::string joined(std::vector<std::string> const& words);
+
+/// Words of the language of configs/data/english.yaml that belong together: who, and what they do.
+struct Topic {
+  std::string name;
+  std::vector<std::string> nouns, verbs;
+};
+
+/// people, animals, machines, plants.
+std::span<Topic const> topics();
 
 }  // namespace heed

@@ -10,7 +10,6 @@
 // that no match has been seen of would then be right. One that reads both ways sees at a start whether it matches.
 
 #include "experiments/data/examples/tasks/example_task.hpp"
-#include "experiments/data/examples/tasks/topics.hpp"
 #include "experiments/data/tasks/task.hpp"
 
 namespace heed {

@@ -6,7 +6,6 @@
 // The words and their order are drawn first, and each pair of them may be asked for in either order: the words alone say nothing.
 
 #include "experiments/data/examples/tasks/example_task.hpp"
-#include "experiments/data/examples/tasks/topics.hpp"
 #include "experiments/data/tasks/task.hpp"
 
 namespace heed {

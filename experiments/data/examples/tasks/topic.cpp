@@ -11,7 +11,6 @@
 #include <fmt/format.h>
 
 #include "experiments/data/examples/tasks/example_task.hpp"
-#include "experiments/data/examples/tasks/topics.hpp"
 #include "experiments/data/tasks/task.hpp"
 
 namespace heed {

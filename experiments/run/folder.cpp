@@ -1,0 +1,175 @@
+#include "experiments/run/folder.hpp"
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <optional>
+#include <span>
+#include <thread>
+#include <utility>
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "experiments/run/session.hpp"
+#include "nn/files/sha256.hpp"
+#include "nn/files/utf8.hpp"
+
+namespace heed {
+
+namespace {
+
+/// Why it is no name; nothing if it is one.
+std::optional<std::string> fault_in(std::string_view name) {
+  constexpr std::size_t longest = 240;  // file systems allow 255, and a folder that is put aside gets a number
+  if (name.empty()) return "it is empty";
+  if (name.front() == '/') return "it begins with '/'";
+  for (std::size_t i = 0; i < name.size();) {
+    auto const character = decode_utf8(name, i);
+    if (!character) return "it is not UTF-8";
+    if (!is_visible(*character)) return fmt::format("it holds U+{:04X}, which is not shown", static_cast<unsigned>(*character));
+  }
+  for (std::size_t begin = 0; begin <= name.size();) {
+    auto const end = std::min(name.find('/', begin), name.size());
+    auto const part = name.substr(begin, end - begin);
+    if (part.empty()) return "a name is missing beside '/'";
+    if (part == "." || part == "..") return fmt::format("'{}' is no name", part);
+    if (part.size() > longest) return fmt::format("it has {} bytes, more than {}", part.size(), longest);
+    begin = end + 1;
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+void check_folder_name(Location const& place, std::string_view key, std::string_view name) {
+  if (auto const fault = fault_in(name))
+    throw ConfigError(place, fmt::format("{}: {} is not the name of a folder inside the output folder: {}", key, shown(name), *fault));
+}
+
+void check_arm_name(Location const& place, std::string_view name) {
+  auto fault = fault_in(name);
+  if (!fault && name.find('/') != name.npos) fault = "it holds '/'";
+  if (!fault && name.size() > most_label) fault = fmt::format("it has {} bytes, more than {}", name.size(), most_label);
+  if (fault)
+    throw ConfigError(place, fmt::format("add: {} cannot be an arm's name, after which folders are named: {}", shown(name), *fault));
+}
+
+std::string file_label(std::string_view text) {
+  std::string label(text.empty() ? "none" : text);
+  auto const is_plain = [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '.' || c == '_' || c == '+';
+  };
+  std::ranges::replace_if(
+      label, [&](char c) { return !is_plain(c); }, '-');
+  return label;
+}
+
+std::string cut_label(std::string label) {
+  if (label.size() <= most_label) return label;
+  auto const hash = sha256(std::as_bytes(std::span(label))).substr(0, 8);
+  std::size_t end = most_label - 1 - hash.size();
+  while ((static_cast<unsigned char>(label[end]) & 0xC0) == 0x80) --end;  // not inside of a character
+  label.resize(end);
+  return label + "-" + hash;
+}
+
+namespace fs = std::filesystem;
+
+namespace {
+
+FolderError at_work(fs::path const& folder) {
+  return FolderError(fmt::format("{}: another process is training in this folder", folder.string()));
+}
+
+/// Whether the path still leads to the open file: the folder may have been put aside before it was locked.
+bool is_named(int descriptor, fs::path const& path) {
+  struct stat open, named;
+  return ::fstat(descriptor, &open) == 0 && ::stat(path.c_str(), &named) == 0 && open.st_dev == named.st_dev && open.st_ino == named.st_ino;
+}
+
+/// flock(), again after signals.
+int locked(int descriptor, int operation) {
+  int result = ::flock(descriptor, operation);
+  while (result != 0 && errno == EINTR) result = ::flock(descriptor, operation);
+  return result;
+}
+
+/// A descriptor of the locked file; −1 if another process holds it.
+int acquired(fs::path const& folder, std::string const& name, int operation) {
+  auto const path = folder / name;
+  while (true) {
+    std::error_code error;
+    fs::create_directories(folder, error);
+    if (error) throw Error(fmt::format("{}: {}", folder.string(), error.message()));
+    int const descriptor = ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644);
+    if (descriptor < 0) throw Error(fmt::format("{}: {}", path.string(), std::strerror(errno)));
+    if (locked(descriptor, operation | LOCK_NB) != 0) {
+      int const reason = errno;
+      ::close(descriptor);
+      if (reason == EWOULDBLOCK) return -1;
+      throw Error(fmt::format("{}: cannot be locked: {}", path.string(), std::strerror(reason)));
+    }
+    if (is_named(descriptor, path)) return descriptor;
+    ::close(descriptor);
+  }
+}
+
+}  // namespace
+
+FolderLock::FolderLock(fs::path const& folder) : descriptor_(acquired(folder, ".lock", LOCK_EX)) {
+  if (descriptor_ < 0) throw at_work(folder);
+}
+
+std::optional<FolderLock> FolderLock::attempt(fs::path const& folder, std::string const& name, LockMode mode) {
+  int const descriptor = acquired(folder, name, mode == LockMode::shared ? LOCK_SH : LOCK_EX);
+  if (descriptor < 0) return std::nullopt;
+  return FolderLock(descriptor);
+}
+
+std::optional<FolderLock> FolderLock::wait(fs::path const& folder, std::string const& name, std::chrono::milliseconds limit) {
+  auto const end = std::chrono::steady_clock::now() + limit;
+  auto lock = attempt(folder, name);
+  while (!lock && std::chrono::steady_clock::now() < end) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+    lock = attempt(folder, name);
+  }
+  return lock;
+}
+
+FolderLock::FolderLock(FolderLock&& other) noexcept : descriptor_(std::exchange(other.descriptor_, -1)) {}
+
+FolderLock& FolderLock::operator=(FolderLock&& other) noexcept {
+  std::swap(descriptor_, other.descriptor_);
+  return *this;
+}
+
+FolderLock::~FolderLock() {
+  if (descriptor_ >= 0) ::close(descriptor_);
+}
+
+void FolderLock::share() {
+  if (locked(descriptor_, LOCK_SH) != 0) throw Error(fmt::format("a lock cannot be shared: {}", std::strerror(errno)));
+}
+
+fs::path free_name_beside(fs::path const& folder) {
+  for (int i = 1;; ++i) {
+    fs::path target = fmt::format("{}.old-{}", folder.string(), i);
+    if (!fs::exists(target)) return target;
+  }
+}
+
+void put_aside(fs::path const& folder) {
+  if (!fs::exists(folder)) return;
+  FolderLock const held(folder);
+  for (auto const& entry : fs::recursive_directory_iterator(folder)) {  // an ablation's trials outlive it while they save a checkpoint
+    if (entry.path().filename() == ".lock" && entry.path().parent_path() != folder && !FolderLock::attempt(entry.path().parent_path()))
+      throw at_work(entry.path().parent_path());
+  }
+  fs::rename(folder, free_name_beside(folder));
+}
+
+}  // namespace heed

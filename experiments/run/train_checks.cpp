@@ -1,0 +1,65 @@
+#include "experiments/run/train_checks.hpp"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "autograd/graph.hpp"
+#include "experiments/metric/probe/probe.hpp"
+
+namespace heed {
+
+void check_data(LoadedExperiment const& experiment, Dataset const& data, Model const& model) {
+  std::int64_t const context = model.context();
+  TrainSettings const& train = experiment.settings.train;
+  double const rows = static_cast<double>(train.steps) * static_cast<double>(train.accumulate) * static_cast<double>(train.batch);
+  if (rows > 9e15)
+    throw ConfigError(place_of(experiment.document, "train"), fmt::format("train: {:.0g} rows are more than can be numbered", rows));
+  judging(experiment.document, "data", [&] {
+    if (train.steps > 0) model.check(data.training(0, train.batch, context));
+    if (train.steps > 0) data.training(train.steps * train.accumulate - 1, train.batch, context);
+    std::int64_t const held_out = train.evaluate.batch.value_or(train.batch);
+    if (data.validation_batches(held_out, context) > 0) data.validation(0, held_out, context);
+  });
+}
+
+void try_pass(LoadedExperiment const& experiment, Dataset const& data, Model const& model) {
+  if (experiment.settings.train.steps == 0) return;
+  judging(experiment.document, "model", [&] {
+    NoGrad const quiet;
+    Batch const row = data.training(0, experiment.settings.train.batch, model.context()).first(1);
+    try {
+      model.run(row, {});
+    } catch (Error const& error) {
+      throw Error(fmt::format("model: a pass over a row is refused: {}", error.what()));
+    }
+  });
+}
+
+void check_probes(LoadedExperiment const& experiment, Model const& model) {
+  for (Probe const& probe : Registry<Probe>::all()) {
+    auto const& asked = asked_for(experiment.settings.probes, probe.group);
+    auto const named = std::ranges::find(asked, probe.name);
+    auto const unavailable = named != asked.end() && probe.unavailable ? probe.unavailable(model) : std::nullopt;
+    if (!unavailable) continue;
+    std::string const key = "probes." + probe.group;
+    throw ConfigError(place_in_list(experiment.document, key, static_cast<std::size_t>(named - asked.begin())),
+                      fmt::format("{}: there is no {} here: {}", key, probe.name, *unavailable));
+  }
+}
+
+void check_estimator(LoadedExperiment const& experiment, Estimator const& estimator, Dataset const& data, Model const& model) {
+  if (experiment.settings.train.steps == 0) return;
+  std::string const of_cross = "model.cross_attention";
+  auto const owner = experiment.document.root.find(of_cross + ".estimator") != nullptr ? of_cross : "model.attention";
+  Batch const row = data.training(0, 1, model.context()).first(1);
+  judging(experiment.document, owner, [&] {
+    try {
+      estimator.check(model, row);
+    } catch (Error const& error) {
+      throw Error(fmt::format("{}.{}", owner, error.what()));  // it begins with "estimator: "
+    }
+  });
+}
+
+}  // namespace heed
