@@ -63,10 +63,9 @@ FolderLock join(Ablation const& ablation) {
   auto shared = FolderLock::attempt(folder, ".lock", FolderLock::LockMode::shared);
   if (!shared) throw FolderError(fmt::format("{}: another process is training in this folder", folder.string()));
   if (read_if_there(file) != ablation.resolved)
-    throw FolderError(
-        fmt::format("{}: another process is at work here, on another version of this ablation (see {}); wait for its end, or "
-                    "give another name or --output",
-                    folder.string(), file.string()));
+    throw FolderError(fmt::format(
+        "{}: another process is running another version of this ablation here (see {}); wait for its end, or give another name or --output",
+        folder.string(), file.string()));
   return std::move(*shared);
 }
 
@@ -124,10 +123,9 @@ class Runner {
     if (options_.quiet) return;
     auto const folder = ablation_.folder().string();
     if (failed_before_ > 0)
-      fmt::print("  {} not trained again, for the same numbers would come (--fresh begins anew)\n",
-                 counted(failed_before_, "failed trial"));
+      fmt::print("  {} not trained again: the result would be the same (--fresh begins anew)\n", counted(failed_before_, "failed trial"));
     if (auto const old = old_trials(ablation_.folder()); !old.empty())
-      fmt::print("  {} of earlier versions of this file beside them: heed clean {} puts them away\n", counted(old.size(), "trial"), folder);
+      fmt::print("  {} of earlier versions of this file: heed clean {} moves them away\n", counted(old.size(), "trial"), folder);
   }
 
   static std::string counted(std::size_t count, char const* what) { return fmt::format("{} {}{}", count, what, count == 1 ? "" : "s"); }
@@ -149,7 +147,7 @@ class Runner {
   }
 
   Exit stopped() const {
-    auto const text = fmt::format("{}: every trial is saved; the same command goes on from there\n", ablation_.folder().string());
+    auto const text = fmt::format("{}: every trial is saved; the same command resumes\n", ablation_.folder().string());
     if (!options_.quiet) std::fputs(text.c_str(), stderr);  // which does not throw where the terminal is gone
     return Exit::interrupted;
   }

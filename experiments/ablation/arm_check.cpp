@@ -56,8 +56,9 @@ bool add_begun(Ablation const& ablation, TrialsRead& read) {
 /// Throws FolderError if trials have read, or would read, something else than others.
 void refuse_mixture(Ablation const& ablation, TrialsRead const& read) {
   if (auto const differences = read.differences(); !differences.empty())
-    throw FolderError(fmt::format("{}: its trials would not all have read the same: {} (put the file back, or --fresh begins anew)",
-                                  ablation.folder().string(), differences));
+    throw FolderError(
+        fmt::format("{}: its trials would have read different contents of a file: {} (put the file back, or --fresh begins anew)",
+                    ablation.folder().string(), differences));
 }
 
 }  // namespace

@@ -70,7 +70,7 @@ Document plain_part(Document const& file) {
   auto const known = own_keys();
   for (auto const& entry : file.root.entries) {
     if (std::ranges::find(known, entry.key) == known.end())
-      throw ConfigError(entry.place, fmt::format("unknown key '{}'{} (keys of a run stand in the base, or in vary)", entry.key,
+      throw ConfigError(entry.place, fmt::format("unknown key '{}'{} (keys of a run belong in the base, or in vary)", entry.key,
                                                  did_you_mean(entry.key, known)));
   }
   std::erase_if(plain.root.entries, [](auto const& entry) { return std::ranges::find(free_keys, entry.key) != free_keys.end(); });
@@ -87,8 +87,9 @@ void check_metric(Document const& file, AblationSettings const& settings) {
     throw ConfigError(place, fmt::format("metric: there is no metric '{}'{} (heed list metrics shows all){}", settings.metric,
                                          did_you_mean(settings.metric, Registry<MetricInfo>::names()), built_without()));
   if (!info->better && !settings.better)
-    throw ConfigError(place, fmt::format("metric: of '{}' neither low nor high values are better; say `better: lower` or `better: higher`",
-                                         settings.metric));
+    throw ConfigError(place,
+                      fmt::format("metric: '{}' does not define whether lower or higher is better; add `better: lower` or `better: higher`",
+                                  settings.metric));
 }
 
 }  // namespace

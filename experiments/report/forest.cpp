@@ -126,14 +126,13 @@ std::optional<Figure> forest(Material const& material) {
         fmt::format("set label '{}' at screen {:.4f}, screen {:.4f} left\n", heads[i], columns_at[i] / Figure::width, 1 - 0.12 / height);
   figure.commands += commands + fmt::format("plot {}\n", fmt::join(plots, ", \\\n  "));
   figure.caption = fmt::format(
-      "Paired differences to {} at the {} value: open dots are seeds, bars 95 % intervals of the mean. p is by joint sign flips of the "
-      "seeds, "
-      "corrected for the number of arms.{}{}",
+      "Paired differences to {} at the {} value: open dots are seeds, bars 95 % intervals of the mean. p is from joint sign flips over "
+      "seeds, corrected for the number of arms.{}{}",
       material.baseline, material.at,
-      material.margin > 0 ? fmt::format(" The grey band is the margin of ±{:g}{}, within which differences count as none.", material.margin,
+      material.margin > 0 ? fmt::format(" The grey band is the equivalence margin of ±{:g}{}.", material.margin,
                                         material.unit.empty() ? "" : " " + material.unit)
                           : "",
-      std::ranges::any_of(means, outlier) ? " An arrow stands for a mean beyond the scale; seeds that are finite have their dots." : "");
+      std::ranges::any_of(means, outlier) ? " An arrow marks a mean beyond the scale; finite seeds have dots." : "");
   return figure;
 }
 
