@@ -68,9 +68,9 @@ namespace {
 class DecodedRows {
  public:
   DecodedRows(Model const& model, Batch const& given, LengthLimit const& most, Pass const& pass) : decoding_(model.decode(given, pass)) {
-    if (!decoding_ || given.parts().empty()) throw Error("decode: a model of this kind makes no target from a source");
+    if (!decoding_ || given.parts().empty()) throw Error("decode: a model of this kind does not map a source to a target");
     auto const count = static_cast<std::size_t>(given.rows());
-    if (!most.fits(count)) throw Error(fmt::format("decode: the most tokens are not given for each of the {} rows", count));
+    if (!most.fits(count)) throw Error(fmt::format("decode: length limits are not given for each of the {} sequences", count));
     for (std::size_t row = 0; row < count; ++row) rows_.push_back(row);
   }
 
@@ -87,7 +87,7 @@ class DecodedRows {
     for (std::size_t place = 0; place < rows_.size(); ++place) {
       double const sum = sums.at(static_cast<std::int64_t>(place));
       if (!std::isfinite(sum))
-        throw NonFinite(fmt::format("decode: of row {}, log Σ exp(score) of the next token is {}", rows_[place], sum));
+        throw NonFinite(fmt::format("decode: sequence {}: log Σ exp(score) of the next token is {}", rows_[place], sum));
     }
     return {std::move(scores), std::move(sums)};
   }

@@ -57,9 +57,9 @@ Tensor token_losses(Tensor const& logits, Tensor const& targets, double label_sm
 }
 
 void Estimator::check(Model const& model, Batch const& batch) const {
-  if (model.terms().size() > 1) throw Error("estimator: random choices are estimated for a model with one term in its loss");
+  if (model.terms().size() > 1) throw Error("estimator: hard attention needs a loss with a single term");
   if (model.terms().front().targets != Term().targets)
-    throw Error("estimator: random choices are estimated for a model that predicts tokens; its head here predicts something else");
+    throw Error("estimator: hard attention needs a model that predicts tokens; this one's head predicts something else");
   if (settings_.estimator == "enumerate") combinations(model, batch);
   if (settings_.estimator == "marginal") keys_of_one_look(model, batch);
 }
@@ -74,8 +74,8 @@ double Estimator::combinations(Model const& model, Batch const& batch) const {
   model.logits(batch, pass);
   if (choices.combinations <= most_combinations) return choices.combinations;
   throw Error(
-      fmt::format("estimator: enumerate would sum over {:.3g} combinations of choices a sequence, more than {:.0f}; "
-                  "fewer layers, heads or places, or reinforce",
+      fmt::format("estimator: enumerate would sum over {:.3g} combinations of choices per sequence, more than {:.0f}; use fewer layers, "
+                  "heads or positions, or reinforce",
                   choices.combinations, most_combinations));
 }
 
@@ -174,8 +174,8 @@ std::int64_t Estimator::keys_of_one_look(Model const& model, Batch const& batch)
   bool const single = choices.made.size() == 1 && choices.made[0].probability.size(1) == 1;
   if (!single || choices.made[0].reach != HardChoices::Reach::place)
     throw Error(
-        "estimator: marginal sums over one choice at a time, of one head that no later place depends on; such as a recurrent "
-        "decoder's in Luong's style without input feeding");
+        "estimator: marginal sums over one choice at a time: it needs one head only, whose choice affects one output token only, such as a "
+        "recurrent decoder's in Luong's style without input feeding");
   return static_cast<std::int64_t>(choices.combinations);
 }
 

@@ -15,18 +15,22 @@ std::vector<Field> GroupSettings::fields() {
   return {
       {.name = "match",
        .target = &match,
-       .help = "parameters by name, * is any text: blocks.*.mlp.*; of several groups that match the last one holds",
+       .help = "pattern of parameter names, * matches any text: blocks.*.mlp.*; if several groups match, the last one applies",
        .required = true},
-      {.name = "lr", .target = &lr, .help = "learning rate at the schedule's peak; none: the optimizer's", .least = 0, .open = true},
-      {.name = "lr_factor", .target = &lr_factor, .help = "times the optimizer's lr, and layer_decay", .least = 0, .open = true},
+      {.name = "lr", .target = &lr, .help = "peak learning rate of the group; none: the optimizer's", .least = 0, .open = true},
+      {.name = "lr_factor",
+       .target = &lr_factor,
+       .help = "factor on the optimizer's learning rate, beside layer_decay",
+       .least = 0,
+       .open = true},
       {.name = "weight_decay",
        .target = &weight_decay,
-       .help = "on the parameters of the group that weight decay falls on; none: the optimizer's",
+       .help = "weight decay of the group's weights and embeddings; none: the optimizer's",
        .least = 0},
-      {.name = "frozen", .target = &frozen, .help = "never updated: no gradient is computed, and grad_norm leaves it out"},
+      {.name = "frozen", .target = &frozen, .help = "true: never updated; no gradient is computed, and grad_norm excludes the group"},
       {.name = "unfreeze",
        .target = &unfreeze,
-       .help = "step from which on a frozen group is trained: gradual unfreezing (Howard & Ruder 2018)",
+       .help = "step from which a frozen group is trained: gradual unfreezing (Howard & Ruder 2018)",
        .least = 1,
        .greatest = 1e12},
   };
@@ -34,12 +38,12 @@ std::vector<Field> GroupSettings::fields() {
 
 std::optional<std::string> GroupSettings::contradiction() {
   if (match.empty()) return "match: wants a pattern of names, such as blocks.0.*";
-  if (unfreeze && !frozen) return "unfreeze: wants frozen: true";
-  if (lr && lr_factor) return "lr_factor: does not go with lr: one of them";
+  if (unfreeze && !frozen) return "unfreeze: needs frozen: true";
+  if (lr && lr_factor) return "lr_factor: give either lr or lr_factor";
   if (frozen && !unfreeze && (lr || lr_factor || weight_decay))
-    return fmt::format("{}: does not go with frozen: true, unless unfreeze says from when on", lr          ? "lr"
-                                                                                               : lr_factor ? "lr_factor"
-                                                                                                           : "weight_decay");
+    return fmt::format("{}: has no effect with frozen: true, unless unfreeze is given", lr          ? "lr"
+                                                                                        : lr_factor ? "lr_factor"
+                                                                                                    : "weight_decay");
   return std::nullopt;
 }
 
@@ -92,7 +96,7 @@ std::vector<double> layer_rates(Parameters const& parameters, double decay) {
   std::map<std::string, std::int64_t> layers;  // by stack
   for (auto const& [name, parameter] : parameters.all())
     if (auto const layer = layer_of(name)) layers[layer->stack] = std::max(layers[layer->stack], layer->number + 1);
-  if (layers.empty()) throw Error("optimizer.layer_decay: the model has no layers by its parameters' names");
+  if (layers.empty()) throw Error("optimizer.layer_decay: the names of the model's parameters show no layers");
   std::int64_t const deepest = std::ranges::max_element(layers, {}, &decltype(layers)::value_type::second)->second;
   std::vector<double> rates;
   for (auto const& [name, parameter] : parameters.all()) {
@@ -114,10 +118,10 @@ void check(std::vector<GroupSettings> const& groups, std::vector<Members> const&
   for (std::size_t i = 0; i < groups.size(); ++i) {
     if (members[i].matched == 0) throw Error(fmt::format("{}: '{}' matches no parameter", key_of(i, "match"), groups[i].match));
     if (members[i].own == 0)
-      throw Error(fmt::format("{}: later groups match all {} parameters of '{}', and the last group that matches holds", key_of(i, "match"),
-                              members[i].matched, groups[i].match));
+      throw Error(fmt::format("{}: later groups match all {} parameters of '{}', and the last group that matches applies",
+                              key_of(i, "match"), members[i].matched, groups[i].match));
     if (groups[i].weight_decay.value_or(0) > 0 && members[i].decaying == 0)
-      throw Error(fmt::format("{}: of '{}' no parameter is one that weight decay falls on (biases, norms and single numbers are none)",
+      throw Error(fmt::format("{}: '{}' matches no parameter with weight decay (biases, norms and scalars have none)",
                               key_of(i, "weight_decay"), groups[i].match));
   }
 }
@@ -145,7 +149,7 @@ std::vector<Treatment> treatments(Parameters const& parameters, std::vector<Grou
   }
   check(groups, members);
   if (!result.empty() && std::ranges::none_of(result, [](Treatment const& each) { return each.first_update == 0; }))
-    throw Error("optimizer.groups: all parameters are frozen, and nothing is trained from the first step on");
+    throw Error("optimizer.groups: all parameters are frozen: the first step would train nothing");
   return result;
 }
 

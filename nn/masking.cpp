@@ -8,21 +8,21 @@ std::vector<Field> MaskingSettings::fields() {
   return {
       {.name = "share",
        .target = &share,
-       .help = "of the tokens that are chosen, to be predicted",
+       .help = "share of the tokens that are chosen for prediction",
        .least = 0,
        .greatest = 1,
        .open = true},
-      {.name = "mask", .target = &mask, .help = "share of the chosen tokens that [MASK] replaces", .least = 0, .greatest = 1},
+      {.name = "mask", .target = &mask, .help = "share of the chosen tokens that are replaced by [MASK]", .least = 0, .greatest = 1},
       {.name = "random",
        .target = &random,
-       .help = "share of the chosen tokens that a random one replaces; the rest stay as they are",
+       .help = "share of the chosen tokens that are replaced by a random token; the rest stay unchanged",
        .least = 0,
        .greatest = 1},
   };
 }
 
 std::optional<std::string> MaskingSettings::contradiction() {
-  if (mask + random > 1 + 1e-12) return fmt::format("random: {} and mask: {} are more than all of the chosen tokens", random, mask);
+  if (mask + random > 1 + 1e-12) return fmt::format("random: {} and mask: {} add up to more than 1", random, mask);
   return std::nullopt;
 }
 

@@ -176,10 +176,10 @@ std::vector<Field> OptimizerSettings::fields() {
   auto all = own_fields();
   all.push_back({.name = "layer_decay",
                  .target = &layer_decay,
-                 .help = "rate of each layer as a share of that of the one after it (Howard & Ruder 2018); none: 1",
+                 .help = "learning rate of each layer divided by that of the next layer (Howard & Ruder 2018); none: 1",
                  .least = 1e-6,
                  .greatest = 1});
-  all.push_back({.name = "groups", .target = &groups, .help = "parameters with a rate or weight decay of their own, or frozen"});
+  all.push_back({.name = "groups", .target = &groups, .help = "parameter groups with their own learning rate or weight decay, or frozen"});
   return all;
 }
 

@@ -12,14 +12,12 @@ namespace heed {
 
 namespace {
 
-Field lr_field(double* lr) {
-  return {.name = "lr", .target = lr, .help = "learning rate, at the schedule's height", .least = 0, .open = true};
-}
+Field lr_field(double* lr) { return {.name = "lr", .target = lr, .help = "peak learning rate", .least = 0, .open = true}; }
 
 Field weight_decay_field(double* decay, std::string help) {
   return {.name = "weight_decay",
           .target = decay,
-          .help = std::move(help) + ", on weights and embeddings; not on biases, norms and single numbers such as a head's scale",
+          .help = std::move(help) + "; weights and embeddings only, not biases, norms and scalars such as a head's scale",
           .least = 0};
 }
 
@@ -31,9 +29,9 @@ struct SgdSettings : OptimizerSettings {
   std::vector<Field> own_fields() override {
     return {
         lr_field(&lr),
-        {.name = "momentum", .target = &momentum, .help = "share of the last velocity that is kept", .least = 0, .greatest = 1},
-        {.name = "nesterov", .target = &nesterov, .help = "look ahead along the velocity (Nesterov 1983)"},
-        weight_decay_field(&weight_decay, "added to the gradient, times the parameter"),
+        {.name = "momentum", .target = &momentum, .help = "share of the previous velocity that is kept", .least = 0, .greatest = 1},
+        {.name = "nesterov", .target = &nesterov, .help = "Nesterov momentum (Nesterov 1983)"},
+        weight_decay_field(&weight_decay, "factor λ of the term λ · parameter added to the gradient"),
     };
   }
   std::optional<std::string> contradiction() override {
@@ -81,12 +79,12 @@ struct AdamSettings : OptimizerSettings {
         lr_field(&lr),
         {.name = "betas",
          .target = &betas,
-         .help = "decay of the running means of gradient and squared gradient",
+         .help = "decay rates of the running means of the gradient and the squared gradient",
          .least = 0,
          .greatest = 1},
-        weight_decay_field(&weight_decay,
-                           decoupled ? "subtracted, times lr and the parameter" : "added to the gradient, times the parameter"),
-        {.name = "eps", .target = &eps, .help = "added to the root of the squared gradient's mean", .least = 0},
+        weight_decay_field(&weight_decay, decoupled ? "factor λ of the term lr · λ · parameter subtracted at each step"
+                                                    : "factor λ of the term λ · parameter added to the gradient"),
+        {.name = "eps", .target = &eps, .help = "added to the root of the mean squared gradient", .least = 0},
     };
   }
   std::optional<std::string> contradiction() override {

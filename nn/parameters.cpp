@@ -14,17 +14,17 @@ namespace heed {
 
 std::vector<Field> InitSettings::fields() {
   return {
-      {.name = "from", .target = &from, .help = "a checkpoint or a run to start from; empty: draw"},
+      {.name = "from", .target = &from, .help = "a checkpoint or run to take initial weights from; empty: random weights"},
       {.name = "layers",
        .target = &layers,
-       .help = "how many of its blocks are taken, with the embeddings (Radford et al. 2018, figure 2); none: all of it",
+       .help = "number of its blocks that are transferred, with the embeddings (Radford et al. 2018, figure 2); none: the whole model",
        .least = 0,
        .greatest = 1000},
-      {.name = "scheme", .target = &scheme, .help = "how weights are drawn", .words = {"normal", "xavier", "uniform"}},
-      {.name = "std", .target = &std, .help = "spread of the weights (not for xavier)", .least = 0},
+      {.name = "scheme", .target = &scheme, .help = "distribution of random weights", .words = {"normal", "xavier", "uniform"}},
+      {.name = "std", .target = &std, .help = "standard deviation of the weights (not for xavier)", .least = 0},
       {.name = "small_branches",
        .target = &small_branches,
-       .help = "of pre-norm, what ends a residual branch starts smaller, by the root of how many there are (Radford et al. 2019)"},
+       .help = "pre-norm: residual output projections start scaled by 1/√(number of branches), as GPT-2's (Radford et al. 2019)"},
   };
 }
 

@@ -41,7 +41,7 @@ struct ConstantSchedule : ScheduleSettings {
   std::int64_t warmup = 0;
 
   std::vector<Field> fields() override {
-    return {{.name = "warmup", .target = &warmup, .help = "steps in which the rate climbs to lr, in equal parts", .least = 0}};
+    return {{.name = "warmup", .target = &warmup, .help = "steps of linear warm-up to lr", .least = 0}};
   }
   std::int64_t height() const override { return warmup; }
   double rate(std::int64_t step, Training const& training) const override {
@@ -60,8 +60,7 @@ struct Decay : ConstantSchedule {
     auto all = ConstantSchedule::fields();
     all.push_back({.name = "min_lr",
                    .target = &min_lr,
-                   .help = "the rate at step train.steps and after: one step after the last update (of step train.steps - 1), whose rate "
-                           "is still above it",
+                   .help = "learning rate at step train.steps, one step after the last update; the last update is still above it",
                    .least = 0});
     return all;
   }
@@ -89,10 +88,10 @@ struct Noam : ScheduleSettings {
   double factor = 1;
 
   std::vector<Field> fields() override {
-    return {{.name = "warmup", .target = &warmup, .help = "step at which the rate is highest", .least = 1},
+    return {{.name = "warmup", .target = &warmup, .help = "step of the highest learning rate", .least = 1},
             {.name = "factor",
              .target = &factor,
-             .help = "on width^-0.5 * min(s^-0.5, s * warmup^-1.5); the optimizer's lr has no say",
+             .help = "factor on width^-0.5 * min(s^-0.5, s * warmup^-1.5); the optimizer's lr is ignored",
              .least = 0,
              .open = true}};
   }
@@ -106,13 +105,12 @@ struct Noam : ScheduleSettings {
 };
 
 Declared<ScheduleKind> const constant{
-    {"constant", "lr throughout, after the warm-up", [] { return std::make_shared<ConstantSchedule>(); }}};
-Declared<ScheduleKind> const linear{
-    {"linear", "after the warm-up straight down to min_lr, one step after the last", [] { return std::make_shared<LinearDecay>(); }}};
-Declared<ScheduleKind> const cosine{
-    {"cosine", "after the warm-up half a cosine down to min_lr, one step after the last", [] { return std::make_shared<CosineDecay>(); }}};
-Declared<ScheduleKind> const noam{
-    {"noam", "up in proportion to the step, then down with its square root", [] { return std::make_shared<Noam>(); }}};
+    {"constant", "constant at lr after the warm-up", [] { return std::make_shared<ConstantSchedule>(); }}};
+Declared<ScheduleKind> const linear{{"linear", "linear from lr to min_lr after the warm-up, reached one step after the last",
+                                     [] { return std::make_shared<LinearDecay>(); }}};
+Declared<ScheduleKind> const cosine{{"cosine", "half a cosine from lr to min_lr after the warm-up, reached one step after the last",
+                                     [] { return std::make_shared<CosineDecay>(); }}};
+Declared<ScheduleKind> const noam{{"noam", "linear warm-up, then 1/√step (Vaswani et al. 2017)", [] { return std::make_shared<Noam>(); }}};
 
 }  // namespace
 

@@ -73,8 +73,9 @@ bool add_begun(Ablation const& ablation, TrialsRead& read) {
 /// Throws FolderError if trials have read, or would read, something else than others.
 void refuse_mixture(Ablation const& ablation, TrialsRead const& read) {
   if (auto const differences = read.differences(); !differences.empty())
-    throw FolderError(fmt::format("{}: its trials would not all have read the same: {} (put the file back, or --fresh begins anew)",
-                                  ablation.folder().string(), differences));
+    throw FolderError(
+        fmt::format("{}: its trials would have read different contents of a file: {} (put the file back, or --fresh begins anew)",
+                    ablation.folder().string(), differences));
 }
 
 /// Makes data, model and optimizer of every arm that has not begun to train in the ablation's folder (`fresh`: of every arm): what an arm
@@ -159,10 +160,9 @@ FolderLock join(Ablation const& ablation) {
   auto shared = FolderLock::attempt(folder, ".lock", FolderLock::LockMode::shared);
   if (!shared) throw FolderError(fmt::format("{}: another process is training in this folder", folder.string()));
   if (read_if_there(file) != ablation.resolved)
-    throw FolderError(
-        fmt::format("{}: another process is at work here, on another version of this ablation (see {}); wait for its end, or "
-                    "give another name or --output",
-                    folder.string(), file.string()));
+    throw FolderError(fmt::format(
+        "{}: another process is running another version of this ablation here (see {}); wait for its end, or give another name or --output",
+        folder.string(), file.string()));
   return std::move(*shared);
 }
 
@@ -220,10 +220,9 @@ class Runner {
     if (options_.quiet) return;
     auto const folder = ablation_.folder().string();
     if (failed_before_ > 0)
-      fmt::print("  {} not trained again, for the same numbers would come (--fresh begins anew)\n",
-                 counted(failed_before_, "failed trial"));
+      fmt::print("  {} not trained again: the result would be the same (--fresh begins anew)\n", counted(failed_before_, "failed trial"));
     if (auto const old = old_trials(ablation_.folder()); !old.empty())
-      fmt::print("  {} of earlier versions of this file beside them: heed clean {} puts them away\n", counted(old.size(), "trial"), folder);
+      fmt::print("  {} of earlier versions of this file: heed clean {} moves them away\n", counted(old.size(), "trial"), folder);
   }
 
   static std::string counted(std::size_t count, char const* what) { return fmt::format("{} {}{}", count, what, count == 1 ? "" : "s"); }
@@ -245,7 +244,7 @@ class Runner {
   }
 
   Exit stopped() const {
-    auto const text = fmt::format("{}: every trial is saved; the same command goes on from there\n", ablation_.folder().string());
+    auto const text = fmt::format("{}: every trial is saved; the same command resumes\n", ablation_.folder().string());
     if (!options_.quiet) std::fputs(text.c_str(), stderr);  // which does not throw where the terminal is gone
     return Exit::interrupted;
   }

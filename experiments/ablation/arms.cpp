@@ -243,7 +243,7 @@ std::vector<std::int64_t> seeds_of(Yaml const& node, std::string const& key, std
   for (auto const& item : node.items) {
     auto const seed = item.kind == Yaml::NodeKind::scalar ? parse_integer(item.text) : std::nullopt;
     if (!seed || *seed < 0) refuse(item, key, "seeds, integers ≥ 0");
-    if (!seen.insert(*seed).second) throw ConfigError(item.place, fmt::format("{}: {} stands there twice", key, *seed));
+    if (!seen.insert(*seed).second) throw ConfigError(item.place, fmt::format("{}: {} is listed twice", key, *seed));
     seeds.push_back(*seed);
   }
   return seeds;

@@ -107,8 +107,8 @@ void Board::say(std::vector<Job> const& jobs, Job const& changed) {
   if (changed.state == State::failed) {
     std::fputs(fmt::format("{}: {} failed: {}\n", title_, who, changed.failure.message).c_str(), stderr);
     for (auto const& line : changed.failure.log) std::fputs(fmt::format("    {}\n", line).c_str(), stderr);
-    std::fputs(fmt::format("    (all of it: {}; {})\n", (changed.folder() / "log.txt").string(),
-                           changed.failure.diverged ? "this program would come to the same numbers again" : "the next call tries again")
+    std::fputs(fmt::format("    (complete log: {}; {})\n", (changed.folder() / "log.txt").string(),
+                           changed.failure.diverged ? "the same program would give the same result" : "the next call retries it")
                    .c_str(),
                stderr);
   } else if (changed.state == State::done && !terminal_ && changed.seconds > 0) {

@@ -62,7 +62,7 @@ Exit clean(std::vector<fs::path> const& folders, Places const& places, std::ostr
     FolderLock const held(folder);
     auto const old = old_trials(folder);
     if (old.empty()) {
-      out << fmt::format("{}: every trial in it belongs to the tables\n", folder.string());
+      out << fmt::format("{}: there are no old trials\n", folder.string());
       continue;
     }
     fs::path const target = free_name_beside(folder);
@@ -71,7 +71,7 @@ Exit clean(std::vector<fs::path> const& folders, Places const& places, std::ostr
       FolderLock const own(trial);
       fs::rename(trial, target / trial.filename());
     }
-    out << fmt::format("{}: {} old trial{} put into {}\n", folder.string(), old.size(), old.size() == 1 ? "" : "s", target.string());
+    out << fmt::format("{}: {} old trial{} moved to {}\n", folder.string(), old.size(), old.size() == 1 ? "" : "s", target.string());
   }
   return Exit::done;
 }
@@ -94,8 +94,8 @@ Declared<Command> const declared_command{
     {.place = 13,
      .name = "clean",
      .usage = "ABLATION …",
-     .help = "put the trials of earlier versions of an ablation's file aside",
-     .footer = "They go into one folder beside the ablation's, NAME.old-1.\n\nexample:\n  heed clean runs/positions",
+     .help = "move away the trials of earlier versions of an ablation's file",
+     .footer = "They are moved to a folder beside the ablation's, NAME.old-1.\n\nexample:\n  heed clean runs/positions",
      .add = with_options<CleanOptions>(declare_clean,
                                        [](CleanOptions const& options) { return clean(options.ablations, options.places, std::cout); })}};
 

@@ -19,27 +19,27 @@ namespace heed {
 
 std::vector<AblationKey> const& ablation_keys() {
   static std::vector<AblationKey> const all{
-      {"ablation", "its name, and its folder's", "ablation: positions"},
-      {"base", "the run that arms change: its file, relative to this file, or its keys themselves", "base: ../gpt/grammar.yaml"},
-      {"paths", "the folder in which relative paths of the base begin, relative to this file (default: that of the base's file)",
+      {"ablation", "name of the ablation and of its folder", "ablation: positions"},
+      {"base", "the run that the arms modify: a file, relative to this file, or the keys themselves", "base: ../gpt/grammar.yaml"},
+      {"paths", "folder to which paths in the base are relative, itself relative to this file (default: the folder of the base's file)",
        "paths: ../gpt"},
-      {"set", "keys of the base with the values that they have in every arm", "set: {train.steps: 100}"},
+      {"set", "keys of the base that are changed in all arms", "set: {train.steps: 100}"},
       {"vary", "keys of the base with lists of values: every combination is an arm",
        "vary: {model.position: [learned, rotary], model.heads: [1, 2]}"},
-      {"together", "keys whose values move in step: the first of each, the second of each, …",
+      {"together", "keys whose values vary jointly: the first of each, the second of each, …",
        "together: {model.width: [64, 128], train.optimizer.lr: [2.0e-3, 1.0e-3]}"},
-      {"add", "further arms by name, with what they change", "add: {wide: {model.width: 256}}"},
+      {"add", "further arms by name, with the keys that they change", "add: {wide: {model.width: 256}}"},
       {"skip", "combinations of vary and together that are left out", "skip: [{model.position: rotary, model.heads: 2}]"},
-      {"seeds", "how many (from 1 on), or which; every arm is trained with each", "seeds: 6"},
-      {"baseline", "the arm that others are compared with: its name, or its values, however they are written (default: the first)",
+      {"seeds", "number of seeds (1, 2, …), or a list of them; every arm is trained with each", "seeds: 6"},
+      {"baseline", "the arm with which the others are compared: its name or its values (default: the first arm)",
        "baseline: {model.position: learned, model.heads: 1}"},
-      {"metric", "what is compared (heed list metrics)", "metric: validation.accuracy"},
-      {"better", "lower or higher, where the metric does not say (default: as the metric says)", "better: higher"},
-      {"at", "which value of a trial counts: the last, or the best", "at: best"},
-      {"margin", "the difference below which you do not care; without it no arm is called equivalent", "margin: 0.01"},
-      {"tune", "a grid from which every arm takes its best point, on seeds of its own: which, or how many from 10001 on",
+      {"metric", "the metric that is compared (heed list metrics)", "metric: validation.accuracy"},
+      {"better", "lower or higher, for metrics that do not define it (default: as the metric defines)", "better: higher"},
+      {"at", "which value of a trial is compared: the last, or the best", "at: best"},
+      {"margin", "equivalence margin: the largest difference that does not matter; without it no arm is called equivalent", "margin: 0.01"},
+      {"tune", "a grid from which the best point of every arm is selected, on separate seeds: a list, or their number (10001, 10002, …)",
        "tune: {grid: {train.optimizer.lr: [1.0e-3, 3.0e-3]}, seeds: 2}"},
-      {"published", "what others have reported of the metric, shown beside: a number, or numbers by step",
+      {"published", "published values of the metric, shown for comparison: a number, or numbers by step",
        "published: {a tutorial's run: {1000: 0.225, 7000: 0.954}}"},
   };
   return all;
@@ -100,7 +100,7 @@ Document plain_part(Document const& file) {
   auto const known = own_keys();
   for (auto const& entry : file.root.entries) {
     if (std::ranges::find(known, entry.key) == known.end())
-      throw ConfigError(entry.place, fmt::format("unknown key '{}'{} (keys of a run stand in the base, or in vary)", entry.key,
+      throw ConfigError(entry.place, fmt::format("unknown key '{}'{} (keys of a run belong in the base, or in vary)", entry.key,
                                                  did_you_mean(entry.key, known)));
   }
   std::erase_if(plain.root.entries, [](auto const& entry) { return std::ranges::find(free_keys, entry.key) != free_keys.end(); });
@@ -117,8 +117,9 @@ void check_metric(Document const& file, AblationSettings const& settings) {
     throw ConfigError(place, fmt::format("metric: there is no metric '{}'{} (heed list metrics shows all){}", settings.metric,
                                          did_you_mean(settings.metric, Registry<MetricInfo>::names()), built_without()));
   if (!info->better && !settings.better)
-    throw ConfigError(place, fmt::format("metric: of '{}' neither low nor high values are better; say `better: lower` or `better: higher`",
-                                         settings.metric));
+    throw ConfigError(place,
+                      fmt::format("metric: '{}' does not define whether lower or higher is better; add `better: lower` or `better: higher`",
+                                  settings.metric));
 }
 
 }  // namespace

@@ -128,7 +128,7 @@ std::string power_of(std::size_t seeds) {
   std::string text = fmt::format("{} paired seeds: the smallest p of the sign-flip test is {:.3g}", seeds, smallest_p(seeds));
   if (auto const effect = detectable_effect(seeds))
     return text +
-           fmt::format("; a difference of {:.2f} standard deviations (of paired differences) is found four times out of five\n", *effect);
+           fmt::format("; a difference of {:.2f} standard deviations (of paired differences) is detected with 80 % power\n", *effect);
   std::size_t enough = seeds;
   while (smallest_p(enough) > 0.05) ++enough;
   return text + fmt::format("\nwarning: they cannot show any difference at p ≤ 0.05; {} seeds can (seeds={})\n", enough, enough);
@@ -138,7 +138,7 @@ std::string power_of(std::size_t seeds) {
 
 Exit plan_ablation(RunOptions const& options) {
   if (!is_ablation(load(options.config)))
-    throw ConfigError(options.config.string(), "describes one run, no ablation: heed check prints it, heed run trains it");
+    throw ConfigError(options.config.string(), "describes a run, not an ablation: heed check prints it, heed run trains it");
   Ablation const ablation = load_ablation(options.config, options.overrides, options.places);
   Workers const workers = workers_for(options);
   auto const [costs, exit, measured] = costs_of(ablation, static_cast<int>(workers.threads));
@@ -167,9 +167,9 @@ Exit plan_ablation(RunOptions const& options) {
     fmt::print("about {} (from a few steps of each arm on this machine just now)\n",
                clock_time(seconds / static_cast<double>(workers.jobs)));
   else if (measured)
-    fmt::print("no time is told: an arm fails within its first steps\n");
+    fmt::print("no estimate of the time: an arm fails within its first steps\n");
   else
-    fmt::print("no time is told: heed run trains nothing of an ablation with an arm that cannot be trained, and no step was made here\n");
+    fmt::print("no estimate of the time: an arm cannot be trained, and heed run would train none\n");
   fmt::print("{}", power_of(ablation.seeds.size()));
   return exit;
 }

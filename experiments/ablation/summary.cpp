@@ -208,15 +208,15 @@ std::optional<std::string> warning_of_mixture(Trials const& trials) {
       if (job.state == State::done) read.add(job.experiment);
   auto const differences = read.differences();
   if (differences.empty()) return std::nullopt;
-  return fmt::format("the trials have not all read the same, and are not compared: {} (--fresh begins anew)", differences);
+  return fmt::format("the trials have read different contents of a file, and are not compared: {} (--fresh begins anew)", differences);
 }
 
 /// What a value means that was chosen on the data which it is measured on.
 void warn_of_selection(Trials const& trials, AblationResult& result) {
   if (result.at != "kept") return;
   result.warnings.push_back(
-      fmt::format("{} is that of the weights kept, of each trial's best evaluation by {} (train.keep: best): chosen on the data that it is "
-                  "measured on, it is optimistic; a test split is not",
+      fmt::format("{} is from each trial's best evaluation by {} (train.keep: best): selected on the data on which it is measured, it is "
+                  "optimistic; a test split is not",
                   result.metric, trials.keeps_best()->experiment.settings.train.select.metric));
 }
 
@@ -234,7 +234,7 @@ void warn_of_diverged(AblationResult& result) {
     if (arm.diverged.empty()) continue;
     std::vector<std::string> seeds;
     for (auto const seed : arm.diverged) seeds.push_back(fmt::format("{}", seed));
-    result.warnings.push_back(fmt::format("{}: seed{} {} diverged, {} is not finite there: that counts as worse than any number", arm.name,
+    result.warnings.push_back(fmt::format("{}: seed{} {} diverged: {} is not finite, which counts as worse than any number", arm.name,
                                           seeds.size() == 1 ? "" : "s", listed(seeds), result.metric));
   }
 }
@@ -250,7 +250,7 @@ void warn_of_tuning(Trials const& trials, AblationResult& result) {
   auto const& chosen = trials.tuned.chosen;
   for (std::size_t i = 0; i < chosen.size(); ++i)
     if (!chosen[i])
-      result.warnings.push_back(fmt::format("{}: no point of the tuning grid trains it to its end with a finite {}: it is not compared",
+      result.warnings.push_back(fmt::format("{}: at no point of the tuning grid does training end with a finite {}: it is not compared",
                                             result.arms[i].name, result.metric));
   std::ranges::copy(choices_on_edge(trials.ablation, trials.tuned), std::back_inserter(result.warnings));
 }

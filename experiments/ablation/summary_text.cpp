@@ -58,9 +58,8 @@ Rows rows_of(AblationResult const& result) {
 /// What the columns of p-values are; nothing if no arm is compared.
 std::string columns_said(AblationResult const& result) {
   if (std::ranges::none_of(result.arms, [](ArmResult const& arm) { return arm.difference.has_value(); })) return "";
-  return "p: sign flips, corrected for the number of arms, by which verdicts go; paired t: p of the t test of each arm alone, which "
-         "supposes "
-         "normally distributed differences";
+  return "p: sign-flip test, corrected for the number of arms; the verdicts use it. paired t: p of the t test of each arm alone, which "
+         "assumes normally distributed differences";
 }
 
 /// The scores of the tuning grid, a column a point; the chosen one is marked.
@@ -121,7 +120,7 @@ std::string summary_markdown(AblationResult const& result) {
   if (auto const said = columns_said(result); !said.empty()) text += "\n" + said + "\n";
   if (!result.effects.empty()) text += "\n" + markdown_table(effect_rows(result));
   if (result.tuning)
-    text += fmt::format("\nTuning, mean over {} seeds of its own (* chosen):\n\n", result.tuning->seeds.size()) +
+    text += fmt::format("\nTuning, mean over {} separate seeds (* selected):\n\n", result.tuning->seeds.size()) +
             markdown_table(tuning_rows(result));
   text += '\n';
   for (auto const& line : result.sentences) text += "- " + line + "\n";

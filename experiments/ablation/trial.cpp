@@ -173,7 +173,7 @@ void put_damaged_aside(fs::path const& ablation) {
     if (!damage) continue;
     auto const target = free_name_beside(trial);
     put_aside(trial);
-    fmt::print(stderr, "heed: {}; the trial is put aside as {}, and trained again where it is needed\n", *damage,
+    fmt::print(stderr, "heed: {}; the trial is moved aside as {}, and trained again where it is needed\n", *damage,
                target.filename().string());
   }
 }

@@ -110,8 +110,8 @@ std::vector<std::string> choices_on_edge(Ablation const& ablation, TuningResult 
     }
     for (auto const& [end, names] : arms)
       said.push_back(fmt::format(
-          "the choice of {} {} for {} lies on the edge of the grid: it is the {} that was tried, and a {} one may be better",
-          last_word(key), end.second, fmt::join(names, ", "), end.first ? "largest" : "smallest", end.first ? "larger" : "smaller"));
+          "the selected {} {} for {} lies on the edge of the grid: it is the {} that was tried, and a {} one may be better", last_word(key),
+          end.second, fmt::join(names, ", "), end.first ? "largest" : "smallest", end.first ? "larger" : "smaller"));
   }
   return said;
 }

@@ -161,11 +161,10 @@ void run(BenchOptions const& options, std::ostream& out) {
   }
 }
 
-Declared<BenchTopic> const declared{
-    {"attention",
-     "attention alone, forward and with its gradients, over every score × align, read and position: milliseconds, "
-     "and memory of the engine's pool, beside scaled dot product attention",
-     run}};
+Declared<BenchTopic> const declared{{"attention",
+                                     "attention alone, forward and with gradients, for every score × align, read and position: "
+                                     "milliseconds and pool memory, relative to scaled dot-product attention",
+                                     run}};
 
 }  // namespace
 

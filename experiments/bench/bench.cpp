@@ -39,20 +39,21 @@ void declare_bench(CLI::App& app, BenchOptions& options) {
   for (auto const& topic : Registry<BenchTopic>::all()) topics.push_back(topic.name);
   app.add_option("TOPIC", options.what, fmt::format("{} (default: all)", fmt::join(topics, ", ")))->type_name("");
   app.add_option("NAME", options.names,
-                 "only these. attention: a score, align, read or position; gpt: train, forward, sample; ops, scaling: names of lines; "
-                 "training: CONFIG [key.path=value …], which it needs")
+                 "measure only these. attention: a score, align, read or position; gpt: train, forward, sample; ops, scaling: names of "
+                 "lines; training: CONFIG [key.path=value …] (required)")
       ->type_name("");
   add_text(app, "--size", "SIZE", "gpt: tiny, nano, small, gpt2 (default: the first three); attention: BxHxTxD (default: 12x4x256x64)",
            options.size);
-  app.add_option("--precision", options.precision, "of the factors of matrix products: float32 (default), bfloat16")->type_name("TYPE");
-  app.add_flag("--recompute", options.recompute, "gpt, training: run each block again for its gradient");
-  app.add_flag("--causal", options.causal, "attention: a query sees the keys up to its own place");
-  add_number<double>(app, "--dropout", options.dropout, 0, 0.99, "attention: the part of the weights that is dropped");
-  add_number<double>(app, "--seconds", options.seconds, 0, 3600, "to repeat each measurement for (default: 0.5)");
-  app.add_flag("--json", options.json, "one JSON object a line");
+  app.add_option("--precision", options.precision, "type of the factors of matrix products: float32 (default), bfloat16")
+      ->type_name("TYPE");
+  app.add_flag("--recompute", options.recompute, "gpt, training: recompute each block in the backward pass");
+  app.add_flag("--causal", options.causal, "attention: causal");
+  add_number<double>(app, "--dropout", options.dropout, 0, 0.99, "attention: dropout rate of the weights");
+  add_number<double>(app, "--seconds", options.seconds, 0, 3600, "duration of each measurement in seconds (default: 0.5)");
+  app.add_flag("--json", options.json, "print one JSON object per line");
 }
 
-Declared<ListTopic> const listed{{16, "benchmarks", "what `heed bench` measures", [] {
+Declared<ListTopic> const listed{{16, "benchmarks", "benchmarks of `heed bench`", [] {
                                     std::vector<std::vector<std::string>> rows;
                                     for (auto const& topic : Registry<BenchTopic>::all()) rows.push_back({topic.name, topic.measures});
                                     return table(rows);
@@ -61,7 +62,7 @@ Declared<Command> const declared_command{
     {.place = 11,
      .name = "bench",
      .usage = "[TOPIC [NAME …]]",
-     .help = "measure how long things take on this machine, and how much memory",
+     .help = "measure time and memory on this machine",
      .footer = "examples:\n"
                "  heed bench gpt --size nano --threads 1\n"
                "  heed bench gpt train --size small --threads 2 --precision bfloat16 --json\n"

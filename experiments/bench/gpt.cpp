@@ -39,11 +39,10 @@ void run(BenchOptions const& options, std::ostream& out) {
   }
 }
 
-Declared<BenchTopic> const declared{
-    {"gpt",
-     "a GPT of several sizes: a training step (forward, backward, clipping, AdamW), a forward pass, sampling token by token: milliseconds, "
-     "tokens a second, the share of the machine's peak in matrix products, and memory",
-     run}};
+Declared<BenchTopic> const declared{{"gpt",
+                                     "GPTs of several sizes: a training step (forward, backward, clipping, AdamW), a forward pass, "
+                                     "sampling: milliseconds, tokens per second, share of the machine's peak in matrix products, memory",
+                                     run}};
 
 }  // namespace
 

@@ -81,8 +81,7 @@ void run(BenchOptions const& options, std::ostream& out) {
 
 Declared<BenchTopic> const declared{
     {"hessian",
-     "a product of the Hessian with a vector, of a GPT of one layer: milliseconds and memory beside a gradient's and "
-     "beside those of attention by its reference",
+     "Hessian-vector product of a one-layer GPT: milliseconds and memory, relative to a gradient, and with the unfused reference attention",
      run}};
 
 }  // namespace

@@ -161,8 +161,7 @@ void run(BenchOptions const& options, std::ostream& out) {
 }
 
 Declared<BenchTopic> const declared{
-    {"ops", "single operations, and what the engine itself costs: microseconds, nanoseconds an element, the share of the machine's peak",
-     run}};
+    {"ops", "single operations, and the engine's own overhead: microseconds, nanoseconds per element, share of the machine's peak", run}};
 
 }  // namespace
 

@@ -37,11 +37,10 @@ void run(BenchOptions const& options, std::ostream& out) {
                 options, out);
 }
 
-Declared<BenchTopic> const declared{
-    {"training",
-     "a training step of any configuration, as heed run makes it, its data included: a row as gpt's, tokens being "
-     "those of the first step, padding left out; and how many operations of the loss must wait for one another",
-     run}};
+Declared<BenchTopic> const declared{{"training",
+                                     "a training step of any configuration, as in heed run, with its data: columns as for gpt, tokens of "
+                                     "the first step without padding; and the critical path of the loss in operations",
+                                     run}};
 
 }  // namespace
 

@@ -106,7 +106,7 @@ void check_order(CLI::App const& app, std::vector<std::string> const& arguments)
 /// What there is to say of an option that a command does not have; "": nothing.
 std::string about_option(CLI::App const& app, CLI::App const* command, std::string const& name) {
   for (std::string_view const of_gpus : {"--gpu", "--gpus", "--cuda", "--device", "--mps", "--tpu"})
-    if (name == of_gpus) return ": heed computes on processors only (--threads says on how many of their threads)";
+    if (name == of_gpus) return ": heed runs on CPUs only (--threads sets the number of threads)";
   std::vector<std::string> owners;
   for (auto const* other : commands_of(app))
     if (has_option(*other, name)) owners.push_back(other->get_name());
@@ -160,34 +160,32 @@ std::string missing_command() {
 void add_everywhere(CLI::App& app, GlobalOptions& everywhere) {
   auto const group = [](CLI::Option* option) { option->group("everywhere"); };
   app.set_help_flag();
-  group(app.set_help_flag("-h,--help", "this page"));
-  group(add_text(app, "--output", "DIR", "where runs are kept (default: runs)", [&](std::string const& folder) {
+  group(app.set_help_flag("-h,--help", "print this help"));
+  group(add_text(app, "--output", "DIR", "folder of the runs (default: runs)", [&](std::string const& folder) {
     everywhere.places.output = folder;
     everywhere.output_given = true;
   }));
-  group(add_text(app, "--data", "DIR", "where data are looked for (default: $HEED_DATA, then a cache folder)",
-                 [&](std::string const& folder) {
-                   std::error_code unreadable;
-                   if (!std::filesystem::is_directory(folder, unreadable))
-                     throw ConfigError("--data", fmt::format("there is no folder '{}'", folder));
-                   everywhere.places.data = folder;
-                 }));
+  group(add_text(app, "--data", "DIR", "folder of the data (default: $HEED_DATA, then a cache folder)", [&](std::string const& folder) {
+    std::error_code unreadable;
+    if (!std::filesystem::is_directory(folder, unreadable)) throw ConfigError("--data", fmt::format("there is no folder '{}'", folder));
+    everywhere.places.data = folder;
+  }));
   group(add_number<std::int64_t>(app, "--threads", everywhere.threads, 1, 1024,
-                                 "threads to compute with (default: all cores; of an ablation's trials: 1)"));
-  group(app.add_flag("--quiet", everywhere.quiet, "no progress and no results on the terminal"));
+                                 "number of threads (default: all cores; for each trial of an ablation: 1)"));
+  group(app.add_flag("--quiet", everywhere.quiet, "print neither progress nor results"));
 }
 
 }  // namespace
 
 CommandLine parse_command_line(std::vector<std::string> arguments) {
   CommandLine line;
-  CLI::App app("heed: a sandbox for attention. One YAML file in, a trained model and its measurements out.", "heed");
+  CLI::App app("heed: a research sandbox for attention. One YAML file describes a run, an ablation or a study.", "heed");
   app.formatter(std::make_shared<Pages>());
   app.allow_extras();
   app.require_subcommand(0, 1);
   add_everywhere(app, line.everywhere);
   bool asks_version = false;
-  app.add_flag("--version", asks_version, "version, revision, libraries and system")->group("everywhere");
+  app.add_flag("--version", asks_version, "print version, revision, libraries and system")->group("everywhere");
   std::map<std::string, ReadCommand> read;
   for (Command const& command : Registry<Command>::all()) {
     auto& sub = *app.add_subcommand(command.name, command.help);
@@ -200,9 +198,9 @@ CommandLine parse_command_line(std::vector<std::string> arguments) {
       "examples:\n"
       "  heed run configs/gpt/grammar.yaml                       train a small GPT on an embedded language\n"
       "  heed run configs/gpt/grammar.yaml train.steps=500 seed=2 name=short\n"
-      "  heed sample runs/grammar                                sentences from it\n"
+      "  heed sample runs/grammar                                sample sentences from it\n"
       "  heed list attention                                     scores, alignments and reads to choose from\n\n"
-      "heed COMMAND --help says more.");
+      "heed COMMAND --help describes a command.");
 
   if (!arguments.empty() && arguments.front() == "help") {  // heed help run
     arguments.erase(arguments.begin());

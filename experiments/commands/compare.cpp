@@ -180,12 +180,12 @@ std::string curves(std::vector<Compared> const& runs, std::string const& metric)
 Exit compare_runs(std::vector<fs::path> const& names, Places const& places, std::ostream& out) {
   std::vector<Compared> runs;
   for (auto const& name : names) open_all(name, places, runs);
-  if (runs.size() < 2) throw ConfigError("compare", "one run alone: give two or more, or an ablation of several arms");
+  if (runs.size() < 2) throw ConfigError("compare", "there is only one run: give two or more, or an ablation of several arms");
   name_apart(runs);
   auto rows = differing(runs);
   std::size_t const keys = rows.size();
   add_files(runs, rows);
-  if (keys == 0) out << "the configurations are equal" << (rows.empty() ? "" : ", but not what was read:") << "\n\n";
+  if (keys == 0) out << "the configurations are equal" << (rows.empty() ? "" : ", but the files that were read are not:") << "\n\n";
   if (!rows.empty()) {
     std::vector<std::string> head{"key"};
     for (auto const& run : runs) head.push_back(run.name);
@@ -216,15 +216,15 @@ void declare_compare(CLI::App& app, CompareOptions& options) {
       ->type_name("");
 }
 
-Declared<Command> const declared_command{
-    {.place = 12,
-     .name = "compare",
-     .usage = "RUN …",
-     .help = "runs beside each other: the keys that differ, curves, final figures",
-     .footer = "An ablation stands for its arms, each with its first seed.\n\n"
-               "examples:\n  heed compare runs/shakespeare runs/shakespeare-2\n  heed compare runs/positions",
-     .add = with_options<CompareOptions>(
-         declare_compare, [](CompareOptions const& options) { return compare_runs(options.runs, options.places, std::cout); })}};
+Declared<Command> const declared_command{{.place = 12,
+                                          .name = "compare",
+                                          .usage = "RUN …",
+                                          .help = "compare runs: keys that differ, learning curves, final values",
+                                          .footer = "For an ablation, its arms are compared, each with its first seed.\n\nexamples:\n  "
+                                                    "heed compare runs/shakespeare runs/shakespeare-2\n  heed compare runs/positions",
+                                          .add = with_options<CompareOptions>(declare_compare, [](CompareOptions const& options) {
+                                            return compare_runs(options.runs, options.places, std::cout);
+                                          })}};
 
 }  // namespace
 

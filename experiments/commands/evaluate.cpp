@@ -152,7 +152,7 @@ class Evaluator {
   /// What one must know of them; "": nothing.
   std::string remark(Evaluation const& evaluation) const {
     if (run_.weights != "best" || evaluation.split != "validation") return "";
-    return fmt::format("the weights were chosen by {} on these data: their values are optimistic\n", run_.settings.train.select.metric);
+    return fmt::format("the weights were selected by {} on these data: the values are optimistic\n", run_.settings.train.select.metric);
   }
 
   /// Leaves the results on disk. What was written, as text.
@@ -240,7 +240,7 @@ class Evaluator {
 void check(EvaluateOptions const& options) {
   auto const names = Registry<MetricKind>::names();
   if (options.metrics && options.metrics->empty())
-    throw ConfigError("--metrics", fmt::format("names no metric (there are {}; without --metrics all that apply)", fmt::join(names, ", ")));
+    throw ConfigError("--metrics", fmt::format("names no metric (there are {}; default: all that apply)", fmt::join(names, ", ")));
   for (auto const& name : options.metrics.value_or(std::vector<std::string>()))
     if (Registry<MetricKind>::find(name) == nullptr)
       throw ConfigError("--metrics",
@@ -249,8 +249,8 @@ void check(EvaluateOptions const& options) {
   if (!options.save.empty() && ending != ".csv" && ending != ".json")
     throw ConfigError("--save", fmt::format("wants a file that ends in .csv or .json, but found '{}'", options.save.string()));
   bool const of_text = !options.text.empty() || !options.ids.empty();
-  if (options.stride && !of_text) throw ConfigError("--stride", "is of --text or --ids");
-  if (!options.text.empty() && !options.ids.empty()) throw ConfigError("--ids", "stands beside --text: one of them says what is read");
+  if (options.stride && !of_text) throw ConfigError("--stride", "needs --text or --ids");
+  if (!options.text.empty() && !options.ids.empty()) throw ConfigError("--ids", "cannot be combined with --text");
 }
 
 }  // namespace
@@ -277,20 +277,21 @@ void declare_evaluate(CLI::App& app, EvaluateOptions& options) {
   add_argument(app, "RUN", "a run's folder or name, or its checkpoint", options.run);
   add_word(app, "--split", options.split, {"validation", "test"}, "the part of the data (default: validation)");
   add_beam(app, options.search);
-  add_text(app, "--metrics", "NAME,…", "these alone, with commas between (default: all that apply; heed list metrics)",
+  add_text(app, "--metrics", "NAME,…", "metrics to compute, separated by commas (default: all that apply; see heed list metrics)",
            [&](std::string const& text) {
              options.metrics.emplace();
              std::istringstream names(text);
              for (std::string name; std::getline(names, name, ',');) options.metrics->push_back(name);
            });
   add_weights(app, options.weights);
-  add_number<std::int64_t>(app, "--batch", options.batch, 1, 1e6, "rows at once (default: as the run's evaluations)");
+  add_number<std::int64_t>(app, "--batch", options.batch, 1, 1e6, "sequences per batch (default: as in the run's evaluations)");
   add_text(app, "--save", "FILE", "a .csv or .json file for the results (default: evaluation-SPLIT in the run's folder)", options.save);
-  add_text(app, "--text", "FILE", "instead of held-out data: the loss of this text", options.text);
-  add_text(app, "--ids", "FILE", "the same of a text as numbers of tokens, little-endian int32", options.ids);
-  add_number<std::int64_t>(app, "--stride", options.stride, 1, 1 << 20,
-                           "of --text: tokens between windows, of which each predicts its last so many (default: the context)");
-  add_text(app, "--dtype", "TYPE", "float32 or float64 to compute in (default: as in training)", [&](std::string const& text) {
+  add_text(app, "--text", "FILE", "compute the loss of this text instead of the held-out data", options.text);
+  add_text(app, "--ids", "FILE", "likewise, for a text as token ids (little-endian int32)", options.ids);
+  add_number<std::int64_t>(
+      app, "--stride", options.stride, 1, 1 << 20,
+      "with --text or --ids: stride between windows in tokens; each window predicts its last tokens (default: the context)");
+  add_text(app, "--dtype", "TYPE", "float32 or float64 (default: as in training)", [&](std::string const& text) {
     if (text != "float32" && text != "float64") throw ConfigError("--dtype", fmt::format("wants float32 or float64, but found '{}'", text));
     options.dtype = text == "float64" ? DType::float64 : DType::float32;
   });
@@ -300,14 +301,11 @@ Declared<Command> const declared_command{
     {.place = 5,
      .name = "evaluate",
      .usage = "RUN",
-     .help = "metrics of a trained model on its held-out data, of all rows and by their length",
-     .footer =
-         "The run's folder gets evaluation-SPLIT/results.csv and results.json, metrics_by_length.svg and .pdf and, of decoded targets, "
-         "decoded.txt. Other options have folders of their own (evaluation-test-beam5); each is replaced as a whole.\n\n"
-         "examples:\n"
-         "  heed evaluate runs/grammar\n"
-         "  heed evaluate runs/multi30k --split test --beam 5\n"
-         "  heed evaluate gpt2 --text wiki.txt --stride 512            a Hugging Face folder",
+     .help = "compute metrics of a trained model on its held-out data, over all sequences and by length",
+     .footer = "Writes evaluation-SPLIT/ in the run's folder: results.csv, results.json, metrics_by_length.svg and .pdf and, for decoded "
+               "targets,\ndecoded.txt. Other options have folders of their own (evaluation-test-beam5); each is replaced as a "
+               "whole.\n\nexamples:\n  heed evaluate runs/grammar\n  heed evaluate runs/multi30k --split test --beam 5\n  heed evaluate "
+               "gpt2 --text wiki.txt --stride 512            a Hugging Face folder",
      .add = with_options<EvaluateOptions>(declare_evaluate, [](EvaluateOptions const& options) { return evaluate(options, std::cout); })}};
 
 }  // namespace

@@ -57,9 +57,9 @@ Encoded numbers(fs::path const& file) {
 }
 
 void check(EvaluateOptions const& options, std::string const& path, TrainedModel const& run) {
-  if (options.metrics) throw ConfigError("--metrics", "is of held-out data, not of --text or --ids");
-  if (options.split != "validation") throw ConfigError("--split", "is of held-out data, not of --text or --ids");
-  if (options.search.width > 1) throw ConfigError("--beam", "is of decoded targets, and a text has none");
+  if (options.metrics) throw ConfigError("--metrics", "applies to held-out data, not to --text or --ids");
+  if (options.split != "validation") throw ConfigError("--split", "applies to held-out data, not to --text or --ids");
+  if (options.search.width > 1) throw ConfigError("--beam", "applies to decoded targets, not to a text");
   auto const& reads = needs_of(run.settings.model);
   bool const predicts = reads.size() == 2 && reads[0].name == "inputs" && reads[1].name == "targets" && reads[1].view == "next_token";
   if (!predicts)
@@ -68,7 +68,7 @@ void check(EvaluateOptions const& options, std::string const& path, TrainedModel
 
 Encoded read(EvaluateOptions const& options, std::string const& path, TrainedModel const& run) {
   if (!options.ids.empty()) return numbers(options.ids);
-  if (run.tokenizer.empty()) throw ConfigError(path, "has no tokenizer, so that --text cannot be read (--ids FILE: numbers of tokens)");
+  if (run.tokenizer.empty()) throw ConfigError(path, "has no tokenizer, so --text cannot be read (use --ids FILE: token ids)");
   return encoded(options.text, *tokenizer_of(run, path));
 }
 
@@ -128,7 +128,7 @@ Exit evaluate_text(EvaluateOptions const& options, std::ostream& out) {
     std::vector<std::vector<std::string>> rows;
     for (TextMeasure const& figure : figures) rows.push_back({figure.name, fmt::format("{:.6g}", figure.value), figure.unit});
     out << table(rows);
-    if (options.ids.empty() && !text.units) out << "words that it does not know became <unk>: there are no bits per byte\n";
+    if (options.ids.empty() && !text.units) out << "unknown words became <unk>: bits per byte are not defined\n";
   }
   if (options.save.empty()) return Exit::done;
   nlohmann::ordered_json all{{"model", path.string()}, {"file", file.string()},       {"sha256", sha256_of_file(file)},

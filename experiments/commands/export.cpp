@@ -52,7 +52,7 @@ Exit export_model(ExportOptions const& options, std::ostream& out) {
 
 void declare_export(CLI::App& app, ExportOptions& options) {
   add_argument(app, "RUN", "a run's folder or name, its checkpoint, or a Hugging Face folder", options.run);
-  add_argument(app, "DIR", "where it goes: a folder that is not there yet", options.folder);
+  add_argument(app, "DIR", "output folder; must not exist yet", options.folder);
   add_text(app, "--format", "NAME", fmt::format("{}", fmt::join(Registry<ModelFormat>::names(), ", ")), options.format);
 }
 
@@ -60,7 +60,7 @@ Declared<Command> const declared_command{
     {.place = 8,
      .name = "export",
      .usage = "RUN --format NAME DIR",
-     .help = "write a trained GPT for another program",
+     .help = "export a trained GPT to the format of another program",
      .footer = "example:\n  heed export runs/shakespeare --format huggingface shakespeare-gpt2",
      .add = with_options<ExportOptions>(declare_export, [](ExportOptions const& options) { return export_model(options, std::cout); })}};
 

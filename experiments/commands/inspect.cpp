@@ -101,7 +101,7 @@ std::string attention_table(Tensor const& weights, std::vector<std::string> cons
 namespace {
 
 void write_tables(AttentionMaps const& attention, std::size_t width, std::ostream& out) {
-  out << "weights in hundredths: a row a query, a column a key; · is exactly 0\n";
+  out << "weights in hundredths; rows are queries, columns keys; · is exactly 0\n";
   for (std::size_t layer = 0; layer < attention.layers.size() && out; ++layer) {
     auto const& of = attention.layers[layer].of;
     Tensor const& weights = attention.layers[layer].weights;
@@ -121,7 +121,7 @@ Exit inspect(InspectOptions const& options, std::ostream& out) {
   auto const subject = inspected(options);
   auto const attention = attention_of(*subject);
   if (subject->run.foreign && options.save.empty())
-    throw ConfigError("--save", fmt::format("is needed: {} is no run's folder, and is left as it is", subject->path.string()));
+    throw ConfigError("--save", fmt::format("is needed: {} is not a run's folder, so nothing is written there", subject->path.string()));
   fs::path const folder = fs::is_directory(subject->path) ? subject->path : subject->path.parent_path();
   fs::path const file = options.save.empty() ? folder / "attention.npz" : options.save;
   write_npz(file, attention.arrays(true));
@@ -131,7 +131,7 @@ Exit inspect(InspectOptions const& options, std::ostream& out) {
   if (auto const said = subject->run.said(subject->path); !said.empty()) out << said << '\n';
   auto const shown = [&](std::string const& text) { return options.printable ? printable(text) : text; };
   bool const answers = predicts(*subject->run.model, "label") || predicts(*subject->run.model, "span");
-  if (subject->asked) out << fmt::format("the data say:     {}\n", shown(*subject->asked));
+  if (subject->asked) out << fmt::format("reference:        {}\n", shown(*subject->asked));
   if (subject->written) out << fmt::format("the model {} {}\n", answers ? "says:  " : "writes:", shown(*subject->written));
   out << page;
   if (page.empty()) write_tables(attention, options.width, out);
@@ -145,22 +145,20 @@ namespace {
 void declare_inspect(CLI::App& app, InspectOptions& options) {
   add_argument(app, "RUN", "a run's folder or name, or its checkpoint", options.run);
   auto const* const reads =
-      add_text(app, "--text", "TEXT", "what the model reads; [MASK] is a masked model's own token (data without text: numbers of tokens)",
+      add_text(app, "--text", "TEXT", "input text; [MASK] is the mask token of a masked language model (data without text: token ids)",
                options.text);
   auto const* const row =
-      add_number<std::int64_t>(app, "--row", options.row, 1, 1e9, "of a model that sees pictures: which of the held-out ones");
+      add_number<std::int64_t>(app, "--row", options.row, 1, 1e9, "for image models: number of a held-out image, from 1");
   app.callback([reads, row] {
     if (reads->count() + row->count() == 0) throw CLI::RequiredError("--text or --row");
   });
-  add_text(app, "--picture", "FILE", ".svg, .pdf or .png: the picture, and where each word of its caption looked", options.picture);
-  add_text(
-      app, "--target", "TEXT",
-      "of a model that reads a source or sees a picture: what it has written (default: what it writes itself); of one that judges pairs or "
-      "finds answers: the second text",
-      options.target);
+  add_text(app, "--picture", "FILE", ".svg, .pdf or .png: the image, and the attention map of each word of its caption", options.picture);
+  add_text(app, "--target", "TEXT",
+           "encoder–decoders and image models: the target (default: the model's own output); models of text pairs: the second text",
+           options.target);
   add_weights(app, options.weights);
   add_beam(app, options.beam);
-  add_text(app, "--save", "FILE", "where the weights go (default: attention.npz in the run's folder)", options.save);
+  add_text(app, "--save", "FILE", "output file of the attention weights (default: attention.npz in the run's folder)", options.save);
 }
 
 Exit inspect_at_terminal(InspectOptions options) {
@@ -174,15 +172,12 @@ Declared<Command> const declared_command{
     {.place = 9,
      .name = "inspect",
      .usage = "RUN --text TEXT | --row N",
-     .help = "show what each head of a trained model attends to in a text",
-     .footer =
-         "FILE holds tokens, labels and layer0.weights, layer1.weights, … [heads, queries, keys], for numpy.load; of a model that reads a\n"
-         "source, source.tokens, inputs.tokens, … and for each layer what attends to what, layer0.of.\n\n"
-         "examples:\n"
-         "  heed inspect grammar --text \"the dogs that\"\n"
-         "  heed inspect runs/shakespeare --text \"ROMEO:\" --save romeo.npz --quiet\n"
-         "  heed inspect multi30k --text \"ein mann geht .\" --target \"a man walks .\"\n"
-         "  heed inspect captions-soft --row 3 --picture where.png",
+     .help = "show the attention weights of every head on a text or image",
+     .footer = "FILE is for numpy.load and has tokens, labels and layer0.weights, layer1.weights, … [heads, queries, keys]; for a model "
+               "with a\nsource, source.tokens, inputs.tokens, … and, for each layer, layer0.of: its module, and the parts of its queries "
+               "and keys.\n\nexamples:\n  heed inspect grammar --text \"the dogs that\"\n  heed inspect runs/shakespeare --text \"ROMEO:\" "
+               "--save romeo.npz --quiet\n  heed inspect multi30k --text \"ein mann geht .\" --target \"a man walks .\"\n  heed inspect "
+               "captions-soft --row 3 --picture where.png",
      .add = with_options<InspectOptions>(declare_inspect, [](InspectOptions const& options) { return inspect_at_terminal(options); })}};
 
 }  // namespace

@@ -26,8 +26,8 @@ struct InspectedExample : Inspected {
     bool const asks = predicts(*run.model, "span");
     if (!tokenizers.inputs) throw ConfigError(path.string(), "the run's data have no text");
     if (!asks && run.classes.empty())
-      throw ConfigError("--text", fmt::format("{} chooses among options, which are not asked for", path.string()));
-    if (asks && !options.target) throw ConfigError("--target", "is needed: the passage in which the answer is looked for");
+      throw ConfigError("--text", fmt::format("{} chooses among options, which inspect does not support", path.string()));
+    if (asks && !options.target) throw ConfigError("--target", "is needed: the passage that contains the answer");
     Example const example{.first = options.text,
                           .second = options.target.value_or(""),
                           .label = asks ? "" : run.classes.front(),

@@ -19,14 +19,15 @@ struct InspectedPicture : Inspected {
   bool by_rows() const override { return true; }
 
   void show(InspectOptions const& options) override {
-    if (!options.text.empty()) throw ConfigError("--text", fmt::format("{} sees pictures of its data: --row says which", path.string()));
-    if (!options.row) throw ConfigError("--row", "is needed: which of the held-out pictures, from 1");
+    if (!options.text.empty())
+      throw ConfigError("--text", fmt::format("{} reads images of its data: select one with --row", path.string()));
+    if (!options.row) throw ConfigError("--row", "is needed: number of a held-out image, from 1");
     if (!tokenizers.inputs) throw ConfigError(path.string(), "the run's data have no words");
     auto const data = data_of(run, path, options.places);
     std::int64_t const context = run.model->context();
     if (*options.row < 1 || *options.row > data->validation_batches(1, context))
       throw ConfigError("--row",
-                        fmt::format("there is no picture {}: the data hold out {}", *options.row, data->validation_batches(1, context)));
+                        fmt::format("there is no image {}: the data hold out {}", *options.row, data->validation_batches(1, context)));
     batch = data->validation(*options.row - 1, 1, context);
     asked = data->reference(*options.row - 1);
     auto const& words = *tokenizers.inputs;
@@ -50,7 +51,7 @@ struct InspectedPicture : Inspected {
     auto const image = image_attention(attention);
     if (image.words.empty()) return Inspected::page(options, attention);
     if (!options.picture.empty()) write_picture(options.picture, image);
-    return "weights in hundredths, as the fields lie in the picture; · is exactly 0\n\n" + picture_table(image);
+    return "weights in hundredths, by image region; · is exactly 0\n\n" + picture_table(image);
   }
 };
 

@@ -170,24 +170,22 @@ std::vector<ListEntry> ablation_entries() {
 }
 
 Declared<ListTopic> const attention_topic{
-    {1, "attention", "scores, alignments and reads, and the names of whole variants", list_attention, attention_entries}};
-Declared<ListTopic> const positions_topic{{2, "positions", "how a model knows where a token stands", list_positions, position_entries}};
+    {1, "attention", "attention: scores, aligns and reads, and names of whole variants", list_attention, attention_entries}};
+Declared<ListTopic> const positions_topic{{2, "positions", "positional encodings", list_positions, position_entries}};
 Declared<ListTopic> const models_topic{
-    {4, "models", "kinds of models; of one: keys and parameters", [] { return choice_page(model_choice(), "models"); }, model_entries}};
-Declared<ListTopic> const heads_topic{choice_topic(5, "heads", "what models of text predict, for `model: {head: NAME}`; of one: its keys",
-                                                   [] { return choice_of<HeadKind>(); })};
-Declared<ListTopic> const data_topic{{6, "data", "kinds of data, and data sets by name; of one: its keys", list_data, data_entries}};
-Declared<ListTopic> const tasks_topic{choice_topic(7, "tasks", "synthetic tasks; of one: its keys", task_choice)};
-Declared<ListTopic> const tokenizers_topic{
-    choice_topic(8, "tokenizers", "how text becomes tokens, for `data: {kind: text, tokenizer: NAME}`; of one: its keys",
-                 [] { return tokenizer_choice(); })};
-Declared<ListTopic> const optimizers_topic{choice_topic(10, "optimizers", "kinds of optimizers; of one: its keys", optimizer_choice)};
-Declared<ListTopic> const schedules_topic{
-    choice_topic(11, "schedules", "kinds of learning rate schedules; of one: its keys", schedule_choice)};
+    {4, "models", "models; with NAME: its keys and parameters", [] { return choice_page(model_choice(), "models"); }, model_entries}};
+Declared<ListTopic> const heads_topic{choice_topic(
+    5, "heads", "output heads of text models, for `model: {head: NAME}`; with NAME: its keys", [] { return choice_of<HeadKind>(); })};
+Declared<ListTopic> const data_topic{{6, "data", "kinds of data, and data sets by name; with NAME: its keys", list_data, data_entries}};
+Declared<ListTopic> const tasks_topic{choice_topic(7, "tasks", "synthetic tasks; with NAME: its keys", task_choice)};
+Declared<ListTopic> const tokenizers_topic{choice_topic(
+    8, "tokenizers", "tokenizers, for `data: {kind: text, tokenizer: NAME}`; with NAME: its keys", [] { return tokenizer_choice(); })};
+Declared<ListTopic> const optimizers_topic{choice_topic(10, "optimizers", "optimizers; with NAME: its keys", optimizer_choice)};
+Declared<ListTopic> const schedules_topic{choice_topic(11, "schedules", "learning-rate schedules; with NAME: its keys", schedule_choice)};
 Declared<ListTopic> const probes_topic{
-    {12, "probes", "what can be recorded beside the loss, with formulas and keys", list_probes, probe_entries}};
+    {12, "probes", "probes, recorded beside the loss, with formulas and keys", list_probes, probe_entries}};
 Declared<ListTopic> const metrics_topic{
-    {13, "metrics", "what runs record: units, and which direction is better", list_metrics, metric_entries}};
+    {13, "metrics", "metrics that runs record: unit, and whether lower or higher is better", list_metrics, metric_entries}};
 Declared<ListTopic> const operations_topic{
     {15, "operations", "the differentiable operations of the engine and their formulas", list_operations}};
 Declared<ListTopic> const ablation_topic{
@@ -204,7 +202,7 @@ std::string entry_page(ListTopic const& topic, std::string const& name) {
     names.push_back(entry.name);
   }
   if (!page.empty()) return page;
-  if (names.empty()) throw ConfigError("list", fmt::format("the topic '{}' has one page alone: heed list {}", topic.name, topic.name));
+  if (names.empty()) throw ConfigError("list", fmt::format("the topic '{}' has a single page: heed list {}", topic.name, topic.name));
   throw ConfigError(
       "list", fmt::format("{}: there is no '{}'{} (there are {})", topic.name, name, did_you_mean(name, names), fmt::join(names, ", ")));
 }
@@ -227,7 +225,7 @@ std::vector<std::string> list_entries(std::string const& topic) {
 
 std::string list(std::string const& topic, std::string const& name, bool markdown) {
   if (markdown && topic != "attention" && topic != "ablation")
-    throw ConfigError("--markdown", "is of the topics 'attention' and 'ablation' alone");
+    throw ConfigError("--markdown", "applies only to the topics 'attention' and 'ablation'");
   if (markdown) return topic == "ablation" ? ablation_in_markdown() : variants_in_markdown();
   if (topic.empty()) {
     Rows rows;
@@ -251,14 +249,14 @@ struct ListOptions {
 
 void declare_list(CLI::App& app, ListOptions& options) {
   app.add_option("TOPIC", options.topic, fmt::format("{}", fmt::join(list_topics(), ", ")))->type_name("");
-  app.add_option("NAME", options.name, "all there is to say of one of them: gpt, additive, copy, …")->type_name("");
-  app.add_flag("--markdown", options.markdown, "attention, ablation: the tables as the README files have them");
+  app.add_option("NAME", options.name, "details of one entry: gpt, additive, copy, …")->type_name("");
+  app.add_flag("--markdown", options.markdown, "attention, ablation: print the tables of the README files");
 }
 
 Declared<Command> const declared_command{{.place = 15,
                                           .name = "list",
                                           .usage = "[TOPIC [NAME]]",
-                                          .help = "what there is: attention, positions, models, data, metrics, keys, …",
+                                          .help = "list what is available: attention, positions, models, data, metrics, keys, …",
                                           .footer = "examples:\n  heed list attention\n  heed list models gpt\n  heed list keys | less",
                                           .add = with_options<ListOptions>(declare_list, [](ListOptions const& options) {
                                             std::cout << list(options.topic, options.name, options.markdown);

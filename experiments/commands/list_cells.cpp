@@ -8,7 +8,7 @@ namespace heed {
 namespace {
 
 VariantTable cell_table() {
-  VariantTable table{.title = "the next output h of a recurrent cell, from what it reads and its states",
+  VariantTable table{.title = "recurrent cells: the next output h from the input x and the states",
                      .head = {"cell", "next output", "gates", "states", "paper"},
                      .rows = {}};
   for (auto const& kind : Registry<CellKind>::all())

@@ -8,7 +8,7 @@ namespace heed {
 namespace {
 
 Declared<ListTopic> const declared{choice_topic(9, "pairs",
-                                                "synthetic pairs of sequences, for `data: {kind: pairs, task: NAME}`; of one: its keys",
+                                                "synthetic pairs of sequences, for `data: {kind: pairs, task: NAME}`; with NAME: its keys",
                                                 [] { return choice_of<PairKind>(); })};
 
 }  // namespace

@@ -50,7 +50,7 @@ Rows step_rows() {
 
 std::vector<VariantTable> attention_tables() {
   auto const head = [](std::string const& step) {
-    return std::vector<std::string>{step, "formula", "parameters", "cost a head", "differentiable", "paper"};
+    return std::vector<std::string>{step, "formula", "parameters", "cost per head", "differentiable", "paper"};
   };
   Rows names;
   for (auto const& name : attention_names())
@@ -64,7 +64,7 @@ std::vector<VariantTable> attention_tables() {
 VariantTable position_table() {
   Rows rows;
   for (auto const& kind : Registry<PositionKind>::all()) rows.push_back({kind.name, kind.formula, kind.beyond, kind.paper});
-  return {"how a model knows where a token stands", {"position", "formula", "beyond the trained context", "paper"}, rows};
+  return {"positional encodings", {"position", "formula", "beyond the trained context", "paper"}, rows};
 }
 
 Declared<ReadmeTables> const declared_attention{{1, attention_tables}};

@@ -51,7 +51,7 @@ std::vector<fs::path> results_in(fs::path const& folder, bool quiet) {
     throw FileError(
         fmt::format("{}: there are no results in it: no summary.json, which runs, studies and ablations write, nor folders with one{}",
                     folder.string(), names.empty() ? "" : "; not finished: " + names + " (heed run goes on with them)"));
-  if (!names.empty() && !quiet) fmt::print(stderr, "heed: left out, for they have not finished: {}\n", names);
+  if (!names.empty() && !quiet) fmt::print(stderr, "heed: left out, because they have not finished: {}\n", names);
   return results;
 }
 
@@ -79,20 +79,19 @@ namespace {
 void declare_report(CLI::App& app, ReportOptions& options) {
   app.add_option_function<std::vector<std::string>>(
          "DIR", [&](std::vector<std::string> const& folders) { options.folders.assign(folders.begin(), folders.end()); },
-         "folders or names of runs, studies and ablations, or a folder that holds them")
+         "folders or names of runs, studies and ablations, or a folder that contains them")
       ->required()
       ->type_name("");
 }
 
-Declared<Command> const declared_command{{.place = 4,
-                                          .name = "report",
-                                          .usage = "DIR …",
-                                          .help = "write the report of finished ablations and runs again, from what is on disk",
-                                          .footer = "Each folder gets its report.html and figures/*.svg and *.pdf; several of them one "
-                                                    "report.html more, in the folder that holds them "
-                                                    "or the output folder.\n\n"
-                                                    "example:\n  heed report runs/attention runs/positions",
-                                          .add = with_options<ReportOptions>(declare_report, report)}};
+Declared<Command> const declared_command{
+    {.place = 4,
+     .name = "report",
+     .usage = "DIR …",
+     .help = "rewrite the reports of finished runs, ablations and studies from their folders",
+     .footer = "Writes report.html, figures/*.svg and *.pdf in each folder and, for several folders, a joint report.html in the folder "
+               "that contains\nthem or in the output folder.\n\nexample:\n  heed report runs/attention runs/positions",
+     .add = with_options<ReportOptions>(declare_report, report)}};
 
 }  // namespace
 

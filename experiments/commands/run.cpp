@@ -41,11 +41,11 @@ namespace {
 
 void declare_config(CLI::App& app, RunOptions& options) {
   add_argument(app, "CONFIG", "a YAML file", options.config);
-  app.add_option("overrides", options.overrides, "replaces what the file says, e.g. train.steps=500")->type_name("key.path=value");
+  app.add_option("overrides", options.overrides, "changes a key of the file, e.g. train.steps=500")->type_name("key.path=value");
 }
 
 void add_workers(CLI::App& app, RunOptions& options) {
-  add_text(app, "--jobs", "N", "trials of an ablation, or blocks of a study, at a time (default: cores / threads)",
+  add_text(app, "--jobs", "N", "trials of an ablation, or blocks of a study, in parallel (default: cores / threads)",
            [&](std::string const& text) {
              auto const count = parse_integer(text);
              if (!count || *count < 1 || *count > 1024)
@@ -67,11 +67,11 @@ void read_shard(std::string const& text, RunOptions& options) {
 
 void declare_run(CLI::App& app, RunOptions& options) {
   declare_config(app, options);
-  app.add_flag("--fresh", options.fresh, "put an old run of this name aside and begin anew");
-  app.add_flag("--resume")->description("go on from the last checkpoint (the default)")->excludes("--fresh");
+  app.add_flag("--fresh", options.fresh, "move an old run of this name aside and begin anew");
+  app.add_flag("--resume")->description("resume from the last checkpoint (the default)")->excludes("--fresh");
   add_workers(app, options);
   add_text(app, "--shard", "I/N",
-           "of an ablation, begin with the Ith of N parts of its trials (processes that run one file share them all, with or without it)",
+           "begin with the Ith of N parts of an ablation's trials (processes that run the same file share all trials in any case)",
            [&](std::string const& text) { read_shard(text, options); });
 }
 
@@ -86,7 +86,7 @@ void check_config_first(char const* command, RunOptions const& options) {
   std::error_code unreadable;
   if (config.find('=') == config.npos || std::filesystem::exists(options.config, unreadable)) return;
   auto const file = std::ranges::find_if(options.overrides, [](std::string const& each) { return each.find('=') == each.npos; });
-  throw ConfigError(config, fmt::format("the file comes first, then what changes it: heed {} {} {}", command,
+  throw ConfigError(config, fmt::format("the file comes first, then its changes: heed {} {} {}", command,
                                         file != options.overrides.end() ? *file : "FILE", config));
 }
 
@@ -94,20 +94,18 @@ Declared<Command> const declared_run{
     {.place = 1,
      .name = "run",
      .usage = "CONFIG [key.path=value …]",
-     .help = "train what a file describes, or go on where it was cut off",
-     .footer = "The run is left in DIR/NAME: config.yaml, metrics.jsonl, metrics.csv, checkpoint.safetensors, summary.json.\n"
-               "Ctrl-C finishes the step and saves; the same command goes on from there.\n\n"
-               "examples:\n"
-               "  heed run configs/gpt/grammar.yaml\n"
-               "  heed run configs/gpt/shakespeare.yaml seed=2 name=shakespeare-2\n"
-               "  heed run configs/gpt/grammar.yaml 'model.attention={score: scaled_dot, scale: inverse}' name=inverse",
+     .help = "run or resume what a file describes: a run, an ablation or a study",
+     .footer = "Results are in DIR/NAME: config.yaml, metrics.jsonl, metrics.csv, checkpoint.safetensors, summary.json.\nCtrl-C finishes "
+               "the step and saves; the same command resumes.\n\nexamples:\n  heed run configs/gpt/grammar.yaml\n  heed run "
+               "configs/gpt/shakespeare.yaml seed=2 name=shakespeare-2\n  heed run configs/gpt/grammar.yaml 'model.attention={score: "
+               "scaled_dot, scale: inverse}' name=inverse",
      .add = with_options<RunOptions>(declare_run, run,
                                      [](RunOptions& options, GlobalOptions const&) { check_config_first("run", options); })}};
 Declared<Command> const declared_plan{
     {.place = 2,
      .name = "plan",
      .usage = "CONFIG [key.path=value …]",
-     .help = "an ablation's arms, runs, expected time (from a few steps of each arm), and what its seeds can show; writes nothing",
+     .help = "print an ablation's arms, runs, expected time (from a few steps of each arm) and statistical power; write nothing",
      .footer = "example:\n  heed plan configs/ablations/attention.yaml seeds=8",
      .add = with_options<RunOptions>(declare_plan, plan_ablation,
                                      [](RunOptions& options, GlobalOptions const&) { check_config_first("plan", options); })}};
@@ -115,7 +113,7 @@ Declared<Command> const declared_check{
     {.place = 3,
      .name = "check",
      .usage = "CONFIG [key.path=value …]",
-     .help = "validate a file and print it with everything it leaves to defaults; train nothing",
+     .help = "validate a file and print it with all defaults; train nothing",
      .footer = "example:\n  heed check configs/gpt/grammar.yaml model.layers=6",
      .add = with_options<RunOptions>(declare_config, check,
                                      [](RunOptions& options, GlobalOptions const&) { check_config_first("check", options); })}};

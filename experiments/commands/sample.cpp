@@ -166,22 +166,22 @@ void declare_sample(CLI::App& app, SampleOptions& options) {
   app.add_option_function<std::string>(
          "RUN", [&](std::string const& folder) { options.run = folder; }, "a run's folder or name, or its checkpoint")
       ->type_name("");
-  app.add_option("--prompt", options.prompts,
-                 "text to continue; several: one after the other (default: a new line, or the start of a sentence)")
+  app.add_option("--prompt", options.prompts, "one or several texts to continue (default: a new line, or the start of a sentence)")
       ->type_name("TEXT …")
       ->expected(1, 1 << 20)
       ->allow_extra_args(false);
   constexpr double many = 1e9;
-  add_number<std::int64_t>(app, "--tokens", options.tokens, 0, many, "at most so many after the prompt (default: 500, or a sentence)");
-  add_number<std::int64_t>(app, "--count", options.count, 0, many, "samples of each prompt (default: 1, of sentences 10)");
+  add_number<std::int64_t>(app, "--tokens", options.tokens, 0, many,
+                           "largest number of tokens after the prompt (default: 500, or a sentence)");
+  add_number<std::int64_t>(app, "--count", options.count, 0, many, "samples per prompt (default: 1; for sentences 10)");
   add_number<double>(app, "--temperature", options.sampling.temperature, 0, 1e6,
-                     "1: the model's own probabilities (default); below: surer; 0: the most probable token, always");
-  add_number<std::int64_t>(app, "--top-k", options.sampling.top_k, 1, many, "only the N most probable tokens");
-  add_number<double>(app, "--top-p", options.sampling.top_p, 1e-9, 1, "only the fewest tokens that have this share of the probability");
-  add_number<std::int64_t>(app, "--seed", options.seed, 0, 9e15, "the same seed writes the same text (default: 1)");
+                     "sampling temperature (default: 1); below 1: sharper; 0: greedy decoding");
+  add_number<std::int64_t>(app, "--top-k", options.sampling.top_k, 1, many, "sample from the N most probable tokens");
+  add_number<double>(app, "--top-p", options.sampling.top_p, 1e-9, 1,
+                     "nucleus sampling: sample from the fewest tokens with this total probability");
+  add_number<std::int64_t>(app, "--seed", options.seed, 0, 9e15, "random seed (default: 1)");
   add_weights(app, options.weights);
-  add_text(app, "--precision", "TYPE",
-           "of the factors of products: float32, or bfloat16, in half the time where weights are large (default: as in training)",
+  add_text(app, "--precision", "TYPE", "type of the factors of matrix products: float32 or bfloat16 (default: as in training)",
            [&](std::string const& text) {
              if (text != "float32" && text != "bfloat16")
                throw ConfigError("--precision", fmt::format("wants float32 or bfloat16, but found '{}'", text));
@@ -207,7 +207,7 @@ Declared<Command> const declared_command{
     {.place = 6,
      .name = "sample",
      .usage = "RUN [--prompt TEXT …]",
-     .help = "write text with a trained model",
+     .help = "sample text from a trained model",
      .footer = "examples:\n"
                "  heed sample runs/shakespeare --prompt \"ROMEO:\" \"JULIET:\" --tokens 300 --temperature 0.8\n"
                "  heed sample grammar --prompt \"the dogs that\" --count 5",

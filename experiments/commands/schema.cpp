@@ -141,7 +141,7 @@ Declared<Command> const declared_command{
     {.place = 14,
      .name = "schema",
      .usage = "",
-     .help = "a JSON Schema of configuration files, for editors that complete and check YAML",
+     .help = "print a JSON Schema of configuration files, with which editors complete and check YAML",
      .footer = "example:\n  heed schema > heed.schema.json     # then, first in a file: # yaml-language-server: $schema=heed.schema.json",
      .add = with_options<NoOptions>(nullptr, [](NoOptions const&) {
        std::cout << schema();

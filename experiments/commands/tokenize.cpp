@@ -55,13 +55,13 @@ Exit tokenize(TokenizeOptions const& options, std::ostream& out) {
   if (options.quiet) return Exit::done;
   if (options.train)
     out << fmt::format("{}: {} tokens{}\n", options.places.output.string(), vocabulary->size(),
-                       vocabulary->size() < *options.train ? ", for no pair of tokens stands twice any more" : "");
+                       vocabulary->size() < *options.train ? ", because no pair of tokens occurs twice any more" : "");
   auto const count = static_cast<double>(tokens.size()), words = static_cast<double>(words_of(text).size());
   out << table({{"tokens", fmt::format("{}", tokens.size())},
                 {"bytes", fmt::format("{}", text.size())},
                 {"words", fmt::format("{}", words)},
-                {"bytes a token", count > 0 ? fmt::format("{:.3f}", static_cast<double>(text.size()) / count) : "no tokens"},
-                {"tokens a word", words > 0 ? fmt::format("{:.3f}", count / words) : "no words"}});
+                {"bytes per token", count > 0 ? fmt::format("{:.3f}", static_cast<double>(text.size()) / count) : "no tokens"},
+                {"tokens per word", words > 0 ? fmt::format("{:.3f}", count / words) : "no words"}});
   return Exit::done;
 }
 
@@ -69,25 +69,25 @@ namespace {
 
 void declare_tokenize(CLI::App& app, TokenizeOptions& options) {
   add_argument(app, "FILE", "a text, or a folder of texts, relative to the working folder, then to the data folder", options.file);
-  add_text(app, "--vocabulary", "FOLDER", "one with vocab.json and merges.txt, or encoder.json and vocab.bpe; looked for likewise",
+  add_text(app, "--vocabulary", "FOLDER", "folder with vocab.json and merges.txt, or encoder.json and vocab.bpe, found likewise",
            options.vocabulary);
   add_text(app, "--train", "N",
-           "make a vocabulary of N tokens of the text, the 256 bytes and <|endoftext|> included, in the folder --output",
+           "train a vocabulary of N tokens on the text, including the 256 bytes and <|endoftext|>, and write it to --output",
            [&](std::string const& text) {
              auto const tokens = parse_integer(text);
              if (!tokens || *tokens < least_byte_pairs || *tokens > 10'000'000)
                throw ConfigError("--train", fmt::format("wants an integer ≥ {} and ≤ 10000000, but found '{}'", least_byte_pairs, text));
              options.train.emplace(*tokens);
            });
-  add_text(app, "--ids", "OUT", "a file for the tokens' numbers, as little-endian int32", options.ids);
-  app.add_flag("--special", options.special, "<|endoftext|> and the like in the text are those tokens (default: text like any)");
-  app.get_option("--output")->description("with --train: the folder for vocab.json and merges.txt");
+  add_text(app, "--ids", "OUT", "output file of token ids, little-endian int32", options.ids);
+  app.add_flag("--special", options.special, "read <|endoftext|> and the like in the text as special tokens (default: as ordinary text)");
+  app.get_option("--output")->description("with --train: output folder of vocab.json and merges.txt");
 }
 
 /// It has a vocabulary, or trains one and leaves it in a folder that was named.
 void check_tokenize(TokenizeOptions& options, GlobalOptions const& everywhere) {
   if (options.train && !options.vocabulary.empty())
-    throw ConfigError("--train", "makes a vocabulary: --vocabulary names one that is there");
+    throw ConfigError("--train", "trains a vocabulary, but --vocabulary names an existing one");
   if (!options.train && options.vocabulary.empty()) throw ConfigError("tokenize", "--vocabulary or --train is required (see heed --help)");
   if (options.train && !everywhere.output_given) throw ConfigError("--output", "is needed: the folder for the vocabulary");
 }
@@ -96,11 +96,9 @@ Declared<Command> const declared_command{
     {.place = 10,
      .name = "tokenize",
      .usage = "FILE --vocabulary FOLDER | --train N --output FOLDER",
-     .help = "tokens of a text by byte pairs, or a vocabulary of them that is trained on it",
-     .footer = "Words are what stands between blanks.\n\n"
-               "examples:\n"
-               "  heed tokenize shakespeare.txt --vocabulary gpt2-bpe --ids shakespeare.bin\n"
-               "  heed tokenize wikitext-2/train.txt --train 8000 --output wikitext-8000",
+     .help = "tokenize a text with byte-pair encoding, or train a vocabulary on it",
+     .footer = "Words are separated by blanks.\n\nexamples:\n  heed tokenize shakespeare.txt --vocabulary gpt2-bpe --ids shakespeare.bin\n "
+               " heed tokenize wikitext-2/train.txt --train 8000 --output wikitext-8000",
      .add = with_options<TokenizeOptions>(
          declare_tokenize, [](TokenizeOptions const& options) { return tokenize(options, std::cout); }, check_tokenize)}};
 

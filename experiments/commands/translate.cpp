@@ -211,18 +211,18 @@ namespace {
 
 void declare_translate(CLI::App& app, TranslateOptions& options) {
   add_argument(app, "RUN", "a run's folder or name, or its checkpoint", options.run);
-  add_text(app, "--input", "FILE", "what is translated (default: standard input)", options.input);
-  add_text(app, "--save", "FILE", "where the translations go (default: standard output)", options.save);
+  add_text(app, "--input", "FILE", "input file (default: standard input)", options.input);
+  add_text(app, "--save", "FILE", "output file (default: standard output)", options.save);
   add_weights(app, options.weights);
   add_beam(app, options.beam);
   add_number<std::int64_t>(app, "--tokens", options.tokens, 1, 1e6,
-                           "at most so many in a translation (default: 50 more than the source, as far as the model's context)");
-  add_number<std::int64_t>(
-      app, "--nbest", options.best, 1, 1000,
-      "hypotheses of each line that differ in their words, each behind the line's number and a tab (default: the best alone)");
-  app.add_flag("--scores", options.scores, "before each translation the logarithm of its probability, and a tab");
+                           "largest number of tokens of a translation (default: 50 more than the source, at most the model's context)");
+  add_number<std::int64_t>(app, "--nbest", options.best, 1, 1000,
+                           "number of different hypotheses per line, each after the line's number and a tab (default: only the best)");
+  app.add_flag("--scores", options.scores, "write the log-likelihood and a tab before each translation");
   add_text(app, "--attention", "FILE",
-           "where each word looked: a page (.html), or a picture of each line (.svg, .pdf, .png; FILE-3.svg of line 3)", options.attention);
+           "draw the attention maps: one page (.html), or a picture of each line (.svg, .pdf, .png; FILE-3.svg for line 3)",
+           options.attention);
 }
 
 Exit translate_at_terminal(TranslateOptions options) {
@@ -237,14 +237,10 @@ Declared<Command> const declared_command{
     {.place = 7,
      .name = "translate",
      .usage = "RUN",
-     .help = "lines in, lines out, by a model that reads a source",
-     .footer =
-         "The text's words stand between blanks, as in the data that the model was trained on; one that it does not know is <unk>. Lines "
-         "stay\n"
-         "in order, an empty one stays empty.\n\n"
-         "examples:\n"
-         "  heed translate multi30k --beam 5 < test.de > test.en\n"
-         "  echo \"ein mann geht .\" | heed translate runs/multi30k --attention man.pdf",
+     .help = "translate each line with a sequence-to-sequence model",
+     .footer = "Words are separated by blanks, as in the training data; unknown ones are <unk>. Lines stay in order, an empty one stays "
+               "empty.\n\nexamples:\n  heed translate multi30k --beam 5 < test.de > test.en\n  echo \"ein mann geht .\" | heed translate "
+               "runs/multi30k --attention man.pdf",
      .add = with_options<TranslateOptions>(declare_translate,
                                            [](TranslateOptions const& options) { return translate_at_terminal(options); })}};
 

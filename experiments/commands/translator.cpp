@@ -15,14 +15,13 @@ namespace {
 
 std::shared_ptr<Tokenizer const> words_of_part(TrainedModel const& run, std::string const& path, std::string const& part) {
   if (!reads_source(run))
-    throw ConfigError(path, fmt::format("its model, of kind {}, reads no source that could be translated; heed sample continues a text",
-                                        run.settings.model.kind));
+    throw ConfigError(path,
+                      fmt::format("its model, of kind {}, does not translate; heed sample continues a text", run.settings.model.kind));
   if (run.tokenizer.empty() || run.source_tokenizer.empty())
     throw ConfigError(path, "its data are tokens without a text, so there is none to translate");
   auto words = tokenizer_of(run, path, part);
   if (words->begin() != Tokenizer::bos || words->end() != Tokenizer::eos)
-    throw ConfigError(path,
-                      fmt::format("the {} of its data has no marks of a beginning and an end, so that nothing can be translated", part));
+    throw ConfigError(path, fmt::format("the {} of its data has no tokens for beginning and end, so nothing can be translated", part));
   return words;
 }
 
@@ -41,9 +40,9 @@ Translator::Translator(TrainedModel const& run, std::string path)
 std::vector<std::int32_t> Translator::checked(std::vector<std::int32_t> tokens) const {
   auto const places = std::ssize(tokens) + 1;
   if (auto const limit = run_.model->limit(); limit && places > *limit)
-    throw Error(fmt::format("{} words and a mark, but the model reads {} tokens at most", places - 1, *limit));
+    throw Error(fmt::format("{} words and <eos>, but the model reads at most {} tokens", places - 1, *limit));
   if (auto const most = std::max(most_words, run_.model->context()); places - 1 > most)
-    throw Error(fmt::format("{} words, but a line may have {} at most; cut it into sentences", places - 1, most));
+    throw Error(fmt::format("{} words, but a line may have at most {}; split it into sentences", places - 1, most));
   return tokens;
 }
 

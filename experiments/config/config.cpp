@@ -60,7 +60,7 @@ void known_keys(Settings& settings, Yaml const* node, std::string const& section
 
 /// The outermost value of a document, which is a map.
 Yaml keys_of(Yaml root, std::string const& source) {
-  if (root.kind == Yaml::NodeKind::null) throw ConfigError(source + ":1:1: nothing in it; wants keys (key: value)");
+  if (root.kind == Yaml::NodeKind::null) throw ConfigError(source + ":1:1: the file is empty; wants keys (key: value)");
   if (root.kind != Yaml::NodeKind::map)
     throw ConfigError(root.place, fmt::format("wants keys (key: value), found {}{}", found(root),
                                               root.text.find(':') == std::string::npos ? "" : space_missing));
@@ -180,7 +180,7 @@ class Reader {
     if (advice.empty()) advice = did_you_mean_elsewhere(entry);
     if (advice.empty() && entry.key.find(':') != std::string::npos) advice = space_missing;
     for (std::string_view const of_gpus : {"gpu", "gpus", "cuda", "device", "devices"})
-      if (entry.key == of_gpus) advice = "; heed computes on processors only";
+      if (entry.key == of_gpus) advice = "; heed runs on CPUs only";
     throw ConfigError(entry.place, fmt::format("unknown key {}{} (allowed: {}){}", shown(dotted(path, entry.key)), advice,
                                                fmt::join(names, ", "), advice.empty() ? built_without() : ""));
   }

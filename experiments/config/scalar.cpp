@@ -227,7 +227,7 @@ std::string wanted(Field const& field, bool item) {
         else if constexpr (std::is_same_v<Value, std::vector<double>>)
           return "rows of numbers, [[1, 2], [3, 4]]" + range(field);
         else if constexpr (std::is_same_v<Value, std::string>)
-          return (field.words.empty() ? (list ? "a list of texts" : "a text") : (list ? "a list of " : "one of ") + words) + or_null;
+          return (field.words.empty() ? (list ? "a list of strings" : "a string") : (list ? "a list of " : "one of ") + words) + or_null;
         else
           return (list ? "a list of numbers" : std::is_same_v<Value, double> ? "a number" : "an integer") + range(field) + or_null;
       },
@@ -245,7 +245,7 @@ std::string found(Yaml const& node) {
     case Yaml::NodeKind::scalar:
       break;
   }
-  return node.quoted ? fmt::format("the text {} in quotes", shown(node.text)) : shown(node.text);
+  return node.quoted ? fmt::format("the string {} in quotes", shown(node.text)) : shown(node.text);
 }
 
 Yaml value_of(Field const& field) {

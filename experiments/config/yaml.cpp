@@ -125,7 +125,7 @@ class Builder : public YAML::EventHandler {
     if (documents_++ == 0) return;
     bool const marked = source_.reads(mark, "---");
     throw ConfigError(source_.place(mark), marked ? "a second document begins here; heed reads one a file"
-                                                  : "belongs to nothing above it; is the indentation right?");
+                                                  : "belongs to no key above it; is the indentation right?");
   }
   void OnDocumentEnd() override {}
   void OnNull(YAML::Mark const& mark, YAML::anchor_t anchor) override { add(open(Yaml::NodeKind::null, mark, ""), anchor); }

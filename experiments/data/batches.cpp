@@ -55,7 +55,7 @@ class BatchesDataset : public Dataset {
   Batch training(std::int64_t index, std::int64_t batch, std::int64_t context) const override {
     auto const steps = inputs_.size(0), rows = inputs_.size(1);
     if (batch < 1 || rows % batch != 0) fail(fmt::format("a step has {} rows, which is not a multiple of train.batch = {}", rows, batch));
-    if (inputs_.size(2) > context) fail(fmt::format("its rows are {} tokens long, but the context is {}", inputs_.size(2), context));
+    if (inputs_.size(2) > context) fail(fmt::format("its sequences are {} tokens long, but the context is {}", inputs_.size(2), context));
     auto const accumulate = rows / batch, step = index / accumulate, first = index % accumulate * batch;
     if (index < 0 || step >= steps) fail(fmt::format("step {} does not exist: the file holds {} steps", step, steps));
     auto const part = [&](Tensor const& all) { return all.defined() ? rows_of(all, step).rows(first, batch) : Tensor(); };

@@ -88,7 +88,7 @@ std::vector<std::string_view> documents_of(std::string_view text, std::vector<st
   }
   std::vector<std::string> const words{"none", "file", "line", "blank_line"};
   if (!found && std::ranges::find(words, separator) == words.end())
-    throw Error(fmt::format("no line is data.separator, '{}'{}; {}, {}, {} and {} are words for other separators", separator,
+    throw Error(fmt::format("no line is data.separator, '{}'{}; {}, {}, {} and {} name other separators", separator,
                             did_you_mean(separator, words), words[0], words[1], words[2], words[3]));
   return documents;
 }

@@ -156,7 +156,7 @@ void Grammar::solve_expectations() {
   solve(a, b, n, 3);
   for (std::int32_t symbol = 0; index(symbol) < n; ++symbol)
     if (!(b[index(symbol) * 3] > 0 && b[index(symbol) * 3] < 1e12))
-      fail(symbol, "has no finite expected length: its rules bring forth more than they end");
+      fail(symbol, "has no finite expected length: its rules generate more nonterminals than they end");
   entropy_ = b[1];
   expected_length_ = b[2];
 }

@@ -57,13 +57,13 @@ Declared<DataKind> const declared{
 }  // namespace
 
 std::vector<Field> GrammarSettings::fields() {
-  return {{.name = "path", .target = &path, .help = "grammar file (without: the one that comes with heed, configs/data/english.yaml)"},
+  return {{.name = "path", .target = &path, .help = "grammar file (default: the embedded configs/data/english.yaml)"},
           {.name = "longest",
            .target = &longest,
-           .help = "sentences of more words are left out; model.context must be larger",
+           .help = "longest sentence in words; longer ones are left out; model.context must be larger",
            .least = 1,
            .greatest = 1000},
-          {.name = "pack", .target = &pack, .help = "as many sentences in a row as there is room for, instead of one and padding"},
+          {.name = "pack", .target = &pack, .help = "fill each sequence with several sentences, instead of one and padding"},
           {.name = "validation",
            .target = &validation,
            .help = "number of held-out sentences, the same for every seed",
@@ -71,7 +71,7 @@ std::vector<Field> GrammarSettings::fields() {
            .greatest = 1e6},
           {.name = "ngram_sentences",
            .target = &ngram_sentences,
-           .help = "number of sentences on which the n-gram reference losses are counted",
+           .help = "number of sentences from which the n-gram baselines are estimated",
            .least = 1,
            .greatest = 1e7}};
 }
@@ -95,7 +95,7 @@ GrammarDataset::GrammarDataset(Grammar grammar, std::string origin, std::string 
     if (i < 2'000 && std::abs(grammar_.log_probability(sentence.words) - sentence.log_probability) > 1e-6) {
       std::string words;
       for (auto word : sentence.words) words += (words.empty() ? "" : " ") + grammar_.words()[static_cast<std::size_t>(word)];
-      throw FileError(fmt::format("{}: the grammar is ambiguous, so that its entropy is not known: '{}' has {} derivations", origin_, words,
+      throw FileError(fmt::format("{}: the grammar is ambiguous, so its entropy is not known: '{}' has {} derivations", origin_, words,
                                   grammar_.derivations(sentence.words)));
     }
   }

@@ -94,7 +94,7 @@ struct GrammarReader {
     for (auto const& [key, place, value] : entries) {
       if (key == "feature") {
         agreement.feature = text_of(value, "a feature");
-        if (!features.count(agreement.feature)) refuse(value.place, fmt::format("{} is no feature", shown(agreement.feature)));
+        if (!features.count(agreement.feature)) refuse(value.place, fmt::format("{} is not a feature", shown(agreement.feature)));
         continue;
       }
       auto const items = value.kind == Yaml::NodeKind::list ? value.items : std::vector{value};

@@ -26,7 +26,7 @@ std::unique_ptr<Dataset> open_parallel(ParallelSettings const& settings, DataCon
   return std::make_unique<ParallelDataset>(texts, settings, context.seed, context.held_out);
 }
 
-Declared<DataKind> const declared{data_kind("parallel", "sentences and their translations in two files, line by line, by words",
+Declared<DataKind> const declared{data_kind("parallel", "sentences and their translations in two parallel files, tokenized into words",
                                             open_parallel, DataParts::validation_and_test)};
 
 void count(WordCounts& counts, std::vector<std::string> const& lines) {
@@ -71,42 +71,41 @@ std::vector<std::int32_t> target_text(std::vector<SequencePair> const& pairs) {
 std::vector<Field> ParallelSettings::fields() {
   return {{.name = "train",
            .target = &train,
-           .help = "text files without the language at the end of their names: NAME for NAME.de and NAME.en",
+           .help = "training text, named without the language: NAME for the files NAME.de and NAME.en",
            .required = true},
-          {.name = "validation", .target = &validation, .help = "the held-out text, named in the same way"},
-          {.name = "test", .target = &test, .help = "a text for the last test, named in the same way; no training sees it"},
-          {.name = "from", .target = &from, .help = "language that is translated, the end of its files' names", .required = true},
-          {.name = "to", .target = &to, .help = "language that it is translated to", .required = true},
+          {.name = "validation", .target = &validation, .help = "validation text, named in the same way"},
+          {.name = "test", .target = &test, .help = "test text, named in the same way; never used in training"},
+          {.name = "from", .target = &from, .help = "source language, the suffix of its files", .required = true},
+          {.name = "to", .target = &to, .help = "target language", .required = true},
           {.name = "vocabularies",
            .target = &vocabularies,
            .help = "joint: one for both languages; separate: one for each",
            .words = {"joint", "separate"}},
           {.name = "least_count",
            .target = &least_count,
-           .help = "a word that stands less often in the training text is <unk>",
+           .help = "words with fewer occurrences in the training text are <unk>",
            .least = 1,
            .greatest = 1e9},
           {.name = "longest",
            .target = &longest,
-           .help = "pairs with more words than this on either side are left out of training; default: none are",
+           .help = "pairs with more words than this on either side are left out of training; default: none",
            .least = 1,
            .greatest = 1e9},
           {.name = "pool",
            .target = &pool,
-           .help = "so many batches in a row are cut anew from their pairs by length, against padding; 1: none are",
+           .help = "number of consecutive batches whose pairs are regrouped by length, to reduce padding; 1: no regrouping",
            .least = 1,
            .greatest = 1e9},
           {.name = "tokens",
            .target = &tokens,
-           .help = "places of a training batch, padding included: its rows times the longest of source and target are at most so many; "
-                   "instead of train.batch",
+           .help = "largest training batch in tokens, padding included: sequences times the longest source or target; replaces train.batch",
            .least = 2,
            .greatest = 1e9}};
 }
 
 std::optional<std::string> ParallelSettings::contradiction() {
   if (from != to) return std::nullopt;
-  return fmt::format("to: it is the language that is translated, {}", from);
+  return fmt::format("to: it is also the source language, {}", from);
 }
 
 ParallelDataset::ParallelDataset(ParallelTexts const& texts, ParallelSettings settings, std::uint64_t seed, std::string held_out)

@@ -28,7 +28,8 @@ void check_line(std::string const& path, std::size_t number, std::string_view li
   auto const words = words_of(line);
   if (words.empty()) refuse_line(path, number, "the line is empty; every line needs a sentence, leave it out of both files");
   for (auto const word : words)
-    if (is_mark(word) && word != "<unk>") refuse_line(path, number, fmt::format("{} is a mark of the vocabulary, no word", word));
+    if (is_mark(word) && word != "<unk>")
+      refuse_line(path, number, fmt::format("{} is a special token of the vocabulary, not a word", word));
 }
 
 ParallelText::Side read_side(std::filesystem::path const& path) {
@@ -56,7 +57,7 @@ ParallelText ParallelText::read(std::filesystem::path const& source, std::filesy
   auto const& [more, fewer] = a.lines.size() > b.lines.size() ? std::tie(a, b) : std::tie(b, a);
   refuse_line(
       more.path, fewer.lines.size(),
-      fmt::format("no translation: {} ends after {} lines, and this file has {}", fewer.path, fewer.lines.size(), more.lines.size()));
+      fmt::format("no translation: {} ends after {} lines, but this file has {}", fewer.path, fewer.lines.size(), more.lines.size()));
 }
 
 ParallelText ParallelText::up_to(std::int64_t longest) const {

@@ -31,7 +31,7 @@ std::vector<Yaml::Entry> const& entries_of(Yaml const& node, std::string_view wh
 }
 
 std::string const& text_of(Yaml const& node, std::string_view what) {
-  if (node.kind != Yaml::NodeKind::scalar) refuse(node.place, fmt::format("{} must be a text, not {}", what, found(node)));
+  if (node.kind != Yaml::NodeKind::scalar) refuse(node.place, fmt::format("{} must be a string, not {}", what, found(node)));
   return node.text;
 }
 

@@ -52,7 +52,7 @@ class SentencePairs : public View {
 
  private:
   static std::int64_t room(std::int64_t context) {
-    if (context < 5) throw Error("model.context: a pair of texts and its three special tokens want 5 places at least");
+    if (context < 5) throw Error("model.context: a pair of texts and its three special tokens need at least 5 positions");
     return context - 3;
   }
 

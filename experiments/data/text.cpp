@@ -47,7 +47,7 @@ std::unique_ptr<Dataset> open_text(TextSettings const& settings, DataContext con
   auto const* const entry = settings.name ? &catalogue_entry(catalogue(), *settings.name) : nullptr;
   auto const* const test = entry != nullptr ? entry->part("test") : nullptr;
   if (context.held_out == "test" && test == nullptr) {
-    throw Error(entry == nullptr ? "data.path: a text file has no test part, its end alone is held out; a data set of the catalogue with a "
+    throw Error(entry == nullptr ? "data.path: a text file has no test part, only its end is held out; a data set of the catalogue with a "
                                    "file `test` has one (data.name)"
                                  : fmt::format("data.name: '{}' has no file `test` in the catalogue", entry->name));
   }
@@ -59,7 +59,8 @@ std::unique_ptr<Dataset> open_text(TextSettings const& settings, DataContext con
   return data;
 }
 
-Declared<DataKind> const declared{data_kind("text", "a text file, or a folder of them, by characters, bytes, words or byte pairs",
+Declared<DataKind> const declared{data_kind("text",
+                                            "a text file, or a folder of them, tokenized into characters, bytes, words or byte pairs",
                                             open_text, DataParts::validation_and_test)};
 
 }  // namespace
@@ -69,14 +70,14 @@ std::vector<Field> TextSettings::fields() {
            .target = &path,
            .help = "text file, or a folder of text files, relative to the configuration, then to the data folder"},
           {.name = "name", .target = &name, .help = "instead of path: a data set of the catalogue, fetched if needed"},
-          {.name = "tokenizer", .target = &tokenizer, .help = "how text becomes tokens"},
+          {.name = "tokenizer", .target = &tokenizer, .help = "tokenizer"},
           {.name = "separator",
            .target = &separator,
-           .help = "where a document ends, behind which the tokenizer's token for the end of a text stands: none, file (each file is one), "
-                   "line (each line), blank_line, or the text of a line that stands between documents"},
+           .help = "what ends a document, where the tokenizer's end-of-text token is inserted: none, file (each file is a document), line "
+                   "(each line), blank_line, or the text of a line that separates documents"},
           {.name = "validation",
            .target = &validation,
-           .help = "fraction at the end that is held out (unless the data set has a validation file)",
+           .help = "fraction that is held out, from the end (unless the data set has a validation file)",
            .least = 0,
            .greatest = 0.9}};
 }
@@ -111,8 +112,8 @@ TextDataset::TextDataset(TextFiles const& text, std::string origin, TextSettings
   tokenizer_ = about_file(origin_, [&] { return make_tokenizer(settings.tokenizer, train.text, noting, everything); });
   if (separator_ != "none" && !tokenizer_->end())
     throw Error(
-        fmt::format("data.separator: the tokenizer has no token for the end of a document, of kind '{}' as it is; take kind bpe or "
-                    "words, or leave the separator out",
+        fmt::format("data.separator: a tokenizer of kind '{}' has no token for the end of a document; use kind bpe or words, or leave the "
+                    "separator out",
                     settings.tokenizer.kind));
   train_ = about_file(origin_, [&] { return encoded(train); });
   about_file(origin_, [&] { hold_out(rest); });

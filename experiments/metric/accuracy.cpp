@@ -19,10 +19,13 @@ class Accuracy : public Metric {
   double right_ = 0, targets_ = 0;
 };
 
-Declared<MetricKind> const declared{
-    {.info = {"accuracy", "", Better::higher, "share of the targets that are the most probable token", {.least = 0, .greatest = 1}},
-     .always = 2,
-     .make = [](Dataset const&) { return std::make_unique<Accuracy>(); }}};
+Declared<MetricKind> const declared{{.info = {"accuracy",
+                                              "",
+                                              Better::higher,
+                                              "accuracy: share of targets that the model predicts as the most probable token",
+                                              {.least = 0, .greatest = 1}},
+                                     .always = 2,
+                                     .make = [](Dataset const&) { return std::make_unique<Accuracy>(); }}};
 
 }  // namespace
 

@@ -162,30 +162,29 @@ class LayerAlignmentErrors : public Metric {
 std::optional<std::string> no_alignment(Dataset const& data, Model const& model) {
   if (written_of(data.signature()).empty()) return "the data give no source";
   if (data.validation_batches(1, model.context()) == 0) return "there are no held-out data";
-  if (data.links(0, 1, model.context()).empty()) return "the data do not know which words of the target come from which of the source";
+  if (data.links(0, 1, model.context()).empty()) return "the data have no alignment of target words with the source";
   if (source_maps(model, data.validation(0, 1, model.context()), {}).empty()) return "the model has no attention to the source";
   return std::nullopt;
 }
 
-Declared<MetricKind> const of_all{
-    {.info = {"alignment_error",
-              "",
-              Better::lower,
-              "alignment error rate of attention to the source, the mean of all heads and layers: each word attends to its largest weight",
-              {.least = 0, .greatest = 1}},
-     .unavailable = no_alignment,
-     .make = [](Dataset const&) { return std::make_unique<AlignmentError>(); }}};
-Declared<MetricKind> const pointing{
-    {.info = {"pointing",
-              "",
-              Better::higher,
-              "share of the words of targets whose largest weight, of the mean of all heads and layers, is on a place that they come from: "
-              "a word of the source, or the part of a picture that holds the thing",
-              {.least = 0, .greatest = 1}},
-     .unavailable = no_alignment,
-     .make = [](Dataset const&) { return std::make_unique<Pointing>(); }}};
+Declared<MetricKind> const of_all{{.info = {"alignment_error",
+                                            "",
+                                            Better::lower,
+                                            "alignment error rate of cross-attention, mean over heads and layers; each target word is "
+                                            "linked to the source word of its largest weight",
+                                            {.least = 0, .greatest = 1}},
+                                   .unavailable = no_alignment,
+                                   .make = [](Dataset const&) { return std::make_unique<AlignmentError>(); }}};
+Declared<MetricKind> const pointing{{.info = {"pointing",
+                                              "",
+                                              Better::higher,
+                                              "share of target words whose largest weight (mean over heads and layers) is on an aligned "
+                                              "position: a source word, or the image region of the object",
+                                              {.least = 0, .greatest = 1}},
+                                     .unavailable = no_alignment,
+                                     .make = [](Dataset const&) { return std::make_unique<Pointing>(); }}};
 Declared<MetricKind> const of_layers{
-    {.info = {"alignment_error.layer*", "", Better::lower, "the same of one layer's heads", {.least = 0, .greatest = 1}},
+    {.info = {"alignment_error.layer*", "", Better::lower, "the same for the heads of one layer", {.least = 0, .greatest = 1}},
      .unavailable = no_alignment,
      .make = [](Dataset const&) { return std::make_unique<LayerAlignmentErrors>(); }}};
 

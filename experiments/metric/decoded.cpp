@@ -19,7 +19,7 @@ class DecodedBleu : public Metric {
     for (std::size_t row = 0; row < decoded.size(); ++row) {
       auto const reference = seen.data().reference(seen.rows().numbers[row]);
       auto const text = seen.data().decode(decoded[row].tokens);
-      if (!reference || !text) throw Error("BLEU: a held-out row has no text to compare with");
+      if (!reference || !text) throw Error("BLEU: a held-out sequence has no reference text");
       counts_ += bleu_counts(*text, {*reference}, settings_);
       any_ = true;
     }
@@ -49,9 +49,8 @@ MetricKind kind(std::string const& name, BleuSettings const& settings, std::stri
 
 Declared<MetricKind> const of_words{
     kind("bleu", {.tokens = BleuSettings::Tokens::words},
-         "BLEU of the decoded targets, 0 to 100, of the words as the data have them (sacrebleu's tok:none, case as in the data)")};
-Declared<MetricKind> const of_13a{
-    kind("bleu.13a", {}, "the same after mteval-v13a's tokenisation, which sacrebleu does unless told otherwise")};
+         "BLEU of the decoded targets, 0 to 100, on the data's own tokens, case-sensitive (sacrebleu's tok:none)")};
+Declared<MetricKind> const of_13a{kind("bleu.13a", {}, "the same after mteval-v13a's tokenisation, sacrebleu's default")};
 
 }  // namespace
 
@@ -72,13 +71,10 @@ class DecodedExact : public Metric {
   double right_ = 0, rows_ = 0;
 };
 
-Declared<MetricKind> const declared{{.info = {"decoded.exact",
-                                              "",
-                                              Better::higher,
-                                              "share of the sources that are decoded to their target, word by word to its end",
-                                              {.least = 0, .greatest = 1}},
-                                     .unavailable = no_decoding,
-                                     .make = [](Dataset const&) { return std::make_unique<DecodedExact>(); }}};
+Declared<MetricKind> const declared{
+    {.info = {"decoded.exact", "", Better::higher, "share of sources whose decoded target is entirely right", {.least = 0, .greatest = 1}},
+     .unavailable = no_decoding,
+     .make = [](Dataset const&) { return std::make_unique<DecodedExact>(); }}};
 
 }  // namespace
 

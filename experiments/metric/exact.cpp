@@ -30,12 +30,12 @@ class Exact : public Metric {
 };
 
 Declared<MetricKind> const declared{
-    {.info = {"exact", "", Better::higher, "of tasks: share of the rows whose targets all are", {.least = 0, .greatest = 1}},
+    {.info = {"exact", "", Better::higher, "tasks: share of sequences whose targets are all predicted right", {.least = 0, .greatest = 1}},
      .always = 3,
      .unavailable = [](Dataset const& data, Model const&) -> std::optional<std::string> {
        Signature const given = data.signature();
        if (given.has("targets") && given["targets"].made_by.empty()) return std::nullopt;
-       return "the data pose no task whose rows have an answer";
+       return "the data are not a task whose sequences have answers";
      },
      .make = [](Dataset const&) { return std::make_unique<Exact>(); }}};
 

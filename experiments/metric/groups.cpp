@@ -48,12 +48,12 @@ class Groups : public Metric {
 Declared<MetricKind> const declared{{.info = {"accuracy.*",
                                               "",
                                               Better::higher,
-                                              "the same share within a group of targets (grammar: of verbs, by their distance)",
+                                              "accuracy within a group of targets (grammar: verbs by distance from their subject)",
                                               {.least = 0, .greatest = 1}},
                                      .always = 4,
                                      .unavailable = [](Dataset const& data, Model const&) -> std::optional<std::string> {
                                        if (!data.groups().names.empty()) return std::nullopt;
-                                       return "the data tell no groups of targets apart";
+                                       return "the data define no groups of targets";
                                      },
                                      .make = [](Dataset const& data) { return std::make_unique<Groups>(data.groups()); }}};
 

@@ -110,7 +110,7 @@ class OfLabels : public Metric {
 
 std::optional<std::string> no_classes(Dataset const& data, Model const& model) {
   if (predicts(model, "label") && !data.classes().empty()) return std::nullopt;
-  return "the model does not say to which class an example belongs";
+  return "the model does not predict classes";
 }
 
 std::optional<std::string> no_two(Dataset const& data, Model const& model) {
@@ -130,12 +130,12 @@ MetricKind of_labels(MetricInfo info, int order, OfLabels::Measure measure,
 constexpr Bounds share{.least = 0, .greatest = 1};
 
 Declared<MetricKind> const f1_declared{of_labels(
-    {"f1", "", Better::higher, "of two classes: 2 · precision · recall / (precision + recall) of the second", share}, 6,
+    {"f1", "", Better::higher, "F1 of the second of two classes: 2 · precision · recall / (precision + recall)", share}, 6,
     [](ConfusionMatrix const& counts) { return f1(counts, 1); }, no_two)};
 Declared<MetricKind> const macro_declared{
     of_labels({"macro_f1", "", Better::higher, "the mean of F1 over the classes", share}, 7, macro_f1, no_classes)};
 Declared<MetricKind> const matthews_declared{of_labels(
-    {"matthews", "", Better::higher, "correlation of labels and what the model says (Matthews 1975)", {.least = -1, .greatest = 1}}, 8,
+    {"matthews", "", Better::higher, "Matthews correlation of labels and predictions (Matthews 1975)", {.least = -1, .greatest = 1}}, 8,
     matthews_correlation, no_classes)};
 
 }  // namespace

@@ -37,11 +37,7 @@ std::optional<std::string> no_attention(Dataset const& data, Model const& model)
   return std::nullopt;
 }
 
-Declared<MetricKind> const declared{{.info = {"look_entropy",
-                                              "nat",
-                                              std::nullopt,
-                                              "mean entropy of the weights with which targets attend to what they are written of",
-                                              {.least = 0}},
+Declared<MetricKind> const declared{{.info = {"look_entropy", "nat", std::nullopt, "mean entropy of cross-attention weights", {.least = 0}},
                                      .unavailable = no_attention,
                                      .make = [](Dataset const&) { return std::make_unique<LookEntropy>(); }}};
 

@@ -32,13 +32,8 @@ Declared<MetricKind> const loss_declared{
     {.info = {"loss", "nat", Better::lower, "mean cross entropy of the validation targets", {.least = 0}},
      .always = 1,
      .make = [](Dataset const&) { return std::make_unique<Loss>(); }}};
-Declared<MetricKind> const perplexity_declared{
-    {.info = {"perplexity",
-              "",
-              Better::lower,
-              "exp of the loss: among how many tokens, equally probable, one would guess as well",
-              {.least = 1}},
-     .make = [](Dataset const&) { return std::make_unique<Perplexity>(); }}};
+Declared<MetricKind> const perplexity_declared{{.info = {"perplexity", "", Better::lower, "exp of the loss", {.least = 1}},
+                                                .make = [](Dataset const&) { return std::make_unique<Perplexity>(); }}};
 
 }  // namespace
 

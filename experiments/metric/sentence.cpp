@@ -73,13 +73,13 @@ std::string without_interval(Comparison const& c) { return std::isfinite(c.mean)
 
 /// Why a difference whose interval excludes 0 is no conclusion; nothing if the interval holds 0.
 std::string objection(Comparison const& c, Question const& question) {
-  if (c.points_both_ways()) return "; most seeds point the other way than their mean, which a few large differences make";
+  if (c.points_both_ways()) return "; most seeds have the opposite sign of the mean, which a few large differences dominate";
   if (!c.interval || (c.interval->low <= 0 && c.interval->high >= 0)) return "";
   if (smallest_p(c.seeds) > question.significance())
     return fmt::format("; its interval excludes 0, but {} seeds cannot reach p ≤ {:.2g}", c.seeds, question.significance());
   if (c.p_alone <= question.significance())
     return fmt::format("; its interval excludes 0, and {} alone, but not corrected for {} arms", shown_p(c.p_alone), c.arms);
-  return "; its interval excludes 0 by supposing a normal distribution, which sign flips do not";
+  return "; its interval excludes 0 under the assumption of a normal distribution, which sign flips do not make";
 }
 
 }  // namespace

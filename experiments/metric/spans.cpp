@@ -81,25 +81,23 @@ class SpanBest : public Spans {
 
 std::optional<std::string> no_spans(Dataset const&, Model const& model) {
   if (predicts(model, "span")) return std::nullopt;
-  return "the model does not say where an answer stands";
+  return "the model does not predict answer spans";
 }
 
 constexpr Bounds share{.least = 0, .greatest = 1};
 
 Declared<MetricKind> const exact_declared{
-    {.info = {"span_exact", "", Better::higher, "share of the answers that are a right one, word for word, after SQuAD's normalisation",
-              share},
+    {.info = {"span_exact", "", Better::higher, "exact match: share of answers that equal a right one after SQuAD's normalisation", share},
      .always = 9,
      .unavailable = no_spans,
      .make = [](Dataset const&) { return std::make_unique<SpanMean>("span_exact", &AnswerScores::exact); }}};
 Declared<MetricKind> const f1_declared{
-    {.info = {"span_f1", "", Better::higher, "F1 of an answer's words, the best over the right ones", share},
+    {.info = {"span_f1", "", Better::higher, "F1 of an answer's words, maximum over the right answers", share},
      .always = 10,
      .unavailable = no_spans,
      .make = [](Dataset const&) { return std::make_unique<SpanMean>("span_f1", &AnswerScores::f1); }}};
 Declared<MetricKind> const best_declared{
-    {.info = {"span_best.*", "", std::nullopt,
-              "F1 at the threshold above no answer's score that is best for these rows, and that threshold"},
+    {.info = {"span_best.*", "", std::nullopt, "F1 at the no-answer threshold that is best for these examples, and that threshold"},
      .always = 11,
      .unavailable = no_spans,
      .make = [](Dataset const&) { return std::make_unique<SpanBest>(); }}};

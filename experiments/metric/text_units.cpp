@@ -28,11 +28,12 @@ class OfUnits : public Metric {
 
 std::optional<std::string> unavailable(Dataset const& data, Model const&) {
   if (data.held_out_units()) return std::nullopt;
-  return "the held-out data are no text that tokens are all of: its bytes and words cannot be counted";
+  return "the held-out data are not a text that the tokens cover: its bytes and words cannot be counted";
 }
 
 Declared<MetricKind> const bits{
-    {.info = {"bits_per_byte", "bit", Better::lower, "cross entropy per byte of the held-out text, whatever the tokens are", {.least = 0}},
+    {.info =
+         {"bits_per_byte", "bit", Better::lower, "cross entropy per byte of the held-out text, comparable across tokenizers", {.least = 0}},
      .unavailable = unavailable,
      .make = [](Dataset const& data) {
        auto const units = data.held_out_units().value_or(TextUnits());
@@ -47,18 +48,18 @@ Declared<MetricKind> const of_bytes{
        return std::make_unique<OfUnits>(units.tokens / units.bytes, "perplexity_per_byte", [](double nats) { return std::exp(nats); });
      }}};
 
-Declared<MetricKind> const of_words{
-    {.info = {"perplexity_per_word",
-              "",
-              Better::lower,
-              "exp of the cross entropy per word of the held-out text; words stand between blanks, and the end of a line counts as one, as "
-              "in WikiText's counts with <eos>",
-              {.least = 1}},
-     .unavailable = unavailable,
-     .make = [](Dataset const& data) {
-       auto const units = data.held_out_units().value_or(TextUnits());
-       return std::make_unique<OfUnits>(units.tokens / units.words, "perplexity_per_word", [](double nats) { return std::exp(nats); });
-     }}};
+Declared<MetricKind> const of_words{{.info = {"perplexity_per_word",
+                                              "",
+                                              Better::lower,
+                                              "exp of the cross entropy per word of the held-out text; words are separated by blanks, and "
+                                              "the end of a line counts as one, as <eos> in WikiText's counts",
+                                              {.least = 1}},
+                                     .unavailable = unavailable,
+                                     .make = [](Dataset const& data) {
+                                       auto const units = data.held_out_units().value_or(TextUnits());
+                                       return std::make_unique<OfUnits>(units.tokens / units.words, "perplexity_per_word",
+                                                                        [](double nats) { return std::exp(nats); });
+                                     }}};
 
 }  // namespace
 

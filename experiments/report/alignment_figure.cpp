@@ -77,8 +77,8 @@ std::string page_of(std::vector<Alignment> const& alignments, std::vector<Figure
       "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n<meta http-equiv=\"Content-Security-Policy\" "
       "content=\"default-src 'none'; style-src 'unsafe-inline'; img-src data:\">\n<meta name=\"viewport\" "
       "content=\"width=device-width, initial-scale=1\">\n<meta name=\"color-scheme\" content=\"light dark\">\n<link rel=\"icon\" "
-      "href=\"data:,\">\n<title>Where each word looked – heed</title>\n<style>\n{}</style>\n</head>\n<body>\n<main>\n<h1>Where each word "
-      "looked</h1>\n<p class=\"lead\">{}</p>\n",
+      "href=\"data:,\">\n<title>Attention of each target word – heed</title>\n<style>\n{}</style>\n</head>\n<body>\n<main>\n<h1>Attention "
+      "of each target word</h1>\n<p class=\"lead\">{}</p>\n",
       page_css, escape(figures.empty() ? "No line has words." : figures.front().caption));
   for (std::size_t i = 0; i < figures.size(); ++i)
     html += fmt::format(
@@ -135,9 +135,7 @@ Figure alignment_figure(Alignment const& alignment) {
   std::vector<std::string> const words(alignment.target.begin(), alignment.target.end() - 1);
   return {.name = "alignment",
           .title = fmt::format("{}", fmt::join(words, " ")),
-          .caption =
-              "A row a word of the target, when it was written; a column a word of the source. Weights are means over the heads of "
-              "each layer that attends to the source.",
+          .caption = "Rows are target words, columns source words. Weights are means over the heads of each cross-attention layer.",
           .height = height,
           .commands = commands + "unset multiplot\n"};
 }

@@ -300,7 +300,7 @@ std::string attention_maps(Material& material, std::size_t budget) {
   std::string json = maps_json(material, extent, true);
   while (json.size() > budget && extent.shrink()) json = maps_json(material, extent, false);
   if (json.size() <= budget) return json;
-  material.warnings.emplace_back("the attention maps are too large for this page; they lie in attention/ of each trial");
+  material.warnings.emplace_back("the attention maps are too large for this page; they are in attention/ of each trial");
   return "";
 }
 

@@ -138,8 +138,8 @@ std::optional<Figure> figure(Evaluation const& evaluation) {
   auto const layout = layout_of(shown.size());
   Figure result{.name = "metrics_by_length",
                 .title = fmt::format("{} by the length of the {}", evaluation.split, evaluation.length_of),
-                .caption = fmt::format("A point for each group of rows, at their mean length, with its standard error by a jackknife over "
-                                       "{} parts of the rows: how sure the value of this one model is, not of another seed's.",
+                .caption = fmt::format("Each point is a group of sequences, at their mean length, with a standard error from a jackknife "
+                                       "over {} parts: uncertainty over the evaluation data, not over seeds.",
                                        most_folds),
                 .height = layout.figure_height(),
                 .commands = ""};

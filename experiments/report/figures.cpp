@@ -46,10 +46,9 @@ std::optional<Figure> learning_curves(Material const& material, std::string cons
                     y_axis(figure.title, whole) + plot(traces, whole) + margins(right - panel, right, bottom, top, height) +
                     x_steps(last / 2, last) + y_axis("", half) + direct_labels(traces, half, top - bottom) + plot(traces, half) +
                     "unset multiplot\n";
-  figure.caption =
-      fmt::format("{}{}. Left: all of training; right: its second half in a scale of its own{}.", seeds_said(material),
-                  beside ? "; grey: what others have reported" : "",
-                  std::ranges::any_of(traces, outlier, &Trace::end) ? ", which leaves out what lies far from the others (arrows)" : "");
+  figure.caption = fmt::format("{}{}. Left: all of training; right: its second half on its own scale{}.", seeds_said(material),
+                               beside ? "; grey: published values" : "",
+                               std::ranges::any_of(traces, outlier, &Trace::end) ? ", without arms far from the others (arrows)" : "");
   return figure;
 }
 
@@ -139,7 +138,8 @@ std::vector<Figure> over_keys(Material const& material) {
                       (powers ? fmt::format("set xrange [{}:{}]\n", *places.begin() / 1.2, *places.rbegin() * 1.2)
                               : "set offsets graph 0.03, graph 0.03, 0, 0\n") +
                       fmt::format("set xlabel {}\n", gnuplot_text(key)) + fmt::format("plot {}\n", fmt::join(plots, ", \\\n  "));
-    figure.caption = fmt::format("{}.{}", seeds_said(material), left_out.empty() ? "" : " Left out, for they diverged: " + left_out + ".");
+    figure.caption =
+        fmt::format("{}.{}", seeds_said(material), left_out.empty() ? "" : " Left out because they diverged: " + left_out + ".");
     result.push_back(std::move(figure));
   }
   return result;

@@ -117,14 +117,13 @@ struct ForestRows {
 
 std::string caption_of(Material const& material, bool outliers) {
   return fmt::format(
-      "Paired differences to {} at the {} value: open dots are seeds, bars 95 % intervals of the mean. p is by joint sign flips of the "
-      "seeds, "
-      "corrected for the number of arms.{}{}",
+      "Paired differences to {} at the {} value: open dots are seeds, bars 95 % intervals of the mean. p is from joint sign flips over "
+      "seeds, corrected for the number of arms.{}{}",
       material.baseline, material.at,
-      material.margin > 0 ? fmt::format(" The grey band is the margin of ±{:g}{}, within which differences count as none.", material.margin,
+      material.margin > 0 ? fmt::format(" The grey band is the equivalence margin of ±{:g}{}.", material.margin,
                                         material.unit.empty() ? "" : " " + material.unit)
                           : "",
-      outliers ? " An arrow stands for a mean beyond the scale; seeds that are finite have their dots." : "");
+      outliers ? " An arrow marks a mean beyond the scale; finite seeds have dots." : "");
 }
 
 }  // namespace

@@ -71,7 +71,7 @@ std::string table_of(std::vector<Trace> const& traces, std::set<std::int64_t> co
   std::set<double> lengths;
   for (auto const& trace : traces)
     for (auto const& point : trace.curve) lengths.insert(point.step);
-  std::vector<std::string> head{"validation loss in rows of"};
+  std::vector<std::string> head{"validation loss at length"};
   for (double const length : lengths)
     head.push_back(fmt::format("{}{}", length, trained.contains(static_cast<std::int64_t>(length)) ? " (trained)" : ""));
   std::string body;
@@ -101,12 +101,12 @@ std::optional<Figure> length_figure(Material const& material, std::vector<Trace>
     plots.push_back(fmt::format("$c{0} using 1:2:3:4 with yerrorlines pt {3} ps 0.5 lw 1.3 dt {2} lc rgb '{1}'", i, traces[i].style.colour,
                                 traces[i].style.dash, 5 + 2 * (i % 6)));
   Figure figure{.name = "loss_over_length",
-                .title = "Validation loss over the length of the rows",
+                .title = "Validation loss by sequence length",
                 .caption = fmt::format("{}{}.", seeds_said(material), trained_said(trained)),
                 .height = height_of(traces),
                 .commands = ""};
   figure.commands = at_trained(trained) + frame_of(traces, range, "validation loss (nat)", figure.height) +
-                    fmt::format("set logscale x 2\nset xtics ({})\nset xrange [{}:{}]\nset xlabel 'tokens of a row'\nplot {}\n",
+                    fmt::format("set logscale x 2\nset xtics ({})\nset xrange [{}:{}]\nset xlabel 'sequence length (tokens)'\nplot {}\n",
                                 fmt::join(lengths, ", "), *lengths.begin() / 1.2, *lengths.rbegin() * 1.2, fmt::join(plots, ", \\\n  "));
   return figure;
 }
@@ -137,7 +137,7 @@ Positions positions_of(fs::path const& trial) {
     auto const known = length ? found.find(*length) : found.end();
     if (!length || !position || !loss || !error || !count || *position < 0 || *position >= *length ||
         (known != found.end() && *position <= known->second.back().position))
-      throw FileError(fmt::format("{}: line {} tells no loss at a position", path.string(), i + 1));
+      throw FileError(fmt::format("{}: line {} is not a loss at a position", path.string(), i + 1));
     found[*length].push_back({*position, *loss, *error, *count});
   }
   for (auto& [length, positions] : found) {
@@ -183,7 +183,7 @@ std::vector<Trace> over_position(Material const& material, std::int64_t& longest
     for (auto const& [length, seeds] : arms[i]) {
       if (!material.single && length != longest) continue;
       auto curve = curve_over(seeds, static_cast<std::size_t>(std::max<std::int64_t>(2, points * length / longest)));
-      std::string const name = material.single ? fmt::format("rows of {}", length) : short_name(material.arms[i]);
+      std::string const name = material.single ? fmt::format("length {}", length) : short_name(material.arms[i]);
       Style const run{line_colour(length == longest ? 0 : 1), length == longest ? 1U : 2U};
       if (curve.size() > 1) traces.push_back({name, material.single ? run : style_of(material, i), std::move(curve), i});
     }
@@ -200,7 +200,7 @@ std::optional<Figure> position_figure(Material const& material, std::set<std::in
     for (auto& trace : traces)
       for (auto& point : trace.curve) point.low = point.high = point.mean;
   auto const outlier = outliers_among(traces);
-  // The first tokens of a row are hard to tell and would set the scale.
+  // The first sequence length (tokens) are hard to tell and would set the scale.
   Range const range = range_from(traces, static_cast<double>(trained.empty() ? longest : *trained.begin()) / 8, outlier);
   if (traces.empty() || range.is_empty()) return std::nullopt;
   std::vector<std::string> bands, lines;
@@ -212,15 +212,16 @@ std::optional<Figure> position_figure(Material const& material, std::set<std::in
   }
   lines.insert(lines.begin(), bands.begin(), bands.end());
   auto const length = static_cast<double>(longest);
-  std::string const said = material.single ? "Bands: 95 % intervals of one run, as if its losses did not depend on each other"
+  std::string const said = material.single ? "Bands: 95 % intervals of one run, assuming independent losses"
                            : banded        ? seeds_said(material)
                                            : fmt::format("Mean over {} seeds", material.seeds.size());
-  Figure figure{.name = "loss_by_position",
-                .title = "Validation loss by position in the row",
-                .caption = fmt::format("Rows of {} tokens, means of neighbouring positions that half of the rows reach. {}{}.", longest,
-                                       said, trained_said(trained)),
-                .height = height_of(traces),
-                .commands = ""};
+  Figure figure{
+      .name = "loss_by_position",
+      .title = "Validation loss by position",
+      .caption = fmt::format("Sequences of {} tokens; means of neighbouring positions that at least half of the sequences reach. {}{}.",
+                             longest, said, trained_said(trained)),
+      .height = height_of(traces),
+      .commands = ""};
   figure.commands = at_trained(trained) + frame_of(traces, range, "validation loss (nat)", figure.height) +
                     fmt::format("set xrange [0:{0:.8g}]\nset xtics {1:.8g}\nset xlabel 'position'\nplot {2}\n", length,
                                 tick_step(length, 8), fmt::join(lines, ", \\\n  "));
@@ -231,7 +232,7 @@ std::vector<StudyPart> parts(Material const& material) {
   auto const traces = over_length(material);
   if (traces.empty()) return {};
   auto const trained = trained_lengths(material);
-  StudyPart part{"Beyond the trained length", table_of(traces, trained), {}};
+  StudyPart part{"Length extrapolation", table_of(traces, trained), {}};
   for (auto& figure : {length_figure(material, traces, trained), position_figure(material, trained)})
     if (figure) part.figures.push_back(*figure);
   return {part};

@@ -53,7 +53,7 @@ void read_run(Json const& json, Material& material) {
   if (auto const cut = json.value("cut", ""); !cut.empty()) material.warnings.push_back(cut);
   if (auto const best = json.find("best"); best != json.end() && best->is_object())
     material.sentences.push_back(fmt::format(
-        "The weights kept are those of step {}, the best of {} evaluations by {}: {:.5g}. Chosen on these data, it is optimistic.",
+        "The weights are those of step {}, the best of {} evaluations by {}: {:.5g}. Selected on these data, this value is optimistic.",
         whole_at(*best, "step"), whole_at(*best, "evaluations"), best->value("metric", ""),
         real_at(*best, "value").value_or(std::nan(""))));
   if (json.contains("stopped_at")) material.sentences.push_back(fmt::format("Stopped early: {}.", json.value("stopped_because", "")));
@@ -100,8 +100,7 @@ void read_what_was_read(Material& material) {
 
 /// Why a folder has no summary.
 std::string what_is_missing(fs::path const& folder) {
-  if (!is_missing(folder / "config.yaml"))
-    return "it is written when a run or a study has finished; the command that began this one goes on with it";
+  if (!is_missing(folder / "config.yaml")) return "it is written when a run or a study has finished; the command that began it resumes it";
   return "is this the folder of a finished run, study or ablation?";
 }
 
@@ -120,7 +119,7 @@ Material read_material(fs::path const& folder) {
       read_run(json, material);
     material.environment = texts_at(json, "environment");
   } catch (std::exception const& error) {
-    throw FileError(fmt::format("{}: is no summary of a run or an ablation: {}", path.string(), error.what()));
+    throw FileError(fmt::format("{}: is not a summary of a run or an ablation: {}", path.string(), error.what()));
   }
   read_what_was_read(material);
   if (material.single)

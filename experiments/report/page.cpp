@@ -64,7 +64,7 @@ class Section {
                                    plural(material_.arms.size(), "arm"), plural(material_.seeds.size(), "seed"), material_.steps);
     if (material_.trials_done < material_.trials_of)
       html += fmt::format(
-          "<p class=\"problem\"><strong>{} of {} trials</strong> have ended; this page renews itself while the others run.</p>\n",
+          "<p class=\"problem\"><strong>{} of {} trials</strong> have ended; this page refreshes itself while the others run.</p>\n",
           material_.trials_done, material_.trials_of);
     if (material_.sentences.empty()) return html;
     auto const of_arms =
@@ -82,14 +82,14 @@ class Section {
     std::string html;
     auto warnings = material_.warnings;
     if (!chapter_.undrawn.empty())
-      warnings.push_back(fmt::format("figures are missing: {}; heed report on this folder draws them afterwards", chapter_.undrawn));
+      warnings.push_back(fmt::format("figures are missing: {}; heed report on this folder draws them", chapter_.undrawn));
     for (auto const& warning : warnings) html += fmt::format("<p class=\"problem\"><strong>Warning:</strong> {}</p>\n", escape(warning));
     for (auto const& failure : material_.failures) {
       std::string log;
       for (auto const& line : failure.log) log += escape(line) + "\n";
       html += fmt::format("<div class=\"problem\"><strong>Failed:</strong> {}, seed {}: {}{}</div>\n", escape(failure.arm), failure.seed,
                           escape(failure.message),
-                          log.empty() ? "" : fmt::format("<details><summary>the end of its log</summary><pre>{}</pre></details>", log));
+                          log.empty() ? "" : fmt::format("<details><summary>last lines of its log</summary><pre>{}</pre></details>", log));
     }
     if (!material_.missing.empty() && material_.trials_done == material_.trials_of) {
       std::string names;
@@ -184,11 +184,11 @@ class Section {
       if (!everywhere) cells.push_back(fmt::format("{} of {}", effect.averaged, effect.combinations));
       body += html_row(cells);
     }
-    return "<h3>What each key does, and which depend on each other</h3>\n" + html_table("Effects", head, body) +
+    return "<h3>Main effects and interactions of the keys</h3>\n" + html_table("Effects", head, body) +
            fmt::format(
-               "<p class=\"note\">Differences by seed, averaged over {}; a × b is how much the difference that a "
-               "makes changes with b. p is corrected for the number of effects.{}</p>\n",
-               everywhere ? "all combinations of the other keys" : "those combinations of the other keys of which all arms are there",
+               "<p class=\"note\">Main effects: differences by seed, averaged over {}. a × b: interactions, differences of differences. p "
+               "is corrected for the number of effects.{}</p>\n",
+               everywhere ? "all combinations of the other keys" : "the combinations of the other keys for which all arms exist",
                std::ranges::any_of(material_.effects, [](Effect const& effect) { return std::isnan(effect.comparison.mean); })
                    ? " NaN: values that are infinite on both sides have no difference."
                    : "");
@@ -212,8 +212,8 @@ class Section {
     for (auto const& [key, value] : points.front().keys) keys.push_back(key);
     return "<section>\n<h2>Tuning</h2>\n" + figures(is_tuning) + html_table("Scores of the tuning grid", head, body) +
            fmt::format(
-               "<p class=\"note\">{} at each value of {}, mean over {} that the comparison does not use. ✓: what the arm takes "
-               "into the comparison; –: a trial failed, or has not ended.</p>\n</section>\n",
+               "<p class=\"note\">{} at each value of {}, mean over {} that the comparison does not use. ✓: selected for the comparison; "
+               "–: a trial failed, or has not ended.</p>\n</section>\n",
                escape(with_unit(material_.metric)), escape(fmt::format("{}", fmt::join(keys, ", "))), plural(seeds.size(), "seed"));
   }
 
@@ -248,11 +248,10 @@ class Section {
                        "verdict", "seeds"},
                       body) +
            fmt::format(
-               "<p class=\"note\">Differences are paired by seed with {}. p is by sign flips, corrected for the number of arms; verdicts "
-               "go "
-               "by it. Paired t is the p of a t test, as often reported of few seeds: it supposes normally distributed differences, holds "
-               "for each arm alone, and decides nothing here. Intervals hold for each arm by itself; effect is the mean difference in "
-               "standard deviations of the pairs. {}{}</p>\n",
+               "<p class=\"note\">Differences are paired by seed with {}. p: sign-flip test, corrected for the number of arms; the "
+               "verdicts use it. Paired t: p of a paired t test of each arm alone, as often reported; it assumes normally distributed "
+               "differences and does not affect the verdicts. Intervals are for each arm alone, not simultaneous. Effect: mean difference "
+               "in standard deviations of the paired differences.  {}{}</p>\n",
                escape(material_.baseline), divergence_said(), margin_said());
   }
 
@@ -261,15 +260,15 @@ class Section {
     if (std::ranges::any_of(material_.arms, [](ArmResult const& arm) { return !arm.diverged.empty(); }))
       said += "A seed that diverged counts as worse than any number: a mean over it is infinite and has no interval. ";
     if (std::ranges::any_of(material_.arms, [](ArmResult const& arm) { return arm.difference && arm.difference->ranked; }))
-      said += "Where a difference of one seed outweighs all others, p is of signed ranks. ";
+      said += "Where one seed's difference outweighs all others, p is from signed ranks. ";
     return said;
   }
 
   std::string margin_said() const {
     if (material_.margin > 0)
-      return fmt::format("Equivalent means: an equivalence test finds the difference smaller than the margin of {:g}{}.", material_.margin,
+      return fmt::format("Equivalent: by an equivalence test the difference is smaller than the margin of {:g}{}.", material_.margin,
                          escape(material_.unit.empty() ? "" : " " + material_.unit));
-    return "No arm is called equivalent, for the ablation names no <code>margin</code> below which differences do not matter.";
+    return "No arm is called equivalent, because the ablation sets no <code>margin</code>.";
   }
 
   std::string curves() const {
@@ -286,8 +285,8 @@ class Section {
       return fmt::format("<label>{}<select data-choose=\"{}\"></select></label>\n", what, name);
     };
     return "<section class=\"viewer\">\n<h2>Attention maps</h2>\n"
-           "<p class=\"note\">One trial of each arm; all of them lie in <code>attention/</code> of the trials.</p>\n"
-           "<fieldset class=\"controls\" aria-label=\"Which map\">\n" +
+           "<p class=\"note\">One trial of each arm; all maps are in <code>attention/</code> of the trials.</p>\n"
+           "<fieldset class=\"controls\" aria-label=\"Map\">\n" +
            select("arm", "arm") + select("layer", "layer") + select("head", "head") +
            "<label><span>step <span class=\"step\"></span></span><input data-choose=\"step\" type=\"range\" min=\"0\" "
            "step=\"1\"></label>\n" +
@@ -310,8 +309,8 @@ class Section {
     if (body.empty()) return "";
     return "<section>\n<h2>Time and memory</h2>\n" +
            html_table("Time and memory",
-                      {material_.single ? "run" : "arm", "parameters", "seconds a run", "tokens a second", "peak memory (MB)"}, body) +
-           (material_.single ? "" : "<p class=\"note\">Means over the runs, while others ran beside them.</p>\n") + "</section>\n";
+                      {material_.single ? "run" : "arm", "parameters", "seconds per run", "tokens per second", "peak memory (MB)"}, body) +
+           (material_.single ? "" : "<p class=\"note\">Means over the runs, with other runs in parallel.</p>\n") + "</section>\n";
   }
 
   std::string what_was_run() const {
@@ -327,13 +326,12 @@ class Section {
       else
         entries.emplace_back(name == "blas" ? "matrix library" : name == "build_type" ? "build" : name, value);
     }
-    for (auto const& [file, sha256] : material_.read) entries.emplace_back("has read", fmt::format("{} (SHA-256 {})", file, sha256));
-    std::string html = "<section>\n<h2>What was run</h2>\n" + list(entries);
+    for (auto const& [file, sha256] : material_.read) entries.emplace_back("files read", fmt::format("{} (SHA-256 {})", file, sha256));
+    std::string html = "<section>\n<h2>Configuration</h2>\n" + list(entries);
     auto const yaml = [&](char const* what, std::string const& text) {
       if (!text.empty()) html += fmt::format("<details open>\n<summary>{}</summary>\n<pre>{}</pre>\n</details>\n", what, escape(text));
     };
-    yaml(material_.single || is_study() ? "config.yaml, with everything that it leaves to defaults" : "ablation.yaml",
-         material_.configuration);
+    yaml(material_.single || is_study() ? "config.yaml, with all defaults" : "ablation.yaml", material_.configuration);
     return html + "</section>\n";
   }
 

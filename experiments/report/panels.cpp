@@ -145,10 +145,10 @@ std::optional<Figure> interaction(Material const& material, Grid const& grid) {
                 .commands = data + plot_style + "set multiplot\n" + legend(grid, lines, layout.figure_height(), "linespoints") + plots +
                             "unset multiplot\n"};
   figure.caption =
-      fmt::format("{}; {} is better. Lines are values of {}: where they are not parallel, {} and {} depend on each other.{}",
+      fmt::format("{}; {} is better. Lines are values of {}; lines that are not parallel show an interaction of {} and {}.{}",
                   seeds_said(material), material.better, grid.name(lines), grid.name(along), grid.name(lines),
                   std::ranges::any_of(material.arms, [](ArmResult const& arm) { return arm.estimate && std::isinf(arm.estimate->mean); })
-                      ? " Arms of which a seed diverged are left out."
+                      ? " Arms with a diverged seed are left out."
                       : "");
   return figure;
 }

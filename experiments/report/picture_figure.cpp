@@ -115,8 +115,8 @@ Figure picture_figure(ImageAttention const& image) {
   return {.name = "looked_at",
           .title = fmt::format("{}", fmt::join(words, " ")),
           .caption =
-              "The picture, and where each word of its caption looked when it was written: fields are as bright as their weights, of the "
-              "largest, which is framed.",
+              "The image, and the attention map of each word of its caption: brightness is the weight relative to the largest, which is "
+              "framed.",
           .height = panels.grid.figure_height(),
           .commands = commands + "unset multiplot\n"};
 }

@@ -33,7 +33,7 @@ std::vector<Json> lines_of(std::filesystem::path const& folder) {
     auto line = parse_json<Json>(text->substr(at, end - at), "predictions.jsonl");
     if (!line.is_object() || !line.contains("first") || !line["first"].is_string() || !line.contains("predicted") ||
         !line["predicted"].is_string())
-      throw FileError(fmt::format("predictions.jsonl: line {} tells of no example", lines.size() + 1));
+      throw FileError(fmt::format("predictions.jsonl: line {} is not an example", lines.size() + 1));
     lines.push_back(std::move(line));
     at = end + 1;
   }
@@ -76,12 +76,11 @@ Figure matrix(Confusion const& confusion) {
   std::size_t const size = confusion.classes.size();
   double const side = std::clamp(0.42 * static_cast<double>(size), 1.4, 4.2), left = 1.5, top = 0.2, bottom = 0.75,
                height = side + top + bottom;
-  Figure figure{
-      .name = "confusion",
-      .title = "What was taken for what",
-      .caption = "A row is a label, a column what the model said; the number of held-out examples, coloured by its share of the row.",
-      .height = height,
-      .commands = "$cells << EOD\n"};
+  Figure figure{.name = "confusion",
+                .title = "Confusion matrix",
+                .caption = "Rows are labels, columns predictions: number of held-out examples, coloured by its share of the row.",
+                .height = height,
+                .commands = "$cells << EOD\n"};
   std::string labels, rows, columns;
   for (std::size_t label = 0; label < size; ++label) {
     double const all = static_cast<double>(std::max<std::int64_t>(1, confusion.of(label)));
@@ -101,7 +100,7 @@ Figure matrix(Confusion const& confusion) {
   figure.commands += fmt::format(
       "set palette defined (0 '#ffffff', 1 '#0072b2')\nset cbrange [0:1]\nunset colorbox\nset key off\nset border lw 0.6\n"
       "set xrange [-0.5:{}]\nset yrange [{}:-0.5]\nset ytics scale 0 ({})\nset xtics scale 0 ({})\n"
-      "set xlabel 'the model said' offset 0,0.3\nset ylabel 'label'\nplot $cells matrix with image\n",
+      "set xlabel 'prediction' offset 0,0.3\nset ylabel 'label'\nplot $cells matrix with image\n",
       static_cast<double>(size) - 0.5, static_cast<double>(size) - 0.5, rows, columns);
   return figure;
 }
@@ -133,15 +132,14 @@ std::string example(Json const& line) {
     html += "<ol start=\"0\">\n" + options + "</ol>\n";
   }
   if (line.contains("label")) {
-    html += fmt::format("<p>label <strong>{}</strong>, the model said <strong>{}</strong> with probability {:.2f}</p>\n",
+    html += fmt::format("<p>label <strong>{}</strong>, predicted <strong>{}</strong> with probability {:.2f}</p>\n",
                         escape(text_at(line, "label")), escape(text_at(line, "predicted")), number_at(line, "probability"));
   } else {
     std::string answers;
     for (auto const& answer : line["answers"])
       if (answer.is_string()) answers += (answers.empty() ? "" : ", ") + answer.get<std::string>();
-    html +=
-        fmt::format("<p>answer <strong>{}</strong>, the model said <strong>{}</strong></p>\n", answers.empty() ? "none" : escape(answers),
-                    text_at(line, "predicted").empty() ? "none" : escape(text_at(line, "predicted")));
+    html += fmt::format("<p>answer <strong>{}</strong>, predicted <strong>{}</strong></p>\n", answers.empty() ? "none" : escape(answers),
+                        text_at(line, "predicted").empty() ? "none" : escape(text_at(line, "predicted")));
   }
   return html + looked(line) + "</div>\n";
 }
@@ -165,10 +163,9 @@ std::vector<StudyPart> parts(Material const& material) {
     if (confusion.classes.size() <= most_classes) part.figures.push_back(matrix(confusion));
   }
   part.html += fmt::format(
-      "<h3>Examples that are wrong</h3>\n<p class=\"note\">{} of {} held-out examples are wrong{}; all are in "
-      "<code>predictions.jsonl</code>. Shaded: where the summary token looks in the last layer, the mean of its heads, "
-      "as shares of the largest weight.</p>\n",
-      wrong.size(), lines.size(), wrong.size() > most_wrong ? fmt::format(", here the {} that the model was surest of", most_wrong) : "");
+      "<h3>Errors</h3>\n<p class=\"note\">{} of {} held-out examples are wrong{}; all are in <code>predictions.jsonl</code>. Shading: "
+      "attention of the summary token in the last layer, mean over heads, relative to the largest weight.</p>\n",
+      wrong.size(), lines.size(), wrong.size() > most_wrong ? fmt::format(", here the {} of highest confidence", most_wrong) : "");
   for (std::size_t i = 0; i < std::min(wrong.size(), most_wrong); ++i) part.html += example(*wrong[i]);
   return {part};
 }

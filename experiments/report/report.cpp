@@ -44,7 +44,7 @@ StudyRecord read_study(fs::path const& folder) {
                                table.value("detail", false)});
     record.environment = texts_at(json, "environment");
   } catch (std::exception const& error) {
-    throw FileError(fmt::format("{}: is no summary of a study: {}", path.string(), error.what()));
+    throw FileError(fmt::format("{}: is not a summary of a study: {}", path.string(), error.what()));
   }
   auto const csv = read_if_there(folder / "results.csv");
   if (!csv)
@@ -176,8 +176,8 @@ void write_page(fs::path const& path, std::vector<Chapter> const& chapters) {
   bool const stays = undrawn != chapters.end() && is_richer(path, chapters);
   if (!stays) write_atomically(path, page(chapters));
   if (undrawn == chapters.end()) return;
-  auto const again = fmt::format("{}; heed report {} draws them afterwards", undrawn->undrawn, path.parent_path().string());
-  say(stays ? fmt::format("{} stays as it was, with figures, for now none can be drawn: {}", path.string(), again)
+  auto const again = fmt::format("{}; heed report {} draws them", undrawn->undrawn, path.parent_path().string());
+  say(stays ? fmt::format("{} keeps its figures and stays unchanged, because none can be drawn now: {}", path.string(), again)
             : fmt::format("the report {} has no figures: {}", path.string(), again));
 }
 
@@ -189,8 +189,8 @@ void warn_of_other_contents(std::vector<Chapter>& chapters) {
   for (auto& chapter : chapters)
     for (auto const& [file, sha256] : chapter.material.read)
       if (contents[file].size() > 1)
-        chapter.material.warnings.push_back(fmt::format(
-            "{} has been read with {} contents by what stands on this page; here with SHA-256 {}", file, contents[file].size(), sha256));
+        chapter.material.warnings.push_back(fmt::format("the results on this page read {} with {} different contents; here with SHA-256 {}",
+                                                        file, contents[file].size(), sha256));
 }
 
 }  // namespace

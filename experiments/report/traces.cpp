@@ -264,7 +264,7 @@ std::string seeds_said(Material const& material) {
   std::string fewer;
   for (auto const& arm : material.arms)
     if (std::size_t const curves = arm.histories.size(); curves > 0 && curves < material.seeds.size())
-      fewer += fmt::format("{}{}: the {} that ended", fewer.empty() ? "" : ", ", short_name(arm), curves);
+      fewer += fmt::format("{}{}: the {} that have ended", fewer.empty() ? "" : ", ", short_name(arm), curves);
   return fmt::format("Mean and 95 % interval over {} seeds{}", material.seeds.size(), fewer.empty() ? "" : " (" + fewer + ")");
 }
 

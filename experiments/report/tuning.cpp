@@ -132,9 +132,8 @@ std::optional<Figure> tuning_figure(Material const& material) {
                     fmt::format("set xrange [{:.8g}:{:.8g}]\nset xlabel {}\n", axis.low, axis.high, gnuplot_text(axis.label)) +
                     fmt::format("plot {}\n", fmt::join(plots, ", \\\n  "));
   figure.caption = fmt::format(
-      "Lines are means over {} seed{} that the comparison does not use, small dots the trials; a ring marks what each arm takes. A line "
-      "that "
-      "leaves the frame goes to scores that the table has. {} is better.",
+      "Lines are means over {} seed{} that the comparison does not use, small dots are trials; a ring marks the selected value of each "
+      "arm. A line that leaves the frame continues to values in the table. {} is better.",
       material.tuning->seeds.size(), material.tuning->seeds.size() == 1 ? "" : "s", material.better == "lower" ? "Lower" : "Higher");
   return figure;
 }

@@ -42,16 +42,22 @@ void LossByPlace::observe(Batch const& batch, std::int64_t first, Tensor const& 
 
 namespace {
 
-Declared<MetricInfo> const loss_declared{
-    {"validation.loss.length*", "nat", Better::lower, "validation.loss in rows of so many tokens (train.evaluate.lengths)", {.least = 0}}};
-Declared<MetricInfo> const averaged_declared{
-    {"validation.ema.loss.length*", "nat", Better::lower, "validation.loss in rows of so many tokens; of averaged weights", {.least = 0}}};
+Declared<MetricInfo> const loss_declared{{"validation.loss.length*",
+                                          "nat",
+                                          Better::lower,
+                                          "validation.loss on sequences of this many tokens (train.evaluate.lengths)",
+                                          {.least = 0}}};
+Declared<MetricInfo> const averaged_declared{{"validation.ema.loss.length*",
+                                              "nat",
+                                              Better::lower,
+                                              "validation.loss on sequences of this many tokens; of averaged weights",
+                                              {.least = 0}}};
 
 /// "alibi, none or rotary": the positions that go on beyond the trained context, in a model that has another.
 std::string going_on(StackSettings const& model) {
   std::vector<std::string> names;
   for (PositionKind const& kind : Registry<PositionKind>::all())
-    if (kind.beyond.starts_with("goes on") && (model.causal || !kind.of_the_past)) names.push_back(kind.name);
+    if (kind.beyond.starts_with("defined") && (model.causal || !kind.of_the_past)) names.push_back(kind.name);
   std::string const last = names.back();
   names.pop_back();
   return fmt::format("{} or {}", fmt::join(names, ", "), last);
@@ -62,8 +68,8 @@ std::optional<std::string> no_reach(Choice const& choice, Model const& model, Da
   std::string const up_to = fmt::format("lengths up to {} can be read", model.context());
   if (auto const limit = model.limit(); limit && length > *limit) {
     auto const* const stack = dynamic_cast<StackSettings const*>(choice.settings.get());
-    if (stack != nullptr && position_kind(stack->position.kind).beyond == "refuses")
-      return fmt::format("{} positions end with model.context: {}; model.position: {} goes on", stack->position.kind, *limit,
+    if (stack != nullptr && position_kind(stack->position.kind).beyond == "not defined")
+      return fmt::format("{} positions end with model.context: {}; model.position: {} does not", stack->position.kind, *limit,
                          going_on(*stack));
     return fmt::format("the model reads {} tokens at most; {}", *limit, up_to);
   }
@@ -91,7 +97,7 @@ std::int64_t longest_row(Dataset const& data, std::int64_t rows, std::int64_t le
 /// Why no held-out rows of the data have this length; nothing: they have.
 std::optional<std::string> no_rows(Dataset const& data, std::int64_t rows, std::int64_t length, std::int64_t context) {
   if (auto const source = written_of(data.signature()); !source.empty())
-    return fmt::format("rows are as long as what they are written of ({}); heed evaluate tells each metric by their length", source);
+    return fmt::format("the length of a target depends on its {}; heed evaluate reports each metric by length", source);
   std::int64_t longest = 0;
   try {
     if (data.validation_batches(rows, length) == 0) return "there are no held-out data";
@@ -104,8 +110,8 @@ std::optional<std::string> no_rows(Dataset const& data, std::int64_t rows, std::
   }
   if (longest > context) return std::nullopt;
   return fmt::format(
-      "held-out rows of these data end after {} tokens, within model.context: {}; of a text, of packed sentences "
-      "(data.pack: true) and of tasks without a length of their own they fill any context",
+      "held-out sequences of these data end after {} tokens, within model.context: {}; only texts, packed sentences (data.pack: true) and "
+      "tasks without a length of their own fill any context",
       longest, context);
 }
 
@@ -120,7 +126,7 @@ Contexts::Contexts(LoadedExperiment const& experiment, Dataset const& data, Mode
   auto const& lengths = settings_.train.evaluate.lengths;
   if (bool const of_tokens = model.terms().front().targets == Term().targets; !lengths.empty() && !of_tokens)
     throw ConfigError(place_of(experiment.document, "train.evaluate.lengths"),
-                      "train.evaluate.lengths: is of models that predict tokens, and this one's head predicts something else");
+                      "train.evaluate.lengths: needs a model that predicts tokens; this one's head predicts something else");
   for (std::size_t item = 0; item < lengths.size(); ++item) {
     auto const length = static_cast<std::int64_t>(lengths[item]);
     auto unavailable = no_rows(data, rows_at_once(settings_.train, model.context(), length), length, model.context());

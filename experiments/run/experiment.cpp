@@ -46,19 +46,20 @@ std::optional<std::int64_t> positive_number(std::string const& text) {
 std::vector<Field> EvaluateSettings::fields() {
   return {
       {.name = "every", .target = &every, .help = "steps between evaluations; one is always made at the end", .least = 1, .greatest = many},
-      {.name = "batches", .target = &batches, .help = "all validation data, or how many of the first batches"},
-      {.name = "batch", .target = &batch, .help = "rows at once; default: the training batch", .least = 1, .greatest = many},
+      {.name = "batches", .target = &batches, .help = "all: all validation data; or the number of batches"},
+      {.name = "batch", .target = &batch, .help = "sequences per batch; default: the training batch", .least = 1, .greatest = many},
       {.name = "metrics",
        .target = &metrics,
-       .help = "recorded beside those that always are (heed list metrics, without validation.)",
+       .help = "further metrics to record (heed list metrics, without validation.)",
        .words = Registry<MetricKind>::names()},
       {.name = "zero_shot",
        .target = &zero_shot,
-       .help =
-           "files that describe multiple choices (data: …), which a language model answers by likelihood, as validation.zero_shot.FILE"},
+       .help = "files that describe multiple-choice data (data: …), which a language model answers by likelihood; recorded as "
+               "validation.zero_shot.FILE"},
       {.name = "lengths",
        .target = &lengths,
-       .help = "the loss in rows of so many tokens too, as validation.loss.lengthN; by position, loss_by_position.csv has it",
+       .help = "further lengths of sequences, in tokens, at which the loss is measured, as validation.loss.lengthN and, by position, in "
+               "loss_by_position.csv",
        .least = 1,
        .greatest = 1 << 20},
   };
@@ -67,7 +68,7 @@ std::vector<Field> EvaluateSettings::fields() {
 std::optional<std::string> EvaluateSettings::contradiction() {
   for (double const length : lengths) {
     if (length != std::floor(length)) return fmt::format("lengths: {} is not an integer", length);
-    if (std::ranges::count(lengths, length) > 1) return fmt::format("lengths: {} stands there twice", length);
+    if (std::ranges::count(lengths, length) > 1) return fmt::format("lengths: {} is listed twice", length);
   }
   if (batches == "all" || positive_number(batches)) return std::nullopt;
   return fmt::format("batches: '{}' is neither 'all' nor a number from 1 on", batches);
@@ -81,71 +82,72 @@ std::vector<Field> EverySettings::fields() { return {{.name = "every", .target =
 
 std::vector<Field> TrainSettings::fields() {
   return {
-      {.name = "steps", .target = &steps, .help = "updates of the weights", .least = 0, .greatest = many},
-      {.name = "batch", .target = &batch, .help = "rows of a micro-batch", .least = 1, .greatest = many},
-      {.name = "accumulate", .target = &accumulate, .help = "micro-batches of one update", .least = 1, .greatest = many},
-      {.name = "optimizer", .target = &optimizer, .help = "how gradients become updates"},
-      {.name = "schedule", .target = &schedule, .help = "the learning rate over the steps"},
-      {.name = "clip", .target = &clip, .help = "largest global norm of the gradient; none: no clipping", .least = 0, .open = true},
+      {.name = "steps", .target = &steps, .help = "number of updates", .least = 0, .greatest = many},
+      {.name = "batch", .target = &batch, .help = "sequences per micro-batch", .least = 1, .greatest = many},
+      {.name = "accumulate", .target = &accumulate, .help = "micro-batches per update", .least = 1, .greatest = many},
+      {.name = "optimizer", .target = &optimizer, .help = "optimizer"},
+      {.name = "schedule", .target = &schedule, .help = "learning-rate schedule"},
+      {.name = "clip", .target = &clip, .help = "gradient clipping: largest global norm; none: no clipping", .least = 0, .open = true},
       {.name = "label_smoothing",
        .target = &label_smoothing,
-       .help = "share of the target spread over the vocabulary",
+       .help = "share of the target's probability that is spread uniformly over the vocabulary",
        .least = 0,
        .greatest = 0.999},
       {.name = "evaluate", .target = &evaluate, .help = "when, and on how much validation data"},
       {.name = "checkpoint", .target = &checkpoint, .help = "when to save"},
       {.name = "keep",
        .target = &keep,
-       .help = "weights that are used afterwards: the last, or those of the best evaluation (best.safetensors)",
+       .help = "weights that a run returns: the last, or those of the best evaluation (best.safetensors)",
        .words = {"last", "best"}},
-      {.name = "select", .target = &select, .help = "what keep: best goes by"},
-      {.name = "stop", .target = &stop, .help = "when the run ends before its last step (early stopping)"},
-      {.name = "log", .target = &log, .help = "when to write a row of metrics"},
+      {.name = "select", .target = &select, .help = "how keep: best selects"},
+      {.name = "stop", .target = &stop, .help = "early stopping"},
+      {.name = "log", .target = &log, .help = "when to record metrics"},
       {.name = "ema",
        .target = &ema,
-       .help = "decay of a running average of the weights, which is evaluated too; none: no average",
+       .help = "decay of an exponential moving average of the weights, which is also evaluated; none: no average",
        .least = 0,
        .greatest = 0.9999999},
       {.name = "recompute",
        .target = &recompute,
-       .help = "run each block again for its gradient instead of keeping what is inside: less memory, more time"},
+       .help = "recompute each block in the backward pass instead of storing its activations: less memory, more time"},
       {.name = "precision",
        .target = &precision,
-       .help = "of the factors of matrix products: bfloat16 (summed in float32), or dtype, as none",
+       .help = "type of the factors of matrix products: bfloat16 (summed in float32), or dtype, as none",
        .words = {"float32", "float64", "bfloat16"},
-       .others = of_fewer_bits("of fewer bits there is bfloat16")},
+       .others = of_fewer_bits("the only type of fewer bits is bfloat16")},
   };
 }
 
 std::optional<std::string> TrainSettings::contradiction() {
-  if (!keeps_best() && select.metric != SelectSettings().metric) return "select.metric: goes with train.keep: best";
+  if (!keeps_best() && select.metric != SelectSettings().metric) return "select.metric: needs train.keep: best";
   for (auto const& [key, metric] : {std::pair("select", select.metric), std::pair("stop", stop.metric)})
-    if (metric.starts_with("validation.ema.") && !ema) return fmt::format("{}.metric: {} wants train.ema", key, metric);
+    if (metric.starts_with("validation.ema.") && !ema) return fmt::format("{}.metric: {} needs train.ema", key, metric);
   return std::nullopt;
 }
 
 std::vector<Field> Experiment::fields() {
   return {
-      {.name = "name", .target = &name, .help = "of the run's folder; ${seed} and other keys may stand in it"},
-      {.name = "seed", .target = &seed, .help = "of everything random", .least = 0, .greatest = 9e15},
+      {.name = "name", .target = &name, .help = "name of the run's folder; may contain ${seed} and other keys"},
+      {.name = "seed", .target = &seed, .help = "random seed", .least = 0, .greatest = 9e15},
       {.name = "dtype",
        .target = &dtype,
-       .help = "of all real numbers",
+       .help = "floating-point type",
        .words = {"float32", "float64"},
        .others = of_fewer_bits("train.precision: bfloat16 rounds the factors of products, and dtype stays float32")},
-      {.name = "data", .target = &data, .help = "what to learn from", .required = true},
-      {.name = "model", .target = &model, .help = "what learns", .required = true},
-      {.name = "init", .target = &init, .help = "how the weights start"},
-      {.name = "train", .target = &train, .help = "how it learns"},
+      {.name = "data", .target = &data, .help = "the training and validation data", .required = true},
+      {.name = "model", .target = &model, .help = "the model", .required = true},
+      {.name = "init", .target = &init, .help = "initial weights"},
+      {.name = "train", .target = &train, .help = "training"},
       {.name = "probes", .target = &probes, .help = "what is recorded beside the loss (heed list probes)"},
   };
 }
 
 std::optional<std::string> Experiment::contradiction() {
-  if (probes.batch == "step" && train.recompute) return "probes.batch: step does not go with train.recompute: a layer runs twice there";
+  if (probes.batch == "step" && train.recompute)
+    return "probes.batch: step cannot be combined with train.recompute, which runs each layer twice";
   std::string const factors = train.precision.value_or(dtype);
   if (factors == dtype || (factors == "bfloat16" && dtype == "float32")) return std::nullopt;
-  return fmt::format("train.precision: {} does not go with dtype {}", factors, dtype);
+  return fmt::format("train.precision: {} cannot be combined with dtype {}", factors, dtype);
 }
 
 LoadedExperiment load_experiment(fs::path const& file, std::vector<std::string> const& overrides, Places places) {
@@ -279,7 +281,7 @@ namespace {
 std::vector<std::string> names_in(std::string const& text, std::string const& path) try {
   return parse_json<nlohmann::json>(text, path + ": its classes");
 } catch (nlohmann::json::exception const&) {
-  throw FileError(fmt::format("{}: its classes are no list of names", path));
+  throw FileError(fmt::format("{}: its classes are not a list of names", path));
 }
 
 /// Which weights of a run in this folder are meant where its checkpoint is named, its best.safetensors, or the folder alone.
@@ -310,7 +312,7 @@ TrainedModel open_run(fs::path const& folder, Weights weights, std::optional<DTy
   auto const data = checkpoint.metadata.find("data");
   std::string const path = (best ? best_file(directory) : directory / "checkpoint.safetensors").string();
   if (data == checkpoint.metadata.end())
-    throw FileError(fmt::format("{}: its metadata do not say what its data are: another revision of heed made it (train it again)", path));
+    throw FileError(fmt::format("{}: its metadata do not describe its data: another revision of heed wrote it (train it again)", path));
   check_configuration(checkpoint, run.settings, path);
   run.files_read = files_read_by(checkpoint.metadata);
   run.data = Signature::parse(data->second, path + ": its metadata of the data");

@@ -295,7 +295,7 @@ MemoryEstimate estimate(Experiment const& settings, Dataset const& data, Model c
   auto const place = place_of(experiment.document, "model");
   std::int64_t const places = data["inputs"].places;
   std::string const batch =
-      places > 0 ? fmt::format("{} places", places) : fmt::format("{} × {} tokens", experiment.settings.train.batch, needed.context);
+      places > 0 ? fmt::format("{} positions", places) : fmt::format("{} × {} tokens", experiment.settings.train.batch, needed.context);
   throw ConfigError(
       place, fmt::format("the model and a batch need about {:.1f} GB, of which {:.1f} for a batch of {}; {:.1f} GB are free "
                          "(a smaller {} with train.accumulate, or train.recompute: true, needs less)",

@@ -64,7 +64,7 @@ bool same_classes(Signature const& trained, Signature const& given) {
 std::unique_ptr<Dataset> data_of(TrainedModel const& run, fs::path const& path, Places const& places, std::string const& split,
                                  bool quiet) {
   if (run.foreign)
-    throw ConfigError(path.string(), "is no run of heed, and its data are not known: heed evaluate has --text FILE and --ids FILE for it");
+    throw ConfigError(path.string(), "is not a run of heed, and its data are not known: use heed evaluate with --text FILE or --ids FILE");
   auto const& settings = run.settings;
   fs::path const folder = fs::is_directory(path) ? path : path.parent_path();
   DataContext const context{.config_folder = folder,
@@ -85,12 +85,11 @@ std::unique_ptr<Dataset> data_of(TrainedModel const& run, fs::path const& path, 
     throw ConfigError(split == "test" ? "--split" : path.string(), error.what());
   }
   if (auto const difference = changed(run.files_read, data->files()))
-    throw FileError(fmt::format("{}: was trained on other data than are there now: {}", path.string(), *difference));
+    throw FileError(fmt::format("{}: was trained on other data than the present ones: {}", path.string(), *difference));
   bool const same_tokens =
       run.tokenizer.empty() || (data->tokenizer() == run.tokenizer && data->source_tokenizer() == run.source_tokenizer);
   if (!same_tokens || !same_classes(run.data, data->signature()))
-    throw FileError(
-        fmt::format("{}: was trained on other data: their vocabulary is not that of the data which are there now", path.string()));
+    throw FileError(fmt::format("{}: was trained on other data: their vocabulary differs from that of the present data", path.string()));
   return data;
 }
 

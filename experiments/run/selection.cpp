@@ -22,8 +22,8 @@ std::optional<std::string> unfit(std::string const& metric) {
   for (auto const& each : Registry<MetricInfo>::all())
     if (each.name.starts_with("validation.") && each.better) names.push_back(each.name);
   if (info == nullptr || !metric.starts_with("validation."))
-    return fmt::format("metric: '{}' is no metric of an evaluation{}", metric, did_you_mean(metric, names));
-  if (!info->better) return fmt::format("metric: of '{}' neither higher nor lower is better", metric);
+    return fmt::format("metric: '{}' is not a metric of an evaluation{}", metric, did_you_mean(metric, names));
+  if (!info->better) return fmt::format("metric: for '{}' neither higher nor lower is better", metric);
   return std::nullopt;
 }
 
@@ -36,24 +36,26 @@ bool better(std::string const& metric, double value, double than, double least) 
 
 }  // namespace
 
-std::vector<Field> SelectSettings::fields() { return {metric_field(&metric, "of an evaluation, the best of which is kept")}; }
+std::vector<Field> SelectSettings::fields() {
+  return {metric_field(&metric, "metric of the evaluation by which the best weights are selected")};
+}
 
 std::optional<std::string> SelectSettings::contradiction() { return unfit(metric); }
 
 std::vector<Field> StopSettings::fields() {
-  return {metric_field(&metric, "of an evaluation, which has to improve"),
+  return {metric_field(&metric, "metric of the evaluation that has to improve"),
           {.name = "patience",
            .target = &patience,
-           .help = "evaluations without an improvement after which the run ends; none: it runs to its last step",
+           .help = "number of evaluations without improvement after which the run ends; none: no early stopping",
            .least = 1,
            .greatest = 1e9},
-          {.name = "least", .target = &least, .help = "difference that counts as an improvement; 0: any", .least = 0}};
+          {.name = "least", .target = &least, .help = "smallest difference that counts as an improvement; 0: any", .least = 0}};
 }
 
 std::optional<std::string> StopSettings::contradiction() {
   if (auto const wrong = unfit(metric)) return wrong;
   if (!patience && (least != 0 || metric != StopSettings().metric))
-    return fmt::format("{}: wants stop.patience", least != 0 ? "least" : "metric");
+    return fmt::format("{}: needs stop.patience", least != 0 ? "least" : "metric");
   return std::nullopt;
 }
 
@@ -83,7 +85,7 @@ void Selection::count(Row const& row) {
 std::optional<std::string> Selection::stop() const {
   if (!stop_.patience || without_ < *stop_.patience) return std::nullopt;
   std::string const by = stop_.least > 0 ? fmt::format(" by {} or more", stop_.least) : "";
-  if (!reference_) return fmt::format("{} was no number in {} evaluations", stop_.metric, without_);
+  if (!reference_) return fmt::format("{} was not a number in {} evaluations", stop_.metric, without_);
   return fmt::format("{} has not improved{} on the {} of step {} in {} evaluation{}", stop_.metric, by, short_number(*reference_, 4),
                      reference_step_, without_, without_ == 1 ? "" : "s");
 }

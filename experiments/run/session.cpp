@@ -32,11 +32,14 @@ namespace fs = std::filesystem;
 
 namespace {
 
-Declared<MetricInfo> const seconds_declared{{"time.seconds", "s", Better::lower, "of training, all calls that the run took", {.least = 0}}};
-Declared<MetricInfo> const rate_declared{
-    {"time.tokens_per_second", "1/s", Better::higher, "of this step, without evaluation and probes", {.least = 0}}};
+Declared<MetricInfo> const seconds_declared{{"time.seconds", "s", Better::lower, "training time of the run, over all calls", {.least = 0}}};
+Declared<MetricInfo> const rate_declared{{"time.tokens_per_second",
+                                          "1/s",
+                                          Better::higher,
+                                          "training tokens per second of this step, without evaluation and probes",
+                                          {.least = 0}}};
 Declared<MetricInfo> const memory_declared{
-    {"memory.peak", "B", Better::lower, "the most that tensors held at once in a training step so far", {.least = 0}}};
+    {"memory.peak", "B", Better::lower, "peak memory of tensors in a training step so far", {.least = 0}}};
 
 using Clock = std::chrono::steady_clock;
 double seconds_since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
@@ -110,8 +113,8 @@ class Session {
     std::string const path = best_file(folder_.path()).string();
     if (step >= trainer_.step() && !evaluated_at(step))
       throw FolderError(
-          fmt::format("{}: is of step {}, the end of a shorter run, at which one of {} steps does not evaluate (give another "
-                      "name or --output, or --fresh to begin anew)",
+          fmt::format("{}: is of step {}, the end of a shorter run, at which a run of {} steps does not evaluate (give another name or "
+                      "--output, or --fresh to begin anew)",
                       path, step, settings_.train.steps));
     if (!best || step == best->step || step >= trainer_.step()) return;
     std::string const what = step < 0 ? "is missing" : fmt::format("is of step {}", step);
@@ -131,9 +134,9 @@ class Session {
     for (double const length : settings_.train.evaluate.lengths)
       if (double const* const value = row.find(name_at_length("validation.loss", static_cast<std::int64_t>(length))))
         asked += fmt::format(", {} at length {:.0f}", short_number(*value, 4), length);
-    progress_.message(fmt::format("step {:>7}  validation loss {}, {:.1f} % right{}{}{}", row.step,
+    progress_.message(fmt::format("step {:>7}  validation loss {}, accuracy {:.1f} %{}{}{}", row.step,
                                   short_number(value_of(row, "validation.loss"), 4), 100 * value_of(row, "validation.accuracy"),
-                                  std::isnan(excess) ? "" : fmt::format(", {} above the least possible", short_number(excess, 4)), asked,
+                                  std::isnan(excess) ? "" : fmt::format(", {} above the optimum", short_number(excess, 4)), asked,
                                   best ? ", the best so far" : ""));
   }
 
@@ -227,7 +230,7 @@ class Session {
     auto const why = selection_.stop();
     if (why && trainer_.step() < settings_.train.steps) fmt::print("  stopped early: {}\n", *why);
     if (auto const* const best = kept())
-      fmt::print("  kept: step {}, the best of {} evaluations by {}; chosen on these data, its value is optimistic\n", best->step,
+      fmt::print("  kept: step {}, the best of {} evaluations by {}; selected on these data, its value is optimistic\n", best->step,
                  selection_.evaluations(), settings_.train.select.metric);
   }
 
@@ -259,11 +262,11 @@ class Session {
     std::ranges::copy(maps_.files(), std::back_inserter(files));
     writing([&] { write_summary(folder_.path(), summary, files); });
     if (quiet_) return;
-    fmt::print("{}: {} steps in {:.1f} s, tensors of {:.0f} MB at most\n", folder_.path().string(), steps, here, memory_ / 1e6);
+    fmt::print("{}: {} steps in {:.1f} s, peak memory of tensors {:.0f} MB\n", folder_.path().string(), steps, here, memory_ / 1e6);
     print_selection();
     double const loss = value_of(last, "validation.loss");
     if (!last.values.empty())
-      fmt::print("  validation loss {} nat per {}, {:.2f} % right\n", short_number(loss, 4), trainer_.model().terms().front().name,
+      fmt::print("  validation loss {} nat per {}, accuracy {:.2f} %\n", short_number(loss, 4), trainer_.model().terms().front().name,
                  100 * value_of(last, "validation.accuracy"));
     for (auto const& [name, value] : last.values) {
       if (name == "validation.ema.loss") fmt::print("  with averaged weights {}\n", short_number(value, 4));
@@ -310,7 +313,7 @@ void check_finished(fs::path const& path, Trainer const& trainer) {
   auto const difference = changed(read_files_of(summary.value("read", nlohmann::ordered_json())), trainer.files_read());
   if (!difference) return;
   throw FolderError(
-      fmt::format("{}: is finished, but of what it has read something has changed since: {} (put the file back, or --fresh begins anew)",
+      fmt::format("{}: is finished, but a file that it has read has changed since: {} (put the file back, or --fresh begins anew)",
                   path.string(), *difference));
 }
 

@@ -27,12 +27,11 @@ namespace heed {
 namespace {
 
 Declared<MetricInfo> const loss_declared{
-    {"loss", "nat", Better::lower, "mean cross entropy of the step's training targets, before its update", {.least = 0}}};
-Declared<MetricInfo> const norm_declared{
-    {"grad_norm", "", std::nullopt, "norm of the step's whole gradient, before clipping", {.least = 0}}};
-Declared<MetricInfo> const rate_declared{{"lr", "", std::nullopt, "the step's learning rate"}};
+    {"loss", "nat", Better::lower, "mean cross entropy of the training targets, before the update", {.least = 0}}};
+Declared<MetricInfo> const norm_declared{{"grad_norm", "", std::nullopt, "global norm of the gradient, before clipping", {.least = 0}}};
+Declared<MetricInfo> const rate_declared{{"lr", "", std::nullopt, "learning rate"}};
 Declared<MetricInfo> const excess_declared{
-    {"validation.excess", "nat", Better::lower, "validation.loss above the least that any model can expect, where that is known"}};
+    {"validation.excess", "nat", Better::lower, "validation.loss minus the entropy of the data, where that is known"}};
 
 DataContext data_context(LoadedExperiment const& experiment, bool quiet) {
   Places const& places = experiment.places;
@@ -208,12 +207,12 @@ std::optional<std::string> Trainer::remark() const {
 
 void Trainer::diagnose(std::vector<Batch> const& batches, std::string const& what) {
   // The step is a pure function of its number, so it can be repeated, now with every operation looked at.
-  std::string place = "no operation shows it alone: numbers too large for their type";
+  std::string place = "no single operation shows it: numbers too large for their type";
   try {
     Anomaly const anomaly;
     parameters_.clear_gradients();
     if (auto const damage = find_non_finite(parameters_.all()))
-      throw NonFinite(*damage + (step_ > 0 ? ": the update before was too large" : " from the start"));
+      throw NonFinite(*damage + (step_ > 0 ? ": the previous update was too large" : " from the start"));
     accumulate_gradients(batches);
   } catch (NonFinite const& found) {
     place = found.what();
@@ -303,9 +302,8 @@ void Trainer::resume(Checkpoint const& checkpoint, std::filesystem::path const& 
   auto const environment = checkpoint.state_metadata.find("environment");
   std::string const before = environment == checkpoint.state_metadata.end() ? "an unknown environment" : environment->second;
   if (before != numeric_environment()) {
-    throw FolderError(
-        fmt::format("{}: the run was begun with {}; here it is {}: it could not go on with the same bits (--fresh begins anew)",
-                    folder.string(), before, numeric_environment()));
+    throw FolderError(fmt::format("{}: the run was begun with {}; here it is {}: results would not be bit-identical (--fresh begins anew)",
+                                  folder.string(), before, numeric_environment()));
   }
   if (checkpoint.step > settings_.train.steps) {
     throw FolderError(
@@ -314,7 +312,7 @@ void Trainer::resume(Checkpoint const& checkpoint, std::filesystem::path const& 
   std::string const path = (folder / "checkpoint.safetensors").string();
   check_configuration(checkpoint, settings_, path);
   if (auto const difference = changed(files_read_by(checkpoint.metadata), files_read_))
-    throw FolderError(fmt::format("{}: what the run was begun with has changed: {} (put the file back, or --fresh begins anew)",
+    throw FolderError(fmt::format("{}: a file with which the run was begun has changed: {} (put the file back, or --fresh begins anew)",
                                   folder.string(), *difference));
   assign_from(path, checkpoint.parameters, parameters_);
   try {

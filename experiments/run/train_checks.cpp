@@ -14,7 +14,7 @@ void check_data(LoadedExperiment const& experiment, Dataset const& data, Model c
   TrainSettings const& train = experiment.settings.train;
   double const rows = static_cast<double>(train.steps) * static_cast<double>(train.accumulate) * static_cast<double>(train.batch);
   if (rows > 9e15)
-    throw ConfigError(place_of(experiment.document, "train"), fmt::format("train: {:.0g} rows are more than can be numbered", rows));
+    throw ConfigError(place_of(experiment.document, "train"), fmt::format("train: {:.0g} sequences are too many to be numbered", rows));
   judging(experiment.document, "data", [&] {
     if (train.steps > 0) model.check(data.training(0, train.batch, context));
     if (train.steps > 0) data.training(train.steps * train.accumulate - 1, train.batch, context);

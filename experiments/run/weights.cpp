@@ -124,8 +124,8 @@ class WeightTransfer {
       throw Error(fmt::format("init.layers: {} are more than the {} blocks of {}", *init.layers, blocks_, path_));
     if (!source.tokenizer.empty() && !data.tokenizer().empty() && source.tokenizer != data.tokenizer())
       throw FileError(
-          fmt::format("{}: reads other tokens than the data: its vocabulary is of {} tokens, theirs of {} (data.tokenizer: {{kind: run, "
-                      "from: …}} takes its own)",
+          fmt::format("{}: has other tokens than the data: its vocabulary has {} tokens, theirs {} (data.tokenizer: {{kind: run, from: …}} "
+                      "uses its tokenizer)",
                       path_, restore_tokenizer(source.tokenizer)->vocabulary(), data.tokenizer_handle()->vocabulary()));
     Signature const now = data.signature();
     if (now.has("inputs")) inputs_ = now["inputs"];
@@ -139,7 +139,7 @@ class WeightTransfer {
     if (!complaints_.empty()) throw FileError(fmt::format("{}: {}", path_, in_short(complaints_)));
     assign_from(path_, values, parameters_);
     std::string remark;
-    if (!drawn_.empty()) remark = fmt::format("drawn anew: {}", in_short(drawn_));
+    if (!drawn_.empty()) remark = fmt::format("initialised at random: {}", in_short(drawn_));
     if (!left_.empty()) remark += fmt::format("{}not taken: {}", remark.empty() ? "" : "; ", in_short(left_));
     return remark;
   }

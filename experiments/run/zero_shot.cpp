@@ -18,19 +18,16 @@ namespace {
 
 namespace fs = std::filesystem;
 
-Declared<MetricInfo> const declared{
-    {"validation.zero_shot.*",
-     "",
-     Better::higher,
-     "share of a multiple choice's held-out examples whose right option the language model finds most probable",
-     {.least = 0, .greatest = 1}}};
-Declared<MetricInfo> const averaged_declared{
-    {"validation.ema.zero_shot.*",
-     "",
-     Better::higher,
-     "share of a multiple choice's held-out examples whose right option is the most probable; of averaged "
-     "weights",
-     {.least = 0, .greatest = 1}}};
+Declared<MetricInfo> const declared{{"validation.zero_shot.*",
+                                     "",
+                                     Better::higher,
+                                     "zero-shot accuracy on the held-out examples of a multiple choice, by likelihood",
+                                     {.least = 0, .greatest = 1}}};
+Declared<MetricInfo> const averaged_declared{{"validation.ema.zero_shot.*",
+                                              "",
+                                              Better::higher,
+                                              "zero-shot accuracy on the held-out examples of a multiple choice; of averaged weights",
+                                              {.least = 0, .greatest = 1}}};
 
 /// A file of one section, `data:`.
 struct Described : Settings {
@@ -45,7 +42,7 @@ std::unique_ptr<Dataset> opened(fs::path const& file, DataContext const& context
   fill(document, described);
   auto const* const examples = dynamic_cast<ExamplesSettings const*>(described.data.settings.get());
   if (examples == nullptr)
-    throw ConfigError(place_of(document, "data.kind"), fmt::format("data.kind: {} are no labelled examples", described.data.kind));
+    throw ConfigError(place_of(document, "data.kind"), fmt::format("data.kind: {} are not labelled examples", described.data.kind));
   DataContext own = context;
   own.config_folder = fs::absolute(file).parent_path();
   auto data = std::make_unique<ExamplesDataset>(examples->source->read(own), trained.tokenizer_handle(), examples->pool, context.seed);
@@ -64,7 +61,7 @@ ZeroShot::ZeroShot(LoadedExperiment const& experiment, DataContext const& contex
     auto const refuse = [&](std::string const& why) {
       throw ConfigError(place_in_list(experiment.document, key, item), fmt::format("{}: {}: {}", key, files[item], why));
     };
-    if (!model.decode({}, {})) refuse("the model continues no text");
+    if (!model.decode({}, {})) refuse("the model does not continue texts");
     if (!data.tokenizer_handle()) refuse("the data that it is trained on have no tokens of text");
     auto const name = fs::path(files[item]).stem().string();
     if (std::ranges::find(tasks_, name, &ZeroShotTask::name) != tasks_.end()) refuse("another file has this name");

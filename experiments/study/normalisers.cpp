@@ -33,10 +33,10 @@ struct NormalisersSettings : Settings {
   std::vector<std::string> scale{"none", "rsqrt"};
 
   std::vector<Field> fields() override {
-    return {{.name = "d_k", .target = &d_k, .help = "variances of the scores without a scale", .least = 1e-3, .greatest = 65536},
-            {.name = "keys", .target = &keys, .help = "numbers that a row of weights has", .least = 2, .greatest = 256},
-            {.name = "samples", .target = &samples, .help = "rows for each d_k", .least = 100, .greatest = 1e6},
-            {.name = "scale", .target = &scale, .help = "of the scores: 1, 1/√d_k", .words = {"none", "rsqrt"}}};
+    return {{.name = "d_k", .target = &d_k, .help = "variances of the unscaled scores", .least = 1e-3, .greatest = 65536},
+            {.name = "keys", .target = &keys, .help = "number of keys", .least = 2, .greatest = 256},
+            {.name = "samples", .target = &samples, .help = "sampled queries for each d_k", .least = 100, .greatest = 1e6},
+            {.name = "scale", .target = &scale, .help = "scales of the scores: 1, 1/√d_k", .words = {"none", "rsqrt"}}};
   }
   std::optional<std::string> contradiction() override {
     if (d_k.empty()) return "d_k: is empty";
@@ -159,7 +159,7 @@ void report(Lines const& lines, Normaliser const& normaliser, std::string const&
                                         fmt::format("{:.1f} %", 100 * none)});
   result.figures.emplace_back(fmt::format("{}.{}.{:g}.without_gradient", normaliser.name, scale, d), none);
   if (scale == "none" && d == largest)
-    result.sentences.push_back(fmt::format("{}, {}: without a scale at d_k {:g}, {:.1f} % of the rows let no gradient through at all.",
+    result.sentences.push_back(fmt::format("{}, {}: without a scale at d_k {:g}, the Jacobian is exactly 0 for {:.1f} % of the queries.",
                                            normaliser.name, normaliser.formula, d, 100 * none));
 }
 
@@ -173,7 +173,7 @@ std::optional<StudyResult> study_normalisers(NormalisersSettings const& settings
   StudyResult result;
   result.csv.push_back({"align", "scale", "d_k", "keys", "quantity", "mean", "standard_error", "median"});
   result.tables.push_back(
-      {fmt::format("{} keys", settings.keys), {{"align", "scale", "d_k", "tr J", "median ‖J‖", "mean ‖J‖²", "rows with J = 0"}}});
+      {fmt::format("{} keys", settings.keys), {{"align", "scale", "d_k", "tr J", "median ‖J‖", "mean ‖J‖²", "queries with J = 0"}}});
   Progress progress(context.name, static_cast<std::int64_t>(all.size() * settings.scale.size() * settings.d_k.size()), 0, context.quiet,
                     "cells");
   double const largest = *std::ranges::max_element(settings.d_k);
@@ -200,7 +200,7 @@ std::optional<StudyResult> study_normalisers(NormalisersSettings const& settings
 }
 
 std::vector<StudyPart> normalisers_page(StudyRecord const& record) {
-  StudyPart part{"What lets gradients through", "", {}};
+  StudyPart part{"Gradients through normalisers", "", {}};
   std::vector<std::string> scales, names;
   for (std::size_t i = 1; i < record.csv.size(); ++i) {
     auto const& line = record.csv[i];
@@ -239,8 +239,8 @@ std::vector<StudyPart> normalisers_page(StudyRecord const& record) {
   return {std::move(part)};
 }
 
-Declared<StudyKind> const declared{study_kind(
-    "normalisers", "what every normaliser of scores lets through as d_k grows, by exact Jacobians", study_normalisers, normalisers_page)};
+Declared<StudyKind> const declared{
+    study_kind("normalisers", "exact Jacobians of every normaliser of scores as d_k grows", study_normalisers, normalisers_page)};
 
 }  // namespace
 

@@ -191,7 +191,7 @@ std::optional<StudyResult> study_softmax_scaling(SoftmaxScalingSettings const& s
 }
 
 Declared<StudyKind> const declared{study_kind("softmax_scaling",
-                                              "how softmax saturates as d_k grows, with and without a scale, beside the theory",
+                                              "saturation of softmax as d_k grows, with and without a scale, compared with theory",
                                               study_softmax_scaling, softmax_scaling_page)};
 
 }  // namespace

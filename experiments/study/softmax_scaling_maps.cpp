@@ -143,7 +143,7 @@ std::optional<Figure> agreement_with_theory(std::vector<ScalingCell> const& cell
   }
   double const height = 3.0, end = std::ceil(most * 1.05);
   bool const above = far.z > 0;
-  Figure figure{.name = "agreement", .title = "Measured less exact, in standard errors", .caption = "", .height = height, .commands = ""};
+  Figure figure{.name = "agreement", .title = "Measured minus exact, in standard errors", .caption = "", .height = height, .commands = ""};
   figure.commands =
       data + "EOD\n" + plot_style + margins(0.55, Figure::width - 0.12, 0.46, height - 0.12, height) +
       fmt::format("set xrange [{0:g}:{1:g}]\nset yrange [{0:g}:{1:g}]\nset xtics 1\nset ytics 1\n", -end, end) +

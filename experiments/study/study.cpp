@@ -34,9 +34,9 @@ struct StudyFile : Settings {
   Choice study = choice_of<StudyKind>();
 
   std::vector<Field> fields() override {
-    return {{.name = "name", .target = &name, .help = "of the study's folder; may hold ${key.path}"},
-            {.name = "seed", .target = &seed, .help = "of everything random", .least = 0, .greatest = 9e15},
-            {.name = "study", .target = &study, .help = "what is measured", .required = true}};
+    return {{.name = "name", .target = &name, .help = "name of the study's folder; may contain ${key.path}"},
+            {.name = "seed", .target = &seed, .help = "random seed", .least = 0, .greatest = 9e15},
+            {.name = "study", .target = &study, .help = "the kind of study", .required = true}};
   }
 };
 
@@ -163,7 +163,7 @@ Exit run_study(RunOptions const& options) {
     read[of] = now;
     if (auto const difference = changed(left.read, read))
       throw FolderError(
-          fmt::format("{}: what was measured so far was measured with another content: {} (put the file back, or --fresh begins anew)",
+          fmt::format("{}: the measurements so far used another content of a file: {} (put the file back, or --fresh begins anew)",
                       path.string(), *difference));
   };
   context.keep = [&](StudyResult const& so_far) { write(path, file, so_far, read, seconds(), false); };
@@ -191,7 +191,7 @@ Exit run_study(RunOptions const& options) {
 namespace {
 
 Declared<FileKind> const file_kind{{"study", is_study, run_study, check_study, study_file}};
-Declared<ListTopic> const listed{choice_topic(14, "studies", "kinds of studies; of one: its keys", [] { return choice_of<StudyKind>(); })};
+Declared<ListTopic> const listed{choice_topic(14, "studies", "studies; with NAME: its keys", [] { return choice_of<StudyKind>(); })};
 
 }  // namespace
 

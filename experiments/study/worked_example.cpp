@@ -35,7 +35,7 @@ struct WorkedExampleSettings : Settings {
   Matrix value{{0, 2, 0}, {0, 3, 0}, {1, 0, 3}, {1, 1, 0}};
 
   std::vector<Field> fields() override {
-    return {{.name = "x", .target = &x, .help = "the tokens, a row each"},
+    return {{.name = "x", .target = &x, .help = "the tokens, one row each"},
             {.name = "key", .target = &key, .help = "W_k, [width of x, d_k]"},
             {.name = "query", .target = &query, .help = "W_q, [width of x, d_k]"},
             {.name = "value", .target = &value, .help = "W_v, [width of x, d_v]"}};
@@ -136,7 +136,7 @@ std::optional<StudyResult> work_example(WorkedExampleSettings const& settings, S
       }
       entropies.push_back(fmt::format("{:.4f}", entropy + 0.0));
     }
-    page.say(fmt::format("{}: entropy of the rows of P {} nat (the most there could be: {:.4f})", variant, fmt::join(entropies, ", "),
+    page.say(fmt::format("{}: entropy of the rows of P {} nat (largest possible: {:.4f})", variant, fmt::join(entropies, ", "),
                          std::log(static_cast<double>(weights.size(1)))));
   }
   return page.take();
@@ -244,8 +244,8 @@ std::string softmax_said(Matrix const& scores, Matrix const& weights, double sca
     powers.push_back(shown(power));
   }
   return fmt::format(
-      "Each row by itself. Row {}: less its largest score, {}{}, the exponentials are {}; divided by their sum {} they are the "
-      "weights {}.",
+      "Softmax of each row. Row {}: after subtracting its largest score, {}{}, the exponentials are {}; divided by their sum {} they are "
+      "the weights {}.",
       row.size() == 0 ? 0 : scores.size(), shown(largest), scale == 1 ? "" : fmt::format(", and times {:.4f}", scale),
       fmt::join(powers, ", "), shown(sum), [&] {
         std::vector<std::string> all;
@@ -288,8 +288,8 @@ StudyPart variant_part(Matrices const& m, std::string const& variant, std::strin
                shown(weights.back()[0]), shown(by_weight.back()[0]), shown(mean), shown(by_score.back()[0])));
   html += product("∂L/∂S", by_score, "K", m.at("", "K"), "∂L/∂Q", m.at(variant, "dQ"), "∂L/∂Q = ∂L/∂S K");
   html += product("∂L/∂Sᵀ", transposed(by_score), "Q", m.at("", "Q"), "∂L/∂K", m.at(variant, "dK"), "∂L/∂K = ∂L/∂Sᵀ Q");
-  html += step(html_of("∂L/∂x", m.at(variant, "dx")),
-               "∂L/∂x = ∂L/∂Q W_qᵀ + ∂L/∂K W_kᵀ + ∂L/∂V W_vᵀ: a token is heard as query, as key and as value.");
+  html +=
+      step(html_of("∂L/∂x", m.at(variant, "dx")), "∂L/∂x = ∂L/∂Q W_qᵀ + ∂L/∂K W_kᵀ + ∂L/∂V W_vᵀ: a token contributes through Q, K and V.");
   return {title, html, {}};
 }
 

@@ -13,17 +13,22 @@ namespace heed {
 std::vector<Field> AttentionSettings::fields() {
   EstimatorSettings& e = estimator;
   return {
-      {.name = "score", .target = &score, .help = "how well a query and a key match", .words = Registry<ScoreKind>::names()},
-      {.name = "scale", .target = &scale, .help = "of scaled_dot: rsqrt, inverse, none, learned, 'power α' (d^−α), or a number"},
-      {.name = "align", .target = &align, .help = "weights from scores", .words = Registry<AlignKind>::names()},
+      {.name = "score", .target = &score, .help = "score of a query and a key", .words = Registry<ScoreKind>::names()},
+      {.name = "scale",
+       .target = &scale,
+       .help = "factor of scaled_dot: rsqrt (1/√d), inverse (1/d), none, learned, 'power α' (d^−α), or a number"},
+      {.name = "align", .target = &align, .help = "normalisation of scores to weights", .words = Registry<AlignKind>::names()},
       {.name = "window",
        .target = &window,
-       .help = "D of local_m and local_p: keys at most so far from the centre",
+       .help = "half-width D of the window of local_m and local_p, in keys",
        .least = 0,
        .greatest = 1e9,
        .open = true},
-      {.name = "windowed", .target = &windowed, .help = "of local_p; false: no window, the Gaussian alone"},
-      {.name = "read", .target = &read, .help = "a context from weights and values", .words = Registry<ReadKind>::names()},
+      {.name = "windowed", .target = &windowed, .help = "local_p only; false: the Gaussian without a window"},
+      {.name = "read",
+       .target = &read,
+       .help = "soft: the weighted mean of the values; hard: the value of one sampled key",
+       .words = Registry<ReadKind>::names()},
       {.name = "softcap",
        .target = &softcap,
        .help = "c: a score e becomes c tanh(e/c), before a position's bias",
@@ -35,39 +40,48 @@ std::vector<Field> AttentionSettings::fields() {
        .help = "rms: each head's queries and keys are divided by their root mean square (Henry et al. 2020)",
        .words = {"none", "rms"}},
       {.name = "gate", .target = &gate, .help = "contexts times sigmoid(W x) before the output projection (Qiu et al. 2025)"},
-      {.name = "forget", .target = &forget, .help = "e_ij += Σ_{l=j+1…i} log sigmoid(w·x_l), of the past alone (Lin et al. 2025)"},
+      {.name = "forget", .target = &forget, .help = "e_ij += Σ_{l=j+1…i} log sigmoid(w·x_l); causal attention only (Lin et al. 2025)"},
       {.name = "differential", .target = &differential, .help = "weights are a¹ − λ a², two maps of half the width (Ye et al. 2024)"},
       {.name = "estimator",
        .target = &e.estimator,
-       .help = "of hard: its gradient",
+       .help = "gradient estimator of hard attention",
        .words = {"reinforce", "straight_through", "gumbel", "enumerate", "marginal"}},
       {.name = "baseline",
        .target = &e.baseline,
-       .help = "of reinforce: what rewards are compared with",
+       .help = "reinforce: baseline that is subtracted from rewards",
        .words = {"none", "moving_average", "self_critic", "leave_one_out"}},
-      {.name = "samples", .target = &e.samples, .help = "of hard: passes over a batch, averaged", .least = 1, .greatest = 1024},
-      {.name = "entropy", .target = &e.entropy, .help = "of reinforce: weight of the entropy bonus", .least = 0, .greatest = 1e9},
+      {.name = "samples",
+       .target = &e.samples,
+       .help = "hard attention: number of sampled passes over a batch, averaged",
+       .least = 1,
+       .greatest = 1024},
+      {.name = "entropy", .target = &e.entropy, .help = "reinforce: weight of the entropy bonus", .least = 0, .greatest = 1e9},
       {.name = "expectation_rate",
        .target = &e.expectation_rate,
-       .help = "of reinforce: probability that a batch reads the expectation",
+       .help = "reinforce: probability that a batch uses the expected context instead of samples",
        .least = 0,
        .greatest = 1},
-      {.name = "reward_weight", .target = &e.reward_weight, .help = "of reinforce: factor on rewards", .least = 0, .greatest = 1e9},
-      {.name = "temperature", .target = &e.temperature, .help = "of gumbel", .least = 0, .greatest = 1e9, .open = true},
+      {.name = "reward_weight", .target = &e.reward_weight, .help = "reinforce: factor on rewards", .least = 0, .greatest = 1e9},
+      {.name = "temperature",
+       .target = &e.temperature,
+       .help = "gumbel: initial temperature of the softmax",
+       .least = 0,
+       .greatest = 1e9,
+       .open = true},
       {.name = "temperature_decay",
        .target = &e.temperature_decay,
-       .help = "of gumbel: r of temperature · e^(-r step)",
+       .help = "gumbel: decay rate r of temperature · e^(-r step)",
        .least = 0,
        .greatest = 1e9},
       {.name = "temperature_least",
        .target = &e.temperature_least,
-       .help = "of gumbel: where the decay ends",
+       .help = "gumbel: lowest temperature of the decay",
        .least = 0,
        .greatest = 1e9,
        .open = true},
       {.name = "evaluate",
        .target = &e.evaluate,
-       .help = "of hard: what is read while evaluating",
+       .help = "hard attention: how the context is read in evaluation",
        .words = {"argmax", "sample", "expectation"}},
   };
 }
@@ -97,21 +111,23 @@ std::optional<std::string> estimator_contradiction(AttentionSettings const& sett
   };
   for (Key const& key : keys) {
     if (!key.touched) continue;
-    if (settings.read != "hard") return fmt::format("{}: is of the read 'hard' alone, not of '{}'", key.name, settings.read);
+    if (settings.read != "hard") return fmt::format("{}: applies only to the read 'hard', not to '{}'", key.name, settings.read);
     if (key.owner != nullptr && e.estimator != key.owner)
-      return fmt::format("{}: is of the estimator {} alone, not of {}", key.name, key.owner, e.estimator);
+      return fmt::format("{}: applies only to the estimator {}, not to {}", key.name, key.owner, e.estimator);
   }
   if (settings.read != "hard") return std::nullopt;
   std::vector<std::string> distributions;
   for (auto const& kind : Registry<AlignKind>::all())
     if (kind.rows_are_distributions) distributions.push_back(kind.name);
   if (std::ranges::find(distributions, settings.align) == distributions.end()) {
-    return fmt::format("read: hard draws a key from each row of weights, and the rows of the align '{}' do not sum to one; those of {} do",
-                       settings.align, fmt::join(distributions, ", "));
+    return fmt::format(
+        "read: hard samples a key from each query's weights, but the weights of the align '{}' do not sum to one; those of {} do",
+        settings.align, fmt::join(distributions, ", "));
   }
   if (e.estimator == "reinforce" && e.baseline == "leave_one_out" && e.samples < 2)
     return fmt::format("samples: leave_one_out compares each sample with the others: it needs at least 2, not {}", e.samples);
-  if (e.sums_over_choices() && e.samples > 1) return fmt::format("samples: {} takes every choice, not {} samples", e.estimator, e.samples);
+  if (e.sums_over_choices() && e.samples > 1)
+    return fmt::format("samples: {} sums over every choice; it takes no {} samples", e.estimator, e.samples);
   return std::nullopt;
 }
 
@@ -128,10 +144,10 @@ std::optional<std::string> AttentionSettings::contradiction() {
   AttentionSettings const untouched;
   bool const local = align == "local_m" || align == "local_p";
   if (!local && window != untouched.window) return fmt::format("window: the align '{}' has no window; local_m and local_p have", align);
-  if (align != "local_p" && !windowed) return fmt::format("windowed: is of local_p alone, not of '{}'", align);
+  if (align != "local_p" && !windowed) return fmt::format("windowed: applies only to local_p, not to '{}'", align);
   if (score != "scaled_dot" && scale != "rsqrt") return fmt::format("scale: the score '{}' has no scale; only scaled_dot has", score);
   if (differential && read == "hard")
-    return "differential: a difference of weights is no distribution that the read 'hard' could draw from";
+    return "differential: a difference of weights is not a distribution from which the read 'hard' could sample";
   return estimator_contradiction(*this);
 }
 

@@ -15,7 +15,7 @@ class Classification : public TaskHead {
   Classification(HeadParts const& parts, TaskHeadSettings const& settings)
       : TaskHead(parts, settings, "classification", {"label", "label"}),
         linear_(parts.scope.at("classification"), features().width(), parts.data["label"].classes, true) {
-    if (has_options(parts.data)) throw Error("model.head: the data are a multiple choice, whose options have no classes; head: choice");
+    if (has_options(parts.data)) throw Error("model.head: options of a multiple choice have no classes; use head: choice");
   }
 
  private:

@@ -14,27 +14,28 @@ std::vector<Field> FeatureSettings::fields() {
   std::vector<Field> all{
       {.name = "features",
        .target = &features,
-       .help = "last: what leaves the last layer; weighted: all layers, with learned weights (Peters et al. 2018); embeddings: what enters "
-               "the first",
+       .help = "last: output of the last layer; weighted: sum of all layers with learned weights (Peters et al. 2018); embeddings: input "
+               "of the first layer",
        .words = {"last", "weighted", "embeddings"}},
       {.name = "pool",
        .target = &pool,
-       .help = "what stands for a sequence: token, its [CLS] or extract token; mean, that of all its places",
+       .help = "pooling of a sequence: token ([CLS] or the extract token), or mean over all positions",
        .words = {"token", "mean"}},
   };
   if (!Registry<RecurrentFeatures>::all().empty())
     all.push_back({.name = "recurrent",
                    .target = &recurrent,
-                   .help = "width of a bidirectional LSTM over the features; none: they are read as they are",
+                   .help = "width of a bidirectional LSTM over the features; none: no LSTM",
                    .least = 1,
                    .greatest = 65536});
-  all.push_back({.name = "dropout", .target = &dropout, .help = "on what the last linear layer reads", .least = 0, .greatest = 0.999});
+  all.push_back(
+      {.name = "dropout", .target = &dropout, .help = "dropout on the input of the last linear layer", .least = 0, .greatest = 0.999});
   return all;
 }
 
 std::optional<std::string> FeatureSettings::contradiction() const {
   if (features == "embeddings" && pool == "token" && !recurrent)
-    return "pool: the embedding of one token says nothing of a text; mean, or recurrent with a width";
+    return "pool: the embedding of one token does not depend on the text; use mean, or recurrent with a width";
   return std::nullopt;
 }
 

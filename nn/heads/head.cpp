@@ -20,8 +20,7 @@ HeadSettings const& head_settings(Choice const& choice) {
 bool has_options(Signature const& data) { return data.has("label") && data["label"].vocabulary == option_labels; }
 
 void check_options(Signature const& data) {
-  if (!has_options(data))
-    throw Error("model.head: wants examples with options to choose from, which these data have not; head: classification");
+  if (!has_options(data)) throw Error("model.head: these data have no options to choose from; use head: classification");
 }
 
 Tensor sequences_of(Tensor const& inputs) {

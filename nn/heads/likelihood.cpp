@@ -48,7 +48,7 @@ struct LikelihoodSettings : HeadSettings {
   std::vector<Field> fields() override {
     return {{.name = "score",
              .target = &score,
-             .help = "of an option's tokens, the mean of their log-probabilities, or the sum",
+             .help = "score of an option: mean or sum of its tokens' log-probabilities",
              .words = {"mean", "sum"}}};
   }
   std::vector<Need> reads(HeadViews const&) const override { return {{"inputs", "continued"}, {"targets", "continued"}, {"label"}}; }
@@ -57,7 +57,7 @@ struct LikelihoodSettings : HeadSettings {
 };
 
 Declared<HeadKind> const declared{{"likelihood",
-                                   "the option that a language model finds most probable, with nothing learnt (Radford et al. 2018)",
+                                   "the option with the highest likelihood under a language model, zero-shot (Radford et al. 2018)",
                                    [] { return std::make_shared<LikelihoodSettings>(); }, SeesText::past}};
 
 }  // namespace

@@ -9,7 +9,7 @@ std::vector<Field> TaskHeadSettings::fields() {
   std::vector<Field> all = features.fields();
   all.push_back({.name = "auxiliary",
                  .target = &auxiliary,
-                 .help = "weight of the language model's loss on the examples beside the task's (Radford et al. 2018: 0.5)",
+                 .help = "weight of an auxiliary language-model loss on the examples (Radford et al. 2018: 0.5)",
                  .least = 0,
                  .greatest = 1000});
   return all;
@@ -28,8 +28,7 @@ TaskHead::TaskHead(HeadParts const& parts, TaskHeadSettings const& settings, std
       auxiliary_(settings.auxiliary),
       word_weight_(parts.word_weight),
       word_bias_(parts.word_bias) {
-  if (auxiliary_ > 0 && parts.summary_is_first)
-    throw Error("model.head.auxiliary: a language model beside the task is of models that see the past alone");
+  if (auxiliary_ > 0 && parts.summary_is_first) throw Error("model.head.auxiliary: an auxiliary language-model loss needs a causal model");
 }
 
 std::vector<Term> TaskHead::terms() const {

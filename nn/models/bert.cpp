@@ -19,7 +19,7 @@ Declared<ModelKind> const declared{{"bert", "bidirectional Transformer encoder, 
 
 std::vector<Field> BertSettings::fields() {
   auto all = TextStackSettings::fields();
-  all.push_back({.name = "masking", .target = &masking, .help = "which tokens are to be predicted, and what stands in their place"});
+  all.push_back({.name = "masking", .target = &masking, .help = "which tokens are predicted, and what replaces them"});
   return all;
 }
 

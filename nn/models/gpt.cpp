@@ -37,28 +37,28 @@ std::vector<Field> StackSettings::fields() {
   };
   return {
       number_of("layers", &layers, "blocks", 1000),
-      number_of("heads", &heads, "attention heads", 1000),
-      number_of("width", &width, "of the residual stream", 65536),
-      number_of("context", &context, "tokens that it reads at once", 1 << 20),
-      number_of("key_heads", &key_heads, "groups of heads that share keys and values (Ainslie et al. 2023); default: as many as heads",
-                1000),
-      {.name = "position", .target = &position, .help = "how it knows where a token stands"},
-      {.name = "attention", .target = &attention, .help = "a name, or score, align and read"},
-      {.name = "activation", .target = &activation, .help = "of the perceptron", .words = activation_names()},
-      {.name = "norm", .target = &norm, .help = "which, and where"},
-      {.name = "bias", .target = &bias, .help = "biases in Linear layers"},
-      {.name = "tie", .target = &tie, .help = "the head is the token embedding"},
-      number_of("dropout", &dropout, "on embeddings, attention weights and residual branches", 0.999, 0),
-      number_of("mlp_width", &mlp_width, "of the perceptron between its two layers; default 4 * width", 1 << 20),
-      number_of("key_width", &key_width, "of a head's queries and keys; default width / heads", 65536),
-      number_of("value_width", &value_width, "of a head's values; default width / heads", 65536),
-      number_of("query_key_spread", &query_key_spread, "factor on the initial spread of the weights that make queries and keys", 1e6, 0),
+      number_of("heads", &heads, "number of attention heads", 1000),
+      number_of("width", &width, "width of the residual stream", 65536),
+      number_of("context", &context, "longest sequence in tokens", 1 << 20),
+      number_of("key_heads", &key_heads,
+                "number of heads of keys and values, each shared by a group of query heads (Ainslie et al. 2023); default: heads", 1000),
+      {.name = "position", .target = &position, .help = "positional encoding"},
+      {.name = "attention", .target = &attention, .help = "a variant's name, or a section with score, align and read"},
+      {.name = "activation", .target = &activation, .help = "activation function of the MLP", .words = activation_names()},
+      {.name = "norm", .target = &norm, .help = "normalisation: kind and place"},
+      {.name = "bias", .target = &bias, .help = "biases in linear layers"},
+      {.name = "tie", .target = &tie, .help = "share weights of the output layer and the token embedding"},
+      number_of("dropout", &dropout, "dropout on embeddings, attention weights and residual branches", 0.999, 0),
+      number_of("mlp_width", &mlp_width, "hidden width of the MLP; default: 4 * width", 1 << 20),
+      number_of("key_width", &key_width, "width of a head's queries and keys; default: width / heads", 65536),
+      number_of("value_width", &value_width, "width of a head's values; default: width / heads", 65536),
+      number_of("query_key_spread", &query_key_spread, "factor on the initial standard deviation of W_q and W_k", 1e6, 0),
   };
 }
 
 std::vector<Field> TextStackSettings::fields() {
   auto all = StackSettings::fields();
-  all.push_back({.name = "head", .target = &head, .help = "what it predicts: tokens, or the labels of examples"});
+  all.push_back({.name = "head", .target = &head, .help = "output: tokens, or labels of examples"});
   return all;
 }
 
@@ -80,11 +80,11 @@ std::optional<std::string> StackSettings::contradiction() {
   if (auto const why = indivisible(attention)) return why;
   if (key_heads && heads % *key_heads != 0) return fmt::format("key_heads: {} groups do not divide {} heads", *key_heads, heads);
   if (!causal && position_kind(position.kind).of_the_past)
-    return fmt::format("position: '{}' is of attention to the past alone, and here some places look ahead", position.kind);
+    return fmt::format("position: '{}' needs causal attention, and this attention is not", position.kind);
   if (std::int64_t const d = shape_of(attention, 0).key_width; position_kind(position.kind).of_pairs && d % 2 != 0)
-    return fmt::format("position: '{}' turns pairs of entries, and a head's queries and keys have an odd number of them, {} ({})",
-                       position.kind, d, key_width ? "give an even key_width" : "give an even key_width, or other heads or width");
-  if (!causal && attention.forget) return "attention.forget: is of attention to the past alone, and here some places look ahead";
+    return fmt::format("position: '{}' rotates pairs of entries, but a head's queries and keys have an odd number, {} ({})", position.kind,
+                       d, key_width ? "give an even key_width" : "give an even key_width, or other heads or width");
+  if (!causal && attention.forget) return "attention.forget: needs causal attention, and this attention is not";
   return std::nullopt;
 }
 

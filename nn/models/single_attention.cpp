@@ -15,7 +15,7 @@ namespace heed {
 namespace {
 
 Declared<ModelKind> const declared{{"single_attention",
-                                    "one bare attention layer between given inputs and a readout, for the tasks recall and lookup",
+                                    "a single attention layer between fixed inputs and a readout, for the tasks recall and lookup",
                                     {{"inputs"}, {"targets"}},
                                     [] { return std::make_shared<SingleAttentionSettings>(); },
                                     [](Parameters& parameters, Settings const& settings, Signature const& data) {
@@ -65,7 +65,7 @@ std::vector<Field> SingleAttentionSettings::fields() {
   return {
       {.name = "pairs",
        .target = &pairs,
-       .help = "of a key and a value at the beginning of a row, as data.pairs",
+       .help = "key–value pairs at the beginning of a sequence, as data.pairs",
        .least = 1,
        .greatest = 1 << 20},
       {.name = "keys",
@@ -75,49 +75,54 @@ std::vector<Field> SingleAttentionSettings::fields() {
        .greatest = 1 << 20},
       {.name = "question",
        .target = &question,
-       .help = "tokens after the pairs that are one query; as many answers, at the row's last places",
+       .help = "tokens of the query after the pairs; as many answers, at the last positions",
        .least = 1,
        .greatest = 1 << 20},
-      {.name = "context", .target = &context, .help = "tokens of a row; default 2·pairs + question", .least = 3, .greatest = 1 << 22},
-      {.name = "inputs", .target = &inputs, .help = "what stands for a key", .words = {"one_hot", "gaussian"}},
-      {.name = "input_width", .target = &input_width, .help = "of Gaussian inputs; default: keys", .least = 1, .greatest = 65536},
+      {.name = "context", .target = &context, .help = "tokens of a sequence; default: 2·pairs + question", .least = 3, .greatest = 1 << 22},
+      {.name = "inputs", .target = &inputs, .help = "vectors of the keys", .words = {"one_hot", "gaussian"}},
+      {.name = "input_width", .target = &input_width, .help = "width of Gaussian inputs; default: keys", .least = 1, .greatest = 65536},
       {.name = "input_norm",
        .target = &input_norm,
-       .help = "length of what stands for a key or, read linearly, a value; default: of entries with variance 1",
+       .help = "norm of the vectors of keys and, with readout: linear, of values; default: entries of variance 1",
        .least = 0,
        .open = true},
-      {.name = "heads", .target = &heads, .help = "attention heads", .least = 1, .greatest = 1000},
-      {.name = "width", .target = &width, .help = "of queries, keys and values, all heads together", .least = 1, .greatest = 65536},
+      {.name = "heads", .target = &heads, .help = "number of attention heads", .least = 1, .greatest = 1000},
+      {.name = "width", .target = &width, .help = "width of queries, keys and values, over all heads", .least = 1, .greatest = 65536},
       {.name = "key_width",
        .target = &key_width,
-       .help = "of a head's queries and keys; default width / heads",
+       .help = "width of a head's queries and keys; default: width / heads",
        .least = 1,
        .greatest = 65536},
-      {.name = "value_width", .target = &value_width, .help = "of a head's values; default width / heads", .least = 1, .greatest = 65536},
-      {.name = "attention", .target = &attention, .help = "a name, or score, align and read"},
+      {.name = "value_width",
+       .target = &value_width,
+       .help = "width of a head's values; default: width / heads",
+       .least = 1,
+       .greatest = 65536},
+      {.name = "attention", .target = &attention, .help = "a variant's name, or a section with score, align and read"},
       {.name = "spread",
        .target = &spread,
-       .help = "standard deviation of a query's and a key's entries at the start (instead of init)",
+       .help = "initial standard deviation of the entries of queries and keys (instead of init)",
        .least = 0,
        .open = true},
       {.name = "readout",
        .target = &readout,
-       .help = "logits are the weights of the values times sharpness, or a linear function of projected values",
+       .help = "fixed: logits are the weights of the values times sharpness; linear: a linear function of projected values",
        .words = {"fixed", "linear"}},
-      {.name = "sharpness", .target = &sharpness, .help = "of the fixed readout", .least = 0, .open = true},
+      {.name = "sharpness", .target = &sharpness, .help = "factor of the fixed readout", .least = 0, .open = true},
   };
 }
 
 std::optional<std::string> SingleAttentionSettings::contradiction() {
   if ((!key_width || (readout == "linear" && !value_width)) && width % heads != 0)
     return fmt::format("heads: {} heads do not divide the width {} (or give key_width and value_width)", heads, width);
-  if (readout == "fixed" && heads > 1) return "heads: the fixed readout is of one head; several need readout: linear";
+  if (readout == "fixed" && heads > 1) return "heads: the fixed readout has one head; several need readout: linear";
   if (readout == "fixed" && question > 1) return "question: the fixed readout gives one answer; several need readout: linear";
   if (inputs == "one_hot" && input_width)
-    return "input_width: one-hot inputs have as many entries as there are keys; it is of inputs: gaussian";
+    return "input_width: applies to inputs: gaussian; one-hot inputs have as many entries as there are keys";
   if (context && *context < 2 * pairs + question)
     return fmt::format("context: {} tokens do not hold {} pairs and a question of {}", *context, pairs, question);
-  if (auto const key = attention.key_of_many_heads(); !key.empty()) return "attention." + key + ": is of models with residual blocks alone";
+  if (auto const key = attention.key_of_many_heads(); !key.empty())
+    return "attention." + key + ": applies only to models with residual blocks";
   return std::nullopt;
 }
 
@@ -149,19 +154,21 @@ void SingleAttention::check(Batch const& batch) const {
     auto const place = static_cast<std::int64_t>(i) % context_;
     bool const wants_value = place < memory && place % 2 == 1, wants_key = place < memory + settings_.question && !wants_value;
     if ((wants_value && inputs[i] <= settings_.keys) || (wants_key && inputs[i] > settings_.keys))
-      throw Error(fmt::format("model.pairs: place {} of a row should hold a {}, not token {}: are pairs and keys those of the data?", place,
-                              wants_key ? "key" : "value", inputs[i]));
+      throw Error(
+          fmt::format("model.pairs: position {} of a sequence should hold a {}, not token {}: are pairs and keys those of the data?", place,
+                      wants_key ? "key" : "value", inputs[i]));
     if (targets[i] >= 0 && place < first_answer)
-      throw Error(fmt::format(
-          "model.question: a row's last {} places are answered, but place {} of {} has a target (does a row ask more than once?)",
-          settings_.question, place, context_));
+      throw Error(
+          fmt::format("model.question: a sequence has answers at its last {} positions, but position {} of {} has a target (does a "
+                      "sequence have several questions?)",
+                      settings_.question, place, context_));
   }
 }
 
 Outcome SingleAttention::run(Batch const& batch, Pass const& pass) const {
   ModelPart const here(part_);
   Tensor const& inputs = batch["inputs"];
-  if (inputs.size(1) != context_) throw Error(fmt::format("single_attention: rows of {} tokens, not of {}", inputs.size(1), context_));
+  if (inputs.size(1) != context_) throw Error(fmt::format("single_attention: sequences of {} tokens, not of {}", inputs.size(1), context_));
   std::int64_t const pairs = settings_.pairs, question = settings_.question;
   Tensor const asked = embedding(key_vectors_, tokens_at(inputs, 2 * pairs, question, 1));              // [B, g, in]
   Tensor const keys = embedding(key_vectors_, tokens_at(inputs, 0, pairs, 2));                          // [B, n, in]

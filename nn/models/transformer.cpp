@@ -18,7 +18,7 @@ namespace heed {
 namespace {
 
 Declared<ModelKind> const declared{{"transformer",
-                                    "encoder–decoder Transformer, from a source to a target (Vaswani et al. 2017)",
+                                    "encoder–decoder Transformer (Vaswani et al. 2017)",
                                     {{"source"}, {"inputs"}, {"targets"}},
                                     [] { return std::make_shared<TransformerSettings>(); },
                                     [](Parameters& parameters, Settings const& settings, Signature const& data) {
@@ -44,14 +44,14 @@ std::vector<Field> CrossAttentionSettings::fields() {
   auto fields = AttentionSettings::fields();
   Field& score_field = *std::ranges::find(fields, "score", &Field::name);
   score_field.words.insert(score_field.words.begin(), "same");
-  score_field.help += "; same: all is as attention has it";
+  score_field.help += "; same: all settings of attention";
   return fields;
 }
 
 std::optional<std::string> CrossAttentionSettings::contradiction() {
   AttentionSettings usual;
   usual.score = score;
-  if (score == "same" && tied() != usual.tied()) return "score: what has keys of its own needs a score of its own, not 'same'";
+  if (score == "same" && tied() != usual.tied()) return "score: attention with settings of its own needs a score of its own, not 'same'";
   return AttentionSettings::contradiction();
 }
 
@@ -77,19 +77,21 @@ TransformerSettings::TransformerSettings() {
 std::vector<Field> TransformerSettings::fields() {
   auto fields = StackSettings::fields();
   std::ranges::find(fields, "layers", &Field::name)->help = "blocks of the encoder, and as many of the decoder";
-  std::ranges::find(fields, "context", &Field::name)->help = "tokens of a source, and of a target, that it reads at once";
-  std::ranges::find(fields, "tie", &Field::name)->help = "the head is the target's token embedding";
+  std::ranges::find(fields, "context", &Field::name)->help = "longest source and target in tokens";
+  std::ranges::find(fields, "tie", &Field::name)->help = "share weights of the output layer and the target's token embedding";
   auto const attention_field = std::ranges::find(fields, "attention", &Field::name);
-  fields.insert(attention_field + 1, {.name = "cross_attention",
-                                      .target = &cross_attention,
-                                      .help = "of the decoder to the source: a name, or score, align and read; same: as attention"});
+  fields.insert(
+      attention_field + 1,
+      {.name = "cross_attention",
+       .target = &cross_attention,
+       .help = "attention of the decoder to the source: a variant's name, or a section with score, align and read; same: as attention"});
   return fields;
 }
 
 std::optional<std::string> TransformerSettings::contradiction() {
   bool const two_estimators = attention.read == "hard" && cross().read == "hard" && attention.estimator != cross().estimator;
-  if (cross().forget) return "cross_attention.forget: is of attention to the past alone";
-  if (two_estimators) return "cross_attention: its hard read is estimated otherwise than attention's; one gradient has one estimator";
+  if (cross().forget) return "cross_attention.forget: needs causal attention";
+  if (two_estimators) return "cross_attention: its estimator differs from attention's; a model has one estimator";
   if (auto const why = StackSettings::contradiction()) return why;
   return indivisible(cross());
 }

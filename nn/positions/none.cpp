@@ -9,7 +9,7 @@ namespace {
 struct None : Position {};
 
 Declared<PositionKind> const declared{
-    {"none", "nothing: order only through the causal mask", "Haviv et al. 2022", "goes on",
+    {"none", "nothing added: order only through the causal mask", "Haviv et al. 2022", "defined",
      [](Scope const&, PositionShape const&, Settings const&) -> std::unique_ptr<Position> { return std::make_unique<None>(); }}};
 
 }  // namespace

@@ -15,11 +15,18 @@ struct ScalingSettings : Settings {
   double factor = 1;
 
   std::vector<Field> fields() override {
-    return {{.name = "kind", .target = &kind, .help = "how turns are slowed down for longer contexts", .words = {"none", "linear", "ntk"}},
-            {.name = "factor", .target = &factor, .help = "how many times as long contexts are", .least = 1, .greatest = 1e6}};
+    return {{.name = "kind",
+             .target = &kind,
+             .help = "linear: position interpolation; ntk: NTK-aware scaling; none: no scaling",
+             .words = {"none", "linear", "ntk"}},
+            {.name = "factor",
+             .target = &factor,
+             .help = "length of the new contexts divided by the trained length",
+             .least = 1,
+             .greatest = 1e6}};
   }
   std::optional<std::string> contradiction() override {
-    if (kind == "none" && factor != 1) return "factor: is of linear and ntk; without a kind nothing is scaled";
+    if (kind == "none" && factor != 1) return "factor: applies only to linear and ntk";
     return std::nullopt;
   }
 };
@@ -29,8 +36,13 @@ struct RotarySettings : Settings {
   ScalingSettings scaling;
 
   std::vector<Field> fields() override {
-    return {{.name = "base", .target = &base, .help = "pair i turns by p/base^{2i/d}", .least = 1, .greatest = 1e12, .open = true},
-            {.name = "scaling", .target = &scaling, .help = "for contexts longer than trained"}};
+    return {{.name = "base",
+             .target = &base,
+             .help = "pair i is rotated by the angle p/base^{2i/d}",
+             .least = 1,
+             .greatest = 1e12,
+             .open = true},
+            {.name = "scaling", .target = &scaling, .help = "scaling for contexts longer than trained"}};
   }
 };
 
@@ -56,7 +68,7 @@ struct Rotary : Position {
   RotarySettings settings;
 };
 
-Declared<PositionKind> const declared{{"rotary", "pairs of q_p and k_p turned by p/base^{2i/d}, base = 10000", "Su et al. 2021", "goes on",
+Declared<PositionKind> const declared{{"rotary", "pairs of q_p and k_p rotated by p/base^{2i/d}, base = 10000", "Su et al. 2021", "defined",
                                        [](Scope const&, PositionShape const&, Settings const& settings) -> std::unique_ptr<Position> {
                                          return std::make_unique<Rotary>(dynamic_cast<RotarySettings const&>(settings));
                                        },

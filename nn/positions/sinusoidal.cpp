@@ -31,7 +31,7 @@ struct Sinusoidal : Position {
 };
 
 Declared<PositionKind> const declared{
-    {"sinusoidal", "x_p + [sin(p/10000^{2i/d}), cos(p/10000^{2i/d})]", "Vaswani et al. 2017", "goes on",
+    {"sinusoidal", "x_p + [sin(p/10000^{2i/d}), cos(p/10000^{2i/d})]", "Vaswani et al. 2017", "defined",
      [](Scope const&, PositionShape const&, Settings const&) -> std::unique_ptr<Position> { return std::make_unique<Sinusoidal>(); }}};
 
 }  // namespace

@@ -75,21 +75,21 @@ TEST_SUITE("ablation") {
     CHECK(bench.run({"--quiet"}).code == 0);
     auto const before = bench.finished();
     auto const outcome = bench.run({"vary={model.attention: [scaled, dot]}"});
-    CHECK(outcome.output.find("4 trials of earlier versions of this file beside them: heed clean ") != std::string::npos);
+    CHECK(outcome.output.find("4 trials of earlier versions of this file: heed clean ") != std::string::npos);
     Arguments const clean{"clean", "small", "--output", bench.runs.string()};
     fs::path const elsewhere = bench.runs / "elsewhere", link = bench.small / "dot-seed1-0123abcd";  // a link is no trial
     fs::create_directory(elsewhere);
     fs::create_directory_symlink(elsewhere, link);
     auto cleaned = test::run_heed(clean);
     CHECK(cleaned.code == 0);
-    CHECK(cleaned.output.find("4 old trials put into ") != std::string::npos);
+    CHECK(cleaned.output.find("4 old trials moved to ") != std::string::npos);
     CHECK(fs::is_symlink(link));
     CHECK(fs::is_empty(elsewhere));
     fs::remove(link);
     CHECK(bench.finished().size() == 4);
     for (auto const& [name, time] : before)
       CHECK(fs::exists(bench.small / name / "summary.json") != fs::exists(bench.runs / "small.old-1" / name / "summary.json"));
-    CHECK(test::run_heed(clean).output.find("every trial in it belongs to the tables") != std::string::npos);
+    CHECK(test::run_heed(clean).output.find("there are no old trials") != std::string::npos);
     auto const row = bench.rows();
     CHECK(bench.run({"vary={model.attention: [scaled, dot]}"}).output.find("heed clean") == std::string::npos);
     CHECK(bench.rows() == row);
@@ -104,7 +104,7 @@ TEST_SUITE("ablation") {
     CHECK(outcome.code == 0);
     for (char const* name : {"small/scaled", "small/additive", "small/hard", "model.attention.score"})
       CHECK_MESSAGE(outcome.output.find(name) != std::string::npos, name);
-    test::refuses({"compare", (bench.small / bench.finished().begin()->first).string()}, 2, {"one run alone"});
+    test::refuses({"compare", (bench.small / bench.finished().begin()->first).string()}, 2, {"there is only one run"});
   }
 
   TEST_CASE("killed at any moment, parent alone or with its children, it ends as if it never was") {
@@ -368,7 +368,7 @@ TEST_SUITE("ablation") {
     for (char const* change : {"seeds=3", "train.steps=41"}) {
       outcome = bench.run({change});
       CHECK(outcome.code == 2);
-      CHECK(outcome.errors.find("another process is at work here, on another version of this ablation") != std::string::npos);
+      CHECK(outcome.errors.find("another process is running another version of this ablation here") != std::string::npos);
     }
     CHECK(!fs::exists(bench.runs / "small.old-1"));
     auto const nested = bench.command({"ablation=small/nested", "train.steps=4000", "--quiet"});
@@ -409,7 +409,7 @@ TEST_SUITE("ablation") {
     auto const summary = bench.summary();
     CHECK(summary["arms"][0]["values"].size() == 1);
     CHECK(summary["arms"][2]["values"].empty());
-    CHECK(summary["warnings"].dump().find("wild: no point of the tuning grid trains it to its end") != std::string::npos);
+    CHECK(summary["warnings"].dump().find("wild: at no point of the tuning grid does training end") != std::string::npos);
   }
 
   TEST_CASE("a trial's cost that is missing or no number is left out, and stops nothing") {
@@ -501,7 +501,7 @@ TEST_SUITE("ablation") {
         {"vary={data: [{kind: recall, pairs: 2, keys: 4, values: 4}, {kind: text, path: nowhere.txt}]}", "baseline=text-nowhere.txt"});
     arguments.front() = "plan";
     auto const outcome = test::run_heed(arguments);
-    CHECK(outcome.output.find("no step was made here") != std::string::npos);
+    CHECK(outcome.output.find("an arm cannot be trained, and heed run would train none") != std::string::npos);
     CHECK(outcome.output.find("  0.0") == std::string::npos);  // seconds of a step
     CHECK(outcome.code == 3);
     CHECK(outcome.errors.find("nowhere.txt: no such file") != std::string::npos);

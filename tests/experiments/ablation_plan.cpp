@@ -205,7 +205,7 @@ TEST_SUITE("ablation_plan") {
       CHECK(message.find("did you mean") == std::string::npos);
     }
     contains(bench.refused("vary: {model.heads: [1, 2]}\nmetric: validation.acuracy"), "did you mean 'validation.accuracy'?");
-    contains(bench.refused("vary: {model.heads: [1, 2]}\nmetric: grad_norm"), "say `better: lower` or `better: higher`");
+    contains(bench.refused("vary: {model.heads: [1, 2]}\nmetric: grad_norm"), "add `better: lower` or `better: higher`");
     CHECK(!bench.load("vary: {model.heads: [1, 2]}").settings.margin);
     CHECK(!bench.load("vary: {model.heads: [1, 2]}\nmetric: grad_norm\nbetter: lower").settings.higher_is_better());
     contains(bench.refused("vary: {model.heads: [1, 2]}\nbase: other.yaml"), "a.yaml");

@@ -65,7 +65,7 @@ TEST_SUITE("ablation_results") {
     CHECK(arm["interval"].is_null());
     CHECK(arm["difference"]["verdict"] == "worse");
     CHECK(summary["arms"][0]["values"].size() == 6);
-    std::string const named = "dot: seeds 2, 4 and 5 diverged, validation.loss is not finite there: that counts as worse than any number";
+    std::string const named = "dot: seeds 2, 4 and 5 diverged: validation.loss is not finite, which counts as worse than any number";
     for (auto const& text : {summary["warnings"].dump(), outcome.output, test::get(bench.small / "report.html")})
       CHECK(text.find(named) != std::string::npos);
     CHECK(outcome.output.find("none: infinite") != std::string::npos);
@@ -159,7 +159,7 @@ TEST_SUITE("ablation_results") {
     CHECK(tuning["arms"][1]["chosen"] == 0);
     CHECK(tuning["arms"][1]["scores"][0].get<double>() < tuning["arms"][1]["scores"][2].get<double>());
     std::string const edge =
-        "the choice of lr 1.0e-2 for scaled, dot lies on the edge of the grid: it is the largest that was tried, and a larger one may be "
+        "the selected lr 1.0e-2 for scaled, dot lies on the edge of the grid: it is the largest that was tried, and a larger one may be "
         "better";
     auto const page = test::get(bench.small / "report.html"), table = test::get(bench.small / "summary.md");
     for (auto const& text : {outcome.output, summary["warnings"].dump(), page, table}) CHECK(text.find(edge) != std::string::npos);

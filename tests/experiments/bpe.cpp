@@ -429,9 +429,9 @@ TEST_SUITE("bpe") {
                          FileError);
     std::filesystem::remove(folder / "vocab.json");
     CHECK_THROWS_WITH_AS(read_byte_pairs(folder.path()), doctest::Contains("holds no vocabulary"), FileError);
-    CHECK_THROWS_WITH_AS(read_byte_pairs(folder / "good/vocab.json"), doctest::Contains("vocab.json: is no folder with a vocabulary"),
+    CHECK_THROWS_WITH_AS(read_byte_pairs(folder / "good/vocab.json"), doctest::Contains("vocab.json: is not a folder with a vocabulary"),
                          FileError);
-    CHECK_THROWS_WITH_AS(read_byte_pairs(folder / "none"), doctest::Contains("none: is no folder"), FileError);
+    CHECK_THROWS_WITH_AS(read_byte_pairs(folder / "none"), doctest::Contains("none: is not a folder"), FileError);
     std::filesystem::create_directories(folder / "vocab.json");
     test::put(folder / "merges.txt", merges);
     CHECK_THROWS_WITH_AS(read_byte_pairs(folder.path()), doctest::Contains("vocab.json: "), FileError);

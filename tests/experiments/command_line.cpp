@@ -107,7 +107,7 @@ TEST_SUITE("command_line") {
     CHECK(refused({"tokenize", "t"}) == "tokenize: --vocabulary or --train is required (see heed --help)");
     CHECK(refused({"tokenize", "t", "--train", "300"}) == "--output: is needed: the folder for the vocabulary");
     CHECK(refused({"tokenize", "t", "--train", "300", "--vocabulary", "v"}) ==
-          "--train: makes a vocabulary: --vocabulary names one that is there");
+          "--train: trains a vocabulary, but --vocabulary names an existing one");
     for (std::string const size : {"256", "1e3", "", "-1", "many", "10000001"})
       CHECK(refused({"tokenize", "t", "--train", size, "--output", "o"}).find("--train: wants an integer ≥ 257") == 0);
     CHECK(refused({"tokenize", "t", "--vocabulery", "v"}) == "--vocabulery: there is no such option; did you mean '--vocabulary'?");
@@ -185,9 +185,9 @@ TEST_SUITE("command_line") {
     for (char const* command : {"run", "check", "plan"}) {
       CAPTURE(command);
       CHECK(refused({command, "train.steps=5", good}) ==
-            fmt::format("train.steps=5: the file comes first, then what changes it: heed {} {} train.steps=5", command, good));
+            fmt::format("train.steps=5: the file comes first, then its changes: heed {} {} train.steps=5", command, good));
       CHECK(refused({command, "train.steps=5", "seed=2"}) ==
-            fmt::format("train.steps=5: the file comes first, then what changes it: heed {} FILE train.steps=5", command));
+            fmt::format("train.steps=5: the file comes first, then its changes: heed {} FILE train.steps=5", command));
       CHECK(refused({good, command}) == fmt::format("{0}: the command comes first: heed {1} {0}", good, command));
       CHECK(refused({"--output", "o", "--quiet", good, command, "seed=2"})
                 .ends_with(fmt::format("the command comes first: heed {} {}", command, good)));
@@ -227,8 +227,8 @@ TEST_SUITE("command_line") {
     CHECK(refused({"check", "a.yaml", "--fresh"}) == "--fresh: there is no such option of check; run has it");
     for (char const* command : {"run", "evaluate", "sample"})
       for (char const* option : {"--gpu", "--cuda", "--device=0"})
-        CHECK(refused({command, "a", option}).find("heed computes on processors only") != std::string::npos);
-    CHECK(refused({"--gpu", "run", "a"}).find("heed computes on processors only") != std::string::npos);
+        CHECK(refused({command, "a", option}).find("heed runs on CPUs only") != std::string::npos);
+    CHECK(refused({"--gpu", "run", "a"}).find("heed runs on CPUs only") != std::string::npos);
     CHECK(refused({"list", "--data", "/no/such/folder"}) == "--data: there is no folder '/no/such/folder'");
   }
 }

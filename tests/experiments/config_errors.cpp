@@ -72,9 +72,9 @@ TEST_SUITE("config_errors") {
               "c.yaml:1:29: unknown key 'model.layers'; kind 'recurrent_lm' does not know it, gpt does (allowed: kind, cell, width)"},
              {base + "train: {optimizer: {kind: sgd, betas: [0.9]}}\n",
               "c.yaml:3:32: unknown key 'train.optimizer.betas'; kind 'sgd' does not know it, adamw does (allowed: kind, lr, momentum)"},
-             {"seed: 1\n", "c.yaml:1:1: missing key 'data.path' (a text): a text file"},
-             {"model: gpt\ndata: {}\n", "c.yaml:2:7: missing key 'data.path' (a text): a text file"},
-             {"model: gpt\ndata: {tokenizer: char}\n", "c.yaml:2:7: missing key 'data.path' (a text): a text file"},
+             {"seed: 1\n", "c.yaml:1:1: missing key 'data.path' (a string): a text file"},
+             {"model: gpt\ndata: {}\n", "c.yaml:2:7: missing key 'data.path' (a string): a text file"},
+             {"model: gpt\ndata: {tokenizer: char}\n", "c.yaml:2:7: missing key 'data.path' (a string): a text file"},
              {"data: {path: a.txt}\n", "c.yaml:1:1: missing key 'model.kind' (one of gpt, recurrent_lm)"},
              {"model: {layers: 2}\ndata: {path: a.txt}\n", "c.yaml:1:8: missing key 'model.kind' (one of gpt, recurrent_lm)"},
              {"model: {kind: gtp}\ndata: {path: a.txt}\n",
@@ -83,7 +83,7 @@ TEST_SUITE("config_errors") {
               "c.yaml:1:8: 'model' wants one of gpt, recurrent_lm, found 'gptt'; did you mean 'gpt'?"},
              {"model:\n  kind: [gpt]\ndata: {path: a.txt}\n", "c.yaml:2:9: 'model.kind' wants one of gpt, recurrent_lm, found a list"},
              {"model: []\ndata: {path: a.txt}\n", "c.yaml:1:8: 'model' wants a section with 'kind: …', found a list"},
-             {"model: \"\"\ndata: {path: a.txt}\n", "c.yaml:1:8: 'model' wants one of gpt, recurrent_lm, found the text '' in quotes"},
+             {"model: \"\"\ndata: {path: a.txt}\n", "c.yaml:1:8: 'model' wants one of gpt, recurrent_lm, found the string '' in quotes"},
              {"model: {kind:gpt}\ndata: {path: a.txt}\n",
               "c.yaml:1:8: missing key 'model.kind' (one of gpt, recurrent_lm); is a space missing after ':'?"},
              {base + "train: {steps:3}\n",
@@ -116,7 +116,7 @@ TEST_SUITE("config_errors") {
              {base + "train: {clip: 00.50}\n", "c.yaml:3:15: 'train.clip' wants a number > 0 or null, found '00.50' (write 0.50)"},
              {base + "seed: 0x10\n", "c.yaml:3:7: 'seed' wants an integer, found '0x10'"},
              {base + "seed: 1_000\n", "c.yaml:3:7: 'seed' wants an integer, found '1_000'"},
-             {base + "seed: \"12\"\n", "c.yaml:3:7: 'seed' wants an integer, found the text '12' in quotes (remove the quotes)"},
+             {base + "seed: \"12\"\n", "c.yaml:3:7: 'seed' wants an integer, found the string '12' in quotes (remove the quotes)"},
              {base + "seed: 99999999999999999999\n", "c.yaml:3:7: 'seed' wants an integer, found '99999999999999999999'"},
              {base + "seed: [1]\n", "c.yaml:3:7: 'seed' wants an integer, found a list"},
              {base + "seed:\n", "c.yaml:3:1: 'seed' wants an integer, found nothing"},
@@ -127,8 +127,8 @@ TEST_SUITE("config_errors") {
              {base + "train: {clip: .inf}\n", "c.yaml:3:15: 'train.clip' wants a number > 0 or null, found '.inf'"},
              {base + "train: {clip: 1e999}\n", "c.yaml:3:15: 'train.clip' wants a number > 0 or null, found '1e999'"},
              {base + "train: {clip: {max: 1}}\n", "c.yaml:3:15: 'train.clip' wants a number > 0 or null, found a section"},
-             {base + "name: [a]\n", "c.yaml:3:7: 'name' wants a text, found a list"},
-             {base + "name:\n", "c.yaml:3:1: 'name' wants a text, found nothing"},
+             {base + "name: [a]\n", "c.yaml:3:7: 'name' wants a string, found a list"},
+             {base + "name:\n", "c.yaml:3:1: 'name' wants a string, found nothing"},
              {base + "probes: entropy\n", "c.yaml:3:9: 'probes' wants a list of entropy, max_weight, found 'entropy' (write [entropy])"},
              {base + "probes: [entropy, maxweight]\n",
               "c.yaml:3:19: 'probes[1]' wants one of entropy, max_weight, found 'maxweight'; did you mean 'max_weight'?"},
@@ -138,7 +138,7 @@ TEST_SUITE("config_errors") {
              {base + "train: {optimizer: {betas: [0.9, 1.5]}}\n",
               "c.yaml:3:34: 'train.optimizer.betas[1]' wants a number ≥ 0 and ≤ 1, found '1.5'"},
              {base + "train: {optimizer: {betas: [0.9, \"0.5\"]}}\n",
-              "c.yaml:3:34: 'train.optimizer.betas[1]' wants a number ≥ 0 and ≤ 1, found the text '0.5' in quotes (remove the quotes)"},
+              "c.yaml:3:34: 'train.optimizer.betas[1]' wants a number ≥ 0 and ≤ 1, found the string '0.5' in quotes (remove the quotes)"},
              {base + "train: fast\n", "c.yaml:3:8: 'train' wants a section (key: value), found 'fast'"},
              {base + "train: [1]\n", "c.yaml:3:8: 'train' wants a section (key: value), found a list"},
              {"model: {kind: gpt, layers: 1001}\ndata: {path: a.txt}\n",
@@ -148,7 +148,7 @@ TEST_SUITE("config_errors") {
              {"model: {kind: gpt, bias: maybe}\ndata: {path: a.txt}\n", "c.yaml:1:26: 'model.bias' wants true or false, found 'maybe'"},
              {"model: {kind: gpt, bias: 1}\ndata: {path: a.txt}\n", "c.yaml:1:26: 'model.bias' wants true or false, found '1'"},
              {"model: {kind: gpt, bias: \"no\"}\ndata: {path: a.txt}\n",
-              "c.yaml:1:26: 'model.bias' wants true or false, found the text 'no' in quotes (remove the quotes)"},
+              "c.yaml:1:26: 'model.bias' wants true or false, found the string 'no' in quotes (remove the quotes)"},
              {"model: {kind: gpt, position: lerned}\ndata: {path: a.txt}\n",
               "c.yaml:1:30: 'model.position' wants one of none, learned, sinusoidal, found 'lerned'; did you mean 'learned'?"},
              {"model: {kind: gpt, width: 30}\ndata: {path: a.txt}\n", "c.yaml:1:27: model.width: must be divisible by heads (30 by 4)"},
@@ -172,7 +172,7 @@ TEST_SUITE("config_errors") {
 
   TEST_CASE("syntax") {
     for (auto const& [text, message] : std::vector<Malformed>{
-             {"# nothing\n", "c.yaml:1:1: nothing in it; wants keys (key: value)"},
+             {"# nothing\n", "c.yaml:1:1: the file is empty; wants keys (key: value)"},
              {"- a\n- b\n", "c.yaml:1:1: wants keys (key: value), found a list"},
              {"layers:4\n", "c.yaml:1:1: wants keys (key: value), found 'layers:4'; is a space missing after ':'?"},
              {"just words\n", "c.yaml:1:1: wants keys (key: value), found 'just words'"},
@@ -192,7 +192,7 @@ TEST_SUITE("config_errors") {
              {base + "\tseed: 1\n", "c.yaml:3:1: a tab in the indentation; YAML indents with spaces"},
              {base + "train:\n  \tsteps: 1\n", "c.yaml:4:3: a tab in the indentation; YAML indents with spaces"},
              {base + "---\nseed: 1\n", "c.yaml:3:1: a second document begins here; heed reads one a file"},
-             {"  model: gpt\n data: {path: a.txt}\n", "c.yaml:2:2: belongs to nothing above it; is the indentation right?"},
+             {"  model: gpt\n data: {path: a.txt}\n", "c.yaml:2:2: belongs to no key above it; is the indentation right?"},
              {base + "train:\n  steps: 1\n   clip: 1\n",
               "c.yaml:5:8: not YAML: illegal map value (is the indentation right? a text with ': ' in it needs quotes)"},
              {base + "train: &x {steps: *x}\n", "c.yaml:3:19: an alias to the value that contains it"},
@@ -260,7 +260,7 @@ TEST_SUITE("config_errors") {
     CHECK(complaint_about_file(folder / "tiny.yml") == at + "/tiny.yml: no such file; did you mean 'tiny.yaml'?");
     CHECK(complaint_about_file(folder.path()) == at + ": is a folder, not a configuration file");
     test::put(folder / "empty.yaml", "");
-    CHECK(complaint_about_file(folder / "empty.yaml") == at + "/empty.yaml:1:1: nothing in it; wants keys (key: value)");
+    CHECK(complaint_about_file(folder / "empty.yaml") == at + "/empty.yaml:1:1: the file is empty; wants keys (key: value)");
     test::put(folder / "huge.yaml", std::string((16 << 20) + 1, '#'));
     CHECK(complaint_about_file(folder / "huge.yaml") == at + "/huge.yaml: larger than 16 MB; that is no configuration");
     CHECK(complaint_about_file("/dev/zero") == "/dev/zero: larger than 16 MB; that is no configuration");

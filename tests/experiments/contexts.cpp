@@ -218,7 +218,7 @@ TEST_SUITE("contexts") {
     CHECK(texts.refusal(small + ", position: learned", "[16, 8]").empty());
     CHECK(texts.refusal(small + ", position: learned", "[16, 32]") ==
           ":4:54: train.evaluate.lengths: 32: learned positions end with model.context: 16; model.position: alibi, fire, kerple, none, "
-          "rotary, shaw, sinusoidal or t5 goes on");
+          "rotary, shaw, sinusoidal or t5 does not");
     CHECK(texts.refusal("kind: bert, layers: 1, heads: 2, width: 8, context: 16", "[32]").find("kerple") != std::string::npos);
     CHECK(texts.refusal("kind: bert, layers: 1, heads: 2, width: 8, context: 16", "[32]").find("fire") ==
           std::string::npos);  // it looks ahead
@@ -227,25 +227,23 @@ TEST_SUITE("contexts") {
         texts.refusal(small + ", position: none, attention: {score: location}", "[8, 16, 32]") ==
         ":4:57: train.evaluate.lengths: 32: location: 32 keys, but it has learned scores for 16 places only; lengths up to 16 can be read");
     if (test::has_room("recurrent")) CHECK(texts.refusal("kind: recurrent_lm, width: 8, context: 16", "[64]").empty());
-    CHECK(
-        texts.refusal(small + ", position: none", "[32]", "{kind: copy, length: 4, validation: 5}") ==
-        ":4:50: train.evaluate.lengths: 32: held-out rows of these data end after 8 tokens, within model.context: 16; of a text, of packed "
-        "sentences (data.pack: true) and of tasks without a length of their own they fill any context");
+    CHECK(texts.refusal(small + ", position: none", "[32]", "{kind: copy, length: 4, validation: 5}") ==
+          ":4:50: train.evaluate.lengths: 32: held-out sequences of these data end after 8 tokens, within model.context: 16; only texts, "
+          "packed sentences (data.pack: true) and tasks without a length of their own fill any context");
     CHECK(texts.refusal(small + ", position: none", "[32]", "{kind: grammar, longest: 8, ngram_sentences: 10, validation: 20}")
-              .find("held-out rows of these data end after 9 tokens") != std::string::npos);
+              .find("held-out sequences of these data end after 9 tokens") != std::string::npos);
     CHECK(texts.refusal(small + ", position: none", "[6]", "{kind: copy, length: 4, validation: 5}") ==
-          ":4:50: train.evaluate.lengths: 6: 6 is too short for a row of copy; make it 8 or more");
+          ":4:50: train.evaluate.lengths: 6: 6 is too short for a sequence of copy; make it 8 or more");
     CHECK(texts.refusal(small + ", position: none", "[32]", "{kind: text, path: text.txt, validation: 0}") ==
           ":4:50: train.evaluate.lengths: 32: there are no held-out data");
     if (test::has_room("translation"))
       CHECK(texts.refusal("kind: transformer, layers: 1, heads: 1, width: 8, context: 50, position: none", "[64]",
                           "{kind: pairs, task: {kind: reverse, length: 4}, validation: 5}") ==
-            ":4:50: train.evaluate.lengths: 64: rows are as long as what they are written of (source); heed evaluate tells each metric by "
-            "their length");
+            ":4:50: train.evaluate.lengths: 64: the length of a target depends on its source; heed evaluate reports each metric by length");
     CHECK(texts.refusal(small + ", head: classification", "[8]", "{kind: topic, training: 10, validation: 5}") ==
-          ":4:49: train.evaluate.lengths: is of models that predict tokens, and this one's head predicts something else");
+          ":4:49: train.evaluate.lengths: needs a model that predicts tokens; this one's head predicts something else");
     for (auto const& [lengths, words] :
-         std::map<std::string, std::string>{{"[8, 8]", ":4:49: train.evaluate.lengths: 8 stands there twice"},
+         std::map<std::string, std::string>{{"[8, 8]", ":4:49: train.evaluate.lengths: 8 is listed twice"},
                                             {"[8.5]", ":4:49: train.evaluate.lengths: 8.5 is not an integer"},
                                             {"[0]", ":4:50: 'train.evaluate.lengths[0]' wants a number ≥ 1 and ≤ 1048576, found '0'"}}) {
       CHECK_THROWS_WITH_AS(texts.refusal(small, lengths), ((texts.folder / "run.yaml").string() + words).c_str(), ConfigError);
@@ -258,7 +256,7 @@ TEST_SUITE("contexts") {
     REQUIRE(texts.run().code == 0);
     fs::path const run = texts.folder / "runs" / "run";
     auto const page = test::get(run / "report.html");
-    CHECK(page.find("<h2>Beyond the trained length</h2>") != std::string::npos);
+    CHECK(page.find("<h2>Length extrapolation</h2>") != std::string::npos);
     CHECK(page.find("16 (trained)") != std::string::npos);
     if (!draw({Figure{.name = "a", .title = "", .caption = "", .commands = "plot x\n"}})) return;
     for (char const* const name : {"added_loss_over_length.svg", "added_loss_by_position.svg"}) CHECK(fs::exists(run / "figures" / name));
@@ -275,13 +273,13 @@ TEST_SUITE("contexts") {
     for (char const* const name : {"added_loss_over_length.svg", "added_loss_by_position.svg"})
       CHECK(fs::exists(ablation / "figures" / name));
     auto const drawn = test::get(ablation / "report.html");
-    CHECK(drawn.find("tokens of a row") != std::string::npos);
-    CHECK(drawn.find("Rows of 64 tokens, means of neighbouring positions") != std::string::npos);
+    CHECK(drawn.find("sequence length (tokens)") != std::string::npos);
+    CHECK(drawn.find("Sequences of 64 tokens; means of neighbouring positions") != std::string::npos);
     auto const trial = read_material(ablation).arms.front().folders.front();
     test::unseal(ablation / trial);
     test::put(ablation / trial / "loss_by_position.csv", "length,position,loss,standard_error,count\n64,0,2.5,0.1,3\n64,0,2.5,0.1,3\n");
     auto const again = test::run_heed({"report", ablation.string()});
     CHECK(again.code == 3);
-    CHECK(again.errors.find("loss_by_position.csv: line 3 tells no loss at a position") != std::string::npos);
+    CHECK(again.errors.find("loss_by_position.csv: line 3 is not a loss at a position") != std::string::npos);
   }
 }

@@ -131,7 +131,7 @@ TEST_SUITE("damaged") {
       INFO(outcome.errors);
       CHECK(outcome.code == 0);
       CHECK(outcome.errors.find("metrics.jsonl") != std::string::npos);
-      CHECK(outcome.errors.find("the trial is put aside as " + folders[0] + ".old-") != std::string::npos);
+      CHECK(outcome.errors.find("the trial is moved aside as " + folders[0] + ".old-") != std::string::npos);
       CHECK(bench.rows() == rows);
     }
   }

@@ -80,9 +80,9 @@ TEST_SUITE("documents") {
     CHECK(documents_of("x\ny", {0}, "line") == Views{"x", "y"});
     CHECK(documents_of("", {0}, "line").empty());
     CHECK(documents_of("---\n---\nx", {0}, "---") == Views{"x"});
-    CHECK_THROWS_WITH_AS(
-        documents_of(text, {0}, "lines"),
-        "no line is data.separator, 'lines'; did you mean 'line'?; none, file, line and blank_line are words for other separators", Error);
+    CHECK_THROWS_WITH_AS(documents_of(text, {0}, "lines"),
+                         "no line is data.separator, 'lines'; did you mean 'line'?; none, file, line and blank_line name other separators",
+                         Error);
   }
 
   TEST_CASE("a folder is its files in order, whole, with the lines of each ended and without byte-order marks") {
@@ -119,7 +119,7 @@ TEST_SUITE("documents") {
     CHECK(stream.describe()["tokens"]["training"] == 7);
     for (std::string const without : {"char", "byte"})
       CHECK_THROWS_WITH_AS(TextDataset(text, "t", settings_of(without, "line"), {}),
-                           doctest::Contains("data.separator: the tokenizer has no token for the end of a document"), Error);
+                           doctest::Contains("data.separator: a tokenizer of kind"), Error);
     CHECK_THROWS_WITH_AS(TextDataset(text, "t", settings_of("words", "no such line"), {}),
                          doctest::Contains("t: no line is data.separator"), FileError);
   }

@@ -317,7 +317,7 @@ train:
     options.metrics = {{"blue"}};
     CHECK(refusal(options).starts_with("--metrics: there is no metric 'blue'; did you mean 'bleu'?"));
     options.metrics = {{"alignment_error"}};
-    CHECK(refusal(options).starts_with("--metrics: there is no alignment_error of this run: the data do not know which words"));
+    CHECK(refusal(options).starts_with("--metrics: there is no alignment_error of this run: the data have no alignment of target words"));
     options = copies().options();
     options.save = "table.txt";
     CHECK(refusal(options) == "--save: wants a file that ends in .csv or .json, but found 'table.txt'");

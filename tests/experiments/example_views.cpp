@@ -111,7 +111,7 @@ TEST_SUITE("example_views") {
     CHECK(values(batch, "inputs") == Tokens{cls, 5, 0, 7, sep, 5, 6, 7, sep});
     CHECK(values(batch, "segments") == Tokens{0, 0, 0, 0, 0, 2, 1, 2, 1});
     CHECK_THROWS_WITH_AS(seen_by("gpt", "classification", examples),
-                         "data.exact_match: is told by segments, which this model does not read; a bert does", Error);
+                         "data.exact_match: is encoded in segments, which this model does not read; bert does", Error);
   }
 
   TEST_CASE("options: a sequence each, with their lengths") {

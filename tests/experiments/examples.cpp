@@ -243,6 +243,6 @@ TEST_SUITE("examples") {
     CHECK(test::refusal([&] { read([](auto& all) { all.name = "sst-2"; }); }) ==
           "data.columns: name them, or say header: true if the first line does");
     CHECK(test::refusal([&] { read([](auto& all) { all.name = "squad", all.header = true; }); }) ==
-          "data.header: means nothing in SQuAD's format");
+          "data.header: is not used with SQuAD's format");
   }
 }

@@ -182,7 +182,7 @@ rules:
     GrammarSettings settings;
     settings.validation = 100;
     CHECK_THROWS_WITH_AS(GrammarDataset(g, "g.yaml", "", settings, 1),
-                         doctest::Contains("g.yaml: the grammar is ambiguous, so that its entropy is not known: 'a a a"), FileError);
+                         doctest::Contains("g.yaml: the grammar is ambiguous, so its entropy is not known: 'a a a"), FileError);
   }
 
   TEST_CASE("malformed grammars are refused with file, line and column") {
@@ -198,7 +198,7 @@ rules:
         {"rules: {S: a}", "g.yaml:1:1: 'start' is missing"},
         {"start: S\nrules: {S: a}\nrule: 3", "g.yaml:3:1: unknown key 'rule' in the grammar; did you mean 'rules'?"},
         {"start: S\nrules: {S: a}\nstart: S", "g.yaml:3:1: duplicate key 'start'"},
-        {"start: [S]\nrules: {S: a}", "g.yaml:1:8: start must be a text, not a list"},
+        {"start: [S]\nrules: {S: a}", "g.yaml:1:8: start must be a string, not a list"},
         {"start: s\nrules: {S: a}", "g.yaml:1:8: start: 's' is a word"},
         {"start: Sentenze\nrules: {Sentence: a}", "g.yaml:1:8: 'Sentenze' has no rules; did you mean 'Sentence'?"},
         {"start: S\nrules: [a]", "g.yaml:2:8: rules must be keys with values"},
@@ -207,7 +207,7 @@ rules:
         {"start: S\nrules:\n  S: []", "g.yaml:3:6: S must be keys with values"},
         {"start: S\nrules:\n  S:", "g.yaml:3:"},
         {"start: S\nrules:\n  S: ''", "g.yaml:3:6: S has an empty alternative"},
-        {"start: S\nrules:\n  S: [a, [b]]", "g.yaml:3:10: an alternative must be a text, not a list"},
+        {"start: S\nrules:\n  S: [a, [b]]", "g.yaml:3:10: an alternative must be a string, not a list"},
         {"start: S\nrules:\n  S: {a: 1, a: 2}", "g.yaml:3:13: duplicate key"},
         {"start: S\nrules:\n  S: [a, b, a]", "g.yaml:3:13: S has the alternative 'a' twice"},
         {"start: S\nrules:\n  S: {a: 0}", "g.yaml:3:10: a weight must be a number"},
@@ -432,7 +432,7 @@ rules:
     std::string const rules = "\nrules:\n  S: A[n]\n  A[one]: a\n  A[two]: b\n", features = "start: S\nfeatures: {n: [one, two]}\n";
     CHECK_NOTHROW(grammar(features + "agreement: {feature: n, from: A, to: A}" + rules));
     std::vector<std::pair<std::string, std::string>> const cases{
-        {"agreement: {feature: m, from: A, to: A}", "g.yaml:3:22: 'm' is no feature"},
+        {"agreement: {feature: m, from: A, to: A}", "g.yaml:3:22: 'm' is not a feature"},
         {"agreement: {feature: n, from: B, to: A}", "g.yaml:3:31: 'B' has no rules"},
         {"agreement: {feature: n, from: A}", "agreement: 'to' is missing"},
         {"agreement: {feature: n, from: A, two: A}", "unknown key 'two' in agreement"}};

@@ -176,7 +176,7 @@ TEST_SUITE("infinite_results") {
     CHECK(summary["tuning"]["arms"][0]["chosen"] == 0);
     CHECK(summary["tuning"]["arms"][1]["chosen"].is_null());
     CHECK(summary["tuning"]["arms"][1]["scores"] == nlohmann::json::array({"Infinity", "Infinity"}));
-    says(summary, "warnings", "dot: no point of the tuning grid trains it to its end with a finite validation.loss: it is not compared");
+    says(summary, "warnings", "dot: at no point of the tuning grid does training end with a finite validation.loss: it is not compared");
     CHECK(summary["warnings"].dump().find("for scaled, dot") == std::string::npos);
   }
 }

@@ -41,14 +41,14 @@ TEST_SUITE("inspect_picture") {
       std::ostringstream out;
       CHECK_THROWS_WITH_AS(inspect(options, out), doctest::Contains(message), ConfigError);
     };
-    refused("--row: is needed: which of the held-out pictures, from 1");
+    refused("--row: is needed: number of a held-out image, from 1");
     options.row = 6;
-    refused("--row: there is no picture 6: the data hold out 5");
+    refused("--row: there is no image 6: the data hold out 5");
     options.row = 3;
     options.target = "red circle";
     options.picture = folder / "where.svg";
     auto const page = said();
-    CHECK(page.find("the data say:     " + *data->reference(2)) != page.npos);
+    CHECK(page.find("reference:        " + *data->reference(2)) != page.npos);
     CHECK(page.find("the model writes") == page.npos);
     for (char const* const word : {"\n  red ", "\n  circle ", "\n  <eos> "}) CHECK(page.find(word) != page.npos);
     CHECK(std::filesystem::file_size(folder / "where.svg") > 1000);

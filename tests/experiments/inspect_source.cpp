@@ -60,7 +60,7 @@ TEST_SUITE("inspect_source") {
     CHECK_THROWS_WITH_AS(run(" "), "--text: holds no words", ConfigError);
     auto const learned = Run(english, "transformer", ", position: learned", german);
     CHECK_THROWS_WITH_AS(learned("der der der der der der der der der der der der der der der der"),
-                         "--text: 16 words and a mark, but the model reads 16 tokens at most", ConfigError);
+                         "--text: 16 words and <eos>, but the model reads at most 16 tokens", ConfigError);
     CHECK_THROWS_WITH_AS(learned("der", 0, "a a a a a a a a a a a a a a a a"), doctest::Contains("--target: 16 words"), ConfigError);
   }
 
@@ -80,6 +80,6 @@ TEST_SUITE("inspect_source") {
     CHECK_THROWS_WITH_AS(pairs(numbers, 0, "1"), doctest::Contains("--text: is 2049 tokens long"), ConfigError);
     CHECK_THROWS_WITH_AS(pairs("1", 0, numbers), doctest::Contains("--target: is 2049 tokens long"), ConfigError);
     CHECK_THROWS_WITH_AS(Run(character_tokenizer("abcdé \n")->json(), "transformer")("abc"),
-                         doctest::Contains("the source of its data has no marks of a beginning and an end"), ConfigError);
+                         doctest::Contains("the source of its data has no tokens for beginning and end"), ConfigError);
   }
 }

@@ -169,7 +169,7 @@ TEST_SUITE("keep_best") {
     CHECK(test::run_heed({"inspect", runs.run.string(), "--text", "the dogs that"}).output.find(said) != std::string::npos);
     auto const printed = test::run_heed({"evaluate", runs.run.string()}).output;
     CHECK(printed.find(fmt::format("step {}, best weights", best.step)) != std::string::npos);
-    CHECK(printed.find("the weights were chosen by validation.loss on these data") != std::string::npos);
+    CHECK(printed.find("the weights were selected by validation.loss on these data") != std::string::npos);
     test::put(runs.folder / "next.yaml",
               "name: next\ndata: {kind: grammar, validation: 16, ngram_sentences: 50}\n"
               "model: {kind: gpt, layers: 2, heads: 2, width: 32, context: 32}\ninit: {from: tiny}\ntrain: {steps: 0}\n");
@@ -297,15 +297,15 @@ TEST_SUITE("keep_best") {
       CHECK(!fs::exists(runs.run));
     };
     refuses("train.select.metric=validation.los",
-            {"train.select.metric: 'validation.los' is no metric", "did you mean 'validation.loss'?"});
+            {"train.select.metric: 'validation.los' is not a metric", "did you mean 'validation.loss'?"});
     refuses("train.select.metric=validation.bleu", {"train.select.metric: an evaluation here gives no validation.bleu"});
     refuses("train.stop.metric=validation.bleu", {"train.stop.metric: an evaluation here gives no validation.bleu"});
     refuses("train.optimizer.groups.0.match=positoin_embedding.*",
             {"train.optimizer.groups.0.match: 'positoin_embedding.*' matches no parameter; did you mean 'position_embedding.*'?"});
     test::refuses(runs.command({"train.keep=last", "train.select.metric=validation.accuracy"}), 2,
-                  {"train.select.metric: goes with train.keep: best"});
+                  {"train.select.metric: needs train.keep: best"});
     test::refuses(runs.command({"train.ema=none", "train.select.metric=validation.ema.loss"}), 2,
-                  {"train.select.metric: validation.ema.loss wants train.ema"});
+                  {"train.select.metric: validation.ema.loss needs train.ema"});
     test::refuses({"evaluate", finished().run.string(), "--weights", "bets"}, 2, {"did you mean 'best'?"});
   }
 
@@ -342,7 +342,7 @@ TEST_SUITE("keep_best") {
     }
     auto const text = summary.dump();
     CHECK(text.find("stopped early (train.stop)") != std::string::npos);
-    CHECK(text.find("chosen on the data that it is measured on, it is optimistic") != std::string::npos);
+    CHECK(text.find("selected on the data on which it is measured, it is optimistic") != std::string::npos);
     CHECK(made.output.find("(kept, lower is better)") != std::string::npos);
   }
 }

@@ -67,13 +67,13 @@ TEST_SUITE("list") {
     std::string const tables = list("attention", "", true);
     INFO("nn/README.md differs from `heed list attention --markdown`");
     CHECK(readme.find(tables) != std::string::npos);
-    CHECK_THROWS_WITH_AS(list("keys", "", true), doctest::Contains("is of the topics 'attention' and 'ablation' alone"), ConfigError);
+    CHECK_THROWS_WITH_AS(list("keys", "", true), doctest::Contains("applies only to the topics 'attention' and 'ablation'"), ConfigError);
   }
 
   TEST_CASE("a variant is listed with its parameters, cost, and where it is differentiable") {
     auto const page = list("attention");
     for (char const* text : {"sharpness [H] ", "matrix [H, d, d] ", "matrix [H, context, d] ", "scale [H] if `scale: learned` ",
-                             "position_matrix [H, d, d], position_vector [H, d] ", "everywhere but where a key enters the window "})
+                             "position_matrix [H, d, d], position_vector [H, d] ", "except where a key enters the window "})
       says(page, text);
     for (auto const& kind : Registry<AlignKind>::all()) says(page, kind.cost) && says(page, kind.smooth);
   }
@@ -116,7 +116,7 @@ TEST_SUITE("list") {
     CHECK(list("keys", "train").find("model.") == std::string::npos);
     CHECK_THROWS_WITH_AS(list("models", "gtp"), doctest::Contains("models: there is no 'gtp'; did you mean 'gpt'? (there are bert, "),
                          ConfigError);
-    CHECK_THROWS_WITH_AS(list("operations", "abs"), doctest::Contains("the topic 'operations' has one page alone"), ConfigError);
+    CHECK_THROWS_WITH_AS(list("operations", "abs"), doctest::Contains("the topic 'operations' has a single page"), ConfigError);
   }
 
   TEST_CASE("an unknown topic is refused with the nearest") {

@@ -187,7 +187,7 @@ TEST_SUITE("malformed") {
              {5, "train: {ema: 1}", {":5:14:", "train.ema"}},
              {5, "train: {checkpoint: 5}", {":5:21:", "train.checkpoint"}},
              {6, "dtype: float16", {":6:8:", "'dtype'"}},
-             {6, "ablation: x", {":1:1: unknown key 'name' (keys of a run stand in the base, or in vary)"}},
+             {6, "ablation: x", {":1:1: unknown key 'name' (keys of a run belong in the base, or in vary)"}},
              {6, "train.steps: 5", {":6:1:", "train: {steps: …}"}},
          })
       bench.refuses_config(config_with(line, text), 2, and_also(words, bench.at("bad.yaml")));
@@ -220,7 +220,8 @@ TEST_SUITE("malformed") {
     bench.refuses_config(config_with(5, "train: {batch: 1000000000}"), 2, {place, "GB"});
     bench.refuses_config(config_with(5, "train: {batch: 1000000000000}"), 2, {place, "GB"});
     bench.refuses_config(config_with(5, "train: {accumulate: 1000000000000}"), 2, {place, "GB"});
-    bench.refuses_config(config_with(5, "train: {steps: 1000000000000, accumulate: 10000}"), 2, {bench.at("bad.yaml") + ":5:", "rows"});
+    bench.refuses_config(config_with(5, "train: {steps: 1000000000000, accumulate: 10000}"), 2,
+                         {bench.at("bad.yaml") + ":5:", "sequences"});
     CHECK(std::chrono::steady_clock::now() - start < std::chrono::seconds(30));
   }
 
@@ -344,7 +345,8 @@ TEST_SUITE("malformed") {
     saved({{"inputs", counting({256}, 9)}, {"targets", counting({256}, 9)}}, {"'inputs' has shape [256]"});
     saved({{"inputs", counting({4, 3, 32}, 9)}, {"targets", counting({4, 3, 32}, 9)}},
           {"3 rows, which is not a multiple of train.batch = 2"});
-    saved({{"inputs", counting({4, 2, 40}, 9)}, {"targets", counting({4, 2, 40}, 9)}}, {"rows are 40 tokens long, but the context is 32"});
+    saved({{"inputs", counting({4, 2, 40}, 9)}, {"targets", counting({4, 2, 40}, 9)}},
+          {"sequences are 40 tokens long, but the context is 32"});
 
     save_safetensors(path, {{"inputs", good}, {"targets", good}});
     std::string const whole = test::get(path);
@@ -528,7 +530,7 @@ TEST_SUITE("malformed") {
     auto with = metadata;
     with.erase("data");
     save_safetensors(path, tensors, with);
-    refuses(3, {"what its data are"});
+    refuses(3, {"do not describe its data"});
     for (auto const* const data : {"many", "3", "[{}]", "[]", R"([{"name": "inputs"}])"}) {
       CAPTURE(data);
       with["data"] = data;

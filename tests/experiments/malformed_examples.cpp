@@ -73,12 +73,12 @@ TEST_SUITE("malformed_examples") {
          [](FileExamples& all) {
            all.header = false, all.columns = {"text", "label"};
          }},
-        {"t.tsv", head + "good\t1\nbad\t0\nbad\t2\n", "t.tsv:4: the label '2' is none of data.classes; there are 0, 1",
+        {"t.tsv", head + "good\t1\nbad\t0\nbad\t2\n", "t.tsv:4: the label '2' is not one of data.classes; there are 0, 1",
          [](FileExamples& all) {
            all.classes = {"0", "1"};
          }},
         {"t.tsv", head + "a\tyes\nb\tno\nc\tyse\n",
-         "t.tsv:4: the label 'yse' is none of data.classes; did you mean 'yes'?; there are no, yes",
+         "t.tsv:4: the label 'yse' is not one of data.classes; did you mean 'yes'?; there are no, yes",
          [](FileExamples& all) {
            all.classes = {"no", "yes"};
          }},
@@ -136,17 +136,17 @@ TEST_SUITE("malformed_examples") {
     auto const answer = [](FileExamples& all) { all.second = "{passage}", all.answer = "{answer}", all.start = "{start}"; };
     std::string const options = "text,a,b,label\n", answers = "text,passage,answer,start\n";
     refuses({
-        {"t.csv", options + "q,x,y,2\n", "t.csv:2: the label '2' is the number of no option; there are 0, 1", choice},
-        {"t.csv", options + "q,x,y,0\nq,x,y,-1\n", "t.csv:3: the label '-1' is the number of no option; did you mean '1'?; there are 0, 1",
-         choice},
+        {"t.csv", options + "q,x,y,2\n", "t.csv:2: the label '2' is not the number of an option; there are 0, 1", choice},
+        {"t.csv", options + "q,x,y,0\nq,x,y,-1\n",
+         "t.csv:3: the label '-1' is not the number of an option; did you mean '1'?; there are 0, 1", choice},
         {"t.csv", options + "q,x,,0\n", "t.csv:2: the option 1 is empty", choice},
         {"t.csv", answers + "q,the passage,passage,5\n", "t.csv:2: the answer 'passage' is not at character 5 of the passage", answer},
         {"t.csv", answers + "q,the passage,passage,40\n",
-         "t.csv:2: the answer's start '40' is no number of a character of the passage, 0 … 10", answer},
+         "t.csv:2: the answer's start '40' is not the number of a character of the passage, 0 … 10", answer},
         {"t.csv", answers + "q,the passage,passage,four\n",
-         "t.csv:2: the answer's start 'four' is no number of a character of the passage, 0 … 10", answer},
+         "t.csv:2: the answer's start 'four' is not the number of a character of the passage, 0 … 10", answer},
         {"t.csv", answers + "q,,passage,4\n", "t.csv:2: the passage is empty", answer},
-        {"t.csv", answers + "q,the passage,word,4\n", "t.csv:2: the answer 'word' does not stand in the passage",
+        {"t.csv", answers + "q,the passage,word,4\n", "t.csv:2: the answer 'word' does not occur in the passage",
          [](FileExamples& all) { all.second = "{passage}", all.answer = "{answer}"; }},
     });
   }
@@ -193,7 +193,7 @@ TEST_SUITE("malformed_examples") {
     CHECK(said(folder, settings).starts_with("dev.tsv: no such file"));
     test::put(folder / "dev.tsv", "text\tlabel\na\tneutral\nb\tentailmnt\n");
     CHECK(said(folder, settings) ==
-          "dev.tsv:3: the label 'entailmnt' stands nowhere in the training examples; did you mean 'entailment'?; there are entailment, "
+          "dev.tsv:3: the label 'entailmnt' does not occur in the training examples; did you mean 'entailment'?; there are entailment, "
           "neutral");
     test::put(folder / "dev.tsv", "sentence\tlabel\na\tneutral\n");
     CHECK(said(folder, settings) == "data.text: there is no column 'text'; dev.tsv has sentence, label");
@@ -215,7 +215,7 @@ TEST_SUITE("malformed_examples") {
     test::put(folder / "t.csv", good);
     CHECK(test::refusal([&] {
             described("t.csv").read({folder.path(), folder.path(), 1, true, "test"});
-          }) == "data.test: there is no test part; name its file, or a share of the training file that is kept for it");
+          }) == "data.test: there is no test part; name its file, or a share of the training file");
   }
 
   TEST_CASE("descriptions that contradict themselves") {
@@ -236,6 +236,6 @@ TEST_SUITE("malformed_examples") {
     CHECK(says("t.tsv", [](auto& all) { all.unanswerable = 0.5; }).starts_with("unanswerable: "));
     CHECK(says("t.tsv", [](auto& all) { all.classes = {"a", "a"}; }) == "classes: has one twice");
     CHECK(says("t.jsonl", [](auto& all) { all.header = true; }) == "header: JSON lines have none");
-    CHECK(says("t.json", [](auto& all) { all.columns = {"a"}; }) == "columns: means nothing in SQuAD's format");
+    CHECK(says("t.json", [](auto& all) { all.columns = {"a"}; }) == "columns: is not used with SQuAD's format");
   }
 }

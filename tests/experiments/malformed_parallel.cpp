@@ -61,7 +61,7 @@ TEST_SUITE("malformed_parallel") {
     };
     std::string const three = "a b\nc d\ne f\n";
     for (auto const& [german, english, file, words] : std::vector<Case>{
-             {"a\nb\nc\nd\n", three, "t.de:4: ", {"no translation", "t.en ends after 3 lines, and this file has 4"}},
+             {"a\nb\nc\nd\n", three, "t.de:4: ", {"no translation", "t.en ends after 3 lines, but this file has 4"}},
              {"a\nb\n", three, "t.en:3: ", {"no translation", "t.de ends after 2 lines"}},
              {"\nb\nc\n", three, "t.de:1: ", {"the line is empty"}},
              {three, "a\n\nc\n", "t.en:2: ", {"the line is empty", "leave it out of both files"}},
@@ -77,9 +77,9 @@ TEST_SUITE("malformed_parallel") {
               {"not UTF-8 at byte 0"}},
              {three, "a\nb\n\xed\xa0\x80\n", "t.en:3: ", {"not UTF-8 at byte 0"}},
              {three, "a\nb\n\xc0\xaf\n", "t.en:3: ", {"not UTF-8 at byte 0"}},
-             {"a\n<bos> b\nc\n", three, "t.de:2: ", {"<bos> is a mark of the vocabulary, no word"}},
-             {three, "a\nb\nc <eos>\n", "t.en:3: ", {"<eos> is a mark of the vocabulary, no word"}},
-             {"<pad>\nb\nc\n", three, "t.de:1: ", {"<pad> is a mark of the vocabulary, no word"}},
+             {"a\n<bos> b\nc\n", three, "t.de:2: ", {"<bos> is a special token of the vocabulary, not a word"}},
+             {three, "a\nb\nc <eos>\n", "t.en:3: ", {"<eos> is a special token of the vocabulary, not a word"}},
+             {"<pad>\nb\nc\n", three, "t.de:1: ", {"<pad> is a special token of the vocabulary, not a word"}},
              {"", three, "t.de: ", {"the file is empty"}},
              {three, "", "t.en: ", {"the file is empty"}},
              {"a\na b c d e f g h\nb\n", three, "t.de:2: ", {"8 words and <eos> do not fit a context of 8; make model.context 9 or more"}},
@@ -140,7 +140,7 @@ TEST_SUITE("malformed_parallel") {
     refuses("from: de, to: en", {":3:7: missing key 'data.train'"});
     refuses("train: t, to: en", {":3:7: missing key 'data.from'"});
     refuses("train: t, from: de", {":3:7: missing key 'data.to'"});
-    refuses("train: t, from: de, to: de", {":3:", "to: it is the language that is translated, de"});
+    refuses("train: t, from: de, to: de", {":3:", "to: it is also the source language, de"});
     refuses("train: [t], from: de, to: en", {":3:31:", "data.train", "found a list"});
     refuses("train: {de: t}, from: de, to: en", {":3:31:", "data.train", "found a section"});
     refuses(files + ", validation: [v]", {":3:", "data.validation", "found a list"});
@@ -158,8 +158,8 @@ TEST_SUITE("malformed_parallel") {
     for (std::string const value : {"1", "0", "-64", "2.5", "1e12", ".inf", "few"})
       refuses(files + ", tokens: " + value, {":3:", "data.tokens"});
     refuses(files + ", least_count: 1000000",
-            {"data.least_count: no word stands 1000000 times or more", "the most frequent one stands 2 times"});
-    refuses(files + ", least_count: 2, vocabularies: separate", {"data.least_count: no word stands 2 times or more"});
+            {"data.least_count: no word occurs 1000000 times or more", "the most frequent one occurs 2 times"});
+    refuses(files + ", least_count: 2, vocabularies: separate", {"data.least_count: no word occurs 2 times or more"});
     refuses(files + ", least_count: 1, longest: 1", {"t.de: of its 3 pairs none has at most 1 words on either side"}, 3);
     refuses(files + ", least_count: 1, tokens: 3", {"t.de:1: 3 words and <eos> are more than a batch of data.tokens: 3"}, 3);
     refuses("train: no/such/stem, from: de, to: en", {"no/such/stem.de: no such file"}, 3);

@@ -202,7 +202,7 @@ TEST_SUITE("metric_kinds") {
     CHECK(why_not("bleu", *rows, parrot) == "the data give no source to decode a target from");
     CHECK(why_not("decoded.exact", *rows, parrot) == "the data give no source to decode a target from");
     CHECK(why_not("alignment_error", *rows, parrot) == "the data give no source");
-    CHECK(why_not("accuracy.*", *rows, parrot) == "the data tell no groups of targets apart");
+    CHECK(why_not("accuracy.*", *rows, parrot) == "the data define no groups of targets");
     CHECK(why_not("exact", *rows, parrot) == "");
     CHECK(Registry<MetricKind>::find("blue") == nullptr);
   }

@@ -52,7 +52,7 @@ TEST_SUITE("own_table") {
     CHECK(summary["validation.accuracy"].get<double>() > 0.9);
     CHECK(summary["data"]["classes"] == nlohmann::json({"no", "yes"}));
     CHECK(summary["baselines"].size() >= 4);
-    CHECK(test::get(folder / "runs/reviews/report.html").find("Examples that are wrong") != std::string::npos);
+    CHECK(test::get(folder / "runs/reviews/report.html").find("<h3>Errors</h3>") != std::string::npos);
     auto const evaluated = test::run_heed({"evaluate", "reviews", "--output", runs});
     REQUIRE_MESSAGE(evaluated.code == 0, evaluated.errors);
     for (char const* const metric : {"accuracy", "f1", "matthews", "macro_f1"}) CHECK(evaluated.output.find(metric) != std::string::npos);

@@ -188,14 +188,14 @@ TEST_SUITE("parallel_text") {
       std::string german, english, said;
     };
     for (auto const& [german, english, said] : std::vector<Case>{
-             {"a\nb\nc\n", "a\nb\n", "train.de:3: no translation: train.en ends after 2 lines, and this file has 3"},
-             {"a\n", "a\nb\nc", "train.en:2: no translation: train.de ends after 1 lines, and this file has 3"},
+             {"a\nb\nc\n", "a\nb\n", "train.de:3: no translation: train.en ends after 2 lines, but this file has 3"},
+             {"a\n", "a\nb\nc", "train.en:2: no translation: train.de ends after 1 lines, but this file has 3"},
              {"a\n\nc\n", "a\nb\nc\n", "train.de:2: the line is empty; every line needs a sentence, leave it out of both files"},
              {"a\nb\n", "a\n \t\r\n", "train.en:2: the line is empty; every line needs a sentence, leave it out of both files"},
              {"a\nb\n\n", "a\nb\n", "train.de:3: the line is empty; every line needs a sentence, leave it out of both files"},
              {"a\nb \xFF\n", "a\nb\n", "train.de:2: not UTF-8 at byte 2 of the line"},
-             {"a\nb\n", "a\nb <eos>\n", "train.en:2: <eos> is a mark of the vocabulary, no word"},
-             {"<pad>\n", "a\n", "train.de:1: <pad> is a mark of the vocabulary, no word"},
+             {"a\nb\n", "a\nb <eos>\n", "train.en:2: <eos> is a special token of the vocabulary, not a word"},
+             {"<pad>\n", "a\n", "train.de:1: <pad> is a special token of the vocabulary, not a word"},
              {"", "a\n", "train.de: the file is empty"},
              {"a\n", "", "train.en: the file is empty"}}) {
       CHECK(Files(german, english).said() == said);
@@ -344,8 +344,7 @@ TEST_SUITE("parallel_text") {
     };
     CHECK(experiment("train: t, from: de, to: en").settings.data.kind == "parallel");
     CHECK_THROWS_WITH_AS(experiment("train: t, from: de"), doctest::Contains("a.yaml:2:7: missing key 'data.to'"), ConfigError);
-    CHECK_THROWS_WITH_AS(experiment("train: t, from: de, to: de"), doctest::Contains("it is the language that is translated, de"),
-                         ConfigError);
+    CHECK_THROWS_WITH_AS(experiment("train: t, from: de, to: de"), doctest::Contains("it is also the source language, de"), ConfigError);
     CHECK_THROWS_WITH_AS(experiment("train: t, from: de, to: en, vocabularies: one"), doctest::Contains("joint"), ConfigError);
     auto const page = list("data", "parallel");
     for (char const* key :

@@ -222,9 +222,9 @@ TEST_SUITE("pictures") {
     auto const said = [](Keys const& keys) { return test::chosen(choice_of<DataKind>(), "glyphs", keys).settings->contradiction(); };
     CHECK(!said({}));
     CHECK(said({{"least", std::int64_t{5}}}) == "least: it is more than most");
-    CHECK(said({{"most", std::int64_t{17}}}) == "most: 17 things do not fit into 16 cells");
-    CHECK(said({{"tells", std::vector<std::string>{}}}) == "tells: a caption must say something");
-    CHECK(said({{"tells", std::vector<std::string>{"shape", "shape"}}}) == "tells: shape stands there twice");
+    CHECK(said({{"most", std::int64_t{17}}}) == "most: 17 objects do not fit into 16 cells");
+    CHECK(said({{"tells", std::vector<std::string>{}}}) == "tells: is empty");
+    CHECK(said({{"tells", std::vector<std::string>{"shape", "shape"}}}) == "tells: shape is listed twice");
   }
 
   TEST_CASE("links to pixels as links to fields, coarser or finer than the cells") {

@@ -243,14 +243,14 @@ TEST_SUITE("probed_values") {
     CHECK(refusal("{kind: gpt, layers: 1, heads: 1, width: 4, context: 8}", "{attention: [sink_rate], activations: [kurtosis]}").empty());
     std::string const begin = "test:5:31: probes.attention: there is no induction here: ";
     CHECK(refusal("{kind: bert, " + size, asked, "{kind: grammar, longest: 8, ngram_sentences: 10, validation: 5}") ==
-          begin + "it is of models that continue one sequence of tokens, seeing the past alone");
+          begin + "it needs a causal model of one sequence of tokens");
     if (test::has_room("translation"))
       CHECK(refusal("{kind: transformer, layers: 1, heads: 1, width: 4, context: 50}", asked,
                     "{kind: pairs, task: {kind: reverse, length: 4}, validation: 5}") ==
-            begin + "it is of models that continue one sequence of tokens, seeing the past alone");
+            begin + "it needs a causal model of one sequence of tokens");
     if (test::has_room("recurrent"))
       CHECK(refusal("{kind: recurrent_lm, width: 4, context: 8}", asked) == begin + "the model has no attention");
     CHECK(refusal("{kind: gpt, layers: 1, heads: 1, width: 4, context: 3}", asked, "{kind: induction, validation: 5}") ==
-          begin + "into model.context: 3 no two tokens fit that come twice");
+          begin + "model.context: 3 is too short for two repeated tokens");
   }
 }

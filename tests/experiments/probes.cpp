@@ -632,7 +632,7 @@ TEST_SUITE("probes") {
     };
     CHECK(message("probes: {attention: [entropi]}\n").find("did you mean 'entropy'?") != std::string::npos);
     CHECK(message("probes: {gradient: [scores]}\n").find("did you mean 'gradients'?") != std::string::npos);
-    CHECK(message("probes: {attention: [entropy, distance, entropy]}\n").find("'entropy' stands there twice") != std::string::npos);
+    CHECK(message("probes: {attention: [entropy, distance, entropy]}\n").find("'entropy' is listed twice") != std::string::npos);
     CHECK(message("probes: {every: 0}\n").find("probes.every") != std::string::npos);
     CHECK(message(everything) == "");
     auto const page = list("probes");

@@ -147,7 +147,7 @@ train: {batch: 64, optimizer: {kind: adamw, lr: 3.0e-3, betas: [0.9, 0.99]}, log
     once.emplace_back("repeat", false);
     CHECK(contradiction(once)->starts_with("repeat: "));
     auto const data = test::task("recall", sized(4, 8, 8, 3), 1);
-    CHECK_THROWS_WITH_AS(data->training(0, 1, 10), "model.context: 10 is too short for a row of recall; make it 11 or more", Error);
+    CHECK_THROWS_WITH_AS(data->training(0, 1, 10), "model.context: 10 is too short for a sequence of recall; make it 11 or more", Error);
   }
 
   TEST_CASE("a small model learns it: two pairs, almost always right") {

@@ -206,7 +206,7 @@ TEST_SUITE("refusals") {
     auto const file = (folder / "head.yaml").string(), runs = (folder / "runs").string();
     for (char const* command : {"check", "run"})
       test::refuses({command, file, "--output", runs}, 2,
-                    {"head.yaml:3:", "model.attention.estimator: random choices are estimated for a model that predicts tokens"});
+                    {"head.yaml:3:", "model.attention.estimator: hard attention needs a model that predicts tokens"});
     CHECK(!std::filesystem::exists(folder / "runs"));
   }
 
@@ -219,9 +219,9 @@ TEST_SUITE("refusals") {
     auto const base = (folder / "base.yaml").string(), ablation = (folder / "odd.yaml").string(), runs = (folder / "runs").string();
     for (char const* command : {"check", "run"})
       test::refuses({command, base, "model.position=rotary", "--output", runs}, 2,
-                    {"argument 'model.position=rotary': model.position: 'rotary' turns pairs of entries", "3", "key_width"});
+                    {"argument 'model.position=rotary': model.position: 'rotary' rotates pairs of entries", "3", "key_width"});
     for (char const* command : {"check", "run", "plan"})
-      test::refuses({command, ablation, "--output", runs}, 2, {"odd.yaml:3:", "model.position: 'rotary' turns pairs"});
+      test::refuses({command, ablation, "--output", runs}, 2, {"odd.yaml:3:", "model.position: 'rotary' rotates pairs"});
     CHECK(!std::filesystem::exists(folder / "runs"));
   }
 }

@@ -161,13 +161,13 @@ TEST_SUITE("report") {
 
   TEST_CASE("the page says what equivalent means, and without a margin that no arm is called so") {
     Finished const ablation;
-    CHECK(has(ablation.report(), "finds the difference smaller than the margin of 0.01 nat"));
+    CHECK(has(ablation.report(), "the difference is smaller than the margin of 0.01 nat"));
     auto summary = Json::parse(test::get(ablation.path / "summary.json"));
     summary["margin"] = nullptr;
     test::put(ablation.path / "summary.json", summary.dump());
     auto const html = ablation.report();
     CHECK(has(html, "No arm is called equivalent"));
-    CHECK(!has(html, "The grey band is the margin"));
+    CHECK(!has(html, "The grey band is the equivalence margin"));
   }
 
   TEST_CASE("what others have reported is drawn beside the arms, a number across all steps") {
@@ -181,7 +181,7 @@ TEST_SUITE("report") {
     auto const drawn = commands();
     for (char const* part : {"linespoints", "\n0 2.5 2.5 2.5\n40 2.5 2.5 2.5\n", "\n10 2.75 2.75 2.75\n40 2.25 2.25 2.25\n", "a page"})
       CHECK_MESSAGE(has(drawn, part), part);
-    CHECK(has(ablation.report(), "grey: what others have reported"));
+    CHECK(has(ablation.report(), "grey: published values"));
   }
 
   TEST_CASE("a page fetches nothing and stays below 3 MB") {
@@ -281,7 +281,7 @@ TEST_SUITE("report") {
     test::put(ablation.folder / "summary.json", summary.dump());
     write_report(ablation.folder.path(), true);
     auto const partly = test::get(ablation.folder / "report.html");
-    for (char const* part : {"averaged over those combinations of the other keys of which all arms are there", "4 of 6"})
+    for (char const* part : {"averaged over the combinations of the other keys for which all arms exist", "4 of 6"})
       CHECK_MESSAGE(has(partly, part), part);
     if (!gnuplot_is_there()) return;
     auto const count = [](std::string const& text, std::string const& part) {
@@ -664,7 +664,7 @@ TEST_SUITE("report") {
     }
     for (char const* text : {"[]", "{}", R"({"ablation": "a"})", R"({"ablation": "a", "metric": 3, "seeds": [], "arms": []})"}) {
       test::put(folder / "summary.json", text);
-      CHECK_THROWS_WITH_AS(write_report(folder.path(), true), doctest::Contains("is no summary of a run or an ablation"), FileError);
+      CHECK_THROWS_WITH_AS(write_report(folder.path(), true), doctest::Contains("is not a summary of a run or an ablation"), FileError);
     }
     Finished const ablation;
     test::put(ablation.path / "results.csv", "arm,x,seed,step,metric,value\nplain,1,one,0,loss,3\n");

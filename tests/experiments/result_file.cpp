@@ -129,7 +129,7 @@ TEST_SUITE("result_file") {
       test::Outcome const ended = test::run_heed({"report", results.run.string()});
       INFO(ended.errors);
       CHECK(ended.code == 3);
-      CHECK(ended.errors.find("summary.json: is no summary of a run or an ablation") != std::string::npos);
+      CHECK(ended.errors.find("summary.json: is not a summary of a run or an ablation") != std::string::npos);
     }
     Results const results;
     test::put(results.run / "failure.json", R"({"message": 3, "log": {}})");

@@ -135,7 +135,7 @@ TEST_SUITE("run") {
     CHECK(loss("plain-again", {}) == plain);
     for (std::string const dtype : {"float64", "float32"}) {
       CHECK_THROWS_WITH_AS(runs({"dtype=" + dtype, std::string("train.precision=") + (dtype == "float64" ? "bfloat16" : "float64")}),
-                           doctest::Contains(("does not go with dtype " + dtype).c_str()), ConfigError);
+                           doctest::Contains(("cannot be combined with dtype " + dtype).c_str()), ConfigError);
     }
   }
 
@@ -197,10 +197,10 @@ TEST_SUITE("run") {
     for (char const* type : {"float16", "bfloat16", "half", "fp16", "bf16"})
       CHECK_THROWS_WITH_AS(runs({std::string("dtype=") + type}), doctest::Contains("train.precision: bfloat16"), ConfigError);
     for (char const* type : {"float16", "half", "bf16"})
-      CHECK_THROWS_WITH_AS(runs({std::string("train.precision=") + type}), doctest::Contains("of fewer bits there is bfloat16"),
+      CHECK_THROWS_WITH_AS(runs({std::string("train.precision=") + type}), doctest::Contains("the only type of fewer bits is bfloat16"),
                            ConfigError);
     for (char const* key : {"device=cuda", "gpu=true", "train.device=cuda"})
-      CHECK_THROWS_WITH_AS(runs({key}), doctest::Contains("; heed computes on processors only"), ConfigError);
+      CHECK_THROWS_WITH_AS(runs({key}), doctest::Contains("; heed runs on CPUs only"), ConfigError);
     CHECK_THROWS_WITH_AS(runs({"dtype=flaot32"}), doctest::Contains("did you mean 'float32'?"), ConfigError);
   }
 

@@ -145,7 +145,7 @@ TEST_SUITE("sample") {
     test::put(run.folder / "tiny/config.yaml",
               "name: tiny\ndtype: float64\ndata: {kind: text, path: gone.txt}\nmodel: {kind: gpt, layers: 1, "
               "heads: 2, width: 8, context: 16}\n");
-    CHECK_THROWS_WITH_AS(sampled(options), "--precision: train.precision: float32 does not go with dtype float64", ConfigError);
+    CHECK_THROWS_WITH_AS(sampled(options), "--precision: train.precision: float32 cannot be combined with dtype float64", ConfigError);
   }
 
   TEST_CASE("sentences are lines that begin with the prompt and end by themselves or with …") {

@@ -115,8 +115,8 @@ TEST_SUITE("scaled_arms") {
     REQUIRE(outcome.code == 0);
     auto const html = test::get(folder / "runs/factors/report.html");
     for (char const* const part : {"At d_k 16, α = ", "The factor, or the variance that scores start with", "no scale, smaller start",
-                                   "Trained heads beside random scores", "At the first probe tr J of a head is", "How curved the loss is",
-                                   "sharpness goes as d_k to the power"})
+                                   "Trained heads compared with random scores", "At the first probe tr J of a head is",
+                                   "Curvature of the loss", "sharpness goes as d_k to the power"})
       CHECK_MESSAGE(html.find(part) != std::string::npos, part);
     auto const material = read_material(folder / "runs/factors");
     auto const arms = scaled_arms(material);

@@ -98,12 +98,12 @@ TEST_SUITE("selection") {
     CHECK(refused("validation.loss") == "");
     CHECK(refused("validation.ema.accuracy") == "");
     CHECK(refused("validation.acuracy") ==
-          "metric: 'validation.acuracy' is no metric of an evaluation; did you mean 'validation.accuracy'?");
-    CHECK(refused("loss").starts_with("metric: 'loss' is no metric of an evaluation"));
-    CHECK(refused("time.seconds").starts_with("metric: 'time.seconds' is no metric of an evaluation"));
+          "metric: 'validation.acuracy' is not a metric of an evaluation; did you mean 'validation.accuracy'?");
+    CHECK(refused("loss").starts_with("metric: 'loss' is not a metric of an evaluation"));
+    CHECK(refused("time.seconds").starts_with("metric: 'time.seconds' is not a metric of an evaluation"));
     StopSettings stop;
     stop.least = 1;
-    CHECK(stop.contradiction() == "least: wants stop.patience");
+    CHECK(stop.contradiction() == "least: needs stop.patience");
     stop.patience = 3;
     CHECK(!stop.contradiction());
   }

@@ -155,7 +155,7 @@ TEST_SUITE("start_from") {
     CHECK(refused({"model.width=16"}).find("'blocks.0.norm1.weight' is [8], the model's is [16]") != std::string::npos);
     CHECK(refused({"model.layers=3"}).find("'blocks.2.norm1.weight' [8] is missing") != std::string::npos);
     CHECK(refused({"model.layers=1"}).find("'blocks.1.attention.key.bias' [8] is not the model's") != std::string::npos);
-    CHECK(refused({"data.tokenizer=char"}).find("reads other tokens than the data: its vocabulary is of 256 tokens, theirs of 3") !=
+    CHECK(refused({"data.tokenizer=char"}).find("has other tokens than the data: its vocabulary has 256 tokens, theirs 3") !=
           std::string::npos);
     CHECK(test::refusal([&] { started({"init.from=firts"}); }).find("firts: no such file") != std::string::npos);
   }

@@ -473,7 +473,7 @@ TEST_SUITE("study") {
     auto const all = test::run_heed({"report", runs});  // a folder of a run, an ablation and studies, one of which has not finished
     INFO(all.errors);
     CHECK(all.code == 0);
-    CHECK(all.errors.find("left out, for they have not finished: small") != std::string::npos);
+    CHECK(all.errors.find("left out, because they have not finished: small") != std::string::npos);
     auto const page = test::get(folder / "runs/report.html");
     for (char const* const part : {">heads<", ">tiny<", ">worked_example<", "part3"}) CHECK(page.find(part) != std::string::npos);
     CHECK(page.find("part4") == std::string::npos);
@@ -532,7 +532,7 @@ TEST_SUITE("study") {
     CHECK(found.contains("sigmoid rsqrt 64 trace"));
     CHECK(!found.contains("local_m none 64 trace"));
     test::check_markdown_tables(test::get(path / "summary.md"));
-    CHECK(test::get(path / "report.html").find("What lets gradients through") != std::string::npos);
+    CHECK(test::get(path / "report.html").find("Gradients through normalisers") != std::string::npos);
   }
 
   TEST_CASE("what a study cannot mean is refused with its place") {

@@ -60,7 +60,7 @@ TEST_SUITE("tasks") {
 
   TEST_CASE("held-out sequences may be longer than those of training") {
     auto const data = task("copy", {{"length", std::int64_t{3}}, {"test_length", std::int64_t{5}}});
-    CHECK_THROWS_WITH_AS(data->training(0, 1, 9), "model.context: 9 is too short for a row of copy; make it 10 or more", Error);
+    CHECK_THROWS_WITH_AS(data->training(0, 1, 9), "model.context: 9 is too short for a sequence of copy; make it 10 or more", Error);
     for (auto const& row : rows_of(data->training(0, 20, 10))) CHECK(std::ranges::count(row.targets, -1) == 7);
     for (auto const& row : rows_of(data->validation(0, 20, 10))) CHECK(std::ranges::count(row.targets, -1) == 5);
   }

@@ -282,7 +282,7 @@ TEST_SUITE("translate") {
     CHECK(refused("a\xC0\x80\n") == "standard input:1: not UTF-8 at byte 1 of the line");         // overlong
     CHECK(refused("der der der der der der der der\n").empty());
     CHECK(refused("ein\nder der der der der der der der der\n") ==
-          "standard input:2: 9 words and a mark, but the model reads 9 tokens at most");
+          "standard input:2: 9 words and <eos>, but the model reads at most 9 tokens");
     CHECK(refused(std::string("ein \0 hund\n", 11)).empty());  // a word like another
     CHECK(refused("<bos> <pad> <eos> <unk>\n").empty());       // words that no vocabulary has
     CHECK(refused("\xEF\xBB\xBF"
@@ -312,7 +312,7 @@ TEST_SUITE("translate") {
     for (auto const count : {std::size_t{4097}, std::size_t{32000}, std::size_t{1000000}})
       CHECK_THROWS_WITH_AS(
           run("ein\n" + words(count) + "\nein\n"),
-          fmt::format("standard input:2: {} words, but a line may have 4096 at most; cut it into sentences", count).c_str(), FileError);
+          fmt::format("standard input:2: {} words, but a line may have at most 4096; split it into sentences", count).c_str(), FileError);
     CHECK_THROWS_WITH_AS(run("ein\n\n" + std::string((1 << 24) + 1, 'x')), "standard input:3: the line has more than 16777216 bytes",
                          FileError);
     CHECK(lines_of(run(std::string(1 << 24, 'x') + "\nein\n")).size() == 2);
@@ -337,9 +337,8 @@ TEST_SUITE("translate") {
     options = run.options();
     options.run = "no/such/run";
     CHECK_THROWS_AS(run("ein\n", options), ConfigError);
-    CHECK_THROWS_WITH_AS(
-        Run("", "gpt")("ein\n"),
-        doctest::Contains("its model, of kind gpt, reads no source that could be translated; heed sample continues a text"), ConfigError);
+    CHECK_THROWS_WITH_AS(Run("", "gpt")("ein\n"),
+                         doctest::Contains("its model, of kind gpt, does not translate; heed sample continues a text"), ConfigError);
     auto const checkpoint = run.folder / "tiny/checkpoint.safetensors";
     auto bytes = test::get(checkpoint);
     test::put(checkpoint, bytes.substr(0, bytes.size() - 9));

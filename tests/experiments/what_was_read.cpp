@@ -195,11 +195,11 @@ TEST_SUITE("what_was_read") {
     REQUIRE(test::run_heed(texts.command("run.yaml", {"name=b"})).code == 0);
     auto const compared = test::run_heed({"compare", texts.runs() + "/a", texts.runs() + "/b"});
     CHECK(compared.code == 0);
-    CHECK(compared.output.find("the configurations are equal, but not what was read") != std::string::npos);
+    CHECK(compared.output.find("the configurations are equal, but the files that were read are not") != std::string::npos);
     for (auto const& text : {texts.first, texts.other}) CHECK(compared.output.find(hash_of(text).substr(0, 12)) != std::string::npos);
     REQUIRE(test::run_heed({"report", texts.runs(), "--quiet"}).code == 0);
     auto const page = test::get(fs::path(texts.runs()) / "report.html");
-    CHECK(page.find("has been read with 2 contents") != std::string::npos);
+    CHECK(page.find("with 2 different contents") != std::string::npos);
     for (auto const& text : {texts.first, texts.other}) CHECK(page.find("(SHA-256 " + hash_of(text) + ")") != std::string::npos);
   }
 }

@@ -88,12 +88,12 @@ TEST_SUITE("zero_shot") {
       auto const experiment = loaded(folder, "pairs.yaml", model);
       return test::refusal([&] { Trainer const trainer(experiment, true); });
     };
-    CHECK(refused("data: {kind: text, path: text.txt}\n").find("pairs.yaml:1:14: data.kind: text are no labelled examples") !=
+    CHECK(refused("data: {kind: text, path: text.txt}\n").find("pairs.yaml:1:14: data.kind: text are not labelled examples") !=
           std::string::npos);
     CHECK(refused("data: {kind: test_continuations, options: false}\n").find("have no options to choose from") != std::string::npos);
     CHECK(refused("data: {kind: test_continuations}\n", "kind: bert, heads: 2, layers: 1")
               .find("train.evaluate.zero_shot: pairs.yaml: "
-                    "the model continues no text") != std::string::npos);
+                    "the model does not continue texts") != std::string::npos);
     test::put(folder / "pairs.yaml", "data: {kind: test_continuations}\n");
     auto const missing = loaded(folder, "paris.yaml", "kind: gpt, layers: 1, heads: 2");
     CHECK(test::refusal([&] { Trainer const trainer(missing, true); }).find("paris.yaml: no such file") != std::string::npos);

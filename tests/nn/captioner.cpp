@@ -338,14 +338,16 @@ TEST_SUITE("captioner") {
     CHECK(settings.contradiction() == "doubly_stochastic: without attention there are no weights");
     settings = hard("luong", "reinforce");
     settings.doubly_stochastic = 1;
-    CHECK(settings.contradiction() == "doubly_stochastic: is of soft reading alone, not of hard");
+    CHECK(settings.contradiction() == "doubly_stochastic: applies only to soft attention, not to hard");
     settings = hard("luong", "marginal");
     settings.attention.estimator.samples = 2;
-    CHECK(settings.attention.contradiction() == "samples: marginal takes every choice, not 2 samples");
+    CHECK(settings.attention.contradiction() == "samples: marginal sums over every choice; it takes no 2 samples");
     Subject const subject(hard("bahdanau", "marginal"));
     CHECK_THROWS_WITH_AS(
         Estimator(*subject.model.estimator()).check(subject.model, alike(1)),
-        doctest::Contains("estimator: marginal sums over one choice at a time, of one head that no later place depends on"), Error);
+        doctest::Contains(
+            "estimator: marginal sums over one choice at a time: it needs one head only, whose choice affects one output token only"),
+        Error);
   }
 
   TEST_CASE("convolutions halve the sides, and each has half of the next one's channels, but eight at least") {

@@ -11,7 +11,7 @@ TEST_SUITE("gpt") {
 
   }  // namespace
 
-  TEST_CASE("mlp_width: that of the perceptron, four times the width unless given") {
+  TEST_CASE("mlp_width: the hidden width of the MLP, four times the width unless given") {
     auto const made = [](std::optional<std::int64_t> mlp_width, Parameters& parameters, std::string const& activation = "gelu") {
       GptSettings settings;
       settings.layers = settings.heads = 2;

@@ -301,25 +301,23 @@ TEST_SUITE("groups") {
     };
     CHECK(refused({group("norm.*"), group("block.*")}) == "optimizer.groups.1.match: 'block.*' matches no parameter");
     CHECK(refused({group("blocks.0.*"), group("blocks.*")}) ==
-          "optimizer.groups.0.match: later groups match all 2 parameters of 'blocks.0.*', and the last group that matches holds");
-    CHECK(
-        refused({group("*.bias", [](GroupSettings& g) { g.weight_decay = 0.5; })}) ==
-        "optimizer.groups.0.weight_decay: of '*.bias' no parameter is one that weight decay falls on (biases, norms and single numbers are "
-        "none)");
-    CHECK(refused({frozen("*", 3)}) == "optimizer.groups: all parameters are frozen, and nothing is trained from the first step on");
+          "optimizer.groups.0.match: later groups match all 2 parameters of 'blocks.0.*', and the last group that matches applies");
+    CHECK(refused({group("*.bias", [](GroupSettings& g) { g.weight_decay = 0.5; })}) ==
+          "optimizer.groups.0.weight_decay: '*.bias' matches no parameter with weight decay (biases, norms and scalars have none)");
+    CHECK(refused({frozen("*", 3)}) == "optimizer.groups: all parameters are frozen: the first step would train nothing");
     Parameters flat(1, DType::float32);
     flat.add("weight", {2}, Initial::normal(1), WeightDecay::on);
-    CHECK(refusal([&] { treatments(flat, {}, 0.5, lr); }) == "optimizer.layer_decay: the model has no layers by its parameters' names");
+    CHECK(refusal([&] { treatments(flat, {}, 0.5, lr); }) == "optimizer.layer_decay: the names of the model's parameters show no layers");
   }
 
   TEST_CASE("keys of a group that contradict each other are refused") {
     auto const contradiction = [](std::function<void(GroupSettings&)> const& change) {
       return group("a", change).contradiction().value_or("");
     };
-    CHECK(contradiction([](GroupSettings& g) { g.unfreeze = 3; }) == "unfreeze: wants frozen: true");
-    CHECK(contradiction([](GroupSettings& g) { g.lr = 1, g.lr_factor = 1; }) == "lr_factor: does not go with lr: one of them");
+    CHECK(contradiction([](GroupSettings& g) { g.unfreeze = 3; }) == "unfreeze: needs frozen: true");
+    CHECK(contradiction([](GroupSettings& g) { g.lr = 1, g.lr_factor = 1; }) == "lr_factor: give either lr or lr_factor");
     CHECK(contradiction([](GroupSettings& g) { g.frozen = true, g.lr = 1; }) ==
-          "lr: does not go with frozen: true, unless unfreeze says from when on");
+          "lr: has no effect with frozen: true, unless unfreeze is given");
     CHECK(contradiction([](GroupSettings& g) { g.frozen = true, g.lr = 1, g.unfreeze = 5; }) == "");
     CHECK(contradiction([](GroupSettings& g) { g.match = ""; }) == "match: wants a pattern of names, such as blocks.0.*");
   }

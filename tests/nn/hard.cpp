@@ -638,20 +638,21 @@ TEST_SUITE("hard") {
       return settings.contradiction().value_or("");
     };
     CHECK(said([](auto&) {}) == "");
-    CHECK(said([](auto& s) { s.align = "sigmoid"; }) ==
-          "read: hard draws a key from each row of weights, and the rows of the align 'sigmoid' do not sum to one; those of entmax15, "
-          "local_m, softmax, sparsemax, ssmax do");
-    CHECK(said([](auto& s) { s.align = "local_p"; }).starts_with("read: hard draws"));
+    CHECK(
+        said([](auto& s) { s.align = "sigmoid"; }) ==
+        "read: hard samples a key from each query's weights, but the weights of the align 'sigmoid' do not sum to one; those of entmax15, "
+        "local_m, softmax, sparsemax, ssmax do");
+    CHECK(said([](auto& s) { s.align = "local_p"; }).starts_with("read: hard samples"));
     CHECK(said([](auto& s) { s.estimator.baseline = "leave_one_out"; }) ==
           "samples: leave_one_out compares each sample with the others: it needs at least 2, not 1");
-    CHECK(said([](auto& s) { s.read = "soft", s.estimator.samples = 2; }) == "samples: is of the read 'hard' alone, not of 'soft'");
+    CHECK(said([](auto& s) { s.read = "soft", s.estimator.samples = 2; }) == "samples: applies only to the read 'hard', not to 'soft'");
     CHECK(said([](auto& s) { s.read = "soft", s.estimator.evaluate = "sample"; }) ==
-          "evaluate: is of the read 'hard' alone, not of 'soft'");
-    CHECK(said([](auto& s) { s.estimator.temperature = 2; }) == "temperature: is of the estimator gumbel alone, not of reinforce");
+          "evaluate: applies only to the read 'hard', not to 'soft'");
+    CHECK(said([](auto& s) { s.estimator.temperature = 2; }) == "temperature: applies only to the estimator gumbel, not to reinforce");
     CHECK(said([](auto& s) { s.estimator.estimator = "gumbel", s.estimator.baseline = "none"; }) ==
-          "baseline: is of the estimator reinforce alone, not of gumbel");
+          "baseline: applies only to the estimator reinforce, not to gumbel");
     CHECK(said([](auto& s) { s.estimator.estimator = "enumerate", s.estimator.samples = 2; }) ==
-          "samples: enumerate takes every choice, not 2 samples");
+          "samples: enumerate sums over every choice; it takes no 2 samples");
 
     AttentionSettings short_name;
     CHECK(short_name.from_word("hard"));
@@ -662,8 +663,8 @@ TEST_SUITE("hard") {
     Estimator const estimator(*large.model->estimator());
     CHECK_THROWS_WITH_AS(
         estimator.check(*large.model, alike(1, 6)),
-        "estimator: enumerate would sum over 2.69e+11 combinations of choices a sequence, more than 65536; fewer layers, heads "
-        "or places, or reinforce",
+        "estimator: enumerate would sum over 2.69e+11 combinations of choices per sequence, more than 65536; use fewer layers, heads "
+        "or positions, or reinforce",
         Error);
   }
 

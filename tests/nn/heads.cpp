@@ -276,9 +276,9 @@ TEST_SUITE("heads") {
     };
     Case const beside{"", "classification", 1, [](HeadSettings& s) { task(s).auxiliary = 0.5; }};
     CHECK(refused("bert", beside, signature(1, true, false)) ==
-          "model.head.auxiliary: a language model beside the task is of models that see the past alone");
-    CHECK(refused("gpt", {"", "choice"}, signature(1, false, false)).starts_with("model.head: wants examples with options"));
-    CHECK(refused("gpt", {"", "classification"}, signature(2, false, true)).starts_with("model.head: the data are a multiple choice"));
+          "model.head.auxiliary: an auxiliary language-model loss needs a causal model");
+    CHECK(refused("gpt", {"", "choice"}, signature(1, false, false)).starts_with("model.head: these data have no options to choose from"));
+    CHECK(refused("gpt", {"", "classification"}, signature(2, false, true)).starts_with("model.head: options of a multiple choice"));
     CHECK(std::ranges::none_of(head_choice(SeesText::all).options, [](auto const& option) { return option.name == "likelihood"; }));
     CHECK(std::ranges::none_of(head_choice(SeesText::past).options, [](auto const& option) { return option.name == "next_sentence"; }));
   }

@@ -269,8 +269,8 @@ TEST_SUITE("multi_head") {
     CHECK(said(StackSettings(), [](auto& s) { s.key_heads = 3; }) == "key_heads: 3 groups do not divide 4 heads");
     CHECK(said(StackSettings(), [](auto& s) { s.position = "fire", s.attention.forget = true; }) == "");
     CHECK(said(BertSettings(), [](auto& s) { s.position = "fire"; }) ==
-          "position: 'fire' is of attention to the past alone, and here some places look ahead");
-    CHECK(said(BertSettings(), [](auto& s) { s.attention.forget = true; }).starts_with("attention.forget: is of attention to the past"));
+          "position: 'fire' needs causal attention, and this attention is not");
+    CHECK(said(BertSettings(), [](auto& s) { s.attention.forget = true; }).starts_with("attention.forget: needs causal attention"));
     CHECK(said(StackSettings(), [](auto& s) { s.width = 12, s.attention.differential = true; }).starts_with("heads: two maps of 4 heads"));
     AttentionSettings hard;
     hard.read = "hard";

@@ -177,10 +177,11 @@ TEST_SUITE("single_attention") {
     CHECK_NOTHROW(model.check(one_question()));
     auto wrong = one_question();
     wrong["inputs"].mutable_data<std::int64_t>()[2] = 6;
-    CHECK_THROWS_WITH_AS(model.check(wrong), doctest::Contains("model.pairs: place 2 of a row should hold a key, not token 6"), Error);
+    CHECK_THROWS_WITH_AS(model.check(wrong), doctest::Contains("model.pairs: position 2 of a sequence should hold a key, not token 6"),
+                         Error);
     wrong = one_question();
     wrong["targets"].mutable_data<std::int64_t>()[5] = 6;
     CHECK_THROWS_WITH_AS(model.check(wrong), doctest::Contains("model.question: "), Error);
-    CHECK_THROWS_WITH_AS(model.logits(two_questions(), {}), "single_attention: rows of 9 tokens, not of 7", Error);
+    CHECK_THROWS_WITH_AS(model.logits(two_questions(), {}), "single_attention: sequences of 9 tokens, not of 7", Error);
   }
 }

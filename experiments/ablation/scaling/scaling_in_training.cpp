@@ -116,7 +116,7 @@ std::optional<StudyPart> heads_on_curve(std::vector<ScaledArm> const& arms) {
       "marks. "
       "Black: the expectation for independent normal scores of that variance, {}.",
       theory.causal ? fmt::format("mean over rows that see 1 … {:g} keys", theory.context) : fmt::format("{:g} keys", theory.context));
-  StudyPart part{"Trained heads beside random scores", "", {figure_of(figure)}};
+  StudyPart part{"Trained heads compared with random scores", "", {figure_of(figure)}};
   part.sentences.push_back(
       fmt::format("At the first probe tr J of a head is {:.3f} from the curve of random scores on average, at the last {:.3f}, {} it: {}.",
                   before.size, after.size, after.signed_size > 0 ? "mostly above" : "mostly below",
@@ -176,7 +176,7 @@ std::string place_of_lowest(Material const& material, std::vector<std::pair<doub
   if (lowest.empty()) return "";
   if (best == powers.front().first || best == powers.back().first) {
     auto const there = std::ranges::count(lowest, best);
-    return fmt::format(", in {} of {} seeds; it is the {} that was tried, and the best may lie beyond", there, lowest.size(),
+    return fmt::format(", in {} of {} seeds; it is the {} value that was tried, and the optimum may lie beyond", there, lowest.size(),
                        best == powers.front().first ? "smallest" : "largest");
   }
   auto const place = estimate(lowest);
@@ -200,7 +200,7 @@ std::string verdict(Material const& material, double width, std::vector<std::pai
   std::string sentence =
       fmt::format("At d_k {:g}, α = {:g} trains best{}", width, best->first, place_of_lowest(material, powers, best->first));
   if (!worse.empty()) sentence += fmt::format("; worse are {}", fmt::join(worse, ", "));
-  if (!alike.empty()) sentence += fmt::format("; not told apart from it: {}", fmt::join(alike, ", "));
+  if (!alike.empty()) sentence += fmt::format("; not distinguishable from it: {}", fmt::join(alike, ", "));
   return sentence + ".";
 }
 

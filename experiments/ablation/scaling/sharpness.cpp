@@ -94,7 +94,7 @@ std::vector<StudyPart> parts(Material const& material) {
   auto const arms = scaled_arms(material);
   auto first = over_widths(arms, false), last = over_widths(arms, true);
   if (widths_of(arms).size() < 2 || first.series.empty()) return {};
-  StudyPart part{"How curved the loss is", "", {}};
+  StudyPart part{"Curvature of the loss", "", {}};
   for (auto const& scale : scales_of(arms)) {
     auto const before = exponent(arms, scale, false), after = exponent(arms, scale, true);
     if (before.empty() || after.empty()) continue;
@@ -111,7 +111,7 @@ std::vector<StudyPart> parts(Material const& material) {
   auto along = beside_variance(arms);
   if (!along.series.empty())
     part.figures.push_back(figure_of({.name = "sharpness_variance",
-                                      .title = "Sharpness beside the variance of the scores",
+                                      .title = "Sharpness against the variance of the scores",
                                       .caption = "Means over seeds and heads; each line is one d_k along training, to its mark.",
                                       .x = "variance of a row's scores",
                                       .ten = true,

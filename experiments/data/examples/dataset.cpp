@@ -213,12 +213,10 @@ nlohmann::json ExamplesDataset::describe() const {
 
 std::vector<Field> ExamplesSettings::fields() {
   auto all = source->fields();
-  all.push_back({.name = "tokenizer",
-                 .target = &tokenizer,
-                 .help = "how text becomes tokens; of a pre-trained model as it did there: {kind: run, from: …}"});
+  all.push_back({.name = "tokenizer", .target = &tokenizer, .help = "tokenizer; for a pre-trained model, its own: {kind: run, from: …}"});
   all.push_back({.name = "pool",
                  .target = &pool,
-                 .help = "batches from whose examples those of about one length are put together",
+                 .help = "number of consecutive batches whose examples are regrouped by length, to reduce padding; 1: no regrouping",
                  .least = 1,
                  .greatest = 1e6});
   return all;

@@ -17,7 +17,7 @@ class Delimited : public SequenceView {
   explicit Delimited(std::unique_ptr<Dataset> plain)
       : SequenceView(std::move(plain), "delimited", {"[start]", "[delimiter]", "[extract]"}) {
     if (this->plain().signature().has("exact_match"))
-      throw Error("data.exact_match: is told by segments, which this model does not read; a bert does");
+      throw Error("data.exact_match: is encoded in segments, which this model does not read; bert does");
   }
 
  private:

@@ -24,8 +24,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-Declared<DataKind> const declared{examples_kind<FileExamples>(
-    "examples", "labelled examples of files (TSV, CSV, JSON lines, SQuAD), by description", DataParts::validation_and_test)};
+Declared<DataKind> const declared{
+    examples_kind<FileExamples>("examples", "labelled examples from files (TSV, CSV, JSON lines, SQuAD)", DataParts::validation_and_test)};
 
 /// `0.1` where a path could stand too.
 std::optional<double> share_of(std::optional<std::string> const& part) { return part ? parse_real(*part) : std::nullopt; }
@@ -42,13 +42,13 @@ std::optional<std::string> wrong_format(FileExamples const& of, std::string cons
        {std::pair("columns", !of.columns.empty()), std::pair("header", of.header), std::pair("second", !of.second.empty()),
         std::pair("options", !of.options.empty()), std::pair("classes", !of.classes.empty()), std::pair("names", !of.names.empty()),
         std::pair("answer", !of.answer.empty()), std::pair("encoding", of.encoding != "utf-8")})
-    if (kind == "squad" && given) return fmt::format("{}: means nothing in SQuAD's format", key);
+    if (kind == "squad" && given) return fmt::format("{}: is not used with SQuAD's format", key);
   bool const table = kind == "tsv" || kind == "csv" || kind == "blank";
   if (table && !of.header && of.columns.empty()) return "columns: name them, or say header: true if the first line does";
   if (kind == "blank" && of.columns.size() == 1) return "columns: beside one there is no label; the last is the rest of the line";
   if (kind == "jsonl" && of.header) return "header: JSON lines have none";
   if (of.unanswerable > 0 && !kind.empty() && kind != "squad" && of.answer.empty())
-    return "unanswerable: the examples are no questions about passages";
+    return "unanswerable: the examples are not questions about passages";
   return std::nullopt;
 }
 
@@ -86,15 +86,15 @@ std::int64_t start_of(std::string const& answer, std::string const& passage, Tem
                       Table::TableRow const& row) {
   if (!templates.start) {
     auto const found = passage.find(answer);
-    if (found == passage.npos) table.refuse(row, fmt::format("the answer {} does not stand in the passage", shown(answer)));
+    if (found == passage.npos) table.refuse(row, fmt::format("the answer {} does not occur in the passage", shown(answer)));
     return static_cast<std::int64_t>(found);
   }
   auto const written = templates.start->of(row.fields);
   auto const starts = character_starts(passage);
   auto const character = parse_integer(written);
   if (!character || *character < 0 || *character >= std::ssize(starts))
-    table.refuse(
-        row, fmt::format("the answer's start {} is no number of a character of the passage, 0 … {}", shown(written), starts.size() - 2));
+    table.refuse(row, fmt::format("the answer's start {} is not the number of a character of the passage, 0 … {}", shown(written),
+                                  starts.size() - 2));
   auto const begin = starts[static_cast<std::size_t>(*character)];
   if (passage.compare(begin, answer.size(), answer) != 0)
     table.refuse(row, fmt::format("the answer {} is not at character {} of the passage", shown(answer), *character));
@@ -178,9 +178,9 @@ void rename_labels(std::vector<SourcedExample>& examples, std::vector<std::strin
   for (auto& [example, article, id] : examples) {
     auto const found = std::ranges::find(labels, example.label);
     if (found == labels.end()) {
-      auto const* const known = !settings.options.empty()  ? "is the number of no option"
-                                : settings.classes.empty() ? "stands nowhere in the training examples"
-                                                           : "is none of data.classes";
+      auto const* const known = !settings.options.empty()  ? "is not the number of an option"
+                                : settings.classes.empty() ? "does not occur in the training examples"
+                                                           : "is not one of data.classes";
       throw FileError(fmt::format("{}: the label {} {}{}; there are {}", example.place, shown(example.label), known,
                                   did_you_mean(example.label, labels), fmt::join(labels, ", ")));
     }
@@ -217,38 +217,38 @@ std::vector<Field> FileExamples::fields() {
       {.name = "validation",
        .target = &validation,
        .help = "file of held-out examples, or the share of the training file that is held out"},
-      {.name = "test", .target = &test, .help = "file or share for the last test; no training sees it"},
+      {.name = "test", .target = &test, .help = "test file, or the share of the training file; never used in training"},
       {.name = "name", .target = &name, .help = "instead of files: a data set of the catalogue, fetched if needed"},
       {.name = "format",
        .target = &format,
-       .help = "how the files are written (default: as their names end); tsv: quotes are literal; blank: fields between blanks, the last "
-               "is the rest of the line; squad: SQuAD's JSON, .json",
+       .help = "format of the files (default: by their extension); tsv: quotes are literal; blank: fields separated by blanks, the last is "
+               "the rest of the line; squad: SQuAD's JSON, .json",
        .words = {"tsv", "csv", "jsonl", "blank", "squad"}},
-      {.name = "encoding", .target = &encoding, .help = "of tables", .words = {"utf-8", "latin1"}},
+      {.name = "encoding", .target = &encoding, .help = "character encoding of tables", .words = {"utf-8", "latin1"}},
       {.name = "header", .target = &header, .help = "the first line of tsv, csv and blank names the columns"},
       {.name = "columns", .target = &columns, .help = "names of the columns (default: those of the header or of the first JSON object)"},
       {.name = "text", .target = &text, .help = "the text, or the first of two, with columns in braces: \"{sentence}\""},
       {.name = "second", .target = &second, .help = "the second text of a pair; with `answer` the passage, and `text` is the question"},
-      {.name = "label", .target = &label, .help = "the class; of a multiple choice the number of the right option, from 0"},
-      {.name = "options", .target = &options, .help = "what to choose from, of a multiple choice"},
+      {.name = "label", .target = &label, .help = "the class; for a multiple choice the number of the right option, from 0"},
+      {.name = "options", .target = &options, .help = "the options of a multiple choice"},
       {.name = "classes",
        .target = &classes,
-       .help = "labels in the order of their numbers (default: those of the training examples, sorted; of options 0, 1, …)"},
-      {.name = "names", .target = &names, .help = "what to call the classes, in the order of `classes`"},
+       .help = "labels in the order of their numbers (default: those of the training examples, sorted; for options 0, 1, …)"},
+      {.name = "names", .target = &names, .help = "displayed names of the classes, in the order of `classes`"},
       {.name = "symmetric", .target = &symmetric, .help = "the two texts have no order: similarity, paraphrase"},
       {.name = "exact_match",
        .target = &exact_match,
-       .help = "a bert is told which tokens of the second text are in the first too, by a third segment (Chen et al. 2017)"},
-      {.name = "answer", .target = &answer, .help = "a stretch of the second text that answers the first; empty: there is none"},
-      {.name = "start", .target = &start, .help = "the answer's first character, from 0 (default: where it stands first)"},
+       .help = "for bert: a third segment marks tokens of the second text that also occur in the first (Chen et al. 2017)"},
+      {.name = "answer", .target = &answer, .help = "span of the second text that answers the first; empty: no answer"},
+      {.name = "start", .target = &start, .help = "the answer's first character, from 0 (default: its first occurrence)"},
       {.name = "size",
        .target = &size,
-       .help = "so many of the training examples, drawn by the seed, labels in proportion; a larger size holds a smaller one",
+       .help = "number of training examples, sampled by the seed, stratified by label; a larger sample contains the smaller ones",
        .least = 1,
        .greatest = 1e9},
       {.name = "unanswerable",
        .target = &unanswerable,
-       .help = "share of questions that get a passage of another article and no answer",
+       .help = "share of questions that are paired with a passage of another article, without an answer",
        .least = 0,
        .greatest = 1}};
 }
@@ -268,20 +268,20 @@ std::optional<std::string> wrong_parts(FileExamples const& of) {
 
 /// What does not go together in what is asked for.
 std::optional<std::string> wrong_task(FileExamples const& of) {
-  if (of.options.size() == 1) return "options: of one there is nothing to choose";
+  if (of.options.size() == 1) return "options: give two or more";
   if (!of.options.empty() && !of.classes.empty() && of.options.size() != of.classes.size())
     return fmt::format("classes: {} labels for {} options", of.classes.size(), of.options.size());
-  if (!of.options.empty() && !of.names.empty()) return "names: options have none";
+  if (!of.options.empty() && !of.names.empty()) return "names: options have no names";
   if (!of.answer.empty() && (!of.options.empty() || !of.classes.empty() || !of.names.empty()))
-    return "answer: beside one there are no classes or options";
-  if (!of.answer.empty() && of.second.empty()) return "answer: is a stretch of `second`, which is not given";
-  if (!of.start.empty() && of.answer.empty()) return "start: is the place of `answer`, which is not given";
+    return "answer: cannot be combined with classes or options";
+  if (!of.answer.empty() && of.second.empty()) return "answer: is a span of `second`, which is not given";
+  if (!of.start.empty() && of.answer.empty()) return "start: is the position of `answer`, which is not given";
   if (of.symmetric && of.second.empty()) return "symmetric: there is no second text";
   if (of.exact_match && of.second.empty() && format_of(of.format, of.training.value_or("")) != "squad")
     return "exact_match: there is no second text";
   for (auto const& [key, list] : {std::pair("classes", &of.classes), std::pair("names", &of.names)})
     if (std::set<std::string>(list->begin(), list->end()).size() != list->size()) return fmt::format("{}: has one twice", key);
-  if (of.classes.size() == 1) return "classes: of one there is nothing to tell";
+  if (of.classes.size() == 1) return "classes: give two or more";
   if (!of.names.empty() && !of.classes.empty() && of.names.size() != of.classes.size())
     return fmt::format("names: {} names for {} classes", of.names.size(), of.classes.size());
   return std::nullopt;
@@ -305,8 +305,7 @@ Examples FileExamples::read(DataContext const& context) const {
   if (auto const path = files.path("validation", validation)) held_out = files.read(*path, "held_out");
   if (context.held_out == "test") {
     if (auto const path = files.path("test", test)) test_part = files.read(*path, "test");
-    if (test_part.empty())
-      throw Error("data.test: there is no test part; name its file, or a share of the training file that is kept for it");
+    if (test_part.empty()) throw Error("data.test: there is no test part; name its file, or a share of the training file");
     held_out = std::move(test_part);
   }
   Examples examples;

@@ -46,7 +46,7 @@ void make_unanswerable(std::vector<SourcedExample>& all, double share) {
   }();
   std::vector<std::pair<std::string, std::string>> const passages(distinct.begin(), distinct.end());
   if (!all.empty() && passages.front().first == passages.back().first)
-    throw Error("data.unanswerable: all passages of a part are of one article, and a question wants one of another");
+    throw Error("data.unanswerable: all passages of a part are from one article, but a question needs one from another");
   Stream const stream(0, "examples.unanswerable");
   for (auto& [example, article, id] : all) {
     auto const draws = stream.child(id);

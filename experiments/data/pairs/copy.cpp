@@ -23,14 +23,14 @@ struct CopyPairs : RandomPairs {
     auto all = RandomPairs::fields();
     all.push_back({.name = "first",
                    .target = &first,
-                   .help = "word that all sequences begin with; where it is held out, it and the end do not count (default: any word)",
+                   .help = "first word of all sequences; on held-out data it and the end are not scored (default: any word)",
                    .least = 1,
                    .greatest = 1e6});
     return all;
   }
 
   std::optional<std::string> contradiction() override {
-    if (first && *first > vocabulary) return fmt::format("first: there is no word {} among 1 to {}", *first, vocabulary);
+    if (first && *first > vocabulary) return fmt::format("first: {} is not a word from 1 to {}", *first, vocabulary);
     if (first && std::min(shortest.value_or(length), test_length.value_or(length)) < 2)
       return "first: a sequence of one word would have nothing to copy";
     return RandomPairs::contradiction();
@@ -43,7 +43,7 @@ struct CopyPairs : RandomPairs {
   }
 };
 
-Declared<PairKind> const declared{{"copy", "a sequence, and the same again", [] { return std::make_shared<CopyPairs>(); }}};
+Declared<PairKind> const declared{{"copy", "copy a sequence", [] { return std::make_shared<CopyPairs>(); }}};
 
 }  // namespace
 

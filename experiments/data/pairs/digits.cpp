@@ -60,11 +60,11 @@ struct DigitPairs : PairTask {
   std::optional<std::int64_t> test_length;
 
   std::vector<Field> fields() override {
-    return {{.name = "length", .target = &length, .help = "digits of a number, at most", .least = 1, .greatest = 9},
-            {.name = "shortest", .target = &shortest, .help = "digits of a number, at least", .least = 1, .greatest = 9},
+    return {{.name = "length", .target = &length, .help = "largest number of digits", .least = 1, .greatest = 9},
+            {.name = "shortest", .target = &shortest, .help = "smallest number of digits", .least = 1, .greatest = 9},
             {.name = "test_length",
              .target = &test_length,
-             .help = "digits of held-out numbers (default: as in training)",
+             .help = "number of digits of held-out numbers (default: as in training)",
              .least = 1,
              .greatest = 9}};
   }
@@ -110,7 +110,7 @@ struct DigitPairs : PairTask {
   }
 };
 
-Declared<PairKind> const declared{{"digits", "a number in digits, and in words", [] { return std::make_shared<DigitPairs>(); }}};
+Declared<PairKind> const declared{{"digits", "spell a number out in words", [] { return std::make_shared<DigitPairs>(); }}};
 
 }  // namespace
 

@@ -30,7 +30,7 @@ struct Insert : RandomPairs {
 };
 
 Declared<PairKind> const declared{
-    {"insert", "a sequence, and the same with a word put in after each of the upper half", [] { return std::make_shared<Insert>(); }}};
+    {"insert", "insert a word after each word of the upper half of the vocabulary", [] { return std::make_shared<Insert>(); }}};
 
 }  // namespace
 

@@ -21,10 +21,10 @@ struct PairsSettings : Settings {
   std::int64_t validation = 1'000;
 
   std::vector<Field> fields() override {
-    return {{.name = "task", .target = &task, .help = "what the target is of the source", .required = true},
+    return {{.name = "task", .target = &task, .help = "how the target depends on the source", .required = true},
             {.name = "training",
              .target = &training,
-             .help = "number of pairs to train on, which come again in another order (default: no pair comes again)",
+             .help = "number of training pairs, reshuffled each epoch (default: new pairs at every step)",
              .least = 1,
              .greatest = 1e9},
             {.name = "validation",

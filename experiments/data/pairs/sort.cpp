@@ -31,7 +31,7 @@ struct SortPairs : RandomPairs {
   }
 };
 
-Declared<PairKind> const declared{{"sort", "a sequence, and its words in order", [] { return std::make_shared<SortPairs>(); }}};
+Declared<PairKind> const declared{{"sort", "sort the words of a sequence", [] { return std::make_shared<SortPairs>(); }}};
 
 }  // namespace
 

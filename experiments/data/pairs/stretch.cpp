@@ -16,7 +16,7 @@ struct StretchPairs : RandomPairs {
 
   std::vector<Field> fields() override {
     auto all = RandomPairs::fields();
-    all.push_back({.name = "most", .target = &times, .help = "times that a word is said", .least = 1, .greatest = 1e3});
+    all.push_back({.name = "most", .target = &times, .help = "largest number of repetitions of a word", .least = 1, .greatest = 1e3});
     return all;
   }
 
@@ -28,8 +28,8 @@ struct StretchPairs : RandomPairs {
   }
 };
 
-Declared<PairKind> const declared{{"stretch", "a sequence, and the same with each word said as often as its number asks for",
-                                   [] { return std::make_shared<StretchPairs>(); }}};
+Declared<PairKind> const declared{
+    {"stretch", "repeat each word as often as its number requires", [] { return std::make_shared<StretchPairs>(); }}};
 
 }  // namespace
 

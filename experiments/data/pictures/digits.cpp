@@ -72,7 +72,7 @@ struct DigitPictures : PictureTask {
   DigitPictures() { rows = 2; }
 
   std::vector<Field> keys() override {
-    return {{.name = "train", .target = &train, .help = "file of the digits to train on"},
+    return {{.name = "train", .target = &train, .help = "file of the digits of training pictures"},
             {.name = "held_out", .target = &held_out, .help = "file of the digits of validation pictures"},
             {.name = "test", .target = &test, .help = "file of the digits of test pictures"}};
   }

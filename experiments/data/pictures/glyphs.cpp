@@ -65,20 +65,20 @@ struct Glyphs : PictureTask {
   std::vector<std::string> tells{"colour", "shape"};
 
   std::vector<Field> keys() override {
-    return {{.name = "shapes", .target = &shape_count, .help = "how many kinds of glyphs", .least = 1, .greatest = shapes.size()},
-            {.name = "colours", .target = &colour_count, .help = "how many colours", .least = 1, .greatest = colours.size()},
-            {.name = "cell", .target = &cell, .help = "pixels of a cell's side", .least = 4, .greatest = 256},
-            {.name = "noise", .target = &noise, .help = "that pixels are off by, of 255, at most", .least = 0, .greatest = 255},
+    return {{.name = "shapes", .target = &shape_count, .help = "number of shapes of glyphs", .least = 1, .greatest = shapes.size()},
+            {.name = "colours", .target = &colour_count, .help = "number of colours", .least = 1, .greatest = colours.size()},
+            {.name = "cell", .target = &cell, .help = "side of a cell in pixels", .least = 4, .greatest = 256},
+            {.name = "noise", .target = &noise, .help = "largest noise on a pixel's value, of 255", .least = 0, .greatest = 255},
             {.name = "tells",
              .target = &tells,
-             .help = "what a caption says of a glyph, in this order",
+             .help = "attributes of a glyph that a caption names, in this order",
              .words = {"place", "colour", "shape"}}};
   }
 
   std::optional<std::string> contradiction() override {
-    if (tells.empty()) return "tells: a caption must say something";
+    if (tells.empty()) return "tells: is empty";
     for (auto const& one : tells)
-      if (std::ranges::count(tells, one) > 1) return fmt::format("tells: {} stands there twice", one);
+      if (std::ranges::count(tells, one) > 1) return fmt::format("tells: {} is listed twice", one);
     return PictureTask::contradiction();
   }
 

@@ -152,23 +152,23 @@ class PicturesDataset : public TokenizedDataset {
 
 std::vector<Field> PictureTask::fields() {
   auto all = keys();
-  for (Field const& field :
-       std::vector<Field>{{.name = "rows", .target = &rows, .help = "of cells", .least = 1, .greatest = 64},
-                          {.name = "columns", .target = &columns, .help = "of cells", .least = 1, .greatest = 64},
-                          {.name = "least", .target = &least, .help = "things in a picture, at least", .least = 1, .greatest = 4096},
-                          {.name = "most", .target = &most, .help = "things in a picture, at most", .least = 1, .greatest = 4096},
-                          {.name = "validation",
-                          .target = &validation,
-                          .help = "number of held-out pictures, the same for every seed",
-                          .least = 1,
-                          .greatest = 1e6}})
+  for (Field const& field : std::vector<Field>{
+           {.name = "rows", .target = &rows, .help = "rows of the grid", .least = 1, .greatest = 64},
+           {.name = "columns", .target = &columns, .help = "columns of the grid", .least = 1, .greatest = 64},
+           {.name = "least", .target = &least, .help = "smallest number of objects in a picture", .least = 1, .greatest = 4096},
+           {.name = "most", .target = &most, .help = "largest number of objects in a picture", .least = 1, .greatest = 4096},
+           {.name = "validation",
+           .target = &validation,
+           .help = "number of held-out pictures, the same for every seed",
+           .least = 1,
+           .greatest = 1e6}})
     all.push_back(field);
   return all;
 }
 
 std::optional<std::string> PictureTask::contradiction() {
   if (least > most) return "least: it is more than most";
-  if (most > rows * columns) return fmt::format("most: {} things do not fit into {} cells", most, rows * columns);
+  if (most > rows * columns) return fmt::format("most: {} objects do not fit into {} cells", most, rows * columns);
   return std::nullopt;
 }
 

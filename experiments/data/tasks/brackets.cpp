@@ -22,13 +22,13 @@ struct Brackets : Task {
   std::int64_t depth = 8;
 
   std::vector<Field> keys() override {
-    return {{.name = "kinds", .target = &kinds, .help = "of brackets", .least = 2, .greatest = 1e6},
+    return {{.name = "kinds", .target = &kinds, .help = "kinds of brackets", .least = 2, .greatest = 1e6},
             {.name = "length",
              .target = &length,
-             .help = "brackets in a row, an even number; model.context ≥ length",
+             .help = "brackets of a sequence, an even number; model.context ≥ length",
              .least = 4,
              .greatest = 1e6},
-            {.name = "depth", .target = &depth, .help = "the most that are open at once", .least = 2, .greatest = 1e6}};
+            {.name = "depth", .target = &depth, .help = "largest nesting depth", .least = 2, .greatest = 1e6}};
   }
 
   std::optional<std::string> contradiction() override {
@@ -59,7 +59,7 @@ struct Brackets : Task {
   }
 };
 
-Declared<DataKind> const declared{task_kind<Brackets>("brackets", "balanced brackets of several kinds: which one closes next")};
+Declared<DataKind> const declared{task_kind<Brackets>("brackets", "balanced brackets of several kinds: predict each closing bracket")};
 
 }  // namespace
 

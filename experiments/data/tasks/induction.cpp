@@ -18,7 +18,7 @@ struct Induction : Task {
 
   std::vector<Field> keys() override {
     return {{.name = "vocabulary", .target = &vocabulary, .help = "number of different tokens", .least = 2, .greatest = 1e6},
-            {.name = "length", .target = &length, .help = "tokens of a row (default: the context)", .least = 3, .greatest = 1e6}};
+            {.name = "length", .target = &length, .help = "tokens of a sequence (default: the context)", .least = 3, .greatest = 1e6}};
   }
 
   std::int64_t tokens() const override { return 1 + vocabulary; }
@@ -37,7 +37,8 @@ struct Induction : Task {
   }
 };
 
-Declared<DataKind> const declared{task_kind<Induction>("induction", "random tokens: what followed the last time that this one was there")};
+Declared<DataKind> const declared{
+    task_kind<Induction>("induction", "random tokens: predict the token after the previous occurrence of the current one")};
 
 }  // namespace
 

@@ -19,7 +19,7 @@ struct Lag : Task {
   std::vector<Field> keys() override {
     return {{.name = "lag",
              .target = &lag,
-             .help = "steps back; model.context > lag: a row is as long as the context",
+             .help = "distance in steps; model.context > lag: a sequence is as long as the context",
              .least = 0,
              .greatest = 1e6},
             {.name = "vocabulary", .target = &vocabulary, .help = "number of different tokens", .least = 2, .greatest = 1e6}};
@@ -38,7 +38,7 @@ struct Lag : Task {
   }
 };
 
-Declared<DataKind> const declared{task_kind<Lag>("lag", "the token that stood so many steps ago")};
+Declared<DataKind> const declared{task_kind<Lag>("lag", "predict the token a fixed number of steps before")};
 
 }  // namespace
 

@@ -30,20 +30,21 @@ struct Lookup : Task {
   std::int64_t delay = 0;
 
   std::vector<Field> keys() override {
-    return {{.name = "pairs",
-             .target = &pairs,
-             .help = "of a key and a value in a row; model.context ≥ 2·pairs + (2 + delay)·questions",
-             .least = 2,
-             .greatest = 1e6},
-            {.name = "keys", .target = &key_count, .help = "number of different keys", .least = 2, .greatest = 1e6},
-            {.name = "values", .target = &values, .help = "number of different values", .least = 2, .greatest = 1e6},
-            {.name = "questions", .target = &questions, .help = "of two keys, one after the other in a row", .least = 1, .greatest = 1e6},
-            {.name = "delay", .target = &delay, .help = "places from a key to its answer", .least = 0, .greatest = 1e6}};
+    return {
+        {.name = "pairs",
+         .target = &pairs,
+         .help = "key–value pairs of a sequence; model.context ≥ 2·pairs + (2 + delay)·questions",
+         .least = 2,
+         .greatest = 1e6},
+        {.name = "keys", .target = &key_count, .help = "number of different keys", .least = 2, .greatest = 1e6},
+        {.name = "values", .target = &values, .help = "number of different values", .least = 2, .greatest = 1e6},
+        {.name = "questions", .target = &questions, .help = "questions of two keys each, one after the other", .least = 1, .greatest = 1e6},
+        {.name = "delay", .target = &delay, .help = "positions from a key to its answer", .least = 0, .greatest = 1e6}};
   }
 
   std::optional<std::string> contradiction() override {
     if (pairs <= key_count) return std::nullopt;
-    return fmt::format("pairs: the keys of a row differ, but of {} keys there are no {} different ones", key_count, pairs);
+    return fmt::format("pairs: the keys of a sequence differ, but there are only {} keys for {} pairs", key_count, pairs);
   }
 
   std::int64_t tokens() const override { return 1 + key_count + values; }
@@ -69,7 +70,7 @@ struct Lookup : Task {
 };
 
 Declared<DataKind> const declared{
-    task_kind<Lookup>("lookup", "pairs, then a question of two keys, whose values are the answer in this order")};
+    task_kind<Lookup>("lookup", "key–value pairs, then a question of two keys: answer with their values, in this order")};
 
 }  // namespace
 

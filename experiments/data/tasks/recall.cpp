@@ -26,21 +26,22 @@ struct Recall : Task {
   bool repeat = true;
 
   std::vector<Field> keys() override {
-    return {{.name = "pairs", .target = &pairs, .help = "of a key and a value in a row", .least = 1, .greatest = 1e6},
+    return {{.name = "pairs", .target = &pairs, .help = "key–value pairs of a sequence", .least = 1, .greatest = 1e6},
             {.name = "keys", .target = &key_count, .help = "number of different keys", .least = 1, .greatest = 1e6},
             {.name = "values", .target = &values, .help = "number of different values", .least = 2, .greatest = 1e6},
             {.name = "queries",
              .target = &queries,
-             .help = "keys whose values are asked for in a row (default: as many as pairs); model.context ≥ 2·pairs + queries",
+             .help = "queries of a sequence (default: as many as pairs); model.context ≥ 2·pairs + queries",
              .least = 1,
              .greatest = 1e6},
-            {.name = "repeat", .target = &repeat, .help = "a value may stand in several pairs of a row"}};
+            {.name = "repeat", .target = &repeat, .help = "true: a value may occur in several pairs of a sequence"}};
   }
 
   std::optional<std::string> contradiction() override {
     if (pairs > key_count)
-      return fmt::format("pairs: the keys of a row differ, but of {} keys there are no {} different ones", key_count, pairs);
-    if (pairs > values && !repeat) return fmt::format("repeat: of {} values there are no {} different ones", values, pairs);
+      return fmt::format("pairs: the keys of a sequence differ, but there are only {} keys for {} pairs", key_count, pairs);
+    if (pairs > values && !repeat)
+      return fmt::format("repeat: false needs a value for each pair, but there are only {} values for {} pairs", values, pairs);
     return std::nullopt;
   }
 
@@ -71,7 +72,7 @@ struct Recall : Task {
 };
 
 Declared<DataKind> const declared{
-    task_kind<Recall>("recall", "multi-query associative recall: pairs, then keys whose values are asked for")};
+    task_kind<Recall>("recall", "multi-query associative recall: key–value pairs, then keys: predict their values")};
 
 }  // namespace
 

@@ -15,7 +15,7 @@ std::vector<Field> Task::fields() {
   auto all = keys();
   all.push_back({.name = "validation",
                  .target = &validation,
-                 .help = "number of held-out rows, the same for every seed",
+                 .help = "number of held-out sequences, the same for every seed",
                  .least = 1,
                  .greatest = 1e6});
   return all;
@@ -47,7 +47,7 @@ TaskDataset::TaskDataset(std::unique_ptr<Task> task, std::string name, std::uint
 
 Batch TaskDataset::rows(Stream const& stream, std::int64_t first, std::int64_t count, std::int64_t context, bool held_out) const {
   if (context < task_->places())
-    throw Error(fmt::format("model.context: {} is too short for a row of {}; make it {} or more", context, name_, task_->places()));
+    throw Error(fmt::format("model.context: {} is too short for a sequence of {}; make it {} or more", context, name_, task_->places()));
   Batch result{{"inputs", Tensor::full({count, context}, Task::blank, DType::int64)},
                {"targets", Tensor::full({count, context}, -1, DType::int64)}};
   auto const inputs = result["inputs"].mutable_data<std::int64_t>(), targets = result["targets"].mutable_data<std::int64_t>();

@@ -25,13 +25,14 @@ struct BytePairSettings : Settings {
                  "folder"},
         {.name = "size",
          .target = &size,
-         .help = "instead of vocabulary: tokens of one that is trained on the training text, the 256 bytes and the end of a text included",
+         .help =
+             "instead of vocabulary: size of one that is trained on the training text, including the 256 bytes and the end-of-text token",
          .least = least_byte_pairs,
          .greatest = 1e7}};
   }
   std::optional<std::string> contradiction() override {
     if (vocabulary && size) return "size: give either vocabulary or size, not both";
-    if (!vocabulary && !size) return "vocabulary: give the folder of a vocabulary, or the size of one that is to be trained";
+    if (!vocabulary && !size) return "vocabulary: give the folder of a vocabulary, or the size of one to be trained";
     return std::nullopt;
   }
 };
@@ -51,7 +52,7 @@ std::shared_ptr<Tokenizer const> restore(nlohmann::json const& saved) {
 }
 
 Declared<TokenizerKind> const declared{{.name = "bpe",
-                                        .help = "byte-pair encoding, GPT-2's: of a vocabulary that is there, or is trained",
+                                        .help = "GPT-2's byte-pair encoding, with a given vocabulary or one trained on the training text",
                                         .settings = [] { return std::make_shared<BytePairSettings>(); },
                                         .make = make,
                                         .restore = restore}};

@@ -24,7 +24,7 @@ constexpr std::array known{Names{"vocab.json", "merges.txt"}, Names{"encoder.jso
 
 Names names_in(fs::path const& folder) {
   std::error_code unreadable;
-  if (!fs::is_directory(folder, unreadable)) throw FileError(fmt::format("{}: is no folder with a vocabulary", folder.string()));
+  if (!fs::is_directory(folder, unreadable)) throw FileError(fmt::format("{}: is not a folder with a vocabulary", folder.string()));
   for (auto const& names : known) {
     bool const tokens = fs::exists(folder / names.tokens, unreadable), merges = fs::exists(folder / names.merges, unreadable);
     if (tokens && merges) return names;

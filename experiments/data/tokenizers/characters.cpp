@@ -79,7 +79,7 @@ class CharacterTokenizer : public Tokenizer {
 
 Declared<TokenizerKind> const declared{
     {.name = "char",
-     .help = "UTF-8 code points: those of the text",
+     .help = "the Unicode code points of the text",
      .settings = [] { return std::make_shared<NoTokenizerKeys>(); },
      .make = [](Settings const&, TokenizerKind::Source const& source) { return character_tokenizer(source.all); },
      .restore = [](nlohmann::json const& saved) { return character_tokenizer(saved.at("characters").get_ref<std::string const&>()); }}};

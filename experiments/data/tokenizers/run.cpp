@@ -39,7 +39,7 @@ std::shared_ptr<Tokenizer const> make(Settings const& settings, TokenizerKind::S
 }
 
 Declared<TokenizerKind> const declared{{.name = "run",
-                                        .help = "that of a trained run, whatever kind it is",
+                                        .help = "the tokenizer of a trained run",
                                         .settings = [] { return std::make_shared<RunTokenizerSettings>(); },
                                         .make = make}};
 

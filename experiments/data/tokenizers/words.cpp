@@ -69,7 +69,7 @@ struct WordSettings : Settings {
   std::vector<Field> fields() override {
     return {{.name = "min_count",
              .target = &min_count,
-             .help = "a word that stands less often in the training text is <unk>",
+             .help = "words with fewer occurrences in the training text are <unk>",
              .least = 1,
              .greatest = 1e9}};
   }
@@ -83,7 +83,7 @@ std::shared_ptr<Tokenizer const> make(Settings const& settings, TokenizerKind::S
 
 Declared<TokenizerKind> const declared{
     {.name = "words",
-     .help = "the words of the training text, which stand between blanks; others are <unk>",
+     .help = "words of the training text, separated by blanks; others are <unk>",
      .settings = [] { return std::make_shared<WordSettings>(); },
      .make = make,
      .restore = [](nlohmann::json const& saved) { return word_tokenizer(saved.at("words").get<std::vector<std::string>>()); }}};
@@ -126,7 +126,7 @@ std::vector<std::string> frequent_words(WordCounts const& counts, std::int64_t l
   }
   if (words.empty())
     throw Error(
-        fmt::format("{}: no word stands {} times or more in the training text; the most frequent one stands {} times", key, least, most));
+        fmt::format("{}: no word occurs {} times or more in the training text; the most frequent one occurs {} times", key, least, most));
   return words;
 }
 

@@ -13,7 +13,7 @@ namespace {
 Declared<Probe> const rms{{"activations",
                            "rms",
                            "√mean x²",
-                           "of the residual stream x after each layer",
+                           "RMS of the residual stream x after each layer",
                            {"activations.rms.layer*", "", {}, ""},
                            Probe::Sees::streams,
                            [](Probed const& probed, Row& row) {

@@ -85,7 +85,7 @@ Declared<Probe> const sharpness{
     {"curvature",
      "sharpness",
      "λ_max(∂²L/∂θ²)",
-     "the largest eigenvalue of the Hessian, by products with vectors; beside it its error, sharpness.residual = ‖Hv − λv‖",
+     "the largest eigenvalue of the Hessian, from Hessian-vector products, and its error, sharpness.residual = ‖Hv − λv‖",
      {"curvature.sharpness", "", Better::lower, ""},
      Probe::Sees::loss,
      [](Probed const& probed, Row& row) {

@@ -27,23 +27,24 @@ std::string layer_of(std::string const& parameter) {
   return parameter.substr(0, blocks) + "layer" + parameter.substr(number, parameter.find('.', number) - number);
 }
 
-Declared<Probe> const by_layer{{"gradients",
-                                "norm_by_layer",
-                                "√Σ_p ‖∂L/∂p‖²",
-                                "of the parameters p of a layer or another part; the step's own gradient, as grad_norm: before clipping",
-                                {"gradients.norm.*", "", {}, ""},
-                                Probe::Sees::step,
-                                [](Probed const& probed, Row& row) {
-                                  std::map<std::string, double> squares;
-                                  for (auto const& [name, parameter] : probed.parameters.all())
-                                    squares[layer_of(name)] += parameter.grad().defined() ? sum_of_squares(parameter.grad()) : 0;
-                                  for (auto const& [layer, sum] : squares) row.set("probe.gradients.norm." + layer, std::sqrt(sum));
-                                }}};
+Declared<Probe> const by_layer{
+    {"gradients",
+     "norm_by_layer",
+     "√Σ_p ‖∂L/∂p‖²",
+     "gradient norm of the parameters p of each layer or other part, of the training step, before clipping (as grad_norm)",
+     {"gradients.norm.*", "", {}, ""},
+     Probe::Sees::step,
+     [](Probed const& probed, Row& row) {
+       std::map<std::string, double> squares;
+       for (auto const& [name, parameter] : probed.parameters.all())
+         squares[layer_of(name)] += parameter.grad().defined() ? sum_of_squares(parameter.grad()) : 0;
+       for (auto const& [layer, sum] : squares) row.set("probe.gradients.norm." + layer, std::sqrt(sum));
+     }}};
 
 Declared<Probe> const by_parameter{{"gradients",
                                     "norm_by_parameter",
                                     "‖∂L/∂p‖",
-                                    "of each parameter p by its name, likewise",
+                                    "gradient norm of each parameter p by name, likewise",
                                     {"gradients.norm.*.*", "", {}, ""},
                                     Probe::Sees::step,
                                     [](Probed const& probed, Row& row) {
@@ -55,7 +56,7 @@ Declared<Probe> const by_parameter{{"gradients",
 Declared<Probe> const scores{{"gradients",
                               "scores",
                               "‖∂L/∂e‖",
-                              "over all scores e_ij of a head, L the mean loss of the probes' batch",
+                              "gradient norm of all scores e_ij of a head; L is the mean loss on the probes' batch",
                               {"gradients.scores.layer*.head*", "", {}, ""},
                               Probe::Sees::score_gradients,
                               [](Probed const& probed, Row& row) {
@@ -70,7 +71,7 @@ Declared<Probe> const scores{{"gradients",
 Declared<Probe> const trace{{"gradients",
                              "softmax_jacobian_trace",
                              "tr(diag(p) − p pᵀ) = 1 − Σ_j p_j²",
-                             "of the row p_j = a_j / Σ_j a_j: what a softmax lets through; mean and median over rows",
+                             "trace of the softmax Jacobian at the weights p_j = a_j / Σ_j a_j of a query; mean and median over queries",
                              {"gradients.jacobian_trace.layer*.head*", "", {}, ""},
                              Probe::Sees::attention,
                              [](Probed const& probed, Row& row) {
@@ -81,7 +82,7 @@ Declared<Probe> const trace{{"gradients",
 Declared<Probe> const norm{{"gradients",
                             "softmax_jacobian_norm",
                             "‖diag(p) − p pᵀ‖_F = √(Σ_j p_j² − 2 Σ_j p_j³ + (Σ_j p_j²)²)",
-                            "of the same rows, mean and median",
+                            "Frobenius norm of the same Jacobian; mean and median over queries",
                             {"gradients.jacobian_norm.layer*.head*", "", {}, ""},
                             Probe::Sees::attention,
                             [](Probed const& probed, Row& row) {

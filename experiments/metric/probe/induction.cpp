@@ -36,28 +36,28 @@ bool looks(Model const& model) {
 }
 
 std::optional<std::string> unavailable(Model const& model) {
-  if (!model.decode({}, {})) return "it is of models that continue one sequence of tokens, seeing the past alone";
+  if (!model.decode({}, {})) return "it needs a causal model of one sequence of tokens";
   if (!looks(model)) return "the model has no attention";
-  if (model.context() < 4) return fmt::format("into model.context: {} no two tokens fit that come twice", model.context());
+  if (model.context() < 4) return fmt::format("model.context: {} is too short for two repeated tokens", model.context());
   return std::nullopt;
 }
 
-Declared<Probe> const induction{{"attention",
-                                 "induction",
-                                 "a_ij, j = i − T/2 + 1, i ≥ T/2",
-                                 "prefix matching: rows of T random tokens whose second half is the first again; weight on the token after "
-                                 "the same one, mean over the second half. Small unless a head has learned induction, and then up to 1",
-                                 {"attention.induction.layer*.head*", "", {}, ""},
-                                 Probe::Sees::repetition,
-                                 [](Probed const& probed, Row& row) {
-                                   for (std::size_t l = 0; l < probed.attention.size(); ++l) {
-                                     Tensor const& weights = probed.attention[l].weights;
-                                     for (std::int64_t head = 0; head < weights.size(1); ++head)
-                                       row.set(fmt::format("probe.attention.induction.layer{}.head{}", l, head),
-                                               prefix_matching(weights, head));
-                                   }
-                                 },
-                                 unavailable}};
+Declared<Probe> const induction{
+    {"attention",
+     "induction",
+     "a_ij, j = i − T/2 + 1, i ≥ T/2",
+     "prefix matching: in sequences of T random tokens whose second half repeats the first, the weight on the token after the previous "
+     "occurrence of the current one, mean over the second half. Up to 1 for an induction head, small for others",
+     {"attention.induction.layer*.head*", "", {}, ""},
+     Probe::Sees::repetition,
+     [](Probed const& probed, Row& row) {
+       for (std::size_t l = 0; l < probed.attention.size(); ++l) {
+         Tensor const& weights = probed.attention[l].weights;
+         for (std::int64_t head = 0; head < weights.size(1); ++head)
+           row.set(fmt::format("probe.attention.induction.layer{}.head{}", l, head), prefix_matching(weights, head));
+       }
+     },
+     unavailable}};
 
 }  // namespace
 

@@ -28,8 +28,8 @@ std::optional<double> kurtosis_of(std::span<double const> x) {
 Declared<Probe> const kurtosis{{"activations",
                                 "kurtosis",
                                 "E (x − μ)⁴ / (E (x − μ)²)²",
-                                "of the features x of a token in the residual stream after each layer, mean over tokens: 3 where they are "
-                                "normal, about their number where one of them is all",
+                                "kurtosis of the features x of a token in the residual stream after each layer, mean over tokens: 3 if "
+                                "normally distributed, about the width if one feature dominates",
                                 {"activations.kurtosis.layer*", "", {}, ""},
                                 Probe::Sees::streams,
                                 [](Probed const& probed, Row& row) {

@@ -43,8 +43,8 @@ Declared<Probe> const through_time{
     {"gradients",
      "through_time",
      "‖∂h_T/∂h_t‖ / √w by lag T − t = 1, 2, 4, …; slope of its logarithm",
-     "of the outputs h of a recurrent cell of width w (of encoders too), T its last step: the root of the mean square over rows; a slope "
-     "below 0: it vanishes, above 0: it explodes; over the later half of the steps",
+     "gradient through time of the outputs h of a recurrent cell of width w (also in encoders), T its last step; root mean square over "
+     "sequences. A slope below 0: vanishing, above 0: exploding; over the later half of the steps",
      {"gradients.through_time.*", "", {}, ""},
      Probe::Sees::recurrences,
      [](Probed const& probed, Row& row) {

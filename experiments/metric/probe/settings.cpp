@@ -21,7 +21,7 @@ std::vector<std::string> names(std::string const& group) {
 
 std::optional<std::string> twice(std::string const& group, std::vector<std::string> const& asked) {
   for (auto const& name : asked)
-    if (std::ranges::count(asked, name) > 1) return fmt::format("{}: '{}' stands there twice", group, name);
+    if (std::ranges::count(asked, name) > 1) return fmt::format("{}: '{}' is listed twice", group, name);
   return std::nullopt;
 }
 
@@ -31,35 +31,47 @@ std::vector<Field> MapSettings::fields() {
   return {
       {.name = "examples",
        .target = &examples,
-       .help = "attention maps of so many first validation rows, in attention/step-….npz",
+       .help = "number of validation sequences whose attention maps are saved, in attention/step-….npz",
        .least = 0,
        .greatest = 4096},
-      {.name = "every", .target = &every, .help = "steps between maps; the last weights' are always kept", .least = 1, .greatest = many},
+      {.name = "every",
+       .target = &every,
+       .help = "steps between maps; the final weights are always included",
+       .least = 1,
+       .greatest = many},
   };
 }
 
 std::vector<Field> ProbeSettings::fields() {
   return {
-      {.name = "every", .target = &every, .help = "steps between; the last weights are always probed", .least = 1, .greatest = many},
+      {.name = "every",
+       .target = &every,
+       .help = "steps between probes; the final weights are always probed",
+       .least = 1,
+       .greatest = many},
       {.name = "batch",
        .target = &batch,
        .help =
-           "what probes look at: all through a run the first batch of validation (without such data, of training) or of training, "
-           "without dropout, hard reads as their expectation; or, for next to nothing, what each step trains on, in its own pass. Those "
-           "that need more than that pass then look at the first batch of training, as all do for the last weights",
+           "data of the probes. validation (default; training if there is none) or training: the first batch, the same throughout a run, "
+           "in a separate pass without dropout and with expected hard reads; step: each step's training batch in its own pass, at almost "
+           "no cost. Probes that need a pass of their own, and all probes of the final weights, then use the first training batch",
        .words = {"validation", "training", "step"}},
-      {.name = "rows", .target = &rows, .help = "of that batch; default: train.batch", .least = 1, .greatest = 1 << 20},
-      {.name = "attention", .target = &attention, .help = "by layer and head", .words = names("attention")},
+      {.name = "rows", .target = &rows, .help = "sequences of that batch; default: train.batch", .least = 1, .greatest = 1 << 20},
+      {.name = "attention", .target = &attention, .help = "statistics of attention by layer and head", .words = names("attention")},
       {.name = "gradients",
        .target = &gradients,
-       .help = "norms: of the step's own gradient, as grad_norm; the others: of the probes' batch",
+       .help = "gradient statistics; norms are of the training step's gradient, as grad_norm, the others of the probes' batch",
        .words = names("gradients")},
-      {.name = "activations", .target = &activations, .help = "by layer", .words = names("activations")},
-      {.name = "curvature", .target = &curvature, .help = "of the loss", .words = names("curvature")},
-      {.name = "iterations", .target = &iterations, .help = "of sharpness: Hessian-vector products at most", .least = 1, .greatest = 1e6},
+      {.name = "activations", .target = &activations, .help = "statistics of activations by layer", .words = names("activations")},
+      {.name = "curvature", .target = &curvature, .help = "curvature of the loss", .words = names("curvature")},
+      {.name = "iterations",
+       .target = &iterations,
+       .help = "sharpness: largest number of Hessian-vector products",
+       .least = 1,
+       .greatest = 1e6},
       {.name = "tolerance",
        .target = &tolerance,
-       .help = "of sharpness: done when ‖Hv − λv‖ is at most this share of |λ|",
+       .help = "sharpness: stop when ‖Hv − λv‖ ≤ tolerance · |λ|",
        .least = 0,
        .greatest = 1,
        .open = true},

@@ -39,8 +39,8 @@ Heads sinks_of(AttentionRecord const& layer) {
 Declared<Probe> const sink_rate{{"attention",
                                  "sink_rate",
                                  "share of heads with E a_0 > 0.3",
-                                 "heads that rest on the first token: their mean weight on it over all queries is large; of the model, and "
-                                 "of each layer. Where rows are short, even weights are large too",
+                                 "attention-sink heads: their mean weight on the first token over all queries is above 0.3; for the model "
+                                 "and for each layer. In short sequences uniform weights exceed it too",
                                  {"attention.sink_rate", "", {}, "", {.least = 0, .greatest = 1}},
                                  Probe::Sees::attention,
                                  [](Probed const& probed, Row& row) {
@@ -57,11 +57,8 @@ Declared<Probe> const sink_rate{{"attention",
                                      layers[l].record(row, fmt::format("{}.layer{}", name, l));
                                  }}};
 
-Declared<MetricInfo> const of_layers{{"probe.attention.sink_rate.layer*",
-                                      "",
-                                      {},
-                                      "the share of a layer's heads, as probe.attention.sink_rate",
-                                      {.least = 0, .greatest = 1}}};
+Declared<MetricInfo> const of_layers{
+    {"probe.attention.sink_rate.layer*", "", {}, "probe.attention.sink_rate of the heads of one layer", {.least = 0, .greatest = 1}}};
 
 }  // namespace
 

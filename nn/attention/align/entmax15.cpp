@@ -54,7 +54,7 @@ struct Entmax15Rows {
 };
 
 Declared<AlignKind> const declared{{"entmax15", "max(e_ij/2 − τ_i, 0)², Σ_j = 1", "Peters et al. 2019", "n m log m",
-                                    "everywhere, once: its derivative has corners where the support changes", by_rows<Entmax15Rows>(),
+                                    "everywhere, once: the derivative has kinks where the support changes", by_rows<Entmax15Rows>(),
                                     Compares::same_width, true}};
 
 }  // namespace

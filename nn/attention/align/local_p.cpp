@@ -33,7 +33,7 @@ struct LocalP : Align {
 };
 
 Declared<AlignKind> const declared{{"local_p", "softmax over |j − p_i| ≤ D, · e^{−(j − p_i)²/(2σ²)}", "Luong et al. 2015", "n (D + d²)",
-                                    "everywhere but where a key enters the window",
+                                    "except where a key enters the window",
                                     [](Scope const& scope, AttentionSettings const& settings, HeadShape const& shape) {
                                       return std::make_unique<LocalP>(scope, settings, shape);
                                     }}};

@@ -53,7 +53,7 @@ struct Softpick {
 };
 
 Declared<AlignKind> const declared{{"softpick", "max(e^{e_ij} − 1, 0) / Σ_j |e^{e_ij} − 1|", "Zuhri et al. 2025", "n m",
-                                    "everywhere but where a score is 0", by_rows<Softpick>()}};
+                                    "except where a score is 0", by_rows<Softpick>()}};
 
 }  // namespace
 

@@ -84,7 +84,7 @@ struct Hard : Read {
 };
 
 Declared<ReadKind> const declared{
-    {"hard", "v_J, J ~ a_i", "Xu et al. 2015", "n m d_v", "by an estimator of the expected loss's gradient",
+    {"hard", "v_J, J ~ a_i", "Xu et al. 2015", "n m d_v", "no; estimators of the gradient",
      [](Scope const&, AttentionSettings const& settings, HeadShape const&) { return std::make_unique<Hard>(settings.estimator); }}};
 
 }  // namespace

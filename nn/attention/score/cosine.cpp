@@ -33,7 +33,7 @@ struct CosineScore : Score {
 };
 
 Declared<ScoreKind> const declared{
-    {"cosine", "β q_i·k_j / (‖q_i‖ ‖k_j‖)", "Graves et al. 2014", "n m d", "everywhere but at zero vectors",
+    {"cosine", "β q_i·k_j / (‖q_i‖ ‖k_j‖)", "Graves et al. 2014", "n m d", "except at zero vectors",
      [](Scope const& scope, AttentionSettings const&, HeadShape const& shape) { return std::make_unique<CosineScore>(scope, shape); }}};
 
 }  // namespace

@@ -18,7 +18,7 @@ namespace {
 
 Declared<ModelKind> const declared{
     {"captioner",
-     "tells what a picture shows: convolutions, and a recurrent cell that attends to its fields (Xu et al. 2015)",
+     "image captioning: convolutions, and a recurrent decoder that attends to image regions (Xu et al. 2015)",
      {{.name = "image", .picture = true}, {"inputs"}, {"targets"}},
      [] { return std::make_shared<CaptionerSettings>(); },
      [](Parameters& parameters, Settings const& settings, Signature const& data) {
@@ -46,32 +46,36 @@ std::vector<Field> CaptionerSettings::fields() {
   return {
       {.name = "convolutions",
        .target = &convolutions,
-       .help = "of 3×3 in steps of two: each halves the picture's sides",
+       .help = "number of 3×3 convolutions of stride 2; each halves the image's sides",
        .least = 1,
        .greatest = 16},
-      {.name = "channels", .target = &channels, .help = "of the last; each before has half as many", .least = 1, .greatest = 65536},
-      {.name = "cell", .target = &cell, .help = "that tells", .words = Registry<CellKind>::names()},
-      {.name = "width", .target = &width, .help = "of the cell's state", .least = 1, .greatest = 65536},
-      {.name = "embedding", .target = &embedding, .help = "width of the words' vectors", .least = 1, .greatest = 65536},
-      {.name = "context",
-       .target = &context,
-       .help = "words of a caption that it is made for, its end included",
+      {.name = "channels",
+       .target = &channels,
+       .help = "channels of the last convolution; each earlier one has half as many",
        .least = 1,
-       .greatest = 1 << 20},
-      {.name = "attention", .target = &attention, .help = "none, or style, score, align and read"},
-      {.name = "gate", .target = &gate, .help = "a factor β on what is read of the picture, which the state gives"},
+       .greatest = 65536},
+      {.name = "cell", .target = &cell, .help = "recurrent cell of the decoder", .words = Registry<CellKind>::names()},
+      {.name = "width", .target = &width, .help = "width of the cell's state", .least = 1, .greatest = 65536},
+      {.name = "embedding", .target = &embedding, .help = "width of the word embeddings", .least = 1, .greatest = 65536},
+      {.name = "context", .target = &context, .help = "longest caption in tokens, <eos> included", .least = 1, .greatest = 1 << 20},
+      {.name = "attention", .target = &attention, .help = "none, or a section with style, score, align and read"},
+      {.name = "gate", .target = &gate, .help = "a learned gate β on the image context, computed from the decoder's state"},
       {.name = "doubly_stochastic",
        .target = &doubly_stochastic,
-       .help = "factor on Σ_i (1 − Σ_t α_ti)²: a caption should attend to every field once",
+       .help = "weight of the penalty Σ_i (1 − Σ_t α_ti)²: the attention to each region should sum to 1 over a caption",
        .least = 0,
        .greatest = 1e9},
-      {.name = "dropout", .target = &dropout, .help = "on embeddings and on what the head reads", .least = 0, .greatest = 0.999},
+      {.name = "dropout",
+       .target = &dropout,
+       .help = "dropout on embeddings and on the input of the output layer",
+       .least = 0,
+       .greatest = 0.999},
   };
 }
 
 std::optional<std::string> CaptionerSettings::contradiction() {
   if (doubly_stochastic > 0 && attention.style == "none") return "doubly_stochastic: without attention there are no weights";
-  if (doubly_stochastic > 0 && attention.read == "hard") return "doubly_stochastic: is of soft reading alone, not of hard";
+  if (doubly_stochastic > 0 && attention.read == "hard") return "doubly_stochastic: applies only to soft attention, not to hard";
   return std::nullopt;
 }
 

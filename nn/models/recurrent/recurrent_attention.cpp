@@ -4,18 +4,20 @@ namespace heed {
 
 std::vector<Field> RecurrentAttentionSettings::fields() {
   auto fields = AttentionSettings::fields();
-  fields.insert(fields.begin(),
-                {.name = "style",
-                 .target = &style,
-                 .help = "none; bahdanau: s_{t-1} asks, the context enters the cell; luong: s_t asks, the context leaves with it",
-                 .words = {"none", "bahdanau", "luong"}});
+  fields.insert(
+      fields.begin(),
+      {.name = "style",
+       .target = &style,
+       .help =
+           "none; bahdanau: query s_{t-1}, the context enters the cell; luong: query s_t, the context is combined with the cell's output",
+       .words = {"none", "bahdanau", "luong"}});
   return fields;
 }
 
 std::optional<std::string> RecurrentAttentionSettings::contradiction() {
   if (style == "none" && tied() != AttentionSettings().tied())
-    return "style: none attends to nothing; score, align and read are of the other styles";
-  if (auto const key = key_of_many_heads(); !key.empty()) return key + ": is of attention with projections for many heads alone";
+    return "style: none has no attention; score, align and read apply to the other styles";
+  if (auto const key = key_of_many_heads(); !key.empty()) return key + ": applies to multi-head attention only";
   return AttentionSettings::contradiction();
 }
 

@@ -13,7 +13,7 @@ namespace heed {
 
 namespace {
 
-Declared<ModelKind> const declared{{"recurrent_lm", "recurrent cells over a text, predict the next token (Mikolov et al. 2010)",
+Declared<ModelKind> const declared{{"recurrent_lm", "recurrent language model, predicts the next token (Mikolov et al. 2010)",
                                     [](Settings const& settings) {
                                       return head_settings(dynamic_cast<RecurrentLmSettings const&>(settings).head)
                                           .reads({.targets = "next_token", .examples = "delimited"});
@@ -28,24 +28,32 @@ Declared<ModelKind> const declared{{"recurrent_lm", "recurrent cells over a text
 
 std::vector<Field> RecurrentLmSettings::fields() {
   return {
-      {.name = "cell", .target = &cell, .help = "of every layer", .words = Registry<CellKind>::names()},
-      {.name = "layers", .target = &layers, .help = "of cells", .least = 1, .greatest = 100},
-      {.name = "width", .target = &width, .help = "of a cell's state", .least = 1, .greatest = 65536},
-      {.name = "embedding", .target = &embedding, .help = "width of the tokens' vectors; default: width", .least = 1, .greatest = 65536},
-      {.name = "context", .target = &context, .help = "tokens of a row, through which gradients flow", .least = 1, .greatest = 1 << 20},
-      {.name = "tie", .target = &tie, .help = "the head is the token embedding (Press & Wolf 2017)"},
+      {.name = "cell", .target = &cell, .help = "recurrent cell of every layer", .words = Registry<CellKind>::names()},
+      {.name = "layers", .target = &layers, .help = "number of recurrent layers", .least = 1, .greatest = 100},
+      {.name = "width", .target = &width, .help = "width of a cell's state", .least = 1, .greatest = 65536},
+      {.name = "embedding", .target = &embedding, .help = "width of the token embeddings; default: width", .least = 1, .greatest = 65536},
+      {.name = "context",
+       .target = &context,
+       .help = "tokens of a training sequence, through all of which gradients flow",
+       .least = 1,
+       .greatest = 1 << 20},
+      {.name = "tie", .target = &tie, .help = "share weights of the output layer and the token embedding (Press & Wolf 2017)"},
       {.name = "dropout",
        .target = &dropout,
-       .help = "on embeddings, between layers and on what the head reads",
+       .help = "dropout on embeddings, between layers and on the input of the output layer",
        .least = 0,
        .greatest = 0.999},
-      {.name = "norm", .target = &norm, .help = "layer: of what a cell's gates are made of (Ba et al. 2016)", .words = {"none", "layer"}},
-      {.name = "head", .target = &head, .help = "what it predicts: tokens, or the labels of examples"},
+      {.name = "norm",
+       .target = &norm,
+       .help = "layer: layer norm of the gates' pre-activations (Ba et al. 2016)",
+       .words = {"none", "layer"}},
+      {.name = "head", .target = &head, .help = "output: tokens, or labels of examples"},
   };
 }
 
 std::optional<std::string> RecurrentLmSettings::contradiction() {
-  if (tie && embedded() != width) return fmt::format("tie: the head of width {} cannot be an embedding of {}", width, embedded());
+  if (tie && embedded() != width)
+    return fmt::format("tie: an output layer of width {} cannot share weights with an embedding of width {}", width, embedded());
   return std::nullopt;
 }
 
@@ -68,7 +76,7 @@ RecurrentLm::RecurrentLm(Parameters& parameters, RecurrentLmSettings const& s, S
                      .word_weight = word_weight_,
                      .word_bias = bias_});
   if (head_->reads_layers() && s.embedded() != s.width)
-    throw Error(fmt::format("model.embedding: a head that reads the embeddings too wants them as wide as the states, {}, not {}", s.width,
+    throw Error(fmt::format("model.embedding: a head that also reads the embeddings needs them as wide as the states, {}, not {}", s.width,
                             s.embedded()));
 }
 

@@ -17,7 +17,7 @@ namespace heed {
 namespace {
 
 Declared<ModelKind> const declared{{"recurrent_seq2seq",
-                                    "recurrent encoder–decoder, from a source to a target (Bahdanau et al. 2015, Luong et al. 2015)",
+                                    "recurrent encoder–decoder (Bahdanau et al. 2015, Luong et al. 2015)",
                                     {{"source"}, {"inputs"}, {"targets"}},
                                     [] { return std::make_shared<RecurrentSeq2seqSettings>(); },
                                     [](Parameters& parameters, Settings const& settings, Signature const& data) {

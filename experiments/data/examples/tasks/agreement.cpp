@@ -43,7 +43,7 @@ struct AgreementTask : GrammarTask {
 };
 
 Declared<DataKind> const declared{
-    example_task_kind<AgreementTask>("agreement", "labelled examples: whether a verb agrees with its subject, far before it")};
+    example_task_kind<AgreementTask>("agreement", "labelled examples: whether a verb agrees with its distant subject")};
 
 }  // namespace
 

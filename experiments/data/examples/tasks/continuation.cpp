@@ -22,7 +22,7 @@ struct ContinuationTask : GrammarTask {
 
   std::vector<Field> keys() override {
     auto all = grammar_keys();
-    all.push_back({.name = "options", .target = &options, .help = "among which the right one is", .least = 2, .greatest = 6});
+    all.push_back({.name = "options", .target = &options, .help = "number of options", .least = 2, .greatest = 6});
     return all;
   }
   std::int64_t answers() const override { return options; }
@@ -48,7 +48,7 @@ struct ContinuationTask : GrammarTask {
 };
 
 Declared<DataKind> const declared{
-    example_task_kind<ContinuationTask>("continuation", "labelled examples: how a sentence of the grammar goes on, among options")};
+    example_task_kind<ContinuationTask>("continuation", "labelled examples: the option that continues a sentence of the grammar")};
 
 }  // namespace
 

@@ -27,7 +27,7 @@ std::filesystem::path file_of(std::optional<std::string> const& path, DataContex
 ExampleTask::Write GrammarTask::open(DataContext const& context) const {
   auto const file = file_of(path, context);
   auto const grammar = std::make_shared<Grammar const>(Grammar::read(read_text(file), file.string()));
-  if (grammar->agreement_values().empty()) throw FileError(file.string() + ": does not say which words agree (agreement: …)");
+  if (grammar->agreement_values().empty()) throw FileError(file.string() + ": does not define which words agree (agreement: …)");
   return [grammar, task = copy()](std::int64_t answer, Stream const& draws) { return task->write(*grammar, answer, draws); };
 }
 
@@ -38,13 +38,14 @@ ReadFiles GrammarTask::files(DataContext const& context) const {
 }
 
 std::vector<Field> GrammarTask::grammar_keys() {
-  return {{.name = "path", .target = &path, .help = "grammar file (without: the one that comes with heed, configs/data/english.yaml)"},
-          {.name = "longest", .target = &longest, .help = "sentences of more words are left out", .least = 2, .greatest = 1000},
-          {.name = "distance",
-           .target = &distance,
-           .help = "a verb stands so many words behind its noun, or more; the further, the harder",
-           .least = 1,
-           .greatest = 1000}};
+  return {
+      {.name = "path", .target = &path, .help = "grammar file (default: the embedded configs/data/english.yaml)"},
+      {.name = "longest", .target = &longest, .help = "longest sentence in words; longer ones are left out", .least = 2, .greatest = 1000},
+      {.name = "distance",
+       .target = &distance,
+       .help = "least number of words from a noun to its verb; more is harder",
+       .least = 1,
+       .greatest = 1000}};
 }
 
 GrammarTask::Agreeing GrammarTask::agreeing_sentence(Grammar const& grammar, Stream const& draws) const {

@@ -20,9 +20,8 @@ struct MatchingSpan : ExampleTask {
   std::int64_t stretches = 4, length = 1;
 
   std::vector<Field> keys() override {
-    return {
-        {.name = "stretches", .target = &stretches, .help = "among which the answer is; the more, the harder", .least = 2, .greatest = 6},
-        {.name = "length", .target = &length, .help = "of a stretch, in words behind the first", .least = 1, .greatest = 3}};
+    return {{.name = "stretches", .target = &stretches, .help = "number of candidate spans; more is harder", .least = 2, .greatest = 6},
+            {.name = "length", .target = &length, .help = "number of words of a span after its first", .least = 1, .greatest = 3}};
   }
   std::int64_t answers() const override { return stretches; }
 
@@ -53,8 +52,7 @@ struct MatchingSpan : ExampleTask {
 };
 
 Declared<DataKind> const declared{example_task_kind<MatchingSpan>(
-    "matching_span",
-    "labelled examples: the stretch of a passage that is asked for to the right of it, which no left-to-right model can mark")};
+    "matching_span", "labelled examples: the span of a passage that matches a query to its right; a left-to-right model cannot find it")};
 
 }  // namespace
 

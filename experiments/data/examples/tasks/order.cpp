@@ -16,7 +16,8 @@ struct Order : ExampleTask {
   std::int64_t things = 4;
 
   std::vector<Field> keys() override {
-    return {{.name = "things", .target = &things, .help = "that a text names; the more, the harder", .least = 2, .greatest = 30}};
+    return {
+        {.name = "things", .target = &things, .help = "number of things that a text names; more is harder", .least = 2, .greatest = 30}};
   }
   std::vector<std::string> classes() const override { return {"no", "yes"}; }
   std::int64_t answers() const override { return 2; }

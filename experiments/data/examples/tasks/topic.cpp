@@ -22,18 +22,18 @@ struct TopicTask : ExampleTask {
   double share = 0.4;
 
   std::vector<Field> keys() override {
-    return {{.name = "topics", .target = &count, .help = "among how many topics", .least = 2, .greatest = 4},
-            {.name = "words", .target = &words, .help = "in a text", .least = 1, .greatest = 1e3},
+    return {{.name = "topics", .target = &count, .help = "number of topics", .least = 2, .greatest = 4},
+            {.name = "words", .target = &words, .help = "words of a text", .least = 1, .greatest = 1e3},
             {.name = "share",
              .target = &share,
-             .help = "of the words that are of the topic; the lower, the harder",
+             .help = "share of the words that belong to the topic; lower is harder",
              .least = 0,
              .greatest = 1}};
   }
   std::optional<std::string> contradiction() override {
     std::int64_t const others = words - on_topic(), most_of_another = (others + count - 2) / (count - 1);
     if (on_topic() > most_of_another) return std::nullopt;
-    return fmt::format("share: {} of {} words are of the topic, and as many of another", on_topic(), words);
+    return fmt::format("share: {} of {} words belong to the topic, and as many to another", on_topic(), words);
   }
   std::vector<std::string> classes() const override {
     std::vector<std::string> names;
@@ -63,7 +63,7 @@ struct TopicTask : ExampleTask {
   }
 };
 
-Declared<DataKind> const declared{example_task_kind<TopicTask>("topic", "labelled examples: what a bag of words is about")};
+Declared<DataKind> const declared{example_task_kind<TopicTask>("topic", "labelled examples: the topic of a bag of words")};
 
 }  // namespace
 
