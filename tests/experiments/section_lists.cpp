@@ -86,7 +86,7 @@ TEST_SUITE("section_lists") {
     auto const refused = [](std::string const& text, std::vector<std::string> const& arguments = {}) {
       return refusal<ConfigError>([&] { filled(text, arguments); });
     };
-    CHECK(refused("parts: [{rate: 1}]\n") == "configuration:1:9: missing key 'parts.0.match' (a text): which");
+    CHECK(refused("parts: [{rate: 1}]\n") == "configuration:1:9: missing key 'parts.0.match' (a string): which");
     CHECK(refused("parts:\n  - {match: a}\n  - {match: b, rat: 2}\n") ==
           "configuration:3:16: unknown key 'parts.1.rat'; did you mean 'rate'? (allowed: match, rate, frozen)");
     CHECK(refused("parts:\n  - {match: a, rate: -1}\n") == "configuration:2:22: 'parts.0.rate' wants a number ≥ 0, found '-1'");
@@ -114,7 +114,7 @@ TEST_SUITE("section_lists") {
     Whole whole;
     auto const page = describe(whole);
     CHECK(page.find("parts         a list of sections") != std::string::npos);
-    CHECK(page.find("parts.match   a text") != std::string::npos);
+    CHECK(page.find("parts.match   a string") != std::string::npos);
   }
 
   TEST_CASE("words of an item are quoted unless they are its switches") {
