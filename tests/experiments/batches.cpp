@@ -59,7 +59,7 @@ TEST_SUITE("batches") {
                            FileError);
     }
     CHECK_THROWS_WITH_AS(data->training(0, 3, 5), doctest::Contains("4 rows, which is not a multiple of train.batch = 3"), FileError);
-    CHECK_THROWS_WITH_AS(data->training(0, 2, 4), doctest::Contains("rows are 5 tokens long, but the context is 4"), FileError);
+    CHECK_THROWS_WITH_AS(data->training(0, 2, 4), doctest::Contains("its sequences are 5 tokens long, but the context is 4"), FileError);
   }
 
   TEST_CASE("sources come along") {

@@ -163,7 +163,7 @@ TEST_SUITE("catalogue") {
         {head + "  text: {sha256: 12}\n", "c.yaml:4:18: sha256 must be 64 hexadecimal digits"},
         {head + "  text: {bytes: many}\n", "c.yaml:4:17: bytes must be a number from 1 to"},
         {head + "  text: {bytes: -1}\n", "c.yaml:4:17: bytes must be a number from 1 to"},
-        {head + "  text: {url: [u]}\n", "c.yaml:4:15: url must be a text"},
+        {head + "  text: {url: [u]}\n", "c.yaml:4:15: url must be a string"},
         {"a: \xff", "c.yaml:1:4: byte 0xff is not UTF-8"},
     };
     for (auto const& each : cases) {

@@ -322,7 +322,7 @@ TEST_SUITE("pairs") {
     CHECK_THROWS_WITH_AS(open("revers"), doctest::Contains("did you mean 'reverse'?"), ConfigError);
     CHECK_THROWS_WITH_AS(open("{kind: copy, most: 2}"), doctest::Contains("a.yaml:2:40: unknown key 'data.task.most'"), ConfigError);
     CHECK_THROWS_WITH_AS(open("{kind: copy, shortest: 11}"), doctest::Contains("it is more than length"), ConfigError);
-    CHECK_THROWS_WITH_AS(open("{kind: copy, first: 17}"), doctest::Contains("there is no word 17 among 1 to 16"), ConfigError);
+    CHECK_THROWS_WITH_AS(open("{kind: copy, first: 17}"), doctest::Contains("first: 17 is not a word from 1 to 16"), ConfigError);
     CHECK_THROWS_WITH_AS(open("{kind: copy, first: 1, length: 1}"), doctest::Contains("nothing to copy"), ConfigError);
     CHECK_THROWS_WITH_AS(open("{kind: digits, length: 10}"), doctest::Contains("data.task.length"), ConfigError);
     for (auto const& option : choice_of<PairKind>().options) {

@@ -199,6 +199,7 @@ TEST_SUITE("what_was_read") {
     for (auto const& text : {texts.first, texts.other}) CHECK(compared.output.find(hash_of(text).substr(0, 12)) != std::string::npos);
     REQUIRE(test::run_heed({"report", texts.runs(), "--quiet"}).code == 0);
     auto const page = test::get(fs::path(texts.runs()) / "report.html");
+    CHECK(page.find("the results on this page read ") != std::string::npos);
     CHECK(page.find("with 2 different contents") != std::string::npos);
     for (auto const& text : {texts.first, texts.other}) CHECK(page.find("(SHA-256 " + hash_of(text) + ")") != std::string::npos);
   }

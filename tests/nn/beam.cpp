@@ -123,7 +123,7 @@ TEST_SUITE("beam") {
     for (std::int64_t const row : order) reordered.push_back(longest[static_cast<std::size_t>(row)]);
     auto const again = beam(made.model, rows_of(given, order), begin, end, reordered, settings);
     for (std::size_t i = 0; i < 7; ++i) check_same(again[i], found[static_cast<std::size_t>(order[i])]);
-    CHECK_THROWS_WITH_AS(beam(made.model, given, begin, end, Tokens{1, 2}, settings), doctest::Contains("each of the 7 rows"), Error);
+    CHECK_THROWS_WITH_AS(beam(made.model, given, begin, end, Tokens{1, 2}, settings), doctest::Contains("each of the 7 sequences"), Error);
   }
 
   TEST_CASE("without room there is no token, and without an end all is used") {
@@ -206,11 +206,11 @@ TEST_SUITE("beam") {
       Told model;
       model.table = {{{}, logs({0.1, 0.2, 0.3, 0.4})}, {{3}, {bad, bad, bad, bad}}};
       auto const two = some_sources(2);
-      CHECK_THROWS_WITH_AS(greedy(model, two, begin, end, Tokens{1, 3}), doctest::Contains("row 1"), NonFinite);
-      CHECK_THROWS_WITH_AS(beam(model, two, begin, end, Tokens{1, 3}, {}), doctest::Contains("row 1"), NonFinite);
+      CHECK_THROWS_WITH_AS(greedy(model, two, begin, end, Tokens{1, 3}), doctest::Contains("sequence 1"), NonFinite);
+      CHECK_THROWS_WITH_AS(beam(model, two, begin, end, Tokens{1, 3}, {}), doctest::Contains("sequence 1"), NonFinite);
       SamplingSettings largest;
       largest.temperature = 0;
-      CHECK_THROWS_WITH_AS(sample(model, two, begin, end, Tokens{1, 3}, largest, Stream(1, "s")), doctest::Contains("row 1"), NonFinite);
+      CHECK_THROWS_WITH_AS(sample(model, two, begin, end, Tokens{1, 3}, largest, Stream(1, "s")), doctest::Contains("sequence 1"), NonFinite);
     }
   }
 }
