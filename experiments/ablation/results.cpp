@@ -167,7 +167,7 @@ std::string write_results(Ablation const& ablation, std::vector<Job> const& jobs
   write_csv(ablation, tuned, done);
   write_probes(ablation, done);
   write_atomically(ablation.folder() / "summary.md", summary_markdown(result));
-  write_summary(ablation.folder(), to_json(result, environment_of(jobs)), {"results.csv", "probes.npz", "summary.md"});
+  write_summary(ablation.folder(), json_of(result, environment_of(jobs)), {"results.csv", "probes.npz", "summary.md"});
   return summary_page(ablation.folder().string(), result);
 }
 

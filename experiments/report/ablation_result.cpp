@@ -298,7 +298,7 @@ std::vector<T> read_list(Json const& json, char const* key, T (*read)(Json const
 
 }  // namespace
 
-Json to_json(AblationResult const& result, Json const& environment) {
+Json json_of(AblationResult const& result, Json const& environment) {
   Json json{{"ablation", result.name},
             {"metric", result.metric},
             {"better", result.better},

@@ -120,8 +120,8 @@ struct AblationResult {
 };
 
 /// As summary.json has it. `environment`: the record of what computed the numbers (run/record.hpp).
-nlohmann::ordered_json to_json(AblationResult const& result, nlohmann::ordered_json const& environment);
-/// What to_json() wrote, environment apart; most members may be absent. Throws Error and JSON's exceptions for what is no such summary.
+nlohmann::ordered_json json_of(AblationResult const& result, nlohmann::ordered_json const& environment);
+/// What json_of() wrote, environment apart; most members may be absent. Throws Error and JSON's exceptions for what is no such summary.
 AblationResult ablation_result_of(nlohmann::ordered_json const& json);
 
 // Members of any summary.json.

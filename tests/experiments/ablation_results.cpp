@@ -18,7 +18,7 @@ struct Bench : test::SmallAblation {
   void check_read_back() const {
     auto json = nlohmann::ordered_json::parse(test::get(small / "summary.json"));
     json.erase("files"), json.erase("file_sha256");
-    CHECK(to_json(ablation_result_of(json), json["environment"]).dump() == json.dump());
+    CHECK(json_of(ablation_result_of(json), json["environment"]).dump() == json.dump());
   }
 };
 using test::Arguments;
