@@ -14,6 +14,7 @@
 #include "nn/attention/steps.hpp"
 #include "nn/position.hpp"
 #include "tests/folder.hpp"
+#include "tests/rooms.hpp"
 
 TEST_SUITE("bench") {
   using namespace heed;
@@ -152,7 +153,7 @@ TEST_SUITE("bench") {
     CHECK_THROWS_WITH_AS(page(options), doctest::Contains("there is no 'float16'"), ConfigError);
   }
 
-  TEST_CASE("training: a step of what a file describes, with what replaces its keys") {
+  TEST_CASE("training: a step of what a file describes, with what replaces its keys" * test::needs("translation")) {
     test::Folder const folder;
     test::put(folder / "copy.yaml",
               "name: little\ndata: {kind: pairs, task: {kind: copy, length: 4}}\n"
