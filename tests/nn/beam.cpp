@@ -210,7 +210,8 @@ TEST_SUITE("beam") {
       CHECK_THROWS_WITH_AS(beam(model, two, begin, end, Tokens{1, 3}, {}), doctest::Contains("sequence 1"), NonFinite);
       SamplingSettings largest;
       largest.temperature = 0;
-      CHECK_THROWS_WITH_AS(sample(model, two, begin, end, Tokens{1, 3}, largest, Stream(1, "s")), doctest::Contains("sequence 1"), NonFinite);
+      CHECK_THROWS_WITH_AS(sample(model, two, begin, end, Tokens{1, 3}, largest, Stream(1, "s")), doctest::Contains("sequence 1"),
+                           NonFinite);
     }
   }
 }
