@@ -39,7 +39,7 @@ struct AttentionForm {
 /// [B, n, H·d_v]; a row that sees nothing is zeros. The kernel holds one block of rows of scores at a time, never [B, H, n, m] (nor
 /// [n, m, d]), draws dropout's mask again for the gradient, and works in proportion to the window (Vaswani et al. 2017, Bahdanau et al.
 /// 2015, Luong et al. 2015; blocks as in Dao et al. 2022).
-/// `rows`, unless it is null, is set to the statistics of the rows (attention_rows.hpp), measured on the way.
+/// `rows`, unless it is null, is set to the statistics of the rows (row_statistics.hpp), measured on the way.
 /// Of a scored hard read [B, n, H·d_v + 2·H]: contexts, probabilities and entropies side by side (parted_read).
 Tensor fused_attention(AttentionForm const& form, AttentionInputs const& inputs, Tensor* rows = nullptr);
 /// A hard read's context [B, n, H·d_v] and, if it is scored, its probability and entropy [B, H, n].

@@ -23,7 +23,7 @@ struct RunOptions {
   std::int64_t shard = 1, shards = 1;   ///< of an ablation's trials: begin with the first of this part
 };
 
-/// The exit codes of design.md.
+/// The exit codes of the program (experiments/README.md).
 enum class Exit : int { done = 0, other = 1, usage = 2, data = 3, failed = 4, interrupted = 130 };
 
 /// Training failed: NaN or divergence, with step, operation and layer.
