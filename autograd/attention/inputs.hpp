@@ -26,11 +26,14 @@ struct AttentionArrays {
 
   static constexpr std::size_t count = 13;
   /// All of them, in the table's order.
-  std::array<X*, count> all() {
-    return {&query, &key, &value, &weight, &parameter, &of_query, &of_key, &relative, &near, &of_row, &of_column, &centres, &align};
-  }
-  std::array<X const*, count> all() const {
-    return {&query, &key, &value, &weight, &parameter, &of_query, &of_key, &relative, &near, &of_row, &of_column, &centres, &align};
+  std::array<X*, count> all() { return pointers(*this); }
+  std::array<X const*, count> all() const { return pointers(*this); }
+
+ private:
+  template <class Arrays>
+  static auto pointers(Arrays& a) {
+    return std::array{&a.query,    &a.key,  &a.value,  &a.weight,    &a.parameter, &a.of_query, &a.of_key,
+                      &a.relative, &a.near, &a.of_row, &a.of_column, &a.centres,   &a.align};
   }
 };
 
