@@ -29,7 +29,8 @@ namespace {
 using Signs = std::pair<std::string_view, std::string_view>;
 
 /// What TeX has other words for.
-constexpr std::array<Signs, 22> text_signs{{{"\\", "\\textbackslash{}"},
+constexpr std::array<Signs, 23> text_signs{{{" %", "\\,\\%"},
+                                            {"\\", "\\textbackslash{}"},
                                             {"&", "\\&"},
                                             {"%", "\\%"},
                                             {"$", "\\$"},
@@ -108,6 +109,8 @@ std::optional<std::string> best_mean(AblationResult const& result) {
 
 std::string tex_row(AblationResult const& result, ArmResult const& arm, std::optional<std::string> const& best) {
   auto const format = result.format();
+  auto seeds = seeds_cell(arm, result.seeds.size());
+  seeds.resize(std::min(seeds.find(' '), seeds.size()));  // which diverged stands below
   std::string mean = "--", interval, difference, p, verdict;
   if (auto const& estimate = arm.estimate) {
     auto const shown = format(estimate->mean);
@@ -122,8 +125,8 @@ std::string tex_row(AblationResult const& result, ArmResult const& arm, std::opt
   } else if (arm.name == result.baseline) {
     verdict = "baseline";
   }
-  return fmt::format("    {} & {} & {} & {} & {} & {} & {} \\\\\n", tex(arm.name_with_tuned()), tex(seeds_cell(arm, result.seeds.size())),
-                     mean, interval, difference, p, tex(verdict));
+  return fmt::format("    {} & {} & {} & {} & {} & {} & {} \\\\\n", tex(arm.name_with_tuned()), seeds, mean, interval, difference, p,
+                     tex(verdict));
 }
 
 /// "seeds 1 and 2", "seed 4".
@@ -147,14 +150,17 @@ std::vector<std::string> tex_notes(AblationResult const& result) {
   return notes;
 }
 
+}  // namespace
+
 std::string latex_table(AblationResult const& result) {
   auto caption = fmt::format("{}: {}", result.name, table_title(result, with_unit(result.metric)));
   if (std::ranges::any_of(result.arms, [](ArmResult const& arm) { return arm.difference.has_value(); }))
-    caption +=
-        fmt::format(". Differences to {} are paired by seed; p of the sign-flip test, corrected for the number of arms", result.baseline);
+    caption += fmt::format(". Differences to {} are paired by seed; p is that of the sign-flip test, corrected for the number of arms",
+                           result.baseline);
   std::string text = fmt::format(
       "% {}: heed export --format latex. Needs \\usepackage{{booktabs}}.\n"
-      "\\begin{{table}}\n  \\centering\n  \\small\n  \\setlength{{\\tabcolsep}}{{4pt}}\n  \\caption{{{}.}}\n  \\label{{tab:{}}}\n"
+      "\\begin{{table}}\n  \\centering\n  \\small\n  \\setlength{{\\tabcolsep}}{{4pt}}\n  \\setlength{{\\belowcaptionskip}}{{4pt}}\n  "
+      "\\caption{{{}.}}\n  \\label{{tab:{}}}\n"
       "  \\begin{{tabular}}{{@{{}}lrrlrrl@{{}}}}\n    \\toprule\n"
       "    arm & seeds & mean & 95\\,\\% interval & difference & $p$ & verdict \\\\\n    \\midrule\n",
       file_label(result.name), tex(caption), file_label(result.name));
@@ -163,9 +169,11 @@ std::string latex_table(AblationResult const& result) {
   text += "    \\bottomrule\n  \\end{tabular}\n";
   auto const notes = tex_notes(result);
   if (!notes.empty()) text += "  \\par\\smallskip\\raggedright\\footnotesize\n";
-  for (auto const& note : notes) text += fmt::format("  {}\n", tex(note));
+  for (auto const& note : notes) text += fmt::format("  {}\\par\n", tex(note));
   return text + "\\end{table}\n";
 }
+
+namespace {
 
 void write(std::vector<fs::path> const& folders, fs::path const& target) {
   write_atomically(target, latex_table(read_material(folders.front())));

@@ -26,6 +26,9 @@ std::string table_title(AblationResult const& result, std::string const& metric)
 
 /// As summary.md.
 std::string summary_markdown(AblationResult const& result);
+/// A floating table for LaTeX with booktabs: arms, seeds, means and intervals, the best in bold, differences to the baseline, p and
+/// verdicts; below it what diverged, failed or is missing.
+std::string latex_table(AblationResult const& result);
 /// For the terminal; begins with `folder`.
 std::string summary_page(std::string const& folder, AblationResult const& result);
 

@@ -134,8 +134,10 @@ std::string event_of(double wall_time, std::int64_t step, unsigned field, std::s
   std::string event;
   put_key(event, 1, WireType::fixed64);
   put_little(event, std::bit_cast<std::uint64_t>(wall_time));
-  put_key(event, 2, WireType::varint);
-  put_varint(event, static_cast<std::uint64_t>(step));
+  if (step != 0) {  // a default is not stored
+    put_key(event, 2, WireType::varint);
+    put_varint(event, static_cast<std::uint64_t>(step));
+  }
   put_bytes(event, field, content);
   return event;
 }
