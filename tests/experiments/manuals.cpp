@@ -18,7 +18,7 @@ TEST_SUITE("manuals") {
 
   namespace {
 
-  std::vector<std::string> const manuals{"README.md",          "experiments/README.md", "nn/README.md",
+  std::vector<std::string> const manuals{"README.md",          "experiments/README.md", "experiments/reading.md", "nn/README.md",
                                          "autograd/README.md", "configs/README.md",     "tests/README.md"};
 
   struct Command {

@@ -1,4 +1,4 @@
-#include <algorithm>
+#include <cmath>
 #include <set>
 
 #include <fmt/format.h>
@@ -14,22 +14,6 @@ namespace heed {
 
 namespace fs = std::filesystem;
 
-std::string_view kind_of_results(fs::path const& folder) {
-  std::error_code unreadable;
-  if (fs::is_regular_file(folder / "ablation.yaml", unreadable)) return "ablation";
-  return fs::is_regular_file(folder / "metrics.jsonl", unreadable) ? "run" : "";
-}
-
-std::vector<fs::path> trials_in(fs::path const& ablation) {
-  std::vector<fs::path> trials;
-  for (auto const& entry : fs::directory_iterator(ablation)) {
-    bool const put_aside = entry.path().filename().string().find(".old-") != std::string::npos;
-    if (!put_aside && kind_of_results(entry.path()) == "run") trials.push_back(entry.path());
-  }
-  std::ranges::sort(trials);
-  return trials;
-}
-
 namespace {
 
 /// The rows with the times at which they were recorded: time.seconds is of training alone, over all calls, and the last row is as old as
@@ -41,7 +25,7 @@ std::vector<TimedRow> timed_rows(fs::path const& run) {
   double seconds = 0;
   std::vector<TimedRow> timed;
   for (Row const& row : rows) {
-    if (double const* const now = row.find("time.seconds")) seconds = *now;
+    if (double const* const now = row.find("time.seconds"); now != nullptr && std::isfinite(*now)) seconds = *now;
     timed.push_back({seconds, row});
   }
   for (TimedRow& each : timed) each.wall_time += static_cast<double>(status.st_mtime) - seconds;
