@@ -180,7 +180,7 @@ void write(std::vector<fs::path> const& folders, fs::path const& target) {
 }
 
 Declared<ResultFormat> const declared{
-    {.name = "latex", .help = "of an ablation: a LaTeX file with its table (booktabs)", .of = {"ablation"}, .write = write}};
+    {.name = "latex", .help = "a LaTeX file with the table of the summary (booktabs)", .of = {"ablation"}, .write = write}};
 
 }  // namespace
 

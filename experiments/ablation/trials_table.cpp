@@ -130,7 +130,7 @@ void write(std::vector<fs::path> const& folders, fs::path const& target) {
 }
 
 Declared<ResultFormat> const declared{{.name = "csv",
-                                       .help = "of an ablation: a CSV file with a line per trial: keys, state, final metrics",
+                                       .help = "a CSV file with a line per trial: keys, state, final metrics",
                                        .of = {"ablation"},
                                        .write = write,
                                        .otherwise = "a run's metrics.csv is its table already"}};

@@ -37,8 +37,9 @@ struct ExportOptions {
 /// All formats, of models and of results, with their help, by name.
 std::vector<std::pair<std::string, std::string>> formats() {
   std::vector<std::pair<std::string, std::string>> all;
-  for (auto const& format : Registry<ModelFormat>::all()) all.emplace_back(format.name, "of a run: " + format.help);
-  for (auto const& format : Registry<ResultFormat>::all()) all.emplace_back(format.name, format.help);
+  for (auto const& format : Registry<ModelFormat>::all()) all.emplace_back(format.name, "of runs: " + format.help);
+  for (auto const& format : Registry<ResultFormat>::all())
+    all.emplace_back(format.name, fmt::format("of {}s: {}", fmt::join(format.of, "s and "), format.help));
   std::ranges::sort(all);
   return all;
 }

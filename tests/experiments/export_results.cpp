@@ -192,8 +192,8 @@ TEST_SUITE("export_results") {
     test::refuses({"export", bench.small.string(), "--format", "csv", "/proc/nothing/x"}, 1, {"/proc/nothing/x", "cannot be written"});
     CHECK(!fs::exists(target));
     auto const help = test::run_heed({"export", "--help"}).output;
-    for (char const* line : {"\n    csv          of an ablation: ", "\n    huggingface  of a run: ", "\n    latex        of an ablation: ",
-                             "\n    nanogpt      of a run: ", "\n    tensorboard  of runs and ablations: "})
+    for (char const* line : {"\n    csv          of ablations: ", "\n    huggingface  of runs: ", "\n    latex        of ablations: ",
+                             "\n    nanogpt      of runs: ", "\n    tensorboard  of runs and ablations: "})
       CHECK_MESSAGE(help.find(line) != std::string::npos, line);
   }
 

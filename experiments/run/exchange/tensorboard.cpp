@@ -51,7 +51,7 @@ void write(std::vector<fs::path> const& folders, fs::path const& target) {
 }
 
 Declared<ResultFormat> const declared{{.name = "tensorboard",
-                                       .help = "of runs and ablations: a folder of event files for TensorBoard",
+                                       .help = "a folder of event files for TensorBoard",
                                        .of = {"run", "ablation"},
                                        .several = true,
                                        .folder = true,
