@@ -157,7 +157,7 @@ FolderLock join(Ablation const& ablation) {
     alone->share();
     return std::move(*alone);
   }
-  auto shared = FolderLock::attempt(folder, ".lock", FolderLock::LockMode::shared);
+  auto shared = FolderLock::attempt(folder, ".lock", Claim::Mode::shared);
   if (!shared) throw FolderError(fmt::format("{}: another process is training in this folder", folder.string()));
   if (read_if_there(file) != ablation.resolved)
     throw FolderError(fmt::format(

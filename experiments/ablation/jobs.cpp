@@ -8,6 +8,7 @@
 #include <fmt/ranges.h>
 #include <signal.h>
 
+#include "experiments/run/interruptions.hpp"
 #include "experiments/run/signals.hpp"
 
 namespace heed {
@@ -106,8 +107,11 @@ class Crew {
         ++i;
         continue;
       }
-      if (*code == static_cast<int>(Exit::interrupted)) {
+      if (trial.lost()) {
+        job->state = Job::State::elsewhere;
+      } else if (*code == static_cast<int>(Exit::interrupted)) {
         job->state = Job::State::waiting;  // saved; for the next call
+        if (interrupted()) record_interruption(job->folder(), stop_reason());
       } else if (!settle(*job)) {
         fail(*job, record_failure(job->folder(), *code));
       }
@@ -134,13 +138,17 @@ class Crew {
     watch_(jobs_, &job);
   }
 
-  /// How far the running ones are, now and then, and what has become of those elsewhere.
+  /// How far the running ones are, now and then, and what has become of those elsewhere: the more there are, the more rarely, for all
+  /// processes of a sweep ask the same file server.
   void poll() {
     if (Clock::now() < next_) return;
     next_ = Clock::now() + 250ms;
+    bool const look = Clock::now() >= next_look_;
+    if (look) next_look_ = Clock::now() + 250ms + 50ms * std::ranges::count(jobs_, Job::State::elsewhere, &Job::state);
     for (Job& job : jobs_) {
-      if (job.state == Job::State::elsewhere && !settle(job) && FolderLock::attempt(job.folder())) job.state = Job::State::waiting;
-      if (job.state != Job::State::running && job.state != Job::State::elsewhere) continue;
+      bool const elsewhere = job.state == Job::State::elsewhere;
+      if (elsewhere && look && !settle(job) && FolderLock::attempt(job.folder())) job.state = Job::State::waiting;
+      if (job.state != Job::State::running && !(elsewhere && look)) continue;
       auto const step = last_step(job.folder());
       auto const steps = job.experiment.settings.train.steps;
       if (step && steps > 0) job.share = std::min(1.0, static_cast<double>(*step + 1) / static_cast<double>(steps));
@@ -153,7 +161,7 @@ class Crew {
   Workers const& workers_;
   Watcher const& watch_;
   std::vector<Running> running_;
-  Clock::time_point next_ = Clock::now();
+  Clock::time_point next_ = Clock::now(), next_look_ = Clock::now();
   bool asked_ = false;
 };
 

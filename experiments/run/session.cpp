@@ -15,6 +15,7 @@
 #include "experiments/metric/probe/attention_maps.hpp"
 #include "experiments/metric/probe/prober.hpp"
 #include "experiments/run/csv.hpp"
+#include "experiments/run/interruptions.hpp"
 #include "experiments/run/memory_estimate.hpp"
 #include "experiments/run/predictions.hpp"
 #include "experiments/run/progress.hpp"
@@ -181,6 +182,7 @@ class Session {
   /// Calls f, which writes into the folder. That it cannot is not the data's fault, and what was saved before is still there.
   template <class F>
   void writing(F f) const {
+    folder_.check_held();
     try {
       f();
     } catch (Error const& error) {
@@ -375,7 +377,9 @@ Exit train(LoadedExperiment& experiment, bool quiet, bool fresh) {
   Trainer trainer(experiment, quiet);
   auto const path = folder_of(experiment);
   if (fresh) put_aside(path);
-  return train_in({path, FolderLock(path)}, trainer, experiment, quiet);
+  auto const exit = train_in({path, FolderLock(path)}, trainer, experiment, quiet);
+  if (exit == Exit::interrupted) record_interruption(path, stop_reason());
+  return exit;
 }
 
 Exit train(LoadedExperiment& experiment, bool quiet, FolderLock lock) {
