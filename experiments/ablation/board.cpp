@@ -28,7 +28,7 @@ std::string cell(Job const& job) {
     case State::elsewhere:
       break;
   }
-  return fmt::format("{:.0f} % elsewhere", 100 * job.share);
+  return fmt::format("{:.0f} % {}", 100 * job.share, job.host.empty() ? "elsewhere" : "on " + job.host);
 }
 
 std::string counts(std::string const& title, std::vector<Job> const& jobs, double left) {

@@ -78,6 +78,15 @@ void declare_run(CLI::App& app, RunOptions& options) {
 void declare_plan(CLI::App& app, RunOptions& options) {
   declare_config(app, options);
   add_workers(app, options);
+  for (char const* const script : {"slurm", "parallel", "kubernetes"}) {
+    app.add_flag_callback(
+        fmt::format("--{}", script), [&options, script] { options.script = script; },
+        script == std::string("slurm")      ? "print an sbatch script, with time and memory as estimated"
+        : script == std::string("parallel") ? "print a job list for GNU parallel"
+                                            : "print an indexed Job for Kubernetes");
+  }
+  add_number<std::int64_t>(app, "--tasks", options.tasks, 1, 100'000,
+                           "processes of that script, which share the trials (default: one for each trial, at most 1000)");
 }
 
 /// Refuses a change before the file that it changes: `heed run train.steps=5 good.yaml`.
@@ -106,7 +115,8 @@ Declared<Command> const declared_plan{
      .name = "plan",
      .usage = "CONFIG [key.path=value …]",
      .help = "print an ablation's arms, runs, expected time (from a few steps of each arm) and statistical power; write nothing",
-     .footer = "example:\n  heed plan configs/ablations/attention.yaml seeds=8",
+     .footer = "examples:\n  heed plan configs/ablations/attention.yaml seeds=8\n  heed plan configs/ablations/attention.yaml --slurm > "
+               "attention.sbatch",
      .add = with_options<RunOptions>(declare_plan, plan_ablation,
                                      [](RunOptions& options, GlobalOptions const&) { check_config_first("plan", options); })}};
 Declared<Command> const declared_check{
