@@ -149,8 +149,10 @@ std::vector<std::string> command_of(RunOptions const& options, Workers const& wo
   std::filesystem::path const program = std::filesystem::canonical(program_file(), unknown);
   std::vector<std::string> command{unknown ? "heed" : program.string(), "run", absolute(options.config)};
   std::ranges::copy(options.overrides, std::back_inserter(command));
-  for (auto const& [flag, value] : {std::pair{"--output", absolute(options.places.output)}, {"--data", absolute(options.places.data)},
-                                    {"--threads", std::to_string(workers.threads)}, {"--jobs", std::string("1")}}) {
+  for (auto const& [flag, value] : {std::pair{"--output", absolute(options.places.output)},
+                                    {"--data", absolute(options.places.data)},
+                                    {"--threads", std::to_string(workers.threads)},
+                                    {"--jobs", std::string("1")}}) {
     if (value.empty()) continue;
     command.emplace_back(flag);
     command.push_back(value);
@@ -209,9 +211,9 @@ Exit plan_ablation(RunOptions const& options) {
     if (exit == Exit::done) fmt::print("{}", script_of(options, ablation, workers, sums));
     return exit;
   }
-  fmt::print("{}: {} arms, {} runs{}, {} at a time with {} thread{} each\n\n{}\n", ablation.folder().string(), ablation.arms.size(), sums.runs,
-             sums.done > 0 ? fmt::format(" ({} done already)", sums.done) : "", workers.jobs, workers.threads, workers.threads == 1 ? "" : "s",
-             table(rows));
+  fmt::print("{}: {} arms, {} runs{}, {} at a time with {} thread{} each\n\n{}\n", ablation.folder().string(), ablation.arms.size(),
+             sums.runs, sums.done > 0 ? fmt::format(" ({} done already)", sums.done) : "", workers.jobs, workers.threads,
+             workers.threads == 1 ? "" : "s", table(rows));
   if (exit == Exit::done)
     fmt::print("about {} (from a few steps of each arm on this machine just now)\n",
                clock_time(sums.seconds / static_cast<double>(workers.jobs)));

@@ -57,7 +57,7 @@ void declare_export(CLI::App& app, ExportOptions& options) {
 }
 
 Declared<Command> const declared_command{
-    {.place = 8,
+    {.place = 9,
      .name = "export",
      .usage = "RUN --format NAME DIR",
      .help = "export a trained GPT to the format of another program",

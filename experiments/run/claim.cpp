@@ -287,7 +287,8 @@ Claim::~Claim() { let_go(); }
 void Claim::let_go() {
   if (file_ < 0) return;
   end_beating(file_);
-  struct stat open {}, named {};
+  struct stat open {
+  }, named{};
   bool const own = ::fstat(file_, &open) == 0 && ::fstatat(folder_, name_.c_str(), &named, 0) == 0 && open.st_ino == named.st_ino;
   if (maker_ == ::getpid() && own) ::unlinkat(folder_, name_.c_str(), 0);
   ::close(file_);
@@ -311,7 +312,8 @@ void Claim::inherit() {
 bool Claim::lost() const {
   if (file_ < 0 || looked_ == late) return false;
   unsigned const so_often = late;
-  struct stat open {}, named {};
+  struct stat open {
+  }, named{};
   if (::fstat(file_, &open) != 0 || ::fstatat(folder_, name_.c_str(), &named, 0) != 0 || open.st_ino != named.st_ino) return true;
   bool other = false;
   if (int const copy = ::openat(folder_, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC); copy >= 0) {

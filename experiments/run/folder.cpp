@@ -145,15 +145,16 @@ std::optional<FolderLock> FolderLock::attempt(fs::path const& folder, std::strin
   return std::nullopt;
 }
 
-FolderLock::FolderLock(fs::path const& folder) : FolderLock([&] {
-  auto lock = attempt(folder);
-  for (std::int64_t seconds = 0; !lock && seconds <= claim_lapses() && may_lapse(folder); ++seconds) {
-    std::this_thread::sleep_for(std::chrono::seconds(1));
-    lock = attempt(folder);
-  }
-  if (!lock) throw at_work(folder);
-  return std::move(*lock);
-}()) {}
+FolderLock::FolderLock(fs::path const& folder)
+    : FolderLock([&] {
+        auto lock = attempt(folder);
+        for (std::int64_t seconds = 0; !lock && seconds <= claim_lapses() && may_lapse(folder); ++seconds) {
+          std::this_thread::sleep_for(std::chrono::seconds(1));
+          lock = attempt(folder);
+        }
+        if (!lock) throw at_work(folder);
+        return std::move(*lock);
+      }()) {}
 
 std::optional<FolderLock> FolderLock::wait(fs::path const& folder, std::string const& name, std::chrono::milliseconds limit) {
   auto const end = std::chrono::steady_clock::now() + limit;
@@ -165,8 +166,7 @@ std::optional<FolderLock> FolderLock::wait(fs::path const& folder, std::string c
   return lock;
 }
 
-FolderLock::FolderLock(FolderLock&& other) noexcept
-    : descriptor_(std::exchange(other.descriptor_, -1)), claim_(std::move(other.claim_)) {}
+FolderLock::FolderLock(FolderLock&& other) noexcept : descriptor_(std::exchange(other.descriptor_, -1)), claim_(std::move(other.claim_)) {}
 
 FolderLock& FolderLock::operator=(FolderLock&& other) noexcept {
   std::swap(descriptor_, other.descriptor_);
@@ -188,7 +188,8 @@ std::vector<int> FolderLock::descriptors() const {
 
 void FolderLock::share() {
   claim_.share();
-  if (locked(descriptor_, LOCK_SH) != 0 && !has_no_locks(errno)) throw Error(fmt::format("a lock cannot be shared: {}", std::strerror(errno)));
+  if (locked(descriptor_, LOCK_SH) != 0 && !has_no_locks(errno))
+    throw Error(fmt::format("a lock cannot be shared: {}", std::strerror(errno)));
 }
 
 fs::path free_name_beside(fs::path const& folder) {
