@@ -117,10 +117,13 @@ std::string machine() {
                      fs::read_symlink("/proc/self/ns/pid", unknown).string());
 }
 
-/// When a process began, in ticks since the machine did; 0 where that is not told. Numbers of processes are given out again.
+/// When a process began, in ticks since the machine did; 0 where that is not told, −1 of one that has ended and that nobody has waited for.
+/// Numbers of processes are given out again.
 std::int64_t began(std::int64_t process) {
   std::string const line = first_line(fmt::format("/proc/{}/stat", process));
   auto at = line.rfind(')');  // the name before it may hold anything
+  if (at == line.npos) return 0;
+  if (line.compare(at, 3, ") Z") == 0 || line.compare(at, 3, ") X") == 0) return -1;
   for (int field = 2; at != line.npos && field < 22; ++field) at = line.find(' ', at + 1);
   return at == line.npos ? 0 : std::atoll(line.c_str() + at + 1);
 }
