@@ -159,4 +159,13 @@ spec:
       fmt::arg("threads", plan.threads), fmt::arg("memory", megabytes(memory_limit(plan))));
 }
 
+std::vector<JobScript> const& job_scripts() {
+  static std::vector<JobScript> const scripts{
+      {"slurm", "print an sbatch script, with time and memory as estimated", slurm_script},
+      {"parallel", "print a list of commands for GNU parallel", parallel_jobs},
+      {"kubernetes", "print an indexed Job for Kubernetes", kubernetes_job},
+  };
+  return scripts;
+}
+
 }  // namespace heed

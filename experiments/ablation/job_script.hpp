@@ -32,4 +32,11 @@ std::string parallel_jobs(SweepPlan const& plan);
 /// An indexed Job of Kubernetes, for `kubectl apply -f`; the image's name and the volume's are to be filled in.
 std::string kubernetes_job(SweepPlan const& plan);
 
+/// A script that `heed plan --NAME` writes.
+struct JobScript {
+  std::string name, help;
+  std::string (*write)(SweepPlan const& plan);
+};
+std::vector<JobScript> const& job_scripts();
+
 }  // namespace heed

@@ -176,8 +176,7 @@ std::string script_of(RunOptions const& options, Ablation const& ablation, Worke
   plan.seconds = sums.seconds;
   plan.bytes = sums.bytes;
   plan.machine = processor_name();
-  if (options.script == "slurm") return slurm_script(plan);
-  return options.script == "parallel" ? parallel_jobs(plan) : kubernetes_job(plan);
+  return std::ranges::find(job_scripts(), options.script, &JobScript::name)->write(plan);
 }
 
 }  // namespace

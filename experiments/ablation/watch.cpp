@@ -177,7 +177,7 @@ std::string timed_out_trials(fs::path const& ablation) {
   for (auto const& entry : fs::directory_iterator(ablation, gone)) {
     auto const [preempted, timed_out] = interruptions_of(entry.path());
     if (timed_out >= many)
-      lines.push_back(fmt::format("{} timed out {} times: it goes on from its checkpoint, but needs more time than its job is given{}\n",
+      lines.push_back(fmt::format("{} timed out {} times: it goes on from its checkpoint, but needs more time than a job is given{}\n",
                                   entry.path().filename().string(), timed_out,
                                   preempted > 0 ? fmt::format(" (preempted {} times besides)", preempted) : ""));
   }

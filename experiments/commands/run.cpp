@@ -2,6 +2,7 @@
 
 #include "autograd/parallel.hpp"
 #include "experiments/ablation/ablation.hpp"
+#include "experiments/ablation/job_script.hpp"
 #include "experiments/commands/commands.hpp"
 #include "experiments/report/report.hpp"
 #include "experiments/run/command.hpp"
@@ -78,13 +79,9 @@ void declare_run(CLI::App& app, RunOptions& options) {
 void declare_plan(CLI::App& app, RunOptions& options) {
   declare_config(app, options);
   add_workers(app, options);
-  for (char const* const script : {"slurm", "parallel", "kubernetes"}) {
+  for (JobScript const& script : job_scripts())
     app.add_flag_callback(
-        fmt::format("--{}", script), [&options, script] { options.script = script; },
-        script == std::string("slurm")      ? "print an sbatch script, with time and memory as estimated"
-        : script == std::string("parallel") ? "print a job list for GNU parallel"
-                                            : "print an indexed Job for Kubernetes");
-  }
+        "--" + script.name, [&options, &script] { options.script = script.name; }, script.help);
   add_number<std::int64_t>(app, "--tasks", options.tasks, 1, 100'000,
                            "processes of that script, which share the trials (default: one for each trial, at most 1000)");
 }

@@ -236,8 +236,12 @@ std::vector<ClaimHolder> claim_holders(fs::path const& folder, std::string const
 
 std::optional<Claim> Claim::attempt(fs::path const& folder, std::string const& name, Mode mode, int clock) {
   std::string const base = name + ".claim-";
-  double const now = time_at(clock);
-  auto const before = claims_in(folder, base, now);
+  auto now = static_cast<double>(std::time(nullptr));
+  auto before = claims_in(folder, base, now);
+  if (std::ranges::any_of(before, [](auto const& each) { return !each.holder.here; })) {
+    now = time_at(clock);
+    before = claims_in(folder, base, now);
+  }
   if (std::ranges::any_of(before, [&](auto const& each) { return keeps_out(each, mode); })) return std::nullopt;
   std::int64_t number = 1;
   for (auto const& each : before) number = std::max(number, number_of(each, base) + 1);

@@ -12,12 +12,12 @@ namespace heed {
 
 /// Who holds a claim, as its file says.
 struct ClaimHolder {
-  std::string host;            ///< the name of its machine
-  std::int64_t process = 0;    ///< its number there
-  bool here = false;           ///< on this machine, so that the system knows whether the process lives
-  bool alive = false;          ///< the process lives (`here`), or was heard of less than `lapses` ago
-  double silent = 0;           ///< seconds since its last heartbeat
-  std::int64_t lapses = 0;     ///< seconds of silence after which another machine takes the claim over
+  std::string host;          ///< the name of its machine
+  std::int64_t process = 0;  ///< its number there
+  bool here = false;         ///< on this machine, so that the system knows whether the process lives
+  bool alive = false;        ///< the process lives (`here`), or was heard of less than `lapses` ago
+  double silent = 0;         ///< seconds since its last heartbeat
+  std::int64_t lapses = 0;   ///< seconds of silence after which another machine takes the claim over
 
   /// "process 4711 on node3, last heard of 12 s ago".
   std::string text() const;
@@ -35,7 +35,7 @@ class Claim {
   enum class Mode { alone, shared };
 
   /// Nothing if another process holds it. `clock`: an open file of the folder, whose time of modification is set to learn what time it is
-  /// there. Throws Error if no file can be made.
+  /// there, if another machine has a claim. Throws Error if no file can be made.
   static std::optional<Claim> attempt(std::filesystem::path const& folder, std::string const& name, Mode mode, int clock);
 
   Claim(Claim&& other) noexcept;

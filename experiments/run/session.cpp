@@ -254,6 +254,7 @@ class Session {
     summary["memory.peak"] = static_cast<std::int64_t>(memory_);
     summary["data"] = trainer_.data().describe();
     if (auto const cut = trainer_.data().cut_short(trainer_.model().context())) summary["cut"] = *cut;
+    if (auto const counts = interruptions_of(folder_.path()); counts.any()) summary["interruptions"] = as_json(counts);
     auto const& read = trainer_.files_read();
     if (auto const init = read.find("init.from"); init != read.end())
       summary["init"] = {{"file", init->second.file}, {"sha256", init->second.sha256}};
@@ -263,6 +264,7 @@ class Session {
     std::vector<std::string> files{"config.yaml", "metrics.jsonl", "loss_by_position.csv", "predictions.jsonl"};
     std::ranges::copy(maps_.files(), std::back_inserter(files));
     writing([&] { write_summary(folder_.path(), summary, files); });
+    forget_interruptions(folder_.path());
     if (quiet_) return;
     fmt::print("{}: {} steps in {:.1f} s, peak memory of tensors {:.0f} MB\n", folder_.path().string(), steps, here, memory_ / 1e6);
     print_selection();

@@ -264,5 +264,9 @@ TEST_SUITE("claims") {
     CHECK(interruptions_of(folder.path()).preempted == 0);
     record_interruption(folder.path(), StopReason::preempted);
     CHECK(interruptions_of(folder.path()).preempted == 1);
+    test::put(folder / "summary.json", "{\"interruptions\": {\"preempted\": 5, \"timed_out\": 6}}");
+    CHECK(interruptions_of(folder.path()).preempted == 1);
+    forget_interruptions(folder.path());
+    CHECK(interruptions_of(folder.path()).timed_out == 6);
   }
 }
