@@ -159,7 +159,7 @@ FolderLock join(Ablation const& ablation) {
     alone->share();
     return std::move(*alone);
   }
-  auto shared = FolderLock::attempt(folder, ".lock", Claim::Mode::shared);
+  auto shared = FolderLock::attempt(folder, ".lock", Claim::LockMode::shared);
   if (!shared) throw FolderError(fmt::format("{}: another process is training in this folder", folder.string()));
   if (read_if_there(file) != ablation.resolved)
     throw FolderError(fmt::format(

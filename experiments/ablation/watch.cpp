@@ -45,7 +45,7 @@ class Sweep {
   }
 
   void look() {
-    if (stage() == Stage::tuning) {
+    if (stage() == SweepStage::tuning) {
       look_at(tuned_.jobs, ablation_.settings);
       if (!std::ranges::all_of(tuned_.jobs, ended)) return;
       for (std::size_t i = 0; i < ablation_.arms.size(); ++i) tuned_.chosen.push_back(best_point(ablation_, tuned_, i));
@@ -54,16 +54,16 @@ class Sweep {
     look_at(jobs_, ablation_.settings);
   }
 
-  std::vector<Job> const& jobs() const { return stage() == Stage::tuning ? tuned_.jobs : jobs_; }
-  std::string title() const { return ablation_.settings.ablation + (stage() == Stage::tuning ? ", tuning" : ""); }
+  std::vector<Job> const& jobs() const { return stage() == SweepStage::tuning ? tuned_.jobs : jobs_; }
+  std::string title() const { return ablation_.settings.ablation + (stage() == SweepStage::tuning ? ", tuning" : ""); }
   std::vector<std::string> names() const {
-    if (stage() == Stage::tuning) return tuned_.names;
+    if (stage() == SweepStage::tuning) return tuned_.names;
     std::vector<std::string> names;
     for (auto const& arm : ablation_.arms) names.push_back(arm.name);
     return names;
   }
   /// Until all trials have ended.
-  bool is_over() const { return stage() == Stage::comparison && std::ranges::all_of(jobs_, ended); }
+  bool is_over() const { return stage() == SweepStage::comparison && std::ranges::all_of(jobs_, ended); }
   bool any_failed() const {
     return std::ranges::count(jobs_, State::failed, &Job::state) + std::ranges::count(tuned_.jobs, State::failed, &Job::state) > 0;
   }
@@ -73,8 +73,8 @@ class Sweep {
   }
 
  private:
-  enum class Stage { tuning, comparison };
-  Stage stage() const { return ablation_.tuning && tuned_.chosen.empty() ? Stage::tuning : Stage::comparison; }
+  enum class SweepStage { tuning, comparison };
+  SweepStage stage() const { return ablation_.tuning && tuned_.chosen.empty() ? SweepStage::tuning : SweepStage::comparison; }
 
   Ablation ablation_;
   TuningResult tuned_;

@@ -207,8 +207,8 @@ std::int64_t number_of(ClaimFile const& claim, std::string const& base) {
 }
 
 /// Whether one of the claims keeps a process out that wants to hold the folder in this way.
-bool keeps_out(ClaimFile const& claim, Claim::Mode mode) {
-  return claim.holder.alive && !(mode == Claim::Mode::shared && is_shared(claim.name));
+bool keeps_out(ClaimFile const& claim, Claim::LockMode mode) {
+  return claim.holder.alive && !(mode == Claim::LockMode::shared && is_shared(claim.name));
 }
 
 std::string shared_name(std::string const& base) {
@@ -234,7 +234,7 @@ std::vector<ClaimHolder> claim_holders(fs::path const& folder, std::string const
   return holders;
 }
 
-std::optional<Claim> Claim::attempt(fs::path const& folder, std::string const& name, Mode mode, int clock) {
+std::optional<Claim> Claim::attempt(fs::path const& folder, std::string const& name, LockMode mode, int clock) {
   std::string const base = name + ".claim-";
   auto now = static_cast<double>(std::time(nullptr));
   auto before = claims_in(folder, base, now);
@@ -245,20 +245,24 @@ std::optional<Claim> Claim::attempt(fs::path const& folder, std::string const& n
   if (std::ranges::any_of(before, [&](auto const& each) { return keeps_out(each, mode); })) return std::nullopt;
   std::int64_t number = 1;
   for (auto const& each : before) number = std::max(number, number_of(each, base) + 1);
-  std::string const own = mode == Mode::shared ? shared_name(base) : base + std::to_string(number);
+  std::string const own = mode == LockMode::shared ? shared_name(base) : base + std::to_string(number);
   fs::path const path = folder / own;
-  int const file = ::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_APPEND | O_CLOEXEC, 0644);
-  if (file < 0 && (errno == EEXIST || errno == ENOENT)) return std::nullopt;  // another was faster, or has put the folder aside
-  if (file < 0) throw Error(fmt::format("{}: {}", path.string(), std::strerror(errno)));
   int const directory = ::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  int const file = directory < 0 ? -1 : ::openat(directory, own.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_APPEND | O_CLOEXEC, 0644);
+  if (file < 0) {
+    int const reason = errno;
+    if (directory >= 0) ::close(directory);
+    if (reason == EEXIST || reason == ENOENT) return std::nullopt;  // another was faster, or has put the folder aside
+    throw Error(fmt::format("{}: {}", path.string(), std::strerror(reason)));
+  }
   Claim claim(directory, file, base, own);
   std::string const line = line_of(::getpid());
-  if (directory < 0 || ::write(file, line.data(), line.size()) != static_cast<ssize_t>(line.size()))
+  if (::write(file, line.data(), line.size()) != static_cast<ssize_t>(line.size()))
     throw Error(fmt::format("{}: cannot be written: {}", path.string(), std::strerror(errno)));
   begin_beating(file);
   // Whoever else has come between, or has beaten since it was judged dead, keeps it.
   for (auto const& each : claims_in(folder, base, now)) {
-    if (each.name == own || (mode == Mode::shared && is_shared(each.name))) continue;
+    if (each.name == own || (mode == LockMode::shared && is_shared(each.name))) continue;
     auto const judged = std::ranges::find_if(
         before, [&](auto const& one) { return one.name == each.name && one.inode == each.inode && one.modified == each.modified; });
     if (judged == before.end()) return std::nullopt;

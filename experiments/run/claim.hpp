@@ -32,11 +32,11 @@ struct ClaimHolder {
 class Claim {
  public:
   /// One holds it alone, or any number that all say `shared`.
-  enum class Mode { alone, shared };
+  enum class LockMode { alone, shared };
 
   /// Nothing if another process holds it. `clock`: an open file of the folder, whose time of modification is set to learn what time it is
   /// there, if another machine has a claim. Throws Error if no file can be made.
-  static std::optional<Claim> attempt(std::filesystem::path const& folder, std::string const& name, Mode mode, int clock);
+  static std::optional<Claim> attempt(std::filesystem::path const& folder, std::string const& name, LockMode mode, int clock);
 
   Claim(Claim&& other) noexcept;
   Claim& operator=(Claim&& other) noexcept;

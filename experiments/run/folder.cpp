@@ -132,8 +132,8 @@ bool may_lapse(fs::path const& folder) {
 
 }  // namespace
 
-std::optional<FolderLock> FolderLock::attempt(fs::path const& folder, std::string const& name, Claim::Mode mode) {
-  int const descriptor = acquired(folder, name, mode == Claim::Mode::shared ? LOCK_SH : LOCK_EX);
+std::optional<FolderLock> FolderLock::attempt(fs::path const& folder, std::string const& name, Claim::LockMode mode) {
+  int const descriptor = acquired(folder, name, mode == Claim::LockMode::shared ? LOCK_SH : LOCK_EX);
   if (descriptor < 0) return std::nullopt;
   try {
     if (auto claim = Claim::attempt(folder, name, mode, descriptor)) return FolderLock(descriptor, std::move(*claim));

@@ -40,7 +40,7 @@ class FolderLock {
   explicit FolderLock(std::filesystem::path const& folder);
   /// The same; nothing if another process is at work there. `name`: of the file in it that is locked.
   static std::optional<FolderLock> attempt(std::filesystem::path const& folder, std::string const& name = ".lock",
-                                           Claim::Mode mode = Claim::Mode::alone);
+                                           Claim::LockMode mode = Claim::LockMode::alone);
   /// The same; waits while another process holds it, but not longer than `limit`: then nothing.
   static std::optional<FolderLock> wait(std::filesystem::path const& folder, std::string const& name, std::chrono::milliseconds limit);
 

@@ -37,7 +37,9 @@ struct Place {
   Place& operator=(Place const&) = delete;
   ~Place() { ::close(clock); }
 
-  std::optional<Claim> attempt(Claim::Mode mode = Claim::Mode::alone) const { return Claim::attempt(folder.path(), ".lock", mode, clock); }
+  std::optional<Claim> attempt(Claim::LockMode mode = Claim::LockMode::alone) const {
+    return Claim::attempt(folder.path(), ".lock", mode, clock);
+  }
   /// What a process of another machine has left, that was last heard of so long ago.
   void put_claim(std::string const& name, int seconds_ago) const {
     fs::path const file = folder / name;
@@ -74,7 +76,7 @@ TEST_SUITE("claims") {
       REQUIRE(claim);
       CHECK(place.folder.names() == std::vector<std::string>{".lock", ".lock.claim-1"});
       CHECK_FALSE(place.attempt());
-      CHECK_FALSE(place.attempt(Claim::Mode::shared));
+      CHECK_FALSE(place.attempt(Claim::LockMode::shared));
       auto const holders = claim_holders(place.folder.path());
       REQUIRE(holders.size() == 1);
       CHECK(holders[0].process == ::getpid());
@@ -91,7 +93,7 @@ TEST_SUITE("claims") {
     auto alone = place.attempt();
     REQUIRE(alone);
     alone->share();
-    auto const other = place.attempt(Claim::Mode::shared);
+    auto const other = place.attempt(Claim::LockMode::shared);
     CHECK(other);
     CHECK_FALSE(place.attempt());
     alone.reset();

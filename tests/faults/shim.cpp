@@ -147,6 +147,15 @@ extern "C" int gethostname(char* name, size_t size) {
 STAND_IN_OPEN(open)
 STAND_IN_OPEN(open64)
 
+extern "C" int openat(int folder, char const* path, int flags, ...) {
+  static auto const original = real<int (*)(int, char const*, int, ...)>("openat");
+  va_list more;
+  va_start(more, flags);
+  auto const mode = (flags & O_CREAT) != 0 ? va_arg(more, mode_t) : 0;
+  va_end(more);
+  return fails("open") ? -1 : original(folder, path, flags, mode);
+}
+
 // Not through dlsym, which allocates.
 extern "C" void* __libc_malloc(size_t size);
 extern "C" void* __libc_calloc(size_t count, size_t size);
