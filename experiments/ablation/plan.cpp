@@ -244,13 +244,27 @@ Ablation load_ablation(fs::path const& path, std::vector<std::string> const& ove
   return result;
 }
 
+namespace {
+
+/// The settings as text, without those on which nothing depends that is measured.
+std::string measured(Experiment& settings) {
+  settings.name.clear();
+  Yaml all = tree(settings);
+  auto const inside = [](Yaml& map, std::string_view key) -> Yaml& {
+    return std::ranges::find(map.entries, key, &Yaml::Entry::key)->value;
+  };
+  std::erase_if(inside(inside(all, "train"), "log").entries, [](Yaml::Entry const& entry) { return entry.key == "tensorboard"; });
+  return emit(all);
+}
+
+}  // namespace
+
 LoadedExperiment trial_of(Ablation const& ablation, std::string const& arm, std::vector<Assignment> const& changes, std::int64_t seed) {
   LoadedExperiment trial{ablation.base, {}, ablation.places};
   for (auto const& change : changes) assign(trial.document, change.key, change.value);
   fill(trial.document, trial.settings);
   trial.settings.seed = seed;
-  trial.settings.name.clear();  // not a part of what is measured
-  auto const text = emit(trial.settings);
+  auto const text = measured(trial.settings);
   auto const hash = sha256(std::as_bytes(std::span(text)));
   trial.settings.name = fmt::format("{}-seed{}-{}", folder_label(arm), seed, hash.substr(0, 8));
   if (trial.places.runs.empty()) trial.places.runs = trial.places.output;

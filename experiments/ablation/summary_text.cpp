@@ -8,21 +8,24 @@
 
 namespace heed {
 
-namespace {
-
-using Rows = std::vector<std::vector<std::string>>;
-
 std::string interval_cell(NumberFormat const& format, Estimate const& estimate) {
   if (estimate.interval) return format.interval(estimate.interval->low, estimate.interval->high);
   return std::isfinite(estimate.mean) ? "" : "none: infinite";
 }
 
-/// "6", "4/6", "6 (3 diverged)".
 std::string seeds_cell(ArmResult const& arm, std::size_t asked) {
   auto text = arm.values.size() == asked ? fmt::format("{}", asked) : fmt::format("{}/{}", arm.values.size(), asked);
   if (!arm.diverged.empty()) text += fmt::format(" ({} diverged)", arm.diverged.size());
   return text;
 }
+
+std::string table_title(AblationResult const& result, std::string const& metric) {
+  return fmt::format("{} ({}, {} is better), mean and 95 % interval over {} seeds", metric, result.at, result.better, result.seeds.size());
+}
+
+namespace {
+
+using Rows = std::vector<std::vector<std::string>>;
 
 Rows rows_of(AblationResult const& result) {
   auto const format = result.format();
@@ -97,14 +100,10 @@ Rows effect_rows(AblationResult const& result) {
   return rows;
 }
 
-std::string title(AblationResult const& result, std::string const& metric) {
-  return fmt::format("{} ({}, {} is better), mean and 95 % interval over {} seeds", metric, result.at, result.better, result.seeds.size());
-}
-
 }  // namespace
 
 std::string summary_page(std::string const& folder, AblationResult const& result) {
-  std::string text = fmt::format("{}: {}\n\n", folder, title(result, result.metric));
+  std::string text = fmt::format("{}: {}\n\n", folder, table_title(result, result.metric));
   text += table(rows_of(result)) + "\n";
   if (auto const said = columns_said(result); !said.empty()) text += "  " + said + "\n\n";
   for (auto const& line : result.sentences) text += "  " + line + "\n";
@@ -115,7 +114,7 @@ std::string summary_page(std::string const& folder, AblationResult const& result
 }
 
 std::string summary_markdown(AblationResult const& result) {
-  std::string text = fmt::format("# {}\n\n{}.\n\n", result.name, title(result, "`" + result.metric + "`"));
+  std::string text = fmt::format("# {}\n\n{}.\n\n", result.name, table_title(result, "`" + result.metric + "`"));
   text += markdown_table(rows_of(result));
   if (auto const said = columns_said(result); !said.empty()) text += "\n" + said + "\n";
   if (!result.effects.empty()) text += "\n" + markdown_table(effect_rows(result));

@@ -1,68 +1,144 @@
+#include <algorithm>
 #include <filesystem>
 #include <iostream>
+#include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "experiments/ablation/ablation.hpp"
 #include "experiments/config/nearest.hpp"
+#include "experiments/config/table.hpp"
 #include "experiments/report/evaluation_folder.hpp"
 #include "experiments/run/command.hpp"
 #include "experiments/run/exchange/portable_model.hpp"
+#include "experiments/run/exchange/result_format.hpp"
 #include "experiments/run/session.hpp"
 
 namespace heed {
+
+namespace fs = std::filesystem;
 
 namespace {
 
 /// What the command line says of an export.
 struct ExportOptions {
-  std::filesystem::path run;  ///< a run's folder or its checkpoint, its name in the output folder, or a folder of another program's
-  std::filesystem::path folder;
+  std::vector<fs::path> arguments;  ///< folders of runs and ablations, or their names in the output folder; last: the target
   Places places;
   std::string format;
   bool quiet = false;
+
+  fs::path const& target() const { return arguments.back(); }
 };
 
-ModelFormat const& format_of(std::string const& name) {
-  if (auto const* const found = Registry<ModelFormat>::find(name)) return *found;
-  auto const names = Registry<ModelFormat>::names();
+/// All formats, of models and of results, with their help, by name.
+std::vector<std::pair<std::string, std::string>> formats() {
+  std::vector<std::pair<std::string, std::string>> all;
+  for (auto const& format : Registry<ModelFormat>::all()) all.emplace_back(format.name, "of a run: " + format.help);
+  for (auto const& format : Registry<ResultFormat>::all()) all.emplace_back(format.name, format.help);
+  std::ranges::sort(all);
+  return all;
+}
+
+[[noreturn]] void refuse_format(std::string const& name) {
+  std::vector<std::string> names;
+  for (auto const& format : formats()) names.push_back(format.first);
   throw ConfigError("--format", name.empty() ? fmt::format("is needed: {}", fmt::join(names, ", "))
                                              : fmt::format("there is no format '{}'{} (there are {})", name, did_you_mean(name, names),
                                                            fmt::join(names, ", ")));
 }
 
+/// Throws ConfigError, which names the formats that a folder has, if it is of another kind than the format is for.
+void check_kind(fs::path const& folder, std::string const& format, std::vector<std::string> const& of, std::string const& otherwise = "") {
+  std::string const kind(kind_of_results(folder));
+  if (std::ranges::find(of, kind) != of.end()) return;
+  std::vector<std::string> fitting;
+  for (auto const& each : Registry<ResultFormat>::all())
+    if (std::ranges::find(each.of, kind) != each.of.end()) fitting.push_back(each.name);
+  if (kind != "ablation")
+    for (auto const& each : Registry<ModelFormat>::names()) fitting.push_back(each);
+  std::ranges::sort(fitting);
+  auto const what = kind.empty() ? "neither a run nor an ablation with results" : kind == "run" ? "a run" : "an ablation";
+  throw ConfigError(folder.string(), fmt::format("is {}; {} is for {}s; its formats: {}{}", what, format, fmt::join(of, "s and "),
+                                                 fmt::join(fitting, ", "), otherwise.empty() || kind != "run" ? "" : "; " + otherwise));
+}
+
 /// Writes a trained model for another program into a folder that is not there yet, which appears whole or not at all (make_folder). Throws
-/// ConfigError for a folder that holds something, an unknown format, and a model that the format has no words for, naming its keys.
-Exit export_model(ExportOptions const& options, std::ostream& out) {
-  ModelFormat const& format = format_of(options.format);
-  auto const path = find_run(options.run, options.places);
+/// ConfigError for a folder that holds something, and for a model that the format has no words for, naming its keys.
+std::vector<std::string> export_model(ModelFormat const& format, fs::path const& path, fs::path const& target) {
+  if (kind_of_results(path) == "ablation") check_kind(path, format.name, {"run"});
   TrainedModel const run = open_run(path);
   PortableModel const model{path.string(), run.settings.model, run.model->vocabulary(), run.parameters->all(), run.tokenizer};
   if (auto const why = format.unavailable(model))
     throw ConfigError(path.string(), fmt::format("cannot be written as {}: {}", format.name, *why));
   std::vector<std::string> remarks;
-  make_folder(options.folder, [&](std::filesystem::path const& part) { remarks = format.write(model, part); });
+  make_folder(target, [&](fs::path const& part) { remarks = format.write(model, part); });
+  return remarks;
+}
+
+/// Writes what runs and ablations have measured: a file, which is replaced as a whole, or a folder as export_model() does. Tables of an
+/// ablation that lacks trials are brought up to date first. Throws ConfigError for a folder of another kind.
+void export_results(ResultFormat const& format, std::vector<fs::path> const& folders, ExportOptions const& options) {
+  for (auto const& folder : folders) {
+    check_kind(folder, format.name, format.of, format.otherwise);
+    renew_results(folder, options.places);
+  }
+  if (format.folder)
+    make_folder(options.target(), [&](fs::path const& part) { format.write(folders, part); });
+  else
+    format.write(folders, options.target());
+}
+
+Exit run_export(ExportOptions const& options) {
+  auto const* const of_model = Registry<ModelFormat>::find(options.format);
+  auto const* const of_results = Registry<ResultFormat>::find(options.format);
+  if (of_model == nullptr && of_results == nullptr) refuse_format(options.format);
+  bool const several = of_results != nullptr && of_results->several;
+  if (options.arguments.size() > 2 && !several)
+    throw ConfigError(options.arguments[1].string(),
+                      fmt::format("is one folder too many: {} is a format of one, and a target", options.format));
+  std::vector<fs::path> folders;
+  for (auto const& each : options.arguments)
+    if (&each != &options.target()) folders.push_back(find_run(each, options.places));
+  std::vector<std::string> remarks;
+  if (of_model != nullptr)
+    remarks = export_model(*of_model, folders.front(), options.target());
+  else
+    export_results(*of_results, folders, options);
   if (options.quiet) return Exit::done;
-  out << fmt::format("{}: {}\n", options.folder.string(), format.help);
-  for (std::string const& remark : remarks) out << remark << "\n";
+  std::cout << fmt::format("{}: {}\n", options.target().string(), of_model != nullptr ? of_model->help : of_results->help);
+  for (std::string const& remark : remarks) std::cout << remark << "\n";
   return Exit::done;
 }
 
 void declare_export(CLI::App& app, ExportOptions& options) {
-  add_argument(app, "RUN", "a run's folder or name, its checkpoint, or a Hugging Face folder", options.run);
-  add_argument(app, "DIR", "output folder; must not exist yet", options.folder);
-  add_text(app, "--format", "NAME", fmt::format("{}", fmt::join(Registry<ModelFormat>::names(), ", ")), options.format);
+  app.add_option_function<std::vector<std::string>>(
+         "RUN", [&](std::vector<std::string> const& all) { options.arguments.assign(all.begin(), all.end()); },
+         "runs or ablations: folders or names, a checkpoint, or a Hugging Face folder; last: the target, a new folder or a file")
+      ->required()
+      ->type_name("");
+  std::vector<std::vector<std::string>> lines;
+  for (auto const& [name, help] : formats()) lines.push_back({name, help});
+  auto help = "one of:\n" + indented(table(lines));
+  while (help.ends_with('\n')) help.pop_back();
+  add_text(app, "--format", "NAME", help, options.format);
 }
 
-Declared<Command> const declared_command{
-    {.place = 9,
-     .name = "export",
-     .usage = "RUN --format NAME DIR",
-     .help = "export a trained GPT to the format of another program",
-     .footer = "example:\n  heed export runs/shakespeare --format huggingface shakespeare-gpt2",
-     .add = with_options<ExportOptions>(declare_export, [](ExportOptions const& options) { return export_model(options, std::cout); })}};
+void check_export(ExportOptions& options, GlobalOptions const&) {
+  if (options.arguments.size() < 2) throw ConfigError("export", "the target is required (see heed export --help)");
+}
+
+Declared<Command> const declared_command{{.place = 9,
+                                          .name = "export",
+                                          .usage = "RUN … --format NAME TARGET",
+                                          .help = "export a trained model, or results, to the format of another program",
+                                          .footer = "examples:\n  heed export runs/shakespeare --format huggingface shakespeare-gpt2\n"
+                                                    "  heed export runs/attention --format latex attention.tex\n"
+                                                    "  heed export runs/attention runs/grammar --format tensorboard events",
+                                          .add = with_options<ExportOptions>(declare_export, run_export, check_export)}};
 
 }  // namespace
 

@@ -4,7 +4,6 @@
 #include <cerrno>
 #include <cmath>
 #include <cstring>
-#include <sstream>
 
 #include <fcntl.h>
 #include <fmt/format.h>
@@ -81,25 +80,16 @@ void MetricsTable::write(Row const& row) {
   bool const known = std::ranges::all_of(row.values, [&](auto const& value) { return columns_.contains(value.first); });
   if (!known) return rewrite();
   auto const text = line(row);
-  for (std::size_t done = 0; done < text.size();) {
-    ssize_t const written = ::write(descriptor_, text.data() + done, text.size() - done);
-    if (written < 0 && errno == EINTR) continue;
-    if (written <= 0) fail();
-    done += static_cast<std::size_t>(written);
-  }
+  if (write_all(descriptor_, text) != 0) fail();
 }
 
 void MetricsTable::rewrite() {
-  std::vector<Row> rows;
+  auto const rows = parse_rows(read_if_there(jsonl_).value_or(""), jsonl_.string());
   std::vector<std::string> head{"step"};
   columns_.clear();
-  std::istringstream file(read_if_there(jsonl_).value_or(""));
-  for (std::string text; std::getline(file, text);) {
-    rows.push_back(parse_row(text, fmt::format("{}:{}", jsonl_.string(), rows.size() + 1)));
-    for (auto const& [name, value] : rows.back().values) {
+  for (Row const& row : rows)
+    for (auto const& [name, value] : row.values)
       if (columns_.emplace(name, columns_.size()).second) head.push_back(name);
-    }
-  }
   AtomicFile table(csv_);
   table.write(csv_line(head));
   for (Row const& row : rows) table.write(line(row));

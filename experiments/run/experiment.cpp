@@ -80,6 +80,13 @@ std::int64_t EvaluateSettings::count(std::int64_t available) const {
 
 std::vector<Field> EverySettings::fields() { return {{.name = "every", .target = &every, .help = help, .least = 1, .greatest = many}}; }
 
+std::vector<Field> LogSettings::fields() {
+  return {
+      {.name = "every", .target = &every, .help = "steps between rows of metrics.jsonl", .least = 1, .greatest = many},
+      {.name = "tensorboard", .target = &tensorboard, .help = "also write every row into an event file for TensorBoard"},
+  };
+}
+
 std::vector<Field> TrainSettings::fields() {
   return {
       {.name = "steps", .target = &steps, .help = "number of updates", .least = 0, .greatest = many},
@@ -238,6 +245,7 @@ std::vector<std::string> keys_changed(Yaml const& kept, Experiment& settings) {
   };
   auto differing = differing_keys(as_read_now(kept), now);
   std::erase_if(differing, [&](std::string const& key) { return kept.find(key) == nullptr && has_default(key); });
+  std::erase(differing, "train.log.tensorboard");
   return differing;
 }
 

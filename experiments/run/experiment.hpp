@@ -45,6 +45,13 @@ struct EverySettings : Settings {
   std::vector<Field> fields() override;
 };
 
+/// `log:` what a run records while it trains.
+struct LogSettings : Settings {
+  std::int64_t every = 1;
+  bool tensorboard = false;
+  std::vector<Field> fields() override;
+};
+
 /// `train:`.
 struct TrainSettings : Settings {
   std::int64_t steps = 1000;
@@ -59,7 +66,7 @@ struct TrainSettings : Settings {
   std::string keep = "last";  ///< which weights a finished run gives: the last, or the best by `select`
   SelectSettings select;
   StopSettings stop;
-  EverySettings log{1, "steps between rows of metrics.jsonl"};
+  LogSettings log;
   std::optional<double> ema;
   bool recompute = false;
   std::optional<std::string> precision;  ///< of the factors of matrix products; none: dtype
@@ -135,7 +142,7 @@ Weights weights_named(std::string const& word);
 /// not keep.
 TrainedModel open_run(std::filesystem::path const& folder, Weights weights = Weights::usual, std::optional<DType> dtype = {});
 /// The keys to which a kept configuration gives other values than these settings. A key that it lacks has its default: an earlier revision
-/// of heed made it.
+/// of heed made it. train.log.tensorboard may differ: nothing that is measured depends on it.
 std::vector<std::string> keys_changed(Yaml const& kept, Experiment& settings);
 /// Throws FileError, which begins with `path`, if the checkpoint was written with other settings: names the keys. train.steps and probes
 /// may differ.

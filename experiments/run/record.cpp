@@ -71,12 +71,7 @@ Metrics::~Metrics() {
 
 void Metrics::write(Row const& row) {
   std::string const line = to_json(row) + "\n";
-  for (std::size_t done = 0; done < line.size();) {
-    ssize_t const written = ::write(descriptor_, line.data() + done, line.size() - done);
-    if (written < 0 && errno == EINTR) continue;
-    if (written <= 0) fail();
-    done += static_cast<std::size_t>(written);
-  }
+  if (write_all(descriptor_, line) != 0) fail();
   last_step_ = row.step;
 }
 
@@ -101,23 +96,33 @@ std::string numeric_environment() {
 
 namespace fs = std::filesystem;
 
-History read_history(fs::path const& folder) {
-  fs::path const path = folder / "metrics.jsonl";
-  check_written(folder, "metrics.jsonl");
-  std::istringstream file(read_file(path));
-  History history;
+std::vector<Row> parse_rows(std::string const& text, std::string const& path) {
+  std::istringstream file(text);
+  std::vector<Row> rows;
   std::int64_t number = 0, last = -1;
   for (std::string line; std::getline(file, line);) {
     ++number;
     try {
-      auto const row = parse_row(line, fmt::format("{}:{}", path.string(), number));
-      if (row.step <= last) throw FileError(fmt::format("{}:{}: step {} after step {}", path.string(), number, row.step, last));
+      auto row = parse_row(line, fmt::format("{}:{}", path, number));
+      if (row.step <= last) throw FileError(fmt::format("{}:{}: step {} after step {}", path, number, row.step, last));
       last = row.step;
-      for (auto const& [name, value] : row.values) history[name].emplace_back(row.step, value);
+      rows.push_back(std::move(row));
     } catch (FileError const&) {
       if (!file.eof()) throw;  // else it has no line end: torn
     }
   }
+  return rows;
+}
+
+std::vector<Row> read_rows(fs::path const& folder) {
+  check_written(folder, "metrics.jsonl");
+  return parse_rows(read_file(folder / "metrics.jsonl"), (folder / "metrics.jsonl").string());
+}
+
+History read_history(fs::path const& folder) {
+  History history;
+  for (Row const& row : read_rows(folder))
+    for (auto const& [name, value] : row.values) history[name].emplace_back(row.step, value);
   return history;
 }
 

@@ -54,8 +54,13 @@ std::string numeric_environment();
 /// A run's rows by metric: (step, value), in order.
 using History = std::map<std::string, std::vector<std::pair<std::int64_t, double>>>;
 
-/// metrics.jsonl of a run; a torn last line is left out. Throws FileError if there is none, a row is damaged, or its rows are not those of
-/// the finished run (check_written).
+/// The rows of a metrics.jsonl's text; a torn last line is left out. Throws FileError, which begins with the path, if a row is damaged.
+std::vector<Row> parse_rows(std::string const& text, std::string const& path);
+
+/// metrics.jsonl of a run, by parse_rows. Throws FileError likewise, and if there is none or its rows are not those of the finished run
+/// (check_written).
+std::vector<Row> read_rows(std::filesystem::path const& folder);
+/// The same by metric.
 History read_history(std::filesystem::path const& folder);
 
 /// The step whose weights a finished run has kept instead of the last (train.keep: best); nothing if it has kept these.

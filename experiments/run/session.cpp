@@ -4,6 +4,7 @@
 #include <chrono>
 #include <cmath>
 #include <cstdio>
+#include <memory>
 #include <optional>
 
 #include <fmt/format.h>
@@ -15,6 +16,7 @@
 #include "experiments/metric/probe/attention_maps.hpp"
 #include "experiments/metric/probe/prober.hpp"
 #include "experiments/run/csv.hpp"
+#include "experiments/run/exchange/event_file.hpp"
 #include "experiments/run/interruptions.hpp"
 #include "experiments/run/memory_estimate.hpp"
 #include "experiments/run/predictions.hpp"
@@ -64,6 +66,7 @@ class Session {
         selection_(settings.train.select, settings.train.stop),
         metrics_(folder / "metrics.jsonl", trainer.step(), [&](Row const& row) { selection_.add(row); }),
         table_(folder / "metrics.jsonl"),
+        events_(settings.train.log.tensorboard ? std::make_unique<EventFile>(folder / "metrics.jsonl") : nullptr),
         prober_(settings.probes, settings.train.batch, settings.train.label_smoothing, trainer.model(), trainer.parameters(),
                 trainer.data(), settings.train.recompute),
         maps_(settings.probes.maps, trainer.model(), trainer.data(), folder.path(), trainer.step()),
@@ -168,12 +171,20 @@ class Session {
     writing([&] {
       metrics_.write(row);
       table_.write(row);
+      if (events_) events_->write(row);
+    });
+  }
+
+  void sync_rows() {
+    writing([&] {
+      metrics_.sync();
+      if (events_) events_->sync();
     });
   }
 
   /// Rows first, so that a checkpoint never stands for rows that are not there.
   void save() {
-    writing([&] { metrics_.sync(); });
+    sync_rows();
     Checkpoint const checkpoint = trainer_.checkpoint();
     writing([&] { save_checkpoint(folder_.path(), checkpoint); });
     saved_ = checkpoint.step;
@@ -194,7 +205,7 @@ class Session {
 
   void finish(Row const& row, std::int64_t steps) {
     if (!row.values.empty()) record(row);
-    writing([&] { metrics_.sync(); });
+    sync_rows();
     if (kept()) trainer_.take_best(folder_.path());
     writing([&] { trainer_.contexts().write(folder_.path()); });
     writing([&] { write_predictions(folder_.path(), settings_, trainer_.data(), trainer_.model()); });
@@ -289,6 +300,7 @@ class Session {
   Selection selection_;
   Metrics metrics_;
   MetricsTable table_;
+  std::unique_ptr<EventFile> events_;  ///< null: not asked for
   Prober prober_;
   AttentionMapWriter maps_;
   Progress progress_;

@@ -83,16 +83,23 @@ bool AtomicFile::open_part() {
 
 AtomicFile::~AtomicFile() { discard(); }
 
-void AtomicFile::write(std::span<std::byte const> bytes) {
+int write_all(int descriptor, std::string_view bytes) {
   while (!bytes.empty()) {
-    auto const written = retried([&] { return ::write(descriptor_, bytes.data(), bytes.size()); });
-    if (written < 0) fail(errno);
-    if (written == 0) fail(EIO);
-    bytes = bytes.subspan(static_cast<std::size_t>(written));
+    auto const written = retried([&] { return ::write(descriptor, bytes.data(), bytes.size()); });
+    if (written == 0) errno = EIO;
+    if (written <= 0) return -1;
+    bytes.remove_prefix(static_cast<std::size_t>(written));
   }
+  return 0;
 }
 
-void AtomicFile::write(std::string_view text) { write(std::as_bytes(std::span(text))); }
+void AtomicFile::write(std::span<std::byte const> bytes) {
+  write(std::string_view(reinterpret_cast<char const*>(bytes.data()), bytes.size()));
+}
+
+void AtomicFile::write(std::string_view text) {
+  if (write_all(descriptor_, text) != 0) fail(errno);
+}
 
 void AtomicFile::commit() {
   if (part_.empty()) {

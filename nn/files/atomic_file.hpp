@@ -41,6 +41,8 @@ class AtomicFile {
 /// Replaces a file's whole content in one step. Throws Error; the old file then stays as it was.
 void write_atomically(std::filesystem::path const& path, std::string_view content);
 
+/// Appends all bytes to an open file, however many calls that takes. 0, or −1 with errno.
+int write_all(int descriptor, std::string_view bytes);
 /// Waits until a file, with all that is known of it, is on the disk. 0, or −1 with errno, as fsync().
 int flush(int descriptor);
 /// The same for its content alone, with what is needed to read it back: as fdatasync().

@@ -300,7 +300,7 @@ train: {steps: 1, batch: 2}
     test::refuses({"export", run, "--format", "huggingface", run}, 2, {run, "holds"});
     test::refuses({"export", run, "--format", "huggingface", (folder / "small.yaml").string()}, 2, {"small.yaml", "no folder"});
     test::refuses({"export", run, "--format", "hugingface", there}, 2, {"--format", "did you mean 'huggingface'?"});
-    test::refuses({"export", run, there}, 2, {"--format", "huggingface, nanogpt"});
+    test::refuses({"export", run, there}, 2, {"--format", "csv, huggingface, latex, nanogpt, tensorboard"});
     test::refuses({"export", run, "--format", "huggingface", "/proc/nothing"}, 1, {"/proc/nothing", "cannot be written"});
     fs::create_directory(folder / "empty");
     exported(run, "huggingface", folder / "empty");

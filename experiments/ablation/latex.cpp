@@ -1,0 +1,187 @@
+// `heed export ABLATION --format latex`: the comparison of an ablation as a table for a paper.
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string_view>
+#include <utility>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "autograd/registry.hpp"
+#include "experiments/ablation/results.hpp"
+#include "experiments/metric/info.hpp"
+#include "experiments/report/material.hpp"
+#include "experiments/run/exchange/result_format.hpp"
+#include "experiments/run/folder.hpp"
+#include "nn/files/atomic_file.hpp"
+
+namespace heed {
+
+namespace fs = std::filesystem;
+
+namespace {
+
+using Signs = std::pair<std::string_view, std::string_view>;
+
+/// What TeX has other words for.
+constexpr std::array<Signs, 23> text_signs{{{" %", "\\,\\%"},
+                                            {"\\", "\\textbackslash{}"},
+                                            {"&", "\\&"},
+                                            {"%", "\\%"},
+                                            {"$", "\\$"},
+                                            {"#", "\\#"},
+                                            {"_", "\\_"},
+                                            {"{", "\\{"},
+                                            {"}", "\\}"},
+                                            {"~", "\\textasciitilde{}"},
+                                            {"^", "\\textasciicircum{}"},
+                                            {"<", "$<$"},
+                                            {">", "$>$"},
+                                            {"|", "$|$"},
+                                            {"\"", "''"},
+                                            {"±", "$\\pm$"},
+                                            {"∞", "$\\infty$"},
+                                            {"×", "$\\times$"},
+                                            {"−", "$-$"},
+                                            {"–", "--"},
+                                            {"…", "\\dots{}"},
+                                            {"≤", "$\\leq$"},
+                                            {"ρ", "$\\rho$"}}};
+
+/// The number of a code point, of which `bytes` is the UTF-8.
+unsigned code_point(std::string_view bytes) {
+  auto code = static_cast<unsigned>(static_cast<unsigned char>(bytes.front()));
+  if (bytes.size() > 1) code &= 0xffu >> (bytes.size() + 1);
+  for (char const c : bytes.substr(1)) code = code << 6 | (static_cast<unsigned char>(c) & 0x3f);
+  return code;
+}
+
+/// Any text as LaTeX's text. Letters beyond U+017F, for which a plain LaTeX has no glyphs, are written as their numbers: U+4E2D.
+std::string tex(std::string_view text) {
+  std::string result;
+  while (!text.empty()) {
+    auto const sign = std::ranges::find_if(text_signs, [&](Signs const& each) { return text.starts_with(each.first); });
+    std::size_t length = sign == text_signs.end() ? 1 : sign->first.size();
+    if (sign == text_signs.end())
+      while (length < text.size() && (static_cast<unsigned char>(text[length]) & 0xc0) == 0x80) ++length;
+    auto const bytes = text.substr(0, length);
+    if (sign != text_signs.end())
+      result += sign->second;
+    else if (unsigned const code = code_point(bytes); code > 0x17f)
+      result += fmt::format("U+{:04X}", code);
+    else
+      result += code < ' ' ? " " : bytes;
+    text.remove_prefix(length);
+  }
+  return result;
+}
+
+/// Numbers as tables spell them, "+0.024 ± 0.021", "[1.965, ∞]", "1.23e-08", in TeX's mathematics; "" for nothing.
+std::string tex_numbers(std::string text, bool bold = false) {
+  if (text.empty()) return "";
+  for (auto const& [sign, word] : {Signs{"±", "\\pm"}, {"∞", "\\infty"}, {"−", "-"}, {"NaN", "\\mathrm{NaN}"}})
+    for (auto at = text.find(sign); at != text.npos; at = text.find(sign, at + word.size())) text.replace(at, sign.size(), word);
+  for (auto at = text.find('e'); at != text.npos; at = text.find('e', at + 1)) {
+    bool const exponent = at > 0 && std::isdigit(static_cast<unsigned char>(text[at - 1])) != 0;
+    if (!exponent) continue;
+    auto const end = std::min(text.find_first_not_of("+-0123456789", at + 1), text.size());
+    int const power = std::stoi(text.substr(at + 1, end - at - 1));
+    text.replace(at, end - at, fmt::format(" \\cdot 10^{{{}}}", power));
+  }
+  return bold ? fmt::format("$\\mathbf{{{}}}$", text) : fmt::format("${}$", text);
+}
+
+/// The mean that is best as it is shown; nothing if none is finite.
+std::optional<std::string> best_mean(AblationResult const& result) {
+  std::optional<double> best;
+  for (auto const& arm : result.arms) {
+    if (!arm.has_finite_mean()) continue;
+    double const mean = arm.estimate->mean;
+    if (!best || (result.better == "higher" ? mean > *best : mean < *best)) best = mean;
+  }
+  return best ? std::optional(result.format()(*best)) : std::nullopt;
+}
+
+std::string tex_row(AblationResult const& result, ArmResult const& arm, std::optional<std::string> const& best) {
+  auto const format = result.format();
+  auto seeds = seeds_cell(arm, result.seeds.size());
+  seeds.resize(std::min(seeds.find(' '), seeds.size()));  // which diverged stands below
+  std::string mean = "--", interval, difference, p, verdict;
+  if (auto const& estimate = arm.estimate) {
+    auto const shown = format(estimate->mean);
+    mean = tex_numbers(shown, best == shown);
+    auto const cell = interval_cell(format, *estimate);
+    interval = cell.starts_with('[') ? tex_numbers(cell) : tex(cell);
+  }
+  if (auto const& c = arm.difference) {
+    difference = tex_numbers(shown_difference(format, c->mean, c->interval));
+    p = tex_numbers(fmt::format("{:.2g}", c->p));
+    verdict = name(c->verdict);
+  } else if (arm.name == result.baseline) {
+    verdict = "baseline";
+  }
+  return fmt::format("    {} & {} & {} & {} & {} & {} & {} \\\\\n", tex(arm.name_with_tuned()), seeds, mean, interval, difference, p,
+                     tex(verdict));
+}
+
+/// "seeds 1 and 2", "seed 4".
+std::string seeds_in_words(std::vector<std::int64_t> const& seeds) {
+  return fmt::format("seed{} {}", seeds.size() == 1 ? "" : "s", fmt::join(seeds, ", "));
+}
+
+/// What is lacking, a sentence each; what several seeds have in common once.
+std::vector<std::string> tex_notes(AblationResult const& result) {
+  std::vector<std::string> notes;
+  for (auto const& arm : result.arms)
+    if (!arm.diverged.empty())
+      notes.push_back(fmt::format("{}: diverged with {}, which counts as worse than any number.", arm.name, seeds_in_words(arm.diverged)));
+  std::map<std::pair<std::string, std::string>, std::vector<std::int64_t>> failed;
+  for (auto const& failure : result.failures) failed[{failure.arm, failure.message}].push_back(failure.seed);
+  for (auto const& [what, seeds] : failed)
+    notes.push_back(fmt::format("{}: {} failed: {}.", what.first, seeds_in_words(seeds), what.second));
+  std::map<std::string, std::vector<std::int64_t>> missing;
+  for (auto const& [arm, seed] : result.missing) missing[arm].push_back(seed);
+  for (auto const& [arm, seeds] : missing) notes.push_back(fmt::format("{}: {} missing.", arm, seeds_in_words(seeds)));
+  return notes;
+}
+
+}  // namespace
+
+std::string latex_table(AblationResult const& result) {
+  auto caption = fmt::format("{}: {}", result.name, table_title(result, with_unit(result.metric)));
+  if (std::ranges::any_of(result.arms, [](ArmResult const& arm) { return arm.difference.has_value(); }))
+    caption += fmt::format(". Differences to {} are paired by seed; p is that of the sign-flip test, corrected for the number of arms",
+                           result.baseline);
+  std::string text = fmt::format(
+      "% {}: heed export --format latex. Needs \\usepackage{{booktabs}}.\n"
+      "\\begin{{table}}\n  \\centering\n  \\small\n  \\setlength{{\\tabcolsep}}{{4pt}}\n  \\setlength{{\\belowcaptionskip}}{{4pt}}\n  "
+      "\\caption{{{}.}}\n  \\label{{tab:{}}}\n"
+      "  \\begin{{tabular}}{{@{{}}lrrlrrl@{{}}}}\n    \\toprule\n"
+      "    arm & seeds & mean & 95\\,\\% interval & difference & $p$ & verdict \\\\\n    \\midrule\n",
+      file_label(result.name), tex(caption), file_label(result.name));
+  auto const best = best_mean(result);
+  for (auto const& arm : result.arms) text += tex_row(result, arm, best);
+  text += "    \\bottomrule\n  \\end{tabular}\n";
+  auto const notes = tex_notes(result);
+  if (!notes.empty()) text += "  \\par\\smallskip\\raggedright\\footnotesize\n";
+  for (auto const& note : notes) text += fmt::format("  {}\\par\n", tex(note));
+  return text + "\\end{table}\n";
+}
+
+namespace {
+
+void write(std::vector<fs::path> const& folders, fs::path const& target) {
+  write_atomically(target, latex_table(read_material(folders.front())));
+}
+
+Declared<ResultFormat> const declared{
+    {.name = "latex", .help = "of an ablation: a LaTeX file with its table (booktabs)", .of = {"ablation"}, .write = write}};
+
+}  // namespace
+
+}  // namespace heed

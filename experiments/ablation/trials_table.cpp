@@ -1,0 +1,140 @@
+// `heed export ABLATION --format csv`: an ablation's trials as one table.
+
+#include <algorithm>
+#include <map>
+#include <optional>
+#include <set>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "autograd/registry.hpp"
+#include "experiments/metric/info.hpp"
+#include "experiments/report/material.hpp"
+#include "experiments/run/csv.hpp"
+#include "experiments/run/exchange/result_format.hpp"
+#include "experiments/run/result_file.hpp"
+#include "nn/files/atomic_file.hpp"
+#include "nn/files/number.hpp"
+
+namespace heed {
+
+namespace fs = std::filesystem;
+
+namespace {
+
+/// A seed of an arm, and what came of it.
+struct TrialRow {
+  ArmResult const* arm = nullptr;
+  std::int64_t seed = 0;
+  std::string state = "missing", folder, message;
+  std::optional<std::int64_t> steps;
+  std::optional<double> value, best;      ///< of the ablation's metric
+  std::map<std::string, double> metrics;  ///< the last value of each
+};
+
+/// As metrics.csv has it.
+std::string csv_number(std::optional<double> value) {
+  if (!value) return "";
+  return std::isnan(*value) ? "NaN" : fmt::format("{}", *value);
+}
+
+/// By the name of a trial's folder, "ARM-seedK-HASH".
+std::optional<std::int64_t> seed_of(std::string const& folder) {
+  auto const at = folder.rfind("-seed"), end = folder.rfind('-');
+  if (at == folder.npos || end <= at) return std::nullopt;
+  return parsed_number<std::int64_t>(std::string_view(folder).substr(at + 5, end - at - 5));
+}
+
+/// The last values of metrics.jsonl and, before them, those of the summary, which are of the weights that the run has kept.
+void read_metrics(fs::path const& run, AblationResult const& result, TrialRow& trial) {
+  if (kind_of_results(run) != "run") return;  // it ended before its first row
+  auto const rows = read_rows(run);
+  for (Row const& row : rows) {
+    trial.steps = row.step;
+    for (auto const& [name, value] : row.values) trial.metrics[name] = value;
+    double const* const value = row.find(result.metric);
+    if (value == nullptr || std::isnan(*value)) continue;
+    bool const better = !trial.best || (result.better == "higher" ? *value > *trial.best : *value < *trial.best);
+    if (better) trial.best = *value;
+  }
+  auto const summary = find_json(run / "summary.json");
+  if (!summary || !summary->is_object()) return;
+  for (auto& [name, value] : trial.metrics)
+    if (auto const found = summary->find(name); found != summary->end()) value = number_of(*found);
+}
+
+std::vector<TrialRow> trials_of(Material const& ablation) {
+  std::vector<TrialRow> trials;
+  for (auto const& arm : ablation.arms) {
+    for (std::int64_t const seed : ablation.seeds) {
+      auto& trial = trials.emplace_back();
+      trial.arm = &arm;
+      trial.seed = seed;
+      auto const done = std::ranges::find_if(arm.folders, [&](std::string const& folder) { return seed_of(folder) == seed; });
+      auto const failed = std::ranges::find_if(ablation.failures,
+                                               [&](FailedTrial const& failure) { return failure.arm == arm.name && failure.seed == seed; });
+      if (done != arm.folders.end()) trial.state = "done", trial.folder = *done;
+      if (failed != ablation.failures.end()) trial.state = "failed", trial.folder = failed->folder, trial.message = failed->message;
+      if (std::ranges::find(arm.diverged, seed) != arm.diverged.end()) trial.state = "diverged";
+      if (auto const value = arm.values.find(seed); value != arm.values.end()) trial.value = value->second;
+      if (!trial.folder.empty()) read_metrics(ablation.folder / trial.folder, ablation, trial);
+    }
+  }
+  return trials;
+}
+
+/// The keys that arms set or tuning chose, those that vary first.
+std::vector<std::string> keys_of_arms(AblationResult const& result) {
+  auto keys = result.varied;
+  for (auto const& arm : result.arms)
+    for (auto const* const list : {&arm.keys, &arm.tuned})
+      for (auto const& [key, value] : *list)
+        if (std::ranges::find(keys, key) == keys.end()) keys.push_back(key);
+  return keys;
+}
+
+/// What tuning chose stands in an arm's own value's place, as in results.csv.
+std::string value_in(ArmResult const& arm, std::string const& key) {
+  for (auto const* const list : {&arm.keys, &arm.tuned})
+    if (auto const found = std::ranges::find(*list, key, &Keys::value_type::first); found != list->end()) return found->second;
+  return "";
+}
+
+void write(std::vector<fs::path> const& folders, fs::path const& target) {
+  Material const ablation = read_material(folders.front());
+  auto const trials = trials_of(ablation);
+  auto const keys = keys_of_arms(ablation);
+  std::set<std::string> metrics;
+  for (auto const& trial : trials)
+    for (auto const& metric : trial.metrics) metrics.insert(metric.first);
+  std::vector<std::string> head{"arm", "seed"};
+  head.insert(head.end(), keys.begin(), keys.end());
+  head.insert(head.end(), {"state", "steps", "value", "best"});
+  head.insert(head.end(), metrics.begin(), metrics.end());
+  head.insert(head.end(), {"folder", "message"});
+  std::string text = csv_line(head);
+  for (auto const& trial : trials) {
+    std::vector<std::string> line{trial.arm->name, std::to_string(trial.seed)};
+    for (auto const& key : keys) line.push_back(value_in(*trial.arm, key));
+    line.insert(line.end(),
+                {trial.state, trial.steps ? std::to_string(*trial.steps) : "", csv_number(trial.value), csv_number(trial.best)});
+    for (auto const& metric : metrics) {
+      auto const found = trial.metrics.find(metric);
+      line.push_back(found == trial.metrics.end() ? "" : csv_number(found->second));
+    }
+    line.insert(line.end(), {trial.folder, trial.message});
+    text += csv_line(line);
+  }
+  write_atomically(target, text);
+}
+
+Declared<ResultFormat> const declared{{.name = "csv",
+                                       .help = "of an ablation: a CSV file with a line per trial: keys, state, final metrics",
+                                       .of = {"ablation"},
+                                       .write = write,
+                                       .otherwise = "a run's metrics.csv is its table already"}};
+
+}  // namespace
+
+}  // namespace heed

@@ -1,0 +1,241 @@
+#include <cmath>
+#include <cstdlib>
+#include <limits>
+
+#include <doctest/doctest.h>
+#include <nlohmann/json.hpp>
+
+#include "experiments/ablation/results.hpp"
+#include "experiments/run/csv.hpp"
+#include "experiments/run/exchange/event_format.hpp"
+#include "experiments/run/record.hpp"
+#include "tests/experiments/small_ablation.hpp"
+#include "tests/program.hpp"
+
+// `heed export` of what runs and ablations have measured: event files, one CSV, a LaTeX table.
+
+using namespace heed;
+namespace fs = std::filesystem;
+using Json = nlohmann::ordered_json;
+
+namespace {
+
+std::string export_of(std::vector<std::string> const& folders, std::string const& format, fs::path const& target) {
+  std::vector<std::string> arguments{"export"};
+  arguments.insert(arguments.end(), folders.begin(), folders.end());
+  arguments.insert(arguments.end(), {"--format", format, target.string(), "--quiet"});
+  auto const outcome = test::run_heed(arguments);
+  INFO(outcome.errors);
+  REQUIRE(outcome.code == 0);
+  CHECK((outcome.output.empty() && outcome.errors.empty()));
+  return fs::is_regular_file(target) ? test::get(target) : "";
+}
+
+/// An ablation with an arm of which all trials diverge.
+struct Bench : test::SmallAblation {
+  Bench() {
+    auto const outcome = run({"vary={model.attention: [scaled, hard]}", "add={100% lr_high: {train.optimizer.lr: 1.0e+9}}",
+                              "train.steps=20", "train.log.every=5", "--quiet"});
+    INFO(outcome.errors);
+    REQUIRE(outcome.code == 4);
+  }
+};
+
+/// A table by column, a map a line.
+std::vector<std::map<std::string, std::string>> table_of(std::string const& text) {
+  auto const lines = parse_csv(text);
+  REQUIRE(!lines.empty());
+  std::vector<std::map<std::string, std::string>> table;
+  for (std::size_t i = 1; i < lines.size(); ++i) {
+    REQUIRE(lines[i].size() == lines[0].size());
+    auto& line = table.emplace_back();
+    for (std::size_t k = 0; k < lines[0].size(); ++k) line[lines[0][k]] = lines[i][k];
+    CHECK(line.size() == lines[0].size());  // no name twice
+  }
+  return table;
+}
+
+/// Changes the ablation's summary, without what would tell that it was changed.
+void change_summary(Bench const& bench, std::function<void(Json&)> const& change) {
+  auto json = Json::parse(test::get(bench.small / "summary.json"));
+  change(json);
+  for (char const* hashes : {"files", "file_sha256"}) json.erase(hashes);
+  test::put(bench.small / "summary.json", json.dump(2));
+}
+
+/// An ablation in memory: an arm that is fine, one that lacks a seed, one that diverged, one without any trial.
+AblationResult worst_case() {
+  AblationResult result;
+  result.name = "worst_case 100%";
+  result.metric = "validation.loss";
+  result.seeds = {1, 2, 3};
+  result.baseline = "a_b & {c}";
+  double const infinity = std::numeric_limits<double>::infinity();
+  auto const add = [&](std::string const& name, BySeed const& values, double mean, std::optional<Interval> interval) -> ArmResult& {
+    auto& arm = result.arms.emplace_back();
+    arm.name = name;
+    arm.values = values;
+    if (!values.empty()) arm.estimate = Estimate{.count = values.size(), .mean = mean, .deviation = 1, .interval = interval};
+    return arm;
+  };
+  add("a_b & {c}", {{1, 2.0}, {2, 2.1}, {3, 2.2}}, 2.1, Interval{1.9, 2.3});
+  auto const comparison = [](std::size_t seeds, double mean, std::optional<Interval> const& between, double p, Verdict verdict) {
+    Comparison c;
+    c.seeds = seeds, c.mean = mean, c.interval = between, c.p = p, c.verdict = verdict;
+    return c;
+  };
+  add("50% #1 ~^\\", {{1, 1.0}, {2, 1.1}}, 1.05, Interval{-0.1, 2.2}).difference =
+      comparison(2, -1.0, Interval{-1.5, -0.5}, 1.2e-5, Verdict::better);
+  auto& diverged = add("größer ± 注意", {{1, infinity}, {2, 1.0}, {3, 1.0}}, infinity, std::nullopt);
+  diverged.diverged = {1};
+  diverged.difference = comparison(3, infinity, std::nullopt, 0.25, Verdict::unclear);
+  add("$none", {}, 0, std::nullopt);
+  result.failures.push_back({"50% #1 ~^\\", 3, "folder", "step 2: x < y_1, \"no\" 100 %", {}});
+  for (std::int64_t const seed : {1, 2, 3}) result.missing.emplace_back("$none", seed);
+  return result;
+}
+
+/// Compiles a document that holds the table and nothing else; what LaTeX says if it cannot.
+std::string compiled(std::string const& table) {
+  test::Folder const folder;
+  test::put(folder / "table.tex", table);
+  test::put(folder / "paper.tex", "\\documentclass{article}\n\\usepackage{booktabs}\n\\begin{document}\n\\input{table}\n\\end{document}\n");
+  auto const command = "cd '" + folder.path().string() + "' && pdflatex -halt-on-error -interaction=nonstopmode paper > said 2>&1";
+  bool const fine = std::system(command.c_str()) == 0;
+  auto const said = test::get(folder / "said");
+  return fine ? "" : said;
+}
+
+}  // namespace
+
+TEST_SUITE("export_results") {
+  TEST_CASE("an ablation as one CSV: a line per trial, with what its files say") {
+    Bench const bench;
+    auto const table = table_of(export_of({bench.small.string()}, "csv", bench.folder / "trials.csv"));
+    REQUIRE(table.size() == 6);
+    auto const summary = bench.summary();
+    std::size_t done = 0;
+    for (auto const& line : table) {
+      CAPTURE(line.at("folder"));
+      fs::path const run = bench.small / line.at("folder");
+      auto const rows = read_rows(run);
+      CHECK(line.at("steps") == std::to_string(rows.back().step));
+      double best = std::numeric_limits<double>::infinity();
+      for (Row const& row : rows)
+        if (double const* const value = row.find("validation.loss")) best = std::min(best, *value);
+      CHECK(std::stod(line.at("best")) == best);
+      for (auto const& [metric, series] : read_history(run))
+        if (!metric.starts_with("time.")) CHECK(std::stod(line.at(metric)) == series.back().second);
+      auto const& values = summary["arms"][done / 2]["values"];
+      if (line.at("arm") == "100% lr_high") {
+        CHECK((line.at("state") == "diverged" && line.at("value") == "inf"));
+        CHECK(line.at("message").find("NaN") != std::string::npos);
+        CHECK((line.at("train.optimizer.lr") == "1.0e+9" && line.at("model.attention").empty()));
+      } else {
+        auto const last = Json::parse(test::get(run / "summary.json"));
+        CHECK((line.at("state") == "done" && line.at("message").empty() && line.at("model.attention") == line.at("arm")));
+        CHECK(std::stod(line.at("value")) == values[line.at("seed")].get<double>());
+        for (char const* key : {"validation.loss", "validation.accuracy", "time.seconds"}) CHECK(std::stod(line.at(key)) == last[key]);
+      }
+      ++done;
+    }
+
+    // What is missing has a line too.
+    change_summary(bench, [](Json& json) {
+      json["arms"][0]["folders"].erase(0);
+      json["arms"][0]["values"].erase("1");
+      json["missing"].push_back({{"arm", "scaled"}, {"seed", 1}});
+    });
+    auto const again = table_of(export_of({bench.small.string()}, "csv", bench.folder / "trials.csv"));
+    REQUIRE(again.size() == 6);
+    CHECK((again[0].at("state") == "missing" && again[0].at("value").empty() && again[0].at("loss").empty()));
+    CHECK(again[1] == table[1]);
+  }
+
+  TEST_CASE("runs and an ablation's trials as event files, each in a folder of its own") {
+    Bench const bench;
+    auto const trials = Json::parse(test::get(bench.small / "summary.json"))["trials"];
+    auto const first = (bench.small / trials[0].get<std::string>()).string();
+    export_of({bench.small.string(), first}, "tensorboard", bench.folder / "events");
+    std::size_t found = 0;
+    for (auto const& entry : fs::recursive_directory_iterator(bench.folder / "events")) {
+      if (!entry.is_regular_file()) continue;
+      ++found;
+      EventReader reader(test::get(entry.path()), entry.path().string());
+      auto const rows = read_rows(bench.small / entry.path().parent_path().filename());
+      double last = 0;
+      for (Row const& row : rows) {
+        auto const timed = reader.next();
+        REQUIRE(timed);
+        CHECK(timed->row.step == row.step);
+        CHECK(timed->row.values == row.values);
+        CHECK((timed->wall_time >= last && timed->wall_time > 1.7e9));
+        last = timed->wall_time;
+      }
+      CHECK(!reader.next());
+    }
+    CHECK(found == 7);
+    test::refuses({"export", first, first, "--format", "tensorboard", (bench.folder / "twice").string()}, 2, {first, "two runs"});
+    CHECK(!fs::exists(bench.folder / "twice"));
+    test::refuses({"export", first, "--format", "tensorboard", (bench.folder / "events").string()}, 2, {"events", "holds"});
+  }
+
+  TEST_CASE("a format that does not fit a folder says which do") {
+    Bench const bench;
+    auto const run = (bench.small / bench.summary()["trials"][0].get<std::string>()).string(), target = (bench.folder / "x").string();
+    test::refuses({"export", run, "--format", "csv", target}, 2, {run, "is a run", "huggingface, nanogpt, tensorboard", "metrics.csv"});
+    test::refuses({"export", run, "--format", "latex", target}, 2, {run, "is a run", "latex is for ablations"});
+    test::refuses({"export", bench.small.string(), "--format", "nanogpt", target}, 2, {"is an ablation", "csv, latex, tensorboard"});
+    test::refuses({"export", bench.runs.string(), "--format", "csv", target}, 2, {bench.runs.string(), "neither a run nor an ablation"});
+    test::refuses({"export", run, bench.small.string(), "--format", "csv", target}, 2, {"one folder too many"});
+    test::refuses({"export", run, "--format", "csv"}, 2, {"the target is required"});
+    test::refuses({"export", bench.small.string(), "--format", "csv", "/proc/nothing/x"}, 1, {"/proc/nothing/x", "cannot be written"});
+    CHECK(!fs::exists(target));
+    auto const help = test::run_heed({"export", "--help"}).output;
+    for (char const* line : {"\n    csv          of an ablation: ", "\n    huggingface  of a run: ", "\n    latex        of an ablation: ",
+                             "\n    nanogpt      of a run: ", "\n    tensorboard  of runs and ablations: "})
+      CHECK_MESSAGE(help.find(line) != std::string::npos, line);
+  }
+
+  TEST_CASE("the LaTeX table says what is best, infinite, failed and missing, with every special character") {
+    auto const table = latex_table(worst_case());
+    INFO(table);
+    for (char const* part : {"\\label{tab:worst_case-100-}", "a\\_b \\& \\{c\\} & 3 & $2.1000$ & $[1.9000, 2.3000]$ &  &  & baseline \\\\",
+                             "50\\% \\#1 \\textasciitilde{}\\textasciicircum{}\\textbackslash{} & 2/3 & $\\mathbf{1.0500}$ & $[-0.1000, "
+                             "2.2000]$ & $-1.0000 \\pm "
+                             "0.5000$ & $1.2 \\cdot 10^{-5}$ & better \\\\",
+                             "größer $\\pm$ U+6CE8U+610F & 3 & $\\infty$ & none: infinite & $+\\infty$ & $0.25$ & unclear \\\\",
+                             "\\$none & 0/3 & -- &  &  &  &  \\\\", "diverged with seed 1",
+                             "seed 3 failed: step 2: x $<$ y\\_1, ''no'' 100\\,\\%.", "\\$none: seeds 1, 2, 3 missing."})
+      CHECK_MESSAGE(table.find(part) != std::string::npos, part);
+    for (std::size_t i = 0, open = 0; i < table.size(); ++i) {  // braces are in pairs
+      if (table[i] == '\\')
+        ++i;
+      else if (table[i] == '{')
+        ++open;
+      else if (table[i] == '}')
+        REQUIRE(open-- > 0);
+      if (i + 1 >= table.size()) CHECK(open == 0);
+    }
+    if (std::system("pdflatex --version > /dev/null 2>&1") != 0) {
+      MESSAGE("left out: there is no pdflatex to compile it");
+      return;
+    }
+    CHECK(compiled(table) == "");
+  }
+
+  TEST_CASE("the LaTeX table of an ablation has the numbers of its summary.md") {
+    Bench const bench;
+    auto const table = export_of({bench.small.string()}, "latex", bench.folder / "small.tex");
+    INFO(table);
+    auto const lines = test::get(bench.small / "summary.md");
+    for (auto const& arm : {"scaled", "hard"}) {
+      auto const at = lines.find("| " + std::string(arm) + " | ");
+      REQUIRE(at != std::string::npos);
+      auto const begin = at + std::string(arm).size() + 5;
+      auto const mean = lines.substr(begin, lines.find(' ', begin) - begin);
+      CHECK_MESSAGE(table.find(mean) != std::string::npos, mean);
+    }
+    if (std::system("pdflatex --version > /dev/null 2>&1") == 0) CHECK(compiled(table) == "");
+  }
+}
