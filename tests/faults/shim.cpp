@@ -3,7 +3,7 @@
 // program together, and afterwards says whether there were so many. Counting begins with main().
 //
 // For tests/cluster/claims.sh it makes one machine several: HEED_HOST=NAME is what gethostname() says; with HEED_FLOCK=lies flock() always
-// succeeds and locks nothing, as on file systems that have no locks; HEED_FINISHED=FILE gets a line for each summary.json that is renamed
+// succeeds and locks nothing, with HEED_FLOCK=none it fails, as on file systems that have no locks; HEED_FINISHED=FILE gets a line for each summary.json that is renamed
 // into place.
 
 #include <atomic>
@@ -121,8 +121,11 @@ extern "C" int rename(char const* from, char const* to) {
 extern "C" int flock(int file, int operation) {
   static auto const original = real<int (*)(int, int)>("flock");
   if (fails("flock")) return -1;
-  char const* const mode = std::getenv("HEED_FLOCK");
-  return mode != nullptr && std::string_view(mode) == "lies" ? 0 : original(file, operation);
+  std::string_view const mode = std::getenv("HEED_FLOCK") != nullptr ? std::getenv("HEED_FLOCK") : "";
+  if (mode == "lies") return 0;
+  if (mode != "none") return original(file, operation);
+  errno = ENOLCK;
+  return -1;
 }
 
 extern "C" int gethostname(char* name, size_t size) {
