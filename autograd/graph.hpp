@@ -58,6 +58,22 @@ struct WithGrad : Recording {
   WithGrad() : Recording(true) {}
 };
 
+/// While it lives, backward() on this thread adds a leaf's gradient to its grad() as soon as nothing more can come, instead of at the end
+/// of the walk, and then calls `ready` with the leaf: of every leaf that the output was made from once, also of one that gets no gradient.
+/// The gradients are the same bits. The walk counts its edges to leaves beforehand; without such an object nothing is counted.
+class GradientReady {
+ public:
+  using Ready = std::function<void(Tensor const& leaf)>;
+  explicit GradientReady(Ready ready);
+  ~GradientReady();
+  GradientReady(GradientReady const&) = delete;
+  GradientReady& operator=(GradientReady const&) = delete;
+
+ private:
+  Ready const ready_;
+  Ready const* before_;
+};
+
 /// True where the values and gradients of operations are checked (see Anomaly).
 bool anomaly_mode();
 

@@ -20,6 +20,8 @@
 #include "experiments/ablation/results.hpp"
 #include "experiments/ablation/trials_read.hpp"
 #include "experiments/ablation/tuning.hpp"
+#include "experiments/ablation/watch.hpp"
+#include "experiments/config/table.hpp"
 #include "experiments/report/report.hpp"
 #include "experiments/run/failure.hpp"
 #include "experiments/run/folder.hpp"
@@ -157,7 +159,7 @@ FolderLock join(Ablation const& ablation) {
     alone->share();
     return std::move(*alone);
   }
-  auto shared = FolderLock::attempt(folder, ".lock", FolderLock::LockMode::shared);
+  auto shared = FolderLock::attempt(folder, ".lock", Claim::LockMode::shared);
   if (!shared) throw FolderError(fmt::format("{}: another process is training in this folder", folder.string()));
   if (read_if_there(file) != ablation.resolved)
     throw FolderError(fmt::format(
@@ -219,6 +221,7 @@ class Runner {
   void tell_rest() const {
     if (options_.quiet) return;
     auto const folder = ablation_.folder().string();
+    fmt::print("{}", indented(timed_out_trials(ablation_.folder())));
     if (failed_before_ > 0)
       fmt::print("  {} not trained again: the result would be the same (--fresh begins anew)\n", counted(failed_before_, "failed trial"));
     if (auto const old = old_trials(ablation_.folder()); !old.empty())
@@ -244,6 +247,7 @@ class Runner {
   }
 
   Exit stopped() const {
+    std::fputs(timed_out_trials(ablation_.folder()).c_str(), stderr);
     auto const text = fmt::format("{}: every trial is saved; the same command resumes\n", ablation_.folder().string());
     if (!options_.quiet) std::fputs(text.c_str(), stderr);  // which does not throw where the terminal is gone
     return Exit::interrupted;

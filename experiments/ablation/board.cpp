@@ -28,10 +28,12 @@ std::string cell(Job const& job) {
     case State::elsewhere:
       break;
   }
-  return fmt::format("{:.0f} % elsewhere", 100 * job.share);
+  return fmt::format("{:.0f} % {}", 100 * job.share, job.host.empty() ? "elsewhere" : "on " + job.host);
 }
 
-std::string counts(std::string const& title, std::vector<Job> const& jobs, double left) {
+}  // namespace
+
+std::string counts_of(std::string const& title, std::vector<Job> const& jobs, double left) {
   auto const count = [&](State state) { return std::ranges::count(jobs, state, &Job::state); };
   auto const total = static_cast<std::ptrdiff_t>(jobs.size());
   std::string line = fmt::format("{}: {}/{} runs", title, count(State::done), total);
@@ -41,8 +43,6 @@ std::string counts(std::string const& title, std::vector<Job> const& jobs, doubl
   if (left >= 0 && count(State::done) < total) line += fmt::format(", {} left", clock_time(left));
   return line;
 }
-
-}  // namespace
 
 double seconds_left(std::vector<Job> const& jobs, std::int64_t at_a_time) {
   std::map<std::size_t, std::pair<double, double>> by_arm;  // seconds and count
@@ -70,7 +70,7 @@ double seconds_left(std::vector<Job> const& jobs, std::int64_t at_a_time) {
 
 std::string board_page(std::string const& title, std::vector<std::string> const& arms, std::vector<Job> const& jobs, double left,
                        std::size_t width, std::size_t height) {
-  std::string const line = counts(title, jobs, left);
+  std::string const line = counts_of(title, jobs, left);
   std::vector<std::vector<std::string>> rows{{""}};
   for (auto const& arm : arms) rows.push_back({arm});
   for (Job const& job : jobs) {
@@ -112,11 +112,21 @@ void Board::say(std::vector<Job> const& jobs, Job const& changed) {
                    .c_str(),
                stderr);
   } else if (changed.state == State::done && !terminal_ && changed.seconds > 0) {
-    std::fputs(fmt::format("{}  ({}: {} in {:.1f} s)\n", counts(title_, jobs, seconds_left(jobs, at_a_time_)), who,
+    std::fputs(fmt::format("{}  ({}: {} in {:.1f} s)\n", counts_of(title_, jobs, seconds_left(jobs, at_a_time_)), who,
                            short_number(*changed.value, 4), changed.seconds)
                    .c_str(),
                stderr);
   }
+}
+
+void Board::show(std::string const& text) {
+  if (quiet_) return;
+  erase();
+  std::string const line = text.substr(0, text.find('\n') + 1);
+  if (!terminal_ && line == said_) return;
+  said_ = line;
+  if (terminal_) lines_ = static_cast<std::size_t>(std::ranges::count(text, '\n'));
+  std::fputs((terminal_ ? text : line).c_str(), stderr);
 }
 
 void Board::erase() {

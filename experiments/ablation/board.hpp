@@ -14,6 +14,9 @@ namespace heed {
 std::string board_page(std::string const& title, std::vector<std::string> const& arms, std::vector<Job> const& jobs, double left,
                        std::size_t width, std::size_t height);
 
+/// "attention: 12/36 runs, 4 running, 3:20 left".
+std::string counts_of(std::string const& title, std::vector<Job> const& jobs, double left);
+
 /// Seconds until the waiting and running jobs are done: from how long those of the same arm took (of any, else). Negative if none is known.
 double seconds_left(std::vector<Job> const& jobs, std::int64_t at_a_time);
 
@@ -26,6 +29,8 @@ class Board {
   Board& operator=(Board const&) = delete;
 
   void update(std::vector<Job> const& jobs, Job const* changed);
+  /// On a terminal: this text in the table's place; elsewhere its first line, if that has changed.
+  void show(std::string const& text);
   /// Takes the live table away.
   void finish();
 
@@ -38,6 +43,7 @@ class Board {
   std::int64_t at_a_time_;
   bool quiet_, terminal_;
   std::size_t lines_ = 0;  ///< of the table that stands on the terminal
+  std::string said_;
 };
 
 }  // namespace heed

@@ -91,7 +91,7 @@ void declare_clean(CLI::App& app, CleanOptions& options) {
 }
 
 Declared<Command> const declared_command{
-    {.place = 13,
+    {.place = 14,
      .name = "clean",
      .usage = "ABLATION …",
      .help = "move away the trials of earlier versions of an ablation's file",

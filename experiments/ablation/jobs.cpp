@@ -2,13 +2,19 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdlib>
 #include <thread>
+#include <tuple>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
+#include <nlohmann/json.hpp>
 #include <signal.h>
 
+#include "experiments/run/interruptions.hpp"
+#include "experiments/run/result_file.hpp"
 #include "experiments/run/signals.hpp"
+#include "nn/files/number.hpp"
 
 namespace heed {
 
@@ -34,8 +40,17 @@ class Crew {
   }
 
   void look_once() {
-    for (Job& job : jobs_)
-      if (!settle(job) && std::filesystem::exists(job.folder()) && !FolderLock::attempt(job.folder())) job.state = Job::State::elsewhere;
+    for (Job& job : jobs_) {
+      if (job.state == Job::State::done || job.state == Job::State::failed || settle(job)) {
+        if (job.state == Job::State::done && job.seconds == 0) job.seconds = seconds_of(job);
+        continue;
+      }
+      auto const holders = claim_holders(job.folder());
+      auto const holder = std::ranges::find(holders, true, &ClaimHolder::alive);
+      job.state = holder == holders.end() ? Job::State::waiting : Job::State::elsewhere;
+      job.host = holder == holders.end() ? "" : holder->host;
+      note_share(job);
+    }
   }
 
   bool run() {
@@ -78,7 +93,8 @@ class Crew {
   }
 
   void start() {
-    auto const first = jobs_.size() * static_cast<std::size_t>(workers_.shard - 1) / static_cast<std::size_t>(workers_.shards);
+    auto const shard = static_cast<std::size_t>(workers_.shard - 1);
+    auto const first = workers_.shards == 0 ? shard : jobs_.size() * shard / static_cast<std::size_t>(workers_.shards);
     for (std::size_t i = 0; i < jobs_.size() && running_.size() < static_cast<std::size_t>(workers_.jobs); ++i) {
       Job& job = jobs_[(first + i) % jobs_.size()];
       if (job.state == Job::State::waiting) start(job);
@@ -106,8 +122,11 @@ class Crew {
         ++i;
         continue;
       }
-      if (*code == static_cast<int>(Exit::interrupted)) {
+      if (trial.lost()) {
+        job->state = Job::State::elsewhere;
+      } else if (*code == static_cast<int>(Exit::interrupted)) {
         job->state = Job::State::waiting;  // saved; for the next call
+        if (interrupted()) record_interruption(job->folder(), stop_reason());
       } else if (!settle(*job)) {
         fail(*job, record_failure(job->folder(), *code));
       }
@@ -134,18 +153,33 @@ class Crew {
     watch_(jobs_, &job);
   }
 
-  /// How far the running ones are, now and then, and what has become of those elsewhere.
+  /// How far the running ones are, now and then, and what has become of those elsewhere: the more there are, the more rarely, for all
+  /// processes of a sweep ask the same file server.
   void poll() {
     if (Clock::now() < next_) return;
     next_ = Clock::now() + 250ms;
+    bool const look = Clock::now() >= next_look_;
+    if (look) next_look_ = Clock::now() + 250ms + 50ms * std::ranges::count(jobs_, Job::State::elsewhere, &Job::state);
     for (Job& job : jobs_) {
-      if (job.state == Job::State::elsewhere && !settle(job) && FolderLock::attempt(job.folder())) job.state = Job::State::waiting;
-      if (job.state != Job::State::running && job.state != Job::State::elsewhere) continue;
-      auto const step = last_step(job.folder());
-      auto const steps = job.experiment.settings.train.steps;
-      if (step && steps > 0) job.share = std::min(1.0, static_cast<double>(*step + 1) / static_cast<double>(steps));
+      bool const elsewhere = job.state == Job::State::elsewhere;
+      if (elsewhere && look && !settle(job) && FolderLock::attempt(job.folder())) job.state = Job::State::waiting;
+      if (job.state == Job::State::running || (elsewhere && look)) note_share(job);
     }
     watch_(jobs_, nullptr);
+  }
+
+  static void note_share(Job& job) {
+    auto const step = last_step(job.folder());
+    auto const steps = job.experiment.settings.train.steps;
+    if (step && steps > 0) job.share = std::min(1.0, static_cast<double>(*step + 1) / static_cast<double>(steps));
+  }
+
+  /// How long a finished trial was trained, as it has recorded; 0 if it has not.
+  static double seconds_of(Job const& job) {
+    auto const summary = find_json(job.folder() / "summary.json");
+    return summary && summary->is_object() && summary->contains("time.seconds") && (*summary)["time.seconds"].is_number()
+               ? (*summary)["time.seconds"].get<double>()
+               : 0;
   }
 
   std::vector<Job>& jobs_;
@@ -153,14 +187,38 @@ class Crew {
   Workers const& workers_;
   Watcher const& watch_;
   std::vector<Running> running_;
-  Clock::time_point next_ = Clock::now();
+  Clock::time_point next_ = Clock::now(), next_look_ = Clock::now();
   bool asked_ = false;
 };
 
 }  // namespace
 
+namespace {
+
+std::int64_t number_in(char const* variable, std::int64_t otherwise) {
+  char const* const text = std::getenv(variable);
+  return text != nullptr ? parsed_number<std::int64_t>(text).value_or(otherwise) : otherwise;
+}
+
+/// Sets where to begin from the number that a batch system gives this process.
+void take_hint(Workers& workers) {
+  for (auto const& [index, first, count] : {std::tuple{"SLURM_ARRAY_TASK_ID", "SLURM_ARRAY_TASK_MIN", "SLURM_ARRAY_TASK_COUNT"},
+                                            {"SLURM_PROCID", "", "SLURM_NTASKS"},
+                                            {"OMPI_COMM_WORLD_RANK", "", "OMPI_COMM_WORLD_SIZE"},
+                                            {"JOB_COMPLETION_INDEX", "", ""}}) {  // of how many, Kubernetes does not say
+    std::int64_t const mine = number_in(index, -1) - number_in(first, 0), of = number_in(count, 0);
+    if (mine < 0 || of == 1 || (of > 1 && mine >= of)) continue;
+    workers.shard = mine + 1;
+    workers.shards = of;
+    return;
+  }
+}
+
+}  // namespace
+
 Workers workers_for(RunOptions const& options) {
   Workers workers{.shard = options.shard, .shards = options.shards};
+  if (options.shards == 1) take_hint(workers);
   workers.threads = options.threads.value_or(1);
   std::int64_t const cores = std::max(1U, std::thread::hardware_concurrency());
   workers.jobs = options.jobs.value_or(std::max<std::int64_t>(1, cores / workers.threads));

@@ -22,6 +22,7 @@ struct Job {
   double seconds = 0;             ///< that it took, or has taken so far, in this call
   std::optional<double> value{};  ///< of the metric
   Failure failure{};
+  std::string host{};  ///< that trains it elsewhere, where look_at() has looked
 
   std::filesystem::path folder() const { return experiment.places.output / experiment.settings.name; }
 };
@@ -34,10 +35,12 @@ std::optional<double> value_of(History const& history, AblationSettings const& s
 struct Workers {
   std::int64_t jobs = 1;               ///< at a time
   std::int64_t threads = 1;            ///< of each
-  std::int64_t shard = 1, shards = 1;  ///< begin with the first job of this part
+  std::int64_t shard = 1, shards = 1;  ///< begin with the first job of this part; shards 0: with this job
 };
 
-/// As the command line says; cores / threads trials of one thread else.
+/// As the command line says; cores / threads trials of one thread else. Without --shard a process begins where its number in a batch
+/// system's array says: SLURM_ARRAY_TASK_ID, SLURM_PROCID, OMPI_COMM_WORLD_RANK or JOB_COMPLETION_INDEX (Kubernetes). A hint only: the
+/// processes share all trials.
 Workers workers_for(RunOptions const& options);
 
 /// Is told how jobs stand: what happened to one, or (null) that time has passed.
@@ -46,7 +49,8 @@ using Watcher = std::function<void(std::vector<Job> const& jobs, Job const* chan
 /// Which jobs are done or failed, as their folders say. Touches nothing.
 void note_ended(std::vector<Job>& jobs, AblationSettings const& settings);
 
-/// How jobs stand, as their folders say: done, failed, elsewhere or waiting. Trains nothing.
+/// How jobs stand, as their folders say: done, failed, elsewhere or waiting, with the time that those took which are done and the host of
+/// those that are being trained. Reads only; leaves out those that are known to have ended.
 void look_at(std::vector<Job>& jobs, AblationSettings const& settings);
 
 /// Trains what nobody else does, several at a time, each in a process, until all jobs are done or have failed, here or in another process.

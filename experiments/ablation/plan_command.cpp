@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cstring>
+#include <filesystem>
 #include <map>
 
 #include <fmt/format.h>
@@ -8,12 +9,15 @@
 #include <unistd.h>
 
 #include "autograd/parallel.hpp"
+#include "autograd/processor.hpp"
 #include "experiments/ablation/ablation.hpp"
+#include "experiments/ablation/job_script.hpp"
 #include "experiments/ablation/jobs.hpp"
 #include "experiments/ablation/tuning.hpp"
 #include "experiments/config/table.hpp"
 #include "experiments/metric/statistics.hpp"
 #include "experiments/run/failure.hpp"
+#include "experiments/run/memory_estimate.hpp"
 #include "experiments/run/system.hpp"
 #include "experiments/run/train.hpp"
 
@@ -24,9 +28,10 @@ namespace {
 using Clock = std::chrono::steady_clock;
 double seconds_since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
 
-/// How long the parts of a trial take, in seconds.
+/// How long the parts of a trial take, in seconds, and what it holds.
 struct Cost {
   double start = 0, step = 0, evaluation = 0;
+  double bytes = 0;  ///< of memory
 
   double of(TrainSettings const& train) const {
     auto const evaluations = static_cast<double>((train.steps + train.evaluate.every - 1) / train.evaluate.every + 1);
@@ -43,6 +48,7 @@ Cost tried(LoadedExperiment const& experiment, Stage stage) {
   Trainer trainer(experiment, true);
   cost.start = seconds_since(start);
   if (stage == Stage::check) return cost;
+  cost.bytes = memory_estimate(experiment.settings, trainer.data(), trainer.model(), trainer.parameters()).total();
   cost.step = 1e9;
   for (auto const began = Clock::now(); !trainer.finished() && (trainer.step() < 3 || seconds_since(began) < 0.3);) {
     Row row;
@@ -134,6 +140,45 @@ std::string power_of(std::size_t seeds) {
   return text + fmt::format("\nwarning: they cannot show any difference at p ≤ 0.05; {} seeds can (seeds={})\n", enough, enough);
 }
 
+/// The command that trains a share of the trials, wherever it is called from.
+std::vector<std::string> command_of(RunOptions const& options, Workers const& workers) {
+  auto const absolute = [](std::filesystem::path const& path) {
+    return path.empty() ? "" : std::filesystem::absolute(path).lexically_normal().string();
+  };
+  std::error_code unknown;
+  std::filesystem::path const program = std::filesystem::canonical(program_file(), unknown);
+  std::vector<std::string> command{unknown ? "heed" : program.string(), "run", absolute(options.config)};
+  std::ranges::copy(options.overrides, std::back_inserter(command));
+  for (auto const& [flag, value] : {std::pair{"--output", absolute(options.places.output)},
+                                    {"--data", absolute(options.places.data)},
+                                    {"--threads", std::to_string(workers.threads)},
+                                    {"--jobs", std::string("1")}}) {
+    if (value.empty()) continue;
+    command.emplace_back(flag);
+    command.push_back(value);
+  }
+  return command;
+}
+
+/// What the table says, summed up; `left`: trials that are not done yet.
+struct Sums {
+  std::size_t runs = 0, done = 0;
+  double seconds = 0, longest = 0, bytes = 0;
+};
+
+std::string script_of(RunOptions const& options, Ablation const& ablation, Workers const& workers, Sums const& sums) {
+  std::size_t const left = sums.runs - sums.done;
+  SweepPlan plan{.name = ablation.settings.ablation, .command = command_of(options, workers), .trials = left};
+  plan.folder = std::filesystem::current_path().string();
+  plan.tasks = options.tasks.value_or(std::clamp<std::int64_t>(static_cast<std::int64_t>(left), 1, 1000));
+  plan.threads = workers.threads;
+  plan.longest = sums.longest;
+  plan.seconds = sums.seconds;
+  plan.bytes = sums.bytes;
+  plan.machine = processor_name();
+  return std::ranges::find(job_scripts(), options.script, &JobScript::name)->write(plan);
+}
+
 }  // namespace
 
 Exit plan_ablation(RunOptions const& options) {
@@ -143,29 +188,34 @@ Exit plan_ablation(RunOptions const& options) {
   Workers const workers = workers_for(options);
   auto const [costs, exit, measured] = costs_of(ablation, static_cast<int>(workers.threads));
   std::vector<std::vector<std::string>> rows{{"arm", "runs", "done", "s/step", "s/run"}};
-  double seconds = 0;
-  std::size_t runs = 0, done = 0;
+  Sums sums;
   auto const finished_by_arm = finished_trials(ablation);
   std::size_t const tuning = ablation.tuning ? ablation.tuning->points.size() * ablation.tuning->seeds.size() : 0;
   for (std::size_t i = 0; i < ablation.arms.size(); ++i) {
     auto const& arm = ablation.arms[i];
     std::size_t const finished = finished_by_arm[i], count = ablation.seeds.size() + tuning;
-    runs += count;
-    done += finished;
+    sums.runs += count;
+    sums.done += finished;
     rows.push_back({arm.name, fmt::format("{}", count), finished > 0 ? fmt::format("{}", finished) : "", "", ""});
     if (!costs[i]) rows.back()[3] = measured ? "fails" : "cannot be trained";
     if (!costs[i] || !measured) continue;
     double const each = costs[i]->of(trial_of(ablation, arm.name, arm.changes, ablation.seeds.front()).settings.train);
-    seconds += each * static_cast<double>(count - finished);
+    sums.seconds += each * static_cast<double>(count - finished);
+    sums.longest = std::max(sums.longest, each);
+    sums.bytes = std::max(sums.bytes, costs[i]->bytes);
     rows.back()[3] = fmt::format("{:.4f}", costs[i]->step);
     rows.back()[4] = fmt::format("{:.1f}", each);
   }
-  fmt::print("{}: {} arms, {} runs{}, {} at a time with {} thread{} each\n\n{}\n", ablation.folder().string(), ablation.arms.size(), runs,
-             done > 0 ? fmt::format(" ({} done already)", done) : "", workers.jobs, workers.threads, workers.threads == 1 ? "" : "s",
-             table(rows));
+  if (!options.script.empty()) {
+    if (exit == Exit::done) fmt::print("{}", script_of(options, ablation, workers, sums));
+    return exit;
+  }
+  fmt::print("{}: {} arms, {} runs{}, {} at a time with {} thread{} each\n\n{}\n", ablation.folder().string(), ablation.arms.size(),
+             sums.runs, sums.done > 0 ? fmt::format(" ({} done already)", sums.done) : "", workers.jobs, workers.threads,
+             workers.threads == 1 ? "" : "s", table(rows));
   if (exit == Exit::done)
     fmt::print("about {} (from a few steps of each arm on this machine just now)\n",
-               clock_time(seconds / static_cast<double>(workers.jobs)));
+               clock_time(sums.seconds / static_cast<double>(workers.jobs)));
   else if (measured)
     fmt::print("no estimate of the time: an arm fails within its first steps\n");
   else

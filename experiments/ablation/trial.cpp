@@ -42,9 +42,16 @@ void redirect(fs::path const& log) {
 [[noreturn]] void live(LoadedExperiment& experiment, fs::path const& folder, int threads, pid_t parent, FolderLock claim) {
   get_signal_when_parent_ends(SIGTERM);
   if (::getppid() != parent) ::_exit(static_cast<int>(Exit::interrupted));
-  auto const kept = static_cast<unsigned>(claim.descriptor());  // other locks are the parent's
-  if (kept > STDERR_FILENO + 1) close_descriptors(STDERR_FILENO + 1, kept - 1);
-  close_descriptors(kept + 1);
+  auto kept = claim.descriptors();  // other locks are the parent's
+  std::ranges::sort(kept);
+  unsigned next = STDERR_FILENO + 1;
+  for (int const each : kept) {
+    auto const descriptor = static_cast<unsigned>(each);
+    if (descriptor > next) close_descriptors(next, descriptor - 1);
+    next = descriptor + 1;
+  }
+  close_descriptors(next);
+  claim.inherit();
   redirect(folder / "log.txt");
   set_threads(threads);
   auto const code = guarded([&] { return train(experiment, false, std::move(claim)); });

@@ -40,6 +40,8 @@ class Trial {
   /// Its exit code, once it has ended; 128 + the signal that killed it.
   std::optional<int> ended();
   void signal(int number) const;
+  /// Whether another process has taken the trial over (FolderLock::lost).
+  bool lost() const { return claim_.lost(); }
 
  private:
   FolderLock claim_;

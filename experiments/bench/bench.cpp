@@ -59,7 +59,7 @@ Declared<ListTopic> const listed{{16, "benchmarks", "benchmarks of `heed bench`"
                                     return table(rows);
                                   }}};
 Declared<Command> const declared_command{
-    {.place = 11,
+    {.place = 12,
      .name = "bench",
      .usage = "[TOPIC [NAME …]]",
      .help = "measure time and memory on this machine",

@@ -216,7 +216,7 @@ void declare_compare(CLI::App& app, CompareOptions& options) {
       ->type_name("");
 }
 
-Declared<Command> const declared_command{{.place = 12,
+Declared<Command> const declared_command{{.place = 13,
                                           .name = "compare",
                                           .usage = "RUN …",
                                           .help = "compare runs: keys that differ, learning curves, final values",

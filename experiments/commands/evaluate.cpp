@@ -298,7 +298,7 @@ void declare_evaluate(CLI::App& app, EvaluateOptions& options) {
 }
 
 Declared<Command> const declared_command{
-    {.place = 5,
+    {.place = 6,
      .name = "evaluate",
      .usage = "RUN",
      .help = "compute metrics of a trained model on its held-out data, over all sequences and by length",

@@ -132,7 +132,7 @@ void check_export(ExportOptions& options, GlobalOptions const&) {
   if (options.arguments.size() < 2) throw ConfigError("export", "the target is required (see heed export --help)");
 }
 
-Declared<Command> const declared_command{{.place = 8,
+Declared<Command> const declared_command{{.place = 9,
                                           .name = "export",
                                           .usage = "RUN … --format NAME TARGET",
                                           .help = "export a trained model, or results, to the format of another program",

@@ -169,7 +169,7 @@ Exit inspect_at_terminal(InspectOptions options) {
 }
 
 Declared<Command> const declared_command{
-    {.place = 9,
+    {.place = 10,
      .name = "inspect",
      .usage = "RUN --text TEXT | --row N",
      .help = "show the attention weights of every head on a text or image",

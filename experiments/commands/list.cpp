@@ -253,7 +253,7 @@ void declare_list(CLI::App& app, ListOptions& options) {
   app.add_flag("--markdown", options.markdown, "attention, ablation: print the tables of the README files");
 }
 
-Declared<Command> const declared_command{{.place = 15,
+Declared<Command> const declared_command{{.place = 16,
                                           .name = "list",
                                           .usage = "[TOPIC [NAME]]",
                                           .help = "list what is available: attention, positions, models, data, metrics, keys, …",

@@ -85,7 +85,7 @@ void declare_report(CLI::App& app, ReportOptions& options) {
 }
 
 Declared<Command> const declared_command{
-    {.place = 4,
+    {.place = 5,
      .name = "report",
      .usage = "DIR …",
      .help = "rewrite the reports of finished runs, ablations and studies from their folders",

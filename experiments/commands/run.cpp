@@ -2,6 +2,7 @@
 
 #include "autograd/parallel.hpp"
 #include "experiments/ablation/ablation.hpp"
+#include "experiments/ablation/job_script.hpp"
 #include "experiments/commands/commands.hpp"
 #include "experiments/report/report.hpp"
 #include "experiments/run/command.hpp"
@@ -78,6 +79,11 @@ void declare_run(CLI::App& app, RunOptions& options) {
 void declare_plan(CLI::App& app, RunOptions& options) {
   declare_config(app, options);
   add_workers(app, options);
+  for (JobScript const& script : job_scripts())
+    app.add_flag_callback(
+        "--" + script.name, [&options, &script] { options.script = script.name; }, script.help);
+  add_number<std::int64_t>(app, "--tasks", options.tasks, 1, 100'000,
+                           "processes of that script, which share the trials (default: one for each trial, at most 1000)");
 }
 
 /// Refuses a change before the file that it changes: `heed run train.steps=5 good.yaml`.
@@ -106,7 +112,8 @@ Declared<Command> const declared_plan{
      .name = "plan",
      .usage = "CONFIG [key.path=value …]",
      .help = "print an ablation's arms, runs, expected time (from a few steps of each arm) and statistical power; write nothing",
-     .footer = "example:\n  heed plan configs/ablations/attention.yaml seeds=8",
+     .footer = "examples:\n  heed plan configs/ablations/attention.yaml seeds=8\n  heed plan configs/ablations/attention.yaml --slurm > "
+               "attention.sbatch",
      .add = with_options<RunOptions>(declare_plan, plan_ablation,
                                      [](RunOptions& options, GlobalOptions const&) { check_config_first("plan", options); })}};
 Declared<Command> const declared_check{

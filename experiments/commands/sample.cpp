@@ -204,7 +204,7 @@ Exit sample_at_terminal(SampleOptions options) {
 }
 
 Declared<Command> const declared_command{
-    {.place = 6,
+    {.place = 7,
      .name = "sample",
      .usage = "RUN [--prompt TEXT …]",
      .help = "sample text from a trained model",

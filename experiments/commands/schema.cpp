@@ -138,7 +138,7 @@ namespace {
 struct NoOptions {};
 
 Declared<Command> const declared_command{
-    {.place = 14,
+    {.place = 15,
      .name = "schema",
      .usage = "",
      .help = "print a JSON Schema of configuration files, with which editors complete and check YAML",

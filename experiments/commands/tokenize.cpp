@@ -93,7 +93,7 @@ void check_tokenize(TokenizeOptions& options, GlobalOptions const& everywhere) {
 }
 
 Declared<Command> const declared_command{
-    {.place = 10,
+    {.place = 11,
      .name = "tokenize",
      .usage = "FILE --vocabulary FOLDER | --train N --output FOLDER",
      .help = "tokenize a text with byte-pair encoding, or train a vocabulary on it",

@@ -234,7 +234,7 @@ Exit translate_at_terminal(TranslateOptions options) {
 }
 
 Declared<Command> const declared_command{
-    {.place = 7,
+    {.place = 8,
      .name = "translate",
      .usage = "RUN",
      .help = "translate each line with a sequence-to-sequence model",

@@ -82,7 +82,10 @@ namespace fs = std::filesystem;
 namespace {
 
 FolderError at_work(fs::path const& folder) {
-  return FolderError(fmt::format("{}: another process is training in this folder", folder.string()));
+  std::string who = "another process";
+  for (auto const& holder : claim_holders(folder))
+    if (holder.alive) who = holder.text();
+  return FolderError(fmt::format("{}: another process is training in this folder ({})", folder.string(), who));
 }
 
 /// Whether the path still leads to the open file: the folder may have been put aside before it was locked.
@@ -98,6 +101,9 @@ int locked(int descriptor, int operation) {
   return result;
 }
 
+/// Whether a file system has no flock(): then the claim alone holds.
+bool has_no_locks(int error) { return error == ENOLCK || error == EOPNOTSUPP || error == ENOSYS; }
+
 /// A descriptor of the locked file; −1 if another process holds it.
 int acquired(fs::path const& folder, std::string const& name, int operation) {
   auto const path = folder / name;
@@ -107,7 +113,7 @@ int acquired(fs::path const& folder, std::string const& name, int operation) {
     if (error) throw Error(fmt::format("{}: {}", folder.string(), error.message()));
     int const descriptor = ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644);
     if (descriptor < 0) throw Error(fmt::format("{}: {}", path.string(), std::strerror(errno)));
-    if (locked(descriptor, operation | LOCK_NB) != 0) {
+    if (locked(descriptor, operation | LOCK_NB) != 0 && !has_no_locks(errno)) {
       int const reason = errno;
       ::close(descriptor);
       if (reason == EWOULDBLOCK) return -1;
@@ -118,17 +124,37 @@ int acquired(fs::path const& folder, std::string const& name, int operation) {
   }
 }
 
+/// Whether a process of another machine that holds the folder has missed heartbeats, but not so many that its claim has lapsed.
+bool may_lapse(fs::path const& folder) {
+  auto const silent = [](ClaimHolder const& holder) { return !holder.here && 3 * holder.silent > static_cast<double>(holder.lapses); };
+  return std::ranges::any_of(claim_holders(folder), silent);
+}
+
 }  // namespace
 
-FolderLock::FolderLock(fs::path const& folder) : descriptor_(acquired(folder, ".lock", LOCK_EX)) {
-  if (descriptor_ < 0) throw at_work(folder);
+std::optional<FolderLock> FolderLock::attempt(fs::path const& folder, std::string const& name, Claim::LockMode mode) {
+  int const descriptor = acquired(folder, name, mode == Claim::LockMode::shared ? LOCK_SH : LOCK_EX);
+  if (descriptor < 0) return std::nullopt;
+  try {
+    if (auto claim = Claim::attempt(folder, name, mode, descriptor)) return FolderLock(descriptor, std::move(*claim));
+  } catch (...) {
+    ::close(descriptor);
+    throw;
+  }
+  ::close(descriptor);
+  return std::nullopt;
 }
 
-std::optional<FolderLock> FolderLock::attempt(fs::path const& folder, std::string const& name, LockMode mode) {
-  int const descriptor = acquired(folder, name, mode == LockMode::shared ? LOCK_SH : LOCK_EX);
-  if (descriptor < 0) return std::nullopt;
-  return FolderLock(descriptor);
-}
+FolderLock::FolderLock(fs::path const& folder)
+    : FolderLock([&] {
+        auto lock = attempt(folder);
+        for (std::int64_t seconds = 0; !lock && seconds <= claim_lapses() && may_lapse(folder); ++seconds) {
+          std::this_thread::sleep_for(std::chrono::seconds(1));
+          lock = attempt(folder);
+        }
+        if (!lock) throw at_work(folder);
+        return std::move(*lock);
+      }()) {}
 
 std::optional<FolderLock> FolderLock::wait(fs::path const& folder, std::string const& name, std::chrono::milliseconds limit) {
   auto const end = std::chrono::steady_clock::now() + limit;
@@ -140,19 +166,30 @@ std::optional<FolderLock> FolderLock::wait(fs::path const& folder, std::string c
   return lock;
 }
 
-FolderLock::FolderLock(FolderLock&& other) noexcept : descriptor_(std::exchange(other.descriptor_, -1)) {}
+FolderLock::FolderLock(FolderLock&& other) noexcept : descriptor_(std::exchange(other.descriptor_, -1)), claim_(std::move(other.claim_)) {}
 
 FolderLock& FolderLock::operator=(FolderLock&& other) noexcept {
   std::swap(descriptor_, other.descriptor_);
+  std::swap(claim_, other.claim_);
   return *this;
 }
 
 FolderLock::~FolderLock() {
-  if (descriptor_ >= 0) ::close(descriptor_);
+  if (descriptor_ < 0) return;
+  { [[maybe_unused]] Claim const ended = std::move(claim_); }  // before the lock: who gets the lock finds no claim
+  ::close(descriptor_);
+}
+
+std::vector<int> FolderLock::descriptors() const {
+  std::vector<int> all = claim_.descriptors();
+  all.push_back(descriptor_);
+  return all;
 }
 
 void FolderLock::share() {
-  if (locked(descriptor_, LOCK_SH) != 0) throw Error(fmt::format("a lock cannot be shared: {}", std::strerror(errno)));
+  claim_.share();
+  if (locked(descriptor_, LOCK_SH) != 0 && !has_no_locks(errno))
+    throw Error(fmt::format("a lock cannot be shared: {}", std::strerror(errno)));
 }
 
 fs::path free_name_beside(fs::path const& folder) {

@@ -6,8 +6,11 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
+#include <vector>
 
 #include "experiments/config/yaml.hpp"
+#include "experiments/run/claim.hpp"
 
 namespace heed {
 
@@ -28,17 +31,16 @@ std::string file_label(std::string_view text);
 /// A label of most_label bytes at most: what is longer ends in a hash of it, so that different labels stay different.
 std::string cut_label(std::string label);
 
-/// A lock on a folder: on a file in it. The system lets go of it when the last process that holds it ends, however it ends.
+/// A lock on a folder: flock() on a file in it, which the system lets go of when the last process that holds it ends, however it ends; and
+/// a claim (claim.hpp), which holds where flock() does not, as on network file systems.
 class FolderLock {
  public:
-  /// Held by one alone, or by any number that all say `shared`.
-  enum class LockMode { alone, shared };
-
-  /// Makes the folder if need be. Throws FolderError if another process is at work there, Error if it cannot be made or locked.
+  /// Makes the folder if need be. Throws FolderError if another process is at work there, Error if it cannot be made or locked. A claim of
+  /// another machine that has missed heartbeats is waited for: it beats again, or lapses.
   explicit FolderLock(std::filesystem::path const& folder);
   /// The same; nothing if another process is at work there. `name`: of the file in it that is locked.
   static std::optional<FolderLock> attempt(std::filesystem::path const& folder, std::string const& name = ".lock",
-                                           LockMode mode = LockMode::alone);
+                                           Claim::LockMode mode = Claim::LockMode::alone);
   /// The same; waits while another process holds it, but not longer than `limit`: then nothing.
   static std::optional<FolderLock> wait(std::filesystem::path const& folder, std::string const& name, std::chrono::milliseconds limit);
 
@@ -50,12 +52,17 @@ class FolderLock {
 
   /// Lets others share what was held alone.
   void share();
-  /// What a forked process must keep open to hold the lock on when this one ends.
-  int descriptor() const { return descriptor_; }
+  /// In a forked process, which holds the lock on when its parent ends.
+  void inherit() { claim_.inherit(); }
+  /// Whether another process has taken it over, because this one was stopped for too long.
+  bool lost() const { return claim_.lost(); }
+  /// What a forked process must keep open.
+  std::vector<int> descriptors() const;
 
  private:
-  explicit FolderLock(int descriptor) : descriptor_(descriptor) {}
+  FolderLock(int descriptor, Claim claim) : descriptor_(descriptor), claim_(std::move(claim)) {}
   int descriptor_;
+  Claim claim_;
 };
 
 /// The first of NAME.old-1, NAME.old-2, … beside a folder that is free.

@@ -48,6 +48,14 @@ void RunFolder::claim(Experiment& settings) const {
   fs::remove(path_ / "summary.json", ignored);
 }
 
+void RunFolder::check_held() const {
+  if (lock_.lost())
+    throw FolderError(
+        fmt::format("{}: another process has taken this folder over while this one was stopped; it goes on from the last "
+                    "checkpoint",
+                    path_.string()));
+}
+
 namespace fs = std::filesystem;
 
 namespace {

@@ -27,6 +27,8 @@ class RunFolder {
   std::optional<std::int64_t> compare(Experiment& settings) const;
   /// Writes the resolved configuration; a summary of fewer steps is no longer true. Throws Error if the disk is full.
   void claim(Experiment& settings) const;
+  /// Throws FolderError if another process has taken the folder over, because this one was stopped for too long.
+  void check_held() const;
 
  private:
   FolderLock lock_;

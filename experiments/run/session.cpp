@@ -17,6 +17,7 @@
 #include "experiments/metric/probe/prober.hpp"
 #include "experiments/run/csv.hpp"
 #include "experiments/run/exchange/event_file.hpp"
+#include "experiments/run/interruptions.hpp"
 #include "experiments/run/memory_estimate.hpp"
 #include "experiments/run/predictions.hpp"
 #include "experiments/run/progress.hpp"
@@ -192,6 +193,7 @@ class Session {
   /// Calls f, which writes into the folder. That it cannot is not the data's fault, and what was saved before is still there.
   template <class F>
   void writing(F f) const {
+    folder_.check_held();
     try {
       f();
     } catch (Error const& error) {
@@ -263,6 +265,7 @@ class Session {
     summary["memory.peak"] = static_cast<std::int64_t>(memory_);
     summary["data"] = trainer_.data().describe();
     if (auto const cut = trainer_.data().cut_short(trainer_.model().context())) summary["cut"] = *cut;
+    if (auto const counts = interruptions_of(folder_.path()); counts.any()) summary["interruptions"] = as_json(counts);
     auto const& read = trainer_.files_read();
     if (auto const init = read.find("init.from"); init != read.end())
       summary["init"] = {{"file", init->second.file}, {"sha256", init->second.sha256}};
@@ -272,6 +275,7 @@ class Session {
     std::vector<std::string> files{"config.yaml", "metrics.jsonl", "loss_by_position.csv", "predictions.jsonl"};
     std::ranges::copy(maps_.files(), std::back_inserter(files));
     writing([&] { write_summary(folder_.path(), summary, files); });
+    forget_interruptions(folder_.path());
     if (quiet_) return;
     fmt::print("{}: {} steps in {:.1f} s, peak memory of tensors {:.0f} MB\n", folder_.path().string(), steps, here, memory_ / 1e6);
     print_selection();
@@ -387,7 +391,9 @@ Exit train(LoadedExperiment& experiment, bool quiet, bool fresh) {
   Trainer trainer(experiment, quiet);
   auto const path = folder_of(experiment);
   if (fresh) put_aside(path);
-  return train_in({path, FolderLock(path)}, trainer, experiment, quiet);
+  auto const exit = train_in({path, FolderLock(path)}, trainer, experiment, quiet);
+  if (exit == Exit::interrupted) record_interruption(path, stop_reason());
+  return exit;
 }
 
 Exit train(LoadedExperiment& experiment, bool quiet, FolderLock lock) {

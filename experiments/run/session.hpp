@@ -21,6 +21,8 @@ struct RunOptions {
   std::optional<std::int64_t> jobs;     ///< trials of an ablation at a time; default: cores / threads
   std::optional<std::int64_t> threads;  ///< of each trial; default 1
   std::int64_t shard = 1, shards = 1;   ///< of an ablation's trials: begin with the first of this part
+  std::string script;                   ///< of `heed plan`: for which batch system (job_scripts()); empty: a table
+  std::optional<std::int64_t> tasks;    ///< of that script; default: as many as trials, at most 1,000
 };
 
 /// The exit codes of the program (experiments/README.md).

@@ -2,16 +2,23 @@
 
 #include <atomic>
 #include <cerrno>
+#include <cstdint>
+#include <cstdlib>
+#include <ctime>
 #include <initializer_list>
+#include <optional>
 
 #include <signal.h>
 #include <unistd.h>
+
+#include "nn/files/number.hpp"
 
 namespace heed {
 
 namespace {
 
 std::atomic<int> noted = 0;
+std::atomic<int> last = 0;
 std::atomic<bool> asked = false;  // by SIGINT
 static_assert(std::atomic<int>::is_always_lock_free && std::atomic<bool>::is_always_lock_free, "a signal handler must not wait");
 
@@ -21,6 +28,7 @@ extern "C" void note(int signal) {
     [[maybe_unused]] auto const written = ::write(STDERR_FILENO, "\n", 1);  // off the line of the progress bar
     ::_exit(130);
   }
+  last = signal;
   ++noted;
   errno = before;
 }
@@ -43,5 +51,16 @@ void note_signals() {
 bool interrupted() { return noted > 0; }
 
 int signals_noted() { return noted; }
+
+StopReason stop_reason() {
+  if (asked) return StopReason::asked;
+  char const* const end = std::getenv("SLURM_JOB_END_TIME");
+  if (auto const at = end != nullptr ? parsed_number<std::int64_t>(end) : std::nullopt) {
+    constexpr std::int64_t near = 300;  // a warning comes up to a minute before the time that is asked for
+    return *at - static_cast<std::int64_t>(std::time(nullptr)) <= near ? StopReason::out_of_time : StopReason::preempted;
+  }
+  int const signal = last;
+  return signal == SIGTERM || signal == SIGHUP ? StopReason::preempted : StopReason::out_of_time;
+}
 
 }  // namespace heed

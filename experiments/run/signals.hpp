@@ -17,4 +17,11 @@ bool interrupted();
 /// How many have come.
 int signals_noted();
 
+/// Why a process is to stop: a person asked (SIGINT), its machine or node is taken from it, or its time is up.
+enum class StopReason { asked, preempted, out_of_time };
+/// By the last signal that has come: a batch system's warning is for the end of its time if that is near ($SLURM_JOB_END_TIME: in five
+/// minutes or less); where the end is not known, SIGUSR1, SIGUSR2 and SIGXCPU are, and SIGTERM and SIGHUP are not (as submitit tells them
+/// apart).
+StopReason stop_reason();
+
 }  // namespace heed

@@ -200,7 +200,7 @@ TEST_SUITE("command_line") {
   }
 
   TEST_CASE("what cannot be meant is refused, with the nearest that can") {
-    std::string const commands = std::string(" (there are run, plan, check, report, evaluate, sample, ") +
+    std::string const commands = std::string(" (there are run, plan, check, watch, report, evaluate, sample, ") +
                                  (test::has_room("translation") ? "translate, " : "") + "export, inspect, tokenize, " +
                                  (test::has_room("bench") ? "bench, " : "") + "compare, clean, schema, list)" + built_without();
     CHECK(refused({"sampel", "x"}) == "sampel: there is no such command; did you mean 'sample'?" + commands);

@@ -18,8 +18,9 @@ TEST_SUITE("manuals") {
 
   namespace {
 
-  std::vector<std::string> const manuals{"README.md",          "experiments/README.md", "experiments/reading.md", "nn/README.md",
-                                         "autograd/README.md", "configs/README.md",     "tests/README.md"};
+  std::vector<std::string> const manuals{"README.md",       "experiments/README.md",  "experiments/reading.md",
+                                         "nn/README.md",    "autograd/README.md",     "configs/README.md",
+                                         "tests/README.md", "experiments/clusters.md"};
 
   struct Command {
     std::string place;  ///< "README.md:29"

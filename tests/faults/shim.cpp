@@ -1,6 +1,10 @@
 // Makes one system call of a program fail: loaded before the C library (LD_PRELOAD), it stands in for the calls below, counts those of one
 // kind and gives the k-th an error. HEED_FAULT=CALL:K:ERRNO says which; HEED_FAULT_COUNT names a file that counts for all processes of a
 // program together, and afterwards says whether there were so many. Counting begins with main().
+//
+// For tests/cluster/claims.sh it makes one machine several: HEED_HOST=NAME is what gethostname() says; with HEED_FLOCK=lies flock() always
+// succeeds and locks nothing, with HEED_FLOCK=none it fails, as on file systems that have no locks; HEED_FINISHED=FILE gets a line for each summary.json that is renamed
+// into place.
 
 #include <atomic>
 #include <cerrno>
@@ -86,13 +90,11 @@ STAND_IN("write", ssize_t, write, (int file, void const* data, size_t size), (fi
 STAND_IN("write", ssize_t, writev, (int file, iovec const* data, int count), (file, data, count), -1)
 STAND_IN("fsync", int, fsync, (int file), (file), -1)
 STAND_IN("fsync", int, fdatasync, (int file), (file), -1)
-STAND_IN("rename", int, rename, (char const* from, char const* to), (from, to), -1)
 STAND_IN("unlink", int, unlink, (char const* path), (path), -1)
 STAND_IN("unlink", int, remove, (char const* path), (path), -1)
 STAND_IN("mkdir", int, mkdir, (char const* path, mode_t mode), (path, mode), -1)
 STAND_IN("ftruncate", int, ftruncate, (int file, off_t size), (file, size), -1)
 STAND_IN("ftruncate", int, ftruncate64, (int file, off64_t size), (file, size), -1)
-STAND_IN("flock", int, flock, (int file, int operation), (file, operation), -1)
 STAND_IN("fork", pid_t, fork, (), (), -1)
 STAND_IN("open", FILE*, fopen, (char const* path, char const* mode), (path, mode), nullptr)
 STAND_IN("open", FILE*, fopen64, (char const* path, char const* mode), (path, mode), nullptr)
@@ -100,6 +102,39 @@ STAND_IN("mmap", void*, mmap, (void* at, size_t size, int protection, int flags,
          (at, size, protection, flags, file, offset), MAP_FAILED)
 STAND_IN("mmap", void*, mmap64, (void* at, size_t size, int protection, int flags, int file, off64_t offset),
          (at, size, protection, flags, file, offset), MAP_FAILED)
+
+extern "C" int rename(char const* from, char const* to) {
+  static auto const original = real<int (*)(char const*, char const*)>("rename");
+  if (fails("rename")) return -1;
+  int const result = original(from, to);
+  char const* const list = std::getenv("HEED_FINISHED");
+  if (result == 0 && list != nullptr && std::string_view(to).ends_with("/summary.json")) {
+    char line[4096];
+    int const length = std::snprintf(line, sizeof line, "%s\n", to);
+    auto const file = static_cast<int>(::syscall(SYS_openat, AT_FDCWD, list, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600));
+    if (::syscall(SYS_write, file, line, length) != length) std::abort();
+    ::syscall(SYS_close, file);
+  }
+  return result;
+}
+
+extern "C" int flock(int file, int operation) {
+  static auto const original = real<int (*)(int, int)>("flock");
+  if (fails("flock")) return -1;
+  std::string_view const mode = std::getenv("HEED_FLOCK") != nullptr ? std::getenv("HEED_FLOCK") : "";
+  if (mode == "lies") return 0;
+  if (mode != "none") return original(file, operation);
+  errno = ENOLCK;
+  return -1;
+}
+
+extern "C" int gethostname(char* name, size_t size) {
+  static auto const original = real<int (*)(char*, size_t)>("gethostname");
+  char const* const given = std::getenv("HEED_HOST");
+  if (given == nullptr) return original(name, size);
+  std::snprintf(name, size, "%s", given);
+  return 0;
+}
 
 // open() has a mode only where a file may be made.
 #define STAND_IN_OPEN(name)                                                   \
@@ -114,6 +149,15 @@ STAND_IN("mmap", void*, mmap64, (void* at, size_t size, int protection, int flag
 
 STAND_IN_OPEN(open)
 STAND_IN_OPEN(open64)
+
+extern "C" int openat(int folder, char const* path, int flags, ...) {
+  static auto const original = real<int (*)(int, char const*, int, ...)>("openat");
+  va_list more;
+  va_start(more, flags);
+  auto const mode = (flags & O_CREAT) != 0 ? va_arg(more, mode_t) : 0;
+  va_end(more);
+  return fails("open") ? -1 : original(folder, path, flags, mode);
+}
 
 // Not through dlsym, which allocates.
 extern "C" void* __libc_malloc(size_t size);

@@ -1,0 +1,220 @@
+#include "experiments/ablation/watch.hpp"
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <ctime>
+#include <map>
+#include <thread>
+
+#include <fmt/format.h>
+
+#include "experiments/ablation/board.hpp"
+#include "experiments/ablation/jobs.hpp"
+#include "experiments/ablation/tuning.hpp"
+#include "experiments/config/table.hpp"
+#include "experiments/report/html.hpp"
+#include "experiments/run/interruptions.hpp"
+#include "experiments/run/signals.hpp"
+#include "experiments/run/system.hpp"
+#include "nn/files/atomic_file.hpp"
+
+namespace heed {
+
+namespace fs = std::filesystem;
+using State = Job::State;
+
+namespace {
+
+fs::path found(fs::path const& folder, Places const& places) {
+  for (fs::path const& each : {folder, places.output / folder}) {
+    std::error_code unreadable;
+    if (fs::is_regular_file(each / "ablation.yaml", unreadable)) return each;
+  }
+  throw ConfigError(
+      "watch", fmt::format("'{}' is no ablation's folder, nor is there one of this name in {}", folder.string(), places.output.string()));
+}
+
+bool ended(Job const& job) { return job.state == State::done || job.state == State::failed; }
+
+/// The trials of the stage at which an ablation is: of tuning, until all have ended, then of the comparison.
+class Sweep {
+ public:
+  explicit Sweep(Ablation ablation) : ablation_(std::move(ablation)) {
+    if (ablation_.tuning) tuned_ = tuning_trials(ablation_);
+  }
+
+  void look() {
+    if (stage() == SweepStage::tuning) {
+      look_at(tuned_.jobs, ablation_.settings);
+      if (!std::ranges::all_of(tuned_.jobs, ended)) return;
+      for (std::size_t i = 0; i < ablation_.arms.size(); ++i) tuned_.chosen.push_back(best_point(ablation_, tuned_, i));
+    }
+    if (jobs_.empty()) jobs_ = comparison_trials(ablation_, tuned_);
+    look_at(jobs_, ablation_.settings);
+  }
+
+  std::vector<Job> const& jobs() const { return stage() == SweepStage::tuning ? tuned_.jobs : jobs_; }
+  std::string title() const { return ablation_.settings.ablation + (stage() == SweepStage::tuning ? ", tuning" : ""); }
+  std::vector<std::string> names() const {
+    if (stage() == SweepStage::tuning) return tuned_.names;
+    std::vector<std::string> names;
+    for (auto const& arm : ablation_.arms) names.push_back(arm.name);
+    return names;
+  }
+  /// Until all trials have ended.
+  bool is_over() const { return stage() == SweepStage::comparison && std::ranges::all_of(jobs_, ended); }
+  bool any_failed() const {
+    return std::ranges::count(jobs_, State::failed, &Job::state) + std::ranges::count(tuned_.jobs, State::failed, &Job::state) > 0;
+  }
+  double left() const {
+    auto const working = std::ranges::count(jobs(), State::elsewhere, &Job::state);
+    return working == 0 ? -1 : seconds_left(jobs(), working);
+  }
+
+ private:
+  enum class SweepStage { tuning, comparison };
+  SweepStage stage() const { return ablation_.tuning && tuned_.chosen.empty() ? SweepStage::tuning : SweepStage::comparison; }
+
+  Ablation ablation_;
+  TuningResult tuned_;
+  std::vector<Job> jobs_;
+};
+
+/// Who trains, by host: how many trials, and how long ago the one was heard of that has been silent for longest.
+struct Host {
+  std::size_t trials = 0;
+  double silent = 0;
+};
+
+std::map<std::string, Host> hosts_of(std::vector<Job> const& jobs) {
+  std::map<std::string, Host> hosts;
+  for (Job const& job : jobs) {
+    if (job.state != State::elsewhere) continue;
+    for (auto const& holder : claim_holders(job.folder())) {
+      Host& host = hosts[holder.host];
+      ++host.trials;
+      host.silent = std::max(host.silent, holder.silent);
+    }
+  }
+  return hosts;
+}
+
+std::string text_of_hosts(std::vector<Job> const& jobs) {
+  std::vector<std::vector<std::string>> rows{{"host", "trials", "last heard of"}};
+  for (auto const& [name, host] : hosts_of(jobs))
+    rows.push_back({name, fmt::format("{}", host.trials), fmt::format("{:.0f} s ago", std::max(0.0, host.silent))});
+  return rows.size() > 1 ? "\n" + table(rows) : "\nnobody is training now: heed run on the ablation's file goes on\n";
+}
+
+std::string html_cell(Job const& job) {
+  switch (job.state) {
+    case State::done:
+      return fmt::format("<td class=\"done\">{}</td>", short_number(*job.value, 4));
+    case State::failed:
+      return fmt::format("<td class=\"failed\" title=\"{}\">failed</td>", escape(job.failure.message));
+    case State::waiting:
+      return job.share > 0 ? fmt::format("<td>waiting at {:.0f} %</td>", 100 * job.share) : "<td>·</td>";
+    case State::running:
+    case State::elsewhere:
+      break;
+  }
+  return fmt::format("<td class=\"works\" title=\"on {}\" style=\"--share: {:.0f}%\">{:.0f} %</td>", escape(job.host), 100 * job.share,
+                     100 * job.share);
+}
+
+/// A table of arms by seeds.
+std::string html_board(Sweep const& sweep) {
+  auto const names = sweep.names();
+  std::vector<std::string> rows(names.size()), head{""};
+  for (Job const& job : sweep.jobs()) {
+    if (job.arm == sweep.jobs().front().arm) head.push_back(fmt::format("seed {}", job.seed));
+    rows.at(job.arm) += html_cell(job);
+  }
+  std::string body;
+  for (std::size_t i = 0; i < names.size(); ++i) body += fmt::format("<tr><th scope=\"row\">{}</th>{}</tr>\n", escape(names[i]), rows[i]);
+  return html_table("state of each trial", head, body);
+}
+
+constexpr char const* watch_css = R"(
+td.done { background: color-mix(in srgb, var(--good) 18%, transparent); }
+td.failed { background: color-mix(in srgb, var(--bad) 22%, transparent); }
+td.works { background: linear-gradient(to right, color-mix(in srgb, var(--series1) 30%, transparent) var(--share), transparent var(--share)); }
+)";
+
+std::string html_hosts(std::vector<Job> const& jobs) {
+  std::string body;
+  for (auto const& [name, host] : hosts_of(jobs))
+    body += html_row({escape(name), fmt::format("{}", host.trials), fmt::format("{:.0f} s ago", std::max(0.0, host.silent))});
+  return body.empty() ? "<p class=\"note\">Nobody is training now.</p>\n"
+                      : html_table("who trains", {"host", "trials", "last heard of"}, body);
+}
+
+std::string page_of(Sweep const& sweep, fs::path const& folder, std::int64_t every) {
+  auto const refresh = sweep.is_over() ? "" : fmt::format("<meta http-equiv=\"refresh\" content=\"{}\">\n", every);
+  std::time_t const now = std::time(nullptr);
+  std::array<char, 32> time{};
+  std::strftime(time.data(), time.size(), "%Y-%m-%d %H:%M:%S", std::localtime(&now));
+  auto const late = timed_out_trials(folder);
+  return fmt::format(
+      "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n<meta name=\"viewport\" content=\"width=device-width, "
+      "initial-scale=1\">\n{}<title>{}</title>\n<style>\n{}{}</style>\n</head>\n<body>\n<main>\n<p class=\"note\">Sweep</p>\n<h1>{}</h1>\n"
+      "<p class=\"lead\">{}</p>\n{}<h2>Trials</h2>\n{}<h2>Who trains</h2>\n{}<p class=\"note\">As of "
+      "{}{}.</p>\n</main>\n</body>\n</html>\n",
+      refresh, escape(sweep.title()), page_css, watch_css, escape(sweep.title()),
+      escape(counts_of(sweep.title(), sweep.jobs(), sweep.left())),
+      late.empty() ? "" : fmt::format("<div class=\"problem\"><pre>{}</pre></div>\n", escape(late)), html_board(sweep),
+      html_hosts(sweep.jobs()), time.data(),
+      sweep.is_over() ? "; all trials have ended, the results are in report.html" : fmt::format("; read again every {} s", every));
+}
+
+}  // namespace
+
+std::string timed_out_trials(fs::path const& ablation) {
+  constexpr std::int64_t many = 3;
+  std::vector<std::string> lines;
+  std::error_code gone;
+  for (auto const& entry : fs::directory_iterator(ablation, gone)) {
+    auto const [preempted, timed_out] = interruptions_of(entry.path());
+    if (timed_out >= many)
+      lines.push_back(fmt::format("{} timed out {} times: it goes on from its checkpoint, but needs more time than a job is given{}\n",
+                                  entry.path().filename().string(), timed_out,
+                                  preempted > 0 ? fmt::format(" (preempted {} times besides)", preempted) : ""));
+  }
+  std::ranges::sort(lines);
+  std::string text;
+  for (auto const& line : lines) text += line;
+  return text;
+}
+
+Exit watch_ablation(WatchOptions const& options) {
+  fs::path const folder = found(options.folder, options.places);
+  Ablation ablation = load_ablation(folder / "ablation.yaml", {}, options.places);
+  auto here = fs::absolute(folder).lexically_normal();
+  if (!here.has_filename()) here = here.parent_path();
+  ablation.places.output = here.parent_path();
+  ablation.settings.ablation = here.filename().string();
+  Sweep sweep(std::move(ablation));
+  note_signals();
+  Board board(sweep.title(), sweep.names(), 1, options.once);
+  if (options.page && !options.once) fmt::print(stderr, "{}: a page that refreshes itself\n", (folder / "watch.html").string());
+  while (true) {
+    sweep.look();
+    if (options.page) write_atomically(folder / "watch.html", page_of(sweep, folder, options.every));
+    auto const text = board_page(sweep.title(), sweep.names(), sweep.jobs(), sweep.left(), options.once ? 1000 : terminal_width(),
+                                 options.once ? 10'000 : terminal_height()) +
+                      (sweep.is_over() ? "" : text_of_hosts(sweep.jobs())) + timed_out_trials(folder);
+    if (options.once || sweep.is_over()) {
+      board.finish();
+      fmt::print("{}", text);
+      return sweep.any_failed() ? Exit::failed : Exit::done;
+    }
+    board.show(text);
+    for (std::int64_t tenth = 0; tenth < 10 * options.every; ++tenth) {
+      if (interrupted()) return Exit::interrupted;
+      std::this_thread::sleep_for(std::chrono::milliseconds(100));
+    }
+  }
+}
+
+}  // namespace heed

@@ -1,0 +1,25 @@
+#include "experiments/ablation/watch.hpp"
+
+#include "experiments/run/command.hpp"
+
+namespace heed {
+
+namespace {
+
+void declare_watch(CLI::App& app, WatchOptions& options) {
+  add_argument(app, "FOLDER", "an ablation's folder, or its name in the output folder", options.folder);
+  app.add_flag("--once", options.once, "print the state once");
+  app.add_flag("--page", options.page, "also write FOLDER/watch.html, a page that refreshes itself");
+  add_number<std::int64_t>(app, "--every", options.every, 1, 3600, "seconds between looks (default: 5)");
+}
+
+Declared<Command> const declared_command{{.place = 4,
+                                          .name = "watch",
+                                          .usage = "FOLDER",
+                                          .help = "show how far an ablation is that runs elsewhere, from its files alone",
+                                          .footer = "example:\n  heed watch runs/attention --page",
+                                          .add = with_options<WatchOptions>(declare_watch, watch_ablation)}};
+
+}  // namespace
+
+}  // namespace heed
