@@ -95,11 +95,11 @@ TEST_SUITE("mpi") {
   TEST_CASE("a process that is killed ends all; another number of them goes on") {
     if (!there_is_mpi()) return;
     Cluster cluster;
-    std::string const more = "train.steps=300";
+    std::string const more = "train.steps=200";
     REQUIRE(cluster(0, "alone", more) == 0);
     std::mt19937 random(5);
     for (int const size : {4, 2}) {
-      double const seconds = std::uniform_real_distribution(0.4, 0.9)(random);
+      double const seconds = std::uniform_real_distribution(0.4, 0.7)(random);
       int const code =
           shell(cluster.folder.path(), fmt::format("( {} ) & p=$!\nsleep {:.3f}\nread -ra children < /proc/$p/task/$p/children\n"
                                                    "kill -9 ${{children[-1]}}\nwait $p",
@@ -116,9 +116,9 @@ TEST_SUITE("mpi") {
   TEST_CASE("a signal stops all at the same step, saved") {
     if (!there_is_mpi()) return;
     Cluster cluster;
-    std::string const more = "train.steps=600";
+    std::string const more = "train.steps=300";
     REQUIRE(cluster(0, "alone", more) == 0);
-    shell(cluster.folder.path(), fmt::format("( {} ) & p=$!\nsleep 0.8\nkill -USR1 $p\nwait $p", cluster.run(4, "runs", more)));
+    shell(cluster.folder.path(), fmt::format("( {} ) & p=$!\nsleep 0.6\nkill -USR1 $p\nwait $p", cluster.run(4, "runs", more)));
     CHECK(fs::exists(cluster.folder / "runs/tiny/checkpoint.safetensors"));
     REQUIRE(cluster(0, "runs", more) == 0);
     check_equal(cluster.trace("runs"), cluster.trace("alone"));
