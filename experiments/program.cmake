@@ -30,12 +30,24 @@ endif()
 target_compile_options(heed_experiments PRIVATE ${REST} $<$<CONFIG:Release>:-Og>)
 set(LOOPS ${EXPERIMENTS})
 list(FILTER LOOPS INCLUDE REGEX
-  "/experiments/(metric/statistics|run/train(_checks)?|data/(ngram|grammar|text|batches|parallel|sequence_pair|tokenizers/[a-z_]+|examples/(logistic|bag_of_words))|ablation/scaling/quadrature|study/(samples|saturation|softmax_scaling))\\.cpp$")
+  "/experiments/(metric/statistics|run/(train(_checks)?|gradient_exchange)|data/(ngram|grammar|text|batches|parallel|sequence_pair|tokenizers/[a-z_]+|examples/(logistic|bag_of_words))|ablation/scaling/quadrature|study/(samples|saturation|softmax_scaling))\\.cpp$")
 compile_loops(${LOOPS})
 target_precompile_headers(heed_experiments PRIVATE ${STANDARD} <filesystem> <fstream>)
 target_include_directories(heed_experiments SYSTEM PRIVATE ${BOOST_MATH} ${UTF8PROC_INCLUDE}
   $<TARGET_PROPERTY:CURL::libcurl,INTERFACE_INCLUDE_DIRECTORIES>) # its headers; libcurl itself is loaded when something is fetched
 target_link_libraries(heed_experiments PRIVATE xsimd ${CMAKE_DL_LIBS} PUBLIC ${YAML_CPP} ${UTF8PROC} CLI11::CLI11 spdlog::spdlog nlohmann_json::nlohmann_json fmt::fmt)
+
+# Several processes a run, where there is an MPI. Not for another processor: what is found would be this one's.
+option(HEED_MPI "Data-parallel training (mpirun -n N heed run FILE), if MPI is installed" ON)
+if(HEED_MPI AND NOT CMAKE_CROSSCOMPILING)
+  find_package(MPI QUIET COMPONENTS CXX)
+  if(MPI_CXX_FOUND)
+    list(TRANSFORM MPI_CXX_INCLUDE_DIRS PREPEND "-isystem") # of one file: the others are compiled as without
+    set_source_files_properties(experiments/run/mpi_ranks.cpp PROPERTIES COMPILE_DEFINITIONS HEED_MPI
+      COMPILE_OPTIONS "${MPI_CXX_INCLUDE_DIRS};-DOMPI_SKIP_MPICXX;-DMPICH_SKIP_MPICXX")
+    target_link_libraries(heed_experiments PUBLIC ${MPI_CXX_LIBRARIES})
+  endif()
+endif()
 
 add_executable(heed experiments/commands/main.cpp)
 target_include_directories(heed PRIVATE ${PROJECT_SOURCE_DIR})

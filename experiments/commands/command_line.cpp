@@ -12,6 +12,7 @@
 #include "experiments/config/build_info.hpp"
 #include "experiments/config/nearest.hpp"
 #include "experiments/config/table.hpp"
+#include "experiments/run/ranks.hpp"
 #include "experiments/run/system.hpp"
 
 namespace heed {
@@ -66,6 +67,7 @@ std::string version_page() {
                             {"xtensor", info.xtensor},
                             {"xsimd", info.xsimd},
                             {"matrix library", matrix_library()},
+                            {"MPI", mpi_version()},
                             {"processor", processor_name()},
                             {"system", system_name()}});
 }

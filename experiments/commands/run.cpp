@@ -7,6 +7,7 @@
 #include "experiments/report/report.hpp"
 #include "experiments/run/command.hpp"
 #include "experiments/run/file_kind.hpp"
+#include "experiments/run/ranks.hpp"
 #include "experiments/run/train.hpp"
 
 namespace heed {
@@ -15,12 +16,14 @@ Exit run(RunOptions const& options) {
   Document const document = load(options.config);
   if (is_ablation(document)) return run_ablation(options);
   if (auto const* const kind = file_kind_of(document)) return kind->run(options);
-  if (options.threads) set_threads(static_cast<int>(*options.threads));
-  LoadedExperiment experiment = load_experiment(options.config, options.overrides, options.places);
-  Exit const exit = train(experiment, options.quiet, options.fresh);
-  auto const folder = folder_of(experiment);
-  if (exit == Exit::done && !has_report(folder)) write_report(folder, options.quiet);
-  return exit;
+  if (options.threads || started().size > 0) set_threads(static_cast<int>(options.threads.value_or(1)));
+  return with_ranks([&] {
+    LoadedExperiment experiment = load_experiment(options.config, options.overrides, options.places);
+    Exit const exit = train(experiment, options.quiet, options.fresh);
+    auto const folder = folder_of(experiment);
+    if (exit == Exit::done && ranks().first() && !has_report(folder)) write_report(folder, options.quiet);
+    return exit;
+  });
 }
 
 Exit check(RunOptions const& options) {

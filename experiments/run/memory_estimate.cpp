@@ -13,6 +13,7 @@
 #include "experiments/metric/probe/attention_maps.hpp"
 #include "experiments/metric/probe/prober.hpp"
 #include "experiments/run/contexts.hpp"
+#include "experiments/run/gradient_sum.hpp"
 #include "experiments/run/system.hpp"
 #include "nn/estimator.hpp"
 
@@ -256,7 +257,8 @@ MemoryEstimate counted_estimate(Experiment const& settings, Signature const& dat
   TrainSettings const& train = settings.train;
   auto const bytes = static_cast<double>(bytes_of(settings.precision()));
   double const gradients = bytes * trained_elements(train, parameters), weights = bytes * static_cast<double>(parameters.elements());
-  double const kept = weights * (train.ema ? 2 : 1) + gradients * (train.accumulate > 1 ? 3 : 2);
+  double const sets = train.accumulate > 1 ? 3 + static_cast<double>(most_held(train.accumulate)) : 2;
+  double const kept = weights * (train.ema ? 2 : 1) + gradients * sets;
   PartSpec const inputs = data["inputs"];
   double const places = inputs.places > 0
                             ? static_cast<double>(inputs.places)

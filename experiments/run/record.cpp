@@ -27,7 +27,12 @@
 
 namespace heed {
 
-Metrics::Metrics(std::filesystem::path path, std::int64_t step, std::function<void(Row const&)> const& see) : path_(std::move(path)) {
+Metrics::Metrics(std::filesystem::path path, std::int64_t step, std::function<void(Row const&)> const& see, bool writes)
+    : path_(std::move(path)) {
+  if (!writes) {
+    keep_before(step, see);
+    return;
+  }
   descriptor_ = ::open(path_.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NONBLOCK, 0644);  // a pipe is refused, not waited for
   if (descriptor_ < 0) fail();
   try {

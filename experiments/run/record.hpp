@@ -22,8 +22,9 @@ class Metrics {
  public:
   /// Opens the file to append, keeping the rows before `step`: what a run that was cut off wrote after its checkpoint is dropped, and
   /// so is a torn last line. Throws FileError if the file cannot be read or a row in its middle is not one, and leaves it as it is; Error
-  /// if it cannot be written. `see` is shown each row that is kept.
-  Metrics(std::filesystem::path path, std::int64_t step, std::function<void(Row const&)> const& see = {});
+  /// if it cannot be written. `see` is shown each row that is kept. Not `writes`: nothing is dropped, and the file is
+  /// left as it is.
+  Metrics(std::filesystem::path path, std::int64_t step, std::function<void(Row const&)> const& see = {}, bool writes = true);
   ~Metrics();
   Metrics(Metrics const&) = delete;
   Metrics& operator=(Metrics const&) = delete;

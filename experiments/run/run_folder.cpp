@@ -49,7 +49,7 @@ void RunFolder::claim(Experiment& settings) const {
 }
 
 void RunFolder::check_held() const {
-  if (lock_.lost())
+  if (lock_ && lock_->lost())
     throw FolderError(
         fmt::format("{}: another process has taken this folder over while this one was stopped; it goes on from the last "
                     "checkpoint",

@@ -14,10 +14,10 @@
 
 namespace heed {
 
-/// A run's folder, held by this process alone while it lives.
+/// A run's folder, held by this process alone while it lives; without a lock by another one, the first of the ranks that train together.
 class RunFolder {
  public:
-  RunFolder(std::filesystem::path path, FolderLock lock) : lock_(std::move(lock)), path_(std::move(path)) {}
+  RunFolder(std::filesystem::path path, std::optional<FolderLock> lock) : lock_(std::move(lock)), path_(std::move(path)) {}
 
   std::filesystem::path operator/(char const* name) const { return path_ / name; }
   std::filesystem::path const& path() const { return path_; }
@@ -31,7 +31,7 @@ class RunFolder {
   void check_held() const;
 
  private:
-  FolderLock lock_;
+  std::optional<FolderLock> lock_;
   std::filesystem::path path_;
 };
 

@@ -4,6 +4,7 @@
 #include <chrono>
 #include <cmath>
 #include <cstdio>
+#include <limits>
 #include <memory>
 #include <optional>
 
@@ -21,6 +22,7 @@
 #include "experiments/run/memory_estimate.hpp"
 #include "experiments/run/predictions.hpp"
 #include "experiments/run/progress.hpp"
+#include "experiments/run/ranks.hpp"
 #include "experiments/run/record.hpp"
 #include "experiments/run/result_file.hpp"
 #include "experiments/run/run_folder.hpp"
@@ -55,7 +57,8 @@ double value_of(Row const& row, std::string const& name) {
   return value != nullptr ? *value : std::nan("");
 }
 
-/// The loop from where the trainer stands to the last step, with everything that it leaves on disk.
+/// The loop from where the trainer stands to the last step, with everything that it leaves on disk. Of several ranks all go through it, and
+/// the first one writes.
 class Session {
  public:
   Session(Trainer& trainer, Experiment& settings, RunFolder const& folder, bool quiet)
@@ -64,12 +67,12 @@ class Session {
         folder_(folder),
         quiet_(quiet),
         selection_(settings.train.select, settings.train.stop),
-        metrics_(folder / "metrics.jsonl", trainer.step(), [&](Row const& row) { selection_.add(row); }),
-        table_(folder / "metrics.jsonl"),
-        events_(settings.train.log.tensorboard ? std::make_unique<EventFile>(folder / "metrics.jsonl") : nullptr),
+        metrics_(
+            folder / "metrics.jsonl", trainer.step(), [&](Row const& row) { selection_.add(row); }, ranks().first()),
         prober_(settings.probes, settings.train.batch, settings.train.label_smoothing, trainer.model(), trainer.parameters(),
                 trainer.data(), settings.train.recompute),
-        maps_(settings.probes.maps, trainer.model(), trainer.data(), folder.path(), trainer.step()),
+        maps_(settings.probes.maps, trainer.model(), trainer.data(), folder.path(),
+              ranks().first() ? trainer.step() : std::numeric_limits<std::int64_t>::max()),
         progress_(settings.name, settings.train.steps, trainer.step(), quiet),
         saved_(has_checkpoint(folder.path()) ? trainer.step() : -1),
         memory_(metrics_.before("memory.peak")) {
@@ -79,6 +82,10 @@ class Session {
       throw FileError(fmt::format("{}: {}, but the checkpoint is of step {}", (folder / "metrics.jsonl").string(), end, trainer.step()));
     }
     if (settings.train.keeps_best()) check_best();
+    writing([&] {
+      table_.emplace(folder / "metrics.jsonl");
+      if (settings.train.log.tensorboard) events_ = std::make_unique<EventFile>(folder / "metrics.jsonl");
+    });
   }
 
   Exit run() {
@@ -86,7 +93,7 @@ class Session {
     std::int64_t const first = trainer_.step();
     while (true) {
       std::int64_t const step = trainer_.step();
-      bool const stop = interrupted();
+      bool const stop = any(interrupted());
       bool const due = stop || trainer_.finished() || (step > 0 && step % settings_.train.checkpoint.every == 0);
       if (due && step != saved_) save();
       if (stop && !trainer_.finished()) {
@@ -108,6 +115,12 @@ class Session {
   }
 
  private:
+  /// Whether it is so on one of the ranks: a signal may reach them at different steps, and all stop at the same.
+  static bool any(bool here) {
+    auto const all = ranks().gathered({here ? 1.0 : 0.0});
+    return std::ranges::find(all, 1.0) != all.end();
+  }
+
   bool evaluated_at(std::int64_t step) const { return step % settings_.train.evaluate.every == 0 || step == settings_.train.steps; }
 
   /// Holds best.safetensors of a run that goes on against its rows. It may be of a later step than these: of one that will be made again.
@@ -170,7 +183,7 @@ class Session {
   void record(Row const& row) {
     writing([&] {
       metrics_.write(row);
-      table_.write(row);
+      table_->write(row);
       if (events_) events_->write(row);
     });
   }
@@ -190,9 +203,11 @@ class Session {
     saved_ = checkpoint.step;
   }
 
-  /// Calls f, which writes into the folder. That it cannot is not the data's fault, and what was saved before is still there.
+  /// Calls f, which writes into the folder, in the first rank. That it cannot is not the data's fault, and what was saved before is still
+  /// there.
   template <class F>
   void writing(F f) const {
+    if (!ranks().first()) return;
     folder_.check_held();
     try {
       f();
@@ -206,6 +221,7 @@ class Session {
   void finish(Row const& row, std::int64_t steps) {
     if (!row.values.empty()) record(row);
     sync_rows();
+    ranks().barrier();  // what was written last is read
     if (kept()) trainer_.take_best(folder_.path());
     writing([&] { trainer_.contexts().write(folder_.path()); });
     writing([&] { write_predictions(folder_.path(), settings_, trainer_.data(), trainer_.model()); });
@@ -239,6 +255,15 @@ class Session {
     }
   }
 
+  /// What a rank has sent and waited for, a step.
+  void add_exchange(nlohmann::ordered_json& summary, double steps) const {
+    ExchangeCost const& cost = trainer_.exchange_cost();
+    summary["exchange"] = {{"processes", ranks().size()},
+                           {"bytes_a_step", number(cost.bytes / steps)},
+                           {"messages_a_step", number(cost.messages / steps)},
+                           {"seconds_waiting_a_step", number(cost.seconds_waiting / steps)}};
+  }
+
   void print_selection() const {
     auto const why = selection_.stop();
     if (why && trainer_.step() < settings_.train.steps) fmt::print("  stopped early: {}\n", *why);
@@ -263,6 +288,7 @@ class Session {
     summary["time.seconds"] = seconds_so_far();
     summary["time.tokens_per_second"] = number(rate(trainer_.tokens_read(), here));
     summary["memory.peak"] = static_cast<std::int64_t>(memory_);
+    if (ranks().several()) add_exchange(summary, static_cast<double>(std::max<std::int64_t>(steps, 1)));
     summary["data"] = trainer_.data().describe();
     if (auto const cut = trainer_.data().cut_short(trainer_.model().context())) summary["cut"] = *cut;
     if (auto const counts = interruptions_of(folder_.path()); counts.any()) summary["interruptions"] = as_json(counts);
@@ -299,8 +325,8 @@ class Session {
   bool quiet_;
   Selection selection_;
   Metrics metrics_;
-  MetricsTable table_;
-  std::unique_ptr<EventFile> events_;  ///< null: not asked for
+  std::optional<MetricsTable> table_;  ///< of the first rank
+  std::unique_ptr<EventFile> events_;  ///< null: not asked for, or of another rank
   Prober prober_;
   AttentionMapWriter maps_;
   Progress progress_;
@@ -348,6 +374,15 @@ void check_before_going_on(fs::path const& path) {
 /// By a finished run, which may have stopped early.
 std::int64_t steps_made(fs::path const& path) { return read_json(path / "summary.json").at("steps").get<std::int64_t>(); }
 
+/// All ranks have read the folder. Throws FolderError if they have not seen the same one.
+void check_same_step(fs::path const& path, Trainer const& trainer) {
+  auto const here = static_cast<double>(trainer.step());
+  for (double const step : ranks().gathered({here}))
+    if (step != here)
+      throw FolderError(fmt::format("{}: its checkpoint is of step {} for one process and of step {} for another: all must see one folder",
+                                    path.string(), std::min(step, here), std::max(step, here)));
+}
+
 /// Trains in a folder that is held.
 Exit train_in(RunFolder const& folder, Trainer& trainer, LoadedExperiment& experiment, bool quiet) {
   fs::path const& path = folder.path();
@@ -358,12 +393,15 @@ Exit train_in(RunFolder const& folder, Trainer& trainer, LoadedExperiment& exper
     return Exit::done;
   }
   if (has_checkpoint(path)) {
-    check_before_going_on(path);
+    if (ranks().first()) check_before_going_on(path);
     trainer.resume(load_checkpoint(path), path);
     if (steps_before) check_schedule(path, trainer, experiment.settings, *steps_before);
-    remove_other_states(path, trainer.step());
   }
-  folder.claim(experiment.settings);
+  check_same_step(path, trainer);
+  if (ranks().first()) {
+    remove_other_states(path, trainer.step());
+    folder.claim(experiment.settings);
+  }
   if (!quiet) {
     if (auto const remark = trainer.remark()) fmt::print(stderr, "{}\n", *remark);
     if (auto const cut = trainer.data().cut_short(trainer.model().context())) fmt::print(stderr, "{}: {}\n", path.string(), *cut);
@@ -373,7 +411,10 @@ Exit train_in(RunFolder const& folder, Trainer& trainer, LoadedExperiment& exper
     std::fflush(stdout);
   }
   note_signals();
-  return Session(trainer, experiment.settings, folder, quiet).run();
+  if (!ranks().first()) ranks().barrier();
+  Session session(trainer, experiment.settings, folder, quiet);  // cuts metrics.jsonl off, which the other ranks then read
+  if (ranks().first()) ranks().barrier();
+  return session.run();
 }
 
 }  // namespace
@@ -388,11 +429,17 @@ bool is_finished(fs::path const& folder, Experiment const& settings) {
 }
 
 Exit train(LoadedExperiment& experiment, bool quiet, bool fresh) {
+  quiet = quiet || !ranks().first();
   Trainer trainer(experiment, quiet);
   auto const path = folder_of(experiment);
-  if (fresh) put_aside(path);
-  auto const exit = train_in({path, FolderLock(path)}, trainer, experiment, quiet);
-  if (exit == Exit::interrupted) record_interruption(path, stop_reason());
+  std::optional<FolderLock> lock;
+  if (ranks().first()) {
+    if (fresh) put_aside(path);
+    lock.emplace(path);
+  }
+  ranks().barrier();
+  auto const exit = train_in({path, std::move(lock)}, trainer, experiment, quiet);
+  if (exit == Exit::interrupted && ranks().first()) record_interruption(path, stop_reason());
   return exit;
 }
 

@@ -1,6 +1,7 @@
 #include "experiments/run/train.hpp"
 
 #include <algorithm>
+#include <chrono>
 #include <cmath>
 #include <limits>
 #include <numeric>
@@ -15,6 +16,7 @@
 #include "experiments/metric/evaluated_batch.hpp"
 #include "experiments/run/memory_estimate.hpp"
 #include "experiments/run/optimizer_for.hpp"
+#include "experiments/run/ranks.hpp"
 #include "experiments/run/session.hpp"
 #include "experiments/run/train_checks.hpp"
 #include "experiments/run/weights.hpp"
@@ -54,6 +56,19 @@ std::int64_t tokens_of(Batch const& batch) {
   auto const of_rows = lengths.data<std::int64_t>();
   return std::accumulate(of_rows.begin(), of_rows.end(), std::int64_t{0});
 }
+
+/// Counts the time while it lives as waiting.
+class Waiting {
+ public:
+  explicit Waiting(ExchangeCost& cost) : cost_(cost) {}
+  ~Waiting() { cost_.seconds_waiting += std::chrono::duration<double>(std::chrono::steady_clock::now() - began_).count(); }
+  Waiting(Waiting const&) = delete;
+  Waiting& operator=(Waiting const&) = delete;
+
+ private:
+  ExchangeCost& cost_;
+  std::chrono::steady_clock::time_point const began_ = std::chrono::steady_clock::now();
+};
 
 /// The kinds that every evaluation has, as far as they apply, and those that this one asks for.
 std::vector<MetricKind const*> metrics_of(LoadedExperiment const& experiment, Dataset const& data, Model const& model) {
@@ -111,6 +126,7 @@ Trainer::Trainer(LoadedExperiment const& experiment, bool quiet)
     check_estimator(experiment, *estimator_, *data_, *model_);
   }
   check_selection();
+  check_ranks(experiment, ranks().size());
 }
 
 /// Refuses metrics to choose by or to stop by that an evaluation does not give; better now than after the first one.
@@ -146,40 +162,109 @@ Pass Trainer::pass_for(std::int64_t micro_batch, Observer const* observer) const
   return pass;
 }
 
-double Trainer::accumulate_gradients(std::vector<Batch> const& batches, Observer const* observer) {
-  Counts all;
-  for (Batch const& batch : batches) all += model_->counts(batch);
-  double loss = 0;
+/// What the micro-batches of a step have besides gradients.
+struct Trainer::Sums {
+  std::vector<double> losses;  ///< of each micro-batch
+  double tokens = 0;
+
+  double loss() const { return std::accumulate(losses.begin(), losses.end(), 0.0); }
+};
+
+/// The micro-batches of a step that this rank makes. A step that is watched, and one of a model with choices, whose estimator learns from
+/// all losses, each rank makes whole: what they see is the same everywhere.
+MicroBatches Trainer::own_part(Observer const* observer) const {
+  std::int64_t const count = settings_.train.accumulate;
+  bool const whole = observer != nullptr || estimator_;
+  return whole ? MicroBatches{0, count} : part_of(count, ranks().rank(), ranks().size());
+}
+
+std::vector<Batch> Trainer::micro_batches(MicroBatches const& part) const {
+  std::vector<Batch> batches;
+  for (std::int64_t k = part.first; k < part.end; ++k)
+    batches.push_back(data_->training(step_ * settings_.train.accumulate + k, settings_.train.batch, model_->context()));
+  return batches;
+}
+
+/// Of these batches, or `shared`: of those of all ranks. They are integers: in any order their sums are exact.
+Counts Trainer::counts(std::vector<Batch> const& batches, bool shared) {
+  Counts own;
+  for (Batch const& batch : batches) own += model_->counts(batch);
+  if (!shared) return own;
+  std::vector<double> numbers = own.targets;
+  numbers.push_back(own.rows);
+  Waiting const waiting(exchange_cost_);
+  std::vector<double> const all = ranks().gathered(numbers);
+  Counts sum;
+  for (auto next = all.begin(); next != all.end(); next += std::ssize(numbers))
+    sum += Counts{{next, next + std::ssize(own.targets)}, *(next + std::ssize(own.targets))};
+  return sum;
+}
+
+Trainer::Sums Trainer::accumulate_gradients(MicroBatches const& part, Observer const* observer) {
+  std::int64_t const count = settings_.train.accumulate;
+  bool const shared = part.size() < count;
+  std::vector<Batch> const batches = micro_batches(part);
+  Counts const all = counts(batches, shared);
+  GradientSum sum(parameters_, count, part);
+  std::optional<GradientExchange> exchange;
+  if (shared) exchange.emplace(parameters_, count, sum, exchange_cost_);
+  Sums sums;
   if (estimator_) estimator_->begin_step();
-  for (std::size_t k = 0; k < batches.size(); ++k) {
-    Pass const pass = pass_for(step_ * settings_.train.accumulate + static_cast<std::int64_t>(k), observer);
+  for (std::int64_t k = part.first; k < part.end; ++k) {
+    Batch const& batch = batches[static_cast<std::size_t>(k - part.first)];
+    Pass const pass = pass_for(step_ * count + k, observer);
+    sums.tokens += static_cast<double>(tokens_of(batch));
     if (estimator_) {
-      loss += estimator_->accumulate(*model_, batches[k], pass, settings_.train.label_smoothing, all.targets.front());
-      continue;
+      sums.losses.push_back(estimator_->accumulate(*model_, batch, pass, settings_.train.label_smoothing, all.targets.front()));
+    } else {
+      Tensor const loss = model_->loss(batch, pass, settings_.train.label_smoothing, all);
+      std::optional<GradientReady> ready;
+      if (exchange && k + 1 == part.end)
+        ready.emplace([&](Tensor const& leaf) {
+          auto const parameter = sum.index_of(leaf);
+          if (!parameter) return;
+          sum.join(*parameter);
+          exchange->ready(*parameter);
+        });
+      loss.backward();
+      sums.losses.push_back(loss.item());
     }
-    Tensor const part = model_->loss(batches[k], pass, settings_.train.label_smoothing, all);
-    part.backward();
-    loss += part.item();
+    sum.end_micro_batch();
   }
-  return loss;
+  return exchange ? gather(std::move(sums), *exchange) : sums;
+}
+
+/// Those of all ranks, whose gradients are summed.
+Trainer::Sums Trainer::gather(Sums own, GradientExchange& exchange) {
+  std::vector<bool> present = exchange.all_ready();
+  std::vector<double> numbers = own.losses;
+  numbers.push_back(own.tokens);
+  numbers.insert(numbers.end(), present.begin(), present.end());
+  Waiting const waiting(exchange_cost_);
+  std::vector<double> const all = ranks().gathered(numbers);
+  Sums sums;
+  for (auto next = all.begin(); next != all.end(); next += std::ssize(numbers)) {
+    auto const tokens = next + std::ssize(own.losses);
+    sums.losses.insert(sums.losses.end(), next, tokens);
+    sums.tokens += *tokens;
+    for (std::size_t i = 0; i < present.size(); ++i) present[i] = present[i] || *(tokens + 1 + static_cast<std::ptrdiff_t>(i)) > 0;
+  }
+  exchange.finish(present);
+  return sums;
 }
 
 void Trainer::train_step(Row& row, Observer const* observer) {
-  std::vector<Batch> batches;
-  for (std::int64_t k = 0; k < settings_.train.accumulate; ++k) {
-    batches.push_back(data_->training(step_ * settings_.train.accumulate + k, settings_.train.batch, model_->context()));
-  }
   parameters_.clear_gradients();
-  double const loss = accumulate_gradients(batches, observer);
-  double const norm = gradient_norm(parameters_);
-  if (!std::isfinite(loss)) diagnose(batches, "the loss is " + name_of_non_finite(loss));
-  if (!std::isfinite(norm)) diagnose(batches, "the gradient's norm is " + name_of_non_finite(norm));
+  Sums const sums = accumulate_gradients(own_part(observer), observer);
+  double const loss = sums.loss(), norm = gradient_norm(parameters_);
+  if (!std::isfinite(loss)) diagnose("the loss is " + name_of_non_finite(loss));
+  if (!std::isfinite(norm)) diagnose("the gradient's norm is " + name_of_non_finite(norm));
   double const lr = learning_rate_at(step_, settings_.train.steps);
   optimizer_->step(lr, settings_.train.clip ? clip_factor(norm, *settings_.train.clip) : 1);
   if (average_) average_->update();
   if (estimator_) estimator_->end_step();
   ++step_;
-  for (Batch const& batch : batches) tokens_read_ += tokens_of(batch);
+  tokens_read_ += static_cast<std::int64_t>(sums.tokens);
   row.set("loss", loss);
   row.set("grad_norm", norm);
   row.set("lr", lr);
@@ -205,7 +290,7 @@ std::optional<std::string> Trainer::remark() const {
   return fmt::format("{}: {}: {}", to_string(place_of(experiment_.document, key)), key, *warmup);
 }
 
-void Trainer::diagnose(std::vector<Batch> const& batches, std::string const& what) {
+void Trainer::diagnose(std::string const& what) {
   // The step is a pure function of its number, so it can be repeated, now with every operation looked at.
   std::string place = "no single operation shows it: numbers too large for their type";
   try {
@@ -213,7 +298,7 @@ void Trainer::diagnose(std::vector<Batch> const& batches, std::string const& wha
     parameters_.clear_gradients();
     if (auto const damage = find_non_finite(parameters_.all()))
       throw NonFinite(*damage + (step_ > 0 ? ": the previous update was too large" : " from the start"));
-    accumulate_gradients(batches);
+    accumulate_gradients({0, settings_.train.accumulate});
   } catch (NonFinite const& found) {
     place = found.what();
   }

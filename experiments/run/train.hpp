@@ -8,6 +8,7 @@
 #include "experiments/metric/metric.hpp"
 #include "experiments/run/contexts.hpp"
 #include "experiments/run/experiment.hpp"
+#include "experiments/run/gradient_exchange.hpp"
 #include "experiments/run/record.hpp"
 #include "experiments/run/zero_shot.hpp"
 #include "nn/estimator.hpp"
@@ -15,7 +16,8 @@
 
 namespace heed {
 
-/// A model in training: data, parameters, optimizer, and how many updates have been made.
+/// A model in training: data, parameters, optimizer, and how many updates have been made. Where several ranks train together, all have the
+/// same model and make the same updates; of a step's micro-batches each makes its part.
 class Trainer {
  public:
   /// Makes everything at step 0. Throws FileError for data and checkpoints that are wrong, ConfigError for what does not fit together or
@@ -32,6 +34,8 @@ class Trainer {
   std::optional<std::string> remark() const;
   /// Tokens of "inputs" that the updates of this object have read, padding left out.
   std::int64_t tokens_read() const { return tokens_read_; }
+  /// What the gradients' exchange with other ranks has cost this object's updates.
+  ExchangeCost const& exchange_cost() const { return exchange_cost_; }
   /// "768 tokens a step", "at most …" where rows differ in length.
   std::string tokens_in_words() const;
 
@@ -64,8 +68,13 @@ class Trainer {
 
  private:
   Pass pass_for(std::int64_t micro_batch, Observer const* observer) const;
-  double accumulate_gradients(std::vector<Batch> const& batches, Observer const* observer = nullptr);
-  [[noreturn]] void diagnose(std::vector<Batch> const& batches, std::string const& what);
+  MicroBatches own_part(Observer const* observer) const;
+  std::vector<Batch> micro_batches(MicroBatches const& part) const;
+  Counts counts(std::vector<Batch> const& batches, bool shared);
+  struct Sums;
+  Sums accumulate_gradients(MicroBatches const& part, Observer const* observer = nullptr);
+  Sums gather(Sums own, GradientExchange& exchange);
+  [[noreturn]] void diagnose(std::string const& what);
   void validate(Row& row, std::string const& prefix, std::int64_t count, std::int64_t rows) const;
   void measure_held_out(Row& row, std::int64_t count);
   void check_selection();
@@ -86,6 +95,7 @@ class Trainer {
   std::optional<Contexts> contexts_;
   std::optional<ZeroShot> zero_shot_;
   Stream noise_;
+  ExchangeCost exchange_cost_;
   std::int64_t step_ = 0, tokens_read_ = 0;
 };
 

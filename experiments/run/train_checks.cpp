@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "autograd/graph.hpp"
 #include "experiments/metric/probe/probe.hpp"
@@ -60,6 +61,18 @@ void check_estimator(LoadedExperiment const& experiment, Estimator const& estima
       throw Error(fmt::format("{}.{}", owner, error.what()));  // it begins with "estimator: "
     }
   });
+}
+
+void check_ranks(LoadedExperiment const& experiment, std::int64_t size) {
+  std::int64_t const count = experiment.settings.train.accumulate;
+  if (count % size == 0) return;
+  std::vector<std::int64_t> divisors;
+  for (std::int64_t divisor = 1; divisor <= std::min(count, std::int64_t{4096}); ++divisor)
+    if (count % divisor == 0) divisors.push_back(divisor);
+  std::string const key = "train.accumulate";
+  throw ConfigError(place_of(experiment.document, key),
+                    fmt::format("{}: {} processes cannot share {} micro-batches evenly: start one of {} (mpirun -n), or set another {}",
+                                key, size, count, fmt::join(divisors, ", "), key));
 }
 
 }  // namespace heed

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <string>
 
 #include "experiments/data/dataset.hpp"
@@ -35,5 +36,7 @@ void try_pass(LoadedExperiment const& experiment, Dataset const& data, Model con
 void check_probes(LoadedExperiment const& experiment, Model const& model);
 /// Refuses an estimator that cannot estimate the gradients of a model that chooses at random.
 void check_estimator(LoadedExperiment const& experiment, Estimator const& estimator, Dataset const& data, Model const& model);
+/// Refuses a number of processes by which train.accumulate cannot be divided.
+void check_ranks(LoadedExperiment const& experiment, std::int64_t size);
 
 }  // namespace heed

@@ -1,0 +1,112 @@
+#include "experiments/run/gradient_sum.hpp"
+
+#include <string>
+#include <vector>
+
+#include <doctest/doctest.h>
+#include <fmt/format.h>
+
+#include "autograd/ops/elementwise.hpp"
+#include "autograd/random.hpp"
+
+using namespace heed;
+
+namespace {
+
+using Set = std::vector<Tensor>;  // of each parameter; undefined: no gradient
+
+constexpr std::size_t count = 3;
+
+Parameters parameters() {
+  Parameters made(1, DType::float32);
+  for (std::size_t i = 0; i < count; ++i) made.add(fmt::format("p{}", i), {40}, Initial::constant(0), WeightDecay::off);
+  return made;
+}
+
+/// What micro-batch k gives: parameter 1 has a gradient of every third one alone, parameter 2 of none.
+Set gradients_of(std::int64_t k) {
+  Set set(count);
+  set[0] = Tensor::normal({40}, Stream(2, fmt::format("{}", k)), DType::float32);
+  if (k % 3 == 1) set[1] = Tensor::normal({40}, Stream(3, fmt::format("{}", k)), DType::float32);
+  return set;
+}
+
+Set sum(Set const& a, Set const& b) {
+  Set result(count);
+  for (std::size_t i = 0; i < count; ++i) result[i] = !a[i].defined() ? b[i] : !b[i].defined() ? a[i] : add(a[i], b[i]);
+  return result;
+}
+
+/// The tree by its definition.
+Set by_definition(std::int64_t first, std::int64_t end) {
+  if (end - first == 1) return gradients_of(first);
+  std::int64_t half = 1;
+  while (2 * half < end - first) half *= 2;
+  return sum(by_definition(first, first + half), by_definition(first + half, end));
+}
+
+/// The sums of its subtrees that a process which makes one part has.
+std::vector<Set> sums_of(std::int64_t all, MicroBatches const& part) {
+  Parameters made = parameters();
+  GradientSum together(made, all, part);
+  for (std::int64_t k = part.first; k < part.end; ++k) {
+    Set const gradients = gradients_of(k);
+    for (std::size_t i = 0; i < count; ++i) {
+      Tensor p = made.all()[i].second;
+      if (gradients[i].defined()) p.set_grad(p.grad().defined() ? add(p.grad(), gradients[i]) : gradients[i]);  // as a walk does
+      if (k % 2 == 0 && i == 0) together.join(i);  // some as soon as they are there
+    }
+    CHECK(std::ssize(together.earlier()) <= std::max<std::int64_t>(most_held(all), std::ssize(together.parts())));
+    together.end_micro_batch();
+  }
+  std::vector<Set> sums = together.earlier();
+  sums.emplace_back();
+  for (auto const& [name, p] : made.all()) sums.back().push_back(p.grad());
+  REQUIRE(sums.size() == together.parts().size());
+  return sums;
+}
+
+void check_equal(Set const& found, Set const& expected) {
+  for (std::size_t i = 0; i < count; ++i) {
+    REQUIRE(found[i].defined() == expected[i].defined());
+    if (found[i].defined()) CHECK(found[i].to_vector() == expected[i].to_vector());
+  }
+}
+
+}  // namespace
+
+TEST_SUITE("gradient_sum") {
+  TEST_CASE("any number of processes that divides the micro-batches has the same bits") {
+    for (std::int64_t all = 1; all <= 12; ++all) {
+      for (std::int64_t size = 1; size <= all; ++size) {
+        if (all % size != 0) continue;
+        CAPTURE(all);
+        CAPTURE(size);
+        std::vector<MicroBatches> parts;
+        std::vector<Set> sums;
+        for (std::int64_t rank = 0; rank < size; ++rank) {
+          for (auto const& part : subtrees(all, part_of(all, rank, size))) parts.push_back(part);
+          for (auto& set : sums_of(all, part_of(all, rank, size))) sums.push_back(std::move(set));
+        }
+        sum_by_tree(all, parts, [&](std::size_t into, std::size_t from) { sums[into] = sum(sums[into], sums[from]); });
+        check_equal(sums[0], by_definition(0, all));
+      }
+    }
+  }
+
+  TEST_CASE("parts are the largest subtrees") {
+    using Parts = std::vector<MicroBatches>;
+    CHECK(subtrees(8, {4, 8}) == Parts{{4, 8}});
+    CHECK(subtrees(6, {0, 6}) == Parts{{0, 6}});
+    CHECK(subtrees(6, {2, 4}) == Parts{{2, 4}});
+    CHECK(subtrees(6, {3, 6}) == Parts{{3, 4}, {4, 6}});
+    CHECK(subtrees(12, {3, 6}) == Parts{{3, 4}, {4, 6}});
+  }
+
+  TEST_CASE("two micro-batches, and one, hold no other set of gradients") {
+    CHECK(most_held(1) == 0);
+    CHECK(most_held(2) == 0);
+    CHECK(most_held(3) == 1);
+    CHECK(most_held(8) == 2);
+  }
+}
