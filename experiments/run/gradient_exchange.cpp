@@ -16,11 +16,11 @@ std::size_t at(std::int64_t index) { return static_cast<std::size_t>(index); }
 std::int64_t piece_begin(std::int64_t begin, std::int64_t end, std::int64_t rank) { return begin + (end - begin) * rank / ranks().size(); }
 
 /// In parts of so many bytes.
-struct Memory {
+struct PieceBuffer {
   Pieces pieces;
   std::unique_ptr<std::byte[]> bytes;
 
-  explicit Memory(std::vector<int> lengths) : pieces{nullptr, std::move(lengths)} {
+  explicit PieceBuffer(std::vector<int> lengths) : pieces{nullptr, std::move(lengths)} {
     std::size_t all = 0;
     for (int const length : pieces.bytes) all += static_cast<std::size_t>(length);
     bytes = std::make_unique_for_overwrite<std::byte[]>(all);
@@ -33,7 +33,7 @@ struct Memory {
 /// Numbers begin … end − 1 of the row, on their way.
 struct GradientExchange::Bucket {
   std::int64_t begin, end;
-  Memory sent, received, summed;
+  PieceBuffer sent, received, summed;
   std::unique_ptr<Transfer> exchange, gather{};
 };
 
@@ -109,7 +109,7 @@ void GradientExchange::send(std::int64_t begin, std::int64_t end) {
     if (rank != me) cost_.bytes += static_cast<double>(sent.back()) + static_cast<double>(piece(me));
   }
   cost_.messages += 2 * static_cast<double>(size - 1);
-  auto bucket = std::make_unique<Bucket>(Bucket{begin, end, Memory(sent), Memory(received), Memory(summed), nullptr});
+  auto bucket = std::make_unique<Bucket>(Bucket{begin, end, PieceBuffer(sent), PieceBuffer(received), PieceBuffer(summed), nullptr});
   std::byte* next = bucket->sent.bytes.get();
   for (std::int64_t rank = 0; rank < size; ++rank)
     for (std::size_t set = 0; set < sum_.parts().size(); ++set) {

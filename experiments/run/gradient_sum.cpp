@@ -77,7 +77,7 @@ std::optional<std::size_t> GradientSum::index_of(Tensor const& leaf) const {
 
 void GradientSum::find_places(MicroBatches const& range) {
   if (range.size() == 1) return;
-  auto const place = [&](std::int64_t k) -> Place& { return places_[static_cast<std::size_t>(k - part_.first)]; };
+  auto const place = [&](std::int64_t k) -> TreePlace& { return places_[static_cast<std::size_t>(k - part_.first)]; };
   auto const [left, right] = halves(range);
   if (range.size() == 2)
     place(range.first).second_follows = true;
@@ -100,7 +100,7 @@ void GradientSum::join(std::size_t i) {
 void GradientSum::end_micro_batch() {
   for (std::size_t i = 0; i < parameters_.size(); ++i) join(i);
   std::fill(joined_.begin(), joined_.end(), false);
-  Place const& place = places_[done_++];
+  TreePlace const& place = places_[done_++];
   held_.resize(held_.size() - place.joins);
   if (place.second_follows || done_ == places_.size()) return;
   std::vector<Tensor> set;

@@ -52,7 +52,7 @@ class GradientSum {
 
  private:
   /// What a micro-batch is in the tree.
-  struct Place {
+  struct TreePlace {
     bool second_follows = false;  ///< the next one's gradient is added to its own in place
     std::size_t joins = 0;        ///< how many sums that are held are added to its own
   };
@@ -62,7 +62,7 @@ class GradientSum {
   std::unordered_map<Node const*, std::size_t> indices_;
   MicroBatches const part_;
   std::vector<MicroBatches> parts_;
-  std::vector<Place> places_;  ///< of each micro-batch of the part
+  std::vector<TreePlace> places_;  ///< of each micro-batch of the part
   std::vector<std::vector<Tensor>> held_;
   std::vector<bool> joined_;
   std::size_t done_ = 0;  ///< micro-batches

@@ -1,10 +1,8 @@
 #include "experiments/run/train.hpp"
 
 #include <algorithm>
-#include <chrono>
 #include <cmath>
 #include <limits>
-#include <numeric>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -48,27 +46,6 @@ DataContext data_context(LoadedExperiment const& experiment, bool quiet) {
 std::unique_ptr<Dataset> open_for(Experiment const& settings, DataContext const& context) {
   return viewed(open_dataset(settings.data, context), settings.model, context.seed);
 }
-
-/// Of "inputs", padding left out.
-std::int64_t tokens_of(Batch const& batch) {
-  Tensor const lengths = batch.get("lengths");
-  if (!lengths.defined()) return batch["inputs"].elements();
-  auto const of_rows = lengths.data<std::int64_t>();
-  return std::accumulate(of_rows.begin(), of_rows.end(), std::int64_t{0});
-}
-
-/// Counts the time while it lives as waiting.
-class Waiting {
- public:
-  explicit Waiting(ExchangeCost& cost) : cost_(cost) {}
-  ~Waiting() { cost_.seconds_waiting += std::chrono::duration<double>(std::chrono::steady_clock::now() - began_).count(); }
-  Waiting(Waiting const&) = delete;
-  Waiting& operator=(Waiting const&) = delete;
-
- private:
-  ExchangeCost& cost_;
-  std::chrono::steady_clock::time_point const began_ = std::chrono::steady_clock::now();
-};
 
 /// The kinds that every evaluation has, as far as they apply, and those that this one asks for.
 std::vector<MetricKind const*> metrics_of(LoadedExperiment const& experiment, Dataset const& data, Model const& model) {
@@ -160,97 +137,6 @@ Pass Trainer::pass_for(std::int64_t micro_batch, Observer const* observer) const
   pass.training.step = step_;
   pass.watching.observer = observer;
   return pass;
-}
-
-/// What the micro-batches of a step have besides gradients.
-struct Trainer::Sums {
-  std::vector<double> losses;  ///< of each micro-batch
-  double tokens = 0;
-
-  double loss() const { return std::accumulate(losses.begin(), losses.end(), 0.0); }
-};
-
-/// The micro-batches of a step that this rank makes. A step that is watched, and one of a model with choices, whose estimator learns from
-/// all losses, each rank makes whole: what they see is the same everywhere.
-MicroBatches Trainer::own_part(Observer const* observer) const {
-  std::int64_t const count = settings_.train.accumulate;
-  bool const whole = observer != nullptr || estimator_;
-  return whole ? MicroBatches{0, count} : part_of(count, ranks().rank(), ranks().size());
-}
-
-std::vector<Batch> Trainer::micro_batches(MicroBatches const& part) const {
-  std::vector<Batch> batches;
-  for (std::int64_t k = part.first; k < part.end; ++k)
-    batches.push_back(data_->training(step_ * settings_.train.accumulate + k, settings_.train.batch, model_->context()));
-  return batches;
-}
-
-/// Of these batches, or `shared`: of those of all ranks. They are integers: in any order their sums are exact.
-Counts Trainer::counts(std::vector<Batch> const& batches, bool shared) {
-  Counts own;
-  for (Batch const& batch : batches) own += model_->counts(batch);
-  if (!shared) return own;
-  std::vector<double> numbers = own.targets;
-  numbers.push_back(own.rows);
-  Waiting const waiting(exchange_cost_);
-  std::vector<double> const all = ranks().gathered(numbers);
-  Counts sum;
-  for (auto next = all.begin(); next != all.end(); next += std::ssize(numbers))
-    sum += Counts{{next, next + std::ssize(own.targets)}, *(next + std::ssize(own.targets))};
-  return sum;
-}
-
-Trainer::Sums Trainer::accumulate_gradients(MicroBatches const& part, Observer const* observer) {
-  std::int64_t const count = settings_.train.accumulate;
-  bool const shared = part.size() < count;
-  std::vector<Batch> const batches = micro_batches(part);
-  Counts const all = counts(batches, shared);
-  GradientSum sum(parameters_, count, part);
-  std::optional<GradientExchange> exchange;
-  if (shared) exchange.emplace(parameters_, count, sum, exchange_cost_);
-  Sums sums;
-  if (estimator_) estimator_->begin_step();
-  for (std::int64_t k = part.first; k < part.end; ++k) {
-    Batch const& batch = batches[static_cast<std::size_t>(k - part.first)];
-    Pass const pass = pass_for(step_ * count + k, observer);
-    sums.tokens += static_cast<double>(tokens_of(batch));
-    if (estimator_) {
-      sums.losses.push_back(estimator_->accumulate(*model_, batch, pass, settings_.train.label_smoothing, all.targets.front()));
-    } else {
-      Tensor const loss = model_->loss(batch, pass, settings_.train.label_smoothing, all);
-      std::optional<GradientReady> ready;
-      if (exchange && k + 1 == part.end)
-        ready.emplace([&](Tensor const& leaf) {
-          auto const parameter = sum.index_of(leaf);
-          if (!parameter) return;
-          sum.join(*parameter);
-          exchange->ready(*parameter);
-        });
-      loss.backward();
-      sums.losses.push_back(loss.item());
-    }
-    sum.end_micro_batch();
-  }
-  return exchange ? gather(std::move(sums), *exchange) : sums;
-}
-
-/// Those of all ranks, whose gradients are summed.
-Trainer::Sums Trainer::gather(Sums own, GradientExchange& exchange) {
-  std::vector<bool> present = exchange.all_ready();
-  std::vector<double> numbers = own.losses;
-  numbers.push_back(own.tokens);
-  numbers.insert(numbers.end(), present.begin(), present.end());
-  Waiting const waiting(exchange_cost_);
-  std::vector<double> const all = ranks().gathered(numbers);
-  Sums sums;
-  for (auto next = all.begin(); next != all.end(); next += std::ssize(numbers)) {
-    auto const tokens = next + std::ssize(own.losses);
-    sums.losses.insert(sums.losses.end(), next, tokens);
-    sums.tokens += *tokens;
-    for (std::size_t i = 0; i < present.size(); ++i) present[i] = present[i] || *(tokens + 1 + static_cast<std::ptrdiff_t>(i)) > 0;
-  }
-  exchange.finish(present);
-  return sums;
 }
 
 void Trainer::train_step(Row& row, Observer const* observer) {

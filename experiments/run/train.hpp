@@ -71,7 +71,12 @@ class Trainer {
   MicroBatches own_part(Observer const* observer) const;
   std::vector<Batch> micro_batches(MicroBatches const& part) const;
   Counts counts(std::vector<Batch> const& batches, bool shared);
-  struct Sums;
+  /// What the micro-batches of a step have besides gradients.
+  struct Sums {
+    std::vector<double> losses;  ///< of each micro-batch
+    double tokens = 0;
+    double loss() const;
+  };
   Sums accumulate_gradients(MicroBatches const& part, Observer const* observer = nullptr);
   Sums gather(Sums own, GradientExchange& exchange);
   [[noreturn]] void diagnose(std::string const& what);
