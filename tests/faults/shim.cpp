@@ -3,8 +3,8 @@
 // program together, and afterwards says whether there were so many. Counting begins with main().
 //
 // For tests/cluster/claims.sh it makes one machine several: HEED_HOST=NAME is what gethostname() says; with HEED_FLOCK=lies flock() always
-// succeeds and locks nothing, with HEED_FLOCK=none it fails, as on file systems that have no locks; HEED_FINISHED=FILE gets a line for each summary.json that is renamed
-// into place.
+// succeeds and locks nothing, with HEED_FLOCK=none it fails, as on file systems that have no locks; HEED_FINISHED=FILE gets a line for each
+// summary.json that is renamed into place.
 
 #include <atomic>
 #include <cerrno>
