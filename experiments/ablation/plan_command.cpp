@@ -161,20 +161,20 @@ std::vector<std::string> command_of(RunOptions const& options, Workers const& wo
 }
 
 /// What the table says, summed up; `left`: trials that are not done yet.
-struct Sums {
+struct PlanTotals {
   std::size_t runs = 0, done = 0;
   double seconds = 0, longest = 0, bytes = 0;
 };
 
-std::string script_of(RunOptions const& options, Ablation const& ablation, Workers const& workers, Sums const& sums) {
-  std::size_t const left = sums.runs - sums.done;
+std::string script_of(RunOptions const& options, Ablation const& ablation, Workers const& workers, PlanTotals const& totals) {
+  std::size_t const left = totals.runs - totals.done;
   SweepPlan plan{.name = ablation.settings.ablation, .command = command_of(options, workers), .trials = left};
   plan.folder = std::filesystem::current_path().string();
   plan.tasks = options.tasks.value_or(std::clamp<std::int64_t>(static_cast<std::int64_t>(left), 1, 1000));
   plan.threads = workers.threads;
-  plan.longest = sums.longest;
-  plan.seconds = sums.seconds;
-  plan.bytes = sums.bytes;
+  plan.longest = totals.longest;
+  plan.seconds = totals.seconds;
+  plan.bytes = totals.bytes;
   plan.machine = processor_name();
   return std::ranges::find(job_scripts(), options.script, &JobScript::name)->write(plan);
 }
@@ -188,34 +188,34 @@ Exit plan_ablation(RunOptions const& options) {
   Workers const workers = workers_for(options);
   auto const [costs, exit, measured] = costs_of(ablation, static_cast<int>(workers.threads));
   std::vector<std::vector<std::string>> rows{{"arm", "runs", "done", "s/step", "s/run"}};
-  Sums sums;
+  PlanTotals totals;
   auto const finished_by_arm = finished_trials(ablation);
   std::size_t const tuning = ablation.tuning ? ablation.tuning->points.size() * ablation.tuning->seeds.size() : 0;
   for (std::size_t i = 0; i < ablation.arms.size(); ++i) {
     auto const& arm = ablation.arms[i];
     std::size_t const finished = finished_by_arm[i], count = ablation.seeds.size() + tuning;
-    sums.runs += count;
-    sums.done += finished;
+    totals.runs += count;
+    totals.done += finished;
     rows.push_back({arm.name, fmt::format("{}", count), finished > 0 ? fmt::format("{}", finished) : "", "", ""});
     if (!costs[i]) rows.back()[3] = measured ? "fails" : "cannot be trained";
     if (!costs[i] || !measured) continue;
     double const each = costs[i]->of(trial_of(ablation, arm.name, arm.changes, ablation.seeds.front()).settings.train);
-    sums.seconds += each * static_cast<double>(count - finished);
-    sums.longest = std::max(sums.longest, each);
-    sums.bytes = std::max(sums.bytes, costs[i]->bytes);
+    totals.seconds += each * static_cast<double>(count - finished);
+    totals.longest = std::max(totals.longest, each);
+    totals.bytes = std::max(totals.bytes, costs[i]->bytes);
     rows.back()[3] = fmt::format("{:.4f}", costs[i]->step);
     rows.back()[4] = fmt::format("{:.1f}", each);
   }
   if (!options.script.empty()) {
-    if (exit == Exit::done) fmt::print("{}", script_of(options, ablation, workers, sums));
+    if (exit == Exit::done) fmt::print("{}", script_of(options, ablation, workers, totals));
     return exit;
   }
   fmt::print("{}: {} arms, {} runs{}, {} at a time with {} thread{} each\n\n{}\n", ablation.folder().string(), ablation.arms.size(),
-             sums.runs, sums.done > 0 ? fmt::format(" ({} done already)", sums.done) : "", workers.jobs, workers.threads,
+             totals.runs, totals.done > 0 ? fmt::format(" ({} done already)", totals.done) : "", workers.jobs, workers.threads,
              workers.threads == 1 ? "" : "s", table(rows));
   if (exit == Exit::done)
     fmt::print("about {} (from a few steps of each arm on this machine just now)\n",
-               clock_time(sums.seconds / static_cast<double>(workers.jobs)));
+               clock_time(totals.seconds / static_cast<double>(workers.jobs)));
   else if (measured)
     fmt::print("no estimate of the time: an arm fails within its first steps\n");
   else
