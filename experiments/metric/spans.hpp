@@ -10,7 +10,7 @@ namespace heed {
 
 /// The most probable span of a span head.
 struct SpanGuess {
-  std::int64_t begin = -1, end = -1;  ///< positions, both included; −1: the passage is empty
+  std::int64_t begin = -1, end = -1;  ///< positions, both included; −1: there are no passage tokens
   double score = 0;                   ///< S·T_begin + E·T_end
   double null_score = 0;              ///< S·C + E·C, the score of no answer
 
