@@ -22,6 +22,7 @@
 #include "nn/attention/steps.hpp"
 #include "tests/columns.hpp"
 #include "tests/experiments/runs.hpp"
+#include "tests/experiments/trace.hpp"
 #include "tests/npz.hpp"
 #include "tests/rooms.hpp"
 
@@ -220,9 +221,8 @@ std::map<std::string, std::string> trace(fs::path const& run, bool with_probes) 
       files[name] = test::get(entry.path());
       continue;
     }
-    std::ifstream rows(entry.path());
-    for (std::string line; std::getline(rows, line);) {
-      auto row = nlohmann::ordered_json::parse(line), kept = nlohmann::ordered_json::object();
+    for (auto const& row : test::json_rows<nlohmann::ordered_json>(entry.path())) {
+      auto kept = nlohmann::ordered_json::object();
       for (auto const& [key, value] : row.items())
         if (!begins(key, "time.") && !begins(key, "memory.") && (with_probes || !begins(key, "probe."))) kept[key] = value;
       files[name] += kept.dump() + "\n";
@@ -540,10 +540,8 @@ TEST_SUITE("probes") {
   TEST_CASE("rows are written where probes are") {
     Runs const runs(dropped + "scaled}\n" + "probes: {every: 7, gradients: [norm_by_layer], activations: [rms]}\n");
     runs.train({"train.log.every=100"});
-    std::ifstream file(runs.run / "metrics.jsonl");
     std::vector<std::int64_t> steps, streams, norms;
-    for (std::string line; std::getline(file, line);) {
-      auto const row = nlohmann::json::parse(line);
+    for (auto const& row : test::json_rows(runs.run / "metrics.jsonl")) {
       steps.push_back(row["step"]);
       if (row.contains("probe.activations.rms.layer1")) streams.push_back(row["step"]);
       if (row.contains("probe.gradients.norm.layer1")) norms.push_back(row["step"]);

@@ -17,6 +17,7 @@
 
 using namespace heed;
 using test::check_equal;
+using test::check_refused;
 using test::Trace;
 using test::trace_of;
 namespace fs = std::filesystem;
@@ -105,12 +106,6 @@ void begin_by_copy(Runs const& runs) {
   static int const code = begin(begun, SIGINT).code;
   REQUIRE(code == 130);
   fs::copy(begun.output, runs.output, fs::copy_options::recursive);
-}
-
-void check_refused(test::Outcome const& outcome, int code, Arguments const& words) {
-  CHECK(outcome.code == code);
-  CHECK(std::count(outcome.errors.begin(), outcome.errors.end(), '\n') == 1);
-  for (auto const& word : words) CHECK_MESSAGE(outcome.errors.find(word) != std::string::npos, outcome.errors << " lacks " << word);
 }
 
 void sleep_for(double seconds) { std::this_thread::sleep_for(std::chrono::duration<double>(seconds)); }
@@ -313,9 +308,7 @@ TEST_SUITE("resume") {
 
     // Its clock goes on too.
     double last = 0;
-    std::ifstream file(runs.run / "metrics.jsonl");
-    for (std::string line; std::getline(file, line);) {
-      auto const row = nlohmann::json::parse(line);
+    for (auto const& row : test::json_rows(runs.run / "metrics.jsonl")) {
       if (!row.contains("time.seconds")) continue;
       CHECK(row["time.seconds"] > last);
       last = row["time.seconds"];

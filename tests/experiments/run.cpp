@@ -1,6 +1,5 @@
 #include <algorithm>
 #include <cmath>
-#include <fstream>
 
 #include <doctest/doctest.h>
 #include <fmt/format.h>
@@ -15,6 +14,7 @@
 #include "nn/files/safetensors.hpp"
 #include "nn/files/sha256.hpp"
 #include "tests/experiments/runs.hpp"
+#include "tests/experiments/trace.hpp"
 #include "tests/threads.hpp"
 
 using namespace heed;
@@ -43,12 +43,7 @@ struct Runs {
   Exit operator()(std::vector<std::string> overrides = {}) const { return run(options(std::move(overrides))); }
 };
 
-std::vector<json> rows_of(std::filesystem::path const& run) {
-  std::ifstream file(run / "metrics.jsonl");
-  std::vector<json> rows;
-  for (std::string line; std::getline(file, line);) rows.push_back(json::parse(line));
-  return rows;
-}
+std::vector<json> rows_of(std::filesystem::path const& run) { return test::json_rows(run / "metrics.jsonl"); }
 
 std::vector<std::int64_t> steps_with(std::vector<json> const& rows, std::string const& key) {
   std::vector<std::int64_t> steps;
