@@ -93,6 +93,7 @@ double length_penalty(std::int64_t length, double alpha);
 /// not returned. At every step the `width` most probable continuations of a row's hypotheses by one token are kept (of ties, those with the
 /// lower token); those that end with the token `end` are finished. A row is done when none is left or none can surpass its `width` best
 /// finished ones, since probabilities only fall and the penalty is largest at `most` tokens. Hypotheses of `most` tokens count as finished.
+///
 /// Returns for every row at most `width` hypotheses, best first: by score / length_penalty (Wu et al. 2016), ties in lexicographic order of
 /// tokens. The result does not depend on the other rows. Of `pass` only `choosing` and `sequences` are used. Records nothing. Throws Error
 /// for a model that decodes no source, or settings out of range; NonFinite naming a row if a score is NaN or the largest is infinite.

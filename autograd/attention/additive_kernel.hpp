@@ -8,6 +8,7 @@
 #include "autograd/kernels/rows.hpp"
 
 /// The additive score vᵀ tanh(q + k) of one head, tiled; holds nothing of size [n, m, d].
+///
 /// tanh(a + b) = 1 − 2r with r = 1/(1 + e^{2a}·e^{2b}): the exponentials are computed once per query and key, and the inner loop is a
 /// multiply-add, a reciprocal and a multiply-add. Where the product of the two exponentials could overflow or underflow (|2a| beyond
 /// `limit`), the head takes r = (1 − tanh(a + b))/2 instead.

@@ -12,7 +12,9 @@
 namespace heed {
 
 /// Settings of fused attention: contexts Σ_j a_ij v_j with the weights a_ij of the scores
+///
 ///   e_ij = cap(g(Σ_c f(q_ic, k_jc, w_c); i − j, α_i, β_j, p)) + r_{j−i} + near_i,clamp(j−i) + u_i + t_j
+///
 /// over the visible keys inside the window. Defaults: f = scale · q k, g(s) = s, cap(e) = e, no biases, softmax.
 struct AttentionForm {
   std::int64_t heads = 1;

@@ -9,7 +9,7 @@ namespace heed {
 
 /// One-head attention from states of one network to those of another (Bahdanau et al. 2015, Luong et al. 2015). Query and keys are the
 /// states themselves, or projections `query` and `key` of them if the score needs projections or equal widths that the states do not have;
-/// values are the states.
+/// values are the states. Literature on alignment calls them hidden states, literature on memory keys and values.
 class SingleHead {
  public:
   /// `width`: of a query; `memory`: width of the states attended to; `context`: the largest number of them; `parts`: as in Attention.
